@@ -1,0 +1,462 @@
+//! The latency histogram: log-linear, mergeable by addition, foldable onto fio's buckets.
+//!
+//! Each power of two is divided into 128 equal buckets, so a bucket is at most 1/128 of its lower
+//! edge wide and its middle lies within 1/256 of every value in it. Values below 256 ns have a
+//! bucket each. The layout is the one fio uses with twice its resolution: two neighbouring buckets
+//! make one of fio's exactly.
+
+use serde::{Deserialize, Serialize};
+
+/// Buckets per power of two, as a power of two.
+const PRECISION_BITS: u32 = 7;
+const PER_OCTAVE: usize = 1 << PRECISION_BITS;
+/// Values of 2⁴⁰ ns (18 minutes) and more are counted as overflow.
+const RANGE_BITS: u32 = 40;
+
+/// Number of buckets a histogram has.
+pub const BUCKETS: usize = PER_OCTAVE * (RANGE_BITS - PRECISION_BITS + 1) as usize;
+
+/// Number of buckets fio's histograms have (29 groups of 64).
+pub const FIO_BUCKETS: usize = 29 * 64;
+
+/// The bucket a value belongs to, or `None` where it exceeds the range. A few instructions.
+#[inline(always)]
+#[must_use]
+pub const fn bucket_of(value_ns: u64) -> Option<usize> {
+    // Setting the precision bit makes small values fall into exponent 0 without a branch.
+    let exponent = (63 - (value_ns | PER_OCTAVE as u64).leading_zeros()) - PRECISION_BITS;
+    let index = ((exponent as usize) << PRECISION_BITS) + (value_ns >> exponent) as usize;
+    if index < BUCKETS { Some(index) } else { None }
+}
+
+/// Lowest value of a bucket, in nanoseconds.
+#[must_use]
+pub const fn bucket_low(index: usize) -> u64 {
+    if index < 2 * PER_OCTAVE {
+        return index as u64;
+    }
+    let exponent = (index >> PRECISION_BITS) - 1;
+    ((index & (PER_OCTAVE - 1)) as u64 + PER_OCTAVE as u64) << exponent
+}
+
+/// Number of nanosecond values a bucket holds.
+#[must_use]
+pub const fn bucket_width(index: usize) -> u64 {
+    if index < 2 * PER_OCTAVE { 1 } else { 1 << ((index >> PRECISION_BITS) - 1) }
+}
+
+/// The value that stands for a bucket: its middle, within 1/256 of every value in it.
+#[must_use]
+pub const fn bucket_mid(index: usize) -> u64 {
+    bucket_low(index) + (bucket_width(index) - 1) / 2
+}
+
+/// Counts of latencies with their exact minimum, maximum and sum.
+///
+/// Adding is associative and commutative, so histograms of workers, windows and hosts merge in any
+/// order. 35 KiB of memory.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    overflow: u64,
+    count: u64,
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.count)
+            .field("min_ns", &self.min_ns())
+            .field("max_ns", &self.max_ns())
+            .field("mean_ns", &self.mean_ns())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            counts: vec![0; BUCKETS],
+            overflow: 0,
+            count: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts one value.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        self.record_n(value_ns, 1);
+    }
+
+    /// Counts one value `n` times.
+    pub fn record_n(&mut self, value_ns: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        match bucket_of(value_ns) {
+            Some(index) => self.counts[index] += n,
+            None => self.overflow += n,
+        }
+        self.count += n;
+        self.sum_ns += u128::from(value_ns) * u128::from(n);
+        self.min_ns = self.min_ns.min(value_ns);
+        self.max_ns = self.max_ns.max(value_ns);
+    }
+
+    /// Adds counts gathered elsewhere in the same layout, with the exact extremes and sum that
+    /// belong to them.
+    pub fn add_raw(
+        &mut self,
+        counts: impl IntoIterator<Item = (usize, u64)>,
+        overflow: u64,
+        sum_ns: u128,
+        min_ns: u64,
+        max_ns: u64,
+    ) {
+        let mut added = overflow;
+        for (index, n) in counts {
+            self.counts[index] += n;
+            added += n;
+        }
+        if added > 0 {
+            self.overflow += overflow;
+            self.count += added;
+            self.sum_ns += sum_ns;
+            self.min_ns = self.min_ns.min(min_ns);
+            self.max_ns = self.max_ns.max(max_ns);
+        }
+    }
+
+    /// Adds another histogram to this one.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.overflow += other.overflow;
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+        self.overflow = 0;
+        self.count = 0;
+        self.sum_ns = 0;
+        self.min_ns = u64::MAX;
+        self.max_ns = 0;
+    }
+
+    /// Number of values counted, overflow included.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Number of values beyond the range of 2⁴⁰ ns; they are in `count`, `sum_ns` and `max_ns`.
+    #[must_use]
+    pub fn overflow(&self) -> u64 {
+        self.overflow
+    }
+
+    /// Exact sum of all values.
+    #[must_use]
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// Exact minimum; 0 when empty.
+    #[must_use]
+    pub fn min_ns(&self) -> u64 {
+        if self.count == 0 { 0 } else { self.min_ns }
+    }
+
+    /// Exact maximum; 0 when empty.
+    #[must_use]
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// Exact mean; 0 when empty.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 }
+    }
+
+    /// Standard deviation of the counted values, from the bucket middles: within 1/256 of the
+    /// mean of the true one. Overflowed values stand at the maximum.
+    #[must_use]
+    pub fn stddev_ns(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        let mean = self.mean_ns();
+        let square = |value: u64| (value as f64 - mean).powi(2);
+        let within: f64 = self.buckets().map(|(i, n)| n as f64 * square(bucket_mid(i))).sum();
+        let beyond = self.overflow as f64 * square(self.max_ns);
+        ((within + beyond) / (self.count - 1) as f64).sqrt()
+    }
+
+    /// The smallest recorded value that at least `percent` of all values do not exceed (nearest
+    /// rank), within 1/256; never below the minimum or above the maximum. 0 when empty.
+    /// Cost: one pass over the buckets.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        if self.count == 0 {
+            return 0;
+        }
+        // 99.9 / 100 × 1000 is 999.0000000000001 in binary: the nudge keeps the rank at 999.
+        let exact = percent / 100.0 * self.count as f64;
+        let rank = ((exact - exact * 1e-12).ceil() as u64).clamp(1, self.count);
+        self.value_at_rank(rank)
+    }
+
+    /// The value of the `rank`-th smallest entry, `rank` from 1 to `count`; within 1/256.
+    #[must_use]
+    pub fn value_at_rank(&self, rank: u64) -> u64 {
+        if rank >= self.count {
+            return self.max_ns;
+        }
+        let mut seen = 0;
+        for (index, n) in self.buckets() {
+            seen += n;
+            if seen >= rank {
+                return bucket_mid(index).clamp(self.min_ns, self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+
+    /// Number of values at or below `value_ns`, to the resolution of a bucket.
+    #[must_use]
+    pub fn count_at_or_below(&self, value_ns: u64) -> u64 {
+        let end = bucket_of(value_ns).map_or(BUCKETS, |index| index + 1);
+        self.counts[..end].iter().sum()
+    }
+
+    /// The buckets that hold something, in rising order: index and count.
+    pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.counts.iter().copied().enumerate().filter(|(_, n)| *n > 0)
+    }
+
+    /// The counts in fio's 1856 buckets; what lies beyond fio's range (2³⁴ ns, 17 s) is in the
+    /// last one, as fio has it.
+    #[must_use]
+    pub fn fold_to_fio(&self) -> Vec<u64> {
+        let mut folded = vec![0; FIO_BUCKETS];
+        for (index, n) in self.buckets() {
+            folded[fio_bucket_of(bucket_low(index))] += n;
+        }
+        folded[FIO_BUCKETS - 1] += self.overflow;
+        folded
+    }
+}
+
+/// The bucket of fio's layout a value belongs to (fio's `stat.c` documents the layout): exact below
+/// 128 ns, then 64 buckets to each power of two; the last takes everything beyond.
+#[must_use]
+pub fn fio_bucket_of(value_ns: u64) -> usize {
+    if value_ns < 128 {
+        return value_ns as usize;
+    }
+    let exponent = (63 - value_ns.leading_zeros() - 6) as usize;
+    let index = (exponent + 1) * 64 + ((value_ns >> exponent) & 63) as usize;
+    index.min(FIO_BUCKETS - 1)
+}
+
+/// The stored form: only buckets that hold something, as index and count.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    precision_bits: u32,
+    overflow: u64,
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+    counts: Vec<(usize, u64)>,
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored {
+            precision_bits: PRECISION_BITS,
+            overflow: self.overflow,
+            // 2⁶⁴ ns of latency is 584 years of waiting; no step sums up to it.
+            sum_ns: u64::try_from(self.sum_ns).unwrap_or(u64::MAX),
+            min_ns: self.min_ns(),
+            max_ns: self.max_ns,
+            counts: self.buckets().collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let stored = Stored::deserialize(deserializer)?;
+        if stored.precision_bits != PRECISION_BITS {
+            return Err(D::Error::custom(format!(
+                "histogram with {} precision bits; this version reads {PRECISION_BITS}",
+                stored.precision_bits
+            )));
+        }
+        if let Some((index, _)) = stored.counts.iter().find(|(index, _)| *index >= BUCKETS) {
+            return Err(D::Error::custom(format!("histogram bucket {index} out of {BUCKETS}")));
+        }
+        let mut histogram = Self::new();
+        histogram.add_raw(
+            stored.counts,
+            stored.overflow,
+            u128::from(stored.sum_ns),
+            stored.min_ns,
+            stored.max_ns,
+        );
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|v| histogram.record(*v));
+        histogram
+    }
+
+    #[test]
+    fn buckets_tile_the_range() {
+        let mut next = 0;
+        for index in 0..BUCKETS {
+            assert_eq!(bucket_low(index), next);
+            assert_eq!(bucket_of(next), Some(index));
+            next += bucket_width(index);
+            assert_eq!(bucket_of(next - 1), Some(index));
+        }
+        assert_eq!(next, 1 << RANGE_BITS);
+        assert_eq!(bucket_of(next), None);
+        assert_eq!(bucket_of(u64::MAX), None);
+    }
+
+    #[test]
+    fn overflow_is_counted_not_clamped() {
+        let histogram = of(&[5, 1 << 41]);
+        assert_eq!((histogram.count(), histogram.overflow()), (2, 1));
+        assert_eq!(histogram.max_ns(), 1 << 41);
+        assert_eq!(histogram.percentile_ns(100.0), 1 << 41);
+    }
+
+    #[test]
+    fn empty_is_zero() {
+        let histogram = Histogram::new();
+        assert_eq!(histogram.min_ns(), 0);
+        assert_eq!(histogram.max_ns(), 0);
+        assert_eq!(histogram.percentile_ns(99.0), 0);
+        assert_eq!(histogram.mean_ns(), 0.0);
+    }
+
+    #[test]
+    fn fio_layout_by_its_formula() {
+        assert_eq!(fio_bucket_of(127), 127);
+        assert_eq!(fio_bucket_of(128), 128);
+        assert_eq!(fio_bucket_of(130), 129);
+        assert_eq!(fio_bucket_of((1 << 34) - 1), FIO_BUCKETS - 1);
+        assert_eq!(fio_bucket_of(u64::MAX), FIO_BUCKETS - 1);
+    }
+
+    proptest! {
+        #[test]
+        fn error_is_at_most_one_in_256(value in 1u64..(1 << RANGE_BITS)) {
+            let mid = bucket_mid(bucket_of(value).unwrap());
+            prop_assert!(mid.abs_diff(value) as f64 <= value as f64 / 256.0);
+        }
+
+        #[test]
+        fn merging_is_adding(a in prop::collection::vec(0u64..1 << 42, 0..200),
+                             b in prop::collection::vec(0u64..1 << 42, 0..200)) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let together = of(&[a.as_slice(), b.as_slice()].concat());
+            prop_assert_eq!(&merged, &together);
+            let mut reverse = of(&b);
+            reverse.merge(&of(&a));
+            prop_assert_eq!(&reverse, &together);
+        }
+
+        #[test]
+        fn extremes_and_sum_are_exact(values in prop::collection::vec(0u64..1 << 45, 1..300)) {
+            let histogram = of(&values);
+            prop_assert_eq!(histogram.min_ns(), *values.iter().min().unwrap());
+            prop_assert_eq!(histogram.max_ns(), *values.iter().max().unwrap());
+            prop_assert_eq!(histogram.sum_ns(), values.iter().map(|v| u128::from(*v)).sum::<u128>());
+        }
+
+        #[test]
+        fn percentiles_agree_with_sorting(mut values in prop::collection::vec(1u64..1 << 36, 1..400),
+                                          percent in 0.1f64..100.0) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            let rank = ((percent / 100.0 * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let truth = values[rank - 1];
+            let got = histogram.percentile_ns(percent);
+            prop_assert!(got.abs_diff(truth) as f64 <= truth as f64 / 256.0 + 1e-9, "{} {}", got, truth);
+        }
+
+        #[test]
+        fn agrees_with_hdrhistogram(values in prop::collection::vec(1u64..1 << 36, 1..400)) {
+            let mut oracle = hdrhistogram::Histogram::<u64>::new(4).unwrap();
+            values.iter().for_each(|v| oracle.record(*v).unwrap());
+            let histogram = of(&values);
+            for percent in [50.0, 90.0, 95.0, 99.0, 99.9] {
+                let theirs = oracle.value_at_percentile(percent) as f64;
+                let ours = histogram.percentile_ns(percent) as f64;
+                prop_assert!((ours - theirs).abs() <= theirs * (1.0 / 256.0 + 2e-4) + 1.0,
+                             "p{}: {} {}", percent, ours, theirs);
+            }
+            prop_assert!((histogram.mean_ns() - oracle.mean()).abs() <= oracle.mean() * 1e-3 + 1.0);
+            prop_assert!((histogram.stddev_ns() - sample_stddev(&values)).abs()
+                         <= sample_stddev(&values) * 0.01 + histogram.mean_ns() / 128.0);
+        }
+
+        #[test]
+        fn folds_onto_fio_exactly(values in prop::collection::vec(0u64..1 << 36, 1..300)) {
+            let mut expected = vec![0; FIO_BUCKETS];
+            values.iter().for_each(|v| expected[fio_bucket_of(*v)] += 1);
+            prop_assert_eq!(of(&values).fold_to_fio(), expected);
+        }
+
+        #[test]
+        fn stored_form_round_trips(values in prop::collection::vec(0u64..1 << 45, 0..100)) {
+            let histogram = of(&values);
+            let text = serde_json::to_string(&histogram).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram);
+        }
+    }
+
+    fn sample_stddev(values: &[u64]) -> f64 {
+        if values.len() < 2 {
+            return 0.0;
+        }
+        let mean = values.iter().map(|v| *v as f64).sum::<f64>() / values.len() as f64;
+        let squares: f64 = values.iter().map(|v| (*v as f64 - mean).powi(2)).sum();
+        (squares / (values.len() - 1) as f64).sqrt()
+    }
+}

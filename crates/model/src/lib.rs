@@ -1,0 +1,18 @@
+//! What a load, a plan and a result are: the words every other room speaks.
+//!
+//! No system calls and no clocks here; everything is plain data with its parsers and formats.
+#![forbid(unsafe_code)]
+
+pub mod caveat;
+pub mod histogram;
+pub mod limit;
+pub mod load;
+pub mod plan;
+pub mod result;
+pub mod units;
+
+pub use caveat::{Caveat, CaveatCode};
+pub use histogram::Histogram;
+pub use limit::Limit;
+pub use load::Load;
+pub use plan::{Plan, Step};

@@ -1,0 +1,412 @@
+//! What is asked of a target: direction mix, block sizes, offsets, concurrency, arrivals.
+
+mod block;
+mod offsets;
+
+pub use block::{BlockSizes, BlockSplit};
+pub use offsets::{Distribution, Zone};
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A part of a load that could not be read: what it was, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{option}: {reason}")]
+pub struct LoadError {
+    /// The option, by its fio name.
+    pub option: &'static str,
+    /// What is wrong and what would be right.
+    pub reason: String,
+}
+
+impl LoadError {
+    pub(crate) fn new(option: &'static str, reason: impl Into<String>) -> Self {
+        Self { option, reason: reason.into() }
+    }
+}
+
+/// Direction and order of the I/Os: fio's `rw`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Sequential reads.
+    Read,
+    /// Sequential writes.
+    Write,
+    /// Random reads.
+    RandRead,
+    /// Random writes.
+    RandWrite,
+    /// Sequential reads and writes mixed, each direction with a position of its own.
+    ReadWrite,
+    /// Random reads and writes mixed.
+    RandRw,
+}
+
+impl Pattern {
+    /// Every pattern with its word.
+    pub const ALL: &[(Self, &'static str)] = &[
+        (Self::Read, "read"),
+        (Self::Write, "write"),
+        (Self::RandRead, "randread"),
+        (Self::RandWrite, "randwrite"),
+        (Self::ReadWrite, "readwrite"),
+        (Self::RandRw, "randrw"),
+    ];
+
+    /// The word used on the command line and in output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(p, _)| *p == self).map_or("", |(_, word)| word)
+    }
+
+    /// True where offsets are drawn at random.
+    #[must_use]
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
+    }
+
+    /// True where some I/Os read.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        !matches!(self, Self::Write | Self::RandWrite)
+    }
+
+    /// True where some I/Os write.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::RandRead)
+    }
+
+    /// True where both directions occur.
+    #[must_use]
+    pub fn is_mixed(self) -> bool {
+        self.reads() && self.writes()
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        let word = if text == "rw" { "readwrite" } else { text };
+        Self::ALL.iter().find(|(_, w)| *w == word).map(|(p, _)| *p).ok_or_else(|| {
+            let words: Vec<_> = Self::ALL.iter().map(|(_, w)| *w).collect();
+            LoadError::new("rw", format!("\"{text}\" is not one of {}", words.join(", ")))
+        })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What carries the I/O to the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    /// io_uring rings.
+    IoUring,
+    /// Linux native AIO.
+    Libaio,
+    /// One blocking `pread`/`pwrite` per thread.
+    Psync,
+    /// Memory-mapped file, one thread per I/O outstanding.
+    Mmap,
+    /// Accounts for everything and issues nothing.
+    Null,
+    /// Simulated device in virtual time.
+    Sim,
+}
+
+/// Whether writes wait for the medium: fio's `sync`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SyncMode {
+    /// Writes may stay in the device's cache.
+    #[default]
+    None,
+    /// `O_DSYNC`: data is on the medium when a write returns.
+    Dsync,
+    /// `O_SYNC`: data and all metadata are.
+    Sync,
+}
+
+impl FromStr for SyncMode {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        match text {
+            "0" | "none" => Ok(Self::None),
+            "dsync" => Ok(Self::Dsync),
+            "1" | "sync" => Ok(Self::Sync),
+            _ => Err(LoadError::new("sync", format!("\"{text}\" is not one of none, sync, dsync"))),
+        }
+    }
+}
+
+/// How scheduled arrivals are spaced: fio's `rate_process`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArrivalProcess {
+    /// Evenly spaced.
+    #[default]
+    Linear,
+    /// Exponential gaps: arrivals that know nothing of each other.
+    Poisson,
+}
+
+impl FromStr for ArrivalProcess {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        match text {
+            "linear" | "fixed" => Ok(Self::Linear),
+            "poisson" => Ok(Self::Poisson),
+            _ => Err(LoadError::new(
+                "rate_process",
+                format!("\"{text}\" is not one of linear, poisson"),
+            )),
+        }
+    }
+}
+
+/// Arrivals scheduled at a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// Rate over all workers of the job, in I/Os per second, above 0.
+    pub rate_iops: f64,
+    /// Spacing.
+    pub process: ArrivalProcess,
+}
+
+/// How many I/Os are handed over and taken back at once: fio's `iodepth_batch_*`.
+///
+/// Batches save system calls and lower the depth achieved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Most I/Os submitted in one call; 0 for as many as were reaped.
+    pub submit: u32,
+    /// Completions to wait for, at least 1.
+    pub complete_min: u32,
+    /// Most completions taken at once; 0 for all there are.
+    pub complete_max: u32,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self { submit: 0, complete_min: 1, complete_max: 0 }
+    }
+}
+
+/// One load, checked and ready to be put on a target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Direction and order.
+    pub rw: Pattern,
+    /// Share of reads in a mixed pattern, in percent.
+    pub read_percent: u32,
+    /// Block sizes of both directions.
+    pub block: BlockSizes,
+    /// Distribution of random offsets.
+    pub distribution: Distribution,
+    /// True where every block is visited once before any is visited again.
+    pub coverage: bool,
+    /// True where each I/O depends on the one before: a block is read, changed and written back
+    /// before the next one is read. Depth is then the number of such chains.
+    pub dependent: bool,
+    /// True where the page cache is bypassed (`O_DIRECT`).
+    pub direct: bool,
+    /// Whether writes wait for the medium.
+    pub sync: SyncMode,
+    /// An fsync after so many writes of a worker; 0 for none.
+    pub fsync_every: u32,
+    /// I/Os kept outstanding by each worker, at least 1.
+    pub iodepth: u32,
+    /// Workers, at least 1.
+    pub numjobs: u32,
+    /// Arrivals scheduled at a rate; `None` for a closed loop.
+    pub arrivals: Option<Arrivals>,
+    /// Batching of system calls.
+    pub batch: Batch,
+    /// First byte of the target the load may touch.
+    pub offset_bytes: u64,
+    /// Bytes of the target the load may touch; `None` for all behind the offset.
+    pub size_bytes: Option<u64>,
+    /// I/Os after which the job ends, over all workers; `None` for as long as the step lasts.
+    pub number_ios: Option<u64>,
+    /// What carries the I/O.
+    pub engine: EngineKind,
+    /// Seed of offsets, mix, sizes and arrivals. The same seed issues the same I/Os.
+    pub seed: u64,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            rw: Pattern::RandRead,
+            read_percent: 50,
+            block: BlockSizes::fixed(4096),
+            distribution: Distribution::Uniform,
+            coverage: false,
+            dependent: false,
+            direct: true,
+            sync: SyncMode::None,
+            fsync_every: 0,
+            iodepth: 1,
+            numjobs: 1,
+            arrivals: None,
+            batch: Batch::default(),
+            offset_bytes: 0,
+            size_bytes: None,
+            number_ios: None,
+            engine: EngineKind::IoUring,
+            seed: 1,
+        }
+    }
+}
+
+impl Load {
+    /// I/Os kept outstanding over all workers.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.iodepth.saturating_mul(self.numjobs)
+    }
+
+    /// True where the load changes the target.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.rw.writes() || self.dependent
+    }
+
+    /// Checks what single options cannot know of each other.
+    ///
+    /// # Errors
+    /// The first combination that cannot run, by option.
+    pub fn validate(&self) -> Result<(), LoadError> {
+        let fail = |option, reason: String| Err(LoadError::new(option, reason));
+        if self.read_percent > 100 {
+            return fail("rwmixread", format!("{} is over 100", self.read_percent));
+        }
+        if self.iodepth == 0 || self.iodepth > 65_536 {
+            return fail("iodepth", format!("{} is not from 1 to 65536", self.iodepth));
+        }
+        if self.numjobs == 0 || self.numjobs > 4096 {
+            return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
+        }
+        if let Some(arrivals) = self.arrivals
+            && !(arrivals.rate_iops > 0.0 && arrivals.rate_iops <= 1e9)
+        {
+            return fail("rate_iops", format!("{} is not from 1 to 1g", arrivals.rate_iops));
+        }
+        if self.batch.complete_min == 0 || self.batch.complete_min > self.iodepth {
+            return fail(
+                "iodepth_batch_complete_min",
+                format!("{} is not from 1 to iodepth ({})", self.batch.complete_min, self.iodepth),
+            );
+        }
+        if self.batch.complete_max != 0 && self.batch.complete_max < self.batch.complete_min {
+            return fail(
+                "iodepth_batch_complete_max",
+                format!(
+                    "{} is under iodepth_batch_complete_min ({})",
+                    self.batch.complete_max, self.batch.complete_min
+                ),
+            );
+        }
+        if self.dependent && !self.rw.is_random() {
+            return fail("dependent", "needs random offsets; right would be rw=randrw".to_owned());
+        }
+        if self.dependent && self.block.read != self.block.write {
+            return fail("dependent", "needs one block size for reads and writes".to_owned());
+        }
+        if self.coverage && self.distribution != Distribution::Uniform {
+            return fail(
+                "norandommap",
+                "visiting every block once leaves no room for random_distribution; drop one"
+                    .to_owned(),
+            );
+        }
+        if self.direct {
+            for size in self.block.sizes() {
+                if size % 512 != 0 {
+                    return fail(
+                        "bs",
+                        format!(
+                            "{size} is not a multiple of 512, which direct I/O needs; --direct=0 would allow it"
+                        ),
+                    );
+                }
+            }
+        }
+        if let Some(size) = self.size_bytes
+            && size < self.block.largest()
+        {
+            return fail("size", format!("{size} is smaller than the block size"));
+        }
+        Ok(())
+    }
+
+    /// A few words that tell this load from others: `randread 4 KiB depth 32`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let mut label = self.rw.to_string();
+        if self.dependent {
+            label.push_str(" dependent");
+        } else if self.rw.is_mixed() {
+            label.push_str(&format!(" {}/{}", self.read_percent, 100 - self.read_percent));
+        }
+        label.push_str(&format!(" {}", self.block));
+        match self.arrivals {
+            Some(arrivals) => label.push_str(&format!(" at {} IOPS", arrivals.rate_iops)),
+            None => label.push_str(&format!(" depth {}", self.depth())),
+        }
+        if self.numjobs > 1 {
+            label.push_str(&format!(" ({}×{})", self.iodepth, self.numjobs));
+        }
+        label
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_read_their_own_words() {
+        for (pattern, word) in Pattern::ALL {
+            assert_eq!(word.parse::<Pattern>(), Ok(*pattern));
+            assert_eq!(pattern.to_string(), *word);
+        }
+        assert_eq!("rw".parse::<Pattern>(), Ok(Pattern::ReadWrite));
+        let message = "random".parse::<Pattern>().unwrap_err().to_string();
+        assert!(message.contains("randread"), "{message}");
+    }
+
+    #[test]
+    fn what_cannot_run_is_named() {
+        let good = Load::default();
+        assert_eq!(good.validate(), Ok(()));
+        let wrong = [
+            (Load { iodepth: 0, ..good.clone() }, "iodepth"),
+            (Load { numjobs: 0, ..good.clone() }, "numjobs"),
+            (Load { read_percent: 101, ..good.clone() }, "rwmixread"),
+            (Load { block: BlockSizes::fixed(1000), ..good.clone() }, "bs"),
+            (Load { dependent: true, rw: Pattern::Read, ..good.clone() }, "dependent"),
+            (
+                Load { coverage: true, distribution: Distribution::Zipf(1.2), ..good.clone() },
+                "norandommap",
+            ),
+            (
+                Load { batch: Batch { complete_min: 8, ..Batch::default() }, ..good.clone() },
+                "iodepth_batch_complete_min",
+            ),
+        ];
+        for (load, option) in wrong {
+            assert_eq!(load.validate().unwrap_err().option, option);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! How random offsets are distributed: fio's `random_distribution`.
+
+use super::LoadError;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A share of the I/Os that goes to a share of the target.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Zone {
+    /// Share of the I/Os, in percent.
+    pub access_percent: f64,
+    /// Share of the target, in percent.
+    pub size_percent: f64,
+}
+
+/// Distribution of random offsets over the target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Every block equally likely.
+    Uniform,
+    /// Zipf with this exponent: block of rank k with probability ∝ 1/k^θ, ranks scattered over
+    /// the target.
+    Zipf(f64),
+    /// Pareto with this shape `h` (0 < h < 1), fio's self-similar rule: the first share `h` of the
+    /// ranks gets the share `1 − h` of the I/Os, and so on within each part; ranks scattered.
+    Pareto(f64),
+    /// Normal around the middle of the target, with this deviation in percent of the target.
+    Normal(f64),
+    /// Zones one behind the other, each with its share of I/Os and of the target.
+    Zoned(Vec<Zone>),
+}
+
+impl Distribution {
+    const WANTED: &'static str =
+        "right would be uniform, zipf:1.2, pareto:0.2, normal:20 or zoned:60/10:30/20:10/70";
+}
+
+impl FromStr for Distribution {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        let fail =
+            || LoadError::new("random_distribution", format!("\"{text}\": {}", Self::WANTED));
+        let (kind, value) = text.split_once(':').unwrap_or((text, ""));
+        let number = |default: f64, ok: &dyn Fn(f64) -> bool| {
+            let value =
+                if value.is_empty() { default } else { value.parse().map_err(|_| fail())? };
+            if ok(value) { Ok(value) } else { Err(fail()) }
+        };
+        match kind {
+            "random" | "uniform" if value.is_empty() => Ok(Self::Uniform),
+            "zipf" => Ok(Self::Zipf(number(1.1, &|t| t > 0.0 && t <= 10.0 && t != 1.0)?)),
+            "pareto" => Ok(Self::Pareto(number(0.2, &|h| h > 0.0 && h < 1.0)?)),
+            "normal" | "gauss" => Ok(Self::Normal(number(20.0, &|d| d > 0.0 && d <= 100.0)?)),
+            "zoned" => parse_zones(value).ok_or_else(fail),
+            _ => Err(fail()),
+        }
+    }
+}
+
+fn parse_zones(text: &str) -> Option<Distribution> {
+    let mut zones = Vec::new();
+    for zone in text.split(':') {
+        let (access, size) = zone.split_once('/')?;
+        let access_percent: f64 = access.parse().ok()?;
+        let size_percent: f64 = size.parse().ok()?;
+        if !(0.0..=100.0).contains(&access_percent)
+            || !(size_percent > 0.0 && size_percent <= 100.0)
+        {
+            return None;
+        }
+        zones.push(Zone { access_percent, size_percent });
+    }
+    let access: f64 = zones.iter().map(|z| z.access_percent).sum();
+    let size: f64 = zones.iter().map(|z| z.size_percent).sum();
+    ((access - 100.0).abs() < 1e-6 && (size - 100.0).abs() < 1e-6)
+        .then_some(Distribution::Zoned(zones))
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("random"),
+            Self::Zipf(theta) => write!(f, "zipf:{theta}"),
+            Self::Pareto(shape) => write!(f, "pareto:{shape}"),
+            Self::Normal(percent) => write!(f, "normal:{percent}"),
+            Self::Zoned(zones) => {
+                f.write_str("zoned")?;
+                for zone in zones {
+                    write!(f, ":{}/{}", zone.access_percent, zone.size_percent)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_kind_reads_back_what_it_prints() {
+        for text in ["random", "zipf:1.2", "pareto:0.2", "normal:20", "zoned:60/10:30/20:10/70"] {
+            assert_eq!(text.parse::<Distribution>().unwrap().to_string(), text);
+        }
+        assert_eq!("zipf".parse::<Distribution>(), Ok(Distribution::Zipf(1.1)));
+    }
+
+    #[test]
+    fn wrong_ones_name_the_right_form() {
+        for text in [
+            "",
+            "zipf:0",
+            "zipf:1",
+            "zipf:x",
+            "pareto:1",
+            "normal:0",
+            "zoned",
+            "zoned:50/50",
+            "zoned:50/50:60/50",
+            "random:1",
+        ] {
+            let message = text.parse::<Distribution>().unwrap_err().to_string();
+            assert!(message.contains("right would be"), "{message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "(zipf|pareto|normal|zoned)?[:0-9/.a-z-]{0,24}") {
+            let _ = text.parse::<Distribution>();
+        }
+    }
+}

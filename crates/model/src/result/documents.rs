@@ -1,0 +1,141 @@
+//! The documents the commands print and the history keeps.
+
+use super::{Environment, Estimate, LatencySummary, Physical, StepResult};
+use crate::caveat::Caveat;
+use crate::limit::Limit;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What every document begins with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// Format word with version: [`super::RUN_FORMAT`] or [`super::FIND_FORMAT`].
+    pub format: String,
+    /// Version of iogauge that wrote it.
+    pub version: String,
+    /// Name of the run in the history.
+    pub run_id: String,
+    /// Start, RFC 3339 in UTC.
+    pub started: String,
+    /// What was measured: path, kind, size, devices under it.
+    pub target: Value,
+    /// What was asked of it.
+    pub load: Value,
+}
+
+/// The document of `iogauge run`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunDocument {
+    /// Format, version, run, target, load.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Steps in the order they ran.
+    pub steps: Vec<StepResult>,
+    /// True where the run ended before its time.
+    pub interrupted: bool,
+    /// Reasons to doubt the result.
+    pub caveats: Vec<Caveat>,
+    /// Where it ran.
+    pub environment: Environment,
+}
+
+/// Why a search ended where it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedBy {
+    /// More load breaks the limit.
+    Limit,
+    /// More depth brings no more IOPS, and the limit is far away.
+    Saturated,
+    /// The machine, not the target, gave out.
+    Client,
+    /// The largest depth allowed was reached with the limit still holding.
+    MaxDepth,
+    /// The measuring budget ran out.
+    Budget,
+    /// The limit is broken at depth 1.
+    Unattainable,
+    /// The user ended it.
+    Interrupted,
+}
+
+/// The capacity found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// True where every limit holds at the answer.
+    pub met: bool,
+    /// I/Os per second at the answer.
+    pub iops: Estimate,
+    /// Bytes per second at the answer.
+    pub bytes_per_sec: f64,
+    /// Depth asked.
+    pub depth: u32,
+    /// Arrival rate asked, in an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_iops: Option<f64>,
+    /// Time average of the I/Os outstanding.
+    pub depth_achieved: f64,
+    /// Latency at the answer; response time in an open loop.
+    pub latency_ns: LatencySummary,
+    /// Why the search ended there.
+    pub stopped_by: StoppedBy,
+}
+
+/// Where more depth begins to buy latency and no IOPS.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// Depth of the knee.
+    pub depth: u32,
+    /// I/Os per second there.
+    pub iops: f64,
+}
+
+/// One measured point of the capacity curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Depth asked.
+    pub depth: u32,
+    /// Arrival rate asked, in an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_iops: Option<f64>,
+    /// Time average of the I/Os outstanding.
+    pub depth_achieved: f64,
+    /// I/Os per second.
+    pub iops: Estimate,
+    /// Latency.
+    pub latency_ns: LatencySummary,
+    /// True where every limit held.
+    pub met: bool,
+    /// Processor time of this process, in percent of one processor.
+    pub cpu_percent: f64,
+    /// True where the point's window showed no drift.
+    pub steady: bool,
+    /// Length of the window, in seconds.
+    pub seconds: f64,
+    /// I/Os that failed in the window.
+    pub errors: u64,
+}
+
+/// The document of `iogauge find`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FindDocument {
+    /// Format, version, run, target, load.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Bounds searched under.
+    pub limits: Vec<Limit>,
+    /// What was found.
+    pub answer: Answer,
+    /// The knee of the curve, where it has one.
+    pub knee: Option<Knee>,
+    /// Points measured, by rising depth.
+    pub curve: Vec<CurvePoint>,
+    /// What the devices did over the whole search.
+    pub physical: Option<Physical>,
+    /// Time spent measuring, in seconds.
+    pub measured_seconds: f64,
+    /// Reasons to doubt the result.
+    pub caveats: Vec<Caveat>,
+    /// Where it ran.
+    pub environment: Environment,
+}

@@ -1,0 +1,86 @@
+//! Numbers that carry their uncertainty.
+
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// A measured number with its 95 % confidence interval and the number of independent
+/// observations the interval rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The value.
+    pub mean: f64,
+    /// Lower and upper end of the 95 % confidence interval.
+    pub ci95: [f64; 2],
+    /// Effective number of independent observations; below 2 the interval is the value itself and
+    /// means nothing.
+    pub n: u64,
+}
+
+impl Estimate {
+    /// A value known exactly, such as a simulated one's closed form.
+    #[must_use]
+    pub fn exact(mean: f64) -> Self {
+        Self { mean, ci95: [mean, mean], n: 0 }
+    }
+
+    /// Half the interval's width.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.ci95[1] - self.ci95[0]) / 2.0
+    }
+
+    /// Half the interval's width relative to the value; infinite where the value is 0.
+    #[must_use]
+    pub fn relative_error(&self) -> f64 {
+        if self.mean == 0.0 { f64::INFINITY } else { self.half_width() / self.mean.abs() }
+    }
+}
+
+/// Latency statistics of one direction over one window, in nanoseconds.
+///
+/// Percentiles come from the histogram and are within 1/256; mean, minimum and maximum are exact.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// 95 % confidence interval of the mean.
+    pub mean_ci95: [f64; 2],
+    /// Standard deviation of the single latencies.
+    pub stddev: f64,
+    /// Exact minimum.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 95th percentile.
+    pub p95: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// 99.99th percentile.
+    pub p9999: u64,
+    /// Exact maximum.
+    pub max: u64,
+    /// Number of latencies.
+    pub n: u64,
+}
+
+impl LatencySummary {
+    /// Summary of a histogram; `mean_ci95` is the interval found for its mean.
+    #[must_use]
+    pub fn of(histogram: &Histogram, mean_ci95: [f64; 2]) -> Self {
+        Self {
+            mean: histogram.mean_ns(),
+            mean_ci95,
+            stddev: histogram.stddev_ns(),
+            min: histogram.min_ns(),
+            p50: histogram.percentile_ns(50.0),
+            p95: histogram.percentile_ns(95.0),
+            p99: histogram.percentile_ns(99.0),
+            p999: histogram.percentile_ns(99.9),
+            p9999: histogram.percentile_ns(99.99),
+            max: histogram.max_ns(),
+            n: histogram.count(),
+        }
+    }
+}

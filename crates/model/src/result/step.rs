@@ -1,0 +1,170 @@
+//! What one step measured.
+
+use super::{CpuUse, Estimate, LatencySummary, Physical, SystemPoint};
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// What one direction (read, write or sync) did during a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DirectionResult {
+    /// I/Os completed without error.
+    pub ios: u64,
+    /// Bytes moved by them.
+    pub bytes: u64,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// I/Os completed that moved fewer bytes than asked (end of file, signals).
+    pub short: u64,
+    /// I/Os completed per second.
+    pub iops: Estimate,
+    /// Bytes moved per second.
+    pub bytes_per_sec: f64,
+    /// Service time: submission to completion, both ends inside.
+    pub service_ns: LatencySummary,
+    /// Response time from the intended start, where arrivals were scheduled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_ns: Option<LatencySummary>,
+    /// All service times.
+    pub service_histogram: Histogram,
+    /// All response times, where arrivals were scheduled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_histogram: Option<Histogram>,
+}
+
+/// What one worker did during a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkerResult {
+    /// Job the worker belonged to, from 0.
+    pub job: u32,
+    /// Number of the worker, from 0.
+    pub worker: u32,
+    /// I/Os completed, all directions.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// I/Os failed.
+    pub errors: u64,
+    /// Time average of the I/Os it had outstanding.
+    pub depth_achieved: f64,
+    /// I/Os completed per second.
+    pub iops: f64,
+}
+
+/// Figures of one interval of a step. Intervals lengthen in long runs, so a series never has more
+/// than a fixed number of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct IntervalPoint {
+    /// End of the interval, in seconds since measuring began.
+    pub at_seconds: f64,
+    /// Length of the interval, in seconds.
+    pub seconds: f64,
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Sum of the service times of reads and writes, in nanoseconds.
+    pub latency_sum_ns: u64,
+    /// Largest service time, in nanoseconds.
+    pub latency_max_ns: u64,
+    /// Time average of the I/Os outstanding.
+    pub depth: f64,
+}
+
+impl IntervalPoint {
+    /// Reads and writes completed per second.
+    #[must_use]
+    pub fn iops(&self) -> f64 {
+        if self.seconds > 0.0 { (self.reads + self.writes) as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// Mean service time of reads and writes, in nanoseconds; 0 where none completed.
+    #[must_use]
+    pub fn latency_mean_ns(&self) -> f64 {
+        let ios = self.reads + self.writes;
+        if ios == 0 { 0.0 } else { self.latency_sum_ns as f64 / ios as f64 }
+    }
+
+    /// Joins the interval that follows this one to it.
+    pub fn append(&mut self, next: &Self) {
+        let seconds = self.seconds + next.seconds;
+        if seconds > 0.0 {
+            self.depth = (self.depth * self.seconds + next.depth * next.seconds) / seconds;
+        }
+        self.at_seconds = next.at_seconds;
+        self.seconds = seconds;
+        self.reads += next.reads;
+        self.writes += next.writes;
+        self.read_bytes += next.read_bytes;
+        self.write_bytes += next.write_bytes;
+        self.latency_sum_ns += next.latency_sum_ns;
+        self.latency_max_ns = self.latency_max_ns.max(next.latency_max_ns);
+    }
+}
+
+/// What one step measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// What the step was: `randread 4 KiB depth 32`.
+    pub label: String,
+    /// Depth asked, over all workers.
+    pub depth: u32,
+    /// Time average of the I/Os outstanding, measured by integration, not by Little's law.
+    pub depth_achieved: f64,
+    /// Arrival rate asked, in I/Os per second, where arrivals were scheduled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_iops: Option<f64>,
+    /// Length of the measurement, in seconds; ramp time is not in it.
+    pub seconds: f64,
+    /// Reads; `None` where none was made.
+    pub read: Option<DirectionResult>,
+    /// Writes; `None` where none was made.
+    pub write: Option<DirectionResult>,
+    /// Explicit cache flushes (fsync); `None` where none was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<DirectionResult>,
+    /// Each worker alone.
+    pub workers: Vec<WorkerResult>,
+    /// What the devices under the target did.
+    pub physical: Option<Physical>,
+    /// Processor time.
+    pub cpu: CpuUse,
+    /// The load's figures over time.
+    pub series: Vec<IntervalPoint>,
+    /// The machine's figures over time.
+    #[serde(default)]
+    pub system: Vec<SystemPoint>,
+}
+
+impl StepResult {
+    /// Reads and writes completed.
+    #[must_use]
+    pub fn ios(&self) -> u64 {
+        self.read.iter().chain(&self.write).map(|d| d.ios).sum()
+    }
+
+    /// Reads and writes that failed, and syncs.
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        self.read.iter().chain(&self.write).chain(&self.sync).map(|d| d.errors).sum()
+    }
+
+    /// Bytes moved, both directions.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.read.iter().chain(&self.write).map(|d| d.bytes).sum()
+    }
+
+    /// Service times of reads and writes together.
+    #[must_use]
+    pub fn service_histogram(&self) -> Histogram {
+        let mut merged = Histogram::new();
+        for direction in self.read.iter().chain(&self.write) {
+            merged.merge(&direction.service_histogram);
+        }
+        merged
+    }
+}

@@ -1,0 +1,106 @@
+//! What the machine did beside the load: device counters, processor, memory, surroundings.
+
+use serde::{Deserialize, Serialize};
+
+/// What a block device did over a span of time, from `/proc/diskstats`
+/// (kernel documentation, admin-guide/iostats).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceCounters {
+    /// Kernel name, `nvme0n1`.
+    pub device: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Time the device had at least one I/O outstanding, in nanoseconds.
+    pub busy_ns: u64,
+    /// Cache flushes completed.
+    pub flushes: u64,
+}
+
+/// What the devices under the target did during a run, beside what the load asked for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Physical {
+    /// Reads completed by all the devices.
+    pub reads: u64,
+    /// Writes completed by all the devices.
+    pub writes: u64,
+    /// Bytes read by all the devices.
+    pub read_bytes: u64,
+    /// Bytes written by all the devices.
+    pub write_bytes: u64,
+    /// Physical bytes over logical bytes, reads and writes together; 1 where each byte asked for
+    /// reached a device once, 0 where a cache or hole answered. `None` where nothing was asked.
+    pub ratio_to_logical: Option<f64>,
+    /// Each device alone.
+    pub devices: Vec<DeviceCounters>,
+}
+
+/// Processor time over a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// User time of this process over the wall time, in percent of one processor.
+    pub user_percent: f64,
+    /// System time of this process over the wall time, in percent of one processor.
+    pub system_percent: f64,
+    /// Processor time of this process per I/O, in nanoseconds; 0 where there was no I/O.
+    pub ns_per_io: f64,
+    /// Busy share of the whole machine, in percent of all processors.
+    pub machine_percent: f64,
+    /// Share of the machine's time the hypervisor gave to others, in percent.
+    pub steal_percent: f64,
+    /// Share of the machine's time spent idle with I/O outstanding, in percent.
+    pub iowait_percent: f64,
+}
+
+/// One sample of the machine beside the load; rates over the time since the sample before.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SystemPoint {
+    /// Seconds since sampling began.
+    pub at_seconds: f64,
+    /// Physical reads per second.
+    pub reads_per_sec: f64,
+    /// Physical writes per second.
+    pub writes_per_sec: f64,
+    /// Physical bytes read per second.
+    pub read_bytes_per_sec: f64,
+    /// Physical bytes written per second.
+    pub write_bytes_per_sec: f64,
+    /// Mean busy share of the devices, in percent.
+    pub busy_percent: f64,
+    /// Busy share of the machine, in percent of all processors.
+    pub cpu_percent: f64,
+    /// Time taken by the hypervisor, in percent.
+    pub steal_percent: f64,
+    /// Idle time with I/O outstanding, in percent.
+    pub iowait_percent: f64,
+    /// Memory available, in bytes.
+    pub memory_available_bytes: u64,
+    /// Dirty page cache, in bytes.
+    pub dirty_bytes: u64,
+}
+
+/// Where a run took place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of iogauge.
+    pub iogauge: String,
+    /// Host name.
+    pub host: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu_model: String,
+    /// Processors this process may use.
+    pub cpus: u32,
+    /// Physical memory, in bytes.
+    pub memory_bytes: u64,
+    /// Clock latencies were read from: `tsc`, `monotonic` or `virtual`.
+    pub clock: String,
+    /// Hypervisor or container noticed, `none` otherwise.
+    pub virtualization: String,
+}
