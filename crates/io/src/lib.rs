@@ -1,1 +1,10 @@
-//! iogauge-io
+//! The storage data plane: engines, the worker loop, offsets, pacing, buffers, targets, and what
+//! the devices and the machine did meanwhile.
+
+pub mod buffers;
+pub mod clock;
+pub mod crew;
+pub mod engine;
+pub mod offsets;
+pub mod sim;
+pub mod worker;

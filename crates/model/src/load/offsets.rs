@@ -66,9 +66,8 @@ fn parse_zones(text: &str) -> Option<Distribution> {
         let (access, size) = zone.split_once('/')?;
         let access_percent: f64 = access.parse().ok()?;
         let size_percent: f64 = size.parse().ok()?;
-        if !(0.0..=100.0).contains(&access_percent)
-            || !(size_percent > 0.0 && size_percent <= 100.0)
-        {
+        let within = |percent: f64| (0.0..=100.0).contains(&percent);
+        if !within(access_percent) || !within(size_percent) || size_percent == 0.0 {
             return None;
         }
         zones.push(Zone { access_percent, size_percent });

@@ -1,0 +1,243 @@
+//! The workers of a step under one hand: started together, changed while they run, their windows
+//! taken without stopping them.
+
+mod threads;
+mod virtual_time;
+
+pub use threads::ThreadCrew;
+pub use virtual_time::VirtualCrew;
+
+use crate::engine::{Files, Op};
+use crate::offsets::{Extent, OffsetSource, SharedPosition};
+use crate::worker::accounting::{Window, WorkerWindow};
+use crate::worker::control::{Control, IoFault, Setting};
+use crate::worker::{Assignment, Quota, WorkerError, directions};
+use iogauge_model::load::Load;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// One job with the files it works on.
+#[derive(Debug, Clone)]
+pub struct CrewJob {
+    /// The load.
+    pub load: Load,
+    /// Open files by part; empty for engines that open nothing.
+    pub files: Files,
+    /// Usable stretch of each part.
+    pub extents: Vec<Extent>,
+}
+
+/// Figures of a crew under way, for a status line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LiveFigures {
+    /// Reads and writes completed since the start.
+    pub ios: u64,
+    /// Bytes moved since the start.
+    pub bytes: u64,
+    /// Service times summed up, in nanoseconds.
+    pub latency_ns: u64,
+    /// I/Os outstanding.
+    pub outstanding: u32,
+    /// Scheduled arrivals that wait for a free slot.
+    pub backlog: u64,
+}
+
+/// Workers at work, in real or in virtual time.
+pub trait Crew {
+    /// Lets the workers work for so long; returns early where all have ended or a worker failed.
+    ///
+    /// # Errors
+    /// Where an engine failed.
+    fn advance(&mut self, ns: u64) -> Result<(), WorkerError>;
+
+    /// Ends the window under way and begins another. A worker that sits in a system call which
+    /// cannot be interrupted keeps its share for the next cut.
+    ///
+    /// # Errors
+    /// Where an engine failed.
+    fn cut(&mut self) -> Result<Window, WorkerError>;
+
+    /// Changes the depth over all workers from now on, adding threads where depth takes threads.
+    /// Returns the window that ends with the change.
+    ///
+    /// # Errors
+    /// Where a worker could not be added.
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError>;
+
+    /// Changes the arrival rate over all workers from now on. Returns the window that ends with
+    /// the change.
+    ///
+    /// # Errors
+    /// Where an engine failed.
+    fn set_rate(&mut self, rate_iops: f64) -> Result<Window, WorkerError>;
+
+    /// Ends all workers when what is outstanding is done, and returns the last window.
+    ///
+    /// # Errors
+    /// Where an engine failed.
+    fn stop(&mut self) -> Result<Window, WorkerError>;
+
+    /// The workers' controls.
+    fn controls(&self) -> &[WorkerHandle];
+
+    /// Time on the crew's clock, in nanoseconds.
+    fn now_ns(&self) -> u64;
+
+    /// What engines had to give up, for a caveat.
+    fn fallbacks(&self) -> Vec<String> {
+        let mut all: Vec<String> =
+            self.controls().iter().flat_map(|h| h.control.fallbacks()).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// True where time is virtual.
+    fn is_virtual(&self) -> bool;
+
+    /// True once no I/O issued before the last change is outstanding.
+    fn drained(&self) -> bool {
+        self.controls()
+            .iter()
+            .all(|h| h.control.obeyed() && h.control.live.undrained.load(Ordering::Relaxed) == 0)
+    }
+
+    /// True once every worker has ended of its own accord.
+    fn finished(&self) -> bool {
+        self.controls().iter().all(|h| h.control.is_finished())
+    }
+
+    /// Figures for a status line.
+    fn live(&self) -> LiveFigures {
+        let mut sum = LiveFigures::default();
+        for WorkerHandle { control, .. } in self.controls() {
+            let live = &control.live;
+            sum.ios += live.ios.load(Ordering::Relaxed);
+            sum.bytes += live.bytes.load(Ordering::Relaxed);
+            sum.latency_ns += live.latency_ns.load(Ordering::Relaxed);
+            sum.outstanding += live.outstanding.load(Ordering::Relaxed);
+            sum.backlog += live.backlog.load(Ordering::Relaxed);
+        }
+        sum
+    }
+
+    /// The first I/O that failed, if one did.
+    fn fault(&self) -> Option<IoFault> {
+        self.controls().iter().find_map(|h| h.control.fault())
+    }
+}
+
+/// What a controller holds of a worker.
+#[derive(Debug)]
+pub struct WorkerHandle {
+    /// Job the worker belongs to.
+    pub job: u32,
+    /// What it shares with the controller.
+    pub control: Arc<Control>,
+    setting: Setting,
+}
+
+impl WorkerHandle {
+    fn new(job: u32, control: Arc<Control>) -> Self {
+        let setting = Setting { depth: 0, rate_iops: 0.0 };
+        Self { job, control, setting }
+    }
+
+    /// Asks for the setting and for the window so far.
+    fn request(&mut self, setting: Setting) {
+        self.setting = setting;
+        self.control.request(setting);
+    }
+
+    /// Adds what the worker has handed over to the window: nothing where it has not obeyed yet.
+    fn collect(&self, window: &mut Window) {
+        let mut figures = WorkerWindow { job: self.job, ..WorkerWindow::default() };
+        // SAFETY: the crew is the one controller, and it collects between requests.
+        unsafe {
+            self.control.each_handed_over(|bank| figures.append(&window.collect(self.job, bank)));
+        }
+        window.workers.push(figures);
+    }
+}
+
+/// A job's share-out: how many workers, and what they share.
+#[derive(Debug)]
+pub(crate) struct JobPlan {
+    pub(crate) job: CrewJob,
+    pub(crate) number: u32,
+    /// One I/O per worker, so that depth takes workers.
+    synchronous: bool,
+    streams: Vec<Arc<SharedPosition>>,
+    quota: Option<Quota>,
+    workers: u32,
+}
+
+impl JobPlan {
+    pub(crate) fn new(job: CrewJob, number: u32) -> Self {
+        let synchronous = crate::engine::info(job.load.engine).synchronous;
+        let quota = job
+            .load
+            .number_ios
+            .map(|n| Arc::new(AtomicI64::new(i64::try_from(n).unwrap_or(i64::MAX))));
+        let streams = (0..job.load.numjobs).map(|_| Arc::default()).collect();
+        Self { job, number, synchronous, streams, quota, workers: 0 }
+    }
+
+    /// Workers the job needs for a depth.
+    pub(crate) fn workers_for(&self, depth: u32) -> u32 {
+        if self.synchronous { depth } else { self.job.load.numjobs }
+    }
+
+    /// What the job's next worker is made from.
+    pub(crate) fn assign(
+        &mut self,
+        number: u32,
+        max_depth: u32,
+    ) -> Result<Assignment, WorkerError> {
+        let load = &self.job.load;
+        let stream = self.workers % load.numjobs;
+        self.workers += 1;
+        // Random patterns share one coverage pass; sequential streams have a position each.
+        let shared = if load.rw.is_random() { 0 } else { stream as usize };
+        let offsets = OffsetSource::new(
+            load,
+            &self.job.extents,
+            stream,
+            load.numjobs,
+            self.streams[shared].clone(),
+        )?;
+        let control = Arc::new(Control::new(directions(load), load.arrivals.is_some()));
+        let max_depth = if self.synchronous { 1 } else { max_depth.div_ceil(load.numjobs).max(1) };
+        Ok(Assignment {
+            load: load.clone(),
+            offsets,
+            number,
+            quota: self.quota.clone(),
+            max_depth,
+            control,
+        })
+    }
+}
+
+/// Shares a whole number out evenly; the first get what does not divide.
+fn share(total: u32, parts: u32, index: u32) -> u32 {
+    total / parts.max(1) + u32::from(index < total % parts.max(1))
+}
+
+/// Settings of each of a job's workers for a depth and rate over all of them.
+fn settings(depth: u32, rate_iops: f64, workers: u32) -> impl Iterator<Item = Setting> {
+    (0..workers).map(move |index| Setting {
+        depth: share(depth, workers, index),
+        rate_iops: rate_iops / f64::from(workers.max(1)),
+    })
+}
+
+/// A word for what an I/O did, for messages.
+#[must_use]
+pub fn op_word(op: Op) -> &'static str {
+    match op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Sync => "fsync",
+    }
+}

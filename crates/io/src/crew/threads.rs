@@ -1,0 +1,385 @@
+//! Workers on real targets: a thread each.
+
+use super::{Crew, CrewJob, JobPlan, WorkerHandle, settings, share};
+use crate::buffers::BufferPool;
+use crate::clock::Clock;
+use crate::engine::io_uring::Uring;
+use crate::engine::libaio::Libaio;
+use crate::engine::mmap::Mmap;
+use crate::engine::null::Null;
+use crate::engine::psync::Psync;
+use crate::engine::{Engine, Setup};
+use crate::worker::accounting::Window;
+use crate::worker::control::Setting;
+use crate::worker::{Assignment, Turn, Worker, WorkerError};
+use iogauge_model::load::EngineKind;
+use std::sync::Once;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Longest sleep of the controller between looks at its workers.
+const LOOK_NS: u64 = 20_000_000;
+/// A worker that has not obeyed after this long is woken from its system call.
+const KICK_AFTER_NS: u64 = 200_000;
+/// A worker that has not obeyed after this long sits in a call that nothing interrupts.
+const PATIENCE_NS: u64 = 100_000_000;
+/// Stack of a worker thread: the loop needs little, and depth may take thousands of threads.
+const STACK_BYTES: usize = 256 << 10;
+
+/// A thread of a worker.
+#[derive(Debug)]
+struct WorkerThread {
+    join: Option<JoinHandle<Result<(), WorkerError>>>,
+    /// Kernel's number of the thread, for waking it.
+    thread_id: rustix::process::Pid,
+}
+
+/// A crew of threads in real time.
+#[derive(Debug)]
+pub struct ThreadCrew {
+    clock: Clock,
+    handles: Vec<WorkerHandle>,
+    threads: Vec<WorkerThread>,
+    plans: Vec<JobPlan>,
+    max_depth: u32,
+}
+
+/// What a thread says once its engine stands.
+type Ready = Result<rustix::process::Pid, WorkerError>;
+
+impl ThreadCrew {
+    /// Starts jobs, all workers together; the depth may later rise to `max_depth`.
+    ///
+    /// # Errors
+    /// Where a load does not fit its target, or an engine or thread cannot be had.
+    pub fn start(jobs: Vec<CrewJob>, max_depth: u32) -> Result<Self, WorkerError> {
+        allow_kicks();
+        let mut crew = Self {
+            clock: Clock::get(),
+            handles: Vec::new(),
+            threads: Vec::new(),
+            plans: Vec::new(),
+            max_depth,
+        };
+        let mut begin = Vec::new();
+        for (index, job) in jobs.into_iter().enumerate() {
+            let depth = job.load.depth();
+            let rate_iops = job.load.arrivals.map_or(0.0, |a| a.rate_iops);
+            let mut plan = JobPlan::new(job, index as u32);
+            let count = plan.workers_for(depth);
+            crew.hire(&mut plan, count, max_depth.max(depth))?;
+            begin.extend(settings(depth, rate_iops, count));
+            crew.plans.push(plan);
+        }
+        for (handle, setting) in crew.handles.iter_mut().zip(begin) {
+            handle.request(setting);
+        }
+        crew.wake_resting();
+        crew.await_obedience()?;
+        // What came before the first change is an empty window.
+        crew.collect();
+        Ok(crew)
+    }
+
+    /// Adds workers to a job; they rest until they get a setting.
+    fn hire(&mut self, plan: &mut JobPlan, count: u32, max_depth: u32) -> Result<(), WorkerError> {
+        let (sender, receiver) = channel();
+        for _ in 0..count {
+            let assignment = plan.assign(self.handles.len() as u32, max_depth)?;
+            let load = &assignment.load;
+            let setup = Setup {
+                files: plan.job.files.clone(),
+                max_depth: assignment.max_depth,
+                random: load.rw.is_random(),
+                writes: load.writes(),
+            };
+            let engine = load.engine;
+            let control = assignment.control.clone();
+            let sender: Sender<Ready> = sender.clone();
+            let join = std::thread::Builder::new()
+                .name(format!("iogauge-{}", assignment.number))
+                .stack_size(STACK_BYTES)
+                .spawn(move || work(engine, &setup, assignment, &sender))
+                .map_err(WorkerError::Thread)?;
+            self.handles.push(WorkerHandle::new(plan.number, control));
+            // The thread says its number below; until then nothing wakes it.
+            let thread_id = rustix::process::getpid();
+            self.threads.push(WorkerThread { join: Some(join), thread_id });
+            self.welcome(&receiver)?;
+        }
+        Ok(())
+    }
+
+    fn welcome(&mut self, receiver: &Receiver<Ready>) -> Result<(), WorkerError> {
+        let ready = receiver.recv().unwrap_or_else(|_| {
+            Err(WorkerError::Thread(std::io::Error::other("it ended before it began")))
+        });
+        let thread_id = ready?;
+        if let Some(thread) = self.threads.last_mut() {
+            thread.thread_id = thread_id;
+        }
+        Ok(())
+    }
+
+    /// Workers at rest sleep; everyone else sees a request at the next turn.
+    fn wake_resting(&self) {
+        for thread in &self.threads {
+            if let Some(join) = &thread.join {
+                join.thread().unpark();
+            }
+        }
+    }
+
+    /// Waits until the workers have obeyed the last request, waking those in long calls.
+    fn await_obedience(&mut self) -> Result<(), WorkerError> {
+        let start_ns = self.clock.now_ns();
+        let mut next_kick_ns = KICK_AFTER_NS;
+        loop {
+            if self.handles.iter().all(|h| h.control.obeyed()) {
+                return self.failed_worker();
+            }
+            let waited_ns = self.clock.now_ns() - start_ns;
+            if waited_ns > PATIENCE_NS {
+                return self.failed_worker();
+            }
+            if waited_ns > next_kick_ns {
+                next_kick_ns = waited_ns + 5 * KICK_AFTER_NS;
+                for (handle, thread) in self.handles.iter().zip(&self.threads) {
+                    if !handle.control.obeyed() {
+                        kick(thread.thread_id);
+                    }
+                }
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+
+    /// The error of a worker that ended with one.
+    fn failed_worker(&mut self) -> Result<(), WorkerError> {
+        for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
+            if handle.control.is_finished()
+                && let Some(join) = thread.join.take()
+            {
+                join_worker(join)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Window {
+        let mut window = Window::default();
+        for handle in &self.handles {
+            handle.collect(&mut window);
+        }
+        window.ended_ns = self.clock.now_ns();
+        window
+    }
+
+    fn request_all(&mut self, setting: impl Fn(usize, Setting) -> Setting) {
+        for (index, handle) in self.handles.iter_mut().enumerate() {
+            handle.request(setting(index, handle.setting));
+        }
+        self.wake_resting();
+    }
+}
+
+/// A worker's result; a panic of its thread goes on here.
+fn join_worker(join: JoinHandle<Result<(), WorkerError>>) -> Result<(), WorkerError> {
+    match join.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+impl Crew for ThreadCrew {
+    fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
+        let until_ns = self.clock.now_ns() + ns;
+        loop {
+            let rest_ns = until_ns.saturating_sub(self.clock.now_ns());
+            if rest_ns == 0 || self.finished() {
+                return self.failed_worker();
+            }
+            if self.handles.iter().any(|h| h.control.is_finished()) {
+                self.failed_worker()?;
+            }
+            std::thread::sleep(Duration::from_nanos(rest_ns.min(LOOK_NS)));
+        }
+    }
+
+    fn cut(&mut self) -> Result<Window, WorkerError> {
+        self.request_all(|_, setting| setting);
+        self.await_obedience()?;
+        Ok(self.collect())
+    }
+
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+        let missing = match self.plans.as_slice() {
+            [plan] => plan.workers_for(depth).saturating_sub(self.handles.len() as u32),
+            // Depth over several jobs is theirs to keep.
+            _ => 0,
+        };
+        if missing > 0
+            && let Some(mut plan) = self.plans.pop()
+        {
+            let hired = self.hire(&mut plan, missing, self.max_depth);
+            self.plans.push(plan);
+            hired?;
+        }
+        let workers = self.handles.len() as u32;
+        self.request_all(|index, setting| Setting {
+            depth: share(depth, workers, index as u32),
+            ..setting
+        });
+        self.await_obedience()?;
+        Ok(self.collect())
+    }
+
+    fn set_rate(&mut self, rate_iops: f64) -> Result<Window, WorkerError> {
+        let rate_iops = rate_iops / self.handles.len().max(1) as f64;
+        self.request_all(|_, setting| Setting { rate_iops, ..setting });
+        self.await_obedience()?;
+        Ok(self.collect())
+    }
+
+    fn stop(&mut self) -> Result<Window, WorkerError> {
+        for handle in &self.handles {
+            handle.control.request_stop();
+        }
+        self.wake_resting();
+        self.await_obedience()?;
+        for thread in &mut self.threads {
+            if let Some(join) = thread.join.take() {
+                join_worker(join)?;
+            }
+        }
+        Ok(self.collect())
+    }
+
+    fn controls(&self) -> &[WorkerHandle] {
+        &self.handles
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn is_virtual(&self) -> bool {
+        false
+    }
+}
+
+impl Drop for ThreadCrew {
+    /// No thread outlives its crew: buffers and files are still in use while I/O is outstanding.
+    fn drop(&mut self) {
+        for handle in &self.handles {
+            handle.control.request_stop();
+        }
+        self.wake_resting();
+        for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
+            if let Some(join) = thread.join.take() {
+                if !handle.control.obeyed() {
+                    kick(thread.thread_id);
+                }
+                let _ = join.join();
+            }
+        }
+    }
+}
+
+/// A worker thread: builds its engine, says that it is ready, and turns until it is done.
+fn work(
+    engine: EngineKind,
+    setup: &Setup,
+    assignment: Assignment,
+    ready: &Sender<Ready>,
+) -> Result<(), WorkerError> {
+    let pool = assignment.pool().map_err(|source| WorkerError::Memory {
+        slots: assignment.max_depth,
+        block_bytes: assignment.load.block.largest(),
+        source,
+    });
+    let pool = match pool {
+        Ok(pool) => pool,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return Ok(());
+        }
+    };
+    match engine {
+        EngineKind::IoUring => match Uring::new(setup, &pool) {
+            Ok(engine) => run(engine, pool, assignment, ready),
+            Err(error) => refuse(error.into(), ready),
+        },
+        EngineKind::Libaio => match Libaio::new(setup) {
+            Ok(engine) => run(engine, pool, assignment, ready),
+            Err(error) => refuse(error.into(), ready),
+        },
+        EngineKind::Mmap => match Mmap::new(setup) {
+            Ok(engine) => run(engine, pool, assignment, ready),
+            Err(error) => refuse(error.into(), ready),
+        },
+        EngineKind::Psync => run(Psync::new(setup), pool, assignment, ready),
+        // A simulated device has its own crew; here it would have no clock.
+        EngineKind::Null | EngineKind::Sim => {
+            run(Null::new(setup.max_depth), pool, assignment, ready)
+        }
+    }
+}
+
+fn refuse(error: WorkerError, ready: &Sender<Ready>) -> Result<(), WorkerError> {
+    let _ = ready.send(Err(error));
+    Ok(())
+}
+
+fn run<E: Engine>(
+    engine: E,
+    pool: BufferPool,
+    assignment: Assignment,
+    ready: &Sender<Ready>,
+) -> Result<(), WorkerError> {
+    let mut worker = Worker::new(engine, pool, assignment);
+    // Sleeps before an arrival end when asked, not 50 µs later.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let _ = ready.send(Ok(rustix::thread::gettid()));
+    let result = loop {
+        match worker.turn() {
+            Ok(Turn::Going) => {}
+            Ok(Turn::Resting) => {
+                std::thread::park_timeout(Duration::from_millis(50));
+            }
+            Ok(Turn::Finished) => break Ok(()),
+            Err(error) => break Err(WorkerError::Engine(error)),
+        }
+    };
+    worker.finish();
+    result
+}
+
+/// Signal that ends a worker's wait in the kernel and does nothing else.
+fn kick_signal() -> i32 {
+    libc::SIGRTMIN() + 7
+}
+
+/// Installs the empty handler once.
+fn allow_kicks() {
+    extern "C" fn nothing(_signal: i32) {}
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        // SAFETY: a zeroed sigaction is a valid one; the handler does nothing. Without SA_RESTART
+        // the interrupted call returns.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = nothing as *const () as usize;
+            libc::sigaction(kick_signal(), &raw const action, std::ptr::null_mut());
+        }
+    });
+}
+
+/// Wakes a thread of this process from a waiting system call.
+fn kick(thread_id: rustix::process::Pid) {
+    let process = rustix::process::getpid().as_raw_nonzero().get();
+    let thread = thread_id.as_raw_nonzero().get();
+    // SAFETY: tgkill takes numbers only; a thread that has ended gives an error, which is right.
+    unsafe { libc::syscall(libc::SYS_tgkill, process, thread, kick_signal()) };
+}

@@ -1,0 +1,163 @@
+//! Workers on a simulated device: one thread, a clock that jumps, reproducible by seed.
+
+use super::{Crew, CrewJob, JobPlan, WorkerHandle, settings};
+use crate::engine::sim::{Sim, World};
+use crate::sim::SimSpec;
+use crate::worker::accounting::Window;
+use crate::worker::control::Setting;
+use crate::worker::{Turn, Worker, WorkerError};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A crew in virtual time. A simulated second takes as long as its events: about a microsecond
+/// for each I/O.
+pub struct VirtualCrew {
+    world: Rc<RefCell<World>>,
+    workers: Vec<Worker<Sim>>,
+    handles: Vec<WorkerHandle>,
+    /// What the last turn of each worker ended with.
+    turns: Vec<Turn>,
+}
+
+impl std::fmt::Debug for VirtualCrew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VirtualCrew").field("workers", &self.workers.len()).finish_non_exhaustive()
+    }
+}
+
+impl VirtualCrew {
+    /// Starts jobs on a simulated device; the depth may later rise to `max_depth`.
+    ///
+    /// # Errors
+    /// Where a load does not fit the device.
+    pub fn start(jobs: Vec<CrewJob>, spec: SimSpec, max_depth: u32) -> Result<Self, WorkerError> {
+        let world = World::new(spec);
+        let (mut workers, mut handles) = (Vec::new(), Vec::new());
+        for (index, job) in jobs.into_iter().enumerate() {
+            let depth = job.load.depth();
+            let rate_iops = job.load.arrivals.map_or(0.0, |a| a.rate_iops);
+            let mut plan = JobPlan::new(job, index as u32);
+            let count = plan.workers_for(depth);
+            for setting in settings(depth, rate_iops, count) {
+                let assignment = plan.assign(workers.len() as u32, max_depth.max(depth))?;
+                let control = assignment.control.clone();
+                let pool = assignment.pool().map_err(|source| WorkerError::Memory {
+                    slots: assignment.max_depth,
+                    block_bytes: assignment.load.block.largest(),
+                    source,
+                })?;
+                workers.push(Worker::new(Sim::new(world.clone()), pool, assignment));
+                let mut handle = WorkerHandle::new(plan.number, control);
+                handle.request(setting);
+                handles.push(handle);
+            }
+        }
+        let turns = vec![Turn::Going; workers.len()];
+        let mut crew = Self { world, workers, handles, turns };
+        crew.turn_all()?;
+        crew.collect();
+        Ok(crew)
+    }
+
+    fn turn(&mut self, index: usize) -> Result<(), WorkerError> {
+        if self.turns[index] != Turn::Finished {
+            self.turns[index] = self.workers[index].turn()?;
+            if self.turns[index] == Turn::Finished {
+                self.workers[index].finish();
+            }
+        }
+        Ok(())
+    }
+
+    fn turn_all(&mut self) -> Result<(), WorkerError> {
+        (0..self.workers.len()).try_for_each(|index| self.turn(index))
+    }
+
+    fn collect(&mut self) -> Window {
+        let mut window = Window::default();
+        for handle in &self.handles {
+            handle.collect(&mut window);
+        }
+        window.ended_ns = self.now_ns();
+        window
+    }
+
+    fn request_all(&mut self, setting: impl Fn(usize, Setting) -> Setting) {
+        for (index, handle) in self.handles.iter_mut().enumerate() {
+            handle.request(setting(index, handle.setting));
+        }
+    }
+
+    /// Runs until `until_ns`, or until every worker has ended.
+    fn run_until(&mut self, until_ns: u64) -> Result<(), WorkerError> {
+        while self.now_ns() < until_ns && self.turns.contains(&Turn::Going) {
+            let due = self.workers.iter().filter_map(Worker::due_ns).min();
+            let bound = due.map_or(until_ns, |due| due.min(until_ns));
+            let owners = self.world.borrow_mut().advance(bound);
+            for owner in owners {
+                self.turn(owner as usize)?;
+            }
+            let now = self.now_ns();
+            for index in 0..self.workers.len() {
+                if self.workers[index].due_ns().is_some_and(|due| due <= now) {
+                    self.turn(index)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Crew for VirtualCrew {
+    fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
+        let until_ns = self.now_ns() + ns;
+        self.run_until(until_ns)?;
+        if !self.finished() {
+            // At rest, time passes all the same.
+            self.world.borrow_mut().advance_idle(until_ns);
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self) -> Result<Window, WorkerError> {
+        self.request_all(|_, setting| setting);
+        self.turn_all()?;
+        Ok(self.collect())
+    }
+
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+        let shares: Vec<_> = settings(depth, 0.0, self.handles.len() as u32).collect();
+        self.request_all(|index, setting| Setting { depth: shares[index].depth, ..setting });
+        self.turn_all()?;
+        Ok(self.collect())
+    }
+
+    fn set_rate(&mut self, rate_iops: f64) -> Result<Window, WorkerError> {
+        let rate_iops = rate_iops / self.handles.len().max(1) as f64;
+        self.request_all(|_, setting| Setting { rate_iops, ..setting });
+        self.turn_all()?;
+        Ok(self.collect())
+    }
+
+    fn stop(&mut self) -> Result<Window, WorkerError> {
+        for handle in &self.handles {
+            handle.control.request_stop();
+        }
+        self.turn_all()?;
+        // Outstanding I/Os of a simulated device always come back.
+        self.run_until(u64::MAX)?;
+        Ok(self.collect())
+    }
+
+    fn controls(&self) -> &[WorkerHandle] {
+        &self.handles
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.world.borrow().now_ns()
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
+    }
+}

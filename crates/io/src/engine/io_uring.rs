@@ -1,0 +1,299 @@
+//! io_uring (io_uring(7)): rings shared with the kernel, one system call for submission and
+//! completion.
+
+use super::{Engine, EngineError, Files, Io, Op, Setup};
+use crate::buffers::BufferPool;
+use crate::clock::Clock;
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Submissions prepared between two system calls at most; deeper queues take several calls.
+const MAX_SUBMISSIONS: u32 = 1024;
+/// Most completions the kernel keeps room for (`IORING_MAX_CQ_ENTRIES`).
+const MAX_COMPLETIONS: u32 = 65_536;
+/// Buffers are registered in stretches of this size, as slots come into use.
+const REGISTERED_STRETCH_BYTES: usize = 2 << 20;
+
+const GETEVENTS: u32 = 1;
+const EXT_ARG: u32 = 1 << 3;
+
+/// The parts of a ring kept apart, because each makes atomic loads anew when it is borrowed, and
+/// the registered descriptor belongs to the one submitter.
+struct Ring {
+    submissions: SubmissionQueue<'static, squeue::Entry>,
+    completions: CompletionQueue<'static, cqueue::Entry>,
+    submitter: Submitter<'static>,
+    whole: *mut IoUring,
+}
+
+impl Ring {
+    fn new(ring: IoUring) -> Self {
+        let whole = Box::into_raw(Box::new(ring));
+        // SAFETY: the box is alive until `drop`, which ends the three borrows before it; nobody
+        // else sees `whole`.
+        let (submitter, submissions, completions) = unsafe { (*whole).split() };
+        Self { submissions, completions, submitter, whole }
+    }
+}
+
+/// An io_uring ring of one thread.
+pub struct Uring {
+    clock: Clock,
+    // Before `pool` in order: the ring is gone before the buffers it had registered.
+    ring: Option<Ring>,
+    files: Files,
+    /// Files are registered: submissions name them by index.
+    fixed_files: bool,
+    registered: Registered,
+    fallbacks: Vec<String>,
+}
+
+/// Buffers the kernel has pinned for this ring.
+#[derive(Debug, Clone, Copy)]
+struct Registered {
+    base: *mut u8,
+    slot_bytes: usize,
+    slots_per_stretch: u32,
+    slots: u32,
+    /// Slots whose buffers are registered.
+    below: u32,
+    /// False once the kernel refused.
+    possible: bool,
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        if let Some(ring) = self.ring.take() {
+            let whole = ring.whole;
+            drop(ring);
+            // SAFETY: made by `Box::into_raw` in `Ring::new`; the borrows ended in the line above.
+            drop(unsafe { Box::from_raw(whole) });
+        }
+    }
+}
+
+impl std::fmt::Debug for Uring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Uring").field("registered", &self.registered).finish_non_exhaustive()
+    }
+}
+
+fn fault(call: &'static str, source: io::Error) -> EngineError {
+    EngineError { engine: "io_uring", call, source }
+}
+
+/// Builds a ring with the best flags the kernel takes.
+fn build(max_depth: u32) -> io::Result<IoUring> {
+    let entries = max_depth.min(MAX_SUBMISSIONS).next_power_of_two();
+    let completions =
+        (max_depth.saturating_mul(2)).next_power_of_two().clamp(2 * entries, MAX_COMPLETIONS);
+    let base = || {
+        let mut builder = IoUring::builder();
+        builder.setup_cqsize(completions);
+        builder
+    };
+    // One thread submits and reaps, so completions need not interrupt it (6.1), and submissions
+    // need no indirection (6.6).
+    let mut best = base();
+    best.setup_single_issuer().setup_defer_taskrun().setup_no_sqarray();
+    let mut good = base();
+    good.setup_single_issuer().setup_defer_taskrun();
+    let mut fair = base();
+    fair.setup_coop_taskrun();
+    best.build(entries)
+        .or_else(|_| good.build(entries))
+        .or_else(|_| fair.build(entries))
+        .or_else(|_| base().build(entries))
+}
+
+impl Uring {
+    /// A ring over these files, with the pool's buffers registered as they come into use. To be
+    /// made on the thread that uses it.
+    ///
+    /// # Errors
+    /// Where the kernel has or allows no io_uring (`/proc/sys/kernel/io_uring_disabled`, seccomp).
+    pub fn new(setup: &Setup, pool: &BufferPool) -> Result<Self, EngineError> {
+        let ring = build(setup.max_depth).map_err(|e| fault("io_uring_setup", e))?;
+        let mut ring = Ring::new(ring);
+        let mut fallbacks = Vec::new();
+        // Kernels before 5.18 lack it; the plain descriptor costs a look-up per call.
+        let _ = ring.submitter.register_ring_fd();
+        let descriptors: Vec<i32> = setup.files.iter().map(AsRawFd::as_raw_fd).collect();
+        let fixed_files = match ring.submitter.register_files(&descriptors) {
+            Ok(()) => true,
+            Err(error) => {
+                fallbacks.push(format!("io_uring could not register files: {error}"));
+                false
+            }
+        };
+        let slot_bytes = pool.stride_bytes();
+        let slots_per_stretch = (REGISTERED_STRETCH_BYTES / slot_bytes).max(1) as u32;
+        let stretches = pool.slots().div_ceil(slots_per_stretch);
+        let possible = ring.submitter.register_buffers_sparse(stretches).is_ok();
+        let registered = Registered {
+            base: pool.buffer(0),
+            slot_bytes,
+            slots_per_stretch,
+            slots: pool.slots(),
+            below: 0,
+            possible,
+        };
+        Ok(Self {
+            clock: Clock::get(),
+            ring: Some(ring),
+            files: setup.files.clone(),
+            fixed_files,
+            registered,
+            fallbacks,
+        })
+    }
+
+    #[inline(always)]
+    fn ring(&mut self) -> &mut Ring {
+        match &mut self.ring {
+            Some(ring) => ring,
+            // `ring` is `None` only inside `drop`.
+            None => unreachable!("the ring lives as long as the engine"),
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&self, io: &Io) -> squeue::Entry {
+        let index = (io.slot < self.registered.below)
+            .then(|| (io.slot / self.registered.slots_per_stretch) as u16);
+        macro_rules! build_with {
+            ($target:expr) => {
+                match (io.op, index) {
+                    (Op::Read, Some(index)) => {
+                        opcode::ReadFixed::new($target, io.buffer, io.len, index)
+                            .offset(io.offset_bytes)
+                            .build()
+                    }
+                    (Op::Write, Some(index)) => {
+                        opcode::WriteFixed::new($target, io.buffer, io.len, index)
+                            .offset(io.offset_bytes)
+                            .build()
+                    }
+                    (Op::Read, None) => opcode::Read::new($target, io.buffer, io.len)
+                        .offset(io.offset_bytes)
+                        .build(),
+                    (Op::Write, None) => opcode::Write::new($target, io.buffer, io.len)
+                        .offset(io.offset_bytes)
+                        .build(),
+                    (Op::Sync, _) => opcode::Fsync::new($target).build(),
+                }
+            };
+        }
+        let entry = if self.fixed_files {
+            build_with!(Fixed(io.file))
+        } else {
+            build_with!(Fd(self.files[io.file as usize].as_raw_fd()))
+        };
+        entry.user_data(u64::from(io.slot))
+    }
+
+    /// Hands over and waits once. True where the call has to be repeated to hand over the rest.
+    #[inline(always)]
+    fn call(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError> {
+        let ring = self.ring();
+        ring.submissions.sync();
+        let pending = ring.submissions.len() as u32;
+        let result = match timeout_ns {
+            // SAFETY: every submission was built from an `Io`, whose buffer the worker keeps valid
+            // until its completion is reaped.
+            None => unsafe {
+                ring.submitter.enter::<libc::sigset_t>(pending, wait, GETEVENTS, None)
+            },
+            Some(ns) => {
+                let time =
+                    Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
+                let arguments = SubmitArgs::new().timespec(&time);
+                // SAFETY: as above; the arguments outlive the call.
+                unsafe {
+                    ring.submitter.enter(pending, wait, GETEVENTS | EXT_ARG, Some(&arguments))
+                }
+            }
+        };
+        match result {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                // A signal, a time-out, or a completion queue that is to be emptied first.
+                Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
+                _ => Err(fault("io_uring_enter", error)),
+            },
+        }
+    }
+}
+
+impl Engine for Uring {
+    #[inline(always)]
+    fn queue(&mut self, io: Io) {
+        let entry = self.entry(&io);
+        let ring = self.ring();
+        // SAFETY: the entry's buffer stays valid until completion, as the worker promises.
+        while unsafe { ring.submissions.push(&entry) }.is_err() {
+            // The queue is full: hand over without waiting. A fault shows again in `enter`.
+            ring.submissions.sync();
+            if ring.submissions.is_full() {
+                let _ = ring.submitter.submit();
+                ring.submissions.sync();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError> {
+        // A time-out without anything to wait for would not sleep.
+        let wait = if timeout_ns.is_some() { wait.max(1) } else { wait };
+        self.call(wait, timeout_ns)
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, max: u32, mut sink: impl FnMut(u32, i32)) {
+        let ring = self.ring();
+        ring.completions.sync();
+        for completion in ring.completions.by_ref().take(max as usize) {
+            sink(completion.user_data() as u32, completion.result());
+        }
+        // Without this the kernel sees no progress and the next wait returns early.
+        ring.completions.sync();
+    }
+
+    #[inline(always)]
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn grow(&mut self, slots: u32) {
+        while self.registered.possible && self.registered.below < slots.min(self.registered.slots) {
+            let Registered { base, slot_bytes, slots_per_stretch, slots: all, below, .. } =
+                self.registered;
+            let count = slots_per_stretch.min(all - below);
+            let iovec = libc::iovec {
+                iov_base: base.wrapping_add(below as usize * slot_bytes).cast(),
+                iov_len: count as usize * slot_bytes,
+            };
+            let stretch = below / slots_per_stretch;
+            // SAFETY: the stretch lies inside the pool, which outlives the ring: the worker drops
+            // its engine first.
+            let result =
+                unsafe { self.ring().submitter.register_buffers_update(stretch, &[iovec], None) };
+            match result {
+                Ok(()) => self.registered.below += count,
+                Err(error) => {
+                    self.registered.possible = false;
+                    self.fallbacks.push(format!(
+                        "io_uring could not register buffers beyond depth {below}: {error} \
+                         (ulimit -l)"
+                    ));
+                }
+            }
+        }
+    }
+
+    fn fallbacks(&self) -> Vec<String> {
+        self.fallbacks.clone()
+    }
+}

@@ -1,0 +1,193 @@
+//! Memory-mapped files: blocks are copied from and to the mapping, as a document store does.
+
+use super::{Engine, EngineError, Files, Io, Op, Setup, sleep_ns};
+use crate::clock::Clock;
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::sync::Once;
+
+thread_local! {
+    /// Stretch being copied, and whether a page of it could not be had.
+    static COPYING: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    static FAILED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// One mapped file.
+#[derive(Debug)]
+struct Mapping {
+    base: *mut u8,
+    len: usize,
+}
+
+/// Mapped files of one thread.
+#[derive(Debug)]
+pub struct Mmap {
+    clock: Clock,
+    files: Files,
+    mappings: Vec<Mapping>,
+    queued: Option<Io>,
+    done: Option<(u32, i32)>,
+}
+
+// SAFETY: the mappings belong to the engine alone.
+unsafe impl Send for Mmap {}
+
+fn fault(call: &'static str, source: rustix::io::Errno) -> EngineError {
+    EngineError { engine: "mmap", call, source: io::Error::from(source) }
+}
+
+/// Length of a file or block device.
+fn length(file: &std::os::fd::OwnedFd) -> rustix::io::Result<u64> {
+    let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))?;
+    Ok(end)
+}
+
+impl Mmap {
+    /// Maps each file whole.
+    ///
+    /// # Errors
+    /// Where a file cannot be mapped.
+    pub fn new(setup: &Setup) -> Result<Self, EngineError> {
+        handle_bus_errors()?;
+        let mut mappings = Vec::new();
+        for file in setup.files.iter() {
+            let len = length(file).map_err(|e| fault("lseek", e))? as usize;
+            let protection =
+                if setup.writes { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+            // SAFETY: a mapping at an address of the kernel's choice; other writers of the file
+            // may change what is read, which a benchmark does not mind.
+            let base =
+                unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }
+                    .map_err(|e| fault("mmap", e))?;
+            let advice = if setup.random { Advice::Random } else { Advice::Sequential };
+            // SAFETY: the mapping made above. Advice may be refused without harm.
+            let _ = unsafe { madvise(base, len, advice) };
+            mappings.push(Mapping { base: base.cast(), len });
+        }
+        let files = setup.files.clone();
+        Ok(Self { clock: Clock::get(), files, mappings, queued: None, done: None })
+    }
+
+    fn perform(&mut self, io: &Io) -> i32 {
+        let mapping = &self.mappings[io.file as usize];
+        if io.op == Op::Sync {
+            // SAFETY: the whole mapping, alive as long as the engine.
+            let result = unsafe { msync(mapping.base.cast(), mapping.len, MsyncFlags::SYNC) };
+            let result = result.and_then(|()| rustix::fs::fdatasync(&self.files[io.file as usize]));
+            return result.map_or_else(|e| -e.raw_os_error(), |()| 0);
+        }
+        let room = (mapping.len as u64).saturating_sub(io.offset_bytes);
+        let len = u64::from(io.len).min(room) as usize;
+        // SAFETY: `offset + len` lies inside the mapping; the worker keeps the buffer valid for
+        // the I/O's length. A page that cannot be had raises SIGBUS, which the handler turns into
+        // a flag.
+        unsafe {
+            let place = mapping.base.add(io.offset_bytes.min(mapping.len as u64) as usize);
+            FAILED.set(false);
+            COPYING.set((place as usize, place as usize + len));
+            match io.op {
+                Op::Read => std::ptr::copy_nonoverlapping(place, io.buffer, len),
+                _ => std::ptr::copy_nonoverlapping(io.buffer, place, len),
+            }
+            // The flag is set behind the compiler's back, by a signal on this thread.
+            std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+            COPYING.set((0, 0));
+        }
+        if FAILED.get() { -libc::EIO } else { len as i32 }
+    }
+}
+
+impl Engine for Mmap {
+    #[inline(always)]
+    fn queue(&mut self, io: Io) {
+        debug_assert!(self.queued.is_none());
+        self.queued = Some(io);
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, _wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError> {
+        match self.queued.take() {
+            Some(io) => self.done = Some((io.slot, self.perform(&io))),
+            None => {
+                if let (None, Some(timeout_ns)) = (self.done, timeout_ns) {
+                    sleep_ns(timeout_ns);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, _max: u32, mut sink: impl FnMut(u32, i32)) {
+        if let Some((slot, result)) = self.done.take() {
+            sink(slot, result);
+        }
+    }
+
+    #[inline(always)]
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn grow(&mut self, _slots: u32) {}
+}
+
+impl Drop for Mmap {
+    fn drop(&mut self) {
+        for mapping in &self.mappings {
+            // SAFETY: mapped in `new`, unmapped once.
+            let _ = unsafe { munmap(mapping.base.cast(), mapping.len) };
+        }
+    }
+}
+
+/// Installs the handler once. A failed read of a mapped page raises SIGBUS; the handler puts an
+/// empty page in its place, so that the copy goes on, and marks the I/O as failed.
+fn handle_bus_errors() -> Result<(), EngineError> {
+    static INSTALL: Once = Once::new();
+    let mut result = Ok(());
+    INSTALL.call_once(|| {
+        // SAFETY: a zeroed sigaction is a valid one; the handler is async-signal-safe: it touches
+        // only thread-locals that need no initialisation, and calls mmap.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_bus_error as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            if libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) != 0 {
+                result = Err(EngineError {
+                    engine: "mmap",
+                    call: "sigaction",
+                    source: io::Error::last_os_error(),
+                });
+            }
+        }
+    });
+    result
+}
+
+extern "C" fn on_bus_error(_signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
+    const PAGE_BYTES: usize = 4096;
+    // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler.
+    let address = unsafe { (*info).si_addr() } as usize;
+    let (start, end) = COPYING.get();
+    // SAFETY: the page replaced lies in a mapping of this engine, for the address is inside the
+    // stretch this thread is copying. Anything else is a fault of the program: the default action
+    // comes back, and the instruction raises the signal again.
+    unsafe {
+        if !(start..end).contains(&address) {
+            libc::signal(libc::SIGBUS, libc::SIG_DFL);
+            return;
+        }
+        FAILED.set(true);
+        libc::mmap(
+            (address & !(PAGE_BYTES - 1)) as *mut c_void,
+            PAGE_BYTES,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+    }
+}

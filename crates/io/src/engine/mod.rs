@@ -1,0 +1,230 @@
+//! What carries I/O to a target. One file each; [`ENGINES`] is their table.
+
+pub mod io_uring;
+pub mod libaio;
+pub mod mmap;
+pub mod null;
+pub mod psync;
+pub mod sim;
+
+use iogauge_model::load::EngineKind;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// What is known of an engine before it is used.
+#[derive(Debug)]
+pub struct EngineInfo {
+    /// The engine.
+    pub kind: EngineKind,
+    /// Its word, as in fio's `ioengine`.
+    pub name: &'static str,
+    /// Other words for it.
+    pub aliases: &'static [&'static str],
+    /// True where a worker has one I/O outstanding at most, so that depth takes threads.
+    pub synchronous: bool,
+    /// True where what was written can be read back.
+    pub stores: bool,
+    /// True where the page cache cannot be gone around.
+    pub always_buffered: bool,
+    /// One line for the help.
+    pub about: &'static str,
+}
+
+/// Every engine.
+pub const ENGINES: &[EngineInfo] = &[
+    EngineInfo {
+        kind: EngineKind::IoUring,
+        name: "io_uring",
+        aliases: &["uring"],
+        synchronous: false,
+        stores: true,
+        always_buffered: false,
+        about: "submission and completion rings shared with the kernel (Linux 5.6 or later)",
+    },
+    EngineInfo {
+        kind: EngineKind::Libaio,
+        name: "libaio",
+        aliases: &["aio"],
+        synchronous: false,
+        stores: true,
+        always_buffered: false,
+        about: "native asynchronous I/O, for kernels and containers that forbid io_uring",
+    },
+    EngineInfo {
+        kind: EngineKind::Psync,
+        name: "psync",
+        aliases: &["sync", "pread"],
+        synchronous: true,
+        stores: true,
+        always_buffered: false,
+        about: "pread and pwrite, one thread for each I/O outstanding",
+    },
+    EngineInfo {
+        kind: EngineKind::Mmap,
+        name: "mmap",
+        aliases: &[],
+        synchronous: true,
+        stores: true,
+        always_buffered: true,
+        about: "memory-mapped file through the page cache, as a document store reads",
+    },
+    EngineInfo {
+        kind: EngineKind::Null,
+        name: "null",
+        aliases: &[],
+        synchronous: false,
+        stores: false,
+        always_buffered: false,
+        about: "accounts for every I/O and issues none: what the tool itself costs",
+    },
+    EngineInfo {
+        kind: EngineKind::Sim,
+        name: "sim",
+        aliases: &[],
+        synchronous: false,
+        stores: true,
+        always_buffered: false,
+        about: "simulated device in virtual time, for targets sim:…",
+    },
+];
+
+/// The table row of an engine.
+#[must_use]
+pub fn info(kind: EngineKind) -> &'static EngineInfo {
+    // A test walks every kind; the first row stands in for none.
+    ENGINES.iter().find(|e| e.kind == kind).unwrap_or(&ENGINES[0])
+}
+
+/// The engine of a word.
+///
+/// # Errors
+/// A line that lists the words there are.
+pub fn parse(word: &str) -> Result<EngineKind, UnknownEngine> {
+    ENGINES
+        .iter()
+        .find(|e| e.name == word || e.aliases.contains(&word))
+        .map(|e| e.kind)
+        .ok_or_else(|| UnknownEngine(word.to_owned()))
+}
+
+/// No engine has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("ioengine: \"{0}\" is not one of {names}", names = names())]
+pub struct UnknownEngine(String);
+
+fn names() -> String {
+    ENGINES.iter().map(|e| e.name).collect::<Vec<_>>().join(", ")
+}
+
+/// What an I/O does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Moves data from the target.
+    Read = 0,
+    /// Moves data to the target.
+    Write = 1,
+    /// Makes earlier writes durable.
+    Sync = 2,
+}
+
+/// One I/O as an engine takes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Io {
+    /// Slot of the worker, given back on completion.
+    pub slot: u32,
+    /// What to do.
+    pub op: Op,
+    /// File of the engine, from 0.
+    pub file: u32,
+    /// Byte offset.
+    pub offset_bytes: u64,
+    /// Bytes to move.
+    pub len: u32,
+    /// Where the data is or goes; valid for `len` bytes until completion.
+    pub buffer: *mut u8,
+}
+
+/// A fault of an engine itself, not of a single I/O.
+#[derive(Debug, thiserror::Error)]
+#[error("{engine}: {call} failed: {source}")]
+pub struct EngineError {
+    /// Engine it happened in.
+    pub engine: &'static str,
+    /// System call or step.
+    pub call: &'static str,
+    /// What the kernel said.
+    pub source: io::Error,
+}
+
+/// What a worker needs of an engine. The worker is generic over it, so every call is inlined.
+pub trait Engine {
+    /// Prepares an I/O; [`Self::enter`] hands it over.
+    fn queue(&mut self, io: Io);
+
+    /// Hands over what is queued and waits until `wait` completions are there, the time-out has
+    /// passed, or a signal came. With `wait` 0 it does not wait, unless a time-out is given and
+    /// nothing is outstanding.
+    ///
+    /// # Errors
+    /// Where the engine itself fails; a failed I/O is a completion.
+    fn enter(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError>;
+
+    /// Gives up to `max` completions to `sink`: the slot, and bytes moved or a negative errno.
+    fn reap(&mut self, max: u32, sink: impl FnMut(u32, i32));
+
+    /// The engine's clock, in nanoseconds.
+    fn now_ns(&self) -> u64;
+
+    /// Tells that slots below `slots` will be used, so that what they need can be registered.
+    fn grow(&mut self, slots: u32);
+
+    /// What had to be given up to run here, for a caveat.
+    fn fallbacks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Files of a worker's engine, in order of the target's parts.
+pub type Files = Arc<Vec<OwnedFd>>;
+
+/// What an engine is made from.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Files by part.
+    pub files: Files,
+    /// Most I/Os that will ever be outstanding.
+    pub max_depth: u32,
+    /// True where accesses will be in random order (advice for the page cache).
+    pub random: bool,
+    /// True where the load writes.
+    pub writes: bool,
+}
+
+/// Sleeps, but not through signals.
+pub(crate) fn sleep_ns(ns: u64) {
+    let request = rustix::time::Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    };
+    let _ = rustix::thread::nanosleep(&request);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_one_row_and_reads_its_own_words() {
+        use EngineKind::{IoUring, Libaio, Mmap, Null, Psync, Sim};
+        for kind in [IoUring, Libaio, Psync, Mmap, Null, Sim] {
+            assert_eq!(ENGINES.iter().filter(|e| e.kind == kind).count(), 1);
+            assert_eq!(parse(info(kind).name).unwrap(), kind);
+            for alias in info(kind).aliases {
+                assert_eq!(parse(alias).unwrap(), kind);
+            }
+        }
+        let message = parse("windowsaio").unwrap_err().to_string();
+        assert!(message.contains("io_uring") && message.contains("mmap"), "{message}");
+    }
+}

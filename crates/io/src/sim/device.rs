@@ -1,0 +1,458 @@
+//! The queueing model: what happens to each I/O, in order of virtual time.
+
+use super::spec::{Service, SimSpec};
+use crate::engine::Op;
+use crate::offsets::unit;
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Requests among which a device with seeks chooses the nearest (native command queueing, SATA 3).
+const REORDER_WINDOW: usize = 32;
+
+/// One I/O as the device sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    /// Worker it belongs to.
+    pub(crate) owner: u32,
+    /// Slot of that worker.
+    pub(crate) slot: u32,
+    pub(crate) op: Op,
+    pub(crate) offset_bytes: u64,
+    pub(crate) len: u32,
+}
+
+/// An I/O that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Done {
+    pub(crate) owner: u32,
+    pub(crate) slot: u32,
+    pub(crate) result: i32,
+}
+
+/// What is to happen at a point of virtual time.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// An I/O reaches the queue of a device with seeks.
+    Arrival(Request),
+    /// A channel of a device with seeks is free again; its I/O goes on to the bus.
+    ChannelFree(Request),
+    /// An I/O reaches the bus.
+    Bus(Request),
+    /// An I/O is back at the host.
+    Complete(Done),
+}
+
+#[derive(Debug)]
+struct Scheduled {
+    at_ns: u64,
+    /// Breaks ties by order of scheduling, which makes runs reproducible.
+    sequence: u64,
+    event: Event,
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at_ns, self.sequence) == (other.at_ns, other.sequence)
+    }
+}
+impl Eq for Scheduled {}
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at_ns, self.sequence).cmp(&(other.at_ns, other.sequence))
+    }
+}
+
+/// A simulated device with its clock.
+#[derive(Debug)]
+pub struct Device {
+    spec: SimSpec,
+    now_ns: u64,
+    sequence: u64,
+    events: BinaryHeap<Reverse<Scheduled>>,
+    /// When each channel is free again (devices without seeks).
+    channels: BinaryHeap<Reverse<u64>>,
+    /// Queue of a device with seeks.
+    waiting: Vec<Request>,
+    idle_channels: u32,
+    head_bytes: u64,
+    bus_free_ns: u64,
+    /// Theoretical arrival time of the cap's leaky bucket (ITU-T I.371, GCRA), in nanoseconds.
+    cap_time_ns: f64,
+    dirty_bytes: f64,
+    dirty_at_ns: u64,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Device {
+    /// A device at virtual time 0.
+    #[must_use]
+    pub fn new(spec: SimSpec) -> Self {
+        Self {
+            now_ns: 0,
+            sequence: 0,
+            events: BinaryHeap::new(),
+            channels: (0..spec.channels).map(|_| Reverse(0)).collect(),
+            waiting: Vec::new(),
+            idle_channels: spec.channels,
+            head_bytes: 0,
+            bus_free_ns: 0,
+            cap_time_ns: f64::NEG_INFINITY,
+            dirty_bytes: 0.0,
+            dirty_at_ns: 0,
+            random: Xoshiro256PlusPlus::seed_from_u64(spec.seed),
+            spec,
+        }
+    }
+
+    /// What the device is made of.
+    #[must_use]
+    pub fn spec(&self) -> &SimSpec {
+        &self.spec
+    }
+
+    /// Virtual time, in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Moves the clock on; not beyond the next completion.
+    pub(crate) fn set_now(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+    }
+
+    /// Takes an I/O at the present time.
+    pub(crate) fn submit(&mut self, request: Request) {
+        let arrival = self.admit(self.now_ns + self.spec.rtt_ns / 2);
+        if let Some(errno) = self.refusal(&request) {
+            return self.complete(arrival, request, -errno);
+        }
+        match request.op {
+            Op::Sync => {
+                let flushed = arrival + self.drain_ns(arrival, self.spec.destage_bytes_per_sec);
+                self.complete(flushed, request, 0);
+            }
+            Op::Write if self.spec.cache_bytes > 0 => {
+                let taken = self.cache(arrival, request.len) + self.spec.cache_service_ns;
+                self.leave_channel(taken, request);
+            }
+            _ if self.spec.seek_ns > 0 => self.schedule(arrival, Event::Arrival(request)),
+            _ => {
+                let free = self.channels.pop().map_or(0, |Reverse(at)| at);
+                let service = self.service_ns(request.op);
+                let end = self.through_stalls(arrival.max(free), service);
+                self.channels.push(Reverse(end));
+                self.leave_channel(end, request);
+            }
+        }
+    }
+
+    /// Runs the model until the next completion and returns its time, or `None` where there is
+    /// none up to `bound_ns`. The completion stays for [`Self::take`].
+    pub(crate) fn next_completion(&mut self, bound_ns: u64) -> Option<u64> {
+        while let Some(Reverse(next)) = self.events.peek() {
+            if next.at_ns > bound_ns {
+                return None;
+            }
+            if matches!(next.event, Event::Complete(_)) {
+                return Some(next.at_ns);
+            }
+            if let Some(Reverse(next)) = self.events.pop() {
+                self.happen(next.at_ns, next.event);
+            }
+        }
+        None
+    }
+
+    /// Takes the completion that is due now, if there is one.
+    pub(crate) fn take(&mut self) -> Option<Done> {
+        let Reverse(next) = self.events.peek()?;
+        match next.event {
+            Event::Complete(done) if next.at_ns <= self.now_ns => {
+                self.events.pop();
+                Some(done)
+            }
+            _ => None,
+        }
+    }
+
+    fn happen(&mut self, at_ns: u64, event: Event) {
+        match event {
+            Event::Arrival(request) => {
+                self.waiting.push(request);
+                self.start_nearest(at_ns);
+            }
+            Event::ChannelFree(request) => {
+                self.idle_channels += 1;
+                self.leave_channel(at_ns, request);
+                self.start_nearest(at_ns);
+            }
+            Event::Bus(request) => {
+                let rate = self.spec.bus_bytes_per_sec.unwrap_or(u64::MAX);
+                let transfer = u64::from(request.len) * 1_000_000_000 / rate.max(1);
+                self.bus_free_ns = self.bus_free_ns.max(at_ns) + transfer;
+                self.complete(self.bus_free_ns, request, request.len as i32);
+            }
+            Event::Complete(_) => {}
+        }
+    }
+
+    fn schedule(&mut self, at_ns: u64, event: Event) {
+        self.sequence += 1;
+        self.events.push(Reverse(Scheduled { at_ns, sequence: self.sequence, event }));
+    }
+
+    fn leave_channel(&mut self, at_ns: u64, request: Request) {
+        if self.spec.bus_bytes_per_sec.is_some() {
+            self.schedule(at_ns, Event::Bus(request));
+        } else {
+            self.complete(at_ns, request, request.len as i32);
+        }
+    }
+
+    fn complete(&mut self, at_ns: u64, request: Request, result: i32) {
+        let done = Done { owner: request.owner, slot: request.slot, result };
+        self.schedule(at_ns + self.spec.rtt_ns.div_ceil(2), Event::Complete(done));
+    }
+
+    /// The errno an I/O fails with, if it does.
+    fn refusal(&mut self, request: &Request) -> Option<i32> {
+        if self.spec.eio_percent > 0.0 && unit(&mut self.random) * 100.0 < self.spec.eio_percent {
+            return Some(libc::EIO);
+        }
+        let end = request.offset_bytes + u64::from(request.len);
+        let full = request.op == Op::Write && self.spec.space_bytes.is_some_and(|s| end > s);
+        full.then_some(libc::ENOSPC)
+    }
+
+    /// When the IOPS cap lets an I/O in that arrives at `at_ns`: a leaky bucket that is full of
+    /// credits at the start.
+    fn admit(&mut self, at_ns: u64) -> u64 {
+        let Some(cap) = self.spec.iops_cap else { return at_ns };
+        let interval = 1e9 / cap as f64;
+        let credit = interval * self.spec.burst_ios as f64;
+        let at = (at_ns as f64).max(self.cap_time_ns - credit);
+        self.cap_time_ns = self.cap_time_ns.max(at) + interval;
+        at as u64
+    }
+
+    /// Time until the cache has emptied from `at_ns` on; brings its level up to date.
+    fn drain_ns(&mut self, at_ns: u64, rate: u64) -> u64 {
+        let gone = at_ns.saturating_sub(self.dirty_at_ns) as f64 * rate as f64 / 1e9;
+        self.dirty_bytes = (self.dirty_bytes - gone).max(0.0);
+        self.dirty_at_ns = self.dirty_at_ns.max(at_ns);
+        (self.dirty_bytes / rate as f64 * 1e9) as u64
+    }
+
+    /// When the write cache has room for `len` bytes that arrive at `at_ns`; takes them.
+    fn cache(&mut self, at_ns: u64, len: u32) -> u64 {
+        let rate = self.spec.destage_bytes_per_sec;
+        // A full cache lets writes in one after the other.
+        let at_ns = at_ns.max(self.dirty_at_ns);
+        self.drain_ns(at_ns, rate);
+        let over = self.dirty_bytes + f64::from(len) - self.spec.cache_bytes as f64;
+        let room_at = at_ns + (over.max(0.0) / rate as f64 * 1e9) as u64;
+        self.drain_ns(room_at, rate);
+        self.dirty_bytes += f64::from(len);
+        room_at
+    }
+
+    fn service_ns(&mut self, op: Op) -> u64 {
+        let mean = match op {
+            Op::Write => self.spec.write_service_ns.unwrap_or(self.spec.service_ns),
+            _ => self.spec.service_ns,
+        } as f64;
+        let factor = match self.spec.dist {
+            Service::Constant => 1.0,
+            Service::Exponential => -(1.0 - unit(&mut self.random)).ln(),
+            Service::Lognormal(sigma) => {
+                // Box & Muller 1958; the mean of e^(σz) is e^(σ²/2).
+                let radius = (-2.0 * (1.0 - unit(&mut self.random)).ln()).sqrt();
+                let angle = std::f64::consts::TAU * unit(&mut self.random);
+                (sigma * radius * angle.cos() - sigma * sigma / 2.0).exp()
+            }
+        };
+        (mean * factor).round() as u64
+    }
+
+    /// When `work_ns` of service begun at `start_ns` is done, garbage collection's stalls in
+    /// between.
+    fn through_stalls(&self, mut start_ns: u64, mut work_ns: u64) -> u64 {
+        let (every, stall) = (self.spec.gc_every_ns, self.spec.gc_stall_ns);
+        if every == 0 {
+            return start_ns + work_ns;
+        }
+        loop {
+            // Stalls fill the end of each period.
+            let period_start = start_ns - start_ns % every;
+            let (stall_start, stall_end) = (period_start + every - stall, period_start + every);
+            if start_ns >= stall_start {
+                start_ns = stall_end;
+            } else if start_ns + work_ns <= stall_start {
+                return start_ns + work_ns;
+            } else {
+                work_ns -= stall_start - start_ns;
+                start_ns = stall_end;
+            }
+        }
+    }
+
+    /// Starts what waits on a device with seeks, the nearest first.
+    fn start_nearest(&mut self, at_ns: u64) {
+        while self.idle_channels > 0 && !self.waiting.is_empty() {
+            let head = self.head_bytes;
+            let nearest = self
+                .waiting
+                .iter()
+                .take(REORDER_WINDOW)
+                .enumerate()
+                .min_by_key(|(_, r)| r.offset_bytes.abs_diff(head))
+                .map_or(0, |(index, _)| index);
+            let request = self.waiting.remove(nearest);
+            let share =
+                request.offset_bytes.abs_diff(head) as f64 / self.spec.size_bytes.max(1) as f64;
+            let seek = (self.spec.seek_ns as f64 * share.min(1.0).sqrt()) as u64;
+            // A block right behind the last one needs neither seek nor rotation.
+            let service = if share == 0.0 { 0 } else { self.service_ns(request.op) };
+            self.head_bytes = request.offset_bytes + u64::from(request.len);
+            self.idle_channels -= 1;
+            let end = self.through_stalls(at_ns, seek + service);
+            self.schedule(end, Event::ChannelFree(request));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(slot: u32) -> Request {
+        Request { owner: 0, slot, op: Op::Read, offset_bytes: u64::from(slot) << 30, len: 4096 }
+    }
+
+    fn write(slot: u32, len: u32) -> Request {
+        Request { op: Op::Write, len, ..read(slot) }
+    }
+
+    /// Keeps `depth` I/Os outstanding until `until_ns`; returns completions and their times.
+    fn closed_loop(spec: &str, depth: u32, until_ns: u64, make: fn(u32) -> Request) -> Vec<u64> {
+        let mut device = Device::new(spec.parse().unwrap());
+        (0..depth).for_each(|slot| device.submit(make(slot)));
+        let mut times = Vec::new();
+        while let Some(at) = device.next_completion(until_ns) {
+            device.set_now(at);
+            while let Some(done) = device.take() {
+                times.push(at);
+                device.submit(make(done.slot));
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn constant_service_keeps_its_closed_form() {
+        // X(N) = min(N, c)/s.
+        for (depth, wanted) in [(1, 10_000), (4, 40_000), (8, 80_000), (100, 80_000)] {
+            let spec = "channels=8,service=100us,dist=const";
+            let count = closed_loop(spec, depth, 1_000_000_000, read).len();
+            assert_eq!(count, wanted, "depth {depth}");
+        }
+    }
+
+    #[test]
+    fn exponential_service_saturates_at_the_closed_form() {
+        let count = closed_loop("channels=8,service=100us", 64, 10_000_000_000, read).len();
+        assert!((count as f64 / 800_000.0 - 1.0).abs() < 0.005, "{count}");
+    }
+
+    #[test]
+    fn lognormal_service_keeps_its_mean() {
+        let spec = "channels=1,service=100us,dist=lognormal:1";
+        let count = closed_loop(spec, 1, 20_000_000_000, read).len();
+        assert!((count as f64 / 200_000.0 - 1.0).abs() < 0.02, "{count}");
+    }
+
+    #[test]
+    fn a_bus_bounds_the_bandwidth() {
+        let spec = "channels=64,service=10us,dist=const,bus=40960000";
+        let count = closed_loop(spec, 64, 1_000_000_000, read).len();
+        assert!((9_990..=10_000).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn a_cap_spends_its_credits_first() {
+        let spec = "channels=64,service=100us,dist=const,iops_cap=1000,burst=5000";
+        let times = closed_loop(spec, 32, 3_000_000_000, read);
+        let early = times.iter().filter(|t| **t < 16_000_000).count();
+        assert!(early >= 4_900, "{early}");
+        let late = times.iter().filter(|t| **t >= 2_000_000_000).count();
+        assert!((995..=1005).contains(&late), "{late}");
+    }
+
+    #[test]
+    fn a_full_cache_writes_at_destage_speed() {
+        let spec = "channels=8,cache=4m,cache_service=20us,destage=4096000,service=1ms";
+        let times = closed_loop(spec, 8, 3_000_000_000, |slot| write(slot, 4096));
+        assert!(times.iter().filter(|t| **t < 10_000_000).count() >= 1000);
+        let late = times.iter().filter(|t| **t >= 2_000_000_000).count();
+        assert!((990..=1010).contains(&late), "{late}");
+    }
+
+    #[test]
+    fn stalls_stop_service() {
+        let spec = "channels=1,service=100us,dist=const,gc=every:100ms,stall:20ms";
+        let times = closed_loop(spec, 1, 1_000_000_000, read);
+        assert_eq!(times.len(), 8_000);
+        assert!(times.iter().all(|t| t % 100_000_000 <= 80_000_000));
+    }
+
+    #[test]
+    fn near_blocks_come_first_where_seeking_costs() {
+        let spec = "channels=1,service=1ms,dist=const,seek=10ms,size=64g";
+        let deep = closed_loop(spec, 32, 10_000_000_000, |slot| read(slot * 37 % 61)).len();
+        let shallow = closed_loop(spec, 1, 10_000_000_000, |_| read(30)).len();
+        assert!(deep > 2500, "{deep}");
+        assert!(shallow < 1_000_000);
+    }
+
+    #[test]
+    fn a_round_trip_adds_to_latency_only() {
+        let spec = "channels=1,service=100us,dist=const,rtt=900us";
+        assert_eq!(closed_loop(spec, 1, 1_000_000_000, read).len(), 1_000);
+        let deep = closed_loop(spec, 100, 1_000_000_000, read).len();
+        assert!((9_990..=10_000).contains(&deep), "{deep}");
+    }
+
+    #[test]
+    fn faults_come_as_asked() {
+        let mut device = Device::new("eio=100".parse().unwrap());
+        device.submit(read(3));
+        let at = device.next_completion(u64::MAX).unwrap();
+        device.set_now(at);
+        assert_eq!(device.take().unwrap().result, -libc::EIO);
+        let mut device = Device::new("space=1m".parse().unwrap());
+        device.submit(write(0, 4096));
+        device.submit(write(3, 4096));
+        let mut results = Vec::new();
+        while let Some(at) = device.next_completion(u64::MAX) {
+            device.set_now(at);
+            results.extend(std::iter::from_fn(|| device.take()).map(|d| d.result));
+        }
+        results.sort_unstable();
+        assert_eq!(results, [-libc::ENOSPC, 4096]);
+    }
+
+    #[test]
+    fn seeds_reproduce() {
+        let run = |seed| closed_loop(&format!("seed={seed}"), 16, 100_000_000, read);
+        assert_eq!(run(5), run(5));
+        assert_ne!(run(5), run(6));
+    }
+}

@@ -1,0 +1,15 @@
+//! Simulated devices in virtual time: a queueing model of a storage device.
+//!
+//! The way of an I/O: half the round trip, the IOPS cap, a write cache if there is one and it is a
+//! write, else one of the channels; then the bus; then the other half of the round trip. With one
+//! class of channel and exponential service this is the machine-repair or M/M/c model, whose truth
+//! is known in closed form (Kleinrock 1975, vol. 1, ch. 3).
+
+mod device;
+mod presets;
+mod spec;
+
+pub use device::Device;
+pub(crate) use device::Request;
+pub use presets::PRESETS;
+pub use spec::{Service, SimError, SimSpec};

@@ -1,0 +1,314 @@
+//! `sim:key=value,…`: what a simulated device is made of.
+
+use super::presets::PRESETS;
+use iogauge_model::units::{
+    parse_bytes_per_sec, parse_count, parse_duration_ns, parse_percent, parse_size_bytes,
+};
+use std::str::FromStr;
+
+/// Distribution of service times around their mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Service {
+    /// Always the mean.
+    Constant,
+    /// Exponential.
+    Exponential,
+    /// Lognormal with this σ of the logarithm; the mean is kept.
+    Lognormal(f64),
+}
+
+/// A simulated device. Durations are nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimSpec {
+    /// I/Os served at once.
+    pub channels: u32,
+    /// Mean service time of a read.
+    pub service_ns: u64,
+    /// Mean service time of a write that no cache takes; as a read's where absent.
+    pub write_service_ns: Option<u64>,
+    /// Distribution of both.
+    pub dist: Service,
+    /// Shared pipe behind the channels, in bytes per second.
+    pub bus_bytes_per_sec: Option<u64>,
+    /// I/Os let in per second, sustained.
+    pub iops_cap: Option<u64>,
+    /// Credits: I/Os let in beyond the cap after a rest. Full at the start.
+    pub burst_ios: u64,
+    /// Write cache.
+    pub cache_bytes: u64,
+    /// Time a write into the cache takes.
+    pub cache_service_ns: u64,
+    /// Speed at which the cache empties, in bytes per second.
+    pub destage_bytes_per_sec: u64,
+    /// Time from one stall to the next; 0 for none.
+    pub gc_every_ns: u64,
+    /// Length of a stall, in which no service goes on.
+    pub gc_stall_ns: u64,
+    /// Time a seek over the whole device takes, beside the service time; 0 for none. Shorter
+    /// distances take the square root of their share; of what waits, the nearest goes first.
+    pub seek_ns: u64,
+    /// Round trip to the device, in which it is not busy.
+    pub rtt_ns: u64,
+    /// Size of the device.
+    pub size_bytes: u64,
+    /// Share of I/Os that fail with EIO, in percent.
+    pub eio_percent: f64,
+    /// Writes beyond this many bytes from the beginning fail with ENOSPC.
+    pub space_bytes: Option<u64>,
+    /// True where written data is kept, so that it can be read back; for small devices.
+    pub keep_data: bool,
+    /// Seed of the service times.
+    pub seed: u64,
+}
+
+impl Default for SimSpec {
+    fn default() -> Self {
+        Self {
+            channels: 8,
+            service_ns: 100_000,
+            write_service_ns: None,
+            dist: Service::Exponential,
+            bus_bytes_per_sec: None,
+            iops_cap: None,
+            burst_ios: 0,
+            cache_bytes: 0,
+            cache_service_ns: 20_000,
+            destage_bytes_per_sec: 100_000_000,
+            gc_every_ns: 0,
+            gc_stall_ns: 0,
+            seek_ns: 0,
+            rtt_ns: 0,
+            size_bytes: 100 << 30,
+            eio_percent: 0.0,
+            space_bytes: None,
+            keep_data: false,
+            seed: 1,
+        }
+    }
+}
+
+/// Why a simulated device could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// No such preset or key.
+    #[error("sim: \"{word}\" is no preset and no key=value; presets: {presets}; keys: {}", KEYS.join(", "))]
+    Unknown {
+        /// What was typed.
+        word: String,
+        /// Names of the presets.
+        presets: String,
+    },
+    /// A key with a value it cannot have.
+    #[error("sim: {key}={value}: {reason}")]
+    Value {
+        /// The key.
+        key: String,
+        /// What was typed for it.
+        value: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+}
+
+const KEYS: &[&str] = &[
+    "channels",
+    "service",
+    "write_service",
+    "dist",
+    "bus",
+    "iops_cap",
+    "burst",
+    "cache",
+    "cache_service",
+    "destage",
+    "gc",
+    "seek",
+    "rtt",
+    "size",
+    "eio",
+    "space",
+    "data",
+    "seed",
+];
+
+impl FromStr for SimSpec {
+    type Err = SimError;
+
+    /// Reads what stands behind `sim:`: a preset, keys, or a preset and keys that change it.
+    fn from_str(text: &str) -> Result<Self, SimError> {
+        let mut spec = Self::default();
+        for (index, (key, value)) in pairs(text)?.into_iter().enumerate() {
+            match value {
+                Some(value) => spec.set(&key, &value)?,
+                None => match PRESETS.iter().find(|p| p.name == key) {
+                    Some(preset) if index == 0 => spec = (preset.make)(),
+                    _ => return Err(unknown(&key)),
+                },
+            }
+        }
+        Ok(spec)
+    }
+}
+
+fn unknown(word: &str) -> SimError {
+    let presets = PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
+    SimError::Unknown { word: word.to_owned(), presets }
+}
+
+/// Splits at commas; a piece without `=` that has a colon continues the value before it, so that
+/// `gc=every:2s,stall:50ms` is one pair.
+fn pairs(text: &str) -> Result<Vec<(String, Option<String>)>, SimError> {
+    let mut pairs: Vec<(String, Option<String>)> = Vec::new();
+    for piece in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        match (piece.split_once('='), pairs.last_mut()) {
+            (Some((key, value)), _) => pairs.push((key.trim().to_owned(), Some(value.to_owned()))),
+            (None, Some((_, Some(value)))) if piece.contains(':') => {
+                value.push(',');
+                value.push_str(piece);
+            }
+            (None, None) => pairs.push((piece.to_owned(), None)),
+            (None, Some(_)) => return Err(unknown(piece)),
+        }
+    }
+    Ok(pairs)
+}
+
+impl SimSpec {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), SimError> {
+        let fail = |reason: String| SimError::Value {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            reason,
+        };
+        let duration = || parse_duration_ns(value).map_err(|e| fail(e.to_string()));
+        let size = || parse_size_bytes(value).map_err(|e| fail(e.to_string()));
+        let count = || parse_count(value).map_err(|e| fail(e.to_string()));
+        let bandwidth = || parse_bytes_per_sec(value).map_err(|e| fail(e.to_string()));
+        let above_zero = |number: u64| {
+            if number > 0 { Ok(number) } else { Err(fail("has to be above 0".to_owned())) }
+        };
+        match key {
+            "channels" => {
+                self.channels = u32::try_from(above_zero(count()?)?)
+                    .ok()
+                    .filter(|c| *c <= 65_536)
+                    .ok_or_else(|| fail("has to be from 1 to 65536".to_owned()))?;
+            }
+            "service" => self.service_ns = duration()?,
+            "write_service" => self.write_service_ns = Some(duration()?),
+            "dist" => {
+                self.dist = parse_dist(value).ok_or_else(|| {
+                    fail("is not const, exp or lognormal:SIGMA with SIGMA up to 5".to_owned())
+                })?
+            }
+            "bus" => self.bus_bytes_per_sec = Some(above_zero(bandwidth()?)?),
+            "iops_cap" => self.iops_cap = Some(above_zero(count()?)?),
+            "burst" => self.burst_ios = count()?,
+            "cache" => self.cache_bytes = size()?,
+            "cache_service" => self.cache_service_ns = duration()?,
+            "destage" => self.destage_bytes_per_sec = above_zero(bandwidth()?)?,
+            "gc" => self.set_gc(value).map_err(fail)?,
+            "seek" => self.seek_ns = duration()?,
+            "rtt" => self.rtt_ns = duration()?,
+            "size" => self.size_bytes = above_zero(size()?)?,
+            "eio" => {
+                self.eio_percent = parse_percent(value).map_err(|e| fail(e.to_string()))?;
+            }
+            "space" => self.space_bytes = Some(size()?),
+            "data" => match value {
+                "keep" => self.keep_data = true,
+                "drop" => self.keep_data = false,
+                _ => return Err(fail("is not keep or drop".to_owned())),
+            },
+            "seed" => {
+                self.seed = value.parse().map_err(|_| fail("is not a whole number".to_owned()))?;
+            }
+            _ => return Err(unknown(key)),
+        }
+        Ok(())
+    }
+
+    fn set_gc(&mut self, value: &str) -> Result<(), String> {
+        for part in value.split(',') {
+            let (name, time) = part.split_once(':').unwrap_or((part, ""));
+            let ns = parse_duration_ns(time).map_err(|e| e.to_string())?;
+            match name {
+                "every" => self.gc_every_ns = ns,
+                "stall" => self.gc_stall_ns = ns,
+                _ => return Err("right would be gc=every:2s,stall:50ms".to_owned()),
+            }
+        }
+        if self.gc_stall_ns > 0 && self.gc_every_ns > self.gc_stall_ns {
+            Ok(())
+        } else {
+            Err("a stall has to be shorter than the time between two; right would be \
+                 gc=every:2s,stall:50ms"
+                .to_owned())
+        }
+    }
+}
+
+fn parse_dist(value: &str) -> Option<Service> {
+    match value {
+        "const" => Some(Service::Constant),
+        "exp" => Some(Service::Exponential),
+        _ => {
+            let sigma: f64 = value.strip_prefix("lognormal:")?.parse().ok()?;
+            (sigma > 0.0 && sigma <= 5.0).then_some(Service::Lognormal(sigma))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn keys_read_as_documented() {
+        let spec: SimSpec =
+            "channels=4,service=250us,dist=lognormal:0.5,bus=300MB/s,iops_cap=3000,\
+             burst=5m,cache=1g,destage=200MB/s,gc=every:2s,stall:50ms,rtt=1ms,seed=7"
+                .parse()
+                .unwrap();
+        assert_eq!(spec.channels, 4);
+        assert_eq!(spec.service_ns, 250_000);
+        assert_eq!(spec.dist, Service::Lognormal(0.5));
+        assert_eq!(spec.bus_bytes_per_sec, Some(300_000_000));
+        assert_eq!((spec.iops_cap, spec.burst_ios), (Some(3000), 5_000_000));
+        assert_eq!((spec.gc_every_ns, spec.gc_stall_ns), (2_000_000_000, 50_000_000));
+        assert_eq!(spec.seed, 7);
+        assert_eq!("".parse::<SimSpec>().unwrap(), SimSpec::default());
+    }
+
+    #[test]
+    fn presets_may_be_changed_by_keys() {
+        for preset in PRESETS {
+            let spec: SimSpec = format!("{},seed=9", preset.name).parse().unwrap();
+            assert_eq!(spec.seed, 9);
+        }
+    }
+
+    #[test]
+    fn wrong_ones_say_what_would_be_right() {
+        for (text, wanted) in [
+            ("floppy", "presets: hdd"),
+            ("channels=0", "above 0"),
+            ("speed=1", "keys: channels"),
+            ("dist=normal", "lognormal:SIGMA"),
+            ("gc=every:1ms,stall:2ms", "gc=every:2s,stall:50ms"),
+            ("service=fast", "10ms"),
+            ("seed=1,hdd", "no preset"),
+        ] {
+            let message = text.parse::<SimSpec>().unwrap_err().to_string();
+            assert!(message.contains(wanted), "{text}: {message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "[a-z_0-9=:,.%-]{0,40}") {
+            let _ = text.parse::<SimSpec>();
+        }
+    }
+}

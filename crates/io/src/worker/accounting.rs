@@ -1,0 +1,394 @@
+//! What a worker writes down: counters and histograms in two banks, so that a window can be taken
+//! away whole while the next one is being filled.
+
+use crate::engine::Op;
+use iogauge_model::Histogram;
+use iogauge_model::histogram::{BUCKETS, bucket_of};
+use std::cell::UnsafeCell;
+
+/// Number of directions: read, write, sync.
+pub const DIRECTIONS: usize = 3;
+
+/// Latencies of one kind in one direction.
+#[derive(Debug)]
+struct Latencies {
+    buckets: Box<[u64]>,
+    overflow: u64,
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Latencies {
+    fn new() -> Self {
+        Self {
+            // Zeroed by the system; pages are taken only where something is counted.
+            buckets: vec![0; BUCKETS].into_boxed_slice(),
+            overflow: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn record(&mut self, ns: u64) {
+        match bucket_of(ns) {
+            Some(index) => self.buckets[index] += 1,
+            None => self.overflow += 1,
+        }
+        self.sum_ns += ns;
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Moves everything into a histogram. Only the buckets between minimum and maximum are looked
+    /// at, so that thousands of idle workers cost little.
+    fn take_into(&mut self, histogram: &mut Histogram) {
+        if self.min_ns == u64::MAX {
+            return;
+        }
+        let low = bucket_of(self.min_ns).unwrap_or(BUCKETS);
+        let high = bucket_of(self.max_ns).map_or(BUCKETS, |index| index + 1);
+        let range = &mut self.buckets[low.min(high)..high];
+        histogram.add_raw(
+            range.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, n)| (low + i, *n)),
+            self.overflow,
+            u128::from(self.sum_ns),
+            self.min_ns,
+            self.max_ns,
+        );
+        range.fill(0);
+        (self.overflow, self.sum_ns, self.min_ns, self.max_ns) = (0, 0, u64::MAX, 0);
+    }
+}
+
+/// One direction of a bank.
+#[derive(Debug)]
+struct Ledger {
+    bytes: u64,
+    errors: u64,
+    short: u64,
+    service: Latencies,
+    response: Option<Latencies>,
+}
+
+/// One window of one worker.
+#[derive(Debug)]
+pub(crate) struct Bank {
+    directions: [Option<Ledger>; DIRECTIONS],
+    started_ns: u64,
+    ended_ns: u64,
+    /// Outstanding I/Os integrated over time, in I/O nanoseconds.
+    depth_integral: u128,
+}
+
+impl Bank {
+    fn new(directions: [bool; DIRECTIONS], paced: bool) -> Self {
+        let ledger = |used: bool| {
+            used.then(|| Ledger {
+                bytes: 0,
+                errors: 0,
+                short: 0,
+                service: Latencies::new(),
+                response: paced.then(Latencies::new),
+            })
+        };
+        Self { directions: directions.map(ledger), started_ns: 0, ended_ns: 0, depth_integral: 0 }
+    }
+
+    #[inline(always)]
+    fn ledger(&mut self, op: Op) -> &mut Ledger {
+        match &mut self.directions[op as usize] {
+            Some(ledger) => ledger,
+            // Directions are fixed from the load before the first I/O.
+            None => unreachable!("an I/O in a direction the load does not have"),
+        }
+    }
+
+    /// Counts an I/O that moved all its bytes.
+    #[inline(always)]
+    pub(crate) fn success(&mut self, op: Op, bytes: u64, service_ns: u64) {
+        let ledger = self.ledger(op);
+        ledger.bytes += bytes;
+        ledger.service.record(service_ns);
+    }
+
+    /// Notes the response time of an I/O that was scheduled.
+    #[inline(always)]
+    pub(crate) fn response(&mut self, op: Op, response_ns: u64) {
+        if let Some(response) = &mut self.ledger(op).response {
+            response.record(response_ns);
+        }
+    }
+
+    pub(crate) fn error(&mut self, op: Op) {
+        self.ledger(op).errors += 1;
+    }
+
+    pub(crate) fn short(&mut self, op: Op) {
+        self.ledger(op).short += 1;
+    }
+
+    #[inline(always)]
+    pub(crate) fn integrate(&mut self, outstanding: u32, elapsed_ns: u64) {
+        self.depth_integral += u128::from(outstanding) * u128::from(elapsed_ns);
+    }
+
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.started_ns = now_ns;
+        self.ended_ns = now_ns;
+    }
+
+    pub(crate) fn end(&mut self, now_ns: u64) {
+        self.ended_ns = now_ns;
+    }
+}
+
+/// The two banks of a worker.
+///
+/// The worker writes one; the other belongs to the controller from the moment the worker says so
+/// (`Control::acknowledged`) until the controller asks for the next change.
+#[derive(Debug)]
+pub(crate) struct Banks {
+    banks: [UnsafeCell<Bank>; 2],
+}
+
+// SAFETY: which side may touch which bank is handed over through `Control` with release and
+// acquire ordering, as the methods below demand.
+unsafe impl Sync for Banks {}
+
+impl Banks {
+    pub(crate) fn new(directions: [bool; DIRECTIONS], paced: bool) -> Self {
+        let bank = || UnsafeCell::new(Bank::new(directions, paced));
+        Self { banks: [bank(), bank()] }
+    }
+
+    /// One of the banks.
+    ///
+    /// # Safety
+    /// The caller is the side that owns the bank at present, and keeps no other reference to it.
+    #[expect(clippy::mut_from_ref, reason = "ownership is handed over between two threads")]
+    #[inline(always)]
+    pub(crate) unsafe fn get(&self, index: usize) -> &mut Bank {
+        // SAFETY: the caller owns this bank.
+        unsafe { &mut *self.banks[index].get() }
+    }
+}
+
+/// What one direction did in a window.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Bytes moved by I/Os that succeeded.
+    pub bytes: u64,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// Completions that moved fewer bytes than asked.
+    pub short: u64,
+    /// Service times; its count is the number of I/Os that succeeded.
+    pub service: Histogram,
+    /// Response times, where arrivals were scheduled.
+    pub response: Option<Histogram>,
+}
+
+impl Tally {
+    /// I/Os that succeeded.
+    #[must_use]
+    pub fn ios(&self) -> u64 {
+        self.service.count()
+    }
+
+    /// Adds another tally.
+    pub fn merge(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.short += other.short;
+        self.service.merge(&other.service);
+        if let Some(theirs) = &other.response {
+            self.response.get_or_insert_default().merge(theirs);
+        }
+    }
+}
+
+/// What one worker did in a window, without its histograms.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WorkerWindow {
+    /// Job of the worker.
+    pub job: u32,
+    /// I/Os that succeeded, syncs excluded.
+    pub ios: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// Length of the window by the worker's own clock, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Outstanding I/Os integrated over the window, in I/O nanoseconds.
+    pub depth_integral: u128,
+}
+
+impl WorkerWindow {
+    /// Adds the window of the same worker that follows this one.
+    pub fn append(&mut self, next: &Self) {
+        self.job = next.job;
+        self.ios += next.ios;
+        self.bytes += next.bytes;
+        self.errors += next.errors;
+        self.elapsed_ns += next.elapsed_ns;
+        self.depth_integral += next.depth_integral;
+    }
+}
+
+/// What a crew did between two cuts.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Read, write and sync, over all workers.
+    pub directions: [Tally; DIRECTIONS],
+    /// Each worker.
+    pub workers: Vec<WorkerWindow>,
+    /// End of the window on the crew's clock, in nanoseconds.
+    pub ended_ns: u64,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { directions: std::array::from_fn(|_| Tally::default()), workers: vec![], ended_ns: 0 }
+    }
+}
+
+impl Window {
+    /// Takes what stands in a bank, which is empty afterwards.
+    pub(crate) fn collect(&mut self, job: u32, bank: &mut Bank) -> WorkerWindow {
+        let mut worker = WorkerWindow {
+            job,
+            elapsed_ns: bank.ended_ns.saturating_sub(bank.started_ns),
+            depth_integral: bank.depth_integral,
+            ..WorkerWindow::default()
+        };
+        for (index, ledger) in bank.directions.iter_mut().enumerate() {
+            let Some(ledger) = ledger else { continue };
+            let tally = &mut self.directions[index];
+            let before = tally.ios();
+            ledger.service.take_into(&mut tally.service);
+            if let Some(response) = &mut ledger.response {
+                response.take_into(tally.response.get_or_insert_default());
+            }
+            if index != Op::Sync as usize {
+                worker.ios += tally.ios() - before;
+                worker.bytes += ledger.bytes;
+            }
+            worker.errors += ledger.errors;
+            tally.bytes += ledger.bytes;
+            tally.errors += ledger.errors;
+            tally.short += ledger.short;
+            (ledger.bytes, ledger.errors, ledger.short) = (0, 0, 0);
+        }
+        bank.depth_integral = 0;
+        bank.started_ns = bank.ended_ns;
+        self.ended_ns = self.ended_ns.max(bank.ended_ns);
+        worker
+    }
+
+    /// What one direction did.
+    #[must_use]
+    pub fn tally(&self, op: Op) -> &Tally {
+        &self.directions[op as usize]
+    }
+
+    /// Reads and writes that succeeded.
+    #[must_use]
+    pub fn ios(&self) -> u64 {
+        self.tally(Op::Read).ios() + self.tally(Op::Write).ios()
+    }
+
+    /// Bytes read and written.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.tally(Op::Read).bytes + self.tally(Op::Write).bytes
+    }
+
+    /// I/Os that failed.
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        self.directions.iter().map(|d| d.errors).sum()
+    }
+
+    /// Reads and writes per second: the sum of the workers' own rates.
+    #[must_use]
+    pub fn iops(&self) -> f64 {
+        self.workers.iter().map(|w| rate(w.ios, w.elapsed_ns)).sum()
+    }
+
+    /// Bytes per second.
+    #[must_use]
+    pub fn bytes_per_sec(&self) -> f64 {
+        self.workers.iter().map(|w| rate(w.bytes, w.elapsed_ns)).sum()
+    }
+
+    /// Time average of the I/Os outstanding, over all workers.
+    #[must_use]
+    pub fn depth(&self) -> f64 {
+        let average = |w: &WorkerWindow| {
+            if w.elapsed_ns == 0 { 0.0 } else { w.depth_integral as f64 / w.elapsed_ns as f64 }
+        };
+        self.workers.iter().map(average).sum()
+    }
+
+    /// Length in seconds: the longest of the workers' windows.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0) as f64 / 1e9
+    }
+
+    /// Service times of reads and writes together.
+    #[must_use]
+    pub fn service(&self) -> Histogram {
+        let mut merged = self.tally(Op::Read).service.clone();
+        merged.merge(&self.tally(Op::Write).service);
+        merged
+    }
+
+    /// Adds the window that follows this one.
+    pub fn append(&mut self, next: &Self) {
+        for (mine, theirs) in self.directions.iter_mut().zip(&next.directions) {
+            mine.merge(theirs);
+        }
+        self.workers.resize(self.workers.len().max(next.workers.len()), WorkerWindow::default());
+        for (mine, theirs) in self.workers.iter_mut().zip(&next.workers) {
+            mine.append(theirs);
+        }
+        self.ended_ns = self.ended_ns.max(next.ended_ns);
+    }
+}
+
+fn rate(count: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 { 0.0 } else { count as f64 * 1e9 / elapsed_ns as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bank_is_empty_after_collecting() {
+        let mut bank = Bank::new([true, true, false], true);
+        bank.begin(1_000);
+        bank.success(Op::Read, 4096, 500);
+        bank.success(Op::Write, 8192, 1 << 45);
+        bank.response(Op::Read, 700);
+        bank.error(Op::Write);
+        bank.short(Op::Read);
+        bank.integrate(2, 500);
+        bank.end(2_000);
+        let mut window = Window::default();
+        let worker = window.collect(3, &mut bank);
+        window.workers.push(worker);
+        assert_eq!((worker.job, worker.ios, worker.bytes, worker.errors), (3, 2, 12288, 1));
+        assert_eq!(window.tally(Op::Read).service.max_ns(), 500);
+        assert_eq!(window.tally(Op::Write).service.overflow(), 1);
+        assert_eq!(window.tally(Op::Read).response.as_ref().unwrap().count(), 1);
+        assert_eq!((window.iops(), window.depth()), (2e6, 1.0));
+        let again = Window::default().collect(3, &mut bank);
+        assert_eq!((again.ios, again.bytes, again.errors, again.depth_integral), (0, 0, 0, 0));
+    }
+}

@@ -1,0 +1,518 @@
+//! The one loop that issues I/O and accounts for it.
+//!
+//! It is generic over the engine and has no allocation, lock or `dyn` inside. Pattern, pacing and
+//! stop condition are data. Each turn hands over what is queued and waits in one system call,
+//! takes back what is there, and queues as much again.
+
+pub mod accounting;
+mod chooser;
+pub mod control;
+mod pacing;
+
+use crate::buffers::BufferPool;
+use crate::engine::{Engine, EngineError, Io, Op};
+use crate::offsets::{OffsetError, OffsetSource, mix64};
+use accounting::{Bank, DIRECTIONS};
+use chooser::Chooser;
+use control::{Control, IoFault, Setting};
+use iogauge_model::load::{Batch, Load};
+use pacing::Pacer;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Sleeps end this long before an arrival is due and the rest is spent polling: a timer wakes a
+/// thread tens of microseconds late, which would be counted as the device's response time.
+const POLL_BEFORE_ARRIVAL_NS: u64 = 60_000;
+/// A worker gives up after so many failures in a row: there is nothing left to measure.
+const FAILURES_TO_GIVE_UP: u32 = 1000;
+
+/// What a turn ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// There is more to do.
+    Going,
+    /// Nothing to do until the settings change.
+    Resting,
+    /// The worker has ended.
+    Finished,
+}
+
+/// I/Os a job may still issue, over all its workers.
+pub type Quota = Arc<AtomicI64>;
+
+/// What one slot has under way.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    start_ns: u64,
+    intended_ns: u64,
+    offset_bytes: u64,
+    len: u32,
+    /// Bytes already moved, where an I/O came back short and was continued.
+    done: u32,
+    part: u32,
+    op: Op,
+    /// Change of settings the I/O was issued under.
+    change: u32,
+}
+
+const EMPTY: Slot = Slot {
+    start_ns: 0,
+    intended_ns: 0,
+    offset_bytes: 0,
+    len: 0,
+    done: 0,
+    part: 0,
+    op: Op::Read,
+    change: 0,
+};
+
+/// What a worker is made from, beside its engine.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The load.
+    pub load: Load,
+    /// Where its I/Os go.
+    pub offsets: OffsetSource,
+    /// Number of the worker within the step, which its random streams derive from.
+    pub number: u32,
+    /// I/Os the job may still issue; `None` without a bound.
+    pub quota: Option<Quota>,
+    /// Most I/Os it will ever keep outstanding.
+    pub max_depth: u32,
+    /// What it shares with the controller.
+    pub control: Arc<Control>,
+}
+
+impl Assignment {
+    /// The buffers a worker of this assignment needs.
+    ///
+    /// # Errors
+    /// Where there is not enough memory.
+    pub fn pool(&self) -> std::io::Result<BufferPool> {
+        let seed = mix64(self.load.seed ^ mix64(u64::from(self.number) << 32 | 2));
+        BufferPool::new(self.max_depth, self.load.block.largest(), seed)
+    }
+}
+
+/// Directions in which a load moves anything.
+#[must_use]
+pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
+    [load.rw.reads() || load.dependent, load.writes(), load.fsync_every > 0]
+}
+
+/// One worker: an engine, its buffers, and the books.
+#[derive(Debug)]
+pub struct Worker<E> {
+    engine: E,
+    books: Books,
+}
+
+/// Everything of a worker but its engine.
+#[derive(Debug)]
+struct Books {
+    control: Arc<Control>,
+    /// Number of the last change obeyed.
+    change: u32,
+    /// Bank being written.
+    bank: usize,
+    slots: Box<[Slot]>,
+    free: Vec<u32>,
+    /// Slots whose next I/O is decided already: write-backs and rests of short I/Os.
+    again: Vec<u32>,
+    /// Slots queued in this turn, to be stamped together.
+    fresh: Vec<u32>,
+    pool: BufferPool,
+    chooser: Chooser,
+    pacer: Option<Pacer>,
+    quota: Option<Quota>,
+    dependent: bool,
+    batch: Batch,
+    depth: u32,
+    stopping: bool,
+    outstanding: u32,
+    /// I/Os outstanding that were issued before the last change.
+    undrained: u32,
+    clock_ns: u64,
+    failures: u32,
+    ios: u64,
+    bytes: u64,
+    latency_ns: u64,
+}
+
+/// Why a worker could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The load does not fit the target.
+    #[error(transparent)]
+    Offsets(#[from] OffsetError),
+    /// No memory for its buffers.
+    #[error(
+        "no memory for {slots} buffers of {block_bytes} bytes: {source}; right would be a smaller --bs or --iodepth"
+    )]
+    Memory {
+        /// Number of buffers.
+        slots: u32,
+        /// Size of each.
+        block_bytes: u64,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The system refused a thread.
+    #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
+    Thread(std::io::Error),
+}
+
+impl<E: Engine> Worker<E> {
+    /// A worker at rest; it begins with the first change of settings.
+    #[must_use]
+    pub fn new(engine: E, pool: BufferPool, assignment: Assignment) -> Self {
+        let Assignment { load, offsets, number, quota, max_depth, control } = assignment;
+        let seed = mix64(load.seed ^ mix64(u64::from(number) << 32 | 1));
+        let pacer = load.arrivals.map(|a| Pacer::new(a.process, seed ^ 0xa441));
+        let clock_ns = engine.now_ns();
+        let books = Books {
+            control,
+            change: 0,
+            bank: 0,
+            slots: vec![EMPTY; max_depth as usize].into_boxed_slice(),
+            // The lowest slots on top: few outstanding I/Os use few buffers.
+            free: (0..max_depth).rev().collect(),
+            again: Vec::with_capacity(max_depth as usize),
+            fresh: Vec::with_capacity(max_depth as usize),
+            pool,
+            chooser: Chooser::new(&load, offsets, seed),
+            pacer,
+            quota,
+            dependent: load.dependent,
+            batch: load.batch,
+            depth: 0,
+            stopping: false,
+            outstanding: 0,
+            undrained: 0,
+            clock_ns,
+            failures: 0,
+            ios: 0,
+            bytes: 0,
+            latency_ns: 0,
+        };
+        Self { engine, books }
+    }
+
+    /// When the worker has something to do of its own accord: its next arrival, where it has room
+    /// for one. For clocks that jump.
+    #[must_use]
+    pub fn due_ns(&self) -> Option<u64> {
+        let books = &self.books;
+        let room = !books.stopping
+            && books.outstanding < books.depth
+            && books.quota_is_left()
+            && books.failures < FAILURES_TO_GIVE_UP;
+        books.pacer.as_ref().filter(|_| room).map(Pacer::due_ns).filter(|due| *due != u64::MAX)
+    }
+
+    /// One turn: hand over and wait, take back, obey, queue.
+    ///
+    /// # Errors
+    /// Where the engine fails. What was measured before stays.
+    #[inline(always)]
+    pub fn turn(&mut self) -> Result<Turn, EngineError> {
+        let (wait, timeout_ns) = self.books.patience();
+        self.engine.enter(wait, timeout_ns)?;
+        let now_ns = self.engine.now_ns();
+        self.books.integrate(now_ns);
+        let books = &mut self.books;
+        let most = if books.batch.complete_max == 0 { u32::MAX } else { books.batch.complete_max };
+        self.engine.reap(most, |slot, result| books.complete(slot, result, now_ns));
+        if books.control.change_requested() != books.change {
+            self.obey(now_ns);
+        }
+        self.fill(now_ns);
+        Ok(self.books.state())
+    }
+
+    /// Takes over new settings and hands the window so far to the controller.
+    #[cold]
+    fn obey(&mut self, now_ns: u64) {
+        let books = &mut self.books;
+        books.change = books.control.change_requested();
+        books.stopping = books.control.stop_requested();
+        let Setting { depth, rate_iops } = books.control.setting();
+        books.depth = if books.stopping { 0 } else { depth.min(books.slots.len() as u32) };
+        if let Some(pacer) = &mut books.pacer {
+            pacer.set_rate(rate_iops, now_ns);
+        }
+        books.undrained = books.outstanding;
+        let full = books.bank;
+        books.bank = 1 - full;
+        // SAFETY: the worker still owns the bank it writes, and the other one was emptied by the
+        // controller before it asked for this change.
+        unsafe {
+            books.control.writing(full).end(now_ns);
+            books.control.writing(books.bank).begin(now_ns);
+        }
+        books.publish();
+        books.control.acknowledge(books.change, books.bank);
+        let depth = books.depth;
+        self.engine.grow(depth);
+        self.books.control.report_fallbacks(self.engine.fallbacks());
+    }
+
+    /// Queues as much as the settings allow and stamps it all with one reading of the clock, right
+    /// before it is handed over.
+    #[inline(always)]
+    fn fill(&mut self, now_ns: u64) {
+        let books = &mut self.books;
+        let begun = books.outstanding + books.again.len() as u32;
+        let room = books.depth.saturating_sub(begun);
+        let room = if books.batch.submit == 0 { room } else { room.min(books.batch.submit) };
+        // What is begun already is finished even when stopping.
+        let mut queued = 0;
+        while let Some(slot) = books.again.pop() {
+            let io = books.io(slot);
+            self.engine.queue(io);
+            books.fresh.push(slot);
+        }
+        while queued < room {
+            let mut intended_ns = 0;
+            if let Some(pacer) = &mut books.pacer {
+                if pacer.due_ns() > now_ns {
+                    break;
+                }
+                intended_ns = pacer.take();
+            }
+            if !books.take_quota() {
+                break;
+            }
+            let Some(slot) = books.next(intended_ns) else { break };
+            let io = books.io(slot);
+            self.engine.queue(io);
+            books.fresh.push(slot);
+            queued += 1;
+        }
+        if !books.fresh.is_empty() {
+            let start_ns = self.engine.now_ns();
+            self.books.stamp(start_ns);
+        }
+        self.books.publish();
+    }
+
+    /// Marks the worker's end, so that the controller may take its last window.
+    pub fn finish(&mut self) {
+        let now_ns = self.engine.now_ns();
+        let books = &mut self.books;
+        // SAFETY: the worker owns the bank it writes until the line below.
+        unsafe { books.control.writing(books.bank) }.end(now_ns);
+        books.publish();
+        books.control.finish();
+    }
+}
+
+impl Books {
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the bank is the worker's own, behind the shared control"
+    )]
+    #[inline(always)]
+    fn bank(&self) -> &mut Bank {
+        // SAFETY: `self.bank` is the bank this worker owns; the reference ends with the statement
+        // it is used in.
+        unsafe { self.control.writing(self.bank) }
+    }
+
+    #[inline(always)]
+    fn integrate(&mut self, now_ns: u64) {
+        // Counters of two processors may differ by a few ticks.
+        let elapsed_ns = now_ns.saturating_sub(self.clock_ns);
+        self.clock_ns = now_ns;
+        self.bank().integrate(self.outstanding, elapsed_ns);
+    }
+
+    /// How many completions to wait for in this turn, and for how long at most.
+    #[inline(always)]
+    fn patience(&self) -> (u32, Option<u64>) {
+        if let Some(pacer) = &self.pacer
+            && !self.stopping
+            && self.outstanding < self.depth
+        {
+            let rest_ns = pacer.due_ns().saturating_sub(self.clock_ns);
+            if rest_ns <= POLL_BEFORE_ARRIVAL_NS {
+                return (0, None);
+            }
+            let wait = self.outstanding.min(1);
+            return (wait, Some((rest_ns - POLL_BEFORE_ARRIVAL_NS).min(10_000_000)));
+        }
+        let more_to_submit =
+            self.batch.submit != 0 && self.outstanding < self.depth && self.quota_is_left();
+        if more_to_submit {
+            return (0, None);
+        }
+        (self.batch.complete_min.min(self.outstanding), None)
+    }
+
+    fn state(&self) -> Turn {
+        if self.outstanding > 0 {
+            return Turn::Going;
+        }
+        if self.stopping || !self.quota_is_left() || self.failures >= FAILURES_TO_GIVE_UP {
+            return Turn::Finished;
+        }
+        let scheduled = self.pacer.as_ref().is_some_and(|p| p.due_ns() != u64::MAX);
+        if scheduled && self.depth > 0 { Turn::Going } else { Turn::Resting }
+    }
+
+    #[inline(always)]
+    fn quota_is_left(&self) -> bool {
+        self.quota.as_ref().is_none_or(|q| q.load(Ordering::Relaxed) > 0)
+    }
+
+    /// Takes one I/O from the job's quota; false where it is used up or the worker has given up.
+    #[inline(always)]
+    fn take_quota(&self) -> bool {
+        if self.failures >= FAILURES_TO_GIVE_UP {
+            return false;
+        }
+        match &self.quota {
+            None => true,
+            Some(quota) => {
+                let left = quota.fetch_sub(1, Ordering::Relaxed);
+                if left <= 0 {
+                    quota.store(0, Ordering::Relaxed);
+                }
+                left > 0
+            }
+        }
+    }
+
+    /// Decides the next I/O and puts it in a slot.
+    #[inline(always)]
+    fn next(&mut self, intended_ns: u64) -> Option<u32> {
+        let slot = self.free.pop()?;
+        let choice = self.chooser.next();
+        self.slots[slot as usize] = Slot {
+            start_ns: 0,
+            intended_ns,
+            offset_bytes: choice.offset_bytes,
+            len: choice.len,
+            done: 0,
+            part: choice.part,
+            op: choice.op,
+            change: 0,
+        };
+        if choice.op == Op::Write {
+            self.pool.renew(slot, choice.len as usize);
+        }
+        Some(slot)
+    }
+
+    /// The slot's I/O, or what is left of it.
+    #[inline(always)]
+    fn io(&self, slot: u32) -> Io {
+        let Slot { op, part, offset_bytes, len, done, .. } = self.slots[slot as usize];
+        Io {
+            slot,
+            op,
+            file: part,
+            offset_bytes: offset_bytes + u64::from(done),
+            len: len - done,
+            buffer: self.pool.buffer(slot).wrapping_add(done as usize),
+        }
+    }
+
+    #[inline(always)]
+    fn stamp(&mut self, start_ns: u64) {
+        self.integrate(start_ns);
+        self.outstanding += self.fresh.len() as u32;
+        for slot in self.fresh.drain(..) {
+            let slot = &mut self.slots[slot as usize];
+            // The rest of a short I/O keeps the start of the whole.
+            if slot.start_ns == 0 {
+                slot.start_ns = start_ns;
+                slot.change = self.change;
+            }
+        }
+    }
+
+    /// Accounts for a completion.
+    #[inline(always)]
+    fn complete(&mut self, index: u32, result: i32, now_ns: u64) {
+        self.outstanding -= 1;
+        let slot = self.slots[index as usize];
+        if slot.change != self.change {
+            self.undrained -= 1;
+        }
+        if result != (slot.len - slot.done) as i32 {
+            return self.complete_oddly(index, result);
+        }
+        let service_ns = now_ns.saturating_sub(slot.start_ns);
+        let bank = self.bank();
+        bank.success(slot.op, u64::from(slot.len), service_ns);
+        if self.pacer.is_some() {
+            bank.response(slot.op, now_ns.saturating_sub(slot.intended_ns));
+        }
+        self.failures = 0;
+        if slot.op != Op::Sync {
+            self.ios += 1;
+            self.bytes += u64::from(slot.len);
+            self.latency_ns += service_ns;
+        }
+        if self.dependent && slot.op == Op::Read {
+            return self.write_back(index);
+        }
+        self.free.push(index);
+    }
+
+    /// A dependent chain: the block just read is changed and goes back where it came from.
+    #[cold]
+    fn write_back(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.op = Op::Write;
+        slot.start_ns = 0;
+        slot.done = 0;
+        let (part, len) = (slot.part, slot.len as usize);
+        self.pool.renew(index, len);
+        self.chooser.wrote(part);
+        self.again.push(index);
+    }
+
+    /// A completion that moved less than asked, or failed.
+    #[cold]
+    fn complete_oddly(&mut self, index: u32, result: i32) {
+        let slot = &mut self.slots[index as usize];
+        let op = slot.op;
+        if matches!(-result, libc::EINTR | libc::EAGAIN) {
+            return self.again.push(index);
+        }
+        if result > 0 {
+            slot.done += result as u32;
+            self.bank().short(op);
+            return self.again.push(index);
+        }
+        let fault = IoFault {
+            op,
+            part: slot.part,
+            offset_bytes: slot.offset_bytes + u64::from(slot.done),
+            errno: -result,
+        };
+        self.control.report_fault(fault);
+        self.bank().error(op);
+        self.failures += 1;
+        self.free.push(index);
+    }
+
+    /// Lets the status line see how far the worker is.
+    #[inline(always)]
+    fn publish(&mut self) {
+        let live = &self.control.live;
+        live.ios.store(self.ios, Ordering::Relaxed);
+        live.bytes.store(self.bytes, Ordering::Relaxed);
+        live.latency_ns.store(self.latency_ns, Ordering::Relaxed);
+        live.outstanding.store(self.outstanding, Ordering::Relaxed);
+        live.undrained.store(self.undrained, Ordering::Relaxed);
+        if let Some(pacer) = &self.pacer {
+            live.backlog.store(pacer.backlog(self.clock_ns), Ordering::Relaxed);
+        }
+    }
+}
