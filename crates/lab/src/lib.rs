@@ -1,1 +1,15 @@
-//! iogauge-lab
+//! The control plane: measures steps, searches the capacity, prepares targets, keeps the history.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod estimates;
+pub mod measure;
+pub mod observe;
+pub mod prepare;
+pub mod rig;
+pub mod search;
+mod series;
+
+pub use error::LabError;
+pub use observe::{Interrupt, Observer, Phase, Status};
+pub use rig::Rig;

@@ -121,9 +121,9 @@ pub trait Crew {
         sum
     }
 
-    /// The first I/O that failed, if one did.
-    fn fault(&self) -> Option<IoFault> {
-        self.controls().iter().find_map(|h| h.control.fault())
+    /// An I/O that failed, if one did, with its job.
+    fn fault(&self) -> Option<(u32, IoFault)> {
+        self.controls().iter().find_map(|h| Some((h.job, h.control.fault()?)))
     }
 }
 

@@ -108,6 +108,14 @@ fn build(max_depth: u32) -> io::Result<IoUring> {
         .or_else(|_| base().build(entries))
 }
 
+/// Tries whether a ring can be had.
+///
+/// # Errors
+/// What the kernel said.
+pub(super) fn probe() -> Result<(), EngineError> {
+    build(1).map(drop).map_err(|e| fault("io_uring_setup", e))
+}
+
 impl Uring {
     /// A ring over these files, with the pool's buffers registered as they come into use. To be
     /// made on the thread that uses it.

@@ -108,6 +108,19 @@ pub fn parse(word: &str) -> Result<EngineKind, UnknownEngine> {
         .ok_or_else(|| UnknownEngine(word.to_owned()))
 }
 
+/// Tries whether the kernel lets this process use an engine.
+///
+/// # Errors
+/// What the kernel said.
+pub fn probe(kind: EngineKind) -> Result<(), EngineError> {
+    let setup = Setup { files: Files::default(), max_depth: 1, random: true, writes: false };
+    match kind {
+        EngineKind::IoUring => io_uring::probe(),
+        EngineKind::Libaio => libaio::Libaio::new(&setup).map(drop),
+        EngineKind::Psync | EngineKind::Mmap | EngineKind::Null | EngineKind::Sim => Ok(()),
+    }
+}
+
 /// No engine has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("ioengine: \"{0}\" is not one of {names}", names = names())]

@@ -66,8 +66,10 @@ pub struct IntervalPoint {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Sum of the service times of reads and writes, in nanoseconds.
-    pub latency_sum_ns: u64,
+    /// Sum of the service times of reads, in nanoseconds.
+    pub read_latency_sum_ns: u64,
+    /// Sum of the service times of writes, in nanoseconds.
+    pub write_latency_sum_ns: u64,
     /// Largest service time, in nanoseconds.
     pub latency_max_ns: u64,
     /// Time average of the I/Os outstanding.
@@ -85,7 +87,8 @@ impl IntervalPoint {
     #[must_use]
     pub fn latency_mean_ns(&self) -> f64 {
         let ios = self.reads + self.writes;
-        if ios == 0 { 0.0 } else { self.latency_sum_ns as f64 / ios as f64 }
+        let sum = self.read_latency_sum_ns + self.write_latency_sum_ns;
+        if ios == 0 { 0.0 } else { sum as f64 / ios as f64 }
     }
 
     /// Joins the interval that follows this one to it.
@@ -100,7 +103,8 @@ impl IntervalPoint {
         self.writes += next.writes;
         self.read_bytes += next.read_bytes;
         self.write_bytes += next.write_bytes;
-        self.latency_sum_ns += next.latency_sum_ns;
+        self.read_latency_sum_ns += next.read_latency_sum_ns;
+        self.write_latency_sum_ns += next.write_latency_sum_ns;
         self.latency_max_ns = self.latency_max_ns.max(next.latency_max_ns);
     }
 }

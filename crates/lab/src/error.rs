@@ -1,0 +1,76 @@
+//! What can go wrong between a plan and its result.
+
+use iogauge_io::engine::EngineError;
+use iogauge_io::sim::SimError;
+use iogauge_io::system::SystemError;
+use iogauge_io::target::{SpecError, TargetError};
+use iogauge_io::worker::WorkerError;
+use iogauge_model::load::LoadError;
+
+/// A fault of a measurement. Each says in one line what is wrong, where, and what would be right.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The target as typed cannot be read.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The simulated device as typed cannot be made.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// The target was refused or cannot be used.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The load cannot run.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A worker failed.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// The machine's counters cannot be read.
+    #[error(transparent)]
+    System(#[from] SystemError),
+    /// The engine asked for cannot be had.
+    #[error("ioengine {engine} cannot be used here: {source}; {instead} would work")]
+    EngineRefused {
+        /// The engine asked for.
+        engine: &'static str,
+        /// What the kernel said.
+        source: EngineError,
+        /// An engine that works.
+        instead: &'static str,
+    },
+    /// An engine and a target that do not go together.
+    #[error("{0}")]
+    Mismatch(String),
+    /// Prefill was interrupted: nothing was measured.
+    #[error("interrupted while preparing the target; the next run goes on where this one ended")]
+    InterruptedPreparing,
+    /// Prefill met an I/O error.
+    #[error("{path}: writing at byte {offset_bytes} failed while preparing: {source}")]
+    PrefillFailed {
+        /// The file or device.
+        path: String,
+        /// Where.
+        offset_bytes: u64,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+}
+
+impl LabError {
+    /// True where a guard refused the target (exit code 3).
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Target(error) if error.is_refusal())
+    }
+
+    /// True where the user asked for something that cannot be (exit code 2).
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Spec(_) | Self::Sim(_) | Self::Load(_) | Self::Mismatch(_) => true,
+            Self::Worker(WorkerError::Offsets(_) | WorkerError::Memory { .. }) => true,
+            Self::EngineRefused { .. } => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! One step: let it run for its time, and make a result of what the workers wrote down.
+
+use crate::error::LabError;
+use crate::estimates;
+use crate::observe::{Interrupt, Observer, Phase, Status};
+use crate::series::Series;
+use iogauge_io::crew::Crew;
+use iogauge_io::engine::Op;
+use iogauge_io::system::{Counters, Logical, Sampler};
+use iogauge_io::worker::accounting::{Tally, Window};
+use iogauge_io::worker::control::IoFault;
+use iogauge_model::Step;
+use iogauge_model::result::{
+    CpuUse, DirectionResult, IntervalPoint, LatencySummary, StepResult, WorkerResult,
+};
+
+/// Time between two looks at the workers.
+pub(crate) const TICK_NS: u64 = 100_000_000;
+
+/// A measured step.
+#[derive(Debug)]
+pub struct Measured {
+    /// Its figures.
+    pub result: StepResult,
+    /// True where it ended before its time.
+    pub interrupted: bool,
+    /// The first I/O that failed.
+    pub fault: Option<IoFault>,
+    /// What engines had to give up.
+    pub fallbacks: Vec<String>,
+}
+
+/// What a measurement reports to and obeys.
+pub struct Watch<'a> {
+    /// Sees the progress.
+    pub observer: &'a mut dyn Observer,
+    /// Ends it.
+    pub interrupt: &'a Interrupt,
+}
+
+impl std::fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("interrupt", self.interrupt).finish_non_exhaustive()
+    }
+}
+
+/// Runs a step on a crew that was just started with its jobs. `sampler` watches the machine; a
+/// simulated target has none.
+///
+/// # Errors
+/// Where a worker's engine fails.
+pub fn step(
+    crew: &mut dyn Crew,
+    step: &Step,
+    mut sampler: Option<&mut Sampler>,
+    watch: &mut Watch<'_>,
+) -> Result<Measured, LabError> {
+    if step.ramp_ns > 0 {
+        run_for(crew, step.ramp_ns, Phase::Ramp, watch, &mut |_| {})?;
+        crew.cut()?;
+    }
+    let before = mark(&mut sampler)?;
+    let mut series = Series::new();
+    let mut total = Window::default();
+    let mut tally = |window: &Window| {
+        series.push(window);
+        total.append(window);
+    };
+    let whole = run_for(crew, step.runtime_ns, Phase::Measuring, watch, &mut tally)?;
+    // The machine's counters belong to the window that has just ended, not to the draining.
+    let after = mark(&mut sampler)?;
+    let tail = crew.stop()?;
+    if crew.finished() && step.jobs.iter().any(|job| job.load.number_ios.is_some()) {
+        // A job that counts its I/Os counts all of them.
+        total.append(&tail);
+    }
+    let fallbacks = crew.fallbacks();
+    let mut result = result(step, &total, series.into_points());
+    if let (Some(sampler), Some(before), Some(after)) = (sampler, before, after) {
+        let totals = after.since(&before, Logical { ios: total.ios(), bytes: total.bytes() });
+        result.physical = totals.physical;
+        result.cpu = totals.cpu;
+        result.system = sampler.points_between(&before, &after);
+    }
+    Ok(Measured { result, interrupted: !whole, fault: crew.fault().map(|(_, fault)| fault), fallbacks })
+}
+
+fn mark(sampler: &mut Option<&mut Sampler>) -> Result<Option<Counters>, LabError> {
+    Ok(sampler.as_mut().map(|s| s.mark()).transpose()?)
+}
+
+/// Lets the crew work for so long, a tick at a time; false where it was interrupted.
+fn run_for(
+    crew: &mut dyn Crew,
+    duration_ns: u64,
+    phase: Phase,
+    watch: &mut Watch<'_>,
+    see: &mut dyn FnMut(&Window),
+) -> Result<bool, LabError> {
+    let end_ns = crew.now_ns().saturating_add(duration_ns);
+    while crew.now_ns() < end_ns && !crew.finished() {
+        if watch.interrupt.is_set() {
+            return Ok(false);
+        }
+        crew.advance(TICK_NS.min(end_ns - crew.now_ns()))?;
+        let window = crew.cut()?;
+        see(&window);
+        watch.observer.status(&Status {
+            phase,
+            depth: crew.live().outstanding,
+            iops: window.iops(),
+            bytes_per_sec: window.bytes_per_sec(),
+            latency_mean_ns: window.service().mean_ns(),
+            limits: &[],
+            left_ns: Some(end_ns.saturating_sub(crew.now_ns())).filter(|ns| *ns < 1 << 60),
+        });
+    }
+    Ok(true)
+}
+
+/// The figures of a window as a step's result, without those of the machine.
+fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult {
+    let seconds = total.seconds();
+    let direction = |op: Op| direction(total.tally(op), op, seconds, &series);
+    let rates = step.jobs.iter().map(|j| j.load.arrivals.map(|a| a.rate_iops));
+    let rate_iops = rates.sum::<Option<f64>>();
+    let workers = total.workers.iter().enumerate().map(|(index, worker)| {
+        let elapsed = (worker.elapsed_ns as f64).max(1.0);
+        WorkerResult {
+            job: worker.job,
+            worker: index as u32,
+            ios: worker.ios,
+            bytes: worker.bytes,
+            errors: worker.errors,
+            depth_achieved: worker.depth_integral as f64 / elapsed,
+            iops: worker.ios as f64 * 1e9 / elapsed,
+        }
+    });
+    StepResult {
+        label: step.label.clone(),
+        depth: step.depth(),
+        depth_achieved: total.depth(),
+        rate_iops,
+        seconds,
+        read: direction(Op::Read),
+        write: direction(Op::Write),
+        sync: direction(Op::Sync),
+        workers: workers.collect(),
+        physical: None,
+        cpu: CpuUse::default(),
+        series,
+        system: Vec::new(),
+    }
+}
+
+fn direction(
+    tally: &Tally,
+    op: Op,
+    seconds: f64,
+    series: &[IntervalPoint],
+) -> Option<DirectionResult> {
+    if tally.ios() + tally.errors == 0 {
+        return None;
+    }
+    let per_sec = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let iops = estimates::iops(series, op, per_sec(tally.ios()));
+    let mean_ci95 = estimates::latency_mean_ci95(series, op, tally.service.mean_ns());
+    let response_ns = tally.response.as_ref().map(|histogram| {
+        // Response and service time differ by the wait for a slot; intervals keep sums of the
+        // latter only, so the interval is scaled.
+        let scale = histogram.mean_ns() / tally.service.mean_ns().max(1.0);
+        LatencySummary::of(histogram, mean_ci95.map(|end| end * scale))
+    });
+    Some(DirectionResult {
+        ios: tally.ios(),
+        bytes: tally.bytes,
+        errors: tally.errors,
+        short: tally.short,
+        iops,
+        bytes_per_sec: per_sec(tally.bytes),
+        service_ns: LatencySummary::of(&tally.service, mean_ci95),
+        response_ns,
+        service_histogram: tally.service.clone(),
+        response_histogram: tally.response.clone(),
+    })
+}

@@ -1,0 +1,101 @@
+//! How a measurement shows its progress and hears that it should end.
+
+use iogauge_model::Limit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set by a signal handler or by `iogauge stop`; looked at between ticks.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// The flag itself, for a signal handler.
+    #[must_use]
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+
+    /// True once the user wants the run to end.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Ends the run.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Blocks are written for the first time.
+    Prefill {
+        /// Bytes written.
+        done_bytes: u64,
+        /// Bytes to write.
+        total_bytes: u64,
+    },
+    /// I/Os run and are not counted yet.
+    Ramp,
+    /// A step is measured.
+    Measuring,
+    /// The search raises the load.
+    Doubling,
+    /// The search closes in.
+    Narrowing,
+    /// The answer is held for longer.
+    Holding,
+}
+
+impl Phase {
+    /// A word for the status line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Prefill { .. } => "prefill",
+            Self::Ramp => "ramp",
+            Self::Measuring => "measuring",
+            Self::Doubling => "doubling",
+            Self::Narrowing => "narrowing",
+            Self::Holding => "holding",
+        }
+    }
+}
+
+/// Where a measurement stands, for one line of text.
+#[derive(Debug, Clone, Copy)]
+pub struct Status<'a> {
+    /// What is going on.
+    pub phase: Phase,
+    /// Depth asked; 0 where it does not apply.
+    pub depth: u32,
+    /// I/Os per second over the last tick.
+    pub iops: f64,
+    /// Bytes per second over the last tick.
+    pub bytes_per_sec: f64,
+    /// Mean latency over the last tick, in nanoseconds.
+    pub latency_mean_ns: f64,
+    /// Bounds searched under.
+    pub limits: &'a [Limit],
+    /// Time left, in nanoseconds, where it is known.
+    pub left_ns: Option<u64>,
+}
+
+/// Sees a measurement go by.
+pub trait Observer {
+    /// Called several times a second.
+    fn status(&mut self, status: &Status<'_>);
+
+    /// A decision or event worth a line of its own.
+    fn note(&mut self, _text: &str) {}
+}
+
+/// Sees nothing.
+#[derive(Debug, Default)]
+pub struct Blind;
+
+impl Observer for Blind {
+    fn status(&mut self, _status: &Status<'_>) {}
+}

@@ -1,0 +1,274 @@
+//! A target with everything that is needed to put loads on it.
+
+use crate::error::LabError;
+use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
+use iogauge_io::engine::{self, Files};
+use iogauge_io::offsets::Extent;
+use iogauge_io::sim::SimSpec;
+use iogauge_io::system::DeviceTree;
+use iogauge_io::target::{DeviceFacts, Intent, OpenMode, Roots, Target, TargetSpec};
+use iogauge_model::load::{EngineKind, Load, SyncMode};
+use iogauge_model::{Caveat, CaveatCode};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What loads are put on.
+#[derive(Debug)]
+enum Medium {
+    /// Files and devices.
+    Real(Target),
+    /// A device in virtual time.
+    Simulated(SimSpec),
+}
+
+/// A target that the guards let pass, ready to be prepared and measured.
+#[derive(Debug)]
+pub struct Rig {
+    /// TARGET as typed.
+    text: String,
+    medium: Medium,
+    intent: Intent,
+    roots: Roots,
+}
+
+impl Rig {
+    /// Finds the target out and lets the guards judge what is intended. Changes nothing.
+    ///
+    /// # Errors
+    /// Where the target cannot be read as one, does not exist, or is refused.
+    pub fn open(text: &str, intent: Intent) -> Result<Self, LabError> {
+        let roots = Roots::default();
+        let medium = match text.parse::<TargetSpec>()? {
+            TargetSpec::Simulated(spec) => {
+                Medium::Simulated(spec.trim_start_matches("sim:").parse()?)
+            }
+            TargetSpec::Paths(paths) => Medium::Real(Target::resolve(&paths, &intent, &roots)?),
+        };
+        Ok(Self { text: text.to_owned(), medium, intent, roots })
+    }
+
+    /// TARGET as typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What was intended when the target was opened.
+    #[must_use]
+    pub fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    /// True where nothing real is measured.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        matches!(self.medium, Medium::Simulated(_))
+    }
+
+    pub(crate) fn target_mut(&mut self) -> Option<(&mut Target, &Roots)> {
+        match &mut self.medium {
+            Medium::Real(target) => Some((target, &self.roots)),
+            Medium::Simulated(_) => None,
+        }
+    }
+
+    /// The real target, where there is one.
+    #[must_use]
+    pub fn target(&self) -> Option<&Target> {
+        match &self.medium {
+            Medium::Real(target) => Some(target),
+            Medium::Simulated(_) => None,
+        }
+    }
+
+    /// Paths of the files and devices; empty for a simulated one.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.target().map_or_else(Vec::new, |t| t.parts.iter().map(|p| p.path.clone()).collect())
+    }
+
+    /// Usable bytes over all parts.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        match &self.medium {
+            Medium::Real(target) => target.parts.iter().map(|p| p.size_bytes).sum(),
+            Medium::Simulated(spec) => spec.size_bytes,
+        }
+    }
+
+    /// The engine to use: the one asked for, or the default of this target and kernel. A default
+    /// that has to give way to another one gives a caveat.
+    ///
+    /// # Errors
+    /// Where the engine asked for does not go with the target or the kernel.
+    pub fn engine(
+        &self,
+        asked: Option<EngineKind>,
+    ) -> Result<(EngineKind, Option<Caveat>), LabError> {
+        match (asked, self.is_simulated()) {
+            (None | Some(EngineKind::Sim), true) => return Ok((EngineKind::Sim, None)),
+            (Some(other), true) => {
+                return Err(LabError::Mismatch(format!(
+                    "ioengine {} cannot reach the simulated device {}; right would be no \
+                     --ioengine",
+                    engine::info(other).name,
+                    self.text
+                )));
+            }
+            (Some(EngineKind::Sim), false) => {
+                return Err(LabError::Mismatch(format!(
+                    "ioengine sim simulates a device and cannot reach {}; right would be the \
+                     target sim:…",
+                    self.text
+                )));
+            }
+            _ => {}
+        }
+        let kind = asked.unwrap_or(EngineKind::IoUring);
+        let Err(source) = engine::probe(kind) else { return Ok((kind, None)) };
+        if asked.is_some() {
+            let engine = engine::info(kind).name;
+            return Err(LabError::EngineRefused { engine, source, instead: "--ioengine=libaio" });
+        }
+        let instead = if engine::probe(EngineKind::Libaio).is_ok() {
+            EngineKind::Libaio
+        } else {
+            EngineKind::Psync
+        };
+        let caveat = Caveat::new(
+            CaveatCode::EngineFallback,
+            format!(
+                "io_uring cannot be used here ({source}); {} measured instead, which costs more \
+                 processor time per I/O",
+                engine::info(instead).name
+            ),
+            "sysctl kernel.io_uring_disabled=0, or a container profile that allows io_uring",
+        );
+        Ok((instead, Some(caveat)))
+    }
+
+    /// Starts workers on the target. The depth may later rise to `max_depth`.
+    ///
+    /// # Errors
+    /// Where a load does not fit the target, a file cannot be opened or a worker not be made.
+    pub fn crew(&self, loads: &[Load], max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
+        match &self.medium {
+            Medium::Simulated(spec) => {
+                let extents = vec![Extent { base_bytes: 0, size_bytes: spec.size_bytes }];
+                let jobs = loads.iter().map(|load| CrewJob {
+                    load: load.clone(),
+                    files: Files::default(),
+                    extents: extents.clone(),
+                });
+                Ok(Box::new(VirtualCrew::start(jobs.collect(), spec.clone(), max_depth)?))
+            }
+            Medium::Real(target) => {
+                let jobs = loads.iter().map(|load| self.job(target, load));
+                let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+                Ok(Box::new(ThreadCrew::start(jobs, max_depth)?))
+            }
+        }
+    }
+
+    fn job(&self, target: &Target, load: &Load) -> Result<CrewJob, LabError> {
+        let extents = target
+            .parts
+            .iter()
+            .map(|part| Extent { base_bytes: part.base_bytes, size_bytes: part.size_bytes })
+            .collect();
+        let files = if load.engine == EngineKind::Null {
+            Files::default()
+        } else {
+            open_parts(target, load)?
+        };
+        Ok(CrewJob { load: load.clone(), files, extents })
+    }
+
+    /// The devices under the target; empty for simulated and memory-backed ones.
+    ///
+    /// # Errors
+    /// Where the kernel's device tree cannot be read.
+    pub fn devices(&self) -> Result<DeviceTree, LabError> {
+        Ok(DeviceTree::under_all(self.paths())?)
+    }
+
+    /// Doubts that show before a run.
+    ///
+    /// # Errors
+    /// Where a part cannot be looked at.
+    pub fn facts(&self, load: &Load) -> Result<Vec<Caveat>, LabError> {
+        let mut caveats = Vec::new();
+        match &self.medium {
+            Medium::Simulated(_) => caveats.push(Caveat::new(
+                CaveatCode::Simulated,
+                "the target is a simulated device: the figures are those of a model",
+                "iogauge find DIRECTORY measures a real one",
+            )),
+            Medium::Real(_) if load.engine == EngineKind::Null => caveats.push(Caveat::new(
+                CaveatCode::NoIo,
+                "engine null issues no I/O: the figures are what the tool itself can do",
+                "leave out --ioengine=null to measure the target",
+            )),
+            Medium::Real(target) => {
+                let direct = load.direct && !engine::info(load.engine).always_buffered;
+                let intent = Intent { writes: load.writes(), direct, ..self.intent };
+                for part in &target.parts {
+                    for caveat in
+                        iogauge_io::target::facts(part, &intent, load.sync, &self.roots)?
+                    {
+                        // Parts on one device raise the same doubt once.
+                        if !caveats.contains(&caveat) {
+                            caveats.push(caveat);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(caveats)
+    }
+
+    /// The target for a document.
+    #[must_use]
+    pub fn describe(&self) -> Value {
+        match &self.medium {
+            Medium::Simulated(spec) => json!({
+                "text": self.text,
+                "kind": "simulated",
+                "size_bytes": spec.size_bytes,
+                "channels": spec.channels,
+                "service_ns": spec.service_ns,
+                "seed": spec.seed,
+            }),
+            Medium::Real(target) => {
+                let devices: Vec<DeviceFacts> = target
+                    .parts
+                    .iter()
+                    .filter_map(|p| DeviceFacts::read(p.device?, &self.roots))
+                    .collect();
+                json!({
+                    "text": self.text,
+                    "kind": "real",
+                    "size_bytes": self.size_bytes(),
+                    "parts": target.parts.iter().map(|p| p.describe()).collect::<Vec<_>>(),
+                    "devices": devices,
+                    "chain": self.devices().map(|tree| tree.chain()).unwrap_or_default(),
+                })
+            }
+        }
+    }
+}
+
+/// One descriptor for each part, opened as the load wants it.
+fn open_parts(target: &Target, load: &Load) -> Result<Files, LabError> {
+    let mode = OpenMode {
+        write: load.writes(),
+        direct: load.direct && !engine::info(load.engine).always_buffered,
+        sync: if load.writes() { load.sync } else { SyncMode::None },
+    };
+    let mut files = Vec::new();
+    for part in &target.parts {
+        files.push(part.open(mode)?.fd);
+    }
+    Ok(Arc::new(files))
+}

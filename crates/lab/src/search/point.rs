@@ -1,0 +1,264 @@
+//! One point of the curve: set the depth, let the old I/Os drain, measure as long as it takes.
+
+use super::SearchPlan;
+use crate::error::LabError;
+use crate::estimates;
+use crate::measure::Watch;
+use crate::observe::{Phase, Status};
+use crate::series::interval;
+use iogauge_io::crew::{Crew, LiveFigures};
+use iogauge_io::system::ProcessCpu;
+use iogauge_io::worker::accounting::Window;
+use iogauge_model::limit::Metric;
+use iogauge_model::result::{CurvePoint, Estimate, IntervalPoint, LatencySummary};
+use iogauge_model::units::{Count, Latency};
+use iogauge_model::{Histogram, Limit};
+
+/// Time between two looks while a point is measured.
+const TICK_NS: u64 = 25_000_000;
+/// No window is shorter, however fast the device.
+const SHORTEST_NS: u64 = 250_000_000;
+/// A window of the search is no longer than this share of the budget; a hold is.
+const LONGEST_SHARE: u64 = 16;
+/// Latencies a window has to span, so that slow devices get longer ones.
+const LATENCIES: f64 = 20.0;
+/// Longest wait for the old depth's I/Os.
+const DRAIN_NS: u64 = 2_000_000_000;
+/// A statistic this far from its bound is judged as soon as the window is long enough.
+const CLEAR: f64 = 0.1;
+
+/// A measured point.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    pub(super) depth: u32,
+    pub(super) depth_achieved: f64,
+    pub(super) iops: Estimate,
+    pub(super) bytes_per_sec: f64,
+    pub(super) latency: LatencySummary,
+    /// The limits' statistics, in nanoseconds, in order.
+    pub(super) statistics: Vec<f64>,
+    limits: Vec<Limit>,
+    pub(super) met: bool,
+    pub(super) cpu_percent: f64,
+    pub(super) steady: bool,
+    pub(super) seconds: f64,
+    errors: u64,
+}
+
+impl Point {
+    pub(super) fn curve_point(&self) -> CurvePoint {
+        CurvePoint {
+            depth: self.depth,
+            rate_iops: None,
+            depth_achieved: self.depth_achieved,
+            iops: self.iops,
+            latency_ns: self.latency,
+            met: self.met,
+            cpu_percent: self.cpu_percent,
+            steady: self.steady,
+            seconds: self.seconds,
+            errors: self.errors,
+        }
+    }
+
+    /// The limit nearest to its bound, or furthest over it, with its statistic.
+    fn tightest(&self) -> Option<(&Limit, f64)> {
+        let share = |(limit, value): &(&Limit, f64)| value / limit.bound_ns as f64;
+        self.limits
+            .iter()
+            .zip(self.statistics.iter().copied())
+            .max_by(|a, b| share(a).total_cmp(&share(b)))
+    }
+
+    pub(super) fn worst_metric(&self) -> String {
+        self.tightest().map_or_else(String::new, |(limit, value)| {
+            format!("{} {}", limit.metric, Latency(value))
+        })
+    }
+
+    pub(super) fn sentence(&self, phase: Phase) -> String {
+        format!(
+            "{}: depth {} gives {} IOPS, {} ({}) in {:.2} s",
+            phase.word(),
+            self.depth,
+            Count(self.iops.mean),
+            self.worst_metric(),
+            if self.met { "within the limit" } else { "over the limit" },
+            self.seconds,
+        )
+    }
+}
+
+/// A crew under measurement, with its budget.
+pub(super) struct Bench<'a, 'b> {
+    crew: &'a mut dyn Crew,
+    plan: &'a SearchPlan,
+    watch: &'a mut Watch<'b>,
+    start_ns: u64,
+}
+
+impl<'a, 'b> Bench<'a, 'b> {
+    pub(super) fn new(
+        crew: &'a mut dyn Crew,
+        plan: &'a SearchPlan,
+        watch: &'a mut Watch<'b>,
+    ) -> Self {
+        let start_ns = crew.now_ns();
+        Self { crew, plan, watch, start_ns }
+    }
+
+    pub(super) fn spent_ns(&self) -> u64 {
+        self.crew.now_ns() - self.start_ns
+    }
+
+    pub(super) fn left_ns(&self) -> u64 {
+        self.plan.budget_ns.saturating_sub(self.spent_ns())
+    }
+
+    pub(super) fn interrupted(&self) -> bool {
+        self.watch.interrupt.is_set()
+    }
+
+    pub(super) fn note(&mut self, text: &str) {
+        self.watch.observer.note(text);
+    }
+
+    pub(super) fn live(&self) -> LiveFigures {
+        self.crew.live()
+    }
+
+    pub(super) fn workers(&self) -> u32 {
+        self.crew.controls().len() as u32
+    }
+
+    /// Measures one depth: until the figures are as precise as asked or the verdict is clear, at
+    /// most `longest_ns` (a hold) or the search's own bound.
+    pub(super) fn measure(
+        &mut self,
+        depth: u32,
+        phase: Phase,
+        longest_ns: u64,
+    ) -> Result<Point, LabError> {
+        self.crew.set_depth(depth)?;
+        self.drain(phase, depth)?;
+        self.crew.cut()?;
+        let holding = longest_ns != u64::MAX;
+        let longest_ns = if holding { longest_ns } else { self.plan.budget_ns / LONGEST_SHARE };
+        let longest_ns = longest_ns.max(SHORTEST_NS);
+        let cpu = ProcessCpu::now();
+        let begin_ns = self.crew.now_ns();
+        let mut total = Window::default();
+        let mut series: Vec<IntervalPoint> = Vec::new();
+        loop {
+            self.crew.advance(TICK_NS)?;
+            let window = self.crew.cut()?;
+            self.show(&window, phase, depth);
+            total.append(&window);
+            series.push(interval(&window, total.seconds()));
+            let elapsed_ns = self.crew.now_ns() - begin_ns;
+            let over = elapsed_ns >= longest_ns || self.interrupted();
+            if over || self.is_enough(&total, &series, elapsed_ns, holding) {
+                break;
+            }
+        }
+        let wall_ns = (self.crew.now_ns() - begin_ns).max(1) as f64;
+        let cpu_percent = if self.crew.is_virtual() {
+            0.0
+        } else {
+            ProcessCpu::now().since(&cpu).total_ns() as f64 * 100.0 / wall_ns
+        };
+        Ok(self.point(depth, &total, &series, cpu_percent))
+    }
+
+    /// Waits until no I/O of the old depth is outstanding, so that the new window is its own.
+    fn drain(&mut self, phase: Phase, depth: u32) -> Result<(), LabError> {
+        let begin_ns = self.crew.now_ns();
+        while !self.crew.drained()
+            && self.crew.now_ns() - begin_ns < DRAIN_NS
+            && !self.interrupted()
+        {
+            self.crew.advance(TICK_NS / 5)?;
+        }
+        self.show(&Window::default(), phase, depth);
+        Ok(())
+    }
+
+    fn show(&mut self, window: &Window, phase: Phase, depth: u32) {
+        if window.workers.is_empty() {
+            return;
+        }
+        self.watch.observer.status(&Status {
+            phase,
+            depth,
+            iops: window.iops(),
+            bytes_per_sec: window.bytes_per_sec(),
+            latency_mean_ns: window.service().mean_ns(),
+            limits: &self.plan.limits,
+            left_ns: Some(self.left_ns()),
+        });
+    }
+
+    /// True once a longer window would not change the verdict.
+    fn is_enough(
+        &self,
+        total: &Window,
+        series: &[IntervalPoint],
+        elapsed_ns: u64,
+        holding: bool,
+    ) -> bool {
+        let service = total.service();
+        let latencies_ns = service.mean_ns() * LATENCIES;
+        if elapsed_ns < SHORTEST_NS || (elapsed_ns as f64) < latencies_ns {
+            return false;
+        }
+        let wanted = self.plan.limits.iter().map(|l| l.metric.samples_wanted()).max().unwrap_or(0);
+        if service.count() < wanted {
+            return false;
+        }
+        let iops = estimates::iops_of_all(series, total.iops());
+        let precise = iops.relative_error() <= self.plan.precision;
+        if holding {
+            // A hold is there to see what short windows miss: stalls, credits, caches.
+            return false;
+        }
+        let clear = self.plan.limits.iter().all(|limit| {
+            let off = limit.metric.of(&service) / limit.bound_ns as f64;
+            (off - 1.0).abs() > CLEAR
+        });
+        precise || clear && iops.relative_error() <= 5.0 * self.plan.precision
+    }
+
+    fn point(
+        &self,
+        depth: u32,
+        total: &Window,
+        series: &[IntervalPoint],
+        cpu_percent: f64,
+    ) -> Point {
+        let service = total.service();
+        let limits = self.plan.limits.clone();
+        let statistics: Vec<f64> = limits.iter().map(|l| statistic(l.metric, &service)).collect();
+        let met = service.count() > 0
+            && limits.iter().zip(&statistics).all(|(l, s)| *s <= l.bound_ns as f64);
+        let mean_ci95 = estimates::latency_mean_ci95_of_all(series, service.mean_ns());
+        Point {
+            depth,
+            depth_achieved: total.depth(),
+            iops: estimates::iops_of_all(series, total.iops()),
+            bytes_per_sec: total.bytes_per_sec(),
+            latency: LatencySummary::of(&service, mean_ci95),
+            statistics,
+            limits,
+            met,
+            cpu_percent,
+            steady: estimates::is_steady(series),
+            seconds: total.seconds(),
+            errors: total.errors(),
+        }
+    }
+}
+
+/// A limit's statistic; without any I/O in the window it is as bad as can be.
+fn statistic(metric: Metric, service: &Histogram) -> f64 {
+    if service.count() == 0 { f64::INFINITY } else { metric.of(service) }
+}

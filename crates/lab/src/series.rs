@@ -1,0 +1,125 @@
+//! Interval figures of a step, never more than a fixed number of them.
+
+use iogauge_io::engine::Op;
+use iogauge_io::worker::accounting::Window;
+use iogauge_model::result::IntervalPoint;
+
+/// Most intervals kept; when there are more, neighbours are joined.
+const MOST: usize = 1200;
+
+/// A series whose intervals double in length whenever it would grow too long.
+#[derive(Debug, Default)]
+pub(crate) struct Series {
+    points: Vec<IntervalPoint>,
+    /// Ticks joined in each full interval.
+    stride: usize,
+    /// Ticks joined in the last interval so far.
+    joined: usize,
+    at_seconds: f64,
+}
+
+impl Series {
+    pub(crate) fn new() -> Self {
+        Self { stride: 1, ..Self::default() }
+    }
+
+    /// Adds a tick.
+    pub(crate) fn push(&mut self, window: &Window) {
+        let seconds = window.seconds();
+        if seconds <= 0.0 {
+            return;
+        }
+        self.at_seconds += seconds;
+        let point = interval(window, self.at_seconds);
+        match self.points.last_mut() {
+            Some(last) if self.joined < self.stride => last.append(&point),
+            _ => {
+                self.points.push(point);
+                self.joined = 0;
+            }
+        }
+        self.joined += 1;
+        if self.points.len() > MOST && self.joined == self.stride {
+            self.halve();
+        }
+    }
+
+    fn halve(&mut self) {
+        // An odd one stays alone at the end and takes more ticks.
+        self.joined = if self.points.len().is_multiple_of(2) { 2 * self.stride } else { self.stride };
+        self.stride *= 2;
+        self.points = self
+            .points
+            .chunks(2)
+            .map(|pair| {
+                let mut joined = pair[0];
+                pair[1..].iter().for_each(|next| joined.append(next));
+                joined
+            })
+            .collect();
+    }
+
+    pub(crate) fn points(&self) -> &[IntervalPoint] {
+        &self.points
+    }
+
+    pub(crate) fn into_points(self) -> Vec<IntervalPoint> {
+        self.points
+    }
+}
+
+/// The figures of a window as one interval.
+pub(crate) fn interval(window: &Window, at_seconds: f64) -> IntervalPoint {
+    let (read, write) = (window.tally(Op::Read), window.tally(Op::Write));
+    let sum = |tally: &iogauge_io::worker::accounting::Tally| {
+        u64::try_from(tally.service.sum_ns()).unwrap_or(u64::MAX)
+    };
+    IntervalPoint {
+        at_seconds,
+        seconds: window.seconds(),
+        reads: read.ios(),
+        writes: write.ios(),
+        read_bytes: read.bytes,
+        write_bytes: write.bytes,
+        read_latency_sum_ns: sum(read),
+        write_latency_sum_ns: sum(write),
+        latency_max_ns: read.service.max_ns().max(write.service.max_ns()),
+        depth: window.depth(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_io::worker::accounting::WorkerWindow;
+    use proptest::prelude::*;
+
+    fn tick(ios: u64) -> Window {
+        let mut window = Window::default();
+        window.directions[0].service.record_n(1000, ios);
+        window.directions[0].bytes = ios * 4096;
+        window.workers.push(WorkerWindow {
+            ios,
+            elapsed_ns: 100_000_000,
+            depth_integral: 200_000_000,
+            ..WorkerWindow::default()
+        });
+        window
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_it_stays_short(ticks in 1usize..10_000) {
+            let mut series = Series::new();
+            (0..ticks).for_each(|i| series.push(&tick(i as u64 % 7)));
+            let points = series.points();
+            prop_assert!(points.len() <= MOST + 1);
+            let reads: u64 = points.iter().map(|p| p.reads).sum();
+            prop_assert_eq!(reads, (0..ticks).map(|i| i as u64 % 7).sum::<u64>());
+            let seconds: f64 = points.iter().map(|p| p.seconds).sum();
+            prop_assert!((seconds - ticks as f64 * 0.1).abs() < 1e-6);
+            prop_assert!(points.iter().all(|p| (p.depth - 2.0).abs() < 1e-9));
+            prop_assert!(points.windows(2).all(|w| w[0].at_seconds < w[1].at_seconds));
+        }
+    }
+}
