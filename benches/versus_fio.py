@@ -295,9 +295,16 @@ def spread(values, text=lambda value: f"{value:.3g}"):
     return f"{middle} ({text(min(values))}–{text(max(values))})"
 
 
-def ratios(samples, contender, versus):
-    """IOPS of one contender over another's, round by round."""
-    return [a.iops / b.iops for a, b in zip(samples[contender], samples[versus], strict=True)]
+def ns_text(rows):
+    """Wall time per I/O of the median round."""
+    ns = 1e9 / statistics.median(row.iops for row in rows)
+    return f"{ns:.1f}" if ns < 1000 else f"{ns:.0f}"
+
+
+def ratios(samples, contender, versus, figure="iops"):
+    """A figure of one contender over another's, round by round."""
+    pairs = zip(samples[contender], samples[versus], strict=True)
+    return [getattr(a, figure) / getattr(b, figure) for a, b in pairs]
 
 
 def figure_lines(case, samples):
@@ -309,7 +316,7 @@ def figure_lines(case, samples):
             contender.label,
             spread([row.iops for row in rows], iops_text),
             spread([row.cpu_us_per_io for row in rows]),
-            f"{1e9 / statistics.median(row.iops for row in rows):.4g}",
+            ns_text(rows),
             f"{statistics.median(row.depth for row in rows):.3g}",
         )
         yield f"| {' | '.join(cells)} |"
@@ -317,7 +324,7 @@ def figure_lines(case, samples):
 
 def ratio_lines(case, samples):
     """The rows of ratios, and the goals missed among them."""
-    lines, missed = ["| ratio of IOPS | median (min–max) | goal |", "|---|---|---|"], []
+    lines, missed = ["| ratio | of IOPS | goal | of CPU per I/O |", "|---|---|---|---|"], []
     goals = {(goal.contender, goal.versus): goal.at_least for goal in case.goals}
     ours = [c.label for c in case.contenders if c.program == "iogauge"]
     others = [c.label for c in case.contenders if c.program != "iogauge"]
@@ -332,12 +339,13 @@ def ratio_lines(case, samples):
                 if not met:
                     missed.append(f"{case.name}: {contender} over {versus} below {goal:g}")
             times = spread(values, lambda value: f"{value:.2f}")
-            lines.append(f"| {contender} / {versus} | {times} | {verdict} |")
+            cpu = statistics.median(ratios(samples, contender, versus, "cpu_us_per_io"))
+            lines.append(f"| {contender} / {versus} | {times} | {verdict} | {cpu:.2f} |")
     if case.harness_ns_at_most:
         ns = 1e9 / statistics.median(row.iops for row in samples["iogauge"])
         met = ns <= case.harness_ns_at_most
         verdict = f"≤ {case.harness_ns_at_most:g}: {'met' if met else 'MISSED'}"
-        lines.append(f"| iogauge, ns per I/O | {ns:.3g} | {verdict} |")
+        lines.append(f"| iogauge, ns per I/O | {ns:.3g} | {verdict} | – |")
         if not met:
             missed.append(f"{case.name}: {ns:.3g} ns per I/O, over {case.harness_ns_at_most:g}")
     return lines, missed

@@ -14,7 +14,7 @@ show_and_count() {
         /^SKIPPED / { print; fflush(); next }
         /^test result:/ { passed += $4; failed += $6; ignored += $8 }
         # A test file that does not compile, or a test that kills its process, has no result line.
-        /^error(\[E[0-9]+\])?:/ { broken = 1 }
+        !quiet && /^error(\[E[0-9]+\])?:/ { broken = 1 }
         !quiet { print; fflush() }
         END {
             if (broken && failed == 0) failed = 1
