@@ -23,7 +23,7 @@ anchors() {
 checked=0 broken=0
 check() {
     local page=$1 link=$2 path anchor=
-    case $link in http://* | https://* | mailto:*) return ;; esac
+    case $link in http://* | https://* | mailto:*) return 0 ;; esac
     checked=$((checked + 1))
     path=${link%%#*}
     [[ $link == *'#'* ]] && anchor=${link#*#}
@@ -33,7 +33,7 @@ check() {
     elif [[ -n $anchor && $path == *.md ]] && ! grep -qxF -- "$anchor" <<<"$(anchors "$path")"; then
         echo "$page: $link: no such heading" >&2
     else
-        return
+        return 0
     fi
     broken=$((broken + 1))
 }

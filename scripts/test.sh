@@ -11,13 +11,14 @@ show_and_count() {
     awk '
         /^successes:$/ { quiet = 1 }
         /^(failures:|test result:)/ { quiet = 0 }
-        /^SKIPPED / { print; fflush(); next }
+        /^SKIPPED / { skipped++; print; fflush(); next }
         /^test result:/ { passed += $4; failed += $6; ignored += $8 }
         # A test file that does not compile, or a test that kills its process, has no result line.
         !quiet && /^error(\[E[0-9]+\])?:/ { broken = 1 }
         !quiet { print; fflush() }
         END {
             if (broken && failed == 0) failed = 1
+            if (skipped) printf "%d skipped themselves, counted as passed\n", skipped
             if (ignored) printf "%d ignored\n", ignored
             printf "%d passed, %d failed\n", passed, failed
         }'
