@@ -17,6 +17,12 @@ shown() {
     grep -hoE "\`$tool [a-z][a-z-]*" "${pages[@]}" | sed -E "s/.* //" || true
 }
 
+# A binary that takes any word would make this check worthless.
+if "$binary" no-such-command --help >/dev/null 2>&1 </dev/null; then
+    echo "$binary accepts the command no-such-command" >&2
+    exit 1
+fi
+
 wrong=0 checked=0
 while read -r word; do
     checked=$((checked + 1))
