@@ -1,0 +1,490 @@
+#!/usr/bin/env python3
+"""iogauge beside fio: the same file, the same load, interleaved rounds, ratios round by round.
+
+Every round runs all contenders of a case one after the other, each round beginning with the next
+one, so that a machine that slows down slows them all. A ratio compares figures of one round; the
+median over the rounds is printed with the smallest and the largest.
+
+Environment: FIO (fio), IOGAUGE (target/release/iogauge), T_IO_URING (fio's t/io_uring; its rows
+are left out without it).
+
+Ends with 0 when everything ran, 1 when something did not or --assert found a goal missed.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import resource
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+RAMP_SECONDS = 1
+SPARSE_BYTES = 4 << 30
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+class CannotRun(Exception):
+    """A contender, or what it needs, did not work."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one run of one contender measured."""
+
+    iops: float
+    cpu_us_per_io: float
+    depth: float  # time average of I/Os outstanding
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A program with the settings it runs under."""
+
+    label: str
+    program: str  # a key of PROGRAMS
+    flags: tuple = ()
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound on the median of a ratio of IOPS."""
+
+    contender: str
+    versus: str
+    at_least: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """One load with those who run it."""
+
+    name: str
+    title: str
+    target: str  # "sparse" or "real"
+    engine: str
+    depth: int
+    contenders: tuple
+    goals: tuple = ()
+    harness_ns_at_most: float = field(default=0.0)
+
+
+# ---- programs: how each is called and read ---------------------------------------------------
+
+
+def common_flags(case, seconds):
+    """Flags that fio and iogauge understand alike."""
+    return [
+        f"--ioengine={case.engine}",
+        "--rw=randread",
+        "--bs=4k",
+        "--direct=1",
+        f"--iodepth={case.depth}",
+        f"--runtime={seconds}",
+        f"--ramp_time={RAMP_SECONDS}",
+    ]
+
+
+def fio_command(case, contender, path, seconds):
+    return [
+        os.environ.get("FIO", "fio"),
+        "--name=versus",
+        f"--filename={path}",
+        f"--size={path.stat().st_size}",
+        "--time_based",
+        *common_flags(case, seconds),
+        *contender.flags,
+        "--output-format=json",
+    ]
+
+
+def fio_sample(text, _run):
+    # fio may print notes before the document.
+    job = json.loads(text[text.index("{"):])["jobs"][0]
+    if job["error"]:
+        raise CannotRun(f"fio reports error {job['error']}")
+    iops = job["read"]["iops"]
+    return Sample(
+        iops=iops,
+        cpu_us_per_io=(job["usr_cpu"] + job["sys_cpu"]) / 100 * 1e6 / iops,
+        # By Little's law from `lat`: fio's own depth distribution counts powers of two.
+        depth=iops * job["read"]["lat_ns"]["mean"] / 1e9,
+    )
+
+
+def iogauge_binary():
+    target = os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target")
+    return os.environ.get("IOGAUGE", str(Path(target) / "release" / "iogauge"))
+
+
+def iogauge_command(case, contender, path, seconds):
+    return [
+        iogauge_binary(),
+        "run",
+        str(path),
+        *common_flags(case, seconds),
+        *contender.flags,
+        "--json",
+        "--quiet",
+        "--history=none",
+    ]
+
+
+def iogauge_sample(text, _run):
+    step = json.loads(text)["steps"][0]
+    if step["read"]["errors"]:
+        raise CannotRun(f"iogauge counted {step['read']['errors']} I/O errors")
+    return Sample(
+        iops=step["read"]["iops"]["mean"],
+        cpu_us_per_io=step["cpu"]["ns_per_io"] / 1000,
+        depth=step["depth_achieved"],
+    )
+
+
+def t_io_uring_command(_case, contender, path, seconds):
+    runtime = f"-r{seconds + RAMP_SECONDS}"
+    return [os.environ["T_IO_URING"], *contender.flags, runtime, str(path)]
+
+
+def t_io_uring_sample(text, run):
+    figures = re.findall(r"^IOPS=([\d.]+)([KM]?)", text, re.MULTILINE)
+    scale = {"": 1.0, "K": 1e3, "M": 1e6}
+    rates = [float(number) * scale[unit] for number, unit in figures]
+    if len(rates) < 2:
+        raise CannotRun(f"t/io_uring printed {len(rates)} IOPS lines, at least 2 are needed")
+    iops = statistics.mean(rates[1:])  # the first second is the ramp
+    depth = next(int(flag[2:]) for flag in run.flags if flag.startswith("-d"))
+    cpu_us = run.cpu_seconds * 1e6 / (statistics.mean(rates) * len(rates))
+    return Sample(iops=iops, cpu_us_per_io=cpu_us, depth=float(depth))
+
+
+PROGRAMS = {
+    "fio": (fio_command, fio_sample),
+    "iogauge": (iogauge_command, iogauge_sample),
+    "t/io_uring": (t_io_uring_command, t_io_uring_sample),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is known of a finished process besides its output."""
+
+    flags: tuple
+    cpu_seconds: float
+
+
+def children_cpu_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure(case, contender, path, seconds):
+    """Runs a contender once."""
+    build, read = PROGRAMS[contender.program]
+    command = build(case, contender, path, seconds)
+    cpu_before = children_cpu_seconds()
+    try:
+        done = subprocess.run(
+            command,
+            cwd=path.parent,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60 + 3 * (seconds + RAMP_SECONDS),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotRun(f"{shlex.join(command)}: {error}") from error
+    if done.returncode != 0:
+        words = (done.stderr or done.stdout).strip().splitlines()[-5:]
+        raise CannotRun(f"{shlex.join(command)}: exit {done.returncode}: {' | '.join(words)}")
+    run = Run(contender.flags, children_cpu_seconds() - cpu_before)
+    try:
+        return read(done.stdout, run)
+    except (ValueError, KeyError, IndexError, TypeError, ZeroDivisionError) as error:
+        raise CannotRun(f"{shlex.join(command)}: output not understood: {error!r}") from error
+
+
+# ---- cases -------------------------------------------------------------------------------------
+
+# Offsets as cheap as fio can draw them.
+CHEAP_OFFSETS = ("--norandommap", "--random_generator=tausworthe64")
+# Everything fio can register with the kernel.
+REGISTERED = ("--fixedbufs=1", "--registerfiles=1", "--nonvectored=1")
+
+
+def batch_flags(submit, least, most):
+    return (
+        f"--iodepth_batch_submit={submit}",
+        f"--iodepth_batch_complete_min={least}",
+        f"--iodepth_batch_complete_max={most}",
+    )
+
+
+def ring_case(name, title, target, depth, batch, goals):
+    """io_uring at one depth; `batch` is (submit, complete_min, complete_max) or None."""
+    batches = batch_flags(*batch) if batch else ()
+    tuned = "fio tuned and batched" if batch else "fio tuned"
+    contenders = [
+        Contender("fio defaults", "fio"),
+        Contender(tuned, "fio", REGISTERED + CHEAP_OFFSETS + batches),
+        Contender("iogauge", "iogauge"),
+    ]
+    best = "iogauge"
+    if batch:
+        best = "iogauge batched"
+        contenders.append(Contender(best, "iogauge", batches))
+    if "T_IO_URING" in os.environ:
+        submit, reap = batch[:2] if batch else (1, 1)
+        flags = (f"-d{depth}", f"-s{submit}", f"-c{reap}", "-b4096", "-p0", "-B1", "-F1", "-X1",
+                 "-R1", "-n1")
+        contenders.append(Contender("t/io_uring", "t/io_uring", flags))
+    named = {"defaults": "fio defaults", "tuned": tuned, "t/io_uring": "t/io_uring"}
+    return Case(
+        name=name,
+        title=title,
+        target=target,
+        engine="io_uring",
+        depth=depth,
+        contenders=tuple(contenders),
+        goals=tuple(Goal(best, named[versus], ratio) for versus, ratio in goals),
+    )
+
+
+def cases():
+    sparse = "4k random reads of a sparse file's holes, O_DIRECT, io_uring, one thread"
+    real = "4k random reads of a written file, O_DIRECT, io_uring, one thread"
+    return [
+        ring_case("sparse-1", f"{sparse}, depth 1", "sparse", 1, None,
+                  [("defaults", 2.0), ("t/io_uring", 0.93)]),
+        ring_case("sparse-32", f"{sparse}, depth 32", "sparse", 32, (16, 8, 32),
+                  [("defaults", 3.0), ("tuned", 1.25), ("t/io_uring", 0.93)]),
+        ring_case("sparse-128", f"{sparse}, depth 128", "sparse", 128, (32, 16, 128), []),
+        Case("psync", "4k random reads of a sparse file's holes, O_DIRECT, psync, one thread",
+             "sparse", "psync", 1,
+             (Contender("fio defaults", "fio"), Contender("fio tuned", "fio", CHEAP_OFFSETS),
+              Contender("iogauge", "iogauge")),
+             (Goal("iogauge", "fio defaults", 1.1),)),
+        Case("harness", "no I/O at all, full accounting, one thread", "sparse", "null", 1,
+             (Contender("fio defaults", "fio"), Contender("fio tuned", "fio", CHEAP_OFFSETS),
+              Contender("iogauge", "iogauge")), harness_ns_at_most=40.0),
+        ring_case("real-32", f"{real}, depth 32", "real", 32, (16, 8, 32), []),
+    ]
+
+
+# ---- figures -----------------------------------------------------------------------------------
+
+
+def iops_text(iops):
+    for bound, unit, factor in ((1e6, "M", 1e6), (1e3, "k", 1e3)):
+        if iops >= bound:
+            return f"{iops / factor:.4g}{unit}"
+    return f"{iops:.0f}"
+
+
+def spread(values, text=lambda value: f"{value:.3g}"):
+    """Median with smallest and largest: `1.9M (1.8M–2.0M)`."""
+    middle = text(statistics.median(values))
+    return f"{middle} ({text(min(values))}–{text(max(values))})"
+
+
+def ns_text(rows):
+    """Wall time per I/O of the median round."""
+    ns = 1e9 / statistics.median(row.iops for row in rows)
+    return f"{ns:.1f}" if ns < 1000 else f"{ns:.0f}"
+
+
+def ratios(samples, contender, versus, figure="iops"):
+    """A figure of one contender over another's, round by round."""
+    pairs = zip(samples[contender], samples[versus], strict=True)
+    return [getattr(a, figure) / getattr(b, figure) for a, b in pairs]
+
+
+def figure_lines(case, samples):
+    yield "| | IOPS | CPU µs per I/O | ns per I/O | depth achieved |"
+    yield "|---|---|---|---|---|"
+    for contender in case.contenders:
+        rows = samples[contender.label]
+        cells = (
+            contender.label,
+            spread([row.iops for row in rows], iops_text),
+            spread([row.cpu_us_per_io for row in rows]),
+            ns_text(rows),
+            f"{statistics.median(row.depth for row in rows):.3g}",
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def ratio_lines(case, samples):
+    """The rows of ratios, and the goals missed among them."""
+    lines, missed = ["| ratio | of IOPS | goal | of CPU per I/O |", "|---|---|---|---|"], []
+    goals = {(goal.contender, goal.versus): goal.at_least for goal in case.goals}
+    ours = [c.label for c in case.contenders if c.program == "iogauge"]
+    others = [c.label for c in case.contenders if c.program != "iogauge"]
+    for contender in ours:
+        for versus in others:
+            values = ratios(samples, contender, versus)
+            goal = goals.get((contender, versus))
+            verdict = "–"
+            if goal is not None:
+                met = statistics.median(values) >= goal
+                verdict = f"≥ {goal:g}: {'met' if met else 'MISSED'}"
+                if not met:
+                    missed.append(f"{case.name}: {contender} over {versus} below {goal:g}")
+            times = spread(values, lambda value: f"{value:.2f}")
+            cpu = statistics.median(ratios(samples, contender, versus, "cpu_us_per_io"))
+            lines.append(f"| {contender} / {versus} | {times} | {verdict} | {cpu:.2f} |")
+    if case.harness_ns_at_most:
+        ns = 1e9 / statistics.median(row.iops for row in samples["iogauge"])
+        met = ns <= case.harness_ns_at_most
+        verdict = f"≤ {case.harness_ns_at_most:g}: {'met' if met else 'MISSED'}"
+        lines.append(f"| iogauge, ns per I/O | {ns:.3g} | {verdict} | – |")
+        if not met:
+            missed.append(f"{case.name}: {ns:.3g} ns per I/O, over {case.harness_ns_at_most:g}")
+    return lines, missed
+
+
+# ---- machine and files -------------------------------------------------------------------------
+
+
+def version(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise CannotRun(f"{command[0]}: {error.strerror}; right would be a path in "
+                        "IOGAUGE or FIO, or `make build`") from error
+    return (done.stdout or done.stderr).strip().splitlines()[0]
+
+
+def file_system(directory):
+    """Type and device of the mount a directory lies on, from /proc/self/mounts."""
+    best = ("", "unknown", "unknown")
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        device, mount, kind = line.split()[:3]
+        inside = mount == "/" or directory == mount or directory.startswith(mount + "/")
+        if inside and len(mount) >= len(best[0]):
+            best = (mount, kind, device)
+    return f"{best[1]} on {best[2]}"
+
+
+def machine_lines(directory):
+    model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    yield f"- processor: {model[1] if model else platform.machine()}, {os.cpu_count()} CPUs"
+    yield f"- kernel: {platform.release()}"
+    yield f"- file system: {file_system(os.path.realpath(directory))}"
+    yield f"- load before: {', '.join(f'{load:.2f}' for load in os.getloadavg())}"
+    yield f"- fio: {version([os.environ.get('FIO', 'fio'), '--version'])}"
+    yield f"- iogauge: {version([iogauge_binary(), '--version'])}"
+    if "T_IO_URING" in os.environ:
+        yield f"- t/io_uring: {os.environ['T_IO_URING']}"
+
+
+def make_sparse(path):
+    with open(path, "wb") as file:
+        file.truncate(SPARSE_BYTES)
+
+
+def make_real(path, size_bytes):
+    """Writes a file that neither compresses nor repeats, and puts it on the medium."""
+    free = shutil.disk_usage(path.parent).free
+    if free < size_bytes + max(free // 20, 1 << 30):
+        raise CannotRun(f"{path.parent}: {free >> 20} MiB free, too few for a file of "
+                        f"{size_bytes >> 20} MiB; a smaller --real-size would fit")
+    with open(path, "wb") as file:
+        for _ in range(size_bytes >> 20):
+            file.write(os.urandom(1 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def target_file(directory, case, real_mib):
+    path = directory / case.target
+    if not path.exists():
+        if case.target == "sparse":
+            make_sparse(path)
+        else:
+            make_real(path, real_mib << 20)
+    return path
+
+
+# ---- main --------------------------------------------------------------------------------------
+
+
+def run_case(case, path, options):
+    samples = {contender.label: [] for contender in case.contenders}
+    for number in range(options.rounds):
+        turn = number % len(case.contenders)
+        for contender in case.contenders[turn:] + case.contenders[:turn]:
+            print(f"{case.name} round {number + 1}/{options.rounds}: {contender.label}",
+                  file=sys.stderr, flush=True)
+            samples[contender.label].append(measure(case, contender, path, options.seconds))
+    return samples
+
+
+def report(case, path, samples, options):
+    print(f"\n### {case.name}: {case.title}\n")
+    for contender in case.contenders:
+        command = PROGRAMS[contender.program][0](case, contender, path, options.seconds)
+        words = [Path(command[0]).name, *command[1:]]
+        words = [word.replace(str(path), path.name) for word in words]
+        print(f"- {contender.label}: `{shlex.join(words)}`")
+    print()
+    print("\n".join(figure_lines(case, samples)))
+    lines, missed = ratio_lines(case, samples)
+    print()
+    print("\n".join(lines), flush=True)
+    return missed
+
+
+def parse_options(arguments, names):
+    parser = argparse.ArgumentParser(prog="versus_fio.sh", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5)")
+    parser.add_argument("--seconds", type=int, default=3, help="seconds measured per run (3)")
+    parser.add_argument("--dir", default="/var/tmp", help="where the files are made (/var/tmp)")
+    parser.add_argument("--case", action="append", choices=names, help="only this case; repeatable")
+    parser.add_argument("--real-size", type=int, default=1024, metavar="MIB",
+                        help="size of the written file in MiB (1024)")
+    parser.add_argument("--assert", action="store_true", dest="hold_goals",
+                        help="end with 1 where a goal is missed")
+    options = parser.parse_args(arguments)
+    if options.rounds < 1 or options.seconds < 1 or options.real_size < 1:
+        parser.error("--rounds, --seconds and --real-size are at least 1")
+    return options
+
+
+def main(arguments):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    known = cases()
+    options = parse_options(arguments, [case.name for case in known])
+    chosen = [case for case in known if options.case is None or case.name in options.case]
+    missed = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="versus_fio.", dir=options.dir) as name:
+            print("## Machine\n")
+            print("\n".join(machine_lines(name)))
+            print(f"- {options.rounds} rounds of {options.seconds} s after a ramp of "
+                  f"{RAMP_SECONDS} s, medians (min–max)", flush=True)
+            for case in chosen:
+                path = target_file(Path(name), case, options.real_size)
+                missed += report(case, path, run_case(case, path, options), options)
+    except (CannotRun, OSError) as error:
+        print(f"versus_fio: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    for line in missed:
+        print(f"goal missed: {line}", file=sys.stderr)
+    return 1 if missed and options.hold_goals else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Installs what the tests use besides cargo: fio and the tools that make file systems, volumes
+# and signatures for the guards to find.
+#
+# As root on Debian or Ubuntu it installs what is missing; anywhere else it says what is missing.
+# It ends with 0 either way: a test without its tool says SKIPPED, or fails where
+# IOGAUGE_REQUIRE_ALL=1.
+set -euo pipefail
+
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+
+# package, and the command or path it is wanted for
+wanted='
+fio             fio
+fio-examples    /usr/share/doc/fio/examples
+util-linux      losetup
+fdisk           sfdisk
+e2fsprogs       mkfs.ext4
+xfsprogs        mkfs.xfs
+btrfs-progs     mkfs.btrfs
+dosfstools      mkfs.vfat
+ntfs-3g         mkfs.ntfs
+lvm2            pvcreate
+mdadm           mdadm
+cryptsetup-bin  cryptsetup
+exfatprogs      mkfs.exfat
+f2fs-tools      mkfs.f2fs
+squashfs-tools  mksquashfs
+attr            setfattr
+kmod            modprobe
+tmux            tmux
+procps          ps
+python3         python3
+'
+
+say() { printf 'test dependencies: %s\n' "$*"; }
+
+# True where the command or path is there, or its package is: minimal images install packages
+# without the files under /usr/share/doc.
+present() {
+    local package=$1 thing=$2
+    if [[ $thing == /* ]]; then
+        [[ -e $thing ]] && return 0
+    else
+        command -v "$thing" >/dev/null && return 0
+    fi
+    command -v dpkg-query >/dev/null &&
+        [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]]
+}
+
+missing=()
+find_missing() {
+    local package thing
+    missing=()
+    while read -r package thing; do
+        [[ -z $package ]] && continue
+        present "$package" "$thing" || missing+=("$package")
+    done <<<"$wanted"
+}
+
+# Quiet unless it fails: what the packages' scripts say is of interest only then.
+apt_get() {
+    local log status=0
+    log=$(mktemp)
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 "$@" \
+        </dev/null >"$log" 2>&1 || status=$?
+    if ((status)); then tail -n 20 "$log"; fi
+    rm -f "$log"
+    return "$status"
+}
+
+updated=no
+update_once() {
+    [[ $updated == yes ]] && return
+    updated=yes
+    say 'apt-get update'
+    apt_get update || say 'apt-get update failed; going on with the lists at hand'
+}
+
+# Packages that start services (lvm2, mdadm) are installed without starting them.
+policy=/usr/sbin/policy-rc.d
+policy_made=no
+remove_policy() { [[ $policy_made == no ]] || rm -f "$policy"; }
+forbid_services() {
+    [[ -e $policy ]] && return
+    trap remove_policy EXIT
+    policy_made=yes
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+}
+
+has_candidate() { apt-cache show --no-all-versions "$1" >/dev/null 2>&1; }
+
+install_missing() {
+    local package known=()
+    for package in "${missing[@]}"; do
+        has_candidate "$package" || update_once
+    done
+    for package in "${missing[@]}"; do
+        if has_candidate "$package"; then known+=("$package"); fi
+    done
+    ((${#known[@]})) || return 0
+    say "apt-get install ${known[*]}"
+    forbid_services
+    apt_get install --no-install-recommends "${known[@]}" && return
+    # Lists older than the archive name files that are gone.
+    update_once
+    apt_get install --no-install-recommends "${known[@]}" || say 'apt-get install failed'
+}
+
+find_missing
+if ((${#missing[@]})) && command -v apt-get >/dev/null && ((EUID == 0)); then
+    install_missing
+    find_missing
+fi
+if ((${#missing[@]} == 0)); then
+    say 'all there'
+elif command -v apt-get >/dev/null && ((EUID != 0)); then
+    say "missing: ${missing[*]}"
+    say "to install them: sudo apt-get install --no-install-recommends ${missing[*]}"
+else
+    say "missing (by their Debian package names): ${missing[*]}"
+fi

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs every test and ends with one line, "N passed, N failed".
+#
+# Arguments go to cargo test: scripts/test.sh -p iogauge-model histogram
+# A test that skipped itself is shown with its reason; output of other passing tests is not.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Keeps of the passing tests' output only the lines that say SKIPPED, and counts results.
+show_and_count() {
+    awk '
+        /^successes:$/ { quiet = 1 }
+        /^(failures:|test result:)/ { quiet = 0 }
+        /^SKIPPED / { skipped++; print; fflush(); next }
+        /^test result:/ { passed += $4; failed += $6; ignored += $8 }
+        # A test file that does not compile, or a test that kills its process, has no result line.
+        !quiet && /^error(\[E[0-9]+\])?:/ { broken = 1 }
+        !quiet { print; fflush() }
+        END {
+            if (broken && failed == 0) failed = 1
+            if (skipped) printf "%d skipped themselves, counted as passed\n", skipped
+            if (ignored) printf "%d ignored\n", ignored
+            printf "%d passed, %d failed\n", passed, failed
+        }'
+}
+
+# The benchmark scripts are tested in the form libtest prints, so that one rule counts both.
+script_tests() {
+    if ! command -v python3 >/dev/null; then
+        echo 'SKIPPED benches/versus_fio_test.py: python3 is not installed'
+        [[ ${IOGAUGE_REQUIRE_ALL:-} != 1 ]]
+        return
+    fi
+    echo '     Running benches/versus_fio_test.py'
+    python3 benches/versus_fio_test.py
+}
+
+all() {
+    local status=0
+    if (($# == 0)); then
+        script_tests || status=$?
+        set -- --workspace
+    fi
+    cargo test --no-fail-fast "$@" -- --show-output || status=$?
+    return "$status"
+}
+
+all "$@" </dev/null 2>&1 | show_and_count
