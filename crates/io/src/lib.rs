@@ -1,1 +1,3 @@
 //! iogauge-io
+
+pub mod system;
