@@ -35,7 +35,7 @@ impl Loop {
         let file = File::create_new(&image).unwrap();
         file.set_len(32 * MIB as u64).unwrap();
         let output = Command::new("losetup")
-            .args(["--find", "--show"])
+            .args(["--find", "--show", "--partscan"])
             .arg(&image)
             .output()
             .map_err(|e| format!("losetup: {e}"))?;
@@ -142,7 +142,8 @@ fn a_loop_device_on_a_disk_is_counted_on_the_disk() {
 fn a_partition_of_a_loop_device_lies_on_it() {
     let test = "a_partition_of_a_loop_device_lies_on_it";
     let Some(disk) = Loop::new(test, Path::new("/dev/shm")) else { return };
-    // Asked for by number: a kernel may know no partition table. It goes with the loop device.
+    // Asked for by number: a kernel may know no partition table. Thanks to --partscan it goes
+    // with the loop device.
     let added = Command::new("addpart").arg(&disk.device).args(["1", "2048", "32768"]).status();
     if !added.is_ok_and(|status| status.success()) {
         return skipped(test, "addpart cannot make a partition");
