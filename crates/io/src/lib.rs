@@ -7,4 +7,6 @@ pub mod crew;
 pub mod engine;
 pub mod offsets;
 pub mod sim;
+pub mod system;
+pub mod target;
 pub mod worker;

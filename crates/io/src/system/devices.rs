@@ -1,0 +1,309 @@
+//! The block devices under a path.
+//!
+//! A file lies on a file system, that on a partition, that on a disk, or on a loop device, a
+//! device-mapper or md volume, and those on others. The tree is read from sysfs (kernel
+//! documentation, ABI/stable/sysfs-block) once; nothing is opened but the path itself.
+
+use super::mounts::{Mount, find_mount, mount_id};
+use super::roots::text;
+use super::{Roots, SystemError};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// One device of a tree and what it lies on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// Kernel name as `/proc/diskstats` has it: `nvme0n1`, `dm-3`, `cciss/c0d0`.
+    pub name: String,
+    /// Name given by the administrator, where the device has one (device-mapper).
+    pub given_name: Option<String>,
+    /// Kernel names of the devices it lies on; empty for a leaf.
+    pub on: Vec<String>,
+    /// False where the device keeps no I/O counters (`queue/iostats` is 0).
+    pub counted: bool,
+}
+
+/// The block devices under one or several paths, top first; no device is in it twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeviceTree {
+    tops: Vec<String>,
+    layers: Vec<Layer>,
+}
+
+impl DeviceTree {
+    /// The devices under a file, directory or block device node.
+    ///
+    /// Empty for what lies on no block device the kernel shows: tmpfs, network file systems,
+    /// ZFS, character devices, an overlay whose upper directory is out of sight. A loop device
+    /// whose backing file is gone is a leaf itself. An external journal is not looked for.
+    ///
+    /// # Errors
+    /// When the path does not exist or may not be looked at, or sysfs does not show its device.
+    pub fn under(path: &Path) -> Result<Self, SystemError> {
+        Self::under_in(&Roots::real(), path)
+    }
+
+    /// The devices under all the paths, without duplicates.
+    ///
+    /// # Errors
+    /// As [`DeviceTree::under`].
+    pub fn under_all<P: AsRef<Path>>(
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Self, SystemError> {
+        let mut walk = Walk::new(Roots::real());
+        for path in paths {
+            walk.start_at_path(path.as_ref())?;
+        }
+        Ok(walk.tree)
+    }
+
+    /// As [`DeviceTree::under`], with sysfs and proc found below `roots`. The path is the
+    /// caller's own and not moved below them.
+    ///
+    /// # Errors
+    /// As [`DeviceTree::under`].
+    pub fn under_in(roots: &Roots, path: &Path) -> Result<Self, SystemError> {
+        let mut walk = Walk::new(roots.clone());
+        walk.start_at_path(path)?;
+        Ok(walk.tree)
+    }
+
+    /// The device with these numbers and those under it.
+    ///
+    /// # Errors
+    /// When sysfs does not show the device.
+    pub fn of_device(roots: &Roots, major: u32, minor: u32) -> Result<Self, SystemError> {
+        let mut walk = Walk::new(roots.clone());
+        walk.start_at_number(major, minor)?;
+        Ok(walk.tree)
+    }
+
+    /// True where no block device lies under the path.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.layers.is_empty()
+    }
+
+    /// Every device, each above what it lies on.
+    #[must_use]
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The devices that lie on no other: the ones physical counters are taken from, since each
+    /// physical byte passes exactly one of them.
+    #[must_use]
+    pub fn leaves(&self) -> Vec<&str> {
+        self.leaf_layers().map(|layer| layer.name.as_str()).collect()
+    }
+
+    /// True where there are leaves and all of them keep counters.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        !self.is_empty() && self.leaf_layers().all(|layer| layer.counted)
+    }
+
+    /// Every layer, for people to read: `loop3 on vda1 on vda`, `dm-0 (vg-data) on (sda, sdb)`;
+    /// several tops are separated by `; `. Empty for an empty tree.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let tops: Vec<String> = self.tops.iter().map(|name| self.chain_from(name)).collect();
+        tops.join("; ")
+    }
+
+    fn leaf_layers(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.iter().filter(|layer| layer.on.is_empty())
+    }
+
+    fn layer(&self, name: &str) -> Option<&Layer> {
+        self.layers.iter().find(|layer| layer.name == name)
+    }
+
+    fn chain_from(&self, name: &str) -> String {
+        let Some(layer) = self.layer(name) else { return name.to_owned() };
+        let mut text = name.to_owned();
+        if let Some(given) = &layer.given_name {
+            text = format!("{text} ({given})");
+        }
+        let below: Vec<String> = layer.on.iter().map(|under| self.chain_from(under)).collect();
+        match below.as_slice() {
+            [] => text,
+            [only] => format!("{text} on {only}"),
+            several => format!("{text} on ({})", several.join(", ")),
+        }
+    }
+}
+
+/// A walk down sysfs that gathers the tree. Devices are known by name: the paths of a multipath
+/// NVMe namespace have no numbers.
+struct Walk {
+    roots: Roots,
+    tree: DeviceTree,
+}
+
+impl Walk {
+    fn new(roots: Roots) -> Self {
+        Self { roots, tree: DeviceTree::default() }
+    }
+
+    fn start_at_path(&mut self, path: &Path) -> Result<(), SystemError> {
+        for name in self.names_under_path(path)? {
+            self.add_top(name);
+        }
+        Ok(())
+    }
+
+    fn start_at_number(&mut self, major: u32, minor: u32) -> Result<(), SystemError> {
+        let name = self.visit_number(major, minor)?;
+        self.add_top(name);
+        Ok(())
+    }
+
+    fn add_top(&mut self, name: String) {
+        if !self.tree.tops.contains(&name) {
+            self.tree.tops.push(name);
+        }
+    }
+
+    /// The devices a path lies on directly, all of them visited.
+    fn names_under_path(&mut self, path: &Path) -> Result<Vec<String>, SystemError> {
+        let fail = |errno: rustix::io::Errno| SystemError::Unreadable {
+            path: path.to_owned(),
+            source: errno.into(),
+        };
+        // O_PATH neither opens a device nor needs permission to read the file.
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(fail)?;
+        let stat: Stat = rustix::fs::fstat(&fd).map_err(fail)?;
+        let number = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::BlockDevice => stat.st_rdev,
+            FileType::CharacterDevice => return Ok(Vec::new()),
+            _ => stat.st_dev,
+        };
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        if major != 0 {
+            return Ok(vec![self.visit_number(major, minor)?]);
+        }
+        let fdinfo = text(&self.roots.path(format!("proc/self/fdinfo/{}", fd.as_raw_fd())));
+        let mountinfo = text(&self.roots.path("proc/self/mountinfo"));
+        let mount = fdinfo
+            .and_then(|text| mount_id(&text))
+            .zip(mountinfo)
+            .and_then(|(id, text)| find_mount(&text, id));
+        Ok(mount.map_or_else(Vec::new, |mount| self.names_under_mount(&mount)))
+    }
+
+    /// The devices of a file system whose device number is anonymous.
+    fn names_under_mount(&mut self, mount: &Mount) -> Vec<String> {
+        if let Some(upper) = &mount.upper_dir {
+            // Seen from inside a container the directory is out of sight: then nothing is known.
+            return self.names_under_path(Path::new(upper)).unwrap_or_default();
+        }
+        // bcachefs joins its devices with colons.
+        let nodes: Vec<&str> = mount.source.split(':').collect();
+        if !nodes.iter().all(|node| node.starts_with("/dev/")) {
+            return Vec::new();
+        }
+        let mut dirs: Vec<PathBuf> =
+            nodes.iter().filter_map(|node| self.dir_of_node(node)).collect();
+        if mount.fs_type == "btrfs" {
+            dirs = dirs.iter().flat_map(|dir| self.btrfs_members(dir)).collect();
+        }
+        dirs.iter().filter_map(|dir| self.visit(dir)).collect()
+    }
+
+    /// The sysfs directory of `/dev/NAME`, symbolic links such as `/dev/mapper/x` followed.
+    fn dir_of_node(&self, node: &str) -> Option<PathBuf> {
+        let node = self.roots.path(node);
+        let node = node.canonicalize().unwrap_or(node);
+        let class = self.roots.path("sys/class/block").join(node.file_name()?);
+        class.canonicalize().ok()
+    }
+
+    /// All devices of the btrfs file system that has this one; the mount names only one of them.
+    fn btrfs_members(&self, dir: &Path) -> Vec<PathBuf> {
+        for file_system in entries(&self.roots.path("sys/fs/btrfs")) {
+            let members: Vec<PathBuf> = entries(&file_system.join("devices"))
+                .iter()
+                .filter_map(|link| link.canonicalize().ok())
+                .collect();
+            if members.iter().any(|member| member == dir) {
+                return members;
+            }
+        }
+        vec![dir.to_owned()]
+    }
+
+    fn visit_number(&mut self, major: u32, minor: u32) -> Result<String, SystemError> {
+        let link = self.roots.path(format!("sys/dev/block/{major}:{minor}"));
+        let unknown = || SystemError::UnknownDevice { major, minor, path: link.clone() };
+        let dir = link.canonicalize().map_err(|_| unknown())?;
+        self.visit(&dir).ok_or_else(unknown)
+    }
+
+    /// Adds the device of a sysfs directory and all under it; returns its name.
+    fn visit(&mut self, dir: &Path) -> Option<String> {
+        let name = device_name(dir)?;
+        if self.tree.layer(&name).is_some() {
+            return Some(name);
+        }
+        let given_name = text(&dir.join("dm/name")).filter(|given| !given.is_empty());
+        let counted = text(&dir.join("queue/iostats")).as_deref() != Some("0");
+        // Put in before its children, so that tops come first and a circle ends.
+        let index = self.tree.layers.len();
+        self.tree.layers.push(Layer { name: name.clone(), given_name, on: Vec::new(), counted });
+        let mut on = self.names_below(dir, &name);
+        on.sort();
+        on.dedup();
+        self.tree.layers[index].on = on;
+        Some(name)
+    }
+
+    fn names_below(&mut self, dir: &Path, name: &str) -> Vec<String> {
+        if dir.join("partition").exists() {
+            return dir.parent().and_then(|disk| self.visit(disk)).into_iter().collect();
+        }
+        if let Some(file) = text(&dir.join("loop/backing_file")) {
+            let file = self.roots.path(file);
+            return self.names_under_path(&file).unwrap_or_default();
+        }
+        let mut below = entries(&dir.join("slaves"));
+        if below.is_empty() {
+            below = self.nvme_paths(name);
+        }
+        let below: Vec<PathBuf> =
+            below.iter().filter_map(|link| link.canonicalize().ok()).collect();
+        below.iter().filter_map(|dir| self.visit(dir)).collect()
+    }
+
+    /// The hidden paths `nvme0c1n2` of a multipath namespace `nvme0n2`: only they count I/O on
+    /// every kernel.
+    fn nvme_paths(&self, name: &str) -> Vec<PathBuf> {
+        let numbers = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n'));
+        let Some((subsystem, namespace)) = numbers else { return Vec::new() };
+        let is_path = |dir: &PathBuf| {
+            dir.file_name()
+                .and_then(|file| file.to_str()?.strip_prefix("nvme")?.split_once('c'))
+                .and_then(|(of, rest)| Some((of, rest.split_once('n')?)))
+                .is_some_and(|(of, (_, number))| of == subsystem && number == namespace)
+        };
+        entries(&self.roots.path("sys/block")).into_iter().filter(is_path).collect()
+    }
+}
+
+/// Kernel name of the device of a sysfs directory; sysfs writes `!` for `/`.
+fn device_name(dir: &Path) -> Option<String> {
+    Some(dir.file_name()?.to_str()?.replace('!', "/"))
+}
+
+/// The entries of a directory in order of name; none where it cannot be read.
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let Ok(listing) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = listing.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
+}
+
+#[cfg(test)]
+mod tests;

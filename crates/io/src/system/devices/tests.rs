@@ -1,0 +1,218 @@
+//! The walk over trees that stand in for sysfs.
+
+use super::*;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// A `/` with a sysfs to be filled.
+struct Fake {
+    dir: tempfile::TempDir,
+}
+
+impl Fake {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn roots(&self) -> Roots {
+        Roots::at(self.dir.path().canonicalize().unwrap())
+    }
+
+    fn write(&self, below: &str, text: &str) {
+        let path = self.dir.path().join(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A symbolic link at `below` to an absolute path of the fake tree.
+    fn link(&self, below: &str, to: &str) {
+        let path = self.dir.path().join(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(self.dir.path().join(to), path).unwrap();
+    }
+
+    /// A disk `name` at `sys/devices/NAME`; hidden ones have no number.
+    fn disk(&self, name: &str, number: Option<&str>) {
+        let dir = format!("sys/devices/{name}");
+        self.write(&format!("{dir}/queue/iostats"), "1\n");
+        self.link(&format!("sys/block/{name}"), &dir);
+        self.link(&format!("sys/class/block/{name}"), &dir);
+        if let Some(number) = number {
+            self.link(&format!("sys/dev/block/{number}"), &dir);
+        }
+    }
+
+    fn partition(&self, disk: &str, name: &str, number: &str) {
+        let dir = format!("sys/devices/{disk}/{name}");
+        self.write(&format!("{dir}/partition"), "1\n");
+        self.link(&format!("sys/class/block/{name}"), &dir);
+        self.link(&format!("sys/dev/block/{number}"), &dir);
+    }
+
+    fn slave(&self, upper: &str, lower: &str) {
+        let name = lower.rsplit('/').next().unwrap();
+        let link = format!("sys/devices/{upper}/slaves/{name}");
+        self.link(&link, &format!("sys/devices/{lower}"));
+    }
+
+    fn tree(&self, major: u32, minor: u32) -> DeviceTree {
+        DeviceTree::of_device(&self.roots(), major, minor).unwrap()
+    }
+}
+
+#[test]
+fn volumes_over_raid_over_partitions_reach_the_disks() {
+    let fake = Fake::new();
+    for (disk, part, n) in [("sda", "sda2", 0), ("sdb", "sdb2", 16)] {
+        fake.disk(disk, Some(&format!("8:{n}")));
+        fake.partition(disk, part, &format!("8:{}", n + 2));
+    }
+    fake.disk("md0", Some("9:0"));
+    fake.slave("md0", "sda/sda2");
+    fake.slave("md0", "sdb/sdb2");
+    fake.disk("dm-0", Some("252:0"));
+    fake.write("sys/devices/dm-0/dm/name", "vg-data\n");
+    fake.slave("dm-0", "md0");
+
+    let tree = fake.tree(252, 0);
+    assert_eq!(tree.leaves(), ["sda", "sdb"]);
+    assert_eq!(tree.chain(), "dm-0 (vg-data) on md0 on (sda2 on sda, sdb2 on sdb)");
+    assert!(tree.is_counted());
+}
+
+#[test]
+fn two_volumes_on_one_disk_share_the_leaf() {
+    let fake = Fake::new();
+    fake.disk("sda", Some("8:0"));
+    for n in 0..2 {
+        fake.disk(&format!("dm-{n}"), Some(&format!("252:{n}")));
+        fake.slave(&format!("dm-{n}"), "sda");
+    }
+    let mut walk = Walk::new(fake.roots());
+    walk.start_at_number(252, 0).unwrap();
+    walk.start_at_number(252, 1).unwrap();
+    walk.start_at_number(252, 1).unwrap();
+    assert_eq!(walk.tree.leaves(), ["sda"]);
+    assert_eq!(walk.tree.chain(), "dm-0 on sda; dm-1 on sda");
+    assert_eq!(walk.tree.layers().len(), 3);
+}
+
+#[test]
+fn multipath_nvme_is_counted_on_its_hidden_paths() {
+    let fake = Fake::new();
+    fake.disk("nvme0n1", Some("259:0"));
+    fake.disk("nvme0n11", Some("259:1"));
+    fake.partition("nvme0n1", "nvme0n1p1", "259:2");
+    for path in ["nvme0c0n1", "nvme0c1n1", "nvme0c0n11", "nvme1c0n1"] {
+        fake.disk(path, None);
+    }
+    let tree = fake.tree(259, 2);
+    assert_eq!(tree.leaves(), ["nvme0c0n1", "nvme0c1n1"]);
+    assert_eq!(tree.chain(), "nvme0n1p1 on nvme0n1 on (nvme0c0n1, nvme0c1n1)");
+}
+
+#[test]
+fn plain_nvme_is_its_own_leaf() {
+    let fake = Fake::new();
+    fake.disk("nvme1n1", Some("259:0"));
+    assert_eq!(fake.tree(259, 0).leaves(), ["nvme1n1"]);
+}
+
+#[test]
+fn a_device_without_counters_says_so() {
+    let fake = Fake::new();
+    fake.disk("sda", Some("8:0"));
+    fake.write("sys/devices/sda/queue/iostats", "0\n");
+    assert!(!fake.tree(8, 0).is_counted());
+    assert!(!DeviceTree::default().is_counted());
+}
+
+#[test]
+fn names_with_a_slash_are_those_of_diskstats() {
+    let fake = Fake::new();
+    fake.disk("cciss!c0d0", Some("104:0"));
+    assert_eq!(fake.tree(104, 0).leaves(), ["cciss/c0d0"]);
+}
+
+#[test]
+fn an_unknown_number_names_sysfs() {
+    let error = DeviceTree::of_device(&Fake::new().roots(), 8, 1).unwrap_err().to_string();
+    assert!(error.contains("8:1") && error.contains("sysfs"), "{error}");
+}
+
+#[test]
+fn a_circle_ends() {
+    let fake = Fake::new();
+    fake.disk("dm-0", Some("252:0"));
+    fake.disk("dm-1", Some("252:1"));
+    fake.slave("dm-0", "dm-1");
+    fake.slave("dm-1", "dm-0");
+    assert_eq!(fake.tree(252, 0).layers().len(), 2);
+}
+
+#[test]
+fn a_loop_device_lies_on_what_its_file_lies_on() {
+    let fake = Fake::new();
+    let image = fake.dir.path().join("image");
+    fs::write(&image, "x").unwrap();
+    let number = fs::metadata(&image).unwrap().dev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    if major == 0 {
+        eprintln!(
+            "SKIPPED a_loop_device_lies_on_what_its_file_lies_on: temporary files lie on no block device"
+        );
+        assert_ne!(std::env::var("IOGAUGE_REQUIRE_ALL").as_deref(), Ok("1"));
+        return;
+    }
+    fake.disk("sda", Some(&format!("{major}:{minor}")));
+    fake.disk("loop3", Some("7:3"));
+    fake.write("sys/devices/loop3/loop/backing_file", "/image\n");
+    assert_eq!(fake.tree(7, 3).chain(), "loop3 on sda");
+
+    fake.write("sys/devices/loop3/loop/backing_file", "/image (deleted)\n");
+    assert_eq!(fake.tree(7, 3).chain(), "loop3");
+}
+
+#[test]
+fn btrfs_lies_on_all_its_members() {
+    let fake = Fake::new();
+    fake.disk("sda", Some("8:0"));
+    fake.disk("sdb", Some("8:16"));
+    fake.disk("sdc", Some("8:32"));
+    fake.link("sys/fs/btrfs/a-uuid/devices/sda", "sys/devices/sda");
+    fake.link("sys/fs/btrfs/a-uuid/devices/sdb", "sys/devices/sdb");
+    fake.link("sys/fs/btrfs/b-uuid/devices/sdc", "sys/devices/sdc");
+    let mut walk = Walk::new(fake.roots());
+    let mount = Mount { fs_type: "btrfs".into(), source: "/dev/sda".into(), upper_dir: None };
+    assert_eq!(walk.names_under_mount(&mount), ["sda", "sdb"]);
+}
+
+#[test]
+fn mount_sources_that_are_no_devices_lead_nowhere() {
+    let fake = Fake::new();
+    fake.disk("sda", Some("8:0"));
+    fake.disk("sdb", Some("8:16"));
+    let mut walk = Walk::new(fake.roots());
+    let mut names = |fs_type: &str, source: &str| {
+        let mount = Mount { fs_type: fs_type.into(), source: source.into(), upper_dir: None };
+        walk.names_under_mount(&mount)
+    };
+    assert!(names("nfs", "server:/export").is_empty());
+    assert!(names("zfs", "pool/data").is_empty());
+    assert!(names("tmpfs", "tmpfs").is_empty());
+    assert!(names("btrfs", "/dev/nowhere").is_empty());
+    assert_eq!(names("bcachefs", "/dev/sda:/dev/sdb"), ["sda", "sdb"]);
+}
+
+#[test]
+fn proc_and_character_devices_have_no_devices() {
+    for path in ["/proc/self/stat", "/dev/null"] {
+        assert!(DeviceTree::under(Path::new(path)).unwrap().is_empty(), "{path}");
+    }
+}
+
+#[test]
+fn a_missing_path_is_named() {
+    let error = DeviceTree::under(Path::new("/nowhere/file")).unwrap_err().to_string();
+    assert!(error.contains("/nowhere/file"), "{error}");
+}

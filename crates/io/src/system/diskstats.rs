@@ -1,0 +1,196 @@
+//! `/proc/diskstats`: what each block device has done since it was attached (kernel
+//! documentation, admin-guide/iostats).
+
+use iogauge_model::result::DeviceCounters;
+
+/// The kernel counts in sectors of this size whatever the device's own is.
+const SECTOR_BYTES: u64 = 512;
+
+/// Counters of one device since it was attached. They wrap: at 2³² on 32-bit kernels, and the
+/// milliseconds at 2³² everywhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Reads completed.
+    pub reads: u64,
+    /// Sectors of 512 bytes read.
+    pub read_sectors: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Sectors of 512 bytes written.
+    pub write_sectors: u64,
+    /// Time with at least one I/O outstanding, in milliseconds.
+    pub busy_ms: u64,
+    /// Flushes completed; 0 on kernels before 5.5, which do not tell.
+    pub flushes: u64,
+}
+
+/// One line of diskstats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskLine<'a> {
+    /// Kernel name of the device.
+    pub device: &'a str,
+    /// Its counters.
+    pub counters: DiskCounters,
+}
+
+/// The devices in the text of diskstats. Reads the 11 fields of kernels since 2.6.25, the 15 of
+/// 4.18 (discards) and the 17 of 5.5 (flushes), and whatever may be added behind them; other
+/// lines are passed over.
+pub fn parse_diskstats(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
+    text.lines().filter_map(parse_line)
+}
+
+fn parse_line(line: &str) -> Option<DiskLine<'_>> {
+    let mut words = line.split_ascii_whitespace();
+    let device = words.nth(2)?;
+    let mut fields = [0u64; 17];
+    let mut given = 0;
+    for (field, word) in fields.iter_mut().zip(words) {
+        *field = word.parse().ok()?;
+        given += 1;
+    }
+    let counters = DiskCounters {
+        reads: fields[0],
+        read_sectors: fields[2],
+        writes: fields[4],
+        write_sectors: fields[6],
+        busy_ms: fields[9],
+        flushes: fields[15],
+    };
+    (given >= 11).then_some(DiskLine { device, counters })
+}
+
+impl DiskCounters {
+    /// How far each counter grew from `before` to this reading. A counter that wrapped at 2³² is
+    /// followed across; one that fell otherwise began anew (the device was attached again), so
+    /// that its new value is the growth.
+    #[must_use]
+    pub fn growth_since(&self, before: &Self) -> Self {
+        Self {
+            reads: grown(before.reads, self.reads),
+            read_sectors: grown(before.read_sectors, self.read_sectors),
+            writes: grown(before.writes, self.writes),
+            write_sectors: grown(before.write_sectors, self.write_sectors),
+            busy_ms: grown(before.busy_ms, self.busy_ms),
+            flushes: grown(before.flushes, self.flushes),
+        }
+    }
+
+    /// What `device` did from `before` to this reading.
+    #[must_use]
+    pub fn since(&self, before: &Self, device: &str) -> DeviceCounters {
+        let growth = self.growth_since(before);
+        DeviceCounters {
+            device: device.to_owned(),
+            reads: growth.reads,
+            writes: growth.writes,
+            read_bytes: growth.read_bytes(),
+            write_bytes: growth.write_bytes(),
+            busy_ns: growth.busy_ms.saturating_mul(1_000_000),
+            flushes: growth.flushes,
+        }
+    }
+
+    /// Bytes read.
+    #[must_use]
+    pub fn read_bytes(&self) -> u64 {
+        self.read_sectors.saturating_mul(SECTOR_BYTES)
+    }
+
+    /// Bytes written.
+    #[must_use]
+    pub fn write_bytes(&self) -> u64 {
+        self.write_sectors.saturating_mul(SECTOR_BYTES)
+    }
+}
+
+/// Growth of a counter between two readings.
+fn grown(before: u64, after: u64) -> u64 {
+    const RANGE: u64 = 1 << 32;
+    const HALF: u64 = RANGE / 2;
+    match after.checked_sub(before) {
+        Some(growth) => growth,
+        None if (HALF..RANGE).contains(&before) && after < HALF => RANGE - before + after,
+        None => after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn only(text: &str) -> DiskLine<'_> {
+        let lines: Vec<_> = parse_diskstats(text).collect();
+        assert_eq!(lines.len(), 1, "{text}");
+        lines[0]
+    }
+
+    #[test]
+    fn every_kernels_line_is_read() {
+        let old = " 8 0 sda 10 1 200 5 20 2 400 6 0 700 11";
+        let discards = " 8 0 sda 10 1 200 5 20 2 400 6 0 700 11 3 0 24 1";
+        let flushes = " 8 0 sda 10 1 200 5 20 2 400 6 0 700 11 3 0 24 1 9 4";
+        let future = " 8 0 sda 10 1 200 5 20 2 400 6 0 700 11 3 0 24 1 9 4 77 x";
+        for (text, expected_flushes) in [(old, 0), (discards, 0), (flushes, 9), (future, 9)] {
+            let line = only(text);
+            assert_eq!(line.device, "sda");
+            let counters = DiskCounters {
+                reads: 10,
+                read_sectors: 200,
+                writes: 20,
+                write_sectors: 400,
+                busy_ms: 700,
+                flushes: expected_flushes,
+            };
+            assert_eq!(line.counters, counters, "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_of_another_shape_are_passed_over() {
+        assert_eq!(
+            parse_diskstats("8 1 sda1 1 2 3 4\n\n8 0 sda a b c d e f g h i j k\n").count(),
+            0
+        );
+    }
+
+    #[test]
+    fn differences_are_bytes_and_nanoseconds() {
+        let before = DiskCounters { read_sectors: 8, busy_ms: 5, ..DiskCounters::default() };
+        let after =
+            DiskCounters { reads: 3, read_sectors: 24, busy_ms: 7, ..DiskCounters::default() };
+        let growth = after.since(&before, "sda");
+        assert_eq!((growth.reads, growth.read_bytes, growth.busy_ns), (3, 16 * 512, 2_000_000));
+        assert_eq!(growth.device, "sda");
+    }
+
+    #[test]
+    fn counters_that_fall_wrapped_or_began_anew() {
+        assert_eq!(grown((1 << 32) - 10, 5), 15);
+        assert_eq!(grown(1000, 5), 5);
+        assert_eq!(grown(1 << 40, 5), 5);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "(\\PC|\n|[0-9 ]){0,300}") {
+            let _ = parse_diskstats(&text).count();
+        }
+
+        #[test]
+        fn any_numbers_make_a_line_and_a_difference(fields in prop::collection::vec(any::<u64>(), 11..20)) {
+            let words: Vec<String> = fields.iter().map(u64::to_string).collect();
+            let line = format!("8 0 sda {}", words.join(" "));
+            let counters = only(&line).counters;
+            prop_assert_eq!(counters.reads, fields[0]);
+            let _ = counters.since(&DiskCounters::default(), "sda");
+            let _ = DiskCounters::default().since(&counters, "sda");
+        }
+
+        #[test]
+        fn a_wrap_is_followed(before in (1u64 << 31)..(1 << 32), growth in 0u64..(1 << 31)) {
+            prop_assert_eq!(grown(before, (before + growth) % (1 << 32)), growth);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory: of the machine (`proc_meminfo(5)`), of this process (`proc_pid_status(5)`).
+
+use super::{Roots, roots::text};
+
+/// Memory of the machine at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Physical memory, in bytes.
+    pub total_bytes: u64,
+    /// What programs could still get without swapping, in bytes.
+    pub available_bytes: u64,
+    /// Page cache that still has to be written back, in bytes.
+    pub dirty_bytes: u64,
+}
+
+impl Memory {
+    /// Reads the text of `/proc/meminfo`; `None` without a total. Kernels before 3.14 do not tell
+    /// what is available: there it is the free memory.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let total_bytes = field_bytes(text, "MemTotal:")?;
+        let available = field_bytes(text, "MemAvailable:");
+        Some(Self {
+            total_bytes,
+            available_bytes: available.or_else(|| field_bytes(text, "MemFree:")).unwrap_or(0),
+            dirty_bytes: field_bytes(text, "Dirty:").unwrap_or(0),
+        })
+    }
+}
+
+/// Largest resident memory this process has had, in bytes; `None` where the kernel does not tell.
+#[must_use]
+pub fn peak_rss_bytes() -> Option<u64> {
+    field_bytes(&text(&Roots::real().path("proc/self/status"))?, "VmHWM:")
+}
+
+/// The value of a line `NAME:   123 kB`; the kernel's kB are 1024 bytes.
+fn field_bytes(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = value.trim().trim_end_matches("kB").trim_end().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn meminfo_is_read_in_bytes() {
+        let text = "MemTotal:  24684092 kB\nMemFree:  5 kB\nMemAvailable:  7 kB\nDirty:  3 kB\n";
+        let memory = Memory::parse(text).unwrap();
+        assert_eq!(memory.total_bytes, 24_684_092 * 1024);
+        assert_eq!((memory.available_bytes, memory.dirty_bytes), (7 * 1024, 3 * 1024));
+        assert_eq!(
+            Memory::parse("MemTotal: 9 kB\nMemFree: 5 kB\n").unwrap().available_bytes,
+            5 * 1024
+        );
+        assert_eq!(Memory::parse("MemFree: 5 kB\n"), None);
+    }
+
+    #[test]
+    fn the_peak_covers_memory_that_was_touched() {
+        let touched = vec![1u8; 32 << 20];
+        assert!(std::hint::black_box(&touched).len() as u64 <= peak_rss_bytes().unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "(MemTotal:|Dirty:|\\PC|\n|[0-9 ]){0,200}") {
+            let _ = Memory::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The machine beside the load: which devices lie under a target, what they did, and what
+//! processor time and memory it took.
+
+mod cpu;
+mod devices;
+mod diskstats;
+mod environment;
+mod error;
+mod kernel_file;
+mod memory;
+mod mounts;
+mod physical;
+mod reading;
+mod roots;
+mod sampler;
+mod series;
+
+pub use cpu::{MachineCpu, MachineShare, ProcessCpu};
+pub use devices::{DeviceTree, Layer};
+pub use diskstats::{DiskCounters, DiskLine, parse_diskstats};
+pub use environment::environment;
+pub use error::SystemError;
+pub use memory::{Memory, peak_rss_bytes};
+pub use physical::physical_of;
+pub use reading::{CounterReader, Counters, Logical, SystemTotals};
+pub use roots::Roots;
+pub use sampler::{MAX_POINTS, Sampler, SystemSeries};

@@ -1,0 +1,63 @@
+//! From two readings of device counters to what the devices did.
+
+use super::Counters;
+use iogauge_model::result::Physical;
+
+/// What the devices did between two readings of one reader, in which the load asked for
+/// `logical_bytes`. `None` where no counted device lies under the target.
+#[must_use]
+pub fn physical_of(before: &Counters, after: &Counters, logical_bytes: u64) -> Option<Physical> {
+    if after.devices.is_empty() {
+        return None;
+    }
+    let growth = before.disks.iter().zip(&after.disks).zip(after.devices.iter());
+    let mut physical = Physical::default();
+    for ((before, after), name) in growth {
+        let device = after.since(before, name);
+        physical.reads = physical.reads.saturating_add(device.reads);
+        physical.writes = physical.writes.saturating_add(device.writes);
+        physical.read_bytes = physical.read_bytes.saturating_add(device.read_bytes);
+        physical.write_bytes = physical.write_bytes.saturating_add(device.write_bytes);
+        physical.devices.push(device);
+    }
+    let bytes = physical.read_bytes as f64 + physical.write_bytes as f64;
+    physical.ratio_to_logical = (logical_bytes > 0).then(|| bytes / logical_bytes as f64);
+    Some(physical)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DiskCounters, MachineCpu, Memory, ProcessCpu};
+    use super::*;
+
+    fn at(disks: &[(u64, u64, u64)]) -> Counters {
+        let names: Vec<String> = (0..disks.len()).map(|n| format!("sd{n}")).collect();
+        let disk = |&(reads, read_sectors, write_sectors): &(u64, u64, u64)| DiskCounters {
+            reads,
+            read_sectors,
+            write_sectors,
+            ..DiskCounters::default()
+        };
+        Counters {
+            at: std::time::Instant::now(),
+            devices: names.into(),
+            disks: disks.iter().map(disk).collect(),
+            process: ProcessCpu::default(),
+            machine: MachineCpu::default(),
+            memory: Memory::default(),
+        }
+    }
+
+    #[test]
+    fn devices_add_up_and_are_set_against_the_load() {
+        let (before, after) = (at(&[(1, 8, 0), (2, 0, 8)]), at(&[(4, 32, 0), (2, 0, 16)]));
+        let physical = physical_of(&before, &after, 8192).unwrap();
+        let sums = (physical.reads, physical.read_bytes, physical.write_bytes);
+        assert_eq!(sums, (3, 24 * 512, 8 * 512));
+        assert_eq!(physical.ratio_to_logical, Some(2.0));
+        assert_eq!(physical.devices[1].device, "sd1");
+        assert_eq!(physical_of(&before, &after, 0).unwrap().ratio_to_logical, None);
+        assert_eq!(physical_of(&before, &before, 1).unwrap().ratio_to_logical, Some(0.0));
+        assert_eq!(physical_of(&at(&[]), &at(&[]), 1), None);
+    }
+}

@@ -1,0 +1,236 @@
+//! All counters of the machine at one moment, and what happened between two of them.
+
+use super::cpu::cpu_use;
+use super::kernel_file::KernelFile;
+use super::{
+    DeviceTree, DiskCounters, MachineCpu, Memory, ProcessCpu, Roots, SystemError, parse_diskstats,
+    physical_of,
+};
+use iogauge_model::result::{CpuUse, Physical, SystemPoint};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the load did over a span, to set the machine's figures against.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Logical {
+    /// I/Os completed, all directions.
+    pub ios: u64,
+    /// Bytes moved, both directions.
+    pub bytes: u64,
+}
+
+/// What the machine did over a span.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SystemTotals {
+    /// Length of the span, in seconds.
+    pub seconds: f64,
+    /// What the devices did; `None` where no counted device lies under the target.
+    pub physical: Option<Physical>,
+    /// Processor time of this process and the machine.
+    pub cpu: CpuUse,
+}
+
+/// All counters at one moment.
+#[derive(Debug, Clone)]
+pub struct Counters {
+    pub(super) at: Instant,
+    pub(super) devices: Arc<[String]>,
+    /// In the order of `devices`.
+    pub(super) disks: Vec<DiskCounters>,
+    pub(super) process: ProcessCpu,
+    pub(super) machine: MachineCpu,
+    pub(super) memory: Memory,
+}
+
+impl Counters {
+    /// When they were read.
+    #[must_use]
+    pub fn at(&self) -> Instant {
+        self.at
+    }
+
+    /// Memory at that moment.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// What happened from `before` to this reading, in which the load did `logical`.
+    #[must_use]
+    pub fn since(&self, before: &Self, logical: Logical) -> SystemTotals {
+        let span = self.at.saturating_duration_since(before.at);
+        let wall_ns = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let machine = self.machine.share_since(&before.machine);
+        SystemTotals {
+            seconds: span.as_secs_f64(),
+            physical: physical_of(before, self, logical.bytes),
+            cpu: cpu_use((before.process, self.process), machine, wall_ns, logical.ios),
+        }
+    }
+
+    /// The rates from `before` to this reading, at a time counted from `start`. Allocates
+    /// nothing.
+    pub(super) fn point_since(&self, before: &Self, start: Instant) -> SystemPoint {
+        let span = self.at.saturating_duration_since(before.at);
+        let seconds = span.max(Duration::from_nanos(1)).as_secs_f64();
+        let machine = self.machine.share_since(&before.machine);
+        let mut point = SystemPoint {
+            at_seconds: self.at.saturating_duration_since(start).as_secs_f64(),
+            cpu_percent: machine.busy_percent,
+            steal_percent: machine.steal_percent,
+            iowait_percent: machine.iowait_percent,
+            memory_available_bytes: self.memory.available_bytes,
+            dirty_bytes: self.memory.dirty_bytes,
+            ..SystemPoint::default()
+        };
+        for (before, after) in before.disks.iter().zip(&self.disks) {
+            let growth = after.growth_since(before);
+            point.reads_per_sec += growth.reads as f64 / seconds;
+            point.writes_per_sec += growth.writes as f64 / seconds;
+            point.read_bytes_per_sec += growth.read_bytes() as f64 / seconds;
+            point.write_bytes_per_sec += growth.write_bytes() as f64 / seconds;
+            // The kernel counts whole ticks, so that a busy device may show a little over 100 %.
+            let busy = (growth.busy_ms as f64 / 1e3 / seconds).min(1.0);
+            point.busy_percent += 100.0 * busy / self.disks.len() as f64;
+        }
+        point
+    }
+}
+
+/// The files the counters come from, kept open.
+///
+/// One reading is about ten system calls and costs some 50 µs on a small machine, and more with
+/// the number of devices and processors, all of which the kernel sums up for it.
+#[derive(Debug)]
+pub struct CounterReader {
+    devices: Arc<[String]>,
+    /// `None` where there is no device to count.
+    diskstats: Option<KernelFile>,
+    stat: KernelFile,
+    meminfo: KernelFile,
+}
+
+impl CounterReader {
+    /// A reader of the leaves of a tree and of the machine. Where a leaf keeps no counters
+    /// ([`DeviceTree::is_counted`]) no device is read: a part would be taken for the whole.
+    ///
+    /// # Errors
+    /// When a file of `/proc` cannot be opened.
+    pub fn open(roots: &Roots, tree: &DeviceTree) -> Result<Self, SystemError> {
+        let leaves = if tree.is_counted() { tree.leaves() } else { Vec::new() };
+        let devices: Arc<[String]> = leaves.into_iter().map(str::to_owned).collect();
+        let diskstats = if devices.is_empty() {
+            None
+        } else {
+            Some(KernelFile::open(roots, "proc/diskstats")?)
+        };
+        Ok(Self {
+            devices,
+            diskstats,
+            stat: KernelFile::open(roots, "proc/stat")?,
+            meminfo: KernelFile::open(roots, "proc/meminfo")?,
+        })
+    }
+
+    /// Reads all counters.
+    ///
+    /// # Errors
+    /// When a file cannot be read or lacks its line, or a device is not in diskstats.
+    pub fn read(&mut self) -> Result<Counters, SystemError> {
+        let mut counters = Counters {
+            at: Instant::now(),
+            devices: Arc::clone(&self.devices),
+            disks: Vec::with_capacity(self.devices.len()),
+            process: ProcessCpu::default(),
+            machine: MachineCpu::default(),
+            memory: Memory::default(),
+        };
+        self.read_into(&mut counters)?;
+        Ok(counters)
+    }
+
+    /// Reads all counters over those of an earlier reading; allocates nothing then. After an
+    /// error what is in `counters` means nothing.
+    ///
+    /// # Errors
+    /// As [`CounterReader::read`].
+    pub(super) fn read_into(&mut self, counters: &mut Counters) -> Result<(), SystemError> {
+        counters.machine = self.stat.parse("cpu line", MachineCpu::parse)?;
+        counters.memory = self.meminfo.parse("MemTotal line", Memory::parse)?;
+        counters.process = ProcessCpu::now();
+        counters.at = Instant::now();
+        counters.disks.clear();
+        if let Some(diskstats) = &mut self.diskstats {
+            let (devices, disks) = (&self.devices, &mut counters.disks);
+            diskstats.parse("text", |text| {
+                fill_disks(text, devices, disks);
+                Some(())
+            })?;
+        }
+        match self.devices.get(counters.disks.len()) {
+            Some(device) => Err(SystemError::DeviceGone { device: device.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Puts the counters of the devices in their order, up to the first that is missing.
+fn fill_disks(text: &str, devices: &[String], disks: &mut Vec<DiskCounters>) {
+    for name in devices {
+        match parse_diskstats(text).find(|line| line.device == name.as_str()) {
+            Some(line) => disks.push(line.counters),
+            None => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_machine_is_read_without_devices() {
+        let mut reader = CounterReader::open(&Roots::real(), &DeviceTree::default()).unwrap();
+        let before = reader.read().unwrap();
+        let after = reader.read().unwrap();
+        let totals = after.since(&before, Logical::default());
+        assert_eq!(totals.physical, None);
+        assert!(after.memory().total_bytes > after.memory().available_bytes);
+        assert!(after.memory().available_bytes > 0);
+        assert!(totals.seconds >= 0.0 && after.at() >= before.at());
+    }
+
+    #[test]
+    fn a_missing_device_is_named() {
+        let text = " 8 0 sda 1 1 1 1 1 1 1 1 1 1 1\n 8 16 sdb 2 1 1 1 1 1 1 1 1 1 1\n";
+        let mut disks = Vec::new();
+        fill_disks(text, &["sdb".into(), "sda".into()], &mut disks);
+        assert_eq!(disks.iter().map(|d| d.reads).collect::<Vec<_>>(), [2, 1]);
+        disks.clear();
+        fill_disks(text, &["sda".into(), "sdc".into(), "sdb".into()], &mut disks);
+        assert_eq!(disks.len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn points_are_rates_over_the_span(reads in 0u64..1 << 40, ms in 1u64..100_000) {
+            let start = Instant::now();
+            let counters = |after: Duration, reads| Counters {
+                at: start + after,
+                devices: ["sda".to_owned()].into(),
+                disks: vec![DiskCounters { reads, busy_ms: reads / 2, ..DiskCounters::default() }],
+                process: ProcessCpu::default(),
+                machine: MachineCpu::default(),
+                memory: Memory::default(),
+            };
+            let before = counters(Duration::from_secs(1), 0);
+            let after = counters(Duration::from_secs(1) + Duration::from_millis(ms), reads);
+            let point = after.point_since(&before, start);
+            let expected = reads as f64 / (ms as f64 / 1e3);
+            prop_assert!((point.reads_per_sec - expected).abs() <= expected * 1e-9);
+            prop_assert!((0.0..=100.0).contains(&point.busy_percent));
+            prop_assert!((point.at_seconds - 1.0 - ms as f64 / 1e3).abs() < 1e-9);
+        }
+    }
+}

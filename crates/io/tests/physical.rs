@@ -1,0 +1,175 @@
+//! Device trees and counters against real loop devices.
+#![allow(clippy::unwrap_used)] // A failed step of a test has nothing better to do than panic.
+
+use iogauge_io::system::{DeviceTree, Logical, Roots, Sampler};
+use iogauge_model::result::{Physical, SystemPoint};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const MIB: usize = 1 << 20;
+
+/// A loop device on a file of its own; both go when it is dropped.
+struct Loop {
+    device: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Loop {
+    /// `None` with a word on stderr where this machine cannot have one.
+    fn new(test: &str, dir: &Path) -> Option<Self> {
+        match Self::try_new(dir) {
+            Ok(made) => Some(made),
+            Err(why) => {
+                skipped(test, &why);
+                None
+            }
+        }
+    }
+
+    fn try_new(dir: &Path) -> Result<Self, String> {
+        let dir = tempfile::tempdir_in(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        let image = dir.path().join("image");
+        let file = File::create_new(&image).unwrap();
+        file.set_len(32 * MIB as u64).unwrap();
+        let output = Command::new("losetup")
+            .args(["--find", "--show", "--partscan"])
+            .arg(&image)
+            .output()
+            .map_err(|e| format!("losetup: {e}"))?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        }
+        let device = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        Ok(Self { device, _dir: dir })
+    }
+
+    fn name(&self) -> &str {
+        self.device.file_name().unwrap().to_str().unwrap()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let detached = Command::new("losetup").arg("--detach").arg(&self.device).status();
+        if !detached.is_ok_and(|status| status.success()) {
+            eprintln!("could not detach {}", self.device.display());
+        }
+    }
+}
+
+fn skipped(test: &str, why: &str) {
+    let required = std::env::var("IOGAUGE_REQUIRE_ALL").is_ok_and(|value| value == "1");
+    assert!(!required, "{test}: {why}");
+    eprintln!("SKIPPED {test}: {why}");
+}
+
+/// Memory aligned for O_DIRECT.
+#[repr(align(4096))]
+struct Aligned([u8; MIB]);
+
+fn write_direct(device: &Path, mebibytes: usize) {
+    let flags = libc::O_DIRECT | libc::O_EXCL;
+    let file = OpenOptions::new().write(true).custom_flags(flags).open(device).unwrap();
+    let mut buffer = Box::new(Aligned([0; MIB]));
+    for n in 0..mebibytes {
+        for (at, byte) in buffer.0.iter_mut().enumerate() {
+            *byte = (at * 31 + n * 7) as u8;
+        }
+        file.write_all_at(&buffer.0, (n * MIB) as u64).unwrap();
+    }
+    // A loop device keeps what it was given in the page cache of its file until then.
+    file.sync_all().unwrap();
+}
+
+/// Writes 8 MiB to the device; what the leaves did meanwhile, as a sum and over time.
+fn physical_of_8_mib(device: &Path, tree: &DeviceTree) -> (Physical, Vec<SystemPoint>) {
+    let mut sampler = Sampler::start(tree, Duration::from_millis(20)).unwrap();
+    let before = sampler.mark().unwrap();
+    write_direct(device, 8);
+    let after = sampler.mark().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let logical = Logical { ios: 8, bytes: 8 * MIB as u64 };
+    let physical = after.since(&before, logical).physical.unwrap();
+    (physical, sampler.stop(logical).unwrap().points)
+}
+
+#[test]
+fn a_loop_device_in_memory_counts_exactly_what_was_written() {
+    let test = "a_loop_device_in_memory_counts_exactly_what_was_written";
+    let Some(disk) = Loop::new(test, Path::new("/dev/shm")) else { return };
+    let tree = DeviceTree::under(&disk.device).unwrap();
+    assert_eq!(tree.leaves(), [disk.name()], "memory has no devices: the loop device is the leaf");
+
+    let (physical, points) = physical_of_8_mib(&disk.device, &tree);
+    assert_eq!(physical.write_bytes, 8 * MIB as u64);
+    assert!(physical.writes >= 8, "{physical:?}");
+    assert_eq!(physical.devices[0].device, disk.name());
+    // Others (udev) may read the device's first blocks meanwhile; nobody else writes.
+    let ratio = physical.ratio_to_logical.unwrap();
+    assert!((1.0..2.0).contains(&ratio), "{ratio}");
+
+    let (mut begun, mut sampled) = (0.0, 0.0);
+    for point in &points {
+        sampled += (point.at_seconds - begun) * point.write_bytes_per_sec;
+        begun = point.at_seconds;
+    }
+    assert!((sampled / (8.0 * MIB as f64) - 1.0).abs() < 1e-6, "{sampled}");
+}
+
+#[test]
+fn a_loop_device_on_a_disk_is_counted_on_the_disk() {
+    let test = "a_loop_device_on_a_disk_is_counted_on_the_disk";
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let under_here = DeviceTree::under(here).unwrap();
+    if !under_here.is_counted() {
+        return skipped(test, "the build directory lies on no counted block device");
+    }
+    let Some(disk) = Loop::new(test, here) else { return };
+    let tree = DeviceTree::under(&disk.device).unwrap();
+    assert_eq!(tree.leaves(), under_here.leaves());
+    assert_eq!(tree.chain(), format!("{} on {}", disk.name(), under_here.chain()));
+
+    let (physical, _) = physical_of_8_mib(&disk.device, &tree);
+    // The disk is shared with everything else that runs: at least our bytes have to show.
+    assert!(physical.write_bytes >= 8 * MIB as u64, "{physical:?}");
+    assert!(physical.ratio_to_logical.unwrap() >= 1.0);
+}
+
+#[test]
+fn a_partition_of_a_loop_device_lies_on_it() {
+    let test = "a_partition_of_a_loop_device_lies_on_it";
+    let Some(disk) = Loop::new(test, Path::new("/dev/shm")) else { return };
+    // Asked for by number: a kernel may know no partition table. Thanks to --partscan it goes
+    // with the loop device.
+    let added = Command::new("addpart").arg(&disk.device).args(["1", "2048", "32768"]).status();
+    if !added.is_ok_and(|status| status.success()) {
+        return skipped(test, "addpart cannot make a partition");
+    }
+    let partition = PathBuf::from(format!("{}p1", disk.device.display()));
+    let tree = DeviceTree::under(&partition).unwrap();
+    assert_eq!(tree.chain(), format!("{0}p1 on {0}", disk.name()));
+    assert_eq!(tree.leaves(), [disk.name()]);
+
+    let both = DeviceTree::under_all([&partition, &disk.device, &partition]).unwrap();
+    assert_eq!(both.leaves(), [disk.name()]);
+    assert_eq!(both.layers().len(), 2);
+
+    let (physical, _) = physical_of_8_mib(&partition, &tree);
+    assert_eq!(physical.write_bytes, 8 * MIB as u64);
+}
+
+#[test]
+fn a_device_without_counters_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let device = dir.path().join("sys/devices/sdnowhere");
+    let links = dir.path().join("sys/dev/block");
+    std::fs::create_dir_all(&device).unwrap();
+    std::fs::create_dir_all(&links).unwrap();
+    std::os::unix::fs::symlink(&device, links.join("8:0")).unwrap();
+    let tree = DeviceTree::of_device(&Roots::at(dir.path()), 8, 0).unwrap();
+    let error = Sampler::start(&tree, Duration::from_secs(1)).unwrap_err().to_string();
+    assert!(error.contains("sdnowhere"), "{error}");
+}
