@@ -1,1 +1,2 @@
 //! iogauge-io
+pub mod target;
