@@ -55,11 +55,25 @@ pub fn facts(
 
 /// The command that writes every block of the part.
 fn prepare(part: &Part) -> String {
-    let path = part.path.display();
+    let path = quoted(&part.path.to_string_lossy());
     match part.kind {
         PartKind::BlockDevice => format!("iogauge prepare {path} --destroy-data"),
         PartKind::File(FileOrigin::Foreign) => format!("iogauge prepare {path} --overwrite"),
+        // The marker says that all is written, so somebody took blocks away since.
+        PartKind::File(FileOrigin::Ours(header)) if header.prefilled_bytes >= part.size_bytes => {
+            format!("iogauge clean {path} && iogauge prepare {path}")
+        }
         PartKind::File(_) => format!("iogauge prepare {path}"),
+    }
+}
+
+/// The path as one word for a shell.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@%=".contains(c);
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
     }
 }
 
@@ -76,7 +90,7 @@ pub fn page_cache(part: &Part, direct: bool) -> Option<Caveat> {
         Caveat::new(
             CaveatCode::PageCache,
             format!("{path}: the page cache answers instead of the device where it can"),
-            format!("iogauge run {path} --direct=1"),
+            "leave out --direct=0",
         )
     })
 }
@@ -152,4 +166,27 @@ pub fn volatile_write_cache(device: &DeviceFacts) -> Option<Caveat> {
             "add --sync=dsync to measure durable writes",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remedies_can_be_pasted() {
+        assert_eq!(quoted("/dev/sdb"), "/dev/sdb");
+        assert_eq!(quoted("/my data/it's"), r"'/my data/it'\''s'");
+    }
+
+    #[test]
+    fn only_a_volatile_cache_is_doubted() {
+        let with = |cache: &str| DeviceFacts {
+            write_cache: Some(cache.to_owned()),
+            ..DeviceFacts::default()
+        };
+        let caveat = volatile_write_cache(&with("write back")).unwrap();
+        assert_eq!(caveat.code, CaveatCode::VolatileWriteCache);
+        assert_eq!(volatile_write_cache(&with("write through")), None);
+        assert_eq!(volatile_write_cache(&DeviceFacts::default()), None);
+    }
 }

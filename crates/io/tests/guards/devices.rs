@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use iogauge_io::target::prefill::need;
-use iogauge_io::target::{GuardError, OpenMode, PrefillNeed, TargetError, sample_zero_blocks};
+use iogauge_io::target::{
+    DeviceFacts, GuardError, OpenMode, PrefillNeed, Roots, TargetError, sample_zero_blocks,
+};
 use iogauge_model::load::SyncMode;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -157,4 +159,18 @@ fn a_size_beyond_the_device_is_an_error() {
     let error = resolve(&device.path, asked(17 * MIB)).unwrap_err();
     assert!(matches!(error, TargetError::SizeBeyondEnd { .. }), "{error}");
     assert_eq!(resolve(&device.path, asked(MIB + 5)).unwrap().parts[0].size_bytes, MIB);
+}
+
+#[test]
+fn blocks_of_4_kib_are_kept_to() {
+    let image = image(16 * MIB);
+    let device = or_skip!("large_blocks", Loop::with_image(image, &["--sector-size", "4096"]));
+    let part = &resolve(&device.path, reads()).unwrap().parts[0];
+    assert_eq!((part.logical_block_bytes, part.block_bytes()), (4096, 4096));
+    let described = part.describe();
+    assert_eq!(described["kind"], "block_device");
+    let facts = DeviceFacts::read(part.device.unwrap(), &Roots::default()).unwrap();
+    assert_eq!(facts.logical_block_bytes, Some(4096));
+    assert_eq!(facts.backing_file.as_deref(), Some(device.image()));
+    assert_eq!(facts.size_bytes, Some(16 * MIB));
 }

@@ -50,7 +50,9 @@ pub(super) fn related(device: SysDevice, roots: &Roots) -> Vec<Related> {
         family.add_above(&lower);
         index += 1;
     }
-    family.add_below(&device);
+    for upper in std::iter::once(device.clone()).chain(device.parent()) {
+        family.add_below(&upper);
+    }
     family.found
 }
 
@@ -98,18 +100,14 @@ impl Family {
 
     fn add_below(&mut self, upper: &SysDevice) {
         let mut lower = upper.slaves();
+        // The disk of the device in question is known already, and no longer new here.
         lower.extend(upper.parent());
         if let Some(number) = loop_backing_device(upper) {
             lower.extend(self.all.iter().find_map(|disk| with_number(disk, number)));
         }
         for device in lower {
             let words = format!("{} underneath", device.name);
-            // Walk on even from a known disk: what it is made of has not been seen.
-            let is_disk = self
-                .found
-                .iter()
-                .any(|k| k.device.number == device.number && k.relation == Relation::Disk);
-            if self.add(device.clone(), Relation::Below, words) || is_disk {
+            if self.add(device.clone(), Relation::Below, words) {
                 self.add_below(&device);
             }
         }

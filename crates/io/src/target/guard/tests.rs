@@ -171,7 +171,9 @@ fn read_only_and_unknown_devices_are_refused() {
 fn a_loop_in_the_tree_ends() {
     let machine = Machine::new();
     machine.stack("dm-2", "dm-0");
+    machine.stack("sdb", "sdb");
     machine.refusal("8:16");
+    assert!(machine.passes("8:18"));
     machine.refusal("253:2");
 }
 
