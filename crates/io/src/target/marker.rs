@@ -11,6 +11,7 @@
 //! that fills up all the same shows as ENOSPC of a prefill write.
 
 use super::error::TargetError;
+use super::guard::{GuardError, unless_held_for_long};
 use rustix::fs::{FlockOperation, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use std::fs::{self, File};
@@ -270,14 +271,16 @@ pub(super) fn remove(path: &Path) -> Result<(), TargetError> {
 
 /// Takes the file for this process among all iogauges, until the descriptor is closed.
 pub(super) fn lock(path: &Path, writable: bool) -> Result<File, TargetError> {
-    use super::guard::GuardError;
     let file = open(path, if writable { OFlags::RDWR } else { OFlags::RDONLY })?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        // Some network file systems have no locks; nothing can be told there.
-        Ok(()) | Err(Errno::NOTSUP | Errno::NOLCK | Errno::INVAL) => Ok(file),
-        Err(Errno::WOULDBLOCK) => Err(GuardError::InUse { path: path.into() }.into()),
-        Err(source) => Err(TargetError::io(path, "lock it", source)),
-    }
+    unless_held_for_long(|| {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // Some network file systems have no locks; nothing can be told there.
+            Ok(()) | Err(Errno::NOTSUP | Errno::NOLCK | Errno::INVAL) => Ok(()),
+            Err(Errno::WOULDBLOCK) => Err(GuardError::InUse { path: path.into() }.into()),
+            Err(source) => Err(TargetError::io(path, "lock it", source)),
+        }
+    })?;
+    Ok(file)
 }
 
 fn random_id() -> Result<u128, TargetError> {

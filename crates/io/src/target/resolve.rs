@@ -248,7 +248,7 @@ fn ours(
     drop(super::marker::lock(&part.path, false)?);
     match guard::takes_writes(&part.path, roots) {
         Ok(()) => part.permission = Permission::WriteFile,
-        Err(refusal) if intent.writes => return Err(refusal.into()),
+        Err(refusal) if intent.writes => return Err(refusal),
         Err(_) => {}
     }
     part.look(roots)?;

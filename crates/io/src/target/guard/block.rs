@@ -1,6 +1,7 @@
 //! Guards of block devices.
 
 use super::error::GuardError;
+use super::patience::unless_held_for_long;
 use super::proc::{self, Mount, Object};
 use super::signature::{Contents, Stretch, signatures};
 use super::stack::{self, Related, Relation};
@@ -11,13 +12,6 @@ use rustix::io::Errno;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
-
-/// How often a device found held is looked at again, and after how long: udev and mount probe
-/// devices for a moment, which is no reason to refuse them.
-const HELD_RETRIES: u32 = 3;
-const HELD_PAUSE: Duration = Duration::from_millis(100);
 
 /// Checks that a device may be written and takes it for this process alone.
 ///
@@ -47,18 +41,6 @@ pub(in crate::target) fn claim_for_writing(
         return Err(GuardError::DestroyDataMissing { path: path.into(), contents }.into());
     }
     unless_held_for_long(|| claim(path, number, &related, roots))
-}
-
-fn unless_held_for_long<T>(attempt: impl Fn() -> Result<T, TargetError>) -> Result<T, TargetError> {
-    let mut result = attempt();
-    for _ in 0..HELD_RETRIES {
-        if !matches!(result, Err(TargetError::Guard(GuardError::Held { .. }))) {
-            break;
-        }
-        thread::sleep(HELD_PAUSE);
-        result = attempt();
-    }
-    result
 }
 
 fn refuse_mounted(path: &Path, related: &[Related], roots: &Roots) -> Result<(), GuardError> {

@@ -1,9 +1,11 @@
 //! Guards of files and directories.
 
 use super::error::GuardError;
+use super::patience::unless_held_for_long;
 use super::proc::{self, object_at};
 use super::stack;
 use crate::target::device::Roots;
+use crate::target::error::TargetError;
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
 use std::path::Path;
@@ -14,23 +16,27 @@ use std::path::Path;
 ///
 /// # Errors
 /// Where the file is read-only, active swap, behind a loop device or open for writing elsewhere.
-pub(in crate::target) fn takes_writes(path: &Path, roots: &Roots) -> Result<(), GuardError> {
+pub(in crate::target) fn takes_writes(path: &Path, roots: &Roots) -> Result<(), TargetError> {
     if let Err(reason) = write_access(path) {
         let what = if reason == Errno::ROFS { "its file system" } else { "it" };
-        return Err(GuardError::ReadOnly { path: path.into(), what: what.into() });
+        return Err(GuardError::ReadOnly { path: path.into(), what: what.into() }.into());
     }
     let Some(object) = object_at(path) else { return Ok(()) };
     if proc::swaps(roots).iter().any(|swap| object_at(swap) == Some(object)) {
-        return Err(GuardError::Swap { path: path.into(), what: "it".into() });
+        return Err(GuardError::Swap { path: path.into(), what: "it".into() }.into());
     }
     if let Some(device) = stack::loop_on_file(object, roots) {
-        return Err(GuardError::LoopBacking { path: path.into(), device });
+        return Err(GuardError::LoopBacking { path: path.into(), device }.into());
     }
-    if let Some(user) = proc::users(&[object], roots).into_iter().find(|user| user.writes) {
-        let holder = format!("{} has it open for writing", user.describe());
-        return Err(GuardError::Held { path: path.into(), holder });
-    }
-    Ok(())
+    unless_held_for_long(|| {
+        match proc::users(&[object], roots).into_iter().find(|user| user.writes) {
+            Some(user) => {
+                let holder = format!("{} has it open for writing", user.describe());
+                Err(GuardError::Held { path: path.into(), holder }.into())
+            }
+            None => Ok(()),
+        }
+    })
 }
 
 /// Checks that files can be made in a directory.

@@ -6,6 +6,7 @@
 mod block;
 mod error;
 mod file;
+mod patience;
 pub(in crate::target) mod proc;
 mod signature;
 mod stack;
@@ -15,4 +16,5 @@ mod tests;
 pub(in crate::target) use block::claim_for_writing;
 pub use error::GuardError;
 pub(in crate::target) use file::{directory_takes_files, takes_writes};
+pub(in crate::target) use patience::unless_held_for_long;
 pub use signature::{Contents, Signature};

@@ -193,7 +193,7 @@ fn a_file_somebody_writes_is_refused_and_one_somebody_reads_is_not() {
     let file = machine.dir.path().join("image");
     fs::write(&file, "x").unwrap();
     process(&machine.roots.proc, 4_000_000, "reader", &file, "0100000");
-    assert_eq!(takes_writes(&file, &machine.roots), Ok(()));
+    takes_writes(&file, &machine.roots).unwrap();
     process(&machine.roots.proc, 4_000_001, "qemu", &file, "0100002");
     let refusal = takes_writes(&file, &machine.roots).unwrap_err();
     assert!(refusal.to_string().contains("qemu (pid 4000001)"), "{refusal}");
@@ -208,10 +208,10 @@ fn swap_files_and_files_behind_loop_devices_are_refused() {
     let swaps = machine.roots.proc.join("swaps");
     fs::write(&swaps, format!("Filename Type\n{escaped} file 4 0 -2\n")).unwrap();
     let refusal = takes_writes(&file, &machine.roots).unwrap_err();
-    assert!(matches!(refusal, GuardError::Swap { .. }), "{refusal}");
+    assert!(matches!(refusal, TargetError::Guard(GuardError::Swap { .. })), "{refusal}");
     fs::remove_file(swaps).unwrap();
     fs::create_dir_all(machine.sys_dir("sdc/loop")).unwrap();
     fs::write(machine.sys_dir("sdc/loop/backing_file"), file.to_str().unwrap()).unwrap();
     let refusal = takes_writes(&file, &machine.roots).unwrap_err();
-    assert!(matches!(refusal, GuardError::LoopBacking { .. }), "{refusal}");
+    assert!(matches!(refusal, TargetError::Guard(GuardError::LoopBacking { .. })), "{refusal}");
 }
