@@ -1,0 +1,43 @@
+//! Alignment that direct I/O needs.
+
+use super::error::TargetError;
+use rustix::fs::{AtFlags, StatxFlags, statx};
+use std::fs::File;
+use std::path::Path;
+
+/// Alignment of direct I/O, in bytes; powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Alignment {
+    pub memory_bytes: u32,
+    pub offset_bytes: u32,
+}
+
+impl Alignment {
+    /// What to keep to where the kernel does not say: the block of the device, and memory in whole
+    /// blocks or at least 512 bytes.
+    pub fn cautious(logical_block_bytes: u32) -> Self {
+        let bytes = logical_block_bytes.max(512);
+        Self { memory_bytes: bytes, offset_bytes: bytes }
+    }
+
+    /// Asks the kernel (`STATX_DIOALIGN`, Linux 6.1).
+    ///
+    /// `None` where the file has no direct I/O.
+    ///
+    /// # Errors
+    /// Where the file cannot be asked.
+    pub fn of(
+        file: &File,
+        path: &Path,
+        logical_block_bytes: u32,
+    ) -> Result<Option<Self>, TargetError> {
+        let stat = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+            .map_err(|source| TargetError::io(path, "ask for its alignment", source))?;
+        if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
+            return Ok(Some(Self::cautious(logical_block_bytes)));
+        }
+        let (memory_bytes, offset_bytes) = (stat.stx_dio_mem_align, stat.stx_dio_offset_align);
+        let supported = memory_bytes.is_power_of_two() && offset_bytes.is_power_of_two();
+        Ok(supported.then_some(Self { memory_bytes, offset_bytes }))
+    }
+}

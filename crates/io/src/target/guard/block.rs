@@ -1,0 +1,165 @@
+//! Guards of block devices.
+
+use super::error::GuardError;
+use super::patience::unless_held_for_long;
+use super::proc::{self, Mount, Object};
+use super::signature::{Contents, Stretch, signatures};
+use super::stack::{self, Related, Relation};
+use crate::target::device::{DeviceNumber, Roots, SysDevice};
+use crate::target::error::TargetError;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Checks that a device may be written and takes it for this process alone.
+///
+/// As long as the descriptor returned stays open, the kernel lets nobody mount the device, swap
+/// on it or stack anything on it.
+///
+/// # Errors
+/// A [`GuardError`] where somebody uses the device, it is read-only or `destroy_data` is missing.
+pub(in crate::target) fn claim_for_writing(
+    path: &Path,
+    number: DeviceNumber,
+    destroy_data: bool,
+    roots: &Roots,
+) -> Result<OwnedFd, TargetError> {
+    let device = SysDevice::find(number, roots)
+        .ok_or_else(|| GuardError::Unknown { path: path.into(), number: number.to_string() })?;
+    let related = stack::related(device.clone(), roots);
+    refuse_mounted(path, &related, roots)?;
+    refuse_swap(path, &related, roots)?;
+    refuse_stacked(path, &related)?;
+    unless_held_for_long(|| refuse_written(path, &related, roots).map_err(Into::into))?;
+    if device.number_attribute("ro") == Some(1) {
+        return Err(GuardError::ReadOnly { path: path.into(), what: "it".into() }.into());
+    }
+    if !destroy_data {
+        let contents = contents(path, &device)?;
+        return Err(GuardError::DestroyDataMissing { path: path.into(), contents }.into());
+    }
+    unless_held_for_long(|| claim(path, number, &related, roots))
+}
+
+fn refuse_mounted(path: &Path, related: &[Related], roots: &Roots) -> Result<(), GuardError> {
+    let mounts: Vec<(Option<DeviceNumber>, Mount)> = proc::mounts(roots)
+        .into_iter()
+        // Btrfs mounts bear an anonymous number; only the source names a device.
+        .map(|mount| (by_source(&mount), mount))
+        .collect();
+    for relative in related {
+        let number = relative.device.number;
+        let mounted = mounts
+            .iter()
+            .find(|(by_source, mount)| mount.device == number || *by_source == Some(number));
+        let mount_point = mounted
+            .map(|(_, mount)| mount.mount_point.clone())
+            .or_else(|| mounted_btrfs(&relative.device.name, roots));
+        if let Some(mount_point) = mount_point {
+            let what = relative.words.clone();
+            return Err(GuardError::Mounted { path: path.into(), what, mount_point });
+        }
+    }
+    Ok(())
+}
+
+/// The device a mount names as its source; none for file systems whose source is free text.
+fn by_source(mount: &Mount) -> Option<DeviceNumber> {
+    const WITHOUT_DEVICE: [&str; 5] = ["tmpfs", "proc", "sysfs", "devtmpfs", "overlay"];
+    let names_device =
+        mount.source.is_absolute() && !WITHOUT_DEVICE.contains(&mount.file_system.as_str());
+    names_device.then(|| DeviceNumber::of_path(&mount.source)).flatten()
+}
+
+/// A mounted btrfs names one device of its several in mountinfo; sysfs names them all.
+fn mounted_btrfs(name: &str, roots: &Roots) -> Option<PathBuf> {
+    fs::read_dir(roots.sys.join("fs/btrfs"))
+        .ok()?
+        .flatten()
+        .find(|volume| volume.path().join("devices").join(name).symlink_metadata().is_ok())
+        .map(|volume| Path::new("btrfs volume").join(volume.file_name()))
+}
+
+fn refuse_swap(path: &Path, related: &[Related], roots: &Roots) -> Result<(), GuardError> {
+    let swaps: Vec<DeviceNumber> =
+        proc::swaps(roots).iter().filter_map(|swap| DeviceNumber::of_path(swap)).collect();
+    match related.iter().find(|relative| swaps.contains(&relative.device.number)) {
+        Some(relative) => Err(GuardError::Swap { path: path.into(), what: relative.words.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// A loop device does not hold what is behind it, so the kernel would not object to it.
+fn refuse_stacked(path: &Path, related: &[Related]) -> Result<(), GuardError> {
+    match related.iter().find(|relative| relative.relation == Relation::Above) {
+        Some(relative) => {
+            Err(GuardError::Stacked { path: path.into(), what: relative.words.clone() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Virtual machines and databases write to devices without holding them.
+fn refuse_written(path: &Path, related: &[Related], roots: &Roots) -> Result<(), GuardError> {
+    let writer = proc::users(&objects(related), roots).into_iter().find(|user| user.writes);
+    match writer {
+        Some(user) => {
+            let holder = format!("{} has it open for writing", user.describe());
+            Err(GuardError::Held { path: path.into(), holder })
+        }
+        None => Ok(()),
+    }
+}
+
+fn objects(related: &[Related]) -> Vec<Object> {
+    related
+        .iter()
+        .filter(|relative| relative.relation != Relation::Below)
+        .map(|relative| Object::Device(relative.device.number))
+        .collect()
+}
+
+fn claim(
+    path: &Path,
+    number: DeviceNumber,
+    related: &[Related],
+    roots: &Roots,
+) -> Result<OwnedFd, TargetError> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => {
+            let stat = rustix::fs::fstat(&fd)
+                .map_err(|source| TargetError::io(path, "look at it", source))?;
+            if DeviceNumber::from_raw(stat.st_rdev) == number {
+                Ok(fd)
+            } else {
+                Err(TargetError::Changed { path: path.into() })
+            }
+        }
+        Err(Errno::BUSY) => {
+            let holder = match proc::users(&objects(related), roots).first() {
+                Some(user) => format!("{} holds it", user.describe()),
+                None => "the kernel says that something holds it".to_owned(),
+            };
+            Err(GuardError::Held { path: path.into(), holder }.into())
+        }
+        Err(source) => Err(TargetError::io(path, "open it exclusively", source)),
+    }
+}
+
+/// The formats on a device and its partitions.
+fn contents(path: &Path, device: &SysDevice) -> Result<Contents, TargetError> {
+    let file = File::open(path).map_err(|source| TargetError::io(path, "read it", source))?;
+    let stretch =
+        |start_bytes, size_bytes| signatures(&Stretch { file: &file, start_bytes, size_bytes });
+    let partitions = device.partitions();
+    Ok(Contents {
+        whole: stretch(0, device.size_bytes()),
+        partitions: partitions
+            .into_iter()
+            .map(|p| (p.name.clone(), stretch(p.start_bytes(), p.size_bytes())))
+            .collect(),
+    })
+}

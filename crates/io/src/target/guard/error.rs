@@ -1,0 +1,147 @@
+//! Why a guard refuses.
+
+use super::signature::Contents;
+use crate::target::error::fits;
+use iogauge_model::units::Bytes;
+use std::path::PathBuf;
+
+/// A refusal: what would have been destroyed, filled or read wrongly. Exit code 3.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GuardError {
+    /// Writing to a block device was not allowed by `--destroy-data`.
+    #[error(
+        "{}: writing destroys what is on it ({contents}); --destroy-data would allow it", path.display()
+    )]
+    DestroyDataMissing {
+        /// The device.
+        path: PathBuf,
+        /// What is on it.
+        contents: Contents,
+    },
+    /// The device or a relative of it is mounted.
+    #[error(
+        "{}: refused, {what} is mounted on {}; right would be to unmount it or another device",
+        path.display(), mount_point.display()
+    )]
+    Mounted {
+        /// The device.
+        path: PathBuf,
+        /// Which device is mounted: `it`, `its partition sdb1`.
+        what: String,
+        /// Where.
+        mount_point: PathBuf,
+    },
+    /// The device or a relative of it is swap.
+    #[error("{}: refused, {what} is active swap; right would be swapoff or another device", path.display())]
+    Swap {
+        /// The device or file.
+        path: PathBuf,
+        /// Which device is swap: `it`, `its partition sdb1`.
+        what: String,
+    },
+    /// A device is stacked on it.
+    #[error("{}: refused, {what}; right would be to take that apart or another device", path.display())]
+    Stacked {
+        /// The device.
+        path: PathBuf,
+        /// What is stacked on what: `dm-0 stacked on its partition sdb1`.
+        what: String,
+    },
+    /// A process or the kernel has the device to itself, or a process writes to it.
+    #[error("{}: refused, {holder}; right would be to stop that or another target", path.display())]
+    Held {
+        /// The device or file.
+        path: PathBuf,
+        /// Who holds it, in words.
+        holder: String,
+    },
+    /// The device, file or file system takes no writes.
+    #[error("{}: refused, {what} is read-only; right would be another target", path.display())]
+    ReadOnly {
+        /// The device or file.
+        path: PathBuf,
+        /// What is read-only.
+        what: String,
+    },
+    /// A file that iogauge did not make would be written.
+    #[error(
+        "{}: refused, iogauge did not make this file ({reason}); --overwrite would destroy what is in it",
+        path.display()
+    )]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// How that is known.
+        reason: String,
+    },
+    /// A file to write is a symbolic link.
+    #[error(
+        "{}: refused, it is a symbolic link to {}; right would be that path itself",
+        path.display(), leads_to.display()
+    )]
+    Symlink {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        leads_to: PathBuf,
+    },
+    /// No file can be made in the directory.
+    #[error("{}: refused, no file can be made here ({reason}); right would be another directory", path.display())]
+    DirectoryNotWritable {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The test file would fill the disk.
+    #[error(
+        "{}: refused, {} more would leave less than {} of the disk free; {}",
+        path.display(), Bytes(*needed_bytes), Bytes(*reserve_bytes), fits(*fits_bytes)
+    )]
+    NoRoom {
+        /// The test file.
+        path: PathBuf,
+        /// What it would take, in bytes.
+        needed_bytes: u64,
+        /// What stays free, in bytes.
+        reserve_bytes: u64,
+        /// Largest size that fits, in bytes; 0 where none does.
+        fits_bytes: u64,
+    },
+    /// Another iogauge works on the test file.
+    #[error("{}: refused, another iogauge is using it; right would be to wait or another file", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is behind a loop device.
+    #[error("{}: refused, {device} is a loop device on it; right would be losetup -d or another file", path.display())]
+    LoopBacking {
+        /// The file.
+        path: PathBuf,
+        /// Kernel name of the loop device.
+        device: String,
+    },
+    /// Neither file, directory nor block device.
+    #[error("{}: refused, it is a {kind}; right would be a directory, a file or a block device", path.display())]
+    WrongKind {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// The target was checked for reading and is opened for writing.
+    #[error("{}: refused, it was checked for reading only; right would be to ask for writes", path.display())]
+    ReadingOnly {
+        /// The file or device.
+        path: PathBuf,
+    },
+    /// sysfs does not know the device, so that nothing about it can be checked.
+    #[error("{}: refused, sysfs knows no device {number}, so its users cannot be checked; right would be to mount /sys", path.display())]
+    Unknown {
+        /// The device.
+        path: PathBuf,
+        /// Its number.
+        number: String,
+    },
+}

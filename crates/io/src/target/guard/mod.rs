@@ -1,0 +1,20 @@
+//! What iogauge refuses to do to a target.
+//!
+//! A mounted, swapped, stacked or held device is refused whatever the user asked for;
+//! `--destroy-data` allows no more than to lose what lies idle on a device.
+
+mod block;
+mod error;
+mod file;
+mod patience;
+pub(in crate::target) mod proc;
+mod signature;
+mod stack;
+#[cfg(test)]
+mod tests;
+
+pub(in crate::target) use block::claim_for_writing;
+pub use error::GuardError;
+pub(in crate::target) use file::{directory_takes_files, takes_writes};
+pub(in crate::target) use patience::unless_held_for_long;
+pub use signature::{Contents, Signature};

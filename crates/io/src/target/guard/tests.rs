@@ -1,0 +1,217 @@
+//! The guards against made-up sysfs and procfs trees: stacks that no loop device can show.
+
+use super::{GuardError, claim_for_writing, takes_writes};
+use crate::target::device::{DeviceNumber, Roots};
+use crate::target::error::TargetError;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A machine with these devices: `sdb` with partitions `sdb1` and `sdb2`, `dm-0` and `dm-1` on
+/// `sdb1`, `dm-2` on `dm-0`; `sdc` idle; `md0` on `sdd` and `sde1`.
+struct Machine {
+    dir: TempDir,
+    roots: Roots,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots { sys: dir.path().join("sys"), proc: dir.path().join("proc") };
+        let machine = Self { dir, roots };
+        for sub in ["sys/block", "sys/dev/block", "proc/self"] {
+            fs::create_dir_all(machine.dir.path().join(sub)).unwrap();
+        }
+        for (name, number) in [
+            ("sdb", "8:16"),
+            ("sdb/sdb1", "8:17"),
+            ("sdb/sdb2", "8:18"),
+            ("sdc", "8:32"),
+            ("sdd", "8:48"),
+            ("sde", "8:64"),
+            ("sde/sde1", "8:65"),
+            ("dm-0", "253:0"),
+            ("dm-1", "253:1"),
+            ("dm-2", "253:2"),
+            ("md0", "9:0"),
+        ] {
+            machine.device(name, number);
+        }
+        machine.stack("sdb/sdb1", "dm-0");
+        machine.stack("sdb/sdb1", "dm-1");
+        machine.stack("dm-0", "dm-2");
+        machine.stack("sdd", "md0");
+        machine.stack("sde/sde1", "md0");
+        machine
+    }
+
+    fn sys_dir(&self, name: &str) -> PathBuf {
+        self.roots.sys.join("devices").join(name)
+    }
+
+    fn device(&self, name: &str, number: &str) {
+        let dir = self.sys_dir(name);
+        for sub in ["holders", "slaves"] {
+            fs::create_dir_all(dir.join(sub)).unwrap();
+        }
+        fs::write(dir.join("dev"), format!("{number}\n")).unwrap();
+        symlink(&dir, self.roots.sys.join("dev/block").join(number)).unwrap();
+        if name.contains('/') {
+            fs::write(dir.join("partition"), "1\n").unwrap();
+        } else {
+            symlink(&dir, self.roots.sys.join("block").join(name)).unwrap();
+        }
+    }
+
+    fn stack(&self, lower: &str, upper: &str) {
+        let (lower, upper) = (self.sys_dir(lower), self.sys_dir(upper));
+        symlink(&upper, lower.join("holders").join(upper.file_name().unwrap())).unwrap();
+        symlink(&lower, upper.join("slaves").join(lower.file_name().unwrap())).unwrap();
+    }
+
+    fn mount(self, number: &str, point: &str) -> Self {
+        let line = format!("36 35 {number} / {point} rw shared:1 - ext4 /dev/none rw\n");
+        fs::write(self.roots.proc.join("self/mountinfo"), line).unwrap();
+        self
+    }
+
+    /// What the guards say to a write; the devices have no nodes, so none gets through.
+    fn judge(&self, number: &str) -> Result<(), TargetError> {
+        let number: DeviceNumber = number.parse().unwrap();
+        claim_for_writing(&self.dir.path().join("node"), number, true, &self.roots).map(drop)
+    }
+
+    fn refusal(&self, number: &str) -> GuardError {
+        match self.judge(number) {
+            Err(TargetError::Guard(refusal)) => refusal,
+            other => panic!("{number} was not refused: {other:?}"),
+        }
+    }
+
+    fn mounted(&self, number: &str) -> String {
+        match self.refusal(number) {
+            GuardError::Mounted { what, .. } => what,
+            other => panic!("{number}: {other}"),
+        }
+    }
+
+    /// True where every guard before the kernel's own let the device pass.
+    fn passes(&self, number: &str) -> bool {
+        matches!(self.judge(number), Err(TargetError::Io { .. }))
+    }
+}
+
+#[test]
+fn a_mounted_device_refuses_itself_its_disk_and_its_partitions() {
+    let machine = Machine::new().mount("8:17", "/data");
+    assert_eq!(machine.mounted("8:17"), "it");
+    assert_eq!(machine.mounted("8:16"), "its partition sdb1");
+    let machine = Machine::new().mount("8:16", "/data");
+    assert_eq!(machine.mounted("8:18"), "its disk sdb");
+}
+
+#[test]
+fn a_mount_anywhere_up_the_stack_refuses_all_below_it() {
+    let machine = Machine::new().mount("253:2", "/deep");
+    assert_eq!(machine.mounted("253:0"), "dm-2 stacked");
+    assert_eq!(machine.mounted("8:17"), "dm-2 stacked on dm-0 stacked");
+    assert_eq!(machine.mounted("8:16"), "dm-2 stacked on dm-0 stacked on its partition sdb1");
+    let message = machine.refusal("8:16").to_string();
+    assert!(message.contains("/deep") && message.contains("unmount"), "{message}");
+}
+
+#[test]
+fn what_is_stacked_is_refused_even_where_nothing_is_mounted() {
+    let machine = Machine::new();
+    for number in ["8:16", "8:17", "253:0", "8:48", "8:64", "8:65"] {
+        let refusal = machine.refusal(number);
+        assert!(matches!(refusal, GuardError::Stacked { .. }), "{number}: {refusal}");
+    }
+}
+
+#[test]
+fn neighbours_that_share_no_data_do_not_matter() {
+    let machine = Machine::new().mount("8:17", "/data");
+    assert!(machine.passes("8:18"), "a sibling partition");
+    assert!(machine.passes("8:32"), "another disk");
+    let machine = Machine::new().mount("253:1", "/data");
+    assert!(machine.passes("253:2"), "another volume of the same group");
+    assert!(machine.passes("9:0"), "the top of a stack");
+}
+
+#[test]
+fn what_a_device_is_made_of_must_not_be_mounted() {
+    for (lower, name) in [("8:65", "sde1"), ("8:64", "sde"), ("8:48", "sdd")] {
+        let machine = Machine::new().mount(lower, "/data");
+        assert_eq!(machine.mounted("9:0"), format!("{name} underneath"));
+    }
+    let machine = Machine::new().mount("8:17", "/data");
+    assert_eq!(machine.mounted("253:2"), "sdb1 underneath");
+}
+
+#[test]
+fn every_device_of_a_mounted_btrfs_is_mounted() {
+    let machine = Machine::new();
+    let devices = machine.roots.sys.join("fs/btrfs/0f1e/devices");
+    fs::create_dir_all(&devices).unwrap();
+    symlink("../../../../devices/sdc", devices.join("sdc")).unwrap();
+    assert_eq!(machine.mounted("8:32"), "it");
+}
+
+#[test]
+fn read_only_and_unknown_devices_are_refused() {
+    let machine = Machine::new();
+    fs::write(machine.sys_dir("sdc").join("ro"), "1\n").unwrap();
+    assert!(matches!(machine.refusal("8:32"), GuardError::ReadOnly { .. }));
+    assert!(matches!(machine.refusal("77:7"), GuardError::Unknown { .. }));
+}
+
+#[test]
+fn a_loop_in_the_tree_ends() {
+    let machine = Machine::new();
+    machine.stack("dm-2", "dm-0");
+    machine.stack("sdb", "sdb");
+    machine.refusal("8:16");
+    assert!(machine.passes("8:18"));
+    machine.refusal("253:2");
+}
+
+/// A process that has a file open, as procfs would show it.
+fn process(proc: &Path, pid: u32, command: &str, file: &Path, flags: &str) {
+    let dir = proc.join(pid.to_string());
+    fs::create_dir_all(dir.join("fd")).unwrap();
+    fs::create_dir_all(dir.join("fdinfo")).unwrap();
+    fs::write(dir.join("comm"), format!("{command}\n")).unwrap();
+    symlink(file, dir.join("fd/3")).unwrap();
+    fs::write(dir.join("fdinfo/3"), format!("pos:\t0\nflags:\t{flags}\n")).unwrap();
+}
+
+#[test]
+fn a_file_somebody_writes_is_refused_and_one_somebody_reads_is_not() {
+    let machine = Machine::new();
+    let file = machine.dir.path().join("image");
+    fs::write(&file, "x").unwrap();
+    process(&machine.roots.proc, 4_000_000, "reader", &file, "0100000");
+    takes_writes(&file, &machine.roots).unwrap();
+    process(&machine.roots.proc, 4_000_001, "qemu", &file, "0100002");
+    let refusal = takes_writes(&file, &machine.roots).unwrap_err();
+    assert!(refusal.to_string().contains("qemu (pid 4000001)"), "{refusal}");
+}
+
+#[test]
+fn swap_files_and_files_behind_loop_devices_are_refused() {
+    let machine = Machine::new();
+    let file = machine.dir.path().join("a file");
+    fs::write(&file, "x").unwrap();
+    let escaped = file.to_str().unwrap().replace(' ', "\\040");
+    let swaps = machine.roots.proc.join("swaps");
+    fs::write(&swaps, format!("Filename Type\n{escaped} file 4 0 -2\n")).unwrap();
+    let refusal = takes_writes(&file, &machine.roots).unwrap_err();
+    assert!(matches!(refusal, TargetError::Guard(GuardError::Swap { .. })), "{refusal}");
+    fs::remove_file(swaps).unwrap();
+    fs::create_dir_all(machine.sys_dir("sdc/loop")).unwrap();
+    fs::write(machine.sys_dir("sdc/loop/backing_file"), file.to_str().unwrap()).unwrap();
+    let refusal = takes_writes(&file, &machine.roots).unwrap_err();
+    assert!(matches!(refusal, TargetError::Guard(GuardError::LoopBacking { .. })), "{refusal}");
+}

@@ -1,0 +1,34 @@
+//! What is measured: from the TARGET typed to open descriptors, with every guard in between.
+//!
+//! [`TargetSpec`] is what was typed. [`Target::resolve`] finds out what it is, lets the guards judge
+//! it and yields [`Part`]s. [`Prefill`] makes the test file and keeps its marker while a worker
+//! writes it. [`Target::lock`] keeps other runs away, [`Part::open`] hands out descriptors,
+//! [`facts()`] lists reasons for doubt, and [`clean()`] removes what was made.
+
+mod align;
+mod clean;
+mod device;
+mod error;
+mod extents;
+pub mod facts;
+mod guard;
+mod marker;
+mod part;
+pub mod prefill;
+mod resolve;
+mod sample;
+mod spec;
+mod volume;
+
+pub use clean::{Cleaned, LeftBecause, clean};
+pub use device::{DeviceFacts, DeviceNumber, Roots};
+pub use error::TargetError;
+pub use extents::{ExtentReport, ExtentSource, extents};
+pub use facts::facts;
+pub use guard::{Contents, GuardError, Signature};
+pub use marker::{BASE_BYTES, Header, Marker, Ownership, TEST_FILE_NAME, ownership, side_file};
+pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind};
+pub use prefill::{Prefill, PrefillNeed};
+pub use resolve::{Intent, Target};
+pub use sample::{ZeroSample, sample_zero_blocks};
+pub use spec::{SpecError, TargetSpec};

@@ -1,0 +1,266 @@
+//! What was typed as TARGET.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Most paths one TARGET may list.
+const LARGEST_LIST: usize = 1024;
+
+/// TARGET as typed: nothing of it has been looked for yet, save to tell a list from a path that
+/// contains a separator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetSpec {
+    /// `sim:…`: a simulated device, kept as text with its prefix.
+    Simulated(String),
+    /// One or more directories, files or block devices, at least one.
+    Paths(Vec<PathBuf>),
+}
+
+/// Why a TARGET could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Nothing was given.
+    #[error("the target is empty; right would be a directory, a file, a block device or sim:…")]
+    Empty,
+    /// A list has an element with nothing in it.
+    #[error(
+        "the target list \"{text}\" has an empty element; right would be /dev/sdb,/dev/sdc (write \\: or \\, for a separator inside a path)"
+    )]
+    EmptyElement {
+        /// The whole list.
+        text: String,
+    },
+    /// A NUL byte, which no path can hold.
+    #[error("the target \"{text}\" contains a NUL byte, which no path can")]
+    Nul {
+        /// The whole text, escaped.
+        text: String,
+    },
+    /// A database URL where a path belongs.
+    #[error("\"{text}\" is a database URL, not a path; right would be iogauge db {text}")]
+    Url {
+        /// The URL.
+        text: String,
+    },
+    /// A simulated device among paths.
+    #[error(
+        "\"{text}\" mixes a simulated device with paths; right would be sim:… alone or paths alone"
+    )]
+    MixedWithSimulated {
+        /// The whole list.
+        text: String,
+    },
+    /// More paths than one target may have.
+    #[error("the target lists more than {LARGEST_LIST} paths; right would be fewer")]
+    TooMany,
+}
+
+impl FromStr for TargetSpec {
+    type Err = SpecError;
+
+    /// Reads TARGET.
+    ///
+    /// A list is separated by commas or colons. A path that exists and contains a separator wins
+    /// over the list it could be read as; `\:`, `\,` and `\\` stand for the characters themselves.
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::parse_with(text, &|path| path.symlink_metadata().is_ok())
+    }
+}
+
+impl TargetSpec {
+    /// A single path, taken as it is.
+    #[must_use]
+    pub fn path(path: impl Into<PathBuf>) -> Self {
+        Self::Paths(vec![path.into()])
+    }
+
+    fn parse_with(text: &str, exists: &dyn Fn(&Path) -> bool) -> Result<Self, SpecError> {
+        if text.is_empty() {
+            return Err(SpecError::Empty);
+        }
+        if text.contains('\0') {
+            return Err(SpecError::Nul { text: text.escape_default().to_string() });
+        }
+        if text.starts_with("sim:") {
+            return Ok(Self::Simulated(text.to_owned()));
+        }
+        if exists(Path::new(text)) {
+            return Ok(Self::path(text));
+        }
+        if is_url(text) {
+            return Err(SpecError::Url { text: text.to_owned() });
+        }
+        let pieces = pieces(text);
+        if pieces.len() > LARGEST_LIST {
+            return Err(SpecError::TooMany);
+        }
+        let mut paths = Vec::new();
+        let mut first = 0;
+        while first < pieces.len() {
+            let (path, next) = longest_existing(&pieces, first, exists);
+            if path.is_empty() {
+                return Err(SpecError::EmptyElement { text: text.to_owned() });
+            }
+            if path == "sim" && pieces[first].separator == Some(':') {
+                return Err(SpecError::MixedWithSimulated { text: text.to_owned() });
+            }
+            paths.push(PathBuf::from(path));
+            first = next;
+        }
+        Ok(Self::Paths(paths))
+    }
+}
+
+impl fmt::Display for TargetSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Simulated(text) => f.write_str(text),
+            Self::Paths(paths) => {
+                for (index, path) in paths.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "," };
+                    write!(f, "{separator}{}", path.display())?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// True for `scheme://…`.
+fn is_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    })
+}
+
+/// Text between two separators, unescaped, with the separator behind it.
+struct Piece {
+    text: String,
+    separator: Option<char>,
+}
+
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut current = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next_if(|next| matches!(next, ':' | ',' | '\\')) {
+                Some(escaped) => current.push(escaped),
+                None => current.push('\\'),
+            },
+            ':' | ',' => {
+                pieces.push(Piece { text: std::mem::take(&mut current), separator: Some(c) });
+            }
+            _ => current.push(c),
+        }
+    }
+    pieces.push(Piece { text: current, separator: None });
+    pieces
+}
+
+/// The longest run of pieces from `first` that names something which exists, or that piece alone;
+/// with the index of the piece behind it.
+fn longest_existing(
+    pieces: &[Piece],
+    first: usize,
+    exists: &dyn Fn(&Path) -> bool,
+) -> (String, usize) {
+    let mut joined = pieces[first].text.clone();
+    let mut best = (joined.clone(), first + 1);
+    for (index, pair) in pieces.windows(2).enumerate().skip(first) {
+        joined.extend(pair[0].separator);
+        joined.push_str(&pair[1].text);
+        if exists(Path::new(&joined)) {
+            best = (joined.clone(), index + 2);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(text: &str, existing: &[&str]) -> Result<TargetSpec, SpecError> {
+        TargetSpec::parse_with(text, &|path| existing.iter().any(|e| Path::new(e) == path))
+    }
+
+    fn paths(list: &[&str]) -> Result<TargetSpec, SpecError> {
+        Ok(TargetSpec::Paths(list.iter().map(PathBuf::from).collect()))
+    }
+
+    #[test]
+    fn lists_are_split_and_existing_paths_win() {
+        assert_eq!(parse("/data", &[]), paths(&["/data"]));
+        assert_eq!(parse("/dev/sdb,/dev/sdc", &[]), paths(&["/dev/sdb", "/dev/sdc"]));
+        assert_eq!(parse("/dev/sdb:/dev/sdc", &[]), paths(&["/dev/sdb", "/dev/sdc"]));
+        assert_eq!(parse("a:b", &["a:b"]), paths(&["a:b"]));
+        let by_path = "/dev/disk/by-path/pci-0000:00:1f.2-ata-1";
+        assert_eq!(
+            parse(&format!("{by_path},/dev/sdb"), &[by_path]),
+            paths(&[by_path, "/dev/sdb"])
+        );
+        assert_eq!(
+            parse(&format!("/dev/sdb:{by_path}"), &[by_path]),
+            paths(&["/dev/sdb", by_path])
+        );
+        assert_eq!(parse(r"a\:b,c\,d,e\\f,g\h", &[]), paths(&["a:b", "c,d", r"e\f", r"g\h"]));
+    }
+
+    #[test]
+    fn simulations_keep_their_text() {
+        let text = "sim:channels=8,service=100us";
+        assert_eq!(text.parse(), Ok(TargetSpec::Simulated(text.to_owned())));
+        assert!(matches!(parse("/a,sim:hdd", &[]), Err(SpecError::MixedWithSimulated { .. })));
+    }
+
+    #[test]
+    fn errors_say_what_would_be_right() {
+        for (text, word) in [
+            ("", "directory"),
+            ("a,,b", "empty element"),
+            (",", "empty element"),
+            ("postgres://localhost/db", "iogauge db"),
+            ("a\0b", "NUL"),
+        ] {
+            let message = parse(text, &[]).unwrap_err().to_string();
+            assert!(message.contains(word), "{message}");
+            assert!(!message.contains('\n'));
+        }
+        assert_eq!(parse(&"a,".repeat(2000), &[]), Err(SpecError::TooMany));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "\\PC{0,40}") {
+            let _ = parse(&text, &[]);
+            let _ = TargetSpec::parse_with(&text, &|path| path.as_os_str().len() % 3 == 0);
+        }
+
+        #[test]
+        fn lists_of_separators_and_escapes_never_panic(text in "[a:,\\\\]{0,30}") {
+            if let Ok(TargetSpec::Paths(paths)) = parse(&text, &[]) {
+                prop_assert!(!paths.is_empty());
+                prop_assert!(paths.iter().all(|p| !p.as_os_str().is_empty()));
+            }
+        }
+
+        #[test]
+        fn escaped_paths_come_back(names in proptest::collection::vec("[a-z:,\\\\]{1,8}", 1..5)) {
+            let typed: Vec<String> = names
+                .iter()
+                .map(|n| n.replace('\\', r"\\").replace(':', r"\:").replace(',', r"\,"))
+                .collect();
+            let typed = typed.join(",");
+            prop_assume!(!is_url(&typed) && !typed.starts_with("sim:"));
+            prop_assert_eq!(
+                parse(&typed, &[]),
+                Ok(TargetSpec::Paths(names.iter().map(PathBuf::from).collect()))
+            );
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The file system a path lies on, its room and the device under it.
+
+use super::device::{DeviceFacts, DeviceNumber, Roots, SysDevice};
+use super::error::TargetError;
+use super::guard::proc::own_mounts;
+use std::path::Path;
+
+/// What prefilling leaves free at least, in bytes, whatever the size of the disk.
+const LEAST_FREE_BYTES: u64 = 1 << 30;
+/// Part of the disk prefilling leaves free at least.
+const LEAST_FREE_PART: u64 = 20;
+
+/// The file system a path lies on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Volume {
+    /// Name as the kernel has it, such as `ext4`.
+    pub file_system: String,
+    /// The block device under it; the first one where there are several, none for network and
+    /// memory file systems.
+    pub device: Option<DeviceNumber>,
+}
+
+impl Volume {
+    /// The volume of an absolute path without symbolic links.
+    pub fn of(path: &Path, roots: &Roots) -> Option<Self> {
+        let mount = own_mounts(roots)
+            .into_iter()
+            // Where two are mounted on the same point, the later one hides the other.
+            .filter(|mount| path.starts_with(&mount.mount_point))
+            .max_by_key(|mount| mount.mount_point.components().count())?;
+        let device = Some(mount.device)
+            .filter(|number| SysDevice::find(*number, roots).is_some())
+            .or_else(|| DeviceNumber::of_path(&mount.source));
+        Some(Self { file_system: mount.file_system, device })
+    }
+
+    /// True for file systems that accept `O_DIRECT` and go through memory all the same.
+    pub fn is_memory(&self) -> bool {
+        matches!(self.file_system.as_str(), "tmpfs" | "ramfs" | "devtmpfs")
+    }
+
+    /// Logical block of the device underneath; 4096 where it cannot be told.
+    pub fn logical_block_bytes(&self, roots: &Roots) -> u32 {
+        self.device
+            .and_then(|number| DeviceFacts::read(number, roots)?.logical_block_bytes)
+            .and_then(|bytes| u32::try_from(bytes).ok())
+            .filter(|bytes| bytes.is_power_of_two())
+            .unwrap_or(4096)
+    }
+}
+
+/// Space of a file system, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub total_bytes: u64,
+    /// What an unprivileged user may still take.
+    pub available_bytes: u64,
+}
+
+impl Room {
+    pub fn of(path: &Path) -> Result<Self, TargetError> {
+        let stat = rustix::fs::statvfs(path)
+            .map_err(|source| TargetError::io(path, "ask for free space", source))?;
+        Ok(Self {
+            total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+            available_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+        })
+    }
+
+    /// What must stay free: 5 % or 1 GiB, whichever is more.
+    pub fn reserve_bytes(&self) -> u64 {
+        (self.total_bytes / LEAST_FREE_PART).max(LEAST_FREE_BYTES)
+    }
+
+    /// What may be taken.
+    pub fn spare_bytes(&self) -> u64 {
+        self.available_bytes.saturating_sub(self.reserve_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn small_disks_keep_a_gibibyte_and_large_ones_a_twentieth() {
+        let small = Room { total_bytes: 4 << 30, available_bytes: 3 << 30 };
+        assert_eq!((small.reserve_bytes(), small.spare_bytes()), (1 << 30, 2 << 30));
+        let large = Room { total_bytes: 1 << 40, available_bytes: 1 << 39 };
+        assert_eq!(large.reserve_bytes(), (1 << 40) / 20);
+        let full = Room { total_bytes: 1 << 40, available_bytes: 1 << 30 };
+        assert_eq!(full.spare_bytes(), 0);
+    }
+
+    #[test]
+    fn this_machines_root_has_a_file_system() {
+        let volume = Volume::of(Path::new("/"), &Roots::default()).unwrap();
+        assert!(!volume.file_system.is_empty());
+        assert!(volume.logical_block_bytes(&Roots::default()) >= 512);
+    }
+
+    proptest! {
+        #[test]
+        fn taking_the_spare_leaves_the_reserve(total: u64, available: u64) {
+            let room = Room { total_bytes: total, available_bytes: available };
+            let spare = room.spare_bytes();
+            prop_assert!(spare == 0 || available - spare >= room.reserve_bytes());
+        }
+    }
+}

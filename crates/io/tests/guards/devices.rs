@@ -1,0 +1,176 @@
+//! Guards of block devices.
+
+use crate::support::*;
+use iogauge_io::target::prefill::need;
+use iogauge_io::target::{
+    DeviceFacts, GuardError, OpenMode, PrefillNeed, Roots, TargetError, sample_zero_blocks,
+};
+use iogauge_model::load::SyncMode;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+const WRITE: OpenMode = OpenMode { write: true, direct: true, sync: SyncMode::None };
+
+fn mounted(path: &Path) -> String {
+    match refusal(path, writes_anything()) {
+        GuardError::Mounted { what, .. } => what,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn an_idle_device_needs_consent_and_then_is_ours_alone() {
+    let device = or_skip!("idle_device", Loop::new(16 * MIB));
+    let message = refusal(&device.path, writes()).to_string();
+    assert!(message.contains("--destroy-data") && message.contains("no signature"), "{message}");
+    let target = resolve(&device.path, writes_anything()).unwrap();
+    let part = &target.parts[0];
+    assert_eq!((part.base_bytes, part.size_bytes), (0, 16 * MIB));
+    assert!(part.dio_mem_align_bytes.is_power_of_two() && part.logical_block_bytes >= 512);
+    let first = part.open(WRITE).unwrap();
+    let second = part.open(WRITE).unwrap();
+    drop((first, second));
+    assert!(mounted_ext4(&device.path).is_err(), "the kernel keeps others off");
+    let refusal = refusal(&device.path, writes_anything());
+    assert!(matches!(refusal, GuardError::Held { .. }), "{refusal}");
+    drop(target);
+    resolve(&device.path, writes_anything()).unwrap();
+}
+
+#[test]
+fn a_mounted_device_may_be_read_and_never_written() {
+    let device = or_skip!("mounted_device", Loop::new(16 * MIB));
+    let _mount = or_skip!("mounted_device", mounted_ext4(&device.path));
+    assert_eq!(mounted(&device.path), "it");
+    let target = resolve(&device.path, reads()).unwrap();
+    target.parts[0].open(OpenMode::reading(true)).unwrap();
+    let error = target.parts[0].open(WRITE).unwrap_err();
+    assert!(matches!(error, TargetError::Guard(GuardError::ReadingOnly { .. })), "{error}");
+}
+
+#[test]
+fn a_link_to_a_device_is_judged_as_the_device() {
+    let device = or_skip!("link_to_device", Loop::new(16 * MIB));
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("by-id");
+    symlink(&device.path, &link).unwrap();
+    let target = resolve(&link, writes_anything()).unwrap();
+    assert_eq!(target.parts[0].path, device.path);
+    drop(target);
+    let _mount = or_skip!("link_to_device", mounted_ext4(&device.path));
+    assert_eq!(mounted(&link), "it");
+}
+
+#[test]
+fn a_mounted_partition_refuses_its_disk_and_not_its_sibling() {
+    let mut device = or_skip!("mounted_partition", Loop::new(64 * MIB));
+    let first = or_skip!("mounted_partition", device.add_partition(2048, 32768));
+    let second = or_skip!("mounted_partition", device.add_partition(40960, 32768));
+    let mount = or_skip!("mounted_partition", mounted_ext4(&first));
+    let name = first.file_name().unwrap().to_str().unwrap();
+    assert_eq!(mounted(&device.path), format!("its partition {name}"));
+    assert_eq!(mounted(&first), "it");
+    let target = resolve(&second, writes_anything()).unwrap();
+    assert_eq!(target.parts[0].size_bytes, 16 * MIB);
+    drop((target, mount));
+    let message = refusal(&device.path, writes()).to_string();
+    assert!(message.contains(&format!("{name}: ext4")), "{message}");
+}
+
+#[test]
+fn a_mounted_disk_refuses_its_partition() {
+    let mut device = or_skip!("mounted_disk", Loop::new(64 * MIB));
+    let _mount = or_skip!("mounted_disk", mounted_ext4(&device.path));
+    let partition = or_skip!("mounted_disk", device.add_partition(2048, 32768));
+    assert!(mounted(&partition).starts_with("its disk loop"));
+}
+
+#[test]
+fn a_loop_device_on_a_device_refuses_what_is_below_it() {
+    let mut lower = or_skip!("stacked_loop", Loop::new(64 * MIB));
+    let partition = or_skip!("stacked_loop", lower.add_partition(2048, 65536));
+    let upper = or_skip!("stacked_loop", Loop::on(&partition, &[]));
+    for path in [&lower.path, &partition] {
+        let refusal = refusal(path, writes_anything());
+        assert!(matches!(refusal, GuardError::Stacked { .. }), "{refusal}");
+    }
+    drop(resolve(&upper.path, writes_anything()).unwrap());
+    let mount = or_skip!("stacked_loop", mounted_ext4(&upper.path));
+    let name = upper.path.file_name().unwrap().to_str().unwrap();
+    assert!(mounted(&partition).contains(&format!("{name} stacked")));
+    assert!(mounted(&lower.path).contains(&format!("{name} stacked on its partition")));
+    drop(mount);
+    let _below = or_skip!("stacked_loop", Mount::of(&partition));
+    assert!(mounted(&upper.path).contains("underneath"));
+}
+
+#[test]
+fn active_swap_is_refused() {
+    let mut device = or_skip!("swap", Loop::new(64 * MIB));
+    let partition = or_skip!("swap", device.add_partition(2048, 65536));
+    let _swap = or_skip!("swap", Swap::on(&partition));
+    for path in [&device.path, &partition] {
+        let refusal = refusal(path, writes_anything());
+        assert!(matches!(refusal, GuardError::Swap { .. }), "{refusal}");
+    }
+}
+
+#[test]
+fn a_device_held_or_written_by_a_process_is_refused_by_its_name() {
+    let device = or_skip!("held", Loop::new(16 * MIB));
+    for flags in [libc::O_RDONLY | libc::O_EXCL, libc::O_RDWR] {
+        let holder = or_skip!("held", Holder::open(&device.path, flags));
+        let message = refusal(&device.path, writes_anything()).to_string();
+        assert!(message.contains(&format!("perl (pid {})", holder.pid())), "{message}");
+    }
+    let _reader = or_skip!("held", Holder::open(&device.path, libc::O_RDONLY));
+    resolve(&device.path, writes_anything()).unwrap();
+}
+
+#[test]
+fn a_read_only_device_is_refused_for_writes() {
+    let device = or_skip!("read_only", Loop::with_image(image(16 * MIB), &["--read-only"]));
+    let refusal = refusal(&device.path, writes_anything());
+    assert!(matches!(refusal, GuardError::ReadOnly { .. }), "{refusal}");
+    resolve(&device.path, reads()).unwrap();
+}
+
+#[test]
+fn a_device_is_prefilled_where_a_sample_finds_zeros() {
+    let device = or_skip!("device_prefill", Loop::new(16 * MIB));
+    let reading = resolve(&device.path, reads()).unwrap();
+    let wanted = PrefillNeed::NotAllowed { unwritten_bytes: 16 * MIB };
+    assert_eq!(need(&reading.parts[0]).unwrap(), wanted);
+    let writing = resolve(&device.path, writes_anything()).unwrap();
+    assert_eq!(need(&writing.parts[0]).unwrap(), PrefillNeed::From { offset_bytes: 0 });
+    drop(writing);
+    fill(&device.path, 8 * MIB);
+    let sample = sample_zero_blocks(&reading.parts[0], 200, 7).unwrap();
+    assert_eq!(sample.read, 200);
+    assert!((40..160).contains(&sample.zero), "{sample:?}");
+    fill(&device.path, 16 * MIB);
+    assert_eq!(need(&reading.parts[0]).unwrap(), PrefillNeed::None);
+}
+
+#[test]
+fn a_size_beyond_the_device_is_an_error() {
+    let device = or_skip!("size_beyond", Loop::new(16 * MIB));
+    let asked = |bytes| iogauge_io::target::Intent { size_bytes: Some(bytes), ..reads() };
+    let error = resolve(&device.path, asked(17 * MIB)).unwrap_err();
+    assert!(matches!(error, TargetError::SizeBeyondEnd { .. }), "{error}");
+    assert_eq!(resolve(&device.path, asked(MIB + 5)).unwrap().parts[0].size_bytes, MIB);
+}
+
+#[test]
+fn blocks_of_4_kib_are_kept_to() {
+    let image = image(16 * MIB);
+    let device = or_skip!("large_blocks", Loop::with_image(image, &["--sector-size", "4096"]));
+    let part = &resolve(&device.path, reads()).unwrap().parts[0];
+    assert_eq!((part.logical_block_bytes, part.block_bytes()), (4096, 4096));
+    let described = part.describe();
+    assert_eq!(described["kind"], "block_device");
+    let facts = DeviceFacts::read(part.device.unwrap(), &Roots::default()).unwrap();
+    assert_eq!(facts.logical_block_bytes, Some(4096));
+    assert_eq!(facts.backing_file.as_deref(), Some(device.image()));
+    assert_eq!(facts.size_bytes, Some(16 * MIB));
+}

@@ -1,0 +1,182 @@
+//! A test file from its making over a killed prefill to its removal.
+
+use crate::support::*;
+use iogauge_io::target::prefill::need;
+use iogauge_io::target::{
+    BASE_BYTES, Cleaned, Intent, LeftBecause, OpenMode, Part, Prefill, PrefillNeed, Roots,
+    TargetError, clean, extents, facts, side_file,
+};
+use iogauge_model::CaveatCode;
+use iogauge_model::load::SyncMode;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+const SIZE: u64 = 4 * MIB;
+const WRITE: OpenMode = OpenMode { write: true, direct: false, sync: SyncMode::None };
+
+fn part(dir: &Path, intent: Intent) -> Part {
+    resolve(dir, intent).unwrap().parts.remove(0)
+}
+
+fn sized(size_bytes: u64) -> Intent {
+    Intent { size_bytes: Some(size_bytes), ..writes() }
+}
+
+fn begin(part: &mut Part) -> Prefill {
+    Prefill::begin(part, &Roots::default()).unwrap().unwrap()
+}
+
+/// Writes usable bytes as the worker would.
+fn write(part: &Part, range: std::ops::Range<u64>) {
+    let mut bytes = vec![0; (range.end - range.start) as usize];
+    std::io::Read::read_exact(&mut File::open("/dev/urandom").unwrap(), &mut bytes).unwrap();
+    let file = File::from(part.open(WRITE).unwrap().fd);
+    file.write_all_at(&bytes, part.base_bytes + range.start).unwrap();
+}
+
+/// A prefilled test file.
+fn made(dir: &Path, size_bytes: u64) -> Part {
+    let mut part = part(dir, sized(size_bytes));
+    let prefill = begin(&mut part);
+    write(&part, prefill.range());
+    prefill.finish(&mut part).unwrap();
+    part
+}
+
+#[test]
+fn a_killed_prefill_goes_on_where_it_stood() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut first = part(dir.path(), sized(SIZE));
+    assert!(matches!(first.open(WRITE), Err(TargetError::NotPrepared { .. })));
+    assert_eq!(need(&first).unwrap(), PrefillNeed::From { offset_bytes: 0 });
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "resolving makes nothing");
+    let mut prefill = begin(&mut first);
+    assert_eq!((prefill.range(), first.base_bytes), (0..SIZE, BASE_BYTES));
+    write(&first, 0..MIB);
+    prefill.progress(MIB).unwrap();
+    drop((prefill, first));
+
+    let mut second = part(dir.path(), writes());
+    assert_eq!(second.size_bytes, SIZE);
+    assert_eq!(need(&second).unwrap(), PrefillNeed::From { offset_bytes: MIB });
+    let prefill = begin(&mut second);
+    assert_eq!(prefill.range(), MIB..SIZE);
+    write(&second, prefill.range());
+    prefill.finish(&mut second).unwrap();
+    assert_eq!(need(&second).unwrap(), PrefillNeed::None);
+    let file = File::from(second.open(OpenMode::reading(false)).unwrap().fd);
+    let report = extents(&file, &second.path, second.base_bytes, second.size_bytes).unwrap();
+    assert_eq!(report.never_written_bytes(), 0);
+    drop((file, second));
+
+    let third = part(dir.path(), reads());
+    assert!(third.made_by_us());
+    assert_eq!(need(&third).unwrap(), PrefillNeed::None);
+}
+
+#[test]
+fn loads_over_the_whole_usable_range_leave_the_marker_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = made(dir.path(), SIZE);
+    write(&made, 0..SIZE);
+    drop(made);
+    assert!(part(dir.path(), writes()).made_by_us());
+}
+
+#[test]
+fn a_file_grows_and_a_failed_growth_is_taken_back() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(made(dir.path(), SIZE));
+    assert_eq!(part(dir.path(), sized(MIB)).size_bytes, MIB, "less than all of it may be used");
+    let mut larger = part(dir.path(), sized(2 * SIZE));
+    assert_eq!(need(&larger).unwrap(), PrefillNeed::From { offset_bytes: SIZE });
+    let prefill = begin(&mut larger);
+    assert!(matches!(prefill.disk_full(&larger), TargetError::DiskFull { .. }));
+    drop(larger);
+    let again = part(dir.path(), writes());
+    assert_eq!((again.size_bytes, need(&again).unwrap()), (SIZE, PrefillNeed::None));
+    assert_eq!(fs::metadata(&again.path).unwrap().len(), BASE_BYTES + SIZE);
+}
+
+#[test]
+fn an_abandoned_prefill_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut part = part(dir.path(), sized(SIZE));
+    let prefill = begin(&mut part);
+    write(&part, 0..MIB);
+    let error = prefill.disk_full(&part);
+    assert!(error.to_string().contains("--size="), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_strangers_sparse_file_is_doubted_and_not_filled() {
+    let file = image(SIZE);
+    let reading = part(file.path(), reads());
+    let wanted = PrefillNeed::NotAllowed { unwritten_bytes: SIZE };
+    assert_eq!(need(&reading).unwrap(), wanted);
+    let caveats = facts(&reading, &reads(), SyncMode::None, &Roots::default()).unwrap();
+    assert!(caveats.iter().any(|c| c.code == CaveatCode::SparseHoles), "{caveats:?}");
+    assert!(caveats.iter().all(|c| !c.remedy.is_empty() && !c.message.contains('\n')));
+    fill(file.path(), SIZE);
+    assert_eq!(need(&reading).unwrap(), PrefillNeed::None);
+    let cached = Intent { direct: false, ..reads() };
+    let caveats = facts(&reading, &cached, SyncMode::None, &Roots::default()).unwrap();
+    let codes: Vec<_> = caveats.iter().map(|c| c.code).collect();
+    assert_eq!(codes, [CaveatCode::PageCache]);
+}
+
+#[test]
+fn zeros_in_a_file_are_doubted() {
+    let file = image(0);
+    fs::write(file.path(), vec![0; SIZE as usize]).unwrap();
+    let reading = part(file.path(), reads());
+    let caveats = facts(&reading, &reads(), SyncMode::None, &Roots::default()).unwrap();
+    assert!(caveats.iter().any(|c| c.code == CaveatCode::ZeroBlocks), "{caveats:?}");
+}
+
+fn cleaned(path: &Path) -> Cleaned {
+    clean(&[path.to_owned()]).unwrap().remove(0)
+}
+
+fn left(path: &Path) -> LeftBecause {
+    match cleaned(path) {
+        Cleaned::Left { because, .. } => because,
+        removed => panic!("{removed}"),
+    }
+}
+
+#[test]
+fn clean_removes_what_was_made() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(made(dir.path(), SIZE));
+    let result = cleaned(dir.path());
+    assert!(matches!(&result, Cleaned::Removed { freed_bytes, .. } if *freed_bytes >= SIZE));
+    assert!(result.to_string().contains("freed"), "{result}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    assert_eq!(left(dir.path()), LeftBecause::NotThere);
+    let orphan = side_file(&dir.path().join("iogauge.dat"));
+    fs::write(&orphan, "iogauge 1 0").unwrap();
+    assert!(matches!(cleaned(dir.path()), Cleaned::Removed { .. }));
+    assert!(!orphan.exists());
+}
+
+#[test]
+fn clean_leaves_everything_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "precious").unwrap();
+    assert!(matches!(left(&file), LeftBecause::NotOurs(_)));
+    let link = dir.path().join("link");
+    symlink(&file, &link).unwrap();
+    assert_eq!(left(&link), LeftBecause::Symlink);
+    assert_eq!(fs::read(&file).unwrap(), b"precious");
+    let used = made(dir.path(), SIZE);
+    assert_eq!(left(dir.path()), LeftBecause::InUse);
+    drop(used);
+    assert!(matches!(cleaned(dir.path()), Cleaned::Removed { .. }));
+    let device = or_skip!("clean_device", Loop::new(MIB));
+    assert_eq!(left(&device.path), LeftBecause::BlockDevice);
+}
