@@ -1,1 +1,3 @@
 //! iogauge-lab
+
+pub mod stats;
