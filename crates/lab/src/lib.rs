@@ -2,13 +2,14 @@
 #![forbid(unsafe_code)]
 
 pub mod error;
-pub mod estimates;
+mod estimates;
 pub mod measure;
 pub mod observe;
 pub mod prepare;
 pub mod rig;
 pub mod search;
 mod series;
+pub mod stats;
 
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};

@@ -140,11 +140,13 @@ impl DeviceTree {
 struct Walk {
     roots: Roots,
     tree: DeviceTree,
+    /// The devices above the one being visited.
+    above: Vec<String>,
 }
 
 impl Walk {
     fn new(roots: Roots) -> Self {
-        Self { roots, tree: DeviceTree::default() }
+        Self { roots, tree: DeviceTree::default(), above: Vec::new() }
     }
 
     fn start_at_path(&mut self, path: &Path) -> Result<(), SystemError> {
@@ -242,18 +244,25 @@ impl Walk {
         self.visit(&dir).ok_or_else(unknown)
     }
 
-    /// Adds the device of a sysfs directory and all under it; returns its name.
+    /// Adds the device of a sysfs directory and all under it; returns its name. `None` for a
+    /// device that is being visited already: the path of a loop device's file may lead back to
+    /// it when it was set up in another mount namespace.
     fn visit(&mut self, dir: &Path) -> Option<String> {
         let name = device_name(dir)?;
+        if self.above.contains(&name) {
+            return None;
+        }
         if self.tree.layer(&name).is_some() {
             return Some(name);
         }
         let given_name = text(&dir.join("dm/name")).filter(|given| !given.is_empty());
         let counted = text(&dir.join("queue/iostats")).as_deref() != Some("0");
-        // Put in before its children, so that tops come first and a circle ends.
+        // Put in before its children, so that tops come first.
         let index = self.tree.layers.len();
         self.tree.layers.push(Layer { name: name.clone(), given_name, on: Vec::new(), counted });
+        self.above.push(name.clone());
         let mut on = self.names_below(dir, &name);
+        self.above.pop();
         on.sort();
         on.dedup();
         self.tree.layers[index].on = on;

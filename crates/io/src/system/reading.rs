@@ -99,7 +99,7 @@ impl Counters {
 
 /// The files the counters come from, kept open.
 ///
-/// One reading is about ten system calls and costs some 50 µs on a small machine, and more with
+/// One reading is about ten system calls and costs 100 to 150 µs on a small machine, and more with
 /// the number of devices and processors, all of which the kernel sums up for it.
 #[derive(Debug)]
 pub struct CounterReader {

@@ -147,7 +147,9 @@ fn a_circle_ends() {
     fake.disk("dm-1", Some("252:1"));
     fake.slave("dm-0", "dm-1");
     fake.slave("dm-1", "dm-0");
-    assert_eq!(fake.tree(252, 0).layers().len(), 2);
+    let tree = fake.tree(252, 0);
+    assert_eq!(tree.chain(), "dm-0 on dm-1");
+    assert_eq!(tree.leaves(), ["dm-1"]);
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! Statistics of measured series: intervals that allow for autocorrelation, settling, drift.
+//!
+//! Pure functions over slices; a series is in order of time and its intervals are of about equal
+//! length. Latencies and rates of neighbouring intervals resemble each other (queues, caches,
+//! garbage collection), so that a series of *n* intervals says less than *n* independent ones;
+//! whatever is claimed here is claimed for the effective number.
+
+mod autocorrelation;
+mod batch_means;
+mod change_point;
+mod drift;
+mod quantile;
+mod settle;
+mod steady;
+mod student_t;
+#[cfg(test)]
+mod synthetic;
+
+pub use autocorrelation::autocorrelation_time;
+pub use batch_means::{Batch, iops, latency_mean_ns, mean, ratio};
+pub use change_point::{ChangePoint, change_point};
+pub use drift::{Drift, drift};
+pub use quantile::{QuantileEstimate, effective_ios, quantile};
+pub use settle::mser5;
+pub use steady::{STEADY_ROUNDS, SteadyCheck, first_steady, steady_state};
+pub use student_t::{t_cdf, t_quantile};
