@@ -1,7 +1,7 @@
 //! The history on media that are full or cannot be written.
 
 use iogauge_lab::history::{
-    Ending, Filter, History, HistoryError, NewRun, RunRef, RunState, UtcTime,
+    Ending, Filter, History, HistoryError, NewRun, RunRef, RunState, Running, UtcTime,
 };
 use serde_json::json;
 use std::env;
@@ -73,6 +73,8 @@ fn a_full_disk_is_named_and_what_was_kept_stays() {
     };
     let path = disk.path().join("history.db");
     keep_one(&path);
+    let other = disk.path().join("other");
+    fs::write(&other, vec![0u8; 600 << 10]).unwrap();
     let history = History::open(&path).unwrap();
     let mut writer = history.begin(&new_run()).unwrap();
     let filler = "x".repeat(20_000);
@@ -94,10 +96,10 @@ fn a_full_disk_is_named_and_what_was_kept_stays() {
     assert_eq!(history.show(&RunRef::Back(0)).unwrap().steps.len(), kept as usize);
     drop(history);
 
-    fs::remove_file(disk.path().join("filler")).unwrap();
+    fs::remove_file(other).unwrap();
     let mut history = History::open(&path).unwrap();
     assert_eq!(history.list(&Filter::default()).unwrap().len(), 2);
-    history.rm(&[RunRef::Back(0)], iogauge_lab::history::Running::Remove).unwrap();
+    history.rm(&[RunRef::Back(0)], Running::Remove).unwrap();
     history.check_writable().unwrap();
 }
 
@@ -133,7 +135,7 @@ fn a_read_only_history_reads_and_says_why_it_cannot_be_written() {
     for error in [
         history.check_writable().unwrap_err(),
         history.begin(&new_run()).unwrap_err(),
-        history.reset(iogauge_lab::history::Running::Remove).unwrap_err(),
+        history.reset(Running::Remove).unwrap_err(),
     ] {
         assert!(matches!(error, HistoryError::ReadOnly { .. }), "{error}");
         assert!(error.to_string().contains("--history FILE"), "{error}");

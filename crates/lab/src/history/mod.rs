@@ -102,10 +102,7 @@ impl History {
     /// # Errors
     /// [`HistoryError::ReadOnly`], [`HistoryError::DiskFull`], [`HistoryError::Busy`] …
     pub fn check_writable(&self) -> Result<(), HistoryError> {
-        let mut store = Store::open(self.path())?;
-        if store.is_read_only()? {
-            return Err(HistoryError::ReadOnly { path: self.path().to_path_buf() });
-        }
+        let mut store = self.another()?;
         // The version is set to what it is; SQLite writes its page all the same.
         store.write(Durability::Machine, |t| t.pragma_update(None, "user_version", SCHEMA_VERSION))
     }
@@ -115,7 +112,15 @@ impl History {
     /// # Errors
     /// As [`Self::check_writable`], or where `/proc` cannot be read.
     pub fn begin(&self, run: &NewRun) -> Result<RunWriter, HistoryError> {
-        RunWriter::begin(Store::open(self.path())?, run)
+        RunWriter::begin(self.another()?, run)
+    }
+
+    /// A second connection, to write with while this one reads.
+    fn another(&self) -> Result<Store, HistoryError> {
+        self.store.refuse_unwritable()?;
+        let store = Store::open(self.path())?;
+        store.refuse_unwritable()?;
+        Ok(store)
     }
 
     /// Runs without their results, the last added first.

@@ -25,10 +25,21 @@ pub(super) enum Durability {
     Machine,
 }
 
+/// What an open history allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Full,
+    /// The medium or the rights allow reading alone.
+    Reading,
+    /// The disk is full; nobody else can open the history meanwhile.
+    Alone,
+}
+
 #[derive(Debug)]
 pub(super) struct Store {
     connection: Connection,
     path: PathBuf,
+    access: Access,
 }
 
 impl Store {
@@ -67,7 +78,12 @@ impl Store {
             Ok(connection)
         };
         let connection = retry_busy(open).map_err(|e| HistoryError::sqlite(path, e))?;
-        Ok(Self { connection, path: path.to_path_buf() })
+        let access = match connection.is_readonly(MAIN_DB) {
+            Ok(false) => Access::Full,
+            Ok(true) => Access::Reading,
+            Err(error) => return Err(HistoryError::sqlite(path, error)),
+        };
+        Ok(Self { connection, path: path.to_path_buf(), access })
     }
 
     fn open_to_write(path: &Path) -> Result<Self, HistoryError> {
@@ -80,7 +96,7 @@ impl Store {
         }
         store.refuse_unknown()?;
         // Readers and one writer do not wait for each other under a write-ahead log.
-        if !store.is_read_only()? {
+        if store.access == Access::Full {
             let wal = || store.connection.pragma_update(None, "journal_mode", "wal");
             retry_busy(wal).map_err(|e| store.error(e))?;
         }
@@ -114,7 +130,8 @@ impl Store {
     fn open_alone(path: &Path) -> Result<Self, HistoryError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON";
-        let store = Self::connect(path, path.as_os_str(), flags, first)?;
+        let mut store = Self::connect(path, path.as_os_str(), flags, first)?;
+        store.access = Access::Alone;
         store.refuse_unknown()?;
         Ok(store)
     }
@@ -140,8 +157,14 @@ impl Store {
         &self.path
     }
 
-    pub(super) fn is_read_only(&self) -> Result<bool, HistoryError> {
-        self.connection.is_readonly(MAIN_DB).map_err(|e| self.error(e))
+    /// Refuses where runs cannot be kept.
+    pub(super) fn refuse_unwritable(&self) -> Result<(), HistoryError> {
+        let path = self.path.clone();
+        match self.access {
+            Access::Full => Ok(()),
+            Access::Reading => Err(HistoryError::ReadOnly { path }),
+            Access::Alone => Err(HistoryError::DiskFull { path }),
+        }
     }
 
     pub(super) fn error(&self, error: rusqlite::Error) -> HistoryError {
