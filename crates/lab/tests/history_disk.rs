@@ -1,4 +1,5 @@
 //! The history on media that are full or cannot be written.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use iogauge_lab::history::{
     Ending, Filter, History, HistoryError, NewRun, RunRef, RunState, Running, UtcTime,

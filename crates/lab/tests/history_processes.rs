@@ -1,6 +1,7 @@
 //! The history between processes: killed ones, several at once, stopped ones.
 //!
 //! The children are this test binary again, running the ignored test `child`.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use iogauge_lab::history::{
     Ending, Filter, History, HistoryError, NewRun, RunRef, RunState, UtcTime,

@@ -1,4 +1,5 @@
 //! What the history keeps, finds, refuses and removes.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use iogauge_lab::history::{
     EXPORT_CSV_COLUMNS, Ending, ExportFormat, Filter, History, HistoryError, NewRun, RunRef,
