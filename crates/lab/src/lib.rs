@@ -3,6 +3,7 @@
 
 pub mod error;
 mod estimates;
+pub mod history;
 pub mod measure;
 pub mod observe;
 pub mod prepare;

@@ -1,0 +1,118 @@
+//! Which process writes a run, and whether it still lives.
+
+use super::HistoryError;
+use std::{fs, io, process};
+
+/// What tells a process from every other one, before and after: a number alone is given again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ProcessIdentity {
+    pub(super) pid: u32,
+    /// Start in clock ticks since boot: field 22 of `/proc/PID/stat`, proc_pid_stat(5).
+    pub(super) started_ticks: u64,
+    /// PID namespace the number belongs to, pid_namespaces(7).
+    pub(super) namespace: String,
+    /// Random at every boot: `/proc/sys/kernel/random/boot_id`, random(4).
+    pub(super) boot_id: String,
+}
+
+/// What can be told of a process from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Liveness {
+    Alive,
+    Dead,
+    /// Of another PID namespace: cannot be seen from here.
+    Elsewhere,
+}
+
+impl ProcessIdentity {
+    pub(super) fn of_this_process() -> Result<Self, HistoryError> {
+        let pid = process::id();
+        let stat = "/proc/self/stat".to_owned();
+        let started_ticks =
+            started_ticks(&stat).map_err(|source| HistoryError::Process { path: stat, source })?;
+        Ok(Self { pid, started_ticks, namespace: namespace()?, boot_id: boot_id()? })
+    }
+
+    pub(super) fn liveness(&self, here: &Surroundings) -> Liveness {
+        if self.boot_id != here.boot_id {
+            return Liveness::Dead;
+        }
+        if self.namespace != here.namespace {
+            return Liveness::Elsewhere;
+        }
+        match started_ticks(&format!("/proc/{}/stat", self.pid)) {
+            Ok(ticks) if ticks == self.started_ticks => Liveness::Alive,
+            _ => Liveness::Dead,
+        }
+    }
+}
+
+/// Where this process looks from.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    namespace: String,
+    boot_id: String,
+}
+
+impl Surroundings {
+    pub(super) fn here() -> Result<Self, HistoryError> {
+        Ok(Self { namespace: namespace()?, boot_id: boot_id()? })
+    }
+}
+
+fn namespace() -> Result<String, HistoryError> {
+    let path = "/proc/self/ns/pid";
+    fs::read_link(path)
+        .map(|link| link.to_string_lossy().into_owned())
+        .map_err(|source| HistoryError::Process { path: path.to_owned(), source })
+}
+
+fn boot_id() -> Result<String, HistoryError> {
+    let path = "/proc/sys/kernel/random/boot_id";
+    fs::read_to_string(path)
+        .map(|id| id.trim().to_owned())
+        .map_err(|source| HistoryError::Process { path: path.to_owned(), source })
+}
+
+fn started_ticks(path: &str) -> io::Result<u64> {
+    let stat = fs::read_to_string(path)?;
+    living_since(&stat).ok_or_else(|| io::Error::other("the process has ended"))
+}
+
+/// The start time in a line of `/proc/PID/stat`, `None` for one that has ended and waits for its
+/// parent. The name may hold spaces and parentheses; fields are counted behind its last one.
+fn living_since(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_another_start_is_another_process() {
+        let here = Surroundings::here().unwrap();
+        let this = ProcessIdentity::of_this_process().unwrap();
+        assert_eq!(this.liveness(&here), Liveness::Alive);
+        let earlier = ProcessIdentity { started_ticks: this.started_ticks - 1, ..this.clone() };
+        assert_eq!(earlier.liveness(&here), Liveness::Dead);
+        let before_boot = ProcessIdentity { boot_id: "another".to_owned(), ..this.clone() };
+        assert_eq!(before_boot.liveness(&here), Liveness::Dead);
+        let contained = ProcessIdentity { namespace: "pid:[1]".to_owned(), ..this };
+        assert_eq!(contained.liveness(&here), Liveness::Elsewhere);
+    }
+
+    #[test]
+    fn names_with_parentheses_do_not_mislead() {
+        let behind = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
+        assert_eq!(living_since(&format!("7 (a) R (b)) S {behind}")), Some(4711));
+        assert_eq!(living_since(&format!("7 (gone) Z {behind}")), None);
+        assert_eq!(living_since("7 (short) S 1 2"), None);
+    }
+}

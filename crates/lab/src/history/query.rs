@@ -1,0 +1,253 @@
+//! Reading runs back.
+
+use super::process::{Liveness, ProcessIdentity, Surroundings};
+use super::{RunId, UtcTime};
+use rusqlite::{Connection, Row, params};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use std::fmt;
+use std::str::FromStr;
+
+/// What became of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunState {
+    /// Under way.
+    Running,
+    /// It did what was asked.
+    Done,
+    /// The user ended it before its time.
+    Interrupted,
+    /// It could not go on.
+    Failed,
+    /// Its process ended without closing it; the steps finished by then are kept.
+    Crashed,
+}
+
+impl RunState {
+    /// Every state with its word.
+    pub const ALL: &[(Self, &'static str)] = &[
+        (Self::Running, "running"),
+        (Self::Done, "done"),
+        (Self::Interrupted, "interrupted"),
+        (Self::Failed, "failed"),
+        (Self::Crashed, "crashed"),
+    ];
+
+    /// The word used on the command line and in output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, word)| word)
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for RunState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A word that is no state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{0}\" is no state of a run; right would be running, done, interrupted, failed or crashed"
+)]
+pub struct StateError(String);
+
+impl FromStr for RunState {
+    type Err = StateError;
+
+    fn from_str(text: &str) -> Result<Self, StateError> {
+        let found = Self::ALL.iter().find(|(_, word)| *word == text);
+        found.map(|(state, _)| *state).ok_or_else(|| StateError(text.to_owned()))
+    }
+}
+
+/// One run, without its results.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunRow {
+    /// Name.
+    pub id: RunId,
+    /// The command.
+    pub kind: String,
+    /// What became of it.
+    pub state: RunState,
+    /// When it started.
+    pub started: UtcTime,
+    /// When it was closed.
+    pub finished: Option<UtcTime>,
+    /// Exit code of the command.
+    pub exit_code: Option<i32>,
+    /// The result in one line; empty until the run is closed.
+    pub verdict: String,
+    /// The command line.
+    pub command_line: String,
+    /// The target in the user's words.
+    pub target: String,
+    /// The load in a few words.
+    pub load: String,
+    /// Number of the process that wrote it, in its PID namespace.
+    pub pid: u32,
+    /// Steps kept.
+    pub steps: u32,
+    #[serde(skip)]
+    pub(super) seq: i64,
+    #[serde(skip)]
+    pub(super) process: Option<ProcessIdentity>,
+}
+
+/// One step as it was kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredStep {
+    /// Number of the step in its run.
+    pub index: u32,
+    /// What the step was.
+    pub label: String,
+    /// When it was kept.
+    pub recorded: UtcTime,
+    /// The result: JSON of a `StepResult`, a `CurvePoint` or what else was kept.
+    pub result: Value,
+}
+
+/// One run with everything kept of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredRun {
+    /// The run.
+    pub row: RunRow,
+    /// What its document begins with.
+    pub head: Value,
+    /// Its steps by index.
+    pub steps: Vec<StoredStep>,
+    /// The document the command printed; `None` where the run was not closed.
+    pub document: Option<Value>,
+}
+
+/// Which runs to list. The default lists all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// At most so many, the last added first.
+    pub limit: Option<usize>,
+    /// Only runs of this command.
+    pub kind: Option<String>,
+    /// Only runs in this state.
+    pub state: Option<RunState>,
+    /// Only runs whose target contains this text, as it is written.
+    pub target_contains: Option<String>,
+}
+
+impl Filter {
+    fn takes(&self, row: &RunRow) -> bool {
+        self.kind.as_ref().is_none_or(|kind| *kind == row.kind)
+            && self.state.is_none_or(|state| state == row.state)
+            && self.target_contains.as_ref().is_none_or(|text| row.target.contains(text))
+    }
+}
+
+pub(super) const RUN_COLUMNS: &str = "run.seq, run.id, run.kind, run.state, run.started_ns,
+    run.finished_ns, run.exit_code, run.verdict, run.command_line, run.target, run.load, run.pid,
+    run.pid_started_ticks, run.pid_namespace, run.boot_id,
+    (SELECT count(*) FROM step WHERE step.run_seq = run.seq) AS steps";
+
+pub(super) fn run_row(row: &Row<'_>, here: &Surroundings) -> rusqlite::Result<RunRow> {
+    let process = ProcessIdentity {
+        pid: row.get("pid")?,
+        started_ticks: row.get::<_, i64>("pid_started_ticks")?.cast_unsigned(),
+        namespace: row.get("pid_namespace")?,
+        boot_id: row.get("boot_id")?,
+    };
+    let stored: String = row.get("state")?;
+    let state = match stored.parse::<RunState>() {
+        Ok(RunState::Running) if process.liveness(here) == Liveness::Dead => RunState::Crashed,
+        Ok(state) => state,
+        Err(e) => {
+            let column = row.as_ref().column_index("state")?;
+            let kind = rusqlite::types::Type::Text;
+            return Err(rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(e)));
+        }
+    };
+    Ok(RunRow {
+        id: RunId::stored(row.get("id")?),
+        kind: row.get("kind")?,
+        state,
+        started: UtcTime::from_unix_ns(row.get("started_ns")?),
+        finished: row.get::<_, Option<i64>>("finished_ns")?.map(UtcTime::from_unix_ns),
+        exit_code: row.get("exit_code")?,
+        verdict: row.get("verdict")?,
+        command_line: row.get("command_line")?,
+        target: row.get("target")?,
+        load: row.get("load")?,
+        pid: process.pid,
+        steps: row.get("steps")?,
+        seq: row.get("seq")?,
+        process: (state == RunState::Running).then_some(process),
+    })
+}
+
+pub(super) fn list(
+    connection: &Connection,
+    filter: &Filter,
+    here: &Surroundings,
+) -> rusqlite::Result<Vec<RunRow>> {
+    let sql = format!("SELECT {RUN_COLUMNS} FROM run ORDER BY run.seq DESC");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while found.len() < filter.limit.unwrap_or(usize::MAX) {
+        let Some(row) = rows.next()? else { break };
+        let row = run_row(row, here)?;
+        if filter.takes(&row) {
+            found.push(row);
+        }
+    }
+    Ok(found)
+}
+
+/// Names with their numbers, the last added first.
+pub(super) fn names(connection: &Connection) -> rusqlite::Result<(Vec<RunId>, Vec<i64>)> {
+    let mut statement = connection.prepare("SELECT id, seq FROM run ORDER BY seq DESC")?;
+    let pairs =
+        statement.query_map([], |row| Ok((RunId::stored(row.get(0)?), row.get::<_, i64>(1)?)))?;
+    pairs.collect()
+}
+
+pub(super) fn row_of(
+    connection: &Connection,
+    seq: i64,
+    here: &Surroundings,
+) -> rusqlite::Result<RunRow> {
+    let sql = format!("SELECT {RUN_COLUMNS} FROM run WHERE run.seq = ?1");
+    connection.query_row(&sql, [seq], |row| run_row(row, here))
+}
+
+pub(super) fn show(
+    connection: &Connection,
+    seq: i64,
+    here: &Surroundings,
+) -> rusqlite::Result<StoredRun> {
+    let row = row_of(connection, seq, here)?;
+    let (head, document) = connection.query_row(
+        "SELECT head, document FROM run WHERE seq = ?1",
+        params![seq],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let mut statement = connection.prepare(
+        "SELECT step_index, label, recorded_ns, result FROM step
+         WHERE run_seq = ?1 ORDER BY step_index",
+    )?;
+    let steps = statement
+        .query_map([seq], |row| {
+            Ok(StoredStep {
+                index: row.get(0)?,
+                label: row.get(1)?,
+                recorded: UtcTime::from_unix_ns(row.get(2)?),
+                result: row.get(3)?,
+            })
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(StoredRun { row, head, steps, document })
+}

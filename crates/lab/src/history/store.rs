@@ -1,0 +1,267 @@
+//! The open database: one connection, and the two ways to use it.
+
+use super::HistoryError;
+use super::export::Broken;
+use super::schema::{self, Found, SCHEMA_VERSION};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long to wait for other processes before giving up.
+pub(super) const BUSY_WAIT: Duration = Duration::from_secs(30);
+
+/// How far a commit reaches.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Durability {
+    /// To the page cache: outlives the process, however it ends, but not the machine. Costs no
+    /// flush, which would wait behind the very load that is being measured.
+    Process,
+    /// To the medium: outlives the machine. Costs one flush.
+    Machine,
+}
+
+/// What an open history allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Full,
+    /// The medium or the rights allow reading alone.
+    Reading,
+    /// The disk is full; nobody else can open the history meanwhile.
+    Alone,
+}
+
+#[derive(Debug)]
+pub(super) struct Store {
+    connection: Connection,
+    path: PathBuf,
+    access: Access,
+}
+
+impl Store {
+    /// Opens the history for reading and writing, making it where it is missing. Where it cannot
+    /// be written it is opened for reading.
+    pub(super) fn open(path: &Path) -> Result<Self, HistoryError> {
+        make_directory(path)?;
+        schema::refuse_foreign_file(path)?;
+        let existed = fs::metadata(path).is_ok_and(|file| file.len() > 0);
+        let error = match Self::open_to_write(path) {
+            Ok(store) => return Ok(store),
+            Err(error) => error,
+        };
+        let reading = match error {
+            HistoryError::ReadOnly { .. } | HistoryError::CannotOpen { .. } if existed => {
+                Self::open_unchanging(path)
+            }
+            HistoryError::DiskFull { .. } if existed => Self::open_alone(path),
+            _ => return Err(error),
+        };
+        reading.map_err(|_| error)
+    }
+
+    fn connect(
+        path: &Path,
+        name: &OsStr,
+        flags: OpenFlags,
+        first: &str,
+    ) -> Result<Self, HistoryError> {
+        let open = || -> rusqlite::Result<Connection> {
+            let connection =
+                Connection::open_with_flags(name, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+            connection.busy_timeout(Duration::from_secs(5))?;
+            connection.execute_batch(first)?;
+            schema::identify(&connection)?;
+            Ok(connection)
+        };
+        let connection = retry_busy(open).map_err(|e| HistoryError::sqlite(path, e))?;
+        let access = match connection.is_readonly(MAIN_DB) {
+            Ok(false) => Access::Full,
+            Ok(true) => Access::Reading,
+            Err(error) => return Err(HistoryError::sqlite(path, error)),
+        };
+        Ok(Self { connection, path: path.to_path_buf(), access })
+    }
+
+    fn open_to_write(path: &Path) -> Result<Self, HistoryError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut store = Self::connect(path, path.as_os_str(), flags, "PRAGMA foreign_keys = ON")?;
+        if store.found()? == Found::Empty {
+            // Made under a rollback journal, so that the file's first page tells what it is from
+            // the moment anything is in it.
+            store.write(Durability::Machine, schema::create)?;
+        }
+        store.refuse_unknown()?;
+        // Readers and one writer do not wait for each other under a write-ahead log.
+        if store.access == Access::Full {
+            let wal = || store.connection.pragma_update(None, "journal_mode", "wal");
+            retry_busy(wal).map_err(|e| store.error(e))?;
+        }
+        Ok(store)
+    }
+
+    /// Opens a history on a medium that cannot be written. Right only where no log waits to be
+    /// read: then nothing can change under the reader.
+    fn open_unchanging(path: &Path) -> Result<Self, HistoryError> {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+            return Err(HistoryError::ReadOnly { path: path.to_path_buf() });
+        }
+        let mut uri = b"file:".to_vec();
+        for byte in path.as_os_str().as_bytes() {
+            match byte {
+                b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02x}").bytes()),
+                _ => uri.push(*byte),
+            }
+        }
+        uri.extend(b"?immutable=1");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let store = Self::connect(path, OsStr::from_bytes(&uri), flags, "")?;
+        store.refuse_unknown()?;
+        Ok(store)
+    }
+
+    /// Opens a history on a full disk, where the file shared between processes cannot grow: alone,
+    /// the log's index is kept in memory (SQLite, "Write-Ahead Logging", 8).
+    fn open_alone(path: &Path) -> Result<Self, HistoryError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON";
+        let mut store = Self::connect(path, path.as_os_str(), flags, first)?;
+        store.access = Access::Alone;
+        store.refuse_unknown()?;
+        Ok(store)
+    }
+
+    fn found(&self) -> Result<Found, HistoryError> {
+        self.read(schema::identify)
+    }
+
+    fn refuse_unknown(&self) -> Result<(), HistoryError> {
+        let path = self.path.clone();
+        match self.found()? {
+            Found::Current => Ok(()),
+            Found::Newer(found) => {
+                Err(HistoryError::NewerSchema { path, found, known: SCHEMA_VERSION })
+            }
+            // An empty file that cannot be written stays empty.
+            Found::Empty => Err(HistoryError::ReadOnly { path }),
+            Found::Foreign => Err(HistoryError::OtherApplication { path }),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses where runs cannot be kept.
+    pub(super) fn refuse_unwritable(&self) -> Result<(), HistoryError> {
+        let path = self.path.clone();
+        match self.access {
+            Access::Full => Ok(()),
+            Access::Reading => Err(HistoryError::ReadOnly { path }),
+            Access::Alone => Err(HistoryError::DiskFull { path }),
+        }
+    }
+
+    pub(super) fn error(&self, error: rusqlite::Error) -> HistoryError {
+        HistoryError::sqlite(&self.path, error)
+    }
+
+    /// Reads from one state of the database.
+    pub(super) fn read<T>(
+        &self,
+        mut query: impl FnMut(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, HistoryError> {
+        retry_busy(|| {
+            let transaction = self.connection.unchecked_transaction()?;
+            query(&transaction)
+        })
+        .map_err(|e| self.error(e))
+    }
+
+    /// Reads from one state of the database what goes straight to a writer, which cannot take it
+    /// back: nothing is tried twice.
+    pub(super) fn stream(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<(), Broken>,
+    ) -> Result<(), HistoryError> {
+        let transaction = self.connection.unchecked_transaction().map_err(|e| self.error(e))?;
+        query(&transaction).map_err(|broken| match broken {
+            Broken::Read(error) => self.error(error),
+            Broken::Write(error) => error,
+        })
+    }
+
+    /// Makes a change whole or not at all. `change` may run more than once.
+    pub(super) fn write<T>(
+        &mut self,
+        durability: Durability,
+        mut change: impl FnMut(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, HistoryError> {
+        let synchronous = match durability {
+            Durability::Process => "NORMAL",
+            Durability::Machine => "FULL",
+        };
+        let connection = &mut self.connection;
+        retry_busy(|| {
+            connection.pragma_update(None, "synchronous", synchronous)?;
+            // The lock is taken first: a transaction that reads and then writes could find that
+            // another one has written in between, and no waiting would help it.
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = change(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        })
+        .map_err(|e| HistoryError::sqlite(&self.path, e))
+    }
+
+    /// Keeps commits from copying the log into the database, which would flush both.
+    pub(super) fn defer_checkpoints(&self, defer: bool) -> Result<(), HistoryError> {
+        let pages = if defer { 0 } else { 1000 };
+        let set = |_: &rusqlite::Row<'_>| Ok(());
+        self.connection
+            .query_row(&format!("PRAGMA wal_autocheckpoint = {pages}"), [], set)
+            .map_err(|e| self.error(e))
+    }
+
+    /// Gives the space of removed runs back.
+    pub(super) fn shrink(&self) -> Result<(), HistoryError> {
+        retry_busy(|| self.connection.execute_batch("VACUUM")).map_err(|e| self.error(e))
+    }
+}
+
+fn make_directory(path: &Path) -> Result<(), HistoryError> {
+    let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    // 0700 is what the XDG Base Directory Specification asks for directories made by need.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(|source| HistoryError::Directory { path: directory.to_path_buf(), source })
+}
+
+/// Repeats what another process was in the way of. SQLite's own waiting does not cover every case,
+/// such as the change to a write-ahead log.
+fn retry_busy<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let end = Instant::now() + BUSY_WAIT;
+    loop {
+        match attempt() {
+            Err(error)
+                if matches!(
+                    error.sqlite_error_code(),
+                    Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+                ) && Instant::now() < end =>
+            {
+                sleep(Duration::from_millis(5));
+            }
+            result => return result,
+        }
+    }
+}

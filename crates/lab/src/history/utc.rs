@@ -1,0 +1,122 @@
+//! Points in time, UTC, proleptic Gregorian.
+
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A point in time with nanoseconds; shown and serialized as RFC 3339 to the second,
+/// `2026-11-21T10:15:30Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UtcTime {
+    unix_ns: i64,
+}
+
+struct Civil {
+    year: i64,
+    month: i64,
+    day: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+}
+
+impl UtcTime {
+    /// The time now, by the system's clock.
+    #[must_use]
+    pub fn now() -> Self {
+        SystemTime::now().into()
+    }
+
+    /// Nanoseconds since 1970-01-01T00:00:00Z; negative before. Reaches from 1677 to 2262.
+    #[must_use]
+    pub fn from_unix_ns(unix_ns: i64) -> Self {
+        Self { unix_ns }
+    }
+
+    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn unix_ns(self) -> i64 {
+        self.unix_ns
+    }
+
+    /// Sortable digits for names, to the second: `20261121-101530`.
+    #[must_use]
+    pub fn compact(self) -> String {
+        let Civil { year, month, day, hour, minute, second } = self.civil();
+        format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+    }
+
+    /// Days to a date by counting years from March, so that the leap day comes last: Howard
+    /// Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
+    fn civil(self) -> Civil {
+        let seconds = self.unix_ns.div_euclid(1_000_000_000);
+        let of_day = seconds.rem_euclid(86_400);
+        let days = seconds.div_euclid(86_400) + 719_468;
+        let era = days.div_euclid(146_097);
+        let of_era = days.rem_euclid(146_097);
+        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * of_year + 2) / 153;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        Civil {
+            year: year_of_era + era * 400 + i64::from(month <= 2),
+            month,
+            day: of_year - (153 * month_from_march + 2) / 5 + 1,
+            hour: of_day / 3600,
+            minute: of_day / 60 % 60,
+            second: of_day % 60,
+        }
+    }
+}
+
+impl From<SystemTime> for UtcTime {
+    /// Times before 1677 or after 2262 become the nearest that fits.
+    fn from(time: SystemTime) -> Self {
+        let unix_ns = match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
+            Err(e) => i64::try_from(e.duration().as_nanos()).map_or(i64::MIN, |before| -before),
+        };
+        Self { unix_ns }
+    }
+}
+
+impl fmt::Display for UtcTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Civil { year, month, day, hour, minute, second } = self.civil();
+        f.pad(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
+    }
+}
+
+impl Serialize for UtcTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn known_times() {
+        let shown = |seconds: i64| UtcTime::from_unix_ns(seconds * 1_000_000_000).to_string();
+        assert_eq!(shown(0), "1970-01-01T00:00:00Z");
+        assert_eq!(shown(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(shown(-1), "1969-12-31T23:59:59Z");
+        assert_eq!(UtcTime::from_unix_ns(1_000_000_000_999_999_999).compact(), "20010909-014640");
+    }
+
+    proptest! {
+        /// SQLite's own calendar is the oracle.
+        #[test]
+        fn agrees_with_sqlite(seconds in -9_000_000_000i64..9_000_000_000) {
+            let connection = rusqlite::Connection::open_in_memory().unwrap();
+            let oracle: String = connection
+                .query_row("SELECT strftime('%Y-%m-%dT%H:%M:%SZ', ?1, 'unixepoch')", [seconds],
+                           |row| row.get(0))
+                .unwrap();
+            prop_assert_eq!(UtcTime::from_unix_ns(seconds * 1_000_000_000).to_string(), oracle);
+        }
+    }
+}

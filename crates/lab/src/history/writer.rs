@@ -1,0 +1,172 @@
+//! Keeping a run while it happens.
+
+use super::process::ProcessIdentity;
+use super::store::{Durability, Store};
+use super::{HistoryError, RunId, UtcTime};
+use rusqlite::{ErrorCode, Transaction, named_params, params};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What is known of a run before its first step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRun {
+    /// The command: `run`, `find`, `suite`, `db`, `import`.
+    pub kind: String,
+    /// When it started.
+    pub started: UtcTime,
+    /// The command line, for the user to repeat. Passwords do not belong here.
+    pub command_line: String,
+    /// The target in the user's words: `/data`, `sim:nvme`.
+    pub target: String,
+    /// The load in a few words: `randread 4 KiB depth 32`.
+    pub load: String,
+    /// What the document will begin with, as far as it is known.
+    pub head: Value,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It did what was asked.
+    Done,
+    /// The user ended it before its time.
+    Interrupted,
+    /// It could not go on.
+    Failed,
+}
+
+impl Ending {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Keeps one run, each step in a transaction of its own.
+///
+/// A step is kept once [`RunWriter::add_step`] returns, whatever happens to the process; it reaches
+/// the medium with [`RunWriter::finish`] at the latest, so that no flush of the history disturbs a
+/// measurement. A run that is dropped without `finish` shows as crashed when its process ends.
+#[derive(Debug)]
+pub struct RunWriter {
+    store: Store,
+    id: RunId,
+    seq: i64,
+}
+
+impl RunWriter {
+    pub(super) fn begin(mut store: Store, run: &NewRun) -> Result<Self, HistoryError> {
+        let process = ProcessIdentity::of_this_process()?;
+        store.defer_checkpoints(true)?;
+        let mut id = RunId::generate(run.started);
+        let seq = loop {
+            let inserted =
+                store.write(Durability::Process, |t| insert_run(t, &id, run, &process))?;
+            match inserted {
+                Some(seq) => break seq,
+                None => id = RunId::generate(run.started),
+            }
+        };
+        Ok(Self { store, id, seq })
+    }
+
+    /// Name of the run.
+    #[must_use]
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// Keeps one step's result (`StepResult`, `CurvePoint`, …) as JSON; a step of the same index is
+    /// replaced. Costs a write of the JSON's size to the page cache and no flush.
+    ///
+    /// # Errors
+    /// [`HistoryError::DiskFull`], [`HistoryError::Busy`], [`HistoryError::RunRemoved`] …; the steps
+    /// before are safe in each case, and the run may go on.
+    pub fn add_step(
+        &mut self,
+        index: u32,
+        label: &str,
+        result: &impl Serialize,
+    ) -> Result<(), HistoryError> {
+        let result = self.json(result)?;
+        let recorded = UtcTime::now().unix_ns();
+        let seq = self.seq;
+        let added = self.store.write(Durability::Process, |t| {
+            let sql =
+                "INSERT OR REPLACE INTO step (run_seq, step_index, label, recorded_ns, result)
+                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            match t.execute(sql, params![seq, index, label, recorded, result]) {
+                // The one constraint the values cannot keep by themselves is the run's existence.
+                Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                    Ok(false)
+                }
+                result => result.map(|_| true),
+            }
+        })?;
+        if added { Ok(()) } else { Err(HistoryError::RunRemoved { run: self.id.clone() }) }
+    }
+
+    /// Closes the run: its state, the exit code of the command, the document it printed and the
+    /// result in one line. Everything kept of the run is on the medium afterwards; costs a flush.
+    ///
+    /// # Errors
+    /// As [`RunWriter::add_step`].
+    pub fn finish(
+        mut self,
+        ending: Ending,
+        exit_code: i32,
+        document: &impl Serialize,
+        verdict: &str,
+    ) -> Result<RunId, HistoryError> {
+        let document = self.json(document)?;
+        let finished = UtcTime::now().unix_ns();
+        let seq = self.seq;
+        self.store.defer_checkpoints(false)?;
+        let closed = self.store.write(Durability::Machine, |t| {
+            t.execute(
+                "UPDATE run SET state = ?2, finished_ns = ?3, exit_code = ?4, document = ?5,
+                        verdict = ?6 WHERE seq = ?1",
+                params![seq, ending.as_str(), finished, exit_code, document, verdict],
+            )
+        })?;
+        if closed == 1 { Ok(self.id) } else { Err(HistoryError::RunRemoved { run: self.id }) }
+    }
+
+    fn json(&self, value: &impl Serialize) -> Result<String, HistoryError> {
+        serde_json::to_string(value)
+            .map_err(|source| HistoryError::Json { run: self.id.clone(), source })
+    }
+}
+
+/// The number of the run, `None` where another one has the name.
+fn insert_run(
+    transaction: &Transaction<'_>,
+    id: &RunId,
+    run: &NewRun,
+    process: &ProcessIdentity,
+) -> rusqlite::Result<Option<i64>> {
+    let inserted = transaction.execute(
+        "INSERT INTO run (id, kind, state, started_ns, command_line, target, load, head,
+                          pid, pid_started_ticks, pid_namespace, boot_id)
+         VALUES (:id, :kind, 'running', :started, :command_line, :target, :load, :head,
+                 :pid, :ticks, :namespace, :boot)
+         ON CONFLICT (id) DO NOTHING",
+        named_params! {
+            ":id": id.as_str(),
+            ":kind": run.kind,
+            ":started": run.started.unix_ns(),
+            ":command_line": run.command_line,
+            ":target": run.target,
+            ":load": run.load,
+            ":head": run.head,
+            ":pid": process.pid,
+            ":ticks": process.started_ticks.cast_signed(),
+            ":namespace": process.namespace,
+            ":boot": process.boot_id,
+        },
+    )?;
+    Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
+}

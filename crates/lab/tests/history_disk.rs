@@ -1,0 +1,148 @@
+//! The history on media that are full or cannot be written.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use iogauge_lab::history::{
+    Ending, Filter, History, HistoryError, NewRun, RunRef, RunState, Running, UtcTime,
+};
+use serde_json::json;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A small file system in memory, unmounted with the test.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    /// `None` where the test may not mount.
+    fn mount(test: &str) -> Option<Self> {
+        let directory = TempDir::new().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+            .arg(directory.path())
+            .output();
+        let why = match mounted {
+            Ok(output) if output.status.success() => return Some(Self(directory)),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(e) => e.to_string(),
+        };
+        eprintln!("SKIPPED {test}: cannot mount a tmpfs: {why}");
+        assert_ne!(env::var("IOGAUGE_REQUIRE_ALL").as_deref(), Ok("1"), "{test} was skipped");
+        None
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn forbid_writing(&self) {
+        let status =
+            Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.path()).status();
+    }
+}
+
+fn new_run() -> NewRun {
+    NewRun {
+        kind: "run".to_owned(),
+        started: UtcTime::now(),
+        command_line: "iogauge run sim:nvme".to_owned(),
+        target: "sim:nvme".to_owned(),
+        load: "randread".to_owned(),
+        head: json!({}),
+    }
+}
+
+fn keep_one(path: &Path) {
+    let history = History::open(path).unwrap();
+    let mut writer = history.begin(&new_run()).unwrap();
+    writer.add_step(0, "early", &json!({"depth": 1})).unwrap();
+    writer.finish(Ending::Done, 0, &json!({}), "kept").unwrap();
+}
+
+#[test]
+fn a_full_disk_is_named_and_what_was_kept_stays() {
+    let Some(disk) = SmallDisk::mount("a_full_disk_is_named_and_what_was_kept_stays") else {
+        return;
+    };
+    let path = disk.path().join("history.db");
+    keep_one(&path);
+    let other = disk.path().join("other");
+    fs::write(&other, vec![0u8; 600 << 10]).unwrap();
+    let history = History::open(&path).unwrap();
+    let mut writer = history.begin(&new_run()).unwrap();
+    let filler = "x".repeat(20_000);
+    let (kept, error) = (0..1000)
+        .find_map(|index| writer.add_step(index, "step", &filler).err().map(|e| (index, e)))
+        .unwrap();
+    assert!(matches!(error, HistoryError::DiskFull { .. }), "{error}");
+    assert!(error.to_string().contains("no space left for the history"), "{error}");
+    assert!(kept > 3, "{kept}");
+    let late = writer.finish(Ending::Failed, 1, &filler, "").unwrap_err();
+    assert!(matches!(late, HistoryError::DiskFull { .. }), "{late}");
+    drop(history);
+
+    // Nothing at all is left, not even for the files SQLite shares between processes.
+    let _ = fs::write(disk.path().join("filler"), vec![0u8; 1 << 20]);
+    let history = History::open(&path).unwrap();
+    let first = history.show(&RunRef::Back(1)).unwrap();
+    assert_eq!((first.row.state, first.steps.len()), (RunState::Done, 1));
+    assert_eq!(history.show(&RunRef::Back(0)).unwrap().steps.len(), kept as usize);
+    drop(history);
+
+    fs::remove_file(other).unwrap();
+    let mut history = History::open(&path).unwrap();
+    assert_eq!(history.list(&Filter::default()).unwrap().len(), 2);
+    history.rm(&[RunRef::Back(0)], Running::Remove).unwrap();
+    history.check_writable().unwrap();
+}
+
+#[test]
+fn a_disk_full_from_the_start_is_named_before_measuring() {
+    let Some(disk) = SmallDisk::mount("a_disk_full_from_the_start_is_named_before_measuring")
+    else {
+        return;
+    };
+    let path = disk.path().join("history.db");
+    keep_one(&path);
+    let _ = fs::write(disk.path().join("filler"), vec![0u8; 1 << 20]);
+    let history = History::open(&path).unwrap();
+    assert_eq!(history.list(&Filter::default()).unwrap().len(), 1);
+    let error = history.check_writable().unwrap_err();
+    assert!(matches!(error, HistoryError::DiskFull { .. }), "{error}");
+    let error = history.begin(&new_run()).unwrap_err();
+    assert!(matches!(error, HistoryError::DiskFull { .. }), "{error}");
+    let error = History::open(&disk.path().join("new.db")).unwrap_err();
+    assert!(matches!(error, HistoryError::DiskFull { .. }), "{error}");
+}
+
+#[test]
+fn a_read_only_history_reads_and_says_why_it_cannot_be_written() {
+    let test = "a_read_only_history_reads_and_says_why_it_cannot_be_written";
+    let Some(disk) = SmallDisk::mount(test) else { return };
+    let path = disk.path().join("history %3f.db");
+    keep_one(&path);
+    disk.forbid_writing();
+
+    let mut history = History::open(&path).unwrap();
+    assert_eq!(history.show(&RunRef::Back(0)).unwrap().steps.len(), 1);
+    for error in [
+        history.check_writable().unwrap_err(),
+        history.begin(&new_run()).unwrap_err(),
+        history.reset(Running::Remove).unwrap_err(),
+    ] {
+        assert!(matches!(error, HistoryError::ReadOnly { .. }), "{error}");
+        assert!(error.to_string().contains("--history FILE"), "{error}");
+    }
+    let missing = History::open(&disk.path().join("new.db")).unwrap_err();
+    assert!(matches!(missing, HistoryError::CannotOpen { .. }), "{missing}");
+    let missing = History::open(&disk.path().join("sub/new.db")).unwrap_err();
+    assert!(matches!(missing, HistoryError::Directory { .. }), "{missing}");
+}

@@ -1,0 +1,181 @@
+//! The history between processes: killed ones, several at once, stopped ones.
+//!
+//! The children are this test binary again, running the ignored test `child`.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use iogauge_lab::history::{
+    Ending, Filter, History, HistoryError, NewRun, RunRef, RunState, UtcTime,
+};
+use serde_json::json;
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A child that is ended with the test.
+struct Writer(Child);
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Writer {
+    /// Writes `runs` runs of `steps` steps, or one after the other for ever where 0.
+    fn start(path: &Path, runs: u32, steps: u32) -> Self {
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "child", "--nocapture", "--test-threads=1"])
+            .env("HISTORY_CHILD", path)
+            .env("HISTORY_CHILD_RUNS", runs.to_string())
+            .env("HISTORY_CHILD_STEPS", steps.to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    /// Steps and finishes the child has been promised are kept, in order.
+    fn promises(&mut self) -> Vec<String> {
+        let stdout = BufReader::new(self.0.stdout.take().unwrap());
+        // The last line may be cut short by the kill; only whole ones were said.
+        stdout
+            .split(b'\n')
+            .map(|line| String::from_utf8(line.unwrap()).unwrap())
+            .filter(|line| line.starts_with("kept ") && line.ends_with('.'))
+            .collect()
+    }
+}
+
+#[test]
+#[ignore = "runs as a child of the other tests"]
+fn child() {
+    let path = env::var_os("HISTORY_CHILD").expect("started by the other tests alone");
+    let number = |name| env::var(name).unwrap().parse::<u32>().unwrap();
+    let (runs, steps) = (number("HISTORY_CHILD_RUNS"), number("HISTORY_CHILD_STEPS"));
+    let history = History::open(Path::new(&path)).unwrap();
+    let mut done = 0;
+    while runs == 0 || done < runs {
+        let mut writer = history.begin(&new_run()).unwrap();
+        println!("kept {} begin 0.", writer.id());
+        for index in 0..steps {
+            let filler = "x".repeat(2000);
+            writer.add_step(index, "step", &json!({"depth": index, "filler": filler})).unwrap();
+            println!("kept {} step {index}.", writer.id());
+        }
+        let id = writer.finish(Ending::Done, 0, &json!({}), "done").unwrap();
+        println!("kept {id} finish 0.");
+        done += 1;
+    }
+}
+
+fn new_run() -> NewRun {
+    NewRun {
+        kind: "run".to_owned(),
+        started: UtcTime::now(),
+        command_line: "iogauge run sim:nvme".to_owned(),
+        target: "sim:nvme".to_owned(),
+        load: "randread".to_owned(),
+        head: json!({}),
+    }
+}
+
+/// Every promise a writer was given holds.
+fn check_promises(history: &History, promises: &[String]) {
+    for promise in promises {
+        let words: Vec<_> = promise.trim_end_matches('.').split(' ').collect();
+        let id: RunRef = words[1].parse().unwrap();
+        let run = history.show(&id).unwrap_or_else(|e| panic!("{promise}: {e}"));
+        match words[2] {
+            "begin" => {}
+            "finish" => assert_eq!(run.row.state, RunState::Done, "{promise}"),
+            _ => {
+                let index: u32 = words[3].parse().unwrap();
+                assert!(run.steps.iter().any(|step| step.index == index), "{promise}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_kill_at_any_moment_loses_at_most_the_step_under_way() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("history.db");
+    let mut promised = 0;
+    for round in 0..20u64 {
+        // From before the file is made to well into the runs; odd numbers spread the moments.
+        let moment_us = if round == 0 { 0 } else { (round * 7919) % 97_000 };
+        let mut writer = Writer::start(&path, 0, 5);
+        sleep(Duration::from_micros(moment_us));
+        writer.0.kill().unwrap();
+        writer.0.wait().unwrap();
+        let promises = writer.promises();
+        let history = History::open(&path).unwrap();
+        check_promises(&history, &promises);
+        promised += promises.len();
+        for row in history.list(&Filter::default()).unwrap() {
+            assert!(matches!(row.state, RunState::Done | RunState::Crashed), "{row:?}");
+        }
+    }
+    assert!(promised > 20, "the children kept {promised} things only");
+    let history = History::open(&path).unwrap();
+    let crashed = Filter { state: Some(RunState::Crashed), ..Filter::default() };
+    assert!(!history.list(&crashed).unwrap().is_empty());
+    history.check_writable().unwrap();
+}
+
+#[test]
+fn several_processes_write_at_once() {
+    const WRITERS: usize = 4;
+    const RUNS: usize = 15;
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("history.db");
+    let mut writers: Vec<_> = (0..WRITERS).map(|_| Writer::start(&path, RUNS as u32, 4)).collect();
+    let mut promises = Vec::new();
+    for writer in &mut writers {
+        promises.extend(writer.promises());
+        assert!(writer.0.wait().unwrap().success());
+    }
+    let history = History::open(&path).unwrap();
+    let rows = history.list(&Filter::default()).unwrap();
+    assert_eq!(rows.len(), WRITERS * RUNS);
+    assert!(rows.iter().all(|row| row.state == RunState::Done && row.steps == 4));
+    check_promises(&history, &promises);
+}
+
+#[test]
+fn a_run_under_way_is_stopped_and_shows_as_crashed_when_it_did_not_finish() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("history.db");
+    let history = History::open(&path).unwrap();
+    assert!(matches!(history.stop(None), Err(HistoryError::NothingRunning)));
+
+    let mut writer = Writer::start(&path, 1, 1_000_000);
+    let mut tries = 0;
+    while history.running().unwrap().first().is_none_or(|row| row.steps == 0) {
+        sleep(Duration::from_millis(5));
+        tries += 1;
+        assert!(tries < 2000, "the child began no run");
+    }
+    let own = history.begin(&new_run()).unwrap();
+    let several = history.stop(None).unwrap_err();
+    assert!(matches!(several, HistoryError::SeveralRunning { .. }), "{several}");
+    own.finish(Ending::Done, 0, &json!({}), "").unwrap();
+    let finished = history.stop(Some(&RunRef::Back(0))).unwrap_err().to_string();
+    assert!(finished.contains("is not under way: it is done"), "{finished}");
+
+    let stopped = history.stop(None).unwrap();
+    assert_eq!(stopped.pid, writer.0.id());
+    drop(writer.0.stdout.take());
+    let status = writer.0.wait().unwrap();
+    assert_eq!(status.signal(), Some(15), "{status}");
+    let run = history.show(&RunRef::Back(1)).unwrap();
+    assert_eq!((run.row.id, run.row.state), (stopped.run, RunState::Crashed));
+    assert!(!run.steps.is_empty());
+}

@@ -1,0 +1,139 @@
+//! Results as CSV for spreadsheets and scripts: a header, then a row for each direction of each
+//! step, or for each point of a capacity curve.
+//!
+//! The first column names the format and its version, which rises when a column changes its place
+//! or meaning; columns may be added at the end. Latencies are nanoseconds, intervals are at 95 %,
+//! and what was not measured is empty.
+
+use crate::terminal::{marks, target_name};
+use ::csv::{Error, Writer};
+use iogauge_model::result::{Estimate, FindDocument, LatencySummary, RunDocument};
+use std::io::Write;
+
+/// First column of [`run`]'s rows.
+pub const RUN_CSV_FORMAT: &str = "iogauge.run-csv/1";
+/// First column of [`find`]'s rows.
+pub const FIND_CSV_FORMAT: &str = "iogauge.find-csv/1";
+
+const ESTIMATE: [&str; 3] = ["iops", "iops_ci95_low", "iops_ci95_high"];
+const LATENCY: [&str; 8] = [
+    "latency_ns_mean",
+    "latency_ns_min",
+    "latency_ns_p50",
+    "latency_ns_p95",
+    "latency_ns_p99",
+    "latency_ns_p999",
+    "latency_ns_p9999",
+    "latency_ns_max",
+];
+const RESPONSE: [&str; 8] = [
+    "response_ns_mean",
+    "response_ns_min",
+    "response_ns_p50",
+    "response_ns_p95",
+    "response_ns_p99",
+    "response_ns_p999",
+    "response_ns_p9999",
+    "response_ns_max",
+];
+
+/// Writes the steps of a run: a row for each direction that moved something (`read`, `write`,
+/// `sync`). `latency_ns_…` is service time; `response_ns_…` stands where arrivals were scheduled.
+///
+/// # Errors
+/// Where the writer fails.
+pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
+    let mut table = Writer::from_writer(writer);
+    let mut header = vec!["format", "run_id", "started", "target", "step", "label", "direction"];
+    header.extend(["depth", "rate_iops", "depth_achieved", "seconds", "ios", "errors"]);
+    header.extend(ESTIMATE);
+    header.push("bytes_per_sec");
+    header.extend(LATENCY);
+    header.extend(RESPONSE);
+    header.extend(["cpu_ns_per_io", "physical_ratio"]);
+    table.write_record(&header)?;
+    for (index, step) in document.steps.iter().enumerate() {
+        let directions = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
+        for (word, direction) in directions {
+            let Some(direction) = direction else { continue };
+            let head = &document.head;
+            let mut row = vec![
+                RUN_CSV_FORMAT.to_owned(),
+                head.run_id.clone(),
+                head.started.clone(),
+                target_name(&head.target),
+                index.to_string(),
+                step.label.clone(),
+                word.to_owned(),
+                step.depth.to_string(),
+                optional(step.rate_iops),
+                step.depth_achieved.to_string(),
+                step.seconds.to_string(),
+                direction.ios.to_string(),
+                direction.errors.to_string(),
+            ];
+            row.extend(estimate(&direction.iops));
+            row.push(direction.bytes_per_sec.to_string());
+            row.extend(latency(Some(&direction.service_ns)));
+            row.extend(latency(direction.response_ns.as_ref()));
+            row.push(step.cpu.ns_per_io.to_string());
+            row.push(optional(step.physical.as_ref().and_then(|p| p.ratio_to_logical)));
+            table.write_record(&row)?;
+        }
+    }
+    Ok(table.flush()?)
+}
+
+/// Writes the points of a capacity curve. `latency_ns_…` is response time in an open loop; `met`,
+/// `steady`, `answer` and `knee` are `true` or `false`.
+///
+/// # Errors
+/// Where the writer fails.
+pub fn find(document: &FindDocument, writer: impl Write) -> Result<(), Error> {
+    let mut table = Writer::from_writer(writer);
+    let mut header = vec!["format", "run_id", "started", "target"];
+    header.extend(["depth", "rate_iops", "depth_achieved", "seconds", "errors"]);
+    header.extend(ESTIMATE);
+    header.extend(LATENCY);
+    header.extend(["cpu_percent", "met", "steady", "answer", "knee"]);
+    table.write_record(&header)?;
+    for point in &document.curve {
+        let head = &document.head;
+        let mut row = vec![
+            FIND_CSV_FORMAT.to_owned(),
+            head.run_id.clone(),
+            head.started.clone(),
+            target_name(&head.target),
+            point.depth.to_string(),
+            optional(point.rate_iops),
+            point.depth_achieved.to_string(),
+            point.seconds.to_string(),
+            point.errors.to_string(),
+        ];
+        row.extend(estimate(&point.iops));
+        row.extend(latency(Some(&point.latency_ns)));
+        row.push(point.cpu_percent.to_string());
+        let (answer, knee) = marks(document, point);
+        row.extend([point.met, point.steady, answer, knee].map(|mark| mark.to_string()));
+        table.write_record(&row)?;
+    }
+    Ok(table.flush()?)
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// The value and, where there is one, its interval.
+fn estimate(estimate: &Estimate) -> [String; 3] {
+    let [low, high] = estimate.ci95;
+    let end = |value: f64| if estimate.n < 2 { String::new() } else { value.to_string() };
+    [estimate.mean.to_string(), end(low), end(high)]
+}
+
+fn latency(summary: Option<&LatencySummary>) -> [String; 8] {
+    let Some(l) = summary.filter(|summary| summary.n > 0) else { return Default::default() };
+    let [p50, p95, p99, p999, p9999, max] =
+        [l.p50, l.p95, l.p99, l.p999, l.p9999, l.max].map(|value| value.to_string());
+    [l.mean.to_string(), l.min.to_string(), p50, p95, p99, p999, p9999, max]
+}

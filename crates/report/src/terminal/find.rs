@@ -1,0 +1,118 @@
+//! The document of `iogauge find` as text.
+
+use super::Page;
+use super::grid::{Grid, Kind};
+use super::names::{count, half_width, latency, plural};
+use super::parts;
+use super::sheet::{Paint, Sheet};
+use super::verdict::{find_verdict, next_step};
+use iogauge_model::result::{CurvePoint, FindDocument};
+
+/// The document as text: the verdict first, then the curve behind it and what casts doubt on it.
+#[must_use]
+pub fn find(document: &FindDocument, page: Page) -> String {
+    let mut sheet = Sheet::new(page);
+    let paint = if document.answer.met { Paint::Good } else { Paint::Bad };
+    sheet.text(paint, &find_verdict(document));
+    sheet.gap();
+    parts::head(&mut sheet, &document.head);
+    if document.answer.latency_ns.n > 0 {
+        write_answer(&mut sheet, document);
+    }
+    if !document.curve.is_empty() {
+        sheet.gap();
+        write_curve(&mut sheet, document);
+    }
+    let errors: u64 = document.curve.iter().map(|point| point.errors).sum();
+    if errors > 0 {
+        let failed =
+            format!("{} failed; the figures are those of the others", plural(errors, "I/O"));
+        sheet.text(Paint::Bad, &failed);
+    }
+    if let Some(physical) = &document.physical {
+        parts::physical(&mut sheet, None, physical);
+    }
+    parts::caveats(&mut sheet, &document.caveats);
+    parts::environment(&mut sheet, &document.environment);
+    sheet.gap();
+    sheet.text(Paint::Plain, &format!("Next: {}", next_step(document)));
+    sheet.into_text()
+}
+
+fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
+    let answer = &document.answer;
+    sheet.text(
+        Paint::Plain,
+        &format!(
+            "depth {} asked, {:.1} achieved; {}; {}, {:.0} s measured",
+            answer.depth,
+            answer.depth_achieved,
+            iogauge_model::units::Bandwidth(answer.bytes_per_sec),
+            plural(document.curve.len() as u64, "point"),
+            document.measured_seconds
+        ),
+    );
+}
+
+fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
+    let open_loop = document.curve.iter().any(|point| point.rate_iops.is_some());
+    let first = if open_loop { "offered" } else { "depth" };
+    let mut grid = Grid::new(&[
+        (first, Kind::Number),
+        ("achieved", Kind::Number),
+        ("IOPS", Kind::Number),
+        ("±", Kind::Number),
+        ("mean", Kind::Number),
+        ("limit", Kind::Word),
+        ("steady", Kind::Word),
+        ("", Kind::Word),
+        ("p95", Kind::Number),
+        ("p99", Kind::Number),
+        ("p99.9", Kind::Number),
+        ("max", Kind::Number),
+    ]);
+    for point in &document.curve {
+        let (is_answer, is_knee) = marks(document, point);
+        let mark = match (is_answer, is_knee) {
+            (true, true) => "answer, knee",
+            (true, false) => "answer",
+            (false, true) => "knee",
+            (false, false) => "",
+        };
+        let paint = if is_answer {
+            Paint::Good
+        } else if point.met {
+            Paint::Plain
+        } else {
+            Paint::Doubt
+        };
+        let summary = &point.latency_ns;
+        let whole = |value: u64| latency(summary, value as f64);
+        grid.row(
+            paint,
+            [
+                point.rate_iops.map_or_else(|| point.depth.to_string(), count),
+                format!("{:.1}", point.depth_achieved),
+                count(point.iops.mean),
+                half_width(&point.iops),
+                latency(summary, summary.mean),
+                if point.met { "met" } else { "broken" }.to_owned(),
+                if point.steady { "yes" } else { "no" }.to_owned(),
+                mark.to_owned(),
+                whole(summary.p95),
+                whole(summary.p99),
+                whole(summary.p999),
+                whole(summary.max),
+            ],
+        );
+    }
+    grid.write(sheet);
+}
+
+/// Whether the point is the answer, and whether it is the knee.
+pub(crate) fn marks(document: &FindDocument, point: &CurvePoint) -> (bool, bool) {
+    let answer = &document.answer;
+    let is_answer =
+        answer.met && point.depth == answer.depth && point.rate_iops == answer.rate_iops;
+    (is_answer, document.knee.is_some_and(|knee| knee.depth == point.depth))
+}

@@ -1,0 +1,144 @@
+//! Tables whose columns line up and that fit the page.
+
+use super::sheet::{Paint, Sheet, clean, cut};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use unicode_width::UnicodeWidthStr;
+
+const GAP: usize = 2;
+/// Narrower than this a cut text says nothing.
+const NARROWEST_TEXT: usize = 12;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Stands right, never cut.
+    Number,
+    /// Stands left, never cut.
+    Word,
+    /// Stands left; its end is cut where the page is narrow.
+    Text,
+    /// Stands left; its beginning is cut where the page is narrow.
+    Path,
+}
+
+struct Column {
+    title: &'static str,
+    kind: Kind,
+}
+
+/// A table: the first column tells the rows apart and is repeated where the table continues below.
+/// Columns that are empty in every row are left out.
+pub(super) struct Grid {
+    columns: Vec<Column>,
+    rows: Vec<(Paint, Vec<String>)>,
+}
+
+impl Grid {
+    pub(super) fn new(columns: &[(&'static str, Kind)]) -> Self {
+        let columns = columns.iter().map(|(title, kind)| Column { title, kind: *kind }).collect();
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row with a cell for each column.
+    pub(super) fn row<const N: usize>(&mut self, paint: Paint, cells: [String; N]) {
+        debug_assert_eq!(N, self.columns.len());
+        self.rows.push((paint, cells.iter().map(|cell| clean(cell)).collect()));
+    }
+
+    pub(super) fn write(mut self, sheet: &mut Sheet) {
+        let shown: Vec<usize> = (0..self.columns.len())
+            .filter(|column| {
+                *column == 0 || self.rows.iter().any(|(_, cells)| !cells[*column].is_empty())
+            })
+            .collect();
+        let widths = self.fit(&shown, sheet.columns());
+        for (_, cells) in &mut self.rows {
+            for (column, width) in shown.iter().zip(&widths) {
+                let keep_end = self.columns[*column].kind == Kind::Path;
+                cells[*column] = cut(&cells[*column], *width, keep_end);
+            }
+        }
+        for (number, band) in bands(&shown, &widths, sheet.columns()).iter().enumerate() {
+            if number > 0 {
+                sheet.gap();
+            }
+            self.write_band(band, sheet);
+        }
+    }
+
+    /// The width of each shown column: what it holds, except for texts, the widest of which gives
+    /// way until the table fits.
+    fn fit(&self, shown: &[usize], page: usize) -> Vec<usize> {
+        let natural = |column: &usize| {
+            let cells = self.rows.iter().map(|(_, cells)| cells[*column].width());
+            cells.chain([self.columns[*column].title.width()]).max().unwrap_or(0)
+        };
+        // Two columns fit a page whatever they hold.
+        let most = (page - GAP) / 2;
+        let mut widths: Vec<usize> = shown.iter().map(natural).collect();
+        let gaps = GAP * shown.len().saturating_sub(1);
+        while widths.iter().sum::<usize>() + gaps > page {
+            let widest = (0..shown.len())
+                .filter(|i| matches!(self.columns[shown[*i]].kind, Kind::Text | Kind::Path))
+                .filter(|i| widths[*i] > NARROWEST_TEXT)
+                .max_by_key(|i| widths[*i]);
+            match widest {
+                Some(column) => widths[column] -= 1,
+                None => {
+                    widths.iter_mut().for_each(|width| *width = (*width).min(most));
+                    break;
+                }
+            }
+        }
+        widths
+    }
+
+    fn write_band(&self, band: &[usize], sheet: &mut Sheet) {
+        let rule = LineStyle::none().fill('─');
+        let mut table = Table::new();
+        table
+            .load_style(TableStyle::new().header_separator(rule))
+            .set_content_arrangement(ContentArrangement::Disabled);
+        let cell = |column: usize, text: &str| {
+            let right = self.columns[column].kind == Kind::Number;
+            let side = if right { CellAlignment::Right } else { CellAlignment::Left };
+            Cell::new(text).set_alignment(side)
+        };
+        table.set_header(band.iter().map(|column| cell(*column, self.columns[*column].title)));
+        for (_, cells) in &self.rows {
+            table.add_row(band.iter().map(|column| cell(*column, &cells[*column])));
+        }
+        for (place, column) in table.column_iter_mut().enumerate() {
+            let gap = if place + 1 == band.len() { 0 } else { GAP as u16 };
+            column.set_padding((0, gap));
+        }
+        for (number, line) in table.lines().enumerate() {
+            // The header and the rule below it stand above the rows.
+            let paint = match number {
+                0 => Paint::Strong,
+                1 => Paint::Plain,
+                row => self.rows.get(row - 2).map_or(Paint::Plain, |(paint, _)| *paint),
+            };
+            sheet.line(paint, line.trim_end());
+        }
+    }
+}
+
+/// The columns that stand beside each other, as many as fit.
+fn bands(shown: &[usize], widths: &[usize], page: usize) -> Vec<Vec<usize>> {
+    let mut bands = Vec::new();
+    let mut band = Vec::new();
+    let mut used = 0;
+    for (column, width) in shown.iter().zip(widths) {
+        if band.len() > 1 && used + GAP + width > page {
+            bands.push(std::mem::take(&mut band));
+        }
+        if band.is_empty() && !bands.is_empty() {
+            band.push(shown[0]);
+            used = widths[0];
+        }
+        used += width + if band.is_empty() { 0 } else { GAP };
+        band.push(*column);
+    }
+    bands.push(band);
+    bands
+}

@@ -1,0 +1,44 @@
+//! Results as text for a terminal.
+//!
+//! No line is wider than the page where the page is at least [`Page::NARROWEST`] wide: tables that
+//! do not fit continue below with their first column repeated, and text is wrapped.
+
+mod find;
+mod grid;
+mod history;
+mod names;
+mod parts;
+mod run;
+mod sheet;
+mod verdict;
+
+pub use find::find;
+pub(crate) use find::marks;
+pub use history::{RunLine, history_list};
+pub(crate) use names::target as target_name;
+pub use run::run;
+pub use verdict::{find_brief, find_verdict, run_brief};
+
+/// What is written on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Width in columns; taken as [`Page::NARROWEST`] where it is less.
+    pub width: u16,
+    /// True where colours may be used (ECMA-48 sequences).
+    pub color: bool,
+}
+
+impl Page {
+    /// The narrowest page that is laid out for.
+    pub const NARROWEST: u16 = 60;
+
+    /// A page without colours.
+    #[must_use]
+    pub fn plain(width: u16) -> Self {
+        Self { width, color: false }
+    }
+
+    fn columns(self) -> usize {
+        usize::from(self.width.max(Self::NARROWEST))
+    }
+}

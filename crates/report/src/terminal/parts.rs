@@ -1,0 +1,102 @@
+//! What run and find documents have in common.
+
+use super::grid::{Grid, Kind};
+use super::names::{count, target};
+use super::sheet::{Paint, Sheet};
+use iogauge_model::Caveat;
+use iogauge_model::result::{Environment, Head, Physical};
+use iogauge_model::units::Bytes;
+
+/// What the load asked for, to stand beside what the devices did.
+pub(super) struct Logical {
+    pub(super) reads: u64,
+    pub(super) writes: u64,
+    pub(super) read_bytes: u64,
+    pub(super) write_bytes: u64,
+}
+
+pub(super) fn head(sheet: &mut Sheet, head: &Head) {
+    let title = format!("{}  {}  {}", head.run_id, head.started, target(&head.target));
+    sheet.text(Paint::Strong, &title);
+}
+
+pub(super) fn physical(sheet: &mut Sheet, logical: Option<&Logical>, physical: &Physical) {
+    let mut grid = Grid::new(&[
+        ("I/O", Kind::Word),
+        ("reads", Kind::Number),
+        ("writes", Kind::Number),
+        ("read", Kind::Number),
+        ("written", Kind::Number),
+        ("of logical", Kind::Number),
+    ]);
+    let cells = |name: &str, reads, writes, read_bytes, write_bytes, ratio: String| {
+        [
+            name.to_owned(),
+            count(reads as f64),
+            count(writes as f64),
+            Bytes(read_bytes).to_string(),
+            Bytes(write_bytes).to_string(),
+            ratio,
+        ]
+    };
+    if let Some(l) = logical {
+        let row = cells("logical", l.reads, l.writes, l.read_bytes, l.write_bytes, String::new());
+        grid.row(Paint::Plain, row);
+    }
+    let ratio = physical.ratio_to_logical.map_or_else(String::new, |ratio| format!("{ratio:.2}×"));
+    let p = physical;
+    grid.row(
+        Paint::Plain,
+        cells("physical", p.reads, p.writes, p.read_bytes, p.write_bytes, ratio),
+    );
+    if let [_, _, ..] = physical.devices.as_slice() {
+        for d in &physical.devices {
+            let name = format!("  {}", d.device);
+            let row = cells(&name, d.reads, d.writes, d.read_bytes, d.write_bytes, String::new());
+            grid.row(Paint::Plain, row);
+        }
+    }
+    sheet.gap();
+    grid.write(sheet);
+}
+
+pub(super) fn caveats(sheet: &mut Sheet, caveats: &[Caveat]) {
+    if caveats.is_empty() {
+        return;
+    }
+    sheet.gap();
+    sheet.line(Paint::Doubt, "Reasons to doubt this result");
+    for caveat in caveats {
+        let message = format!("- {}: {}", caveat.code.as_str(), caveat.message);
+        sheet.text(Paint::Doubt, &message);
+        if !caveat.remedy.is_empty() {
+            sheet.below(Paint::Plain, &format!("→ {}", caveat.remedy));
+        }
+    }
+}
+
+pub(super) fn environment(sheet: &mut Sheet, environment: &Environment) {
+    let e = environment;
+    let mut parts = Vec::new();
+    for (name, value) in [("", &e.host), ("Linux ", &e.kernel), ("", &e.cpu_model)] {
+        if !value.is_empty() {
+            parts.push(format!("{name}{value}"));
+        }
+    }
+    if e.cpus > 0 {
+        parts.push(super::names::plural(u64::from(e.cpus), "processor"));
+    }
+    if e.memory_bytes > 0 {
+        parts.push(format!("{} of memory", Bytes(e.memory_bytes)));
+    }
+    if !matches!(e.virtualization.as_str(), "" | "none") {
+        parts.push(format!("in {}", e.virtualization));
+    }
+    if !e.clock.is_empty() {
+        parts.push(format!("clock {}", e.clock));
+    }
+    if !parts.is_empty() {
+        sheet.gap();
+        sheet.text(Paint::Plain, &format!("On {}", parts.join(", ")));
+    }
+}

@@ -1,0 +1,161 @@
+//! The document of `iogauge run` as text.
+
+use super::Page;
+use super::grid::{Grid, Kind};
+use super::names::{count, half_width, latency, plural};
+use super::parts::{self, Logical};
+use super::sheet::{Paint, Sheet};
+use iogauge_model::result::{CpuUse, DirectionResult, LatencySummary, RunDocument, StepResult};
+use iogauge_model::units::{Bandwidth, Latency};
+
+/// The document as text: a table for each step, then what casts doubt on it.
+#[must_use]
+pub fn run(document: &RunDocument, page: Page) -> String {
+    let mut sheet = Sheet::new(page);
+    parts::head(&mut sheet, &document.head);
+    if document.interrupted {
+        sheet.text(Paint::Bad, "Interrupted: these are the figures up to then.");
+    }
+    if document.steps.is_empty() {
+        sheet.text(Paint::Bad, "Nothing was measured: no step came to its end.");
+    }
+    for (index, step) in document.steps.iter().enumerate() {
+        sheet.gap();
+        let title = match document.steps.len() {
+            1 => step.label.clone(),
+            all => format!("Step {} of {all}: {}", index + 1, step.label),
+        };
+        sheet.text(Paint::Strong, &title);
+        write_step(&mut sheet, step);
+    }
+    parts::caveats(&mut sheet, &document.caveats);
+    parts::environment(&mut sheet, &document.environment);
+    sheet.into_text()
+}
+
+fn write_step(sheet: &mut Sheet, step: &StepResult) {
+    let mut asked = format!("depth {} asked, {:.1} achieved", step.depth, step.depth_achieved);
+    if let Some(rate) = step.rate_iops {
+        asked = format!("{} IOPS offered; {asked}", count(rate));
+    }
+    sheet.text(Paint::Plain, &format!("{asked}; {:.1} s", step.seconds));
+    let directions = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
+    let mut grid = Grid::new(&[
+        ("", Kind::Word),
+        ("IOPS", Kind::Number),
+        ("±", Kind::Number),
+        ("bandwidth", Kind::Number),
+        ("mean", Kind::Number),
+        ("min", Kind::Number),
+        ("p50", Kind::Number),
+        ("p95", Kind::Number),
+        ("p99", Kind::Number),
+        ("p99.9", Kind::Number),
+        ("p99.99", Kind::Number),
+        ("max", Kind::Number),
+    ]);
+    let mut any = false;
+    for (word, direction) in directions {
+        let Some(direction) = direction else { continue };
+        any = true;
+        let iops = count(direction.iops.mean);
+        let moved = bandwidth(direction.bytes_per_sec);
+        let row = figures(word, iops, half_width(&direction.iops), moved, &direction.service_ns);
+        grid.row(Paint::Plain, row);
+        if let Some(response) = &direction.response_ns {
+            let empty = String::new;
+            let word = format!("{word} response");
+            grid.row(Paint::Plain, figures(&word, empty(), empty(), empty(), response));
+        }
+    }
+    if any {
+        grid.write(sheet);
+    } else {
+        sheet.text(Paint::Bad, "No I/O was completed.");
+    }
+    for (word, direction) in directions {
+        if let Some(direction) = direction {
+            write_errors(sheet, word, direction);
+        }
+    }
+    write_cpu(sheet, &step.cpu);
+    if let Some(physical) = &step.physical {
+        parts::physical(sheet, Some(&logical(step)), physical);
+    }
+}
+
+fn bandwidth(bytes_per_sec: f64) -> String {
+    if bytes_per_sec == 0.0 {
+        String::new()
+    } else if bytes_per_sec < 1e15 {
+        Bandwidth(bytes_per_sec).to_string()
+    } else {
+        format!("{bytes_per_sec:.2e} B/s")
+    }
+}
+
+fn figures(
+    word: &str,
+    iops: String,
+    half_width: String,
+    bandwidth: String,
+    summary: &LatencySummary,
+) -> [String; 12] {
+    let whole = |value: u64| latency(summary, value as f64);
+    [
+        word.to_owned(),
+        iops,
+        half_width,
+        bandwidth,
+        latency(summary, summary.mean),
+        whole(summary.min),
+        whole(summary.p50),
+        whole(summary.p95),
+        whole(summary.p99),
+        whole(summary.p999),
+        whole(summary.p9999),
+        whole(summary.max),
+    ]
+}
+
+fn write_errors(sheet: &mut Sheet, word: &str, direction: &DirectionResult) {
+    if direction.errors > 0 {
+        let failed = plural(direction.errors, word);
+        let failed = match direction.ios {
+            0 => format!("{failed} failed and none succeeded"),
+            ios => {
+                format!("{failed} failed; the figures are those of the other {}", count(ios as f64))
+            }
+        };
+        sheet.text(Paint::Bad, &failed);
+    }
+    if direction.short > 0 {
+        let short = format!("{} moved fewer bytes than asked", plural(direction.short, word));
+        sheet.text(Paint::Doubt, &short);
+    }
+}
+
+fn write_cpu(sheet: &mut Sheet, cpu: &CpuUse) {
+    let mut text = String::from("CPU ");
+    if cpu.ns_per_io > 0.0 {
+        text.push_str(&format!("{} per I/O; ", Latency(cpu.ns_per_io)));
+    }
+    text.push_str(&format!(
+        "user {:.0} %, system {:.0} % of one processor; machine {:.0} % busy",
+        cpu.user_percent, cpu.system_percent, cpu.machine_percent
+    ));
+    for (share, word) in [(cpu.steal_percent, "stolen"), (cpu.iowait_percent, "waiting for I/O")] {
+        if share >= 0.5 {
+            text.push_str(&format!(", {share:.0} % {word}"));
+        }
+    }
+    sheet.text(Paint::Plain, &text);
+}
+
+fn logical(step: &StepResult) -> Logical {
+    let of = |direction: &Option<DirectionResult>| {
+        direction.as_ref().map_or((0, 0), |direction| (direction.ios, direction.bytes))
+    };
+    let ((reads, read_bytes), (writes, write_bytes)) = (of(&step.read), of(&step.write));
+    Logical { reads, writes, read_bytes, write_bytes }
+}

@@ -1,0 +1,172 @@
+//! What a search found, in a sentence for a human.
+
+use super::names;
+use iogauge_model::result::{FindDocument, RunDocument, StoppedBy};
+
+/// The result as the sentence a find document begins with: what was found, and why no more.
+#[must_use]
+pub fn find_verdict(document: &FindDocument) -> String {
+    let answer = &document.answer;
+    let target = names::target(&document.head.target);
+    if answer.latency_ns.n == 0 {
+        return format!("Nothing was measured on {target}: {}.", why_nothing(answer.stopped_by));
+    }
+    let load = names::load(&document.head.load);
+    let limits = names::limits(&document.limits);
+    let iops = names::iops(&answer.iops);
+    let place = place(document);
+    let measured = names::measured(&document.limits, &answer.latency_ns);
+    if !answer.met {
+        return match answer.stopped_by {
+            StoppedBy::Unattainable => format!(
+                "{target} cannot do {load} so that {limits}: even {place} it gives {iops} with {measured}."
+            ),
+            stopped_by => format!(
+                "No load was found at which {limits} for {load} on {target}; {place} it gives {iops} with {measured}; {}.",
+                why_unmet(stopped_by)
+            ),
+        };
+    }
+    let sustains = if is_lower_bound(answer.stopped_by) { "sustains at least" } else { "sustains" };
+    format!(
+        "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.",
+        why_stopped(answer.stopped_by)
+    )
+}
+
+/// The answer alone, for a list in which target and load stand beside it:
+/// `81,204 IOPS (± 310) at depth 812, mean ≤ 10 ms`.
+#[must_use]
+pub fn find_brief(document: &FindDocument) -> String {
+    let answer = &document.answer;
+    if answer.latency_ns.n == 0 {
+        return format!("nothing measured: {}", why_nothing(answer.stopped_by));
+    }
+    let (iops, place) = (names::iops(&answer.iops), place(document));
+    if !answer.met {
+        let measured = names::measured(&document.limits, &answer.latency_ns);
+        return format!("limit not met: {iops} {place}, {measured}");
+    }
+    let at_least = if is_lower_bound(answer.stopped_by) { "at least " } else { "" };
+    let limits: Vec<_> = document
+        .limits
+        .iter()
+        .map(|limit| format!("{} ≤ {}", limit.metric, names::bound(limit.bound_ns)))
+        .collect();
+    format!("{at_least}{iops} {place}, {}", limits.join(", "))
+}
+
+/// The figures of a run in one line: of its only step, or how many steps there are.
+#[must_use]
+pub fn run_brief(document: &RunDocument) -> String {
+    let step = match document.steps.as_slice() {
+        [] => return "nothing measured".to_owned(),
+        [step] => step,
+        steps => return names::plural(steps.len() as u64, "step"),
+    };
+    let directions = [("read", &step.read), ("write", &step.write)];
+    let mut figures: Vec<_> = directions
+        .iter()
+        .filter_map(|(word, direction)| direction.as_ref().map(|direction| (word, direction)))
+        .map(|(word, direction)| {
+            let mean = names::latency(&direction.service_ns, direction.service_ns.mean);
+            let mean = if mean.is_empty() { mean } else { format!(", mean {mean}") };
+            format!("{word} {}{mean}", names::iops(&direction.iops))
+        })
+        .collect();
+    if step.errors() > 0 {
+        figures.push(names::plural(step.errors(), "error"));
+    }
+    if figures.is_empty() { "no I/O completed".to_owned() } else { figures.join("; ") }
+}
+
+/// True where something else than the target ended the search.
+fn is_lower_bound(stopped_by: StoppedBy) -> bool {
+    match stopped_by {
+        StoppedBy::Client | StoppedBy::MaxDepth | StoppedBy::Budget | StoppedBy::Interrupted => {
+            true
+        }
+        StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::Unattainable => false,
+    }
+}
+
+fn place(document: &FindDocument) -> String {
+    let answer = &document.answer;
+    match answer.rate_iops {
+        Some(rate) => format!("at {} IOPS offered", names::count(rate)),
+        None => format!("at depth {}", answer.depth),
+    }
+}
+
+fn why_nothing(stopped_by: StoppedBy) -> &'static str {
+    match stopped_by {
+        StoppedBy::Interrupted => "the search was interrupted before its first point",
+        StoppedBy::Budget => "the measuring budget ran out before its first point",
+        _ => "no I/O was completed",
+    }
+}
+
+fn why_stopped(stopped_by: StoppedBy) -> &'static str {
+    match stopped_by {
+        StoppedBy::Limit => "stopped by the limit: more load breaks it",
+        StoppedBy::Saturated => {
+            "stopped by saturation: more depth brings no more IOPS, and the limit is not in the way"
+        }
+        StoppedBy::Client => {
+            "stopped by this machine, which gave out before the target: the target may do more"
+        }
+        StoppedBy::MaxDepth => {
+            "stopped at the largest depth allowed, the limit still holding: it may do more"
+        }
+        StoppedBy::Budget => "stopped when the measuring budget ran out: it may do more",
+        StoppedBy::Unattainable => "stopped at the smallest load, which breaks the limit",
+        StoppedBy::Interrupted => "interrupted before the search came to its end: it may do more",
+    }
+}
+
+fn why_unmet(stopped_by: StoppedBy) -> &'static str {
+    match stopped_by {
+        StoppedBy::Limit | StoppedBy::Unattainable => "every load measured breaks the limit",
+        StoppedBy::Saturated => "the target is saturated there already",
+        StoppedBy::Client => "this machine gave out before the target",
+        StoppedBy::MaxDepth => "that is the largest depth allowed",
+        StoppedBy::Budget => "the measuring budget ran out",
+        StoppedBy::Interrupted => "interrupted before the search came to its end",
+    }
+}
+
+/// What the user may do next.
+pub(super) fn next_step(document: &FindDocument) -> String {
+    let run = &document.head.run_id;
+    let stopped_by = match document.answer.stopped_by {
+        // Without an answer the curve says little: the limit or the target is to be changed.
+        StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::MaxDepth if !document.answer.met => {
+            StoppedBy::Unattainable
+        }
+        stopped_by => stopped_by,
+    };
+    match stopped_by {
+        StoppedBy::Limit => format!(
+            "\"iogauge report {run}\" draws the curve; after a change, find again and \"iogauge compare {run} last\" tells whether it got faster."
+        ),
+        StoppedBy::Saturated => match &document.knee {
+            Some(knee) => format!(
+                "work at the knee, depth {}: {} IOPS at lower latency; more depth only adds latency.",
+                knee.depth,
+                names::count(knee.iops)
+            ),
+            None => format!("\"iogauge report {run}\" draws the curve and where it flattens."),
+        },
+        StoppedBy::Client => {
+            "use more workers (--numjobs), a lighter engine or a larger machine to load the target further."
+                .to_owned()
+        }
+        StoppedBy::MaxDepth => "allow a larger depth to find the end of the curve.".to_owned(),
+        StoppedBy::Budget => "allow more time to measure, to end the search.".to_owned(),
+        StoppedBy::Unattainable => format!(
+            "\"iogauge doctor\" looks for what slows the target down; a --limit above {} could be met.",
+            names::measured(&document.limits, &document.answer.latency_ns)
+        ),
+        StoppedBy::Interrupted => "give the same command again to end the search.".to_owned(),
+    }
+}

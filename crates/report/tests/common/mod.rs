@@ -1,0 +1,193 @@
+//! Documents built by hand.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+use iogauge_model::limit::Metric;
+use iogauge_model::result::{
+    Answer, CpuUse, CurvePoint, DeviceCounters, DirectionResult, Environment, Estimate,
+    FIND_FORMAT, FindDocument, Head, Knee, LatencySummary, Physical, RUN_FORMAT, RunDocument,
+    StepResult, StoppedBy,
+};
+use iogauge_model::{Caveat, CaveatCode, Histogram, Limit, Load};
+use serde_json::{Value, json};
+
+pub fn head(format: &str, target: Value) -> Head {
+    Head {
+        format: format.to_owned(),
+        version: "0.1.0".to_owned(),
+        run_id: "20261121-101530-x7k2".to_owned(),
+        started: "2026-11-21T10:15:30Z".to_owned(),
+        target,
+        load: serde_json::to_value(Load::default()).unwrap(),
+    }
+}
+
+pub fn environment() -> Environment {
+    Environment {
+        iogauge: "0.1.0".to_owned(),
+        host: "db1".to_owned(),
+        kernel: "6.18.0".to_owned(),
+        cpu_model: "AMD EPYC".to_owned(),
+        cpus: 2,
+        memory_bytes: 8 << 30,
+        clock: "tsc".to_owned(),
+        virtualization: "kvm".to_owned(),
+    }
+}
+
+pub fn estimate(mean: f64, half: f64) -> Estimate {
+    Estimate { mean, ci95: [mean - half, mean + half], n: 30 }
+}
+
+/// Latencies around a mean, with the tail of a device.
+pub fn latency(mean_ns: f64) -> LatencySummary {
+    let times = |factor: f64| (mean_ns * factor) as u64;
+    LatencySummary {
+        mean: mean_ns,
+        mean_ci95: [mean_ns * 0.99, mean_ns * 1.01],
+        stddev: mean_ns / 2.0,
+        min: times(0.31),
+        p50: times(0.92),
+        p95: times(1.61),
+        p99: times(2.22),
+        p999: times(4.05),
+        p9999: times(7.3),
+        max: times(12.5),
+        n: 812_040,
+    }
+}
+
+pub fn nothing() -> LatencySummary {
+    LatencySummary::of(&Histogram::new(), [0.0, 0.0])
+}
+
+pub fn direction(iops: f64, mean_ns: f64) -> DirectionResult {
+    DirectionResult {
+        ios: (iops * 10.0) as u64,
+        bytes: (iops * 40_960.0) as u64,
+        errors: 0,
+        short: 0,
+        iops: estimate(iops, iops / 250.0),
+        bytes_per_sec: iops * 4096.0,
+        service_ns: latency(mean_ns),
+        response_ns: None,
+        service_histogram: Histogram::new(),
+        response_histogram: None,
+    }
+}
+
+pub fn physical() -> Physical {
+    let device = |name: &str| DeviceCounters {
+        device: name.to_owned(),
+        reads: 412_000,
+        writes: 12,
+        read_bytes: 1_687_552_000,
+        write_bytes: 49_152,
+        busy_ns: 9_900_000_000,
+        flushes: 0,
+    };
+    Physical {
+        reads: 824_000,
+        writes: 24,
+        read_bytes: 3_375_104_000,
+        write_bytes: 98_304,
+        ratio_to_logical: Some(1.0147),
+        devices: vec![device("nvme0n1"), device("nvme1n1")],
+    }
+}
+
+pub fn step(label: &str, depth: u32) -> StepResult {
+    StepResult {
+        label: label.to_owned(),
+        depth,
+        depth_achieved: f64::from(depth) * 0.98,
+        rate_iops: None,
+        seconds: 10.0,
+        read: Some(direction(81_204.0, 390_000.0)),
+        write: None,
+        sync: None,
+        workers: Vec::new(),
+        physical: Some(physical()),
+        cpu: CpuUse {
+            user_percent: 11.6,
+            system_percent: 30.2,
+            ns_per_io: 5_120.0,
+            machine_percent: 24.0,
+            steal_percent: 1.4,
+            iowait_percent: 0.2,
+        },
+        series: Vec::new(),
+        system: Vec::new(),
+    }
+}
+
+pub fn caveats() -> Vec<Caveat> {
+    vec![
+        Caveat::new(
+            CaveatCode::VolatileWriteCache,
+            "nvme0n1 may keep written data in a volatile cache, so writes may be faster than the medium",
+            "iogauge run /data --sync=dsync",
+        ),
+        Caveat::new(CaveatCode::StealTime, "1.4 % of the time went to other machines", ""),
+    ]
+}
+
+pub fn run_document(steps: Vec<StepResult>) -> RunDocument {
+    RunDocument {
+        head: head(RUN_FORMAT, json!({"path": "/data", "kind": "directory"})),
+        steps,
+        interrupted: false,
+        caveats: Vec::new(),
+        environment: environment(),
+    }
+}
+
+pub fn point(depth: u32, iops: f64, met: bool) -> CurvePoint {
+    CurvePoint {
+        depth,
+        rate_iops: None,
+        depth_achieved: f64::from(depth) * 0.997,
+        iops: estimate(iops, iops / 260.0),
+        latency_ns: latency(f64::from(depth) / iops * 1e9),
+        met,
+        cpu_percent: 41.0,
+        steady: depth != 32,
+        seconds: 3.0,
+        errors: 0,
+    }
+}
+
+pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
+    let curve = vec![
+        point(1, 9_800.0, true),
+        point(32, 76_100.0, true),
+        point(256, 80_900.0, true),
+        point(812, 81_204.0, true),
+        point(1024, 81_300.0, false),
+    ];
+    let best = &curve[3];
+    FindDocument {
+        head: head(FIND_FORMAT, json!({"path": "/data", "kind": "directory"})),
+        limits: vec![Limit::default()],
+        answer: Answer {
+            met: true,
+            iops: estimate(81_204.0, 310.0),
+            bytes_per_sec: 81_204.0 * 4096.0,
+            depth: best.depth,
+            rate_iops: None,
+            depth_achieved: best.depth_achieved,
+            latency_ns: best.latency_ns,
+            stopped_by,
+        },
+        knee: Some(Knee { depth: 32, iops: 76_100.0 }),
+        curve,
+        physical: Some(physical()),
+        measured_seconds: 15.0,
+        caveats: Vec::new(),
+        environment: environment(),
+    }
+}
+
+pub fn p99_limit() -> Limit {
+    Limit { metric: Metric::Percentile(99.0), bound_ns: 50_000_000 }
+}

@@ -1,0 +1,219 @@
+//! What a reader of the terminal sees.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::*;
+use insta::assert_snapshot;
+use iogauge_model::result::StoppedBy;
+use iogauge_report::terminal::{
+    Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
+};
+use serde_json::json;
+
+const STOPS: [StoppedBy; 7] = [
+    StoppedBy::Limit,
+    StoppedBy::Saturated,
+    StoppedBy::Client,
+    StoppedBy::MaxDepth,
+    StoppedBy::Budget,
+    StoppedBy::Unattainable,
+    StoppedBy::Interrupted,
+];
+
+#[test]
+fn a_run_of_one_step() {
+    let mut document = run_document(vec![step("randread 4 KiB depth 32", 32)]);
+    document.caveats = caveats();
+    assert_snapshot!("run_120", run(&document, Page::plain(120)));
+    assert_snapshot!("run_80", run(&document, Page::plain(80)));
+    assert_snapshot!("run_60", run(&document, Page::plain(60)));
+}
+
+#[test]
+fn a_mixed_run_of_several_steps_with_arrivals_errors_and_syncs() {
+    let mut mixed = step("randrw 70/30 8 KiB at 5000 IOPS", 16);
+    mixed.rate_iops = Some(5000.0);
+    mixed.physical = None;
+    let mut read = direction(3_500.0, 900_000.0);
+    read.response_ns = Some(latency(1_400_000.0));
+    read.errors = 12;
+    mixed.read = Some(read);
+    let mut write = direction(1_500.0, 2_100_000.0);
+    write.short = 1;
+    mixed.write = Some(write);
+    let mut sync = direction(15.0, 4_000_000.0);
+    sync.bytes_per_sec = 0.0;
+    mixed.sync = Some(sync);
+    let document = run_document(vec![step("randread 4 KiB depth 1", 1), mixed]);
+    assert_snapshot!("run_mixed_100", run(&document, Page::plain(100)));
+}
+
+#[test]
+fn a_run_that_measured_nothing() {
+    let mut document = run_document(Vec::new());
+    document.interrupted = true;
+    document.environment = Default::default();
+    assert_snapshot!("run_nothing", run(&document, Page::plain(80)));
+    let mut idle = step("randread 4 KiB depth 1", 1);
+    idle.read = None;
+    idle.physical = None;
+    idle.cpu = Default::default();
+    assert_snapshot!("run_idle", run(&run_document(vec![idle]), Page::plain(80)));
+}
+
+#[test]
+fn a_run_with_errors_only() {
+    let mut failed = step("randread 4 KiB depth 1", 1);
+    let mut read = direction(0.0, 0.0);
+    (read.ios, read.bytes, read.errors) = (0, 0, 4711);
+    read.service_ns = nothing();
+    failed.read = Some(read);
+    failed.physical = None;
+    assert_snapshot!("run_errors_only", run(&run_document(vec![failed]), Page::plain(80)));
+}
+
+#[test]
+fn huge_numbers_and_a_long_target() {
+    let mut huge = step("read 1 GiB depth 65536", 65_536);
+    let mut read = direction(f64::MAX, 1e18);
+    read.ios = u64::MAX;
+    read.bytes = u64::MAX;
+    huge.read = Some(read);
+    let mut document = run_document(vec![huge]);
+    document.head.target = json!(format!("/mnt/{}/data", "very-long-name/".repeat(12)));
+    assert_snapshot!("run_huge", run(&document, Page::plain(80)));
+}
+
+#[test]
+fn a_capacity_under_its_limit() {
+    let mut document = find_document(StoppedBy::Limit);
+    document.limits.push(p99_limit());
+    document.caveats = caveats();
+    assert_snapshot!("find_120", find(&document, Page::plain(120)));
+    assert_snapshot!("find_80", find(&document, Page::plain(80)));
+}
+
+#[test]
+fn an_open_loop_is_told_by_its_rate() {
+    let mut document = find_document(StoppedBy::Limit);
+    for point in &mut document.curve {
+        point.rate_iops = Some(point.iops.mean.round());
+        point.errors = 3;
+    }
+    document.answer.rate_iops = Some(81_204.0);
+    document.knee = None;
+    document.physical = None;
+    assert_snapshot!("find_open_loop", find(&document, Page::plain(110)));
+}
+
+#[test]
+fn each_reason_to_stop_has_its_own_words() {
+    let mut text = String::new();
+    for met in [true, false] {
+        for stopped_by in STOPS {
+            let mut document = find_document(stopped_by);
+            document.answer.met = met && stopped_by != StoppedBy::Unattainable;
+            if stopped_by == StoppedBy::Unattainable {
+                document.answer.depth = 1;
+                document.answer.latency_ns = latency(12_300_000.0);
+            }
+            let whole = find(&document, Page::plain(200));
+            let next = whole.lines().position(|line| line.starts_with("Next: ")).unwrap();
+            let next: Vec<_> = whole.lines().skip(next).collect();
+            text.push_str(&format!(
+                "{}\n{}\n{}\n\n",
+                find_brief(&document),
+                find_verdict(&document),
+                next.join("\n")
+            ));
+        }
+    }
+    let mut nothing_found = find_document(StoppedBy::Interrupted);
+    nothing_found.answer.met = false;
+    nothing_found.answer.latency_ns = nothing();
+    text.push_str(&find_verdict(&nothing_found));
+    assert_snapshot!("find_verdicts", text);
+}
+
+#[test]
+fn a_search_that_measured_nothing() {
+    let mut document = find_document(StoppedBy::Interrupted);
+    document.answer.met = false;
+    document.answer.latency_ns = nothing();
+    document.curve.clear();
+    document.knee = None;
+    document.physical = None;
+    assert_snapshot!("find_nothing", find(&document, Page::plain(80)));
+}
+
+#[test]
+fn colours_add_nothing_to_the_words() {
+    let mut document = find_document(StoppedBy::Limit);
+    document.caveats = caveats();
+    let colored = find(&document, Page { width: 80, color: true });
+    assert!(colored.contains("\x1b[1;32m/data sustains"), "{colored}");
+    let mut plain = String::new();
+    for (index, part) in colored.split('\x1b').enumerate() {
+        plain.push_str(if index == 0 { part } else { part.split_once('m').unwrap().1 });
+    }
+    assert_eq!(plain, find(&document, Page::plain(80)));
+}
+
+#[test]
+fn a_name_cannot_drive_the_terminal() {
+    let mut document = find_document(StoppedBy::Limit);
+    document.head.target = json!("/data\x1b[2J\r\nx");
+    let text = find(&document, Page::plain(80));
+    assert!(!text.contains('\x1b') && !text.contains('\r'), "{text:?}");
+}
+
+fn lines() -> Vec<RunLine> {
+    let line = |id: &str, state: &str, target: &str, verdict: &str| RunLine {
+        id: id.to_owned(),
+        kind: "find".to_owned(),
+        state: state.to_owned(),
+        target: target.to_owned(),
+        load: "randread 4 KiB".to_owned(),
+        steps: 12,
+        verdict: verdict.to_owned(),
+    };
+    vec![
+        line("20261121-101530-x7k2", "running", "/data", ""),
+        line(
+            "20261121-081200-a01z",
+            "interrupted",
+            "sim:nvme",
+            &find_brief(&find_document(StoppedBy::Limit)),
+        ),
+        line("20261120-230000-9qqq", "crashed", "/mnt/a-rather-long-mount/point/file.dat", ""),
+    ]
+}
+
+#[test]
+fn runs_in_one_line() {
+    let of = |steps| run_brief(&run_document(steps));
+    assert_eq!(of(vec![]), "nothing measured");
+    assert_eq!(of(vec![step("a", 1)]), "read 81,204 IOPS (± 325), mean 390 µs");
+    assert_eq!(of(vec![step("a", 1), step("b", 2)]), "2 steps");
+    let mut failed = step("a", 1);
+    let mut read = direction(0.0, 0.0);
+    (read.errors, read.service_ns, read.iops.n) = (3, nothing(), 0);
+    failed.read = Some(read);
+    assert_eq!(of(vec![failed]), "read 0 IOPS; 3 errors");
+}
+
+#[test]
+fn a_bound_is_shown_as_it_was_typed() {
+    let mut document = find_document(StoppedBy::Limit);
+    document.limits = vec!["p99.95<=2.555ms".parse().unwrap(), "max<=800ns".parse().unwrap()];
+    let brief = find_brief(&document);
+    assert!(brief.ends_with("p99.95 ≤ 2.555 ms, max ≤ 800 ns"), "{brief}");
+}
+
+#[test]
+fn the_list_of_runs() {
+    assert_snapshot!("history_80", history_list(&lines(), Page::plain(80)));
+    assert_snapshot!("history_140", history_list(&lines(), Page::plain(140)));
+    assert_snapshot!("history_empty", history_list(&[], Page::plain(80)));
+}
