@@ -66,11 +66,14 @@ impl LabError {
     /// True where the user asked for something that cannot be (exit code 2).
     #[must_use]
     pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Spec(_) | Self::Sim(_) | Self::Load(_) | Self::Mismatch(_) => true,
-            Self::Worker(WorkerError::Offsets(_) | WorkerError::Memory { .. }) => true,
-            Self::EngineRefused { .. } => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Self::Spec(_)
+                | Self::Sim(_)
+                | Self::Load(_)
+                | Self::Mismatch(_)
+                | Self::EngineRefused { .. }
+                | Self::Worker(WorkerError::Offsets(_) | WorkerError::Memory { .. })
+        )
     }
 }

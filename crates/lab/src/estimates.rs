@@ -1,54 +1,70 @@
 //! Intervals for what a series of ticks measured.
 
+use crate::stats::{Batch, change_point, drift, ratio};
 use iogauge_io::engine::Op;
 use iogauge_model::result::{Estimate, IntervalPoint};
 
-fn ios(point: &IntervalPoint, op: Option<Op>) -> u64 {
-    match op {
-        Some(Op::Read) => point.reads,
-        Some(Op::Write) => point.writes,
-        Some(Op::Sync) => 0,
-        None => point.reads + point.writes,
+/// Which I/Os of an interval are meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which {
+    /// One direction.
+    Only(Op),
+    /// Reads and writes together.
+    All,
+}
+
+impl Which {
+    fn ios(self, point: &IntervalPoint) -> u64 {
+        match self {
+            Self::Only(Op::Read) => point.reads,
+            Self::Only(Op::Write) => point.writes,
+            Self::Only(Op::Sync) => 0,
+            Self::All => point.reads + point.writes,
+        }
+    }
+
+    fn latency_sum_ns(self, point: &IntervalPoint) -> u64 {
+        match self {
+            Self::Only(Op::Read) => point.read_latency_sum_ns,
+            Self::Only(Op::Write) => point.write_latency_sum_ns,
+            Self::Only(Op::Sync) => 0,
+            Self::All => point.read_latency_sum_ns + point.write_latency_sum_ns,
+        }
     }
 }
 
-/// I/Os per second in one direction; `mean` is the exact rate over the whole window.
-pub(crate) fn iops(series: &[IntervalPoint], op: Op, mean: f64) -> Estimate {
-    rate(series, Some(op), mean)
+/// I/Os per second. `exact` is the rate over the whole window, which the interval is put around.
+pub(crate) fn iops(series: &[IntervalPoint], which: Which, exact: f64) -> Estimate {
+    let batches: Vec<Batch> = series
+        .iter()
+        .map(|point| Batch { sum: which.ios(point) as f64, weight: point.seconds })
+        .collect();
+    around(exact, &ratio(&batches))
 }
 
-/// I/Os per second, reads and writes together.
-pub(crate) fn iops_of_all(series: &[IntervalPoint], mean: f64) -> Estimate {
-    rate(series, None, mean)
+/// 95 % interval of the mean latency, put around its exact value.
+pub(crate) fn latency_mean_ci95(series: &[IntervalPoint], which: Which, exact_ns: f64) -> [f64; 2] {
+    let batches: Vec<Batch> = series
+        .iter()
+        .map(|point| Batch {
+            sum: which.latency_sum_ns(point) as f64,
+            weight: which.ios(point) as f64,
+        })
+        .collect();
+    around(exact_ns, &ratio(&batches)).ci95
 }
 
-fn rate(series: &[IntervalPoint], op: Option<Op>, mean: f64) -> Estimate {
-    let rates: Vec<f64> =
-        series.iter().filter(|p| p.seconds > 0.0).map(|p| ios(p, op) as f64 / p.seconds).collect();
-    let n = rates.len() as f64;
-    if n < 2.0 {
-        return Estimate { mean, ci95: [mean, mean], n: rates.len() as u64 };
-    }
-    let average = rates.iter().sum::<f64>() / n;
-    let variance = rates.iter().map(|r| (r - average).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = 2.0 * (variance / n).sqrt();
-    Estimate { mean, ci95: [mean - half, mean + half], n: rates.len() as u64 }
+/// Workers' windows differ by microseconds, so the series' own mean may be off in the last digits.
+fn around(exact: f64, estimate: &Estimate) -> Estimate {
+    let half = estimate.half_width();
+    Estimate { mean: exact, ci95: [(exact - half).max(0.0), exact + half], n: estimate.n }
 }
 
-/// Interval of the mean latency in one direction.
-pub(crate) fn latency_mean_ci95(series: &[IntervalPoint], op: Op, mean: f64) -> [f64; 2] {
-    let _ = (series, op);
-    [mean, mean]
-}
-
-/// Interval of the mean latency, reads and writes together.
-pub(crate) fn latency_mean_ci95_of_all(series: &[IntervalPoint], mean: f64) -> [f64; 2] {
-    let _ = series;
-    [mean, mean]
-}
-
-/// True where the window shows no drift.
+/// True where the IOPS of a series neither drift nor jump, as far as it is long enough to tell.
 pub(crate) fn is_steady(series: &[IntervalPoint]) -> bool {
-    let _ = series;
-    true
+    const NOTABLE: f64 = 0.1;
+    let rates: Vec<f64> = series.iter().map(IntervalPoint::iops).collect();
+    let drifts = drift(&rates).is_some_and(|d| d.significant && d.rise_relative.abs() > NOTABLE);
+    let jumps = change_point(&rates).is_some_and(|c| c.jump_relative().abs() > NOTABLE);
+    !drifts && !jumps
 }

@@ -1,7 +1,7 @@
 //! One step: let it run for its time, and make a result of what the workers wrote down.
 
 use crate::error::LabError;
-use crate::estimates;
+use crate::estimates::{self, Which};
 use crate::observe::{Interrupt, Observer, Phase, Status};
 use crate::series::Series;
 use iogauge_io::crew::Crew;
@@ -82,7 +82,12 @@ pub fn step(
         result.cpu = totals.cpu;
         result.system = sampler.points_between(&before, &after);
     }
-    Ok(Measured { result, interrupted: !whole, fault: crew.fault().map(|(_, fault)| fault), fallbacks })
+    Ok(Measured {
+        result,
+        interrupted: !whole,
+        fault: crew.fault().map(|(_, fault)| fault),
+        fallbacks,
+    })
 }
 
 fn mark(sampler: &mut Option<&mut Sampler>) -> Result<Option<Counters>, LabError> {
@@ -163,8 +168,8 @@ fn direction(
         return None;
     }
     let per_sec = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    let iops = estimates::iops(series, op, per_sec(tally.ios()));
-    let mean_ci95 = estimates::latency_mean_ci95(series, op, tally.service.mean_ns());
+    let iops = estimates::iops(series, Which::Only(op), per_sec(tally.ios()));
+    let mean_ci95 = estimates::latency_mean_ci95(series, Which::Only(op), tally.service.mean_ns());
     let response_ns = tally.response.as_ref().map(|histogram| {
         // Response and service time differ by the wait for a slot; intervals keep sums of the
         // latter only, so the interval is scaled.

@@ -76,10 +76,7 @@ pub fn prepare(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabErro
     Ok(done)
 }
 
-fn fill(
-    fills: &mut Vec<(Part, Prefill)>,
-    watch: &mut Watch<'_>,
-) -> Result<Prepared, LabError> {
+fn fill(fills: &mut Vec<(Part, Prefill)>, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
     let total_bytes = fills.iter().map(|(_, p)| p.range().end - p.range().start).sum();
     let start = std::time::Instant::now();
     let mut crew = ThreadCrew::start(jobs(fills, None)?, DEPTH)?;
@@ -214,10 +211,7 @@ fn rewrite(fills: &[(Part, Prefill)], watch: &mut Watch<'_>) -> Result<Option<f6
     }
     let mut crew = ThreadCrew::start(jobs(fills, Some(most))?, DEPTH)?;
     let start_ns = crew.now_ns();
-    while !crew.finished()
-        && crew.now_ns() - start_ns < REWRITE_NS
-        && !watch.interrupt.is_set()
-    {
+    while !crew.finished() && crew.now_ns() - start_ns < REWRITE_NS && !watch.interrupt.is_set() {
         crew.advance(TICK_NS / 10)?;
     }
     let bytes = crew.live().bytes;
@@ -242,10 +236,5 @@ fn failed(fills: &mut Vec<(Part, Prefill)>, part: u32, fault: IoFault) -> LabErr
     let path =
         fills.get(part as usize).map_or_else(String::new, |(p, _)| p.path.display().to_string());
     debug_assert_eq!(fault.op, Op::Write);
-    LabError::PrefillFailed {
-        path,
-        offset_bytes: fault.offset_bytes,
-        source,
-    }
+    LabError::PrefillFailed { path, offset_bytes: fault.offset_bytes, source }
 }
-

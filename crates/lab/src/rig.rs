@@ -214,8 +214,7 @@ impl Rig {
                 let direct = load.direct && !engine::info(load.engine).always_buffered;
                 let intent = Intent { writes: load.writes(), direct, ..self.intent };
                 for part in &target.parts {
-                    for caveat in
-                        iogauge_io::target::facts(part, &intent, load.sync, &self.roots)?
+                    for caveat in iogauge_io::target::facts(part, &intent, load.sync, &self.roots)?
                     {
                         // Parts on one device raise the same doubt once.
                         if !caveats.contains(&caveat) {

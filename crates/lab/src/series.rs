@@ -46,7 +46,8 @@ impl Series {
 
     fn halve(&mut self) {
         // An odd one stays alone at the end and takes more ticks.
-        self.joined = if self.points.len().is_multiple_of(2) { 2 * self.stride } else { self.stride };
+        self.joined =
+            if self.points.len().is_multiple_of(2) { 2 * self.stride } else { self.stride };
         self.stride *= 2;
         self.points = self
             .points
@@ -57,10 +58,6 @@ impl Series {
                 joined
             })
             .collect();
-    }
-
-    pub(crate) fn points(&self) -> &[IntervalPoint] {
-        &self.points
     }
 
     pub(crate) fn into_points(self) -> Vec<IntervalPoint> {
@@ -112,7 +109,7 @@ mod tests {
         fn nothing_is_lost_and_it_stays_short(ticks in 1usize..10_000) {
             let mut series = Series::new();
             (0..ticks).for_each(|i| series.push(&tick(i as u64 % 7)));
-            let points = series.points();
+            let points = series.into_points();
             prop_assert!(points.len() <= MOST + 1);
             let reads: u64 = points.iter().map(|p| p.reads).sum();
             prop_assert_eq!(reads, (0..ticks).map(|i| i as u64 % 7).sum::<u64>());

@@ -25,6 +25,12 @@ impl ProcessCpu {
         };
         Self { user_ns: timeval_ns(usage.ru_utime), system_ns: timeval_ns(usage.ru_stime) }
     }
+
+    /// User and system time together, in nanoseconds.
+    #[must_use]
+    pub fn total_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
 }
 
 fn timeval_ns(time: libc::timeval) -> u64 {

@@ -109,8 +109,7 @@ impl Search<'_, '_> {
         let Some(good) = good else {
             // Depth 1 breaks the limit: one longer look decides.
             let answer = self.measure(1, Phase::Holding, self.hold_ns(plan))?;
-            let stopped_by =
-                if answer.met { StoppedBy::Limit } else { StoppedBy::Unattainable };
+            let stopped_by = if answer.met { StoppedBy::Limit } else { StoppedBy::Unattainable };
             return Ok(End { answer, stopped_by });
         };
         let Some(mut bad) = bad else {
@@ -122,7 +121,8 @@ impl Search<'_, '_> {
         loop {
             self.narrow(plan, &mut good, &mut bad, (budget * NARROWING_SHARE) as u64)?;
             let held = self.measure(good.depth, Phase::Holding, self.hold_ns(plan))?;
-            let stopped_by = if self.client_bound(&bad) { StoppedBy::Client } else { StoppedBy::Limit };
+            let stopped_by =
+                if self.client_bound(&bad) { StoppedBy::Client } else { StoppedBy::Limit };
             if held.met || self.bench.interrupted() {
                 return Ok(End { answer: held, stopped_by });
             }

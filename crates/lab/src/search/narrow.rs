@@ -15,7 +15,11 @@ pub(super) fn next_doubling(before: Option<&Point>, point: &Point, limits: &[Lim
     let flat = point.iops.mean < before.iops.mean * 1.05;
     let Some(at_limit) = crossing(before, point, limits).filter(|_| flat) else { return twice };
     let beyond = (at_limit * 1.1).ceil();
-    if beyond >= f64::from(twice) { (beyond as u32).min(point.depth.saturating_mul(64)) } else { twice }
+    if beyond >= f64::from(twice) {
+        (beyond as u32).min(point.depth.saturating_mul(64))
+    } else {
+        twice
+    }
 }
 
 /// The next depth between one that holds and one that does not; `None` where they are as close as

@@ -2,7 +2,7 @@
 
 use super::SearchPlan;
 use crate::error::LabError;
-use crate::estimates;
+use crate::estimates::{self, Which};
 use crate::measure::Watch;
 use crate::observe::{Phase, Status};
 use crate::series::interval;
@@ -165,7 +165,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         let cpu_percent = if self.crew.is_virtual() {
             0.0
         } else {
-            ProcessCpu::now().since(&cpu).total_ns() as f64 * 100.0 / wall_ns
+            ProcessCpu::now().total_ns().saturating_sub(cpu.total_ns()) as f64 * 100.0 / wall_ns
         };
         Ok(self.point(depth, &total, &series, cpu_percent))
     }
@@ -215,7 +215,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         if service.count() < wanted {
             return false;
         }
-        let iops = estimates::iops_of_all(series, total.iops());
+        let iops = estimates::iops(series, Which::All, total.iops());
         let precise = iops.relative_error() <= self.plan.precision;
         if holding {
             // A hold is there to see what short windows miss: stalls, credits, caches.
@@ -240,11 +240,11 @@ impl<'a, 'b> Bench<'a, 'b> {
         let statistics: Vec<f64> = limits.iter().map(|l| statistic(l.metric, &service)).collect();
         let met = service.count() > 0
             && limits.iter().zip(&statistics).all(|(l, s)| *s <= l.bound_ns as f64);
-        let mean_ci95 = estimates::latency_mean_ci95_of_all(series, service.mean_ns());
+        let mean_ci95 = estimates::latency_mean_ci95(series, Which::All, service.mean_ns());
         Point {
             depth,
             depth_achieved: total.depth(),
-            iops: estimates::iops_of_all(series, total.iops()),
+            iops: estimates::iops(series, Which::All, total.iops()),
             bytes_per_sec: total.bytes_per_sec(),
             latency: LatencySummary::of(&service, mean_ci95),
             statistics,

@@ -2,7 +2,7 @@
 
 use super::autocorrelation::residual_time;
 use super::student_t::t_quantile;
-use iogauge_model::result::{Estimate, IntervalPoint};
+use iogauge_model::result::Estimate;
 
 /// One interval of a series: something summed, and what it is divided by. I/Os over seconds make
 /// a rate, latencies over I/Os a mean latency.
@@ -55,31 +55,11 @@ pub fn mean(series: &[f64]) -> Estimate {
     ratio(&batches)
 }
 
-/// Reads and writes per second over the intervals of a step; see [`ratio`].
-#[must_use]
-pub fn iops(series: &[IntervalPoint]) -> Estimate {
-    of(series, |point| Batch { sum: (point.reads + point.writes) as f64, weight: point.seconds })
-}
-
-/// Mean service time of reads and writes over the intervals of a step, in nanoseconds; see
-/// [`ratio`]. The mean is the sum of all latencies over their number, to the last I/O.
-#[must_use]
-pub fn latency_mean_ns(series: &[IntervalPoint]) -> Estimate {
-    of(series, |point| Batch {
-        sum: point.latency_sum_ns as f64,
-        weight: (point.reads + point.writes) as f64,
-    })
-}
-
-fn of(series: &[IntervalPoint], batch: impl Fn(&IntervalPoint) -> Batch) -> Estimate {
-    let batches: Vec<Batch> = series.iter().map(batch).collect();
-    ratio(&batches)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::synthetic::{Random, percent_of};
     use super::*;
+    use iogauge_model::result::IntervalPoint;
     use proptest::prelude::*;
 
     fn covers(estimate: Estimate, truth: f64) -> bool {
@@ -131,7 +111,7 @@ mod tests {
             IntervalPoint {
                 seconds: 1.0,
                 reads,
-                latency_sum_ns: (reads as f64 * latency_ns) as u64,
+                read_latency_sum_ns: (reads as f64 * latency_ns) as u64,
                 ..IntervalPoint::default()
             }
         };
@@ -144,7 +124,12 @@ mod tests {
         let rate = 1000.0 * (0.02f64).exp();
         let percent = percent_of(500, |random| {
             let series = closed_loop(random, 200);
-            let (iops, latency) = (iops(&series), latency_mean_ns(&series));
+            let rates = series.iter().map(|p| Batch { sum: p.reads as f64, weight: p.seconds });
+            let latencies = series
+                .iter()
+                .map(|p| Batch { sum: p.read_latency_sum_ns as f64, weight: p.reads as f64 });
+            let iops = ratio(&rates.collect::<Vec<_>>());
+            let latency = ratio(&latencies.collect::<Vec<_>>());
             assert!((iops.mean * latency.mean / 1e9 - 1.0).abs() < 2e-3);
             covers(latency, 1e9 / rate) && covers(iops, rate)
         });

@@ -17,7 +17,7 @@ mod student_t;
 mod synthetic;
 
 pub use autocorrelation::autocorrelation_time;
-pub use batch_means::{Batch, iops, latency_mean_ns, mean, ratio};
+pub use batch_means::{Batch, mean, ratio};
 pub use change_point::{ChangePoint, change_point};
 pub use drift::{Drift, drift};
 pub use quantile::{QuantileEstimate, effective_ios, quantile};
