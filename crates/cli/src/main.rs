@@ -1,2 +1,96 @@
-//! x
-fn main() {}
+//! The binary `iogauge`: arguments, progress, exit codes. What it does lives in the other crates.
+#![forbid(unsafe_code)]
+
+mod args;
+mod command;
+mod detach;
+mod exit;
+mod progress;
+mod screen;
+
+use args::{Cli, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use exit::Exit;
+use iogauge_lab::Interrupt;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = args::with_dashes(std::env::args_os());
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error).into(),
+    };
+    let result = interrupt().and_then(|interrupt| dispatch(cli.command, &arguments, interrupt));
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("iogauge: {error:#}");
+            exit::of(&error).into()
+        }
+    }
+}
+
+fn dispatch(
+    command: Command,
+    arguments: &[OsString],
+    interrupt: Interrupt,
+) -> anyhow::Result<Exit> {
+    match command {
+        Command::Find(args) if args.output.detach => detach::start(arguments, &args.output),
+        Command::Run(args) if args.output.detach => detach::start(arguments, &args.output),
+        Command::Find(args) => command::find::run(&args, interrupt),
+        Command::Run(args) => command::run::run(&args, interrupt),
+        Command::Prepare(args) => command::prepare::run(&args, &interrupt),
+        Command::Clean(args) => command::clean::run(&args),
+        Command::History(args) => command::history::run(&args),
+        Command::Stop(args) => command::stop::run(&args),
+        Command::Man { directory } => command::manual::man(&directory),
+        Command::Completions { shell } => command::manual::completions(shell),
+    }
+}
+
+/// Ctrl-C and SIGTERM end the measurement; a second one ends the process at once.
+fn interrupt() -> anyhow::Result<Interrupt> {
+    detach::settle();
+    let interrupt = Interrupt::default();
+    for signal in [SIGINT, SIGTERM] {
+        // Armed by the first signal, so in this order.
+        let code = Exit::Interrupted as i32;
+        signal_hook::flag::register_conditional_shutdown(signal, code, interrupt.flag())?;
+        signal_hook::flag::register(signal, interrupt.flag())?;
+    }
+    Ok(interrupt)
+}
+
+/// Help goes to stdout; a mistake is told in one line.
+fn usage(error: &clap::Error) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            Exit::Done
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            Exit::Usage
+        }
+        _ => {
+            eprintln!("iogauge: {} (--help tells more)", one_line(error));
+            Exit::Usage
+        }
+    }
+}
+
+/// clap's message without its usage block.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty());
+    let joined = lines.collect::<Vec<_>>().join("; ");
+    joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
+}

@@ -1,6 +1,7 @@
 //! The control plane: measures steps, searches the capacity, prepares targets, keeps the history.
 #![forbid(unsafe_code)]
 
+pub mod caveats;
 pub mod error;
 mod estimates;
 pub mod history;
@@ -10,6 +11,7 @@ pub mod prepare;
 pub mod rig;
 pub mod search;
 mod series;
+pub mod session;
 pub mod stats;
 
 pub use error::LabError;

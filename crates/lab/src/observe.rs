@@ -1,6 +1,7 @@
 //! How a measurement shows its progress and hears that it should end.
 
 use iogauge_model::Limit;
+use iogauge_model::result::CurvePoint;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -90,6 +91,9 @@ pub trait Observer {
 
     /// A decision or event worth a line of its own.
     fn note(&mut self, _text: &str) {}
+
+    /// A point of the curve is measured: the time to keep it.
+    fn point(&mut self, _point: &CurvePoint) {}
 }
 
 /// Sees nothing.

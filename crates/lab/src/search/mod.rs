@@ -114,33 +114,41 @@ impl Search<'_, '_> {
         };
         let Some(mut bad) = bad else {
             let stopped_by = self.why_doubling_ended(plan, &good);
-            let answer = self.measure(good.depth, Phase::Holding, self.hold_ns(plan))?;
-            return Ok(End { answer, stopped_by });
+            return self.hold(plan, good.depth, stopped_by);
         };
         let mut good = good;
+        self.narrow(plan, &mut good, &mut bad, (budget * NARROWING_SHARE) as u64)?;
+        let stopped_by =
+            if self.client_bound(&bad) { StoppedBy::Client } else { StoppedBy::Limit };
+        self.hold(plan, good.depth, stopped_by)
+    }
+
+    /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
+    /// depth holds or the budget ends.
+    fn hold(
+        &mut self,
+        plan: &SearchPlan,
+        mut depth: u32,
+        stopped_by: StoppedBy,
+    ) -> Result<End, LabError> {
         loop {
-            self.narrow(plan, &mut good, &mut bad, (budget * NARROWING_SHARE) as u64)?;
-            let held = self.measure(good.depth, Phase::Holding, self.hold_ns(plan))?;
-            let stopped_by =
-                if self.client_bound(&bad) { StoppedBy::Client } else { StoppedBy::Limit };
-            if held.met || self.bench.interrupted() {
-                return Ok(End { answer: held, stopped_by });
+            let answer = self.measure(depth, Phase::Holding, self.hold_ns(plan))?;
+            if answer.met || self.bench.interrupted() {
+                return Ok(End { answer, stopped_by });
             }
+            if depth == 1 {
+                return Ok(End { answer, stopped_by: StoppedBy::Unattainable });
+            }
+            if self.bench.left_ns() < point::SHORTEST_NS {
+                let stopped_by = StoppedBy::Budget;
+                return Ok(End { answer: self.best_below(depth).unwrap_or(answer), stopped_by });
+            }
+            depth = narrow::retreat(&answer, &plan.limits);
             self.bench.note(&format!(
-                "depth {} did not hold: {} over its bound; going back",
-                held.depth,
-                held.worst_metric()
+                "depth {} did not hold, {}: going back to {depth}",
+                answer.depth,
+                answer.worst_metric()
             ));
-            bad = held;
-            let below = self.best_below(bad.depth);
-            match below {
-                Some(below) if self.bench.left_ns() > 0 => good = below,
-                Some(below) => {
-                    let answer = self.measure(below.depth, Phase::Holding, self.hold_ns(plan))?;
-                    return Ok(End { answer, stopped_by: StoppedBy::Budget });
-                }
-                None => return Ok(End { answer: bad, stopped_by: StoppedBy::Unattainable }),
-            }
         }
     }
 
@@ -193,14 +201,16 @@ impl Search<'_, '_> {
     fn measure(&mut self, depth: u32, phase: Phase, hold_ns: u64) -> Result<Point, LabError> {
         let point = self.bench.measure(depth, phase, hold_ns)?;
         self.bench.note(&point.sentence(phase));
+        self.bench.keep(&point);
         self.points.push(point.clone());
         Ok(point)
     }
 
     /// The longest hold the budget leaves room for.
     fn hold_ns(&self, plan: &SearchPlan) -> u64 {
-        // A failed hold must leave time for another one.
-        (self.bench.left_ns() / 2).max(plan.budget_ns / 12)
+        // A failed hold must leave time for another one, as long as there is time for two.
+        let left_ns = self.bench.left_ns();
+        (left_ns / 2).max(plan.budget_ns / 12).min(left_ns)
     }
 
     /// The deepest point below a depth that held.

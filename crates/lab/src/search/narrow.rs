@@ -40,6 +40,21 @@ pub(super) fn between(good: &Point, bad: &Point, limits: &[Limit], precision: f6
     Some(guess.clamp(good.depth + margin, bad.depth - margin))
 }
 
+/// The depth to go back to from one that was held and broke a limit.
+///
+/// Past the knee latency grows with depth, so the depth shrinks by as much as the statistic lay over
+/// its bound, and a little more for the noise that made the shorter window pass.
+pub(super) fn retreat(held: &Point, limits: &[Limit]) -> u32 {
+    const MARGIN: f64 = 0.98;
+    let share = limits
+        .iter()
+        .zip(&held.statistics)
+        .map(|(limit, statistic)| limit.bound_ns as f64 / statistic)
+        .fold(1.0, f64::min);
+    let depth = (f64::from(held.depth) * share * MARGIN) as u32;
+    depth.clamp(1, held.depth.saturating_sub(1).max(1))
+}
+
 /// Depth at which the first limit breaks, on the straight line through two points of logarithms.
 fn crossing(a: &Point, b: &Point, limits: &[Limit]) -> Option<f64> {
     let depth = |p: &Point| f64::from(p.depth).ln();

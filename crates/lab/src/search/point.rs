@@ -17,7 +17,7 @@ use iogauge_model::{Histogram, Limit};
 /// Time between two looks while a point is measured.
 const TICK_NS: u64 = 25_000_000;
 /// No window is shorter, however fast the device.
-const SHORTEST_NS: u64 = 250_000_000;
+pub(super) const SHORTEST_NS: u64 = 250_000_000;
 /// A window of the search is no longer than this share of the budget; a hold is.
 const LONGEST_SHARE: u64 = 16;
 /// Latencies a window has to span, so that slow devices get longer ones.
@@ -121,6 +121,10 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     pub(super) fn note(&mut self, text: &str) {
         self.watch.observer.note(text);
+    }
+
+    pub(super) fn keep(&mut self, point: &Point) {
+        self.watch.observer.point(&point.curve_point());
     }
 
     pub(super) fn live(&self) -> LiveFigures {

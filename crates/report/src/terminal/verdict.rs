@@ -147,7 +147,9 @@ pub(super) fn next_step(document: &FindDocument) -> String {
     };
     match stopped_by {
         StoppedBy::Limit => format!(
-            "\"iogauge report {run}\" draws the curve; after a change, find again and \"iogauge compare {run} last\" tells whether it got faster."
+            "\"iogauge run {} --iodepth={} --runtime=60\" holds this load for longer; \"iogauge history show {run}\" shows this page again.",
+            names::target(&document.head.target),
+            document.answer.depth,
         ),
         StoppedBy::Saturated => match &document.knee {
             Some(knee) => format!(
@@ -155,16 +157,16 @@ pub(super) fn next_step(document: &FindDocument) -> String {
                 knee.depth,
                 names::count(knee.iops)
             ),
-            None => format!("\"iogauge report {run}\" draws the curve and where it flattens."),
+            None => format!("\"iogauge history show {run}\" shows this page again."),
         },
         StoppedBy::Client => {
             "use more workers (--numjobs), a lighter engine or a larger machine to load the target further."
                 .to_owned()
         }
-        StoppedBy::MaxDepth => "allow a larger depth to find the end of the curve.".to_owned(),
-        StoppedBy::Budget => "allow more time to measure, to end the search.".to_owned(),
+        StoppedBy::MaxDepth => "a larger --max-depth finds the end of the curve.".to_owned(),
+        StoppedBy::Budget => "a longer --budget ends the search.".to_owned(),
         StoppedBy::Unattainable => format!(
-            "\"iogauge doctor\" looks for what slows the target down; a --limit above {} could be met.",
+            "a --limit above {} could be met.",
             names::measured(&document.limits, &document.answer.latency_ns)
         ),
         StoppedBy::Interrupted => "give the same command again to end the search.".to_owned(),

@@ -1,0 +1,165 @@
+//! The load as typed, and as it will run.
+
+use clap::{Args, Parser};
+use iogauge_io::engine;
+use iogauge_model::load::{
+    ArrivalProcess, Arrivals, Batch, BlockSizes, Distribution, EngineKind, Load, LoadError,
+    Pattern, SyncMode,
+};
+use iogauge_model::units::{parse_count, parse_size_bytes};
+use std::ffi::OsString;
+
+/// Options of a load, by fio's names. Those left out take their defaults.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Load")]
+pub struct LoadArgs {
+    /// read, write, randread, randwrite, readwrite, randrw [default: randread]
+    #[arg(long, visible_alias = "readwrite", value_name = "PATTERN")]
+    pub rw: Option<Pattern>,
+    /// Share of reads in a mixed pattern [default: 50]
+    #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
+    pub rwmixread: Option<u32>,
+    /// Share of writes in a mixed pattern
+    #[arg(long, value_name = "PERCENT", value_parser = whole_percent, conflicts_with = "rwmixread")]
+    pub rwmixwrite: Option<u32>,
+    /// Block size, or READ,WRITE [default: 4k]
+    #[arg(long, visible_alias = "blocksize", value_name = "SIZE", value_parser = BlockSizes::parse_bs)]
+    pub bs: Option<BlockSizes>,
+    /// Block sizes with their shares: 4k/60:64k/40
+    #[arg(long, value_name = "SPLIT", conflicts_with = "bs", value_parser = BlockSizes::parse_bssplit)]
+    pub bssplit: Option<BlockSizes>,
+    /// I/Os each worker keeps outstanding [default: 1]
+    #[arg(long, value_name = "N")]
+    pub iodepth: Option<u32>,
+    /// Workers [default: 1]
+    #[arg(long, value_name = "N")]
+    pub numjobs: Option<u32>,
+    /// io_uring, libaio, psync, mmap or null [default: io_uring]
+    #[arg(long, value_name = "NAME", value_parser = engine::parse)]
+    pub ioengine: Option<EngineKind>,
+    /// Bypass the page cache [default: 1]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub direct: Option<bool>,
+    /// Size of the test file, or how much of the target is used
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub size: Option<u64>,
+    /// First byte of the target that is used [default: 0]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub offset: Option<u64>,
+    /// random, zipf:1.2, pareto:0.2, normal:20, zoned:60/10:30/20:10/70 [default: random]
+    #[arg(long, value_name = "KIND")]
+    pub random_distribution: Option<Distribution>,
+    /// 0 visits every block once before any again [default: 1]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub norandommap: Option<bool>,
+    /// Read a block, change it, write it back, then the next: iodepth is the number of such chains
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub dependent: Option<bool>,
+    /// Writes wait for the medium: none, dsync, sync [default: none]
+    #[arg(long, value_name = "MODE")]
+    pub sync: Option<SyncMode>,
+    /// An fsync after so many writes [default: 0, none]
+    #[arg(long, value_name = "N")]
+    pub fsync: Option<u32>,
+    /// I/Os to start per second, whatever the target does
+    #[arg(long, value_name = "RATE", value_parser = parse_count)]
+    pub rate_iops: Option<u64>,
+    /// linear or poisson arrivals [default: linear]
+    #[arg(long, value_name = "KIND")]
+    pub rate_process: Option<ArrivalProcess>,
+    /// Most I/Os handed over in one call [default: 0, as many as there are]
+    #[arg(long, visible_alias = "iodepth-batch", value_name = "N")]
+    pub iodepth_batch_submit: Option<u32>,
+    /// Completions to wait for [default: 1]
+    #[arg(long, visible_alias = "iodepth-batch-complete", value_name = "N")]
+    pub iodepth_batch_complete_min: Option<u32>,
+    /// Most completions taken back in one call [default: 0, all there are]
+    #[arg(long, value_name = "N")]
+    pub iodepth_batch_complete_max: Option<u32>,
+    /// End after so many I/Os
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub number_ios: Option<u64>,
+    /// Seed of offsets, mix and arrivals [default: 1]
+    #[arg(long, value_name = "N")]
+    pub randseed: Option<u64>,
+}
+
+fn whole_percent(text: &str) -> Result<u32, String> {
+    text.trim_end_matches('%')
+        .parse::<u32>()
+        .ok()
+        .filter(|percent| *percent <= 100)
+        .ok_or_else(|| format!("\"{text}\" is not a whole percentage from 0 to 100"))
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(format!("\"{text}\" is not 0 or 1")),
+    }
+}
+
+/// A job typed as one text: `rw=write bs=128k`.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct JobText {
+    #[command(flatten)]
+    load: LoadArgs,
+}
+
+impl LoadArgs {
+    /// These options, changed by those of a job text.
+    ///
+    /// # Errors
+    /// clap's error for the first option that is wrong.
+    pub fn with_job(&self, text: &str) -> Result<Self, clap::Error> {
+        let words = text.split_whitespace().map(|word| OsString::from(format!("--{word}")));
+        let mut job = JobText { load: self.clone() };
+        job.try_update_from(super::with_dashes(words))?;
+        Ok(job.load)
+    }
+
+    /// The load these options mean; `engine` is what was chosen for the target.
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    pub fn load(&self, engine: EngineKind) -> Result<Load, LoadError> {
+        let defaults = Load::default();
+        let rw = self.rw.unwrap_or(defaults.rw);
+        let arrivals = self.rate_iops.map(|rate| Arrivals {
+            rate_iops: rate as f64,
+            process: self.rate_process.unwrap_or_default(),
+        });
+        let load = Load {
+            rw,
+            read_percent: self
+                .rwmixread
+                .or(self.rwmixwrite.map(|writes| 100 - writes))
+                .unwrap_or(defaults.read_percent),
+            block: self.bssplit.clone().or_else(|| self.bs.clone()).unwrap_or(defaults.block),
+            distribution: self.random_distribution.clone().unwrap_or(defaults.distribution),
+            coverage: !self.norandommap.unwrap_or(true),
+            dependent: self.dependent.unwrap_or(false),
+            direct: self.direct.unwrap_or(true),
+            sync: self.sync.unwrap_or_default(),
+            fsync_every: self.fsync.unwrap_or(0),
+            iodepth: self.iodepth.unwrap_or(1),
+            numjobs: self.numjobs.unwrap_or(1),
+            arrivals,
+            batch: Batch {
+                submit: self.iodepth_batch_submit.unwrap_or(0),
+                complete_min: self.iodepth_batch_complete_min.unwrap_or(1),
+                complete_max: self.iodepth_batch_complete_max.unwrap_or(0),
+            },
+            offset_bytes: self.offset.unwrap_or(0),
+            // The target itself is made as large as asked; a load narrows it only by its offset.
+            size_bytes: self.size.map(|size| size.saturating_sub(self.offset.unwrap_or(0))),
+            number_ios: self.number_ios,
+            engine,
+            seed: self.randseed.unwrap_or(defaults.seed),
+        };
+        load.validate()?;
+        Ok(load)
+    }
+}

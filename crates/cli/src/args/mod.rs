@@ -1,0 +1,326 @@
+//! Arguments as typed. `load.rs` turns them into what will run.
+
+mod load;
+
+pub use load::LoadArgs;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState};
+use iogauge_model::Limit;
+use iogauge_model::units::{parse_duration_ns, parse_percent};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    a fault of iogauge or of the machine
+  2    wrong usage
+  3    the target was refused, so that no data is lost
+  4    I/O errors during the run (the result is kept and counts them)
+  5    the limit cannot be met even at depth 1
+  130  interrupted (what was measured is kept and printed)";
+
+const EXAMPLES: &str = "\
+Examples:
+  iogauge find .                              how much this disk sustains with mean <= 10 ms
+  iogauge find /data --limit 'p99<=5ms'       under another limit
+  iogauge run /data --rw=randrw --bs=8k --iodepth=32 --runtime=30
+  iogauge run sim:nvme --iodepth=64           a simulated device: no disk needed
+  iogauge history show last                   the last result again";
+
+/// How much I/O can this storage sustain while its latency stays under my limit?
+///
+/// Answers with a number, an interval, the curve behind it, the reason it stopped there, and every
+/// reason to doubt it. A TARGET is a directory (a test file is made in it), a file, a block device
+/// (read only, unless --destroy-data), a list of them with commas, or a simulated device sim:….
+#[derive(Debug, Parser)]
+#[command(name = "iogauge", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Find the capacity: the highest IOPS at which the latency limit holds
+    Find(Box<FindArgs>),
+    /// Apply one load and measure it
+    Run(Box<RunArgs>),
+    /// Make and prefill the test file, so that later runs measure at once
+    Prepare(Box<PrepareArgs>),
+    /// Remove what iogauge made at a target, and nothing else
+    Clean(CleanArgs),
+    /// List, show, export or remove kept runs
+    History(HistoryArgs),
+    /// End a run that is under way, keeping what it measured
+    Stop(StopArgs),
+    /// Write the man pages into a directory
+    #[command(hide = true)]
+    Man {
+        /// Where to write them.
+        directory: PathBuf,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What is measured, and what may be done to it.
+#[derive(Debug, Clone, Args)]
+pub struct TargetArgs {
+    /// Directory, file, block device, comma-separated list of them, or sim:KEY=VALUE,…
+    pub target: String,
+    /// Allow writing to a block device: everything on it is lost
+    #[arg(long, help_heading = "Safety")]
+    pub destroy_data: bool,
+    /// Allow writing to an existing file that iogauge did not make
+    #[arg(long, help_heading = "Safety")]
+    pub overwrite: bool,
+    /// Remove the test file at the end
+    #[arg(long, help_heading = "Safety")]
+    pub rm: bool,
+}
+
+/// Where results and progress go.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Print one JSON document on stdout, and the text on stderr
+    #[arg(long)]
+    pub json: bool,
+    /// No progress, and no text beside JSON
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Where runs are kept: a file, or "none"
+    #[arg(long, value_name = "FILE|none", default_value = "default", hide_default_value = true)]
+    pub history: HistoryPath,
+    /// Run in the background; `iogauge stop` ends it and `iogauge history show` shows it
+    #[arg(long)]
+    pub detach: bool,
+}
+
+/// `iogauge find`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The depth is raised in one run until a limit breaks, narrowed down, and held at the answer.
+
+Examples:
+  iogauge find .
+  iogauge find /data --limit 'p99<=5ms' --rw=randrw --rwmixread=70 --bs=8k
+  iogauge find /dev/nvme0n1 --limit 'mean<=1ms'
+  iogauge find sim:channels=8,service=100us --limit 'mean<=10ms' --json")]
+pub struct FindArgs {
+    /// Target.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Bound on a latency statistic: mean, pNN[.N] or max; may be repeated
+    #[arg(long = "limit", value_name = "METRIC<=TIME", default_value = "mean<=10ms")]
+    pub limits: Vec<Limit>,
+    /// Time to spend measuring
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
+    pub budget: u64,
+    /// Interval of the IOPS to aim for
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
+    pub precision: f64,
+    /// Largest depth to try
+    #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub max_depth: u32,
+    /// Tell each decision of the search on stderr
+    #[arg(long)]
+    pub explain: bool,
+    /// The load.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `iogauge run`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Options carry fio's names, with dashes or underscores.
+
+Examples:
+  iogauge run /data --rw=randread --bs=4k --iodepth=32
+  iogauge run /data --rw=randrw --rwmixread=70 --bssplit=4k/60:64k/40 --runtime=60
+  iogauge run /data --rw=randwrite --rate_iops=2000 --rate_process=poisson
+  iogauge run /data --job 'rw=randread iodepth=16' --job 'rw=write bs=128k sync=dsync'
+  iogauge run /dev/sdb,/dev/sdc --rw=write --bs=1m --destroy-data")]
+pub struct RunArgs {
+    /// Target.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Time to measure
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub runtime: Option<u64>,
+    /// Time before measuring begins, not counted
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub ramp_time: Option<u64>,
+    /// A job beside others: options without dashes that change those given; may be repeated
+    #[arg(long = "job", value_name = "OPTION=VALUE …")]
+    pub jobs: Vec<String>,
+    /// Taken for fio's sake: runs are always bounded by time
+    #[arg(long, hide = true)]
+    pub time_based: bool,
+    /// Taken for fio's sake: jobs are always reported as one
+    #[arg(long, hide = true)]
+    pub group_reporting: bool,
+    /// The load.
+    #[command(flatten)]
+    pub load: LoadArgs,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `iogauge prepare`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Every block is written once with data that neither compresses nor repeats, so that reads reach the
+medium. An interrupted prefill goes on where it ended.
+
+Examples:
+  iogauge prepare /data --size=64g
+  iogauge prepare /dev/sdb,/dev/sdc --destroy-data")]
+pub struct PrepareArgs {
+    /// Target.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Size of each test file, or how much of each device
+    #[arg(long, value_name = "SIZE", value_parser = iogauge_model::units::parse_size_bytes)]
+    pub size: Option<u64>,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `iogauge clean`.
+#[derive(Debug, Clone, Args)]
+pub struct CleanArgs {
+    /// Directory or file whose test file is to go
+    pub target: String,
+}
+
+/// `iogauge stop`.
+#[derive(Debug, Clone, Args)]
+pub struct StopArgs {
+    /// Which run: an id or the beginning of one; the only one under way where it is left out
+    #[arg(allow_hyphen_values = true)]
+    pub run: Option<RunRef>,
+    /// Where runs are kept
+    #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
+    pub history: HistoryPath,
+}
+
+/// `iogauge history`.
+#[derive(Debug, Clone, Args)]
+pub struct HistoryArgs {
+    /// What to do with the history.
+    #[command(subcommand)]
+    pub action: HistoryAction,
+    /// Where runs are kept
+    #[arg(long, global = true, value_name = "FILE", default_value = "default", hide_default_value = true)]
+    pub history: HistoryPath,
+}
+
+/// What to do with the history.
+#[derive(Debug, Clone, Subcommand)]
+pub enum HistoryAction {
+    /// List runs, the last first
+    List {
+        /// Most runs to list
+        #[arg(long, default_value_t = 20)]
+        limit: u32,
+        /// Only runs in this state: running, done, interrupted, failed, crashed
+        #[arg(long)]
+        state: Option<RunState>,
+        /// Only runs whose target contains this
+        #[arg(long)]
+        target: Option<String>,
+    },
+    /// Show a run as it was printed
+    Show {
+        /// last, last-1, an id or the beginning of one
+        #[arg(default_value = "last", allow_hyphen_values = true)]
+        run: RunRef,
+        /// How to print it
+        #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
+        format: ShowFormat,
+    },
+    /// Remove runs
+    Rm {
+        /// last, last-1, ids or the beginnings of them
+        #[arg(required = true, allow_hyphen_values = true)]
+        runs: Vec<RunRef>,
+        /// Remove a run that is under way, too
+        #[arg(long)]
+        force: bool,
+    },
+    /// Remove every run
+    Reset {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Remove runs that are under way, too
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write every step of every run to stdout
+    Export {
+        /// json (a line for each step) or csv
+        #[arg(long, default_value = "json")]
+        format: ExportFormat,
+    },
+}
+
+/// How a kept run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShowFormat {
+    /// As on the day it ran
+    Text,
+    /// The document
+    Json,
+    /// A row for each point or direction
+    Csv,
+}
+
+/// Writes option names with dashes where they were typed with underscores, as fio has them:
+/// `--rate_iops=5` means `--rate-iops=5`. Values stay as they are.
+pub fn with_dashes(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut plain = false;
+    arguments
+        .map(|argument| {
+            let Some(text) = argument.to_str().filter(|t| t.starts_with("--") && !plain) else {
+                return argument;
+            };
+            plain = text == "--";
+            let (name, value) = text.split_at(text.find('=').unwrap_or(text.len()));
+            OsString::from(format!("{}{value}", name.replace('_', "-")))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn underscores_are_dashes_in_names_only() {
+        let typed = ["iogauge", "run", "a_b", "--rate_iops=5", "--job", "x_y=1", "--", "--a_b"];
+        let read = with_dashes(typed.iter().map(OsString::from));
+        assert_eq!(read, ["iogauge", "run", "a_b", "--rate-iops=5", "--job", "x_y=1", "--", "--a_b"]);
+    }
+}

@@ -1,0 +1,33 @@
+//! `iogauge clean`: remove what iogauge made, and nothing else.
+
+use crate::args::CleanArgs;
+use crate::exit::{Exit, Usage};
+use crate::screen;
+use iogauge_io::target::{TargetSpec, clean};
+use iogauge_lab::{LabError, Rig};
+
+/// Runs the command.
+///
+/// # Errors
+/// Where a file cannot be looked at or removed.
+pub fn run(args: &CleanArgs) -> anyhow::Result<Exit> {
+    let spec: TargetSpec = args.target.parse().map_err(LabError::from)?;
+    let TargetSpec::Paths(paths) = spec else {
+        return Err(Usage("a simulated device leaves nothing to clean".to_owned()).into());
+    };
+    for cleaned in clean(&paths).map_err(LabError::from)? {
+        screen::print(&cleaned.to_string())?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Removes the test files of a run that is over, telling on stderr.
+///
+/// # Errors
+/// As [`run`].
+pub fn remove(rig: &Rig) -> anyhow::Result<()> {
+    for cleaned in clean(&rig.paths()).map_err(LabError::from)? {
+        eprintln!("{cleaned}");
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! `iogauge find`: the capacity under a limit.
+
+use super::invocation::Invocation;
+use crate::args::FindArgs;
+use crate::exit::{Exit, Usage};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::{Interrupt, session};
+use iogauge_model::result::{FIND_FORMAT, FindDocument, StoppedBy};
+use iogauge_report::terminal;
+
+/// Least time a search can do anything with.
+const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, a refused target, or a fault while measuring.
+pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
+    let plan = plan(args)?;
+    let (target, output) = (&args.target, &args.output);
+    let typed = std::slice::from_ref(&args.load);
+    let mut invocation =
+        Invocation::new("find", target, typed, output, args.explain, interrupt)?;
+    match search(&mut invocation, &plan) {
+        Ok(document) => {
+            let exit = exit(&document);
+            let verdict = terminal::find_brief(&document);
+            let text = |page| terminal::find(&document, page);
+            invocation.finish(&document, text, &verdict, exit)
+        }
+        Err(error) => {
+            invocation.fail(&error);
+            Err(error)
+        }
+    }
+}
+
+fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
+    let refuse = |text: &str| Err(Usage(text.to_owned()).into());
+    if args.load.iodepth.is_some() {
+        return refuse("find chooses the depth itself: --iodepth belongs to run; --max-depth bounds it");
+    }
+    if args.load.rate_iops.is_some() || args.load.number_ios.is_some() {
+        return refuse("find works until it has its answer: --rate_iops and --number_ios belong to run");
+    }
+    if args.budget < SHORTEST_BUDGET_NS {
+        return refuse("--budget is too short to search in; right would be 1s or more");
+    }
+    if !(0.1..=50.0).contains(&args.precision) {
+        return refuse("--precision is not from 0.1% to 50%; right would be 2%");
+    }
+    Ok(SearchPlan {
+        limits: args.limits.clone(),
+        max_depth: args.max_depth,
+        budget_ns: args.budget,
+        precision: args.precision / 100.0,
+    })
+}
+
+fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<FindDocument> {
+    let load = invocation.loads[0].clone();
+    let limits: Vec<String> = plan.limits.iter().map(ToString::to_string).collect();
+    invocation.begin(&format!("{} {} under {}", load.rw, load.block, limits.join(", ")))?;
+    let Invocation { rig, screen, interrupt, .. } = invocation;
+    let searched = session::find(rig, &load, plan, &mut Watch { observer: screen, interrupt })?;
+    let mut caveats = std::mem::take(&mut invocation.caveats);
+    caveats.extend(searched.caveats);
+    let found = searched.found;
+    Ok(FindDocument {
+        head: invocation.head(FIND_FORMAT, serde_json::to_value(&load)?),
+        limits: plan.limits.clone(),
+        answer: found.answer,
+        knee: found.knee,
+        curve: found.curve,
+        physical: searched.physical,
+        measured_seconds: found.measured_seconds,
+        caveats,
+        environment: session::environment(&invocation.rig),
+    })
+}
+
+fn exit(document: &FindDocument) -> Exit {
+    match document.answer.stopped_by {
+        StoppedBy::Interrupted => Exit::Interrupted,
+        _ if document.curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
+        StoppedBy::Unattainable => Exit::Unattainable,
+        _ => Exit::Done,
+    }
+}

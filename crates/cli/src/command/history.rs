@@ -1,0 +1,138 @@
+//! `iogauge history`: list, show, export and remove kept runs.
+
+use crate::args::{HistoryAction, HistoryArgs, ShowFormat};
+use crate::exit::{Exit, Usage};
+use crate::screen;
+use iogauge_lab::history::{ExportFormat, Filter, History, RunRef, RunRow, Running, StoredRun};
+use iogauge_model::result::{FindDocument, RunDocument};
+use iogauge_report::terminal::{self, Page, RunLine};
+use iogauge_report::csv;
+use std::io::{BufRead, IsTerminal, Write};
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the history cannot be read or written, or holds no such run.
+pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
+    let Some(mut history) = History::open_at(&args.history)? else {
+        return Err(Usage("--history none keeps no runs; name a file".to_owned()).into());
+    };
+    match &args.action {
+        HistoryAction::List { limit, state, target } => {
+            let filter = Filter {
+                limit: Some(*limit as usize),
+                state: *state,
+                target_contains: target.clone(),
+                ..Filter::default()
+            };
+            let lines: Vec<RunLine> = history.list(&filter)?.iter().map(line).collect();
+            screen::print(&terminal::history_list(&lines, screen::page(false)))?;
+        }
+        HistoryAction::Show { run, format } => show(&history, run, *format)?,
+        HistoryAction::Rm { runs, force } => {
+            for id in history.rm(runs, running(*force))? {
+                screen::print(&format!("removed {id}"))?;
+            }
+        }
+        HistoryAction::Reset { yes, force } => {
+            if !yes && !confirmed(&history)? {
+                eprintln!("nothing removed");
+                return Ok(Exit::Done);
+            }
+            let count = history.reset(running(*force))?;
+            screen::print(&format!("removed {count} runs"))?;
+        }
+        HistoryAction::Export { format } => export(&history, *format)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn running(force: bool) -> Running {
+    if force { Running::Remove } else { Running::Refuse }
+}
+
+fn line(row: &RunRow) -> RunLine {
+    RunLine {
+        id: row.id.to_string(),
+        kind: row.kind.clone(),
+        state: row.state.to_string(),
+        target: row.target.clone(),
+        load: row.load.clone(),
+        steps: row.steps.into(),
+        verdict: row.verdict.clone(),
+    }
+}
+
+fn confirmed(history: &History) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Usage("reset removes every run; right would be reset --yes".to_owned()).into());
+    }
+    let count = history.list(&Filter::default())?.len();
+    eprint!("remove all {count} runs from {}? [y/N] ", history.path().display());
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn export(history: &History, format: ExportFormat) -> anyhow::Result<()> {
+    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+    history.export(format, &mut stdout)?;
+    stdout.flush()?;
+    Ok(())
+}
+
+fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<()> {
+    let stored = history.show(run)?;
+    let document = stored.document.as_ref().filter(|document| !document.is_null());
+    let Some(document) = document else { return show_unfinished(&stored, format) };
+    match format {
+        ShowFormat::Json => screen::print(&serde_json::to_string_pretty(document)?),
+        ShowFormat::Text => screen::print(&text(&stored, document, screen::page(false))?),
+        ShowFormat::Csv if stored.row.kind == "find" => {
+            Ok(csv::find(&serde_json::from_value(document.clone())?, std::io::stdout())?)
+        }
+        ShowFormat::Csv => {
+            Ok(csv::run(&serde_json::from_value(document.clone())?, std::io::stdout())?)
+        }
+    }
+}
+
+fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow::Result<String> {
+    if stored.row.kind == "find" {
+        let document: FindDocument = serde_json::from_value(document.clone())?;
+        return Ok(terminal::find(&document, page));
+    }
+    let document: RunDocument = serde_json::from_value(document.clone())?;
+    Ok(terminal::run(&document, page))
+}
+
+/// A run that was never closed, or failed: what is kept of it.
+fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()> {
+    if format == ShowFormat::Json {
+        return screen::print(&serde_json::to_string_pretty(stored)?);
+    }
+    let row = &stored.row;
+    screen::print(&format!("run {} is {}: {} {} {}", row.id, row.state, row.kind, row.target, row.load))?;
+    if !row.verdict.is_empty() {
+        screen::print(&row.verdict)?;
+    }
+    screen::print(&format!("{} steps are kept:", stored.steps.len()))?;
+    for step in &stored.steps {
+        screen::print(&format!("  {} {}", step.index, step_line(&step.label, &step.result)))?;
+    }
+    screen::print(&format!("iogauge history show {} --format json shows all of it", row.id))
+}
+
+/// A kept step in one line, whatever kind it is.
+fn step_line(label: &str, result: &serde_json::Value) -> String {
+    let iops = result
+        .pointer("/iops/mean")
+        .or_else(|| result.pointer("/read/iops/mean"))
+        .or_else(|| result.pointer("/write/iops/mean"))
+        .and_then(serde_json::Value::as_f64);
+    match iops {
+        Some(iops) => format!("{label}: {} IOPS", iogauge_model::units::Count(iops.round())),
+        None => label.to_owned(),
+    }
+}

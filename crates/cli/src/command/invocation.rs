@@ -1,0 +1,212 @@
+//! What `run` and `find` have in common: target, engine, history, documents, the way out.
+
+use crate::args::{LoadArgs, OutputArgs, TargetArgs};
+use crate::detach;
+use crate::exit::Exit;
+use crate::screen::{self, Screen};
+use iogauge_lab::history::{Ending, History, NewRun, RunId, UtcTime};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::prepare::Prepared;
+use iogauge_lab::{Interrupt, Rig, session};
+use iogauge_model::Caveat;
+use iogauge_model::load::Load;
+use iogauge_model::result::Head;
+use iogauge_model::units::{Bandwidth, Bytes};
+use serde::Serialize;
+
+/// A measurement about to begin.
+#[derive(Debug)]
+pub struct Invocation {
+    kind: &'static str,
+    target: TargetArgs,
+    output: OutputArgs,
+    /// The target behind its guards.
+    pub rig: Rig,
+    /// The loads, ready to run.
+    pub loads: Vec<Load>,
+    /// Doubts gathered so far.
+    pub caveats: Vec<Caveat>,
+    history: Option<History>,
+    started: UtcTime,
+    id: RunId,
+    /// Progress and steps.
+    pub screen: Screen,
+    /// Ends the measurement.
+    pub interrupt: Interrupt,
+}
+
+impl Invocation {
+    /// Reads what was typed, opens the target and checks that results can be kept. Measures and
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// Wrong usage, a refused target, a history that cannot be written.
+    pub fn new(
+        kind: &'static str,
+        target: &TargetArgs,
+        typed: &[LoadArgs],
+        output: &OutputArgs,
+        explain: bool,
+        interrupt: Interrupt,
+    ) -> anyhow::Result<Self> {
+        // What the options say of themselves is checked before the target is looked at.
+        for load in typed {
+            load.load(load.ioengine.unwrap_or(Load::default().engine))
+                .map_err(iogauge_lab::LabError::from)?;
+        }
+        let intent = intent(target, typed);
+        let rig = Rig::open(&target.target, intent)?;
+        let mut loads = Vec::new();
+        let mut caveats = Vec::new();
+        for load in typed {
+            let (engine, caveat) = rig.engine(load.ioengine)?;
+            if let Some(caveat) = caveat.filter(|c| !caveats.contains(c)) {
+                caveats.push(caveat);
+            }
+            loads.push(load.load(engine).map_err(iogauge_lab::LabError::from)?);
+        }
+        let history = History::open_at(&output.history)?;
+        if let Some(history) = &history {
+            history.check_writable()?;
+        }
+        let started = UtcTime::now();
+        Ok(Self {
+            kind,
+            target: target.clone(),
+            output: output.clone(),
+            rig,
+            loads,
+            caveats,
+            history,
+            started,
+            id: RunId::generate(started),
+            screen: Screen::new(output.quiet, explain),
+            interrupt,
+        })
+    }
+
+    /// Prepares the target where it needs it and enters the run into the history.
+    ///
+    /// # Errors
+    /// Where the target cannot be made ready or the run not be kept.
+    pub fn begin(&mut self, summary: &str) -> anyhow::Result<()> {
+        let mut watch = Watch { observer: &mut self.screen, interrupt: &self.interrupt };
+        let (prepared, caveats) = session::ready(&mut self.rig, &self.loads, &mut watch)?;
+        if let Some(prepared) = prepared
+            && !self.output.quiet
+            && let Some(line) = prepared_line(self.rig.text(), &prepared)
+        {
+            self.screen.progress.print(&line);
+        }
+        self.caveats.extend(caveats);
+        if let Some(history) = &self.history {
+            let run = NewRun {
+                kind: self.kind.to_owned(),
+                started: self.started,
+                command_line: command_line(),
+                target: self.target.target.clone(),
+                load: summary.to_owned(),
+                head: serde_json::to_value(self.head("", serde_json::Value::Null))?,
+            };
+            let writer = history.begin(&run)?;
+            self.id = writer.id().clone();
+            self.screen.keep_in(Some(writer));
+        }
+        detach::report(self.id.as_str());
+        Ok(())
+    }
+
+    /// The beginning of the document.
+    pub fn head(&self, format: &str, load: serde_json::Value) -> Head {
+        Head {
+            format: format.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            run_id: self.id.to_string(),
+            started: self.started.to_string(),
+            target: self.rig.describe(),
+            load,
+        }
+    }
+
+    /// Prints document and text, closes the run in the history, and removes the test file where
+    /// that was asked for.
+    ///
+    /// # Errors
+    /// Where the result cannot be printed.
+    pub fn finish(
+        mut self,
+        document: &impl Serialize,
+        text: impl Fn(iogauge_report::terminal::Page) -> String,
+        verdict: &str,
+        exit: Exit,
+    ) -> anyhow::Result<Exit> {
+        self.screen.progress.clear();
+        if let Some(writer) = self.screen.take_writer() {
+            let ending =
+                if exit == Exit::Interrupted { Ending::Interrupted } else { Ending::Done };
+            if let Err(error) = writer.finish(ending, exit as i32, document, verdict) {
+                self.screen.lost.get_or_insert(error);
+            }
+        }
+        if self.output.json {
+            screen::print(&serde_json::to_string_pretty(document)?)?;
+            if !self.output.quiet {
+                eprint!("{}", text(screen::page(true)));
+            }
+        } else {
+            screen::print(&text(screen::page(false)))?;
+        }
+        if let Some(lost) = &self.screen.lost {
+            eprintln!("iogauge: the result above is not in the history: {lost}");
+        }
+        if self.target.rm {
+            super::clean::remove(&self.rig)?;
+        }
+        detach::done();
+        Ok(exit)
+    }
+
+    /// Closes the run in the history as failed.
+    pub fn fail(mut self, error: &anyhow::Error) {
+        self.screen.progress.clear();
+        if let Some(writer) = self.screen.take_writer() {
+            let exit = crate::exit::of(error) as i32;
+            let document = serde_json::Value::Null;
+            // The error itself is what the user has to hear; a history that fails, too, is not.
+            let _ = writer.finish(Ending::Failed, exit, &document, &format!("{error:#}"));
+        }
+    }
+}
+
+fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::target::Intent {
+    let defaults = Load::default();
+    let writes = |load: &LoadArgs| {
+        load.rw.unwrap_or(defaults.rw).writes() || load.dependent.unwrap_or(false)
+    };
+    iogauge_io::target::Intent {
+        writes: typed.iter().any(writes),
+        destroy_data: target.destroy_data,
+        overwrite: target.overwrite,
+        size_bytes: typed.iter().filter_map(|load| load.size).max(),
+        direct: typed.iter().all(|load| load.direct.unwrap_or(true)),
+        create: true,
+    }
+}
+
+/// What was done to make the target ready, in one line; `None` where it was ready.
+pub fn prepared_line(target: &str, prepared: &Prepared) -> Option<String> {
+    (prepared.written_bytes > 0).then(|| {
+        let rewrite = prepared.rewrite_bytes_per_sec.map_or_else(String::new, |speed| {
+            format!(" at first write, {} at rewrite", Bandwidth(speed))
+        });
+        format!(
+            "{target}: prefilled {} at {}{rewrite}",
+            Bytes(prepared.written_bytes),
+            Bandwidth(prepared.first_write_bytes_per_sec),
+        )
+    })
+}
+
+fn command_line() -> String {
+    std::env::args().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,10 @@
+//! One file for each subcommand.
+
+pub mod clean;
+pub mod find;
+pub mod history;
+mod invocation;
+pub mod manual;
+pub mod prepare;
+pub mod run;
+pub mod stop;

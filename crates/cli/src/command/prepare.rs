@@ -1,0 +1,43 @@
+//! `iogauge prepare`: make and prefill what later runs measure.
+
+use super::invocation::prepared_line;
+use crate::args::PrepareArgs;
+use crate::exit::Exit;
+use crate::screen::{self, Screen};
+use iogauge_io::target::Intent;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::prepare::prepare;
+use iogauge_lab::{Interrupt, Rig};
+use iogauge_model::units::Bytes;
+
+/// Runs the command.
+///
+/// # Errors
+/// A refused target, a full disk, a failed write.
+pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let intent = Intent {
+        writes: true,
+        destroy_data: args.target.destroy_data,
+        overwrite: args.target.overwrite,
+        size_bytes: args.size,
+        direct: true,
+        create: true,
+    };
+    let mut rig = Rig::open(&args.target.target, intent)?;
+    if rig.is_simulated() {
+        screen::print(&format!("{}: a simulated device needs no preparing", rig.text()))?;
+        return Ok(Exit::Done);
+    }
+    let mut screen = Screen::new(args.quiet, false);
+    let done = prepare(&mut rig, &mut Watch { observer: &mut screen, interrupt });
+    screen.progress.clear();
+    let line = prepared_line(rig.text(), &done?).unwrap_or_else(|| {
+        format!("{}: ready, all {} are written", rig.text(), Bytes(rig.size_bytes()))
+    });
+    screen::print(&line)?;
+    if let Some(device) = rig.devices().ok().filter(|tree| !tree.is_empty()) {
+        screen::print(&format!("on {}", device.chain()))?;
+    }
+    screen::print(&format!("next: iogauge find {}", rig.text()))?;
+    Ok(Exit::Done)
+}

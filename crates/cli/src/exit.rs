@@ -1,0 +1,56 @@
+//! Exit codes, and which error leads to which.
+
+use iogauge_lab::LabError;
+use iogauge_lab::history::HistoryError;
+use std::process::ExitCode;
+
+/// How the process ends. Documented in the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// A fault of the tool or the machine.
+    Fault = 1,
+    /// Wrong usage.
+    Usage = 2,
+    /// The target was refused by a guard.
+    Refused = 3,
+    /// I/O errors during the run; the result is kept.
+    IoErrors = 4,
+    /// The limit cannot be met even at depth 1.
+    Unattainable = 5,
+    /// Interrupted; the result is kept.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Wrong usage found after the arguments were parsed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+/// The exit code an error stands for.
+pub fn of(error: &anyhow::Error) -> Exit {
+    for cause in error.chain() {
+        if cause.is::<Usage>() {
+            return Exit::Usage;
+        }
+        if let Some(error) = cause.downcast_ref::<LabError>() {
+            return match error {
+                LabError::InterruptedPreparing => Exit::Interrupted,
+                error if error.is_refusal() => Exit::Refused,
+                error if error.is_usage() => Exit::Usage,
+                _ => Exit::Fault,
+            };
+        }
+        if let Some(HistoryError::NoSuchRun { .. }) = cause.downcast_ref::<HistoryError>() {
+            return Exit::Usage;
+        }
+    }
+    Exit::Fault
+}

@@ -1,0 +1,108 @@
+//! One line of live status on a terminal; now and then a plain line elsewhere.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iogauge_lab::{Phase, Status};
+use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Time between two lines where there is no terminal to redraw.
+const PLAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows where a measurement stands.
+#[derive(Debug)]
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    last: Instant,
+}
+
+impl Progress {
+    /// A status line on stderr.
+    pub fn new(quiet: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+            // The template is a constant that indicatif reads; without it the bar has its default.
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self { bar, quiet, last: Instant::now() }
+    }
+
+    /// Shows a status.
+    pub fn show(&mut self, status: &Status<'_>) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(line(status));
+            bar.tick();
+        } else if !self.quiet && self.last.elapsed() >= PLAIN_EVERY {
+            self.last = Instant::now();
+            let _ = writeln!(std::io::stderr(), "{}", line(status));
+        }
+    }
+
+    /// Prints a line above the status.
+    pub fn print(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    /// Takes the status line away.
+    pub fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A status in one line.
+fn line(status: &Status<'_>) -> String {
+    let left = status.left_ns.map_or_else(String::new, |ns| {
+        format!("  {} s left", (ns as f64 / 1e9).ceil())
+    });
+    if let Phase::Prefill { done_bytes, total_bytes } = status.phase {
+        let percent = done_bytes as f64 * 100.0 / total_bytes.max(1) as f64;
+        return format!(
+            "prefill  {} of {} ({percent:.0} %)  {}{left}",
+            Bytes(done_bytes),
+            Bytes(total_bytes),
+            Bandwidth(status.bytes_per_sec),
+        );
+    }
+    let limits: Vec<String> = status.limits.iter().map(ToString::to_string).collect();
+    let limits =
+        if limits.is_empty() { String::new() } else { format!(" (limit {})", limits.join(", ")) };
+    format!(
+        "{:<9}  depth {:<5}  {:>9} IOPS  mean {:>8}{limits}{left}",
+        status.phase.word(),
+        status.depth,
+        Count(status.iops.round()).to_string(),
+        Latency(status.latency_mean_ns).to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::Limit;
+
+    #[test]
+    fn a_status_is_one_line() {
+        let limits = [Limit::default()];
+        let status = Status {
+            phase: Phase::Narrowing,
+            depth: 20,
+            iops: 2001.3,
+            bytes_per_sec: 8.2e6,
+            latency_mean_ns: 9.87e6,
+            limits: &limits,
+            left_ns: Some(13_400_000_000),
+        };
+        insta::assert_snapshot!(line(&status), @"narrowing  depth 20         2,001 IOPS  mean  9.87 ms (limit mean <= 10.0 ms)  14 s left");
+        let phase = Phase::Prefill { done_bytes: 1 << 29, total_bytes: 1 << 30 };
+        insta::assert_snapshot!(line(&Status { phase, ..status }), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
+    }
+}

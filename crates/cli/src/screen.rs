@@ -1,0 +1,93 @@
+//! What a measurement shows and keeps while it goes on, and where its text goes.
+
+use crate::progress::Progress;
+use iogauge_lab::history::{HistoryError, RunWriter};
+use iogauge_lab::{Observer, Status};
+use iogauge_model::result::CurvePoint;
+use iogauge_report::terminal::Page;
+use std::io::{IsTerminal, Write};
+
+/// Width of text where there is no terminal to ask.
+const PLAIN_WIDTH: u16 = 100;
+
+/// Shows progress, tells decisions, and keeps each point in the history.
+#[derive(Debug)]
+pub struct Screen {
+    /// The status line.
+    pub progress: Progress,
+    explain: bool,
+    writer: Option<RunWriter>,
+    kept: u32,
+    /// The first step that could not be kept.
+    pub lost: Option<HistoryError>,
+}
+
+impl Screen {
+    /// A screen that tells decisions where `explain` asks for it.
+    pub fn new(quiet: bool, explain: bool) -> Self {
+        Self { progress: Progress::new(quiet), explain, writer: None, kept: 0, lost: None }
+    }
+
+    /// From now on points are kept.
+    pub fn keep_in(&mut self, writer: Option<RunWriter>) {
+        self.writer = writer;
+    }
+
+    /// The run in the history, to be closed.
+    pub fn take_writer(&mut self) -> Option<RunWriter> {
+        self.writer.take()
+    }
+
+    /// Keeps a step.
+    pub fn keep(&mut self, label: &str, result: &impl serde::Serialize) {
+        let Some(writer) = &mut self.writer else { return };
+        match writer.add_step(self.kept, label, result) {
+            Ok(()) => self.kept += 1,
+            Err(error) => {
+                self.lost.get_or_insert(error);
+            }
+        }
+    }
+}
+
+impl Observer for Screen {
+    fn status(&mut self, status: &Status<'_>) {
+        self.progress.show(status);
+    }
+
+    fn note(&mut self, text: &str) {
+        if self.explain {
+            self.progress.print(text);
+        }
+    }
+
+    fn point(&mut self, point: &CurvePoint) {
+        self.keep(&format!("depth {}", point.depth), point);
+    }
+}
+
+/// The page text for people is laid out on: that of stdout, or of stderr beside JSON.
+pub fn page(stderr: bool) -> Page {
+    let (terminal, size) = if stderr {
+        (std::io::stderr().is_terminal(), rustix::termios::tcgetwinsize(std::io::stderr()))
+    } else {
+        (std::io::stdout().is_terminal(), rustix::termios::tcgetwinsize(std::io::stdout()))
+    };
+    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let width = size.ok().map(|s| s.ws_col).filter(|c| *c > 0).or(columns).unwrap_or(PLAIN_WIDTH);
+    let color = terminal && std::env::var_os("NO_COLOR").is_none();
+    Page { width, color }
+}
+
+/// Prints data on stdout. A reader that has gone away (`| head`) is no fault.
+///
+/// # Errors
+/// Where stdout cannot be written for another reason.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,163 @@
+//! One invocation that measures: target made ready, load measured, doubts gathered.
+
+use crate::caveats;
+use crate::error::LabError;
+use crate::measure::{self, Measured, Watch};
+use crate::prepare::{Prepared, prepare};
+use crate::rig::Rig;
+use crate::search::{self, Found, SearchPlan};
+use iogauge_io::clock::Clock;
+use iogauge_io::engine;
+use iogauge_io::system::{self, Logical, Sampler};
+use iogauge_io::worker::control::IoFault;
+use iogauge_model::load::{EngineKind, Load};
+use iogauge_model::result::{Environment, Physical};
+use iogauge_model::{Caveat, CaveatCode, Step};
+use std::time::Duration;
+
+/// Time between two samples of the machine.
+const CADENCE: Duration = Duration::from_millis(500);
+/// First writes and rewrites that differ by more than this factor are worth a word.
+const FIRST_WRITE_DIFFERS: f64 = 1.3;
+
+/// Makes the target ready for these loads and gathers the doubts that show before a run. Does
+/// nothing to a target that no load touches.
+///
+/// # Errors
+/// As [`prepare`], and where a part cannot be looked at.
+pub fn ready(
+    rig: &mut Rig,
+    loads: &[Load],
+    watch: &mut Watch<'_>,
+) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
+    let touched = loads.iter().any(|load| load.engine != EngineKind::Null);
+    let mut prepared = None;
+    let mut caveats = Vec::new();
+    if touched && !rig.is_simulated() {
+        let done = prepare(rig, watch)?;
+        caveats.extend(first_write(&done));
+        prepared = Some(done);
+    }
+    for load in loads {
+        for caveat in rig.facts(load)? {
+            if !caveats.contains(&caveat) {
+                caveats.push(caveat);
+            }
+        }
+    }
+    Ok((prepared, caveats))
+}
+
+fn first_write(prepared: &Prepared) -> Option<Caveat> {
+    let ratio = prepared.rewrite_ratio()?;
+    let differs = !(1.0 / FIRST_WRITE_DIFFERS..=FIRST_WRITE_DIFFERS).contains(&ratio);
+    differs.then(|| {
+        Caveat::new(
+            CaveatCode::FirstWriteDiffers,
+            format!(
+                "rewriting ran at {ratio:.1} times the speed of the first write: the device \
+                 allocates or erases when a block is written first"
+            ),
+            "read write results as rewrites; a first write runs at the other speed",
+        )
+    })
+}
+
+/// Runs one step on a target that is ready.
+///
+/// # Errors
+/// Where a worker cannot be made or its engine fails.
+pub fn run(rig: &Rig, step: &Step, watch: &mut Watch<'_>) -> Result<Measured, LabError> {
+    let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
+    let mut sampler = sampler(rig)?;
+    let mut crew = rig.crew(&loads, step.depth())?;
+    measure::step(crew.as_mut(), step, sampler.as_mut(), watch)
+}
+
+/// A search with what the machine did meanwhile.
+#[derive(Debug)]
+pub struct Searched {
+    /// What was found.
+    pub found: Found,
+    /// What the devices did over the whole search.
+    pub physical: Option<Physical>,
+    /// Doubts about it.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Searches the capacity of a target that is ready.
+///
+/// # Errors
+/// Where a worker cannot be made or its engine fails.
+pub fn find(
+    rig: &Rig,
+    load: &Load,
+    plan: &SearchPlan,
+    watch: &mut Watch<'_>,
+) -> Result<Searched, LabError> {
+    let mut sampler = sampler(rig)?;
+    let before = sampler.as_mut().map(Sampler::mark).transpose()?;
+    let load = Load { iodepth: 1, numjobs: load.numjobs, ..load.clone() };
+    let mut crew = rig.crew(std::slice::from_ref(&load), plan.max_depth)?;
+    let found = search::find(crew.as_mut(), plan, watch)?;
+    crew.stop()?;
+    let mut caveats = caveats::fallbacks(crew.fallbacks());
+    let workers = crew.controls().len();
+    let fault = crew.fault().map(|(_, fault)| fault);
+    let mut physical = None;
+    if let (Some(sampler), Some(before)) = (&mut sampler, &before) {
+        let (ios, bytes) = found.logical;
+        let totals = sampler.mark()?.since(before, Logical { ios, bytes });
+        let direct = load.direct && !engine::info(load.engine).always_buffered;
+        caveats.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
+        if load.engine != EngineKind::Null {
+            caveats.extend(caveats::machine(&totals.cpu, workers));
+        }
+        physical = totals.physical;
+    }
+    let errors = found.curve.iter().map(|point| point.errors).sum();
+    caveats.extend(caveats::errors(errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
+    if let Some(point) = found.curve.iter().find(|p| p.depth == found.answer.depth) {
+        caveats.extend(caveats::of_answer(point, &plan.limits, found.answer.met));
+    }
+    if found.interrupted {
+        caveats.push(caveats::interrupted());
+    }
+    Ok(Searched { found, physical, caveats })
+}
+
+/// Doubts about a measured step.
+#[must_use]
+pub fn step_caveats(rig: &Rig, step: &Step, measured: &Measured) -> Vec<Caveat> {
+    let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
+    let mut caveats = caveats::fallbacks(measured.fallbacks.clone());
+    if !loads.iter().all(|load| load.engine == EngineKind::Null) {
+        caveats.extend(caveats::of_step(&measured.result, &loads, measured.result.workers.len()));
+    }
+    let fault = measured.fault.as_ref();
+    caveats.extend(caveats::errors(measured.result.errors(), fault, &part_path(rig, fault)));
+    if measured.interrupted {
+        caveats.push(caveats::interrupted());
+    }
+    caveats
+}
+
+fn part_path(rig: &Rig, fault: Option<&IoFault>) -> String {
+    let path = fault.and_then(|fault| rig.paths().get(fault.part as usize).cloned());
+    path.map_or_else(|| rig.text().to_owned(), |path| path.display().to_string())
+}
+
+/// Watches the machine beside a real target.
+fn sampler(rig: &Rig) -> Result<Option<Sampler>, LabError> {
+    if rig.is_simulated() {
+        return Ok(None);
+    }
+    Ok(Some(Sampler::start(&rig.devices()?, CADENCE)?))
+}
+
+/// Where the run takes place.
+#[must_use]
+pub fn environment(rig: &Rig) -> Environment {
+    let clock = if rig.is_simulated() { "virtual" } else { Clock::get().name() };
+    Environment { iogauge: env!("CARGO_PKG_VERSION").to_owned(), ..system::environment(clock) }
+}
