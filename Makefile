@@ -16,7 +16,7 @@ build: ## The release binary
 	$(CARGO) build --release -p iogauge
 
 run: build ## Build, then find the capacity of the storage under this directory
-	$(BIN) find .
+	$(BIN) find . --rm
 
 test: ## Every test; installs what they need where it can
 	scripts/install-test-deps.sh

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("iogauge: {error:#}");
+            eprintln!("iogauge: {}", told(&error));
             exit::of(&error).into()
         }
     }
@@ -81,6 +81,19 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
     }
+}
+
+/// An error with its causes in one line; what a message tells already is not told again.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text.replace('\n', "; ")
 }
 
 /// clap's message without its usage block.

@@ -173,7 +173,7 @@ impl Invocation {
             let exit = crate::exit::of(error) as i32;
             let document = serde_json::Value::Null;
             // The error itself is what the user has to hear; a history that fails, too, is not.
-            let _ = writer.finish(Ending::Failed, exit, &document, &format!("{error:#}"));
+            let _ = writer.finish(Ending::Failed, exit, &document, &crate::told(error));
         }
     }
 }
