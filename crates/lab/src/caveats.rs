@@ -259,12 +259,8 @@ mod tests {
 
     #[test]
     fn the_first_fault_is_named() {
-        let fault = IoFault {
-            op: iogauge_io::engine::Op::Write,
-            part: 0,
-            offset_bytes: 8192,
-            errno: 28,
-        };
+        let fault =
+            IoFault { op: iogauge_io::engine::Op::Write, part: 0, offset_bytes: 8192, errno: 28 };
         let caveat = errors(3, Some(&fault), "/data/f").unwrap();
         assert!(caveat.message.contains("a write of /data/f at byte 8192"), "{}", caveat.message);
         assert!(errors(0, Some(&fault), "/data/f").is_none());

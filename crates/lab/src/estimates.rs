@@ -39,7 +39,11 @@ pub(crate) fn iops(series: &[IntervalPoint], which: Which, exact: f64) -> Estima
         .iter()
         .map(|point| Batch { sum: which.ios(point) as f64, weight: point.seconds })
         .collect();
-    around(exact, &ratio(&batches))
+    match which {
+        // Intervals do not count syncs: the rate is exact and its interval unknown.
+        Which::Only(Op::Sync) => Estimate::exact(exact),
+        _ => around(exact, &ratio(&batches)),
+    }
 }
 
 /// 95 % interval of the mean latency, put around its exact value.

@@ -6,7 +6,7 @@ use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
 use iogauge_io::sim::SimSpec;
 use iogauge_io::system::DeviceTree;
-use iogauge_io::target::{DeviceFacts, Intent, OpenMode, Roots, Target, TargetSpec};
+use iogauge_io::target::{DeviceFacts, Intent, OpenMode, Part, Roots, Target, TargetSpec};
 use iogauge_model::load::{EngineKind, Load, SyncMode};
 use iogauge_model::{Caveat, CaveatCode};
 use serde_json::{Value, json};
@@ -219,6 +219,7 @@ impl Rig {
                 let direct = load.direct && !engine::info(load.engine).always_buffered;
                 let intent = Intent { writes: load.writes(), direct, ..self.intent };
                 for part in &target.parts {
+                    caveats.extend(access_time(part, direct)?.filter(|c| !caveats.contains(c)));
                     for caveat in iogauge_io::target::facts(part, &intent, load.sync, &self.roots)?
                     {
                         // Parts on one device raise the same doubt once.
@@ -261,6 +262,18 @@ impl Rig {
             }
         }
     }
+}
+
+/// Reads of a file of another user note their time in it, which costs.
+fn access_time(part: &Part, direct: bool) -> Result<Option<Caveat>, LabError> {
+    let noted = part.open(OpenMode::reading(direct))?.atime_fallback;
+    Ok(noted.then(|| {
+        Caveat::new(
+            CaveatCode::FeatureFallback,
+            "the file belongs to another user, so that reads update its access time (no O_NOATIME)",
+            "run as the file's owner, or mount with noatime",
+        )
+    }))
 }
 
 /// One descriptor for each part, opened as the load wants it.

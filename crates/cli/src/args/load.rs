@@ -56,7 +56,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub dependent: Option<bool>,
     /// Writes wait for the medium: none, dsync, sync [default: none]
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "sync")]
     pub sync: Option<SyncMode>,
     /// An fsync after so many writes [default: 0, none]
     #[arg(long, value_name = "N")]

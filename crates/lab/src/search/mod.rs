@@ -118,8 +118,7 @@ impl Search<'_, '_> {
         };
         let mut good = good;
         self.narrow(plan, &mut good, &mut bad, (budget * NARROWING_SHARE) as u64)?;
-        let stopped_by =
-            if self.client_bound(&bad) { StoppedBy::Client } else { StoppedBy::Limit };
+        let stopped_by = if self.client_bound(&bad) { StoppedBy::Client } else { StoppedBy::Limit };
         self.hold(plan, good.depth, stopped_by)
     }
 

@@ -1,0 +1,119 @@
+//! The search against devices whose truth is known, in virtual time.
+
+use iogauge_io::target::Intent;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::observe::Blind;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::session::{self, Searched};
+use iogauge_lab::{Interrupt, Rig};
+use iogauge_model::Load;
+use iogauge_model::load::EngineKind;
+use iogauge_model::result::StoppedBy;
+
+fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan)) -> Searched {
+    let rig = Rig::open(&format!("sim:{device}"), Intent::default()).unwrap();
+    let load = Load { engine: EngineKind::Sim, ..Load::default() };
+    let limits = limits.iter().map(|l| l.parse().unwrap()).collect();
+    let mut plan = SearchPlan { limits, ..SearchPlan::default() };
+    change(&mut plan);
+    let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
+    session::find(&rig, &load, &plan, watch).unwrap()
+}
+
+#[track_caller]
+fn close(value: f64, wanted: f64, percent: f64) {
+    assert!(
+        (value / wanted - 1.0).abs() * 100.0 <= percent,
+        "{value} is not {wanted} ± {percent} %"
+    );
+}
+
+#[test]
+fn the_exponential_device_answers_as_its_closed_form() {
+    for seed in 1..=4 {
+        let searched =
+            find(&format!("channels=8,service=100us,seed={seed}"), &["mean<=10ms"], |_| {});
+        let answer = &searched.found.answer;
+        assert!(answer.met);
+        assert_eq!(answer.stopped_by, StoppedBy::Limit);
+        close(answer.iops.mean, 80_000.0, 3.0);
+        close(f64::from(answer.depth), 800.0, 3.0);
+        let knee = searched.found.knee.unwrap();
+        close(f64::from(knee.depth), 8.0, 13.0);
+    }
+}
+
+#[test]
+fn every_point_of_a_curve_obeys_littles_law() {
+    for device in ["", "dist=const", "dist=lognormal:1", "sata-ssd", "nvme", "cloud-volume"] {
+        for point in &find(device, &["mean<=10ms"], |_| {}).found.curve {
+            let by_law = point.iops.mean * point.latency_ns.mean / 1e9;
+            close(by_law, point.depth_achieved, 2.0);
+        }
+    }
+}
+
+#[test]
+fn constant_service_is_found_to_the_last_depth() {
+    let searched = find("channels=4,service=200us,dist=const", &["mean<=2ms"], |_| {});
+    let answer = &searched.found.answer;
+    // R(N) = N·s/c: 2 ms is met with 40 I/Os and not with 41.
+    assert_eq!((answer.depth, answer.met), (40, true));
+    close(answer.iops.mean, 20_000.0, 0.1);
+}
+
+#[test]
+fn the_tightest_of_several_limits_decides() {
+    let mean = find("", &["mean<=10ms"], |_| {}).found.answer.depth;
+    let both = find("", &["mean<=10ms", "p99<=5ms"], |_| {}).found.answer;
+    assert!(both.depth < mean, "{} {mean}", both.depth);
+    assert!(both.latency_ns.p99 <= 5_000_000 && both.latency_ns.mean <= 10e6);
+}
+
+#[test]
+fn a_limit_under_the_service_time_is_unattainable() {
+    let answer = find("service=1ms,dist=const", &["mean<=500us"], |_| {}).found.answer;
+    assert_eq!((answer.stopped_by, answer.met, answer.depth), (StoppedBy::Unattainable, false, 1));
+    close(answer.latency_ns.mean, 1e6, 0.1);
+}
+
+#[test]
+fn the_largest_depth_ends_the_search() {
+    let rising = find("channels=4096,service=1ms", &["mean<=1s"], |p| p.max_depth = 64).found;
+    assert_eq!((rising.answer.stopped_by, rising.answer.depth), (StoppedBy::MaxDepth, 64));
+    let flat = find("channels=4,service=1ms", &["mean<=100s"], |p| p.max_depth = 64).found;
+    assert_eq!(flat.answer.stopped_by, StoppedBy::Saturated);
+}
+
+#[test]
+fn no_search_exceeds_its_budget() {
+    for device in ["", "hdd", "sata-ssd", "cloud-volume", "gc=every:2s,stall:200ms"] {
+        for budget_s in [2, 5] {
+            let found =
+                find(device, &["p99<=20ms"], |p| p.budget_ns = budget_s * 1_000_000_000).found;
+            // A tick and the draining of the last depth come on top.
+            let allowed = budget_s as f64 * 1.02 + 0.3;
+            assert!(found.measured_seconds <= allowed, "{device}: {} s", found.measured_seconds);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_search_says_so() {
+    let rig = Rig::open("sim:", Intent::default()).unwrap();
+    let load = Load { engine: EngineKind::Sim, ..Load::default() };
+    let interrupt = Interrupt::default();
+    interrupt.set();
+    let watch = &mut Watch { observer: &mut Blind, interrupt: &interrupt };
+    let searched = session::find(&rig, &load, &SearchPlan::default(), watch).unwrap();
+    assert_eq!(searched.found.answer.stopped_by, StoppedBy::Interrupted);
+    assert!(!searched.found.curve.is_empty());
+}
+
+#[test]
+fn burst_credits_and_full_caches_do_not_make_the_answer() {
+    // 64 channels of 350 µs would do 180,000; the cap allows 3000 once 60,000 credits are gone.
+    let answer = find("cloud-volume", &["mean<=10ms"], |_| {}).found.answer;
+    close(answer.iops.mean, 3_000.0, 3.0);
+    assert!(answer.met);
+}
