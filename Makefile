@@ -23,7 +23,7 @@ test: ## Every test; installs what they need where it can
 	scripts/test.sh
 
 bench: ## Microbenchmarks of the hot path
-	$(CARGO) bench --workspace
+	$(CARGO) bench -p iogauge-benches
 
 versus-fio: build ## iogauge beside fio on this machine
 	benches/versus_fio.sh

@@ -14,6 +14,7 @@ wanted='
 fio             fio
 fio-examples    /usr/share/doc/fio/examples
 util-linux      losetup
+mount           mount
 fdisk           sfdisk
 e2fsprogs       mkfs.ext4
 xfsprogs        mkfs.xfs
@@ -26,6 +27,8 @@ cryptsetup-bin  cryptsetup
 exfatprogs      mkfs.exfat
 f2fs-tools      mkfs.f2fs
 squashfs-tools  mksquashfs
+genisoimage     genisoimage
+bcache-tools    make-bcache
 attr            setfattr
 kmod            modprobe
 tmux            tmux

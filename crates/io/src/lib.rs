@@ -5,6 +5,7 @@ pub mod buffers;
 pub mod clock;
 pub mod crew;
 pub mod engine;
+pub mod kernel;
 pub mod offsets;
 pub mod sim;
 pub mod system;

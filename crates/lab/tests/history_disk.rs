@@ -1,9 +1,10 @@
 //! The history on media that are full or cannot be written.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use iogauge_lab::history::{
-    Ending, Filter, History, HistoryError, NewRun, RunRef, RunState, Running, UtcTime,
-};
+mod common;
+
+use common::new_run;
+use iogauge_lab::history::{Ending, Filter, History, HistoryError, RunRef, RunState, Running};
 use serde_json::json;
 use std::env;
 use std::fs;
@@ -46,17 +47,6 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(self.path()).status();
-    }
-}
-
-fn new_run() -> NewRun {
-    NewRun {
-        kind: "run".to_owned(),
-        started: UtcTime::now(),
-        command_line: "iogauge run sim:nvme".to_owned(),
-        target: "sim:nvme".to_owned(),
-        load: "randread".to_owned(),
-        head: json!({}),
     }
 }
 

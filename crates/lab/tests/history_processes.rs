@@ -3,9 +3,10 @@
 //! The children are this test binary again, running the ignored test `child`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use iogauge_lab::history::{
-    Ending, Filter, History, HistoryError, NewRun, RunRef, RunState, UtcTime,
-};
+mod common;
+
+use common::new_run;
+use iogauge_lab::history::{Ending, Filter, History, HistoryError, RunRef, RunState};
 use serde_json::json;
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -72,17 +73,6 @@ fn child() {
         let id = writer.finish(Ending::Done, 0, &json!({}), "done").unwrap();
         println!("kept {id} finish 0.");
         done += 1;
-    }
-}
-
-fn new_run() -> NewRun {
-    NewRun {
-        kind: "run".to_owned(),
-        started: UtcTime::now(),
-        command_line: "iogauge run sim:nvme".to_owned(),
-        target: "sim:nvme".to_owned(),
-        load: "randread".to_owned(),
-        head: json!({}),
     }
 }
 

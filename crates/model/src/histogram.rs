@@ -319,6 +319,11 @@ impl<'de> Deserialize<'de> for Histogram {
         if let Some((index, _)) = stored.counts.iter().find(|(index, _)| *index >= BUCKETS) {
             return Err(D::Error::custom(format!("histogram bucket {index} out of {BUCKETS}")));
         }
+        let counts = stored.counts.iter().map(|(_, n)| *n);
+        let count = counts.chain([stored.overflow]).try_fold(0u64, u64::checked_add);
+        if count.is_none() || (count > Some(0) && stored.min_ns > stored.max_ns) {
+            return Err(D::Error::custom("histogram whose counts or extremes cannot be"));
+        }
         let mut histogram = Self::new();
         histogram.add_raw(
             stored.counts,
@@ -340,6 +345,20 @@ mod tests {
         let mut histogram = Histogram::new();
         values.iter().for_each(|v| histogram.record(*v));
         histogram
+    }
+
+    #[test]
+    fn stored_forms_that_cannot_be_are_refused() {
+        let stored = |overflow: u64, min_ns: u64, counts: &str| {
+            format!(
+                r#"{{"precision_bits":7,"overflow":{overflow},"sum_ns":1,"min_ns":{min_ns},"max_ns":9,"counts":{counts}}}"#
+            )
+        };
+        let read = |text: String| serde_json::from_str::<Histogram>(&text);
+        assert_eq!(read(stored(0, 1, "[[1,1]]")).unwrap().count(), 1);
+        assert!(read(stored(0, 10, "[[1,1]]")).is_err(), "a minimum above the maximum");
+        assert!(read(stored(u64::MAX, 1, "[[1,1]]")).is_err(), "more than can be counted");
+        assert!(read(stored(0, 1, "[[99999,1]]")).is_err(), "no such bucket");
     }
 
     #[test]

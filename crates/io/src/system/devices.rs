@@ -4,12 +4,11 @@
 //! device-mapper or md volume, and those on others. The tree is read from sysfs (kernel
 //! documentation, ABI/stable/sysfs-block) once; nothing is opened but the path itself.
 
-use super::mounts::{Mount, find_mount, mount_id};
-use super::roots::text;
 use super::{Roots, SystemError};
+use crate::kernel::{BlockDevice, DeviceNumber, Mount, mount_id, mounts_of, text};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One device of a tree and what it lies on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +74,7 @@ impl DeviceTree {
     /// When sysfs does not show the device.
     pub fn of_device(roots: &Roots, major: u32, minor: u32) -> Result<Self, SystemError> {
         let mut walk = Walk::new(roots.clone());
-        walk.start_at_number(major, minor)?;
+        walk.start_at_number(DeviceNumber { major, minor })?;
         Ok(walk.tree)
     }
 
@@ -156,8 +155,8 @@ impl Walk {
         Ok(())
     }
 
-    fn start_at_number(&mut self, major: u32, minor: u32) -> Result<(), SystemError> {
-        let name = self.visit_number(major, minor)?;
+    fn start_at_number(&mut self, number: DeviceNumber) -> Result<(), SystemError> {
+        let name = self.visit_number(number)?;
         self.add_top(name);
         Ok(())
     }
@@ -183,16 +182,14 @@ impl Walk {
             FileType::CharacterDevice => return Ok(Vec::new()),
             _ => stat.st_dev,
         };
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        if major != 0 {
-            return Ok(vec![self.visit_number(major, minor)?]);
+        let number = DeviceNumber::from_raw(number);
+        if number.major != 0 {
+            return Ok(vec![self.visit_number(number)?]);
         }
         let fdinfo = text(&self.roots.path(format!("proc/self/fdinfo/{}", fd.as_raw_fd())));
-        let mountinfo = text(&self.roots.path("proc/self/mountinfo"));
         let mount = fdinfo
             .and_then(|text| mount_id(&text))
-            .zip(mountinfo)
-            .and_then(|(id, text)| find_mount(&text, id));
+            .and_then(|id| mounts_of("self", &self.roots).into_iter().find(|mount| mount.id == id));
         Ok(mount.map_or_else(Vec::new, |mount| self.names_under_mount(&mount)))
     }
 
@@ -200,68 +197,57 @@ impl Walk {
     fn names_under_mount(&mut self, mount: &Mount) -> Vec<String> {
         if let Some(upper) = &mount.upper_dir {
             // Seen from inside a container the directory is out of sight: then nothing is known.
-            return self.names_under_path(Path::new(upper)).unwrap_or_default();
+            return self.names_under_path(upper).unwrap_or_default();
         }
         // bcachefs joins its devices with colons.
-        let nodes: Vec<&str> = mount.source.split(':').collect();
+        let source = mount.source.to_string_lossy();
+        let nodes: Vec<&str> = source.split(':').collect();
         if !nodes.iter().all(|node| node.starts_with("/dev/")) {
             return Vec::new();
         }
-        let mut dirs: Vec<PathBuf> =
-            nodes.iter().filter_map(|node| self.dir_of_node(node)).collect();
-        if mount.fs_type == "btrfs" {
-            dirs = dirs.iter().flat_map(|dir| self.btrfs_members(dir)).collect();
+        let mut devices: Vec<BlockDevice> = nodes
+            .iter()
+            .filter_map(|node| BlockDevice::of_node(Path::new(node), &self.roots))
+            .collect();
+        if mount.file_system == "btrfs" {
+            devices = devices.into_iter().flat_map(|device| self.btrfs_members(device)).collect();
         }
-        dirs.iter().filter_map(|dir| self.visit(dir)).collect()
+        devices.iter().filter_map(|device| self.visit(device)).collect()
     }
 
-    /// The sysfs directory of `/dev/NAME`, symbolic links such as `/dev/mapper/x` followed.
-    fn dir_of_node(&self, node: &str) -> Option<PathBuf> {
-        let node = self.roots.path(node);
-        let node = node.canonicalize().unwrap_or(node);
-        let class = self.roots.path("sys/class/block").join(node.file_name()?);
-        class.canonicalize().ok()
-    }
-
-    /// All devices of the btrfs file system that has this one; the mount names only one of them.
-    fn btrfs_members(&self, dir: &Path) -> Vec<PathBuf> {
-        for file_system in entries(&self.roots.path("sys/fs/btrfs")) {
-            let members: Vec<PathBuf> = entries(&file_system.join("devices"))
-                .iter()
-                .filter_map(|link| link.canonicalize().ok())
-                .collect();
-            if members.iter().any(|member| member == dir) {
-                return members;
-            }
+    /// All devices of the btrfs volume that has this one; the mount names only one of them.
+    fn btrfs_members(&self, device: BlockDevice) -> Vec<BlockDevice> {
+        match device.btrfs_volume(&self.roots) {
+            Some(volume) => BlockDevice::btrfs_members(&volume),
+            None => vec![device],
         }
-        vec![dir.to_owned()]
     }
 
-    fn visit_number(&mut self, major: u32, minor: u32) -> Result<String, SystemError> {
-        let link = self.roots.path(format!("sys/dev/block/{major}:{minor}"));
-        let unknown = || SystemError::UnknownDevice { major, minor, path: link.clone() };
-        let dir = link.canonicalize().map_err(|_| unknown())?;
-        self.visit(&dir).ok_or_else(unknown)
+    fn visit_number(&mut self, number: DeviceNumber) -> Result<String, SystemError> {
+        let unknown =
+            SystemError::UnknownDevice { number, path: BlockDevice::link(number, &self.roots) };
+        let name = BlockDevice::find(number, &self.roots).and_then(|device| self.visit(&device));
+        name.ok_or(unknown)
     }
 
-    /// Adds the device of a sysfs directory and all under it; returns its name. `None` for a
-    /// device that is being visited already: the path of a loop device's file may lead back to
-    /// it when it was set up in another mount namespace.
-    fn visit(&mut self, dir: &Path) -> Option<String> {
-        let name = device_name(dir)?;
+    /// Adds the device and all under it; returns its name. `None` for a device that is being
+    /// visited already: the path of a loop device's file may lead back to it when it was set up
+    /// in another mount namespace.
+    fn visit(&mut self, device: &BlockDevice) -> Option<String> {
+        let name = device.name.clone();
         if self.above.contains(&name) {
             return None;
         }
         if self.tree.layer(&name).is_some() {
             return Some(name);
         }
-        let given_name = text(&dir.join("dm/name")).filter(|given| !given.is_empty());
-        let counted = text(&dir.join("queue/iostats")).as_deref() != Some("0");
+        let given_name = device.attribute("dm/name");
+        let counted = device.number_attribute("queue/iostats") != Some(0);
         // Put in before its children, so that tops come first.
         let index = self.tree.layers.len();
         self.tree.layers.push(Layer { name: name.clone(), given_name, on: Vec::new(), counted });
         self.above.push(name.clone());
-        let mut on = self.names_below(dir, &name);
+        let mut on = self.names_below(device);
         self.above.pop();
         on.sort();
         on.dedup();
@@ -269,49 +255,20 @@ impl Walk {
         Some(name)
     }
 
-    fn names_below(&mut self, dir: &Path, name: &str) -> Vec<String> {
-        if dir.join("partition").exists() {
-            return dir.parent().and_then(|disk| self.visit(disk)).into_iter().collect();
+    fn names_below(&mut self, device: &BlockDevice) -> Vec<String> {
+        if let Some(disk) = device.parent() {
+            return self.visit(&disk).into_iter().collect();
         }
-        if let Some(file) = text(&dir.join("loop/backing_file")) {
+        if let Some(file) = device.loop_backing() {
             let file = self.roots.path(file);
             return self.names_under_path(&file).unwrap_or_default();
         }
-        let mut below = entries(&dir.join("slaves"));
+        let mut below = device.slaves();
         if below.is_empty() {
-            below = self.nvme_paths(name);
+            below = device.nvme_paths(&self.roots);
         }
-        let below: Vec<PathBuf> =
-            below.iter().filter_map(|link| link.canonicalize().ok()).collect();
-        below.iter().filter_map(|dir| self.visit(dir)).collect()
+        below.iter().filter_map(|device| self.visit(device)).collect()
     }
-
-    /// The hidden paths `nvme0c1n2` of a multipath namespace `nvme0n2`: only they count I/O on
-    /// every kernel.
-    fn nvme_paths(&self, name: &str) -> Vec<PathBuf> {
-        let numbers = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n'));
-        let Some((subsystem, namespace)) = numbers else { return Vec::new() };
-        let is_path = |dir: &PathBuf| {
-            dir.file_name()
-                .and_then(|file| file.to_str()?.strip_prefix("nvme")?.split_once('c'))
-                .and_then(|(of, rest)| Some((of, rest.split_once('n')?)))
-                .is_some_and(|(of, (_, number))| of == subsystem && number == namespace)
-        };
-        entries(&self.roots.path("sys/block")).into_iter().filter(is_path).collect()
-    }
-}
-
-/// Kernel name of the device of a sysfs directory; sysfs writes `!` for `/`.
-fn device_name(dir: &Path) -> Option<String> {
-    Some(dir.file_name()?.to_str()?.replace('!', "/"))
-}
-
-/// The entries of a directory in order of name; none where it cannot be read.
-fn entries(dir: &Path) -> Vec<PathBuf> {
-    let Ok(listing) = std::fs::read_dir(dir) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = listing.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.sort();
-    paths
 }
 
 #[cfg(test)]

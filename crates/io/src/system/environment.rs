@@ -2,7 +2,7 @@
 
 use super::Roots;
 use super::memory::Memory;
-use super::roots::text;
+use crate::kernel::text;
 use iogauge_model::result::Environment;
 
 /// The machine and system this process runs on. What cannot be found out is empty or 0.
@@ -65,7 +65,7 @@ fn virtualization(roots: &Roots, cpuinfo: &str) -> String {
 
 /// The container by the marks its manager leaves.
 fn container(roots: &Roots) -> Option<String> {
-    if let Some(name) = text(&roots.path("run/systemd/container")).filter(|name| !name.is_empty()) {
+    if let Some(name) = text(&roots.path("run/systemd/container")) {
         return Some(name);
     }
     for (mark, name) in [(".dockerenv", "docker"), ("run/.containerenv", "podman")] {
@@ -81,7 +81,7 @@ fn container(roots: &Roots) -> Option<String> {
 
 /// The hypervisor by the processor's flag, and its name by the firmware's tables.
 fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
-    let read = |below: &str| text(&roots.path(below)).filter(|text| !text.is_empty());
+    let read = |below: &str| text(&roots.path(below));
     let flags = field(cpuinfo, "flags").unwrap_or_default();
     let flagged = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
     let vendor = read("sys/class/dmi/id/sys_vendor").unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Why the machine could not be observed.
 
+use crate::kernel::DeviceNumber;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,12 +24,10 @@ pub enum SystemError {
         wanted: &'static str,
     },
     /// The kernel shows no such block device in sysfs.
-    #[error("block device {major}:{minor} is not in {path}; sysfs has to be mounted there")]
+    #[error("block device {number} is not in {path}; sysfs has to be mounted there")]
     UnknownDevice {
-        /// Major device number.
-        major: u32,
-        /// Minor device number.
-        minor: u32,
+        /// Its number.
+        number: DeviceNumber,
         /// Where it was looked for.
         path: PathBuf,
     },

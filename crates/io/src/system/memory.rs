@@ -1,6 +1,7 @@
 //! Memory: of the machine (`proc_meminfo(5)`), of this process (`proc_pid_status(5)`).
 
-use super::{Roots, roots::text};
+use super::Roots;
+use crate::kernel::text;
 
 /// Memory of the machine at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

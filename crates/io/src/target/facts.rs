@@ -1,11 +1,12 @@
 //! What would spoil a measurement of a part, as far as it shows before the run.
 
-use super::device::{DeviceFacts, Roots};
+use super::device::DeviceFacts;
 use super::error::TargetError;
 use super::extents::{ExtentReport, extents};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
 use super::resolve::Intent;
 use super::sample::{ZeroSample, sample_zero_blocks};
+use crate::kernel::Roots;
 use iogauge_model::load::SyncMode;
 use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, CaveatCode};

@@ -20,8 +20,9 @@ mod sample;
 mod spec;
 mod volume;
 
+pub use crate::kernel::{DeviceNumber, Roots};
 pub use clean::{Cleaned, LeftBecause, clean};
-pub use device::{DeviceFacts, DeviceNumber, Roots};
+pub use device::DeviceFacts;
 pub use error::TargetError;
 pub use extents::{ExtentReport, ExtentSource, extents};
 pub use facts::facts;

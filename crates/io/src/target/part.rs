@@ -1,12 +1,12 @@
 //! One file or device of a target, checked and ready to be opened.
 
 use super::align::Alignment;
-use super::device::{DeviceNumber, Roots};
 use super::error::TargetError;
 use super::guard::GuardError;
 use super::guard::proc::Object;
 use super::marker::{Header, lock};
 use super::volume::Volume;
+use crate::kernel::{DeviceNumber, Roots};
 use iogauge_model::load::SyncMode;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;

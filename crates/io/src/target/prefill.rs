@@ -3,7 +3,6 @@
 //! The writing itself is the worker's; this module makes the file, says from where to write, keeps
 //! the marker and cleans up where the disk turns out to be full.
 
-use super::device::Roots;
 use super::error::TargetError;
 use super::extents::extents;
 use super::guard::GuardError;
@@ -12,6 +11,7 @@ use super::part::{FileOrigin, OpenMode, Part, PartKind};
 use super::resolve::check_room;
 use super::sample::sample_zero_blocks;
 use super::volume::Room;
+use crate::kernel::Roots;
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;

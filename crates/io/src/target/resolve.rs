@@ -1,12 +1,12 @@
 //! From what was typed to what will run.
 
 use super::align::Alignment;
-use super::device::{DeviceNumber, Roots};
 use super::error::TargetError;
 use super::guard::{self, GuardError};
 use super::marker::{BASE_BYTES, Header, Ownership, TEST_FILE_NAME, ownership};
 use super::part::{FileOrigin, OpenMode, Part, PartKind, Permission, in_real_directory};
 use super::volume::{Room, Volume};
+use crate::kernel::{DeviceNumber, Roots};
 use std::fs::{self, FileType};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

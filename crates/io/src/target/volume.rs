@@ -1,8 +1,8 @@
 //! The file system a path lies on, its room and the device under it.
 
-use super::device::{DeviceFacts, DeviceNumber, Roots, SysDevice};
+use super::device::DeviceFacts;
 use super::error::TargetError;
-use super::guard::proc::own_mounts;
+use crate::kernel::{BlockDevice, DeviceNumber, Roots, mounts_of};
 use std::path::Path;
 
 /// What prefilling leaves free at least, in bytes, whatever the size of the disk.
@@ -23,13 +23,13 @@ pub(super) struct Volume {
 impl Volume {
     /// The volume of an absolute path without symbolic links.
     pub fn of(path: &Path, roots: &Roots) -> Option<Self> {
-        let mount = own_mounts(roots)
+        let mount = mounts_of("self", roots)
             .into_iter()
             // Where two are mounted on the same point, the later one hides the other.
             .filter(|mount| path.starts_with(&mount.mount_point))
             .max_by_key(|mount| mount.mount_point.components().count())?;
         let device = Some(mount.device)
-            .filter(|number| SysDevice::find(*number, roots).is_some())
+            .filter(|number| BlockDevice::find(*number, roots).is_some())
             .or_else(|| DeviceNumber::of_path(&mount.source));
         Some(Self { file_system: mount.file_system, device })
     }

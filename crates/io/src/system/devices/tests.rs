@@ -89,9 +89,9 @@ fn two_volumes_on_one_disk_share_the_leaf() {
         fake.slave(&format!("dm-{n}"), "sda");
     }
     let mut walk = Walk::new(fake.roots());
-    walk.start_at_number(252, 0).unwrap();
-    walk.start_at_number(252, 1).unwrap();
-    walk.start_at_number(252, 1).unwrap();
+    walk.start_at_number(DeviceNumber { major: 252, minor: 0 }).unwrap();
+    walk.start_at_number(DeviceNumber { major: 252, minor: 1 }).unwrap();
+    walk.start_at_number(DeviceNumber { major: 252, minor: 1 }).unwrap();
     assert_eq!(walk.tree.leaves(), ["sda"]);
     assert_eq!(walk.tree.chain(), "dm-0 on sda; dm-1 on sda");
     assert_eq!(walk.tree.layers().len(), 3);
@@ -175,6 +175,12 @@ fn a_loop_device_lies_on_what_its_file_lies_on() {
     assert_eq!(fake.tree(7, 3).chain(), "loop3");
 }
 
+/// A mount with an anonymous number.
+fn mount(file_system: &str, source: &str) -> Mount {
+    let line = format!("41 27 0:44 / /data rw - {file_system} {source} rw");
+    crate::kernel::parse_mountinfo(line.as_bytes()).remove(0)
+}
+
 #[test]
 fn btrfs_lies_on_all_its_members() {
     let fake = Fake::new();
@@ -185,8 +191,7 @@ fn btrfs_lies_on_all_its_members() {
     fake.link("sys/fs/btrfs/a-uuid/devices/sdb", "sys/devices/sdb");
     fake.link("sys/fs/btrfs/b-uuid/devices/sdc", "sys/devices/sdc");
     let mut walk = Walk::new(fake.roots());
-    let mount = Mount { fs_type: "btrfs".into(), source: "/dev/sda".into(), upper_dir: None };
-    assert_eq!(walk.names_under_mount(&mount), ["sda", "sdb"]);
+    assert_eq!(walk.names_under_mount(&mount("btrfs", "/dev/sda")), ["sda", "sdb"]);
 }
 
 #[test]
@@ -195,10 +200,7 @@ fn mount_sources_that_are_no_devices_lead_nowhere() {
     fake.disk("sda", Some("8:0"));
     fake.disk("sdb", Some("8:16"));
     let mut walk = Walk::new(fake.roots());
-    let mut names = |fs_type: &str, source: &str| {
-        let mount = Mount { fs_type: fs_type.into(), source: source.into(), upper_dir: None };
-        walk.names_under_mount(&mount)
-    };
+    let mut names = |fs_type: &str, source: &str| walk.names_under_mount(&mount(fs_type, source));
     assert!(names("nfs", "server:/export").is_empty());
     assert!(names("zfs", "pool/data").is_empty());
     assert!(names("tmpfs", "tmpfs").is_empty());

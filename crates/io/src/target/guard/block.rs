@@ -2,14 +2,14 @@
 
 use super::error::GuardError;
 use super::patience::unless_held_for_long;
-use super::proc::{self, Mount, Object};
+use super::proc::{self, Object};
 use super::signature::{Contents, Stretch, signatures};
 use super::stack::{self, Related, Relation};
-use crate::target::device::{DeviceNumber, Roots, SysDevice};
+use crate::kernel::{BlockDevice, DeviceNumber, Mount, Roots};
 use crate::target::error::TargetError;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(in crate::target) fn claim_for_writing(
     destroy_data: bool,
     roots: &Roots,
 ) -> Result<OwnedFd, TargetError> {
-    let device = SysDevice::find(number, roots)
+    let device = BlockDevice::find(number, roots)
         .ok_or_else(|| GuardError::Unknown { path: path.into(), number: number.to_string() })?;
     let related = stack::related(device.clone(), roots);
     refuse_mounted(path, &related, roots)?;
@@ -50,13 +50,15 @@ fn refuse_mounted(path: &Path, related: &[Related], roots: &Roots) -> Result<(),
         .map(|mount| (by_source(&mount), mount))
         .collect();
     for relative in related {
-        let number = relative.device.number;
-        let mounted = mounts
-            .iter()
-            .find(|(by_source, mount)| mount.device == number || *by_source == Some(number));
+        let mounted = relative.device.number().and_then(|number| {
+            let is_it = |(by_source, mount): &&(Option<DeviceNumber>, Mount)| {
+                mount.device == number || *by_source == Some(number)
+            };
+            mounts.iter().find(is_it)
+        });
         let mount_point = mounted
             .map(|(_, mount)| mount.mount_point.clone())
-            .or_else(|| mounted_btrfs(&relative.device.name, roots));
+            .or_else(|| mounted_btrfs(&relative.device, roots));
         if let Some(mount_point) = mount_point {
             let what = relative.words.clone();
             return Err(GuardError::Mounted { path: path.into(), what, mount_point });
@@ -74,18 +76,16 @@ fn by_source(mount: &Mount) -> Option<DeviceNumber> {
 }
 
 /// A mounted btrfs names one device of its several in mountinfo; sysfs names them all.
-fn mounted_btrfs(name: &str, roots: &Roots) -> Option<PathBuf> {
-    fs::read_dir(roots.sys.join("fs/btrfs"))
-        .ok()?
-        .flatten()
-        .find(|volume| volume.path().join("devices").join(name).symlink_metadata().is_ok())
-        .map(|volume| Path::new("btrfs volume").join(volume.file_name()))
+fn mounted_btrfs(device: &BlockDevice, roots: &Roots) -> Option<PathBuf> {
+    let volume = device.btrfs_volume(roots)?;
+    Some(Path::new("btrfs volume").join(volume.file_name()?))
 }
 
 fn refuse_swap(path: &Path, related: &[Related], roots: &Roots) -> Result<(), GuardError> {
     let swaps: Vec<DeviceNumber> =
         proc::swaps(roots).iter().filter_map(|swap| DeviceNumber::of_path(swap)).collect();
-    match related.iter().find(|relative| swaps.contains(&relative.device.number)) {
+    let is_swap = |device: &BlockDevice| device.number().is_some_and(|n| swaps.contains(&n));
+    match related.iter().find(|relative| is_swap(&relative.device)) {
         Some(relative) => Err(GuardError::Swap { path: path.into(), what: relative.words.clone() }),
         None => Ok(()),
     }
@@ -117,7 +117,7 @@ fn objects(related: &[Related]) -> Vec<Object> {
     related
         .iter()
         .filter(|relative| relative.relation != Relation::Below)
-        .map(|relative| Object::Device(relative.device.number))
+        .filter_map(|relative| relative.device.number().map(Object::Device))
         .collect()
 }
 
@@ -150,7 +150,7 @@ fn claim(
 }
 
 /// The formats on a device and its partitions.
-fn contents(path: &Path, device: &SysDevice) -> Result<Contents, TargetError> {
+fn contents(path: &Path, device: &BlockDevice) -> Result<Contents, TargetError> {
     let file = File::open(path).map_err(|source| TargetError::io(path, "read it", source))?;
     let stretch =
         |start_bytes, size_bytes| signatures(&Stretch { file: &file, start_bytes, size_bytes });

@@ -4,7 +4,7 @@ use super::error::GuardError;
 use super::patience::unless_held_for_long;
 use super::proc::{self, object_at};
 use super::stack;
-use crate::target::device::Roots;
+use crate::kernel::Roots;
 use crate::target::error::TargetError;
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;

@@ -1,53 +1,19 @@
 //! Who uses a file or device: mounts, swap, open files. All from procfs (proc(5)).
 
-use crate::target::device::{DeviceNumber, Roots};
+use crate::kernel::{DeviceNumber, Mount, Roots, mounts_of, unescape};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// One line of mountinfo.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::target) struct Mount {
-    pub device: DeviceNumber,
-    pub mount_point: PathBuf,
-    pub file_system: String,
-    pub source: PathBuf,
-}
 
 /// Mounts this process sees and those of the first process, which may live in another namespace.
 pub(in crate::target) fn mounts(roots: &Roots) -> Vec<Mount> {
-    let mut mounts = Vec::new();
-    for process in ["1", "self"] {
-        let text = fs::read(roots.proc.join(process).join("mountinfo")).unwrap_or_default();
-        mounts.extend(parse_mountinfo(&text));
-    }
-    mounts
-}
-
-pub(in crate::target) fn own_mounts(roots: &Roots) -> Vec<Mount> {
-    parse_mountinfo(&fs::read(roots.proc.join("self/mountinfo")).unwrap_or_default())
-}
-
-fn parse_mountinfo(text: &[u8]) -> Vec<Mount> {
-    text.split(|b| *b == b'\n').filter_map(parse_mount).collect()
-}
-
-fn parse_mount(line: &[u8]) -> Option<Mount> {
-    let mut fields = line.split(|b| *b == b' ');
-    let device = std::str::from_utf8(fields.nth(2)?).ok()?.parse().ok()?;
-    let mount_point = unescape(fields.nth(1)?);
-    // Optional fields vary in number and end with a lone hyphen.
-    fields.find(|field| *field == b"-")?;
-    let file_system = String::from_utf8_lossy(fields.next()?).into_owned();
-    let source = unescape(fields.next()?);
-    Some(Mount { device, mount_point, file_system, source })
+    ["1", "self"].iter().flat_map(|process| mounts_of(process, roots)).collect()
 }
 
 /// Paths of active swap files and devices.
 pub(in crate::target) fn swaps(roots: &Roots) -> Vec<PathBuf> {
-    parse_swaps(&fs::read(roots.proc.join("swaps")).unwrap_or_default())
+    parse_swaps(&fs::read(roots.path("proc/swaps")).unwrap_or_default())
 }
 
 fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {
@@ -57,23 +23,6 @@ fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {
         .filter(|field| !field.is_empty())
         .map(unescape)
         .collect()
-}
-
-/// A path with the kernel's octal escapes (`\040` for a space) undone.
-fn unescape(field: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = |b: &u8| (b'0'..=b'7').contains(b);
-        if first == b'\\' && tail.len() >= 3 && tail[0] <= b'3' && tail[..3].iter().all(octal) {
-            bytes.push((tail[0] - b'0') << 6 | (tail[1] - b'0') << 3 | (tail[2] - b'0'));
-            rest = &tail[3..];
-        } else {
-            bytes.push(first);
-            rest = tail;
-        }
-    }
-    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// What a file descriptor of another process may point at.
@@ -105,7 +54,7 @@ impl User {
 /// processes are seen.
 pub(in crate::target) fn users(objects: &[Object], roots: &Roots) -> Vec<User> {
     let own = std::process::id();
-    let mut users: Vec<User> = numbered(&roots.proc)
+    let mut users: Vec<User> = numbered(&roots.path("proc"))
         .into_iter()
         .filter(|pid| *pid != own)
         .filter_map(|pid| process_use(pid, objects, roots))
@@ -115,7 +64,7 @@ pub(in crate::target) fn users(objects: &[Object], roots: &Roots) -> Vec<User> {
 }
 
 fn process_use(pid: u32, objects: &[Object], roots: &Roots) -> Option<User> {
-    let dir = roots.proc.join(pid.to_string());
+    let dir = roots.path("proc").join(pid.to_string());
     let mut found = None;
     for fd in numbered(&dir.join("fd")) {
         let fd = fd.to_string();
@@ -169,19 +118,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn mountinfo_is_read_with_its_escapes() {
-        let text =
-            b"36 35 8:17 / /mnt/my\\040disk rw,noatime shared:1 master:2 - ext4 /dev/sdb1 rw\n\
-                     27 1 0:42 / /data rw - btrfs /dev/sdc rw\nbroken line\n";
-        let mounts = parse_mountinfo(text);
-        assert_eq!(mounts.len(), 2);
-        assert_eq!(mounts[0].device, DeviceNumber { major: 8, minor: 17 });
-        assert_eq!(mounts[0].mount_point, Path::new("/mnt/my disk"));
-        assert_eq!(mounts[1].file_system, "btrfs");
-        assert_eq!(mounts[1].source, Path::new("/dev/sdc"));
-    }
-
-    #[test]
     fn swaps_are_read_without_the_heading() {
         let text = b"Filename\tType\tSize\tUsed\tPriority\n/dev/sdb1   partition 65532 0 -2\n\
                      /swap\\040file file 1 0 -3\n";
@@ -200,15 +136,8 @@ mod tests {
     proptest! {
         #[test]
         fn parsers_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse_mountinfo(&bytes);
             let _ = parse_swaps(&bytes);
-            let _ = unescape(&bytes);
             let _ = opened_for_writing(&String::from_utf8_lossy(&bytes));
-        }
-
-        #[test]
-        fn near_misses_of_mountinfo_never_panic(text in "[0-9:/ \\-a\\\\\n]{0,80}") {
-            let _ = parse_mountinfo(text.as_bytes());
         }
     }
 }

@@ -2,7 +2,7 @@
 //! what it is made of.
 
 use super::proc::{Object, object_at};
-use crate::target::device::{DeviceNumber, Roots, SysDevice};
+use crate::kernel::{BlockDevice, DeviceNumber, Roots};
 
 /// How a device shares data with the one in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) enum Relation {
 /// A device that shares data with the one in question.
 #[derive(Debug, Clone)]
 pub(super) struct Related {
-    pub device: SysDevice,
+    pub device: BlockDevice,
     pub relation: Relation,
     /// Words for a message, such as `dm-0 stacked on its partition sdb1`.
     pub words: String,
@@ -31,8 +31,8 @@ pub(super) struct Related {
 /// Every device that shares data with `device`, itself first.
 ///
 /// Other partitions of its disk share none, nor do other devices stacked on what it is made of.
-pub(super) fn related(device: SysDevice, roots: &Roots) -> Vec<Related> {
-    let mut family = Family { found: Vec::new(), all: SysDevice::all(roots) };
+pub(super) fn related(device: BlockDevice, roots: &Roots) -> Vec<Related> {
+    let mut family = Family { found: Vec::new(), all: BlockDevice::all(roots) };
     family.found.push(Related { words: "it".into(), relation: Relation::Itself, device });
     let device = family.found[0].device.clone();
     for partition in device.partitions() {
@@ -58,13 +58,13 @@ pub(super) fn related(device: SysDevice, roots: &Roots) -> Vec<Related> {
 
 struct Family {
     found: Vec<Related>,
-    all: Vec<SysDevice>,
+    all: Vec<BlockDevice>,
 }
 
 impl Family {
     /// Adds a device unless it is known, which also ends loops in a broken tree.
-    fn add(&mut self, device: SysDevice, relation: Relation, words: String) -> bool {
-        let new = self.found.iter().all(|known| known.device.number != device.number);
+    fn add(&mut self, device: BlockDevice, relation: Relation, words: String) -> bool {
+        let new = self.found.iter().all(|known| known.device != device);
         if new {
             self.found.push(Related { device, relation, words });
         }
@@ -86,19 +86,18 @@ impl Family {
             let words = format!("{} stacked{on}", holder.name);
             self.add(holder, Relation::Above, words);
         }
-        let backed: Vec<SysDevice> = self
-            .all
-            .iter()
-            .filter(|candidate| loop_backing_device(candidate) == Some(lower.device.number))
-            .cloned()
-            .collect();
+        let number = lower.device.number();
+        let is_on_it = |loop_device: &&BlockDevice| {
+            number.is_some() && loop_backing_device(loop_device) == number
+        };
+        let backed: Vec<BlockDevice> = self.all.iter().filter(is_on_it).cloned().collect();
         for candidate in backed {
             let words = format!("{} stacked{on}", candidate.name);
             self.add(candidate, Relation::Above, words);
         }
     }
 
-    fn add_below(&mut self, upper: &SysDevice) {
+    fn add_below(&mut self, upper: &BlockDevice) {
         let mut lower = upper.slaves();
         // The disk of the device in question is known already, and no longer new here.
         lower.extend(upper.parent());
@@ -115,12 +114,12 @@ impl Family {
 }
 
 /// `disk` or the partition of it that has this number.
-fn with_number(disk: &SysDevice, number: DeviceNumber) -> Option<SysDevice> {
-    std::iter::once(disk.clone()).chain(disk.partitions()).find(|d| d.number == number)
+fn with_number(disk: &BlockDevice, number: DeviceNumber) -> Option<BlockDevice> {
+    std::iter::once(disk.clone()).chain(disk.partitions()).find(|d| d.number() == Some(number))
 }
 
 /// The block device behind a loop device; `None` where a file is behind it.
-fn loop_backing_device(device: &SysDevice) -> Option<DeviceNumber> {
+fn loop_backing_device(device: &BlockDevice) -> Option<DeviceNumber> {
     match object_at(&device.loop_backing()?)? {
         Object::Device(number) => Some(number),
         Object::File { .. } => None,
@@ -129,7 +128,7 @@ fn loop_backing_device(device: &SysDevice) -> Option<DeviceNumber> {
 
 /// Kernel name of the loop device that has this file behind it.
 pub(super) fn loop_on_file(file: Object, roots: &Roots) -> Option<String> {
-    SysDevice::all(roots)
+    BlockDevice::all(roots)
         .into_iter()
         .find(|device| device.loop_backing().and_then(|path| object_at(&path)) == Some(file))
         .map(|device| device.name)

@@ -1,7 +1,7 @@
 //! The guards against made-up sysfs and procfs trees: stacks that no loop device can show.
 
 use super::{GuardError, claim_for_writing, takes_writes};
-use crate::target::device::{DeviceNumber, Roots};
+use crate::kernel::{DeviceNumber, Roots};
 use crate::target::error::TargetError;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -18,7 +18,7 @@ struct Machine {
 impl Machine {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let roots = Roots { sys: dir.path().join("sys"), proc: dir.path().join("proc") };
+        let roots = Roots::at(dir.path());
         let machine = Self { dir, roots };
         for sub in ["sys/block", "sys/dev/block", "proc/self"] {
             fs::create_dir_all(machine.dir.path().join(sub)).unwrap();
@@ -47,7 +47,7 @@ impl Machine {
     }
 
     fn sys_dir(&self, name: &str) -> PathBuf {
-        self.roots.sys.join("devices").join(name)
+        self.roots.path("sys/devices").join(name)
     }
 
     fn device(&self, name: &str, number: &str) {
@@ -56,11 +56,11 @@ impl Machine {
             fs::create_dir_all(dir.join(sub)).unwrap();
         }
         fs::write(dir.join("dev"), format!("{number}\n")).unwrap();
-        symlink(&dir, self.roots.sys.join("dev/block").join(number)).unwrap();
+        symlink(&dir, self.roots.path("sys/dev/block").join(number)).unwrap();
         if name.contains('/') {
             fs::write(dir.join("partition"), "1\n").unwrap();
         } else {
-            symlink(&dir, self.roots.sys.join("block").join(name)).unwrap();
+            symlink(&dir, self.roots.path("sys/block").join(name)).unwrap();
         }
     }
 
@@ -72,7 +72,7 @@ impl Machine {
 
     fn mount(self, number: &str, point: &str) -> Self {
         let line = format!("36 35 {number} / {point} rw shared:1 - ext4 /dev/none rw\n");
-        fs::write(self.roots.proc.join("self/mountinfo"), line).unwrap();
+        fs::write(self.roots.path("proc/self/mountinfo"), line).unwrap();
         self
     }
 
@@ -153,7 +153,7 @@ fn what_a_device_is_made_of_must_not_be_mounted() {
 #[test]
 fn every_device_of_a_mounted_btrfs_is_mounted() {
     let machine = Machine::new();
-    let devices = machine.roots.sys.join("fs/btrfs/0f1e/devices");
+    let devices = machine.roots.path("sys/fs/btrfs/0f1e/devices");
     fs::create_dir_all(&devices).unwrap();
     symlink("../../../../devices/sdc", devices.join("sdc")).unwrap();
     assert_eq!(machine.mounted("8:32"), "it");
@@ -192,9 +192,9 @@ fn a_file_somebody_writes_is_refused_and_one_somebody_reads_is_not() {
     let machine = Machine::new();
     let file = machine.dir.path().join("image");
     fs::write(&file, "x").unwrap();
-    process(&machine.roots.proc, 4_000_000, "reader", &file, "0100000");
+    process(&machine.roots.path("proc"), 4_000_000, "reader", &file, "0100000");
     takes_writes(&file, &machine.roots).unwrap();
-    process(&machine.roots.proc, 4_000_001, "qemu", &file, "0100002");
+    process(&machine.roots.path("proc"), 4_000_001, "qemu", &file, "0100002");
     let refusal = takes_writes(&file, &machine.roots).unwrap_err();
     assert!(refusal.to_string().contains("qemu (pid 4000001)"), "{refusal}");
 }
@@ -205,7 +205,7 @@ fn swap_files_and_files_behind_loop_devices_are_refused() {
     let file = machine.dir.path().join("a file");
     fs::write(&file, "x").unwrap();
     let escaped = file.to_str().unwrap().replace(' ', "\\040");
-    let swaps = machine.roots.proc.join("swaps");
+    let swaps = machine.roots.path("proc/swaps");
     fs::write(&swaps, format!("Filename Type\n{escaped} file 4 0 -2\n")).unwrap();
     let refusal = takes_writes(&file, &machine.roots).unwrap_err();
     assert!(matches!(refusal, TargetError::Guard(GuardError::Swap { .. })), "{refusal}");

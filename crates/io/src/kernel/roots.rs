@@ -3,10 +3,16 @@
 use std::path::{Path, PathBuf};
 
 /// The directory that stands for `/` when kernel files are read. Tests put a tree of their own
-/// there; everything else uses [`Roots::real`].
-#[derive(Debug, Clone)]
+/// there; everything else uses [`Roots::real`], which is also the default.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     base: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self::real()
+    }
 }
 
 impl Roots {
@@ -16,7 +22,7 @@ impl Roots {
         Self::at("/")
     }
 
-    /// A tree that looks like `/` from `base` on. Symbolic links in it have to be relative.
+    /// A tree that looks like `/` from `base` on.
     #[must_use]
     pub fn at(base: impl Into<PathBuf>) -> Self {
         Self { base: base.into() }
@@ -28,10 +34,4 @@ impl Roots {
         let below = below.as_ref();
         self.base.join(below.strip_prefix("/").unwrap_or(below))
     }
-}
-
-/// The trimmed text of a small file; `None` where it cannot be read.
-pub(super) fn text(path: &Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
-    Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }

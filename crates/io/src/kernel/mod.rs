@@ -1,0 +1,32 @@
+//! What the kernel tells in `/proc` and `/sys`: block devices, how they lie on each other, and
+//! what is mounted. One reading of each, for guards and for counters alike.
+
+mod block_device;
+mod device_number;
+mod mounts;
+mod roots;
+
+pub(crate) use block_device::BlockDevice;
+pub use device_number::DeviceNumber;
+pub use mounts::{Mount, parse_mountinfo};
+pub(crate) use mounts::{mount_id, mounts_of, unescape};
+pub use roots::Roots;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The text of a small file, trimmed; `None` where it cannot be read or is empty.
+pub(crate) fn text(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Entries of a directory in order of their names; none where it cannot be read.
+pub(crate) fn entries(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}

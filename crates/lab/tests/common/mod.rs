@@ -1,0 +1,16 @@
+//! What the tests of the history share.
+
+use iogauge_lab::history::{NewRun, UtcTime};
+use serde_json::json;
+
+/// A run to begin.
+pub fn new_run() -> NewRun {
+    NewRun {
+        kind: "run".to_owned(),
+        started: UtcTime::now(),
+        command_line: "iogauge run sim:nvme".to_owned(),
+        target: "sim:nvme".to_owned(),
+        load: "randread".to_owned(),
+        head: json!({}),
+    }
+}
