@@ -1,6 +1,6 @@
 //! Workers on a simulated device: one thread, a clock that jumps, reproducible by seed.
 
-use super::{Crew, CrewJob, JobPlan, WorkerHandle, settings};
+use super::{Crew, CrewJob, JobPlan, WorkerHandle, collect, settings};
 use crate::engine::sim::{Sim, World};
 use crate::sim::SimSpec;
 use crate::worker::accounting::Window;
@@ -75,9 +75,7 @@ impl VirtualCrew {
 
     fn collect(&mut self) -> Window {
         let mut window = Window::default();
-        for handle in &self.handles {
-            handle.collect(&mut window);
-        }
+        collect(&self.handles, &mut window);
         window.ended_ns = self.now_ns();
         window
     }
