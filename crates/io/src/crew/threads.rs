@@ -81,8 +81,6 @@ impl ThreadCrew {
         }
         crew.wake_resting();
         crew.await_obedience()?;
-        // What came before the first change is an empty window.
-        collect(&crew.handles, &mut Window::default());
         Ok(crew)
     }
 

@@ -55,7 +55,6 @@ impl VirtualCrew {
         let turns = vec![Turn::Going; workers.len()];
         let mut crew = Self { world, workers, handles, turns };
         crew.turn_all()?;
-        crew.collect();
         Ok(crew)
     }
 

@@ -241,6 +241,7 @@ impl<E: Engine> Worker<E> {
     #[cold]
     fn obey(&mut self, now_ns: u64) {
         let books = &mut self.books;
+        let first = books.change == 0;
         books.change = books.control.change_requested();
         books.stopping = books.control.stop_requested();
         let Setting { depth, rate_iops } = books.control.setting();
@@ -251,7 +252,12 @@ impl<E: Engine> Worker<E> {
             pacer.set_rate(arrivals_per_sec, now_ns);
         }
         books.undrained = books.begun();
-        books.hand_over(now_ns);
+        if first {
+            // Waiting for the other workers was no window.
+            books.bank().begin(now_ns);
+        } else {
+            books.hand_over(now_ns);
+        }
         books.publish();
         books.control.acknowledge(books.change);
         let depth = books.depth;
