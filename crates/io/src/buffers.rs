@@ -24,8 +24,10 @@ pub struct BufferPool {
     /// Distance from one slot's buffer to the next.
     stride_bytes: usize,
     slots: u32,
-    /// Slots whose buffers hold random data.
+    /// Slots whose buffers have been filled with random data.
     filled: u32,
+    /// Bytes of each slot that hold what a read left there.
+    read_into_bytes: Box<[u32]>,
     random: Xoshiro256PlusPlus,
 }
 
@@ -40,7 +42,8 @@ impl BufferPool {
     pub fn new(slots: u32, block_bytes: u64, seed: u64) -> io::Result<Self> {
         let stride_bytes = (block_bytes as usize).next_multiple_of(ALIGNMENT_BYTES);
         let wanted = stride_bytes
-            .checked_mul(slots as usize)
+            // One more, for the pattern.
+            .checked_mul(slots as usize + 1)
             .ok_or(io::ErrorKind::OutOfMemory)?
             .max(ALIGNMENT_BYTES);
         // Room to begin on a huge page.
@@ -59,7 +62,20 @@ impl BufferPool {
             let _ = unsafe { madvise(base, mapped_bytes, Advice::LinuxHugepage) };
         }
         let random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xb0ff_e25a_11ce_5eed);
-        Ok(Self { base: base.cast(), mapped_bytes, stride_bytes, slots, filled: 0, random })
+        Ok(Self {
+            base: base.cast(),
+            mapped_bytes,
+            stride_bytes,
+            slots,
+            filled: 0,
+            read_into_bytes: vec![0; slots as usize].into_boxed_slice(),
+            random,
+        })
+    }
+
+    /// The random data that a buffer is made anew from.
+    fn pattern(&self) -> *mut u8 {
+        self.aligned_base().wrapping_add(self.slots as usize * self.stride_bytes)
     }
 
     fn aligned_base(&self) -> *mut u8 {
@@ -87,8 +103,15 @@ impl BufferPool {
         self.aligned_base().wrapping_add(slot as usize * self.stride_bytes)
     }
 
+    /// Notes that a read will leave `len` bytes of the target in a slot's buffer.
+    #[inline(always)]
+    pub fn will_be_read_into(&mut self, slot: u32, len: u32) {
+        let bytes = &mut self.read_into_bytes[slot as usize];
+        *bytes = len.max(*bytes);
+    }
+
     /// Makes the buffer of a slot hold `len` bytes that neither compress nor repeat what this pool
-    /// wrote before.
+    /// wrote before, whatever was read into it meanwhile.
     ///
     /// The first use of a slot fills it with random data; each later one combines it with a new
     /// random key per 64-byte line, which leaves the data random to every compressor that compares
@@ -100,7 +123,17 @@ impl BufferPool {
             self.filled += 1;
         }
         debug_assert!(len <= self.stride_bytes);
-        let step = if len < RENEW_WHOLE_BELOW_BYTES { 64 } else { 4096 };
+        let read_into = std::mem::take(&mut self.read_into_bytes[slot as usize]) as usize;
+        if read_into > 0 {
+            // SAFETY: both are `stride_bytes` long, apart, and filled; the caller owns the slot.
+            unsafe {
+                let bytes = read_into.min(self.stride_bytes);
+                std::ptr::copy_nonoverlapping(self.pattern(), self.buffer(slot), bytes);
+            }
+        }
+        // What was copied from the pattern would repeat where it is not renewed whole.
+        let whole = len < RENEW_WHOLE_BELOW_BYTES || read_into > 0;
+        let step = if whole { 64 } else { 4096 };
         let key: [u64; 8] = std::array::from_fn(|_| self.random.next_u64());
         let start = self.buffer(slot);
         // SAFETY: the slot's buffer is `stride_bytes` long, a multiple of 4096 and so of 64, and
@@ -118,18 +151,33 @@ impl BufferPool {
         }
     }
 
+    /// Fills a slot for the first time, and before the first slot the pattern.
     fn fill(&mut self, slot: u32) {
-        let start = self.buffer(slot);
-        // SAFETY: the slot's buffer is `stride_bytes` long, and the caller owns it.
+        if slot == 0 {
+            self.fill_stretch(self.pattern());
+        }
+        self.fill_stretch(self.buffer(slot));
+    }
+
+    fn fill_stretch(&mut self, start: *mut u8) {
+        // SAFETY: every slot's buffer and the pattern are `stride_bytes` long; the caller owns the
+        // slot, and the pattern is the pool's.
         let bytes = unsafe { std::slice::from_raw_parts_mut(start, self.stride_bytes) };
         self.random.fill_bytes(bytes);
+    }
+
+    /// Leaves the memory mapped for good, for the case that somebody still writes to it.
+    pub(crate) fn leak(&mut self) {
+        self.mapped_bytes = 0;
     }
 }
 
 impl Drop for BufferPool {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, unmapped once.
-        let _ = unsafe { munmap(self.base.cast(), self.mapped_bytes) };
+        if self.mapped_bytes > 0 {
+            // SAFETY: the mapping made in `new`, unmapped once.
+            let _ = unsafe { munmap(self.base.cast(), self.mapped_bytes) };
+        }
     }
 }
 
@@ -162,6 +210,23 @@ mod tests {
         assert!(common_words(&first, &other) < 2);
         let distinct: std::collections::HashSet<_> = second.chunks(8).collect();
         assert_eq!(distinct.len(), 512);
+    }
+
+    #[test]
+    fn what_was_read_is_never_written() {
+        for len in [4096, 256 << 10] {
+            let mut pool = BufferPool::new(1, len as u64, 7).unwrap();
+            pool.renew(0, len);
+            // A read of a hole, and a write of less than what was read before the whole is written.
+            pool.will_be_read_into(0, len as u32);
+            // SAFETY: the slot's buffer is `len` long.
+            unsafe { pool.buffer(0).write_bytes(0, len) };
+            pool.renew(0, 512);
+            pool.renew(0, len);
+            let lines = bytes(&pool, 0, len);
+            let distinct: std::collections::HashSet<_> = lines.chunks(64).collect();
+            assert_eq!(distinct.len(), len / 64);
+        }
     }
 
     #[test]

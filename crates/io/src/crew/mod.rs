@@ -11,7 +11,7 @@ use crate::engine::{Files, Op};
 use crate::offsets::{Extent, OffsetSource, SharedPosition};
 use crate::worker::accounting::{Window, WorkerWindow};
 use crate::worker::control::{Control, IoFault, Setting};
-use crate::worker::{Assignment, Quota, WorkerError, directions};
+use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -149,14 +149,23 @@ impl WorkerHandle {
         self.control.request(setting);
     }
 
-    /// Adds what the worker has handed over to the window: nothing where it has not obeyed yet.
-    fn collect(&self, window: &mut Window) {
+    /// Adds what the worker has handed over to the window, and to its own share of it: nothing
+    /// where it has not obeyed yet.
+    fn collect(&self, window: &mut Window, index: usize) {
         let mut figures = WorkerWindow { job: self.job, ..WorkerWindow::default() };
-        // SAFETY: the crew is the one controller, and it collects between requests.
+        // SAFETY: the crew is the one controller, and it is borrowed by the caller.
         unsafe {
             self.control.each_handed_over(|bank| figures.append(&window.collect(self.job, bank)));
         }
-        window.workers.push(figures);
+        window.workers[index].append(&figures);
+    }
+}
+
+/// Adds what all workers have handed over since the last time.
+fn collect(handles: &[WorkerHandle], window: &mut Window) {
+    window.workers.resize(handles.len(), WorkerWindow::default());
+    for (index, handle) in handles.iter().enumerate() {
+        handle.collect(window, index);
     }
 }
 
@@ -207,7 +216,11 @@ impl JobPlan {
             self.streams[shared].clone(),
         )?;
         let control = Arc::new(Control::new(directions(load), load.arrivals.is_some()));
-        let max_depth = if self.synchronous { 1 } else { max_depth.div_ceil(load.numjobs).max(1) };
+        let max_depth = if self.synchronous {
+            1
+        } else {
+            max_depth.div_ceil(load.numjobs).clamp(1, MAX_DEPTH_PER_WORKER)
+        };
         Ok(Assignment {
             load: load.clone(),
             offsets,

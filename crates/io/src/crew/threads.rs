@@ -1,6 +1,6 @@
 //! Workers on real targets: a thread each.
 
-use super::{Crew, CrewJob, JobPlan, WorkerHandle, settings, share};
+use super::{Crew, CrewJob, JobPlan, WorkerHandle, collect, settings, share};
 use crate::buffers::BufferPool;
 use crate::clock::Clock;
 use crate::engine::io_uring::Uring;
@@ -8,13 +8,13 @@ use crate::engine::libaio::Libaio;
 use crate::engine::mmap::Mmap;
 use crate::engine::null::Null;
 use crate::engine::psync::Psync;
-use crate::engine::{Engine, Setup};
+use crate::engine::{Engine, EngineError, Setup};
 use crate::worker::accounting::Window;
 use crate::worker::control::Setting;
 use crate::worker::{Assignment, Turn, Worker, WorkerError};
 use iogauge_model::load::EngineKind;
 use std::sync::Once;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub struct ThreadCrew {
     threads: Vec<WorkerThread>,
     plans: Vec<JobPlan>,
     max_depth: u32,
+    /// Arrivals per second over all workers; 0 for a closed loop.
+    rate_iops: f64,
 }
 
 /// What a thread says once its engine stands.
@@ -61,6 +63,7 @@ impl ThreadCrew {
             threads: Vec::new(),
             plans: Vec::new(),
             max_depth,
+            rate_iops: 0.0,
         };
         let mut begin = Vec::new();
         for (index, job) in jobs.into_iter().enumerate() {
@@ -70,6 +73,7 @@ impl ThreadCrew {
             let count = plan.workers_for(depth);
             crew.hire(&mut plan, count, max_depth.max(depth))?;
             begin.extend(settings(depth, rate_iops, count));
+            crew.rate_iops += rate_iops;
             crew.plans.push(plan);
         }
         for (handle, setting) in crew.handles.iter_mut().zip(begin) {
@@ -77,15 +81,13 @@ impl ThreadCrew {
         }
         crew.wake_resting();
         crew.await_obedience()?;
-        // What came before the first change is an empty window.
-        crew.collect();
         Ok(crew)
     }
 
     /// Adds workers to a job; they rest until they get a setting.
     fn hire(&mut self, plan: &mut JobPlan, count: u32, max_depth: u32) -> Result<(), WorkerError> {
-        let (sender, receiver) = channel();
         for _ in 0..count {
+            let (sender, receiver) = channel();
             let assignment = plan.assign(self.handles.len() as u32, max_depth)?;
             let load = &assignment.load;
             let setup = Setup {
@@ -96,28 +98,23 @@ impl ThreadCrew {
             };
             let engine = load.engine;
             let control = assignment.control.clone();
-            let sender: Sender<Ready> = sender.clone();
             let join = std::thread::Builder::new()
                 .name(format!("iogauge-{}", assignment.number))
                 .stack_size(STACK_BYTES)
                 .spawn(move || work(engine, &setup, assignment, &sender))
                 .map_err(WorkerError::Thread)?;
+            let thread_id = match receiver.recv() {
+                Ok(Ok(thread_id)) => thread_id,
+                Ok(Err(error)) => {
+                    // The thread ends by itself; it never was a worker.
+                    join_worker(join)?;
+                    return Err(error);
+                }
+                // It ended without a word: it panicked, and the panic goes on here.
+                Err(_) => return join_worker(join),
+            };
             self.handles.push(WorkerHandle::new(plan.number, control));
-            // The thread says its number below; until then nothing wakes it.
-            let thread_id = rustix::process::getpid();
             self.threads.push(WorkerThread { join: Some(join), thread_id });
-            self.welcome(&receiver)?;
-        }
-        Ok(())
-    }
-
-    fn welcome(&mut self, receiver: &Receiver<Ready>) -> Result<(), WorkerError> {
-        let ready = receiver.recv().unwrap_or_else(|_| {
-            Err(WorkerError::Thread(std::io::Error::other("it ended before it began")))
-        });
-        let thread_id = ready?;
-        if let Some(thread) = self.threads.last_mut() {
-            thread.thread_id = thread_id;
         }
         Ok(())
     }
@@ -158,7 +155,9 @@ impl ThreadCrew {
     /// The error of a worker that ended with one.
     fn failed_worker(&mut self) -> Result<(), WorkerError> {
         for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
-            if handle.control.is_finished()
+            // A thread that panicked is over without a word.
+            let over = thread.join.as_ref().is_some_and(JoinHandle::is_finished);
+            if (handle.control.is_finished() || over)
                 && let Some(join) = thread.join.take()
             {
                 join_worker(join)?;
@@ -167,20 +166,23 @@ impl ThreadCrew {
         Ok(())
     }
 
-    fn collect(&mut self) -> Window {
+    /// Asks for new settings and takes the window that ends with them.
+    fn change(
+        &mut self,
+        setting: impl Fn(usize, Setting) -> Setting,
+    ) -> Result<Window, WorkerError> {
         let mut window = Window::default();
-        for handle in &self.handles {
-            handle.collect(&mut window);
-        }
-        window.ended_ns = self.clock.now_ns();
-        window
-    }
-
-    fn request_all(&mut self, setting: impl Fn(usize, Setting) -> Setting) {
+        // Workers that did not obey in time the last time may have done so meanwhile; they hand
+        // over again only when that is taken.
+        collect(&self.handles, &mut window);
         for (index, handle) in self.handles.iter_mut().enumerate() {
             handle.request(setting(index, handle.setting));
         }
         self.wake_resting();
+        self.await_obedience()?;
+        collect(&self.handles, &mut window);
+        window.ended_ns = self.clock.now_ns();
+        Ok(window)
     }
 }
 
@@ -200,17 +202,13 @@ impl Crew for ThreadCrew {
             if rest_ns == 0 || self.finished() {
                 return self.failed_worker();
             }
-            if self.handles.iter().any(|h| h.control.is_finished()) {
-                self.failed_worker()?;
-            }
+            self.failed_worker()?;
             std::thread::sleep(Duration::from_nanos(rest_ns.min(LOOK_NS)));
         }
     }
 
     fn cut(&mut self) -> Result<Window, WorkerError> {
-        self.request_all(|_, setting| setting);
-        self.await_obedience()?;
-        Ok(self.collect())
+        self.change(|_, setting| setting)
     }
 
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
@@ -227,19 +225,29 @@ impl Crew for ThreadCrew {
             hired?;
         }
         let workers = self.handles.len() as u32;
-        self.request_all(|index, setting| Setting {
-            depth: share(depth, workers, index as u32),
-            ..setting
-        });
-        self.await_obedience()?;
-        Ok(self.collect())
+        let one_job = self.plans.len() == 1;
+        // Arrivals of workers that rest would be lost.
+        let awake = workers.min(depth);
+        let rate_iops = self.rate_iops / f64::from(awake.max(1));
+        self.change(|index, setting| {
+            let depth = share(depth, workers, index as u32);
+            let rate_iops = match (one_job, depth) {
+                (false, _) => setting.rate_iops,
+                (true, 0) => 0.0,
+                (true, _) => rate_iops,
+            };
+            Setting { depth, rate_iops }
+        })
     }
 
     fn set_rate(&mut self, rate_iops: f64) -> Result<Window, WorkerError> {
-        let rate_iops = rate_iops / self.handles.len().max(1) as f64;
-        self.request_all(|_, setting| Setting { rate_iops, ..setting });
-        self.await_obedience()?;
-        Ok(self.collect())
+        self.rate_iops = rate_iops;
+        let awake = self.handles.iter().filter(|h| h.setting.depth > 0).count();
+        let rate_iops = rate_iops / awake.max(1) as f64;
+        self.change(|_, setting| Setting {
+            rate_iops: if setting.depth > 0 { rate_iops } else { 0.0 },
+            ..setting
+        })
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {
@@ -253,7 +261,10 @@ impl Crew for ThreadCrew {
                 join_worker(join)?;
             }
         }
-        Ok(self.collect())
+        let mut window = Window::default();
+        collect(&self.handles, &mut window);
+        window.ended_ns = self.clock.now_ns();
+        Ok(window)
     }
 
     fn controls(&self) -> &[WorkerHandle] {
@@ -320,9 +331,11 @@ fn work(
             Err(error) => refuse(error.into(), ready),
         },
         EngineKind::Psync => run(Psync::new(setup), pool, assignment, ready),
-        // A simulated device has its own crew; here it would have no clock.
-        EngineKind::Null | EngineKind::Sim => {
-            run(Null::new(setup.max_depth), pool, assignment, ready)
+        EngineKind::Null => run(Null::new(setup.max_depth), pool, assignment, ready),
+        // A simulated device has a crew of its own; here its clock would stand still.
+        EngineKind::Sim => {
+            let source = std::io::ErrorKind::Unsupported.into();
+            refuse(EngineError { engine: "sim", call: "start on threads", source }.into(), ready)
         }
     }
 }

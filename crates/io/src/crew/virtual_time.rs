@@ -1,6 +1,6 @@
 //! Workers on a simulated device: one thread, a clock that jumps, reproducible by seed.
 
-use super::{Crew, CrewJob, JobPlan, WorkerHandle, settings};
+use super::{Crew, CrewJob, JobPlan, WorkerHandle, collect, settings};
 use crate::engine::sim::{Sim, World};
 use crate::sim::SimSpec;
 use crate::worker::accounting::Window;
@@ -55,7 +55,6 @@ impl VirtualCrew {
         let turns = vec![Turn::Going; workers.len()];
         let mut crew = Self { world, workers, handles, turns };
         crew.turn_all()?;
-        crew.collect();
         Ok(crew)
     }
 
@@ -75,9 +74,7 @@ impl VirtualCrew {
 
     fn collect(&mut self) -> Window {
         let mut window = Window::default();
-        for handle in &self.handles {
-            handle.collect(&mut window);
-        }
+        collect(&self.handles, &mut window);
         window.ended_ns = self.now_ns();
         window
     }

@@ -41,7 +41,7 @@ impl Ring {
 /// An io_uring ring of one thread.
 pub struct Uring {
     clock: Clock,
-    // Before `pool` in order: the ring is gone before the buffers it had registered.
+    /// `None` only inside `drop`.
     ring: Option<Ring>,
     files: Files,
     /// Files are registered: submissions name them by index.
@@ -87,8 +87,9 @@ fn fault(call: &'static str, source: io::Error) -> EngineError {
 /// Builds a ring with the best flags the kernel takes.
 fn build(max_depth: u32) -> io::Result<IoUring> {
     let entries = max_depth.min(MAX_SUBMISSIONS).next_power_of_two();
-    let completions =
-        (max_depth.saturating_mul(2)).next_power_of_two().clamp(2 * entries, MAX_COMPLETIONS);
+    let completions = (max_depth.min(MAX_COMPLETIONS) * 2)
+        .next_power_of_two()
+        .clamp(2 * entries, MAX_COMPLETIONS);
     let base = || {
         let mut builder = IoUring::builder();
         builder.setup_cqsize(completions);
@@ -202,7 +203,7 @@ impl Uring {
         entry.user_data(u64::from(io.slot))
     }
 
-    /// Hands over and waits once. True where the call has to be repeated to hand over the rest.
+    /// Hands over and waits once. What the kernel did not take stays queued for the next call.
     #[inline(always)]
     fn call(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError> {
         let ring = self.ring();
@@ -236,6 +237,9 @@ impl Uring {
 }
 
 impl Engine for Uring {
+    // Closing a ring cancels what can be cancelled and does not wait for the rest.
+    const IO_OUTLIVES_ENGINE: bool = true;
+
     #[inline(always)]
     fn queue(&mut self, io: Io) {
         let entry = self.entry(&io);

@@ -6,7 +6,8 @@ use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::sync::Once;
+use std::sync::OnceLock;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 thread_local! {
     /// Stretch being copied, and whether a page of it could not be had.
@@ -19,6 +20,51 @@ thread_local! {
 struct Mapping {
     base: *mut u8,
     len: usize,
+    protection: ProtFlags,
+}
+
+impl Mapping {
+    /// Maps a file whole.
+    fn new(file: &std::os::fd::OwnedFd, setup: &Setup) -> Result<Self, EngineError> {
+        let len = length(file).map_err(|e| fault("lseek", e))? as usize;
+        let protection =
+            if setup.writes { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        // SAFETY: a mapping at an address of the kernel's choice; other writers of the file may
+        // change what is read, which a benchmark does not mind.
+        let base =
+            unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }
+                .map_err(|e| fault("mmap", e))?;
+        let advice = if setup.random { Advice::Random } else { Advice::Sequential };
+        // SAFETY: the mapping made above. Advice may be refused without harm.
+        let _ = unsafe { madvise(base, len, advice) };
+        Ok(Self { base: base.cast(), len, protection })
+    }
+
+    /// Puts the file back where the handler put empty pages, so that the next access fails or
+    /// succeeds by what the file has.
+    fn restore(&self, file: &std::os::fd::OwnedFd, offset: usize, len: usize) {
+        let page = page_bytes();
+        let start = offset - offset % page;
+        let bytes = (offset + len).next_multiple_of(page) - start;
+        // SAFETY: whole pages of this mapping are replaced by the same pages of its file.
+        let _ = unsafe {
+            let flags = MapFlags::SHARED | MapFlags::FIXED;
+            let place = self.base.add(start).cast();
+            mmap(place, bytes, self.protection, flags, file, start as u64)
+        };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, unmapped once.
+        let _ = unsafe { munmap(self.base.cast(), self.len) };
+    }
+}
+
+/// Size of a page; safe to ask in a signal handler.
+fn page_bytes() -> usize {
+    rustix::param::page_size()
 }
 
 /// Mapped files of one thread.
@@ -51,21 +97,8 @@ impl Mmap {
     /// Where a file cannot be mapped.
     pub fn new(setup: &Setup) -> Result<Self, EngineError> {
         handle_bus_errors()?;
-        let mut mappings = Vec::new();
-        for file in setup.files.iter() {
-            let len = length(file).map_err(|e| fault("lseek", e))? as usize;
-            let protection =
-                if setup.writes { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-            // SAFETY: a mapping at an address of the kernel's choice; other writers of the file
-            // may change what is read, which a benchmark does not mind.
-            let base =
-                unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) }
-                    .map_err(|e| fault("mmap", e))?;
-            let advice = if setup.random { Advice::Random } else { Advice::Sequential };
-            // SAFETY: the mapping made above. Advice may be refused without harm.
-            let _ = unsafe { madvise(base, len, advice) };
-            mappings.push(Mapping { base: base.cast(), len });
-        }
+        let mappings =
+            setup.files.iter().map(|file| Mapping::new(file, setup)).collect::<Result<_, _>>()?;
         let files = setup.files.clone();
         Ok(Self { clock: Clock::get(), files, mappings, queued: None, done: None })
     }
@@ -80,22 +113,28 @@ impl Mmap {
         }
         let room = (mapping.len as u64).saturating_sub(io.offset_bytes);
         let len = u64::from(io.len).min(room) as usize;
+        let offset = io.offset_bytes.min(mapping.len as u64) as usize;
         // SAFETY: `offset + len` lies inside the mapping; the worker keeps the buffer valid for
         // the I/O's length. A page that cannot be had raises SIGBUS, which the handler turns into
         // a flag.
         unsafe {
-            let place = mapping.base.add(io.offset_bytes.min(mapping.len as u64) as usize);
+            let place = mapping.base.add(offset);
             FAILED.set(false);
             COPYING.set((place as usize, place as usize + len));
+            // The handler reads and writes behind the compiler's back, on this thread.
+            compiler_fence(Ordering::SeqCst);
             match io.op {
                 Op::Read => std::ptr::copy_nonoverlapping(place, io.buffer, len),
                 _ => std::ptr::copy_nonoverlapping(io.buffer, place, len),
             }
-            // The flag is set behind the compiler's back, by a signal on this thread.
-            std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+            compiler_fence(Ordering::SeqCst);
             COPYING.set((0, 0));
         }
-        if FAILED.get() { -libc::EIO } else { len as i32 }
+        if FAILED.get() {
+            mapping.restore(&self.files[io.file as usize], offset, len);
+            return -libc::EIO;
+        }
+        len as i32
     }
 }
 
@@ -134,21 +173,14 @@ impl Engine for Mmap {
     fn grow(&mut self, _slots: u32) {}
 }
 
-impl Drop for Mmap {
-    fn drop(&mut self) {
-        for mapping in &self.mappings {
-            // SAFETY: mapped in `new`, unmapped once.
-            let _ = unsafe { munmap(mapping.base.cast(), mapping.len) };
-        }
-    }
-}
-
 /// Installs the handler once. A failed read of a mapped page raises SIGBUS; the handler puts an
 /// empty page in its place, so that the copy goes on, and marks the I/O as failed.
 fn handle_bus_errors() -> Result<(), EngineError> {
-    static INSTALL: Once = Once::new();
-    let mut result = Ok(());
-    INSTALL.call_once(|| {
+    /// Errno of the attempt; 0 where the handler stands.
+    static INSTALLED: OnceLock<i32> = OnceLock::new();
+    let errno = *INSTALLED.get_or_init(|| {
+        // Asked for once outside the handler, which finds it remembered.
+        let _ = page_bytes();
         // SAFETY: a zeroed sigaction is a valid one; the handler is async-signal-safe: it touches
         // only thread-locals that need no initialisation, and calls mmap.
         unsafe {
@@ -156,19 +188,18 @@ fn handle_bus_errors() -> Result<(), EngineError> {
             action.sa_sigaction = on_bus_error as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO;
             if libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) != 0 {
-                result = Err(EngineError {
-                    engine: "mmap",
-                    call: "sigaction",
-                    source: io::Error::last_os_error(),
-                });
+                return io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
             }
         }
+        0
     });
-    result
+    match errno {
+        0 => Ok(()),
+        errno => Err(fault("sigaction", rustix::io::Errno::from_raw_os_error(errno))),
+    }
 }
 
 extern "C" fn on_bus_error(_signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
-    const PAGE_BYTES: usize = 4096;
     // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler.
     let address = unsafe { (*info).si_addr() } as usize;
     let (start, end) = COPYING.get();
@@ -181,13 +212,17 @@ extern "C" fn on_bus_error(_signal: c_int, info: *mut libc::siginfo_t, _context:
             return;
         }
         FAILED.set(true);
-        libc::mmap(
-            (address & !(PAGE_BYTES - 1)) as *mut c_void,
-            PAGE_BYTES,
+        let page = page_bytes();
+        let empty = libc::mmap(
+            (address & !(page - 1)) as *mut c_void,
+            page,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
             -1,
             0,
         );
+        if empty == libc::MAP_FAILED {
+            libc::signal(libc::SIGBUS, libc::SIG_DFL);
+        }
     }
 }

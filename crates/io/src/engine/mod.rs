@@ -172,6 +172,10 @@ pub struct EngineError {
 
 /// What a worker needs of an engine. The worker is generic over it, so every call is inlined.
 pub trait Engine {
+    /// True where the kernel may go on using buffers after the engine was dropped with I/Os
+    /// outstanding.
+    const IO_OUTLIVES_ENGINE: bool = false;
+
     /// Prepares an I/O; [`Self::enter`] hands it over.
     fn queue(&mut self, io: Io);
 

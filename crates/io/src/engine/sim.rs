@@ -118,20 +118,20 @@ impl Sim {
 impl Engine for Sim {
     fn queue(&mut self, io: Io) {
         let mut world = self.world.borrow_mut();
-        if world.device.spec().keep_data {
-            match io.op {
-                Op::Write => world.keep(&io),
-                Op::Read => world.recall(&io),
-                Op::Sync => {}
-            }
-        }
-        world.device.submit(crate::sim::Request {
+        let taken = world.device.submit(crate::sim::Request {
             owner: self.owner,
             slot: io.slot,
             op: io.op,
             offset_bytes: io.offset_bytes,
             len: io.len,
         });
+        if taken && world.device.spec().keep_data {
+            match io.op {
+                Op::Write => world.keep(&io),
+                Op::Read => world.recall(&io),
+                Op::Sync => {}
+            }
+        }
     }
 
     /// Nothing waits here: the crew of virtual time moves the clock.

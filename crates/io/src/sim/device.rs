@@ -128,11 +128,12 @@ impl Device {
         self.now_ns = self.now_ns.max(now_ns);
     }
 
-    /// Takes an I/O at the present time.
-    pub(crate) fn submit(&mut self, request: Request) {
+    /// Takes an I/O at the present time. False where it is going to fail.
+    pub(crate) fn submit(&mut self, request: Request) -> bool {
         let arrival = self.admit(self.now_ns + self.spec.rtt_ns / 2);
         if let Some(errno) = self.refusal(&request) {
-            return self.complete(arrival, request, -errno);
+            self.complete(arrival, request, -errno);
+            return false;
         }
         match request.op {
             Op::Sync => {
@@ -152,6 +153,7 @@ impl Device {
                 self.leave_channel(end, request);
             }
         }
+        true
     }
 
     /// Runs the model until the next completion and returns its time, or `None` where there is
@@ -319,8 +321,9 @@ impl Device {
             let share =
                 request.offset_bytes.abs_diff(head) as f64 / self.spec.size_bytes.max(1) as f64;
             let seek = (self.spec.seek_ns as f64 * share.min(1.0).sqrt()) as u64;
-            // A block right behind the last one needs neither seek nor rotation.
-            let service = if share == 0.0 { 0 } else { self.service_ns(request.op) };
+            // A block right behind the last one needs neither seek nor rotation, only its transfer.
+            let streams = share == 0.0 && self.spec.bus_bytes_per_sec.is_some();
+            let service = if streams { 0 } else { self.service_ns(request.op) };
             self.head_bytes = request.offset_bytes + u64::from(request.len);
             self.idle_channels -= 1;
             let end = self.through_stalls(at_ns, seek + service);
@@ -344,7 +347,7 @@ mod tests {
     /// Keeps `depth` I/Os outstanding until `until_ns`; returns completions and their times.
     fn closed_loop(spec: &str, depth: u32, until_ns: u64, make: fn(u32) -> Request) -> Vec<u64> {
         let mut device = Device::new(spec.parse().unwrap());
-        (0..depth).for_each(|slot| device.submit(make(slot)));
+        (0..depth).for_each(|slot| assert!(device.submit(make(slot))));
         let mut times = Vec::new();
         while let Some(at) = device.next_completion(until_ns) {
             device.set_now(at);

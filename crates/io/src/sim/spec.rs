@@ -194,8 +194,9 @@ impl SimSpec {
                     .filter(|c| *c <= 65_536)
                     .ok_or_else(|| fail("has to be from 1 to 65536".to_owned()))?;
             }
-            "service" => self.service_ns = duration()?,
-            "write_service" => self.write_service_ns = Some(duration()?),
+            // I/Os that take no time would never let virtual time pass.
+            "service" => self.service_ns = above_zero(duration()?)?,
+            "write_service" => self.write_service_ns = Some(above_zero(duration()?)?),
             "dist" => {
                 self.dist = parse_dist(value).ok_or_else(|| {
                     fail("is not const, exp or lognormal:SIGMA with SIGMA up to 5".to_owned())
@@ -205,7 +206,7 @@ impl SimSpec {
             "iops_cap" => self.iops_cap = Some(above_zero(count()?)?),
             "burst" => self.burst_ios = count()?,
             "cache" => self.cache_bytes = size()?,
-            "cache_service" => self.cache_service_ns = duration()?,
+            "cache_service" => self.cache_service_ns = above_zero(duration()?)?,
             "destage" => self.destage_bytes_per_sec = above_zero(bandwidth()?)?,
             "gc" => self.set_gc(value).map_err(fail)?,
             "seek" => self.seek_ns = duration()?,
@@ -294,6 +295,8 @@ mod tests {
         for (text, wanted) in [
             ("floppy", "presets: hdd"),
             ("channels=0", "above 0"),
+            ("service=0", "above 0"),
+            ("cache_service=0", "above 0"),
             ("speed=1", "keys: channels"),
             ("dist=normal", "lognormal:SIGMA"),
             ("gc=every:1ms,stall:2ms", "gc=every:2s,stall:50ms"),

@@ -147,8 +147,9 @@ impl Bank {
 
 /// The two banks of a worker.
 ///
-/// The worker writes one; the other belongs to the controller from the moment the worker says so
-/// (`Control::acknowledged`) until the controller asks for the next change.
+/// The worker writes one; the other belongs to the controller from the moment the worker hands it
+/// over until the controller has taken what stands in it (`Control::hand_over`,
+/// `Control::each_handed_over`).
 #[derive(Debug)]
 pub(crate) struct Banks {
     banks: [UnsafeCell<Bank>; 2],

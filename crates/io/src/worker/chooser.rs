@@ -93,10 +93,16 @@ impl Chooser {
         }
     }
 
+    /// True where the next I/O is a sync.
+    #[inline(always)]
+    pub(crate) fn sync_is_due(&self) -> bool {
+        self.fsync_every != 0 && self.writes_since_sync >= self.fsync_every
+    }
+
     /// The next I/O.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Choice {
-        if self.fsync_every != 0 && self.writes_since_sync >= self.fsync_every {
+        if self.sync_is_due() {
             self.writes_since_sync = 0;
             return Choice { op: Op::Sync, part: self.last_written_part, offset_bytes: 0, len: 0 };
         }

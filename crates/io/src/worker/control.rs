@@ -45,17 +45,23 @@ pub struct Setting {
     pub rate_iops: f64,
 }
 
+const NO_BANK: u32 = u32::MAX;
+
 /// What controller and worker share.
 #[derive(Debug)]
 pub struct Control {
     /// Number of the change asked for; settings are read when it moves.
     requested: AtomicU32,
-    /// Number of the change made, times two, plus the bank written since.
+    /// Number of the change made last.
     acknowledged: AtomicU32,
+    /// Bank that waits for the controller to take it, or [`NO_BANK`]. The worker puts one here
+    /// only where none is, so a controller that was not patient enough loses nothing.
+    handed_over: AtomicU32,
+    /// Bank the worker wrote when it ended; [`NO_BANK`] as long as it works.
+    last_bank: AtomicU32,
     depth: AtomicU32,
     rate_bits: AtomicU64,
     stop: AtomicBool,
-    finished: AtomicBool,
     /// Figures for the status line.
     pub live: Live,
     banks: Banks,
@@ -68,10 +74,11 @@ impl Control {
         Self {
             requested: AtomicU32::new(0),
             acknowledged: AtomicU32::new(0),
+            handed_over: AtomicU32::new(NO_BANK),
+            last_bank: AtomicU32::new(NO_BANK),
             depth: AtomicU32::new(0),
             rate_bits: AtomicU64::new(0),
             stop: AtomicBool::new(false),
-            finished: AtomicBool::new(false),
             live: Live::default(),
             banks: Banks::new(directions, paced),
             fault: Mutex::new(None),
@@ -96,32 +103,34 @@ impl Control {
 
     /// True once the worker has obeyed the last request, or ended.
     pub(crate) fn obeyed(&self) -> bool {
-        let requested = self.requested.load(Ordering::Relaxed);
-        self.acknowledged.load(Ordering::Acquire) >> 1 == (requested & (u32::MAX >> 1))
+        self.acknowledged.load(Ordering::Acquire) == self.requested.load(Ordering::Relaxed)
             || self.is_finished()
     }
 
     /// True once the worker has ended.
     pub(crate) fn is_finished(&self) -> bool {
-        self.finished.load(Ordering::Acquire)
+        self.last_bank.load(Ordering::Acquire) != NO_BANK
     }
 
-    /// Shows the controller each bank that is its own at present: the one handed over last, both
-    /// once the worker has ended, none while it has not obeyed.
+    /// Shows the controller each bank that is its own at present, the older first: the one that
+    /// was handed over and not taken yet, and the last one once the worker has ended. `see` has to
+    /// empty them; they are the worker's again afterwards.
     ///
     /// # Safety
-    /// Only the one controller calls this, and never while a request of its own is being made.
+    /// Only the one controller calls this, from one thread at a time.
     pub(crate) unsafe fn each_handed_over(&self, mut see: impl FnMut(&mut Bank)) {
-        let ended = self.is_finished();
-        let written = (self.acknowledged.load(Ordering::Acquire) & 1) as usize;
-        if ended || self.obeyed() {
-            // SAFETY: the worker has moved to the other bank, or ended; its writes happened before
-            // the acquiring loads above.
-            see(unsafe { self.banks.get(1 - written) });
+        // Read first: what a worker has handed over before it ended is seen below.
+        let last = self.last_bank.load(Ordering::Acquire);
+        let waiting = self.handed_over.load(Ordering::Acquire);
+        if waiting != NO_BANK {
+            // SAFETY: the worker writes the other bank until the store below; what it wrote here
+            // happened before the acquiring load above.
+            see(unsafe { self.banks.get(waiting as usize) });
+            self.handed_over.store(NO_BANK, Ordering::Release);
         }
-        if ended {
-            // SAFETY: as above; a worker that has ended writes no bank.
-            see(unsafe { self.banks.get(written) });
+        if last != NO_BANK {
+            // SAFETY: a worker that has ended writes no bank.
+            see(unsafe { self.banks.get(last as usize) });
         }
     }
 
@@ -153,13 +162,25 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Hands the other bank over.
-    pub(crate) fn acknowledge(&self, change: u32, bank: usize) {
-        self.acknowledged.store(change << 1 | bank as u32, Ordering::Release);
+    /// True where the controller has taken all that was handed over: the other bank is empty and
+    /// the worker's.
+    pub(crate) fn may_hand_over(&self) -> bool {
+        self.handed_over.load(Ordering::Acquire) == NO_BANK
     }
 
-    pub(crate) fn finish(&self) {
-        self.finished.store(true, Ordering::Release);
+    /// Gives a bank to the controller.
+    pub(crate) fn hand_over(&self, bank: usize) {
+        self.handed_over.store(bank as u32, Ordering::Release);
+    }
+
+    /// Says that the change has been obeyed; what was handed over before is seen with it.
+    pub(crate) fn acknowledge(&self, change: u32) {
+        self.acknowledged.store(change, Ordering::Release);
+    }
+
+    /// Says that the worker has ended, and which bank it wrote.
+    pub(crate) fn finish(&self, bank: usize) {
+        self.last_bank.store(bank as u32, Ordering::Release);
     }
 
     pub(crate) fn report_fault(&self, fault: IoFault) {

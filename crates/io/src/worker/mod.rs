@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// Sleeps end this long before an arrival is due and the rest is spent polling: a timer wakes a
 /// thread tens of microseconds late, which would be counted as the device's response time.
 const POLL_BEFORE_ARRIVAL_NS: u64 = 60_000;
+/// Most I/Os of one worker: as many completions as io_uring keeps room for.
+pub(crate) const MAX_DEPTH_PER_WORKER: u32 = 65_536;
 /// A worker gives up after so many failures in a row: there is nothing left to measure.
 const FAILURES_TO_GIVE_UP: u32 = 1000;
 
@@ -102,7 +104,7 @@ pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
 
 /// One worker: an engine, its buffers, and the books.
 #[derive(Debug)]
-pub struct Worker<E> {
+pub struct Worker<E: Engine> {
     engine: E,
     books: Books,
 }
@@ -173,6 +175,8 @@ impl<E: Engine> Worker<E> {
         let seed = mix64(load.seed ^ mix64(u64::from(number) << 32 | 1));
         let pacer = load.arrivals.map(|a| Pacer::new(a.process, seed ^ 0xa441));
         let clock_ns = engine.now_ns();
+        // SAFETY: the worker's own bank; nothing else refers to it before the worker stands.
+        unsafe { control.writing(0) }.begin(clock_ns);
         let books = Books {
             control,
             change: 0,
@@ -237,24 +241,25 @@ impl<E: Engine> Worker<E> {
     #[cold]
     fn obey(&mut self, now_ns: u64) {
         let books = &mut self.books;
+        let first = books.change == 0;
         books.change = books.control.change_requested();
         books.stopping = books.control.stop_requested();
         let Setting { depth, rate_iops } = books.control.setting();
         books.depth = if books.stopping { 0 } else { depth.min(books.slots.len() as u32) };
+        // One arrival of a dependent chain is two I/Os.
+        let arrivals_per_sec = rate_iops / f64::from(books.ios_per_chain());
         if let Some(pacer) = &mut books.pacer {
-            pacer.set_rate(rate_iops, now_ns);
+            pacer.set_rate(arrivals_per_sec, now_ns);
         }
-        books.undrained = books.outstanding;
-        let full = books.bank;
-        books.bank = 1 - full;
-        // SAFETY: the worker still owns the bank it writes, and the other one was emptied by the
-        // controller before it asked for this change.
-        unsafe {
-            books.control.writing(full).end(now_ns);
-            books.control.writing(books.bank).begin(now_ns);
+        books.undrained = books.begun();
+        if first {
+            // Waiting for the other workers was no window.
+            books.bank().begin(now_ns);
+        } else {
+            books.hand_over(now_ns);
         }
         books.publish();
-        books.control.acknowledge(books.change, books.bank);
+        books.control.acknowledge(books.change);
         let depth = books.depth;
         self.engine.grow(depth);
         self.books.control.report_fallbacks(self.engine.fallbacks());
@@ -276,15 +281,18 @@ impl<E: Engine> Worker<E> {
             books.fresh.push(slot);
         }
         while queued < room {
-            let mut intended_ns = 0;
-            if let Some(pacer) = &mut books.pacer {
-                if pacer.due_ns() > now_ns {
+            let mut intended_ns = now_ns;
+            // A sync belongs to the writes before it: no arrival and no I/O of the quota.
+            if !books.chooser.sync_is_due() {
+                if let Some(pacer) = &mut books.pacer {
+                    if pacer.due_ns() > now_ns {
+                        break;
+                    }
+                    intended_ns = pacer.take();
+                }
+                if !books.take_quota() {
                     break;
                 }
-                intended_ns = pacer.take();
-            }
-            if !books.take_quota() {
-                break;
             }
             let Some(slot) = books.next(intended_ns) else { break };
             let io = books.io(slot);
@@ -306,7 +314,17 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the worker owns the bank it writes until the line below.
         unsafe { books.control.writing(books.bank) }.end(now_ns);
         books.publish();
-        books.control.finish();
+        books.control.finish(books.bank);
+    }
+}
+
+impl<E: Engine> Drop for Worker<E> {
+    fn drop(&mut self) {
+        // Only after a fault of the engine or a panic: nobody is left to wait for what is
+        // outstanding.
+        if E::IO_OUTLIVES_ENGINE && self.books.outstanding > 0 {
+            self.books.pool.leak();
+        }
     }
 }
 
@@ -320,6 +338,29 @@ impl Books {
         // SAFETY: `self.bank` is the bank this worker owns; the reference ends with the statement
         // it is used in.
         unsafe { self.control.writing(self.bank) }
+    }
+
+    /// Ends the window and begins the next one in the other bank. Where the controller has not
+    /// come for the last window yet, this one goes on.
+    fn hand_over(&mut self, now_ns: u64) {
+        if !self.control.may_hand_over() {
+            return;
+        }
+        let full = self.bank;
+        self.bank = 1 - full;
+        // SAFETY: the worker owns the bank it has written so far, and the other one as well since
+        // the controller has emptied it.
+        unsafe {
+            self.control.writing(full).end(now_ns);
+            self.control.writing(self.bank).begin(now_ns);
+        }
+        self.control.hand_over(full);
+    }
+
+    /// I/Os begun and not over: outstanding, or short so far and about to be continued.
+    fn begun(&self) -> u32 {
+        let continued = self.again.iter().filter(|s| self.slots[**s as usize].start_ns != 0);
+        self.outstanding + continued.count() as u32
     }
 
     #[inline(always)]
@@ -368,7 +409,14 @@ impl Books {
         self.quota.as_ref().is_none_or(|q| q.load(Ordering::Relaxed) > 0)
     }
 
-    /// Takes one I/O from the job's quota; false where it is used up or the worker has given up.
+    /// I/Os that one decision leads to: a dependent read brings its write.
+    #[inline(always)]
+    fn ios_per_chain(&self) -> u32 {
+        1 + u32::from(self.dependent)
+    }
+
+    /// Takes what one decision needs from the job's quota; false where it is used up or the worker
+    /// has given up.
     #[inline(always)]
     fn take_quota(&self) -> bool {
         if self.failures >= FAILURES_TO_GIVE_UP {
@@ -377,7 +425,7 @@ impl Books {
         match &self.quota {
             None => true,
             Some(quota) => {
-                let left = quota.fetch_sub(1, Ordering::Relaxed);
+                let left = quota.fetch_sub(self.ios_per_chain().into(), Ordering::Relaxed);
                 if left <= 0 {
                     quota.store(0, Ordering::Relaxed);
                 }
@@ -401,8 +449,10 @@ impl Books {
             op: choice.op,
             change: 0,
         };
-        if choice.op == Op::Write {
-            self.pool.renew(slot, choice.len as usize);
+        match choice.op {
+            Op::Write => self.pool.renew(slot, choice.len as usize),
+            Op::Read => self.pool.will_be_read_into(slot, choice.len),
+            Op::Sync => {}
         }
         Some(slot)
     }
@@ -440,12 +490,10 @@ impl Books {
     fn complete(&mut self, index: u32, result: i32, now_ns: u64) {
         self.outstanding -= 1;
         let slot = self.slots[index as usize];
-        if slot.change != self.change {
-            self.undrained -= 1;
-        }
         if result != (slot.len - slot.done) as i32 {
             return self.complete_oddly(index, result);
         }
+        self.is_over(slot.change);
         let service_ns = now_ns.saturating_sub(slot.start_ns);
         let bank = self.bank();
         bank.success(slot.op, u64::from(slot.len), service_ns);
@@ -459,17 +507,26 @@ impl Books {
             self.latency_ns += service_ns;
         }
         if self.dependent && slot.op == Op::Read {
-            return self.write_back(index);
+            return self.write_back(index, now_ns);
         }
         self.free.push(index);
     }
 
+    /// An I/O issued under this change has ended.
+    #[inline(always)]
+    fn is_over(&mut self, change: u32) {
+        if change != self.change {
+            self.undrained -= 1;
+        }
+    }
+
     /// A dependent chain: the block just read is changed and goes back where it came from.
     #[cold]
-    fn write_back(&mut self, index: u32) {
+    fn write_back(&mut self, index: u32, now_ns: u64) {
         let slot = &mut self.slots[index as usize];
         slot.op = Op::Write;
         slot.start_ns = 0;
+        slot.intended_ns = now_ns;
         slot.done = 0;
         let (part, len) = (slot.part, slot.len as usize);
         self.pool.renew(index, len);
@@ -481,8 +538,13 @@ impl Books {
     #[cold]
     fn complete_oddly(&mut self, index: u32, result: i32) {
         let slot = &mut self.slots[index as usize];
-        let op = slot.op;
-        if matches!(-result, libc::EINTR | libc::EAGAIN) {
+        let (op, change) = (slot.op, slot.change);
+        if result == -libc::EINTR {
+            return self.again.push(index);
+        }
+        if result == -libc::EAGAIN && self.failures < FAILURES_TO_GIVE_UP {
+            // Counted, so that a refusal that never ends becomes an error.
+            self.failures += 1;
             return self.again.push(index);
         }
         if result > 0 {
@@ -496,9 +558,10 @@ impl Books {
             offset_bytes: slot.offset_bytes + u64::from(slot.done),
             errno: -result,
         };
+        self.is_over(change);
         self.control.report_fault(fault);
         self.bank().error(op);
-        self.failures += 1;
+        self.failures = self.failures.saturating_add(1);
         self.free.push(index);
     }
 

@@ -11,6 +11,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(crate) struct Pacer {
     process: ArrivalProcess,
     gap_ns: f64,
+    /// When the present rate began; the schedule counts from here, so that its fractions of a
+    /// nanosecond survive on a machine that has been up for years.
+    base_ns: u64,
+    /// Start of the next arrival, after `base_ns`.
     next_ns: f64,
     random: Xoshiro256PlusPlus,
 }
@@ -18,7 +22,7 @@ pub(crate) struct Pacer {
 impl Pacer {
     pub(crate) fn new(process: ArrivalProcess, seed: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { process, gap_ns: f64::INFINITY, next_ns: f64::INFINITY, random }
+        Self { process, gap_ns: f64::INFINITY, base_ns: 0, next_ns: f64::INFINITY, random }
     }
 
     /// Takes a new rate from now on; arrivals that were due and not issued are given up.
@@ -33,7 +37,8 @@ impl Pacer {
             ArrivalProcess::Linear => unit(&mut self.random) * gap_ns,
             ArrivalProcess::Poisson => self.draw_gap(),
         };
-        self.next_ns = now_ns as f64 + first;
+        self.base_ns = now_ns;
+        self.next_ns = first;
     }
 
     fn draw_gap(&mut self) -> f64 {
@@ -46,20 +51,21 @@ impl Pacer {
     /// Start of the next arrival; `u64::MAX` where there is none.
     #[inline(always)]
     pub(crate) fn due_ns(&self) -> u64 {
-        self.next_ns as u64
+        self.base_ns.saturating_add(self.next_ns as u64)
     }
 
     /// Takes the next arrival and returns its intended start.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> u64 {
-        let due = self.next_ns;
+        let due_ns = self.due_ns();
         self.next_ns += self.draw_gap();
-        due as u64
+        due_ns
     }
 
     /// Arrivals due and not taken, about.
     pub(crate) fn backlog(&self, now_ns: u64) -> u64 {
-        ((now_ns as f64 - self.next_ns) / self.gap_ns).max(0.0).ceil() as u64
+        let passed_ns = now_ns.saturating_sub(self.base_ns) as f64;
+        ((passed_ns - self.next_ns) / self.gap_ns).max(0.0).ceil() as u64
     }
 }
 

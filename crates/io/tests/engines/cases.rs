@@ -1,0 +1,212 @@
+//! What every engine does when nothing fails.
+
+use crate::bench::{BLOCK, Ground, crew, exchange, extent, files, on_files, to_the_end, usable};
+use crate::support::{Loop, MIB, image, or_skip};
+use iogauge_io::buffers::BufferPool;
+use iogauge_io::engine::{EngineInfo, Io, Op};
+use iogauge_model::load::{EngineKind, Load, Pattern};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+fn io(pool: &BufferPool, slot: u32, op: Op, file: u32, block: u64) -> Io {
+    let (offset_bytes, buffer) = (block * BLOCK, pool.buffer(slot));
+    Io { slot, op, file, offset_bytes, len: BLOCK as u32, buffer }
+}
+
+fn content(pool: &BufferPool, slot: u32) -> &[u8] {
+    // SAFETY: the pool's buffers are a block long, and no I/O is under way.
+    unsafe { std::slice::from_raw_parts(pool.buffer(slot), BLOCK as usize) }
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    const SLOTS: u32 = 64;
+    for row in usable("what_was_written_is_read_back").filter(|row| row.stores) {
+        let images = [image(MIB), image(MIB)];
+        let opened = files(row, &[images[0].path(), images[1].path()]);
+        let mut pool = BufferPool::new(SLOTS, BLOCK, 5).unwrap();
+        (0..SLOTS).for_each(|slot| pool.renew(slot, BLOCK as usize));
+        let written: Vec<Vec<u8>> = (0..SLOTS).map(|slot| content(&pool, slot).to_vec()).collect();
+        // 37 is prime to 256, so every I/O has a block of its own.
+        let place = |slot: u32| (slot % 2, u64::from(slot) * 37 % 256);
+        let list = |op| -> Vec<Io> {
+            let ios = (0..SLOTS).map(|slot| io(&pool, slot, op, place(slot).0, place(slot).1));
+            ios.collect()
+        };
+        let syncs = (0..2).map(|file| Io { len: 0, ..io(&pool, file, Op::Sync, file, 0) });
+        let lists = [list(Op::Write), syncs.collect(), list(Op::Read)];
+        exchange(row, &opened, &pool, &lists, |index, results| {
+            let whole = if index == 1 { 0 } else { BLOCK as i32 };
+            assert!(results.iter().all(|r| *r == whole), "{}: {results:?}", row.name);
+            if index < 2 {
+                // SAFETY: no I/O is under way on any slot.
+                (0..SLOTS).for_each(|slot| unsafe {
+                    pool.buffer(slot).write_bytes(0xee, BLOCK as usize);
+                });
+            }
+        });
+        for slot in 0..SLOTS {
+            assert!(content(&pool, slot) == written[slot as usize], "{}: slot {slot}", row.name);
+        }
+        if row.kind != EngineKind::Sim {
+            let stored = images.each_ref().map(|image| std::fs::read(image.path()).unwrap());
+            for slot in 0..SLOTS {
+                let (file, block) = place(slot);
+                let at = (block * BLOCK) as usize;
+                let there = &stored[file as usize][at..at + BLOCK as usize];
+                assert!(there == written[slot as usize], "{}: slot {slot}", row.name);
+            }
+        }
+    }
+}
+
+/// Runs a load of so many I/Os on a new file and returns what the file holds afterwards.
+fn written_by(row: &EngineInfo, load: &Load, size_bytes: u64) -> Vec<u8> {
+    let image = image(size_bytes);
+    let opened = files(row, &[image.path()]);
+    let ground = Ground { files: opened, extents: extent(size_bytes), sim: "" };
+    let mut crew = crew(load, &ground);
+    let total = to_the_end(crew.as_mut());
+    assert_eq!(Some(total.ios()), load.number_ios, "{}", row.name);
+    assert_eq!((total.errors(), total.tally(Op::Write).short), (0, 0), "{}", row.name);
+    std::fs::read(image.path()).unwrap()
+}
+
+/// Fails where a block holds what another one holds, in whole or in a line of 64 bytes.
+fn assert_nothing_repeats(name: &str, data: &[u8]) {
+    let lines: HashSet<&[u8]> = data.chunks(64).collect();
+    assert_eq!(lines.len(), data.len() / 64, "{name}: the data repeats");
+}
+
+#[test]
+fn a_crew_writes_every_block_and_each_differently() {
+    const SIZE: u64 = 4 * MIB;
+    for row in on_files("a_crew_writes_every_block_and_each_differently") {
+        let load = Load {
+            rw: Pattern::RandWrite,
+            coverage: true,
+            iodepth: 4,
+            numjobs: 2,
+            direct: !row.always_buffered,
+            number_ios: Some(SIZE / BLOCK),
+            engine: row.kind,
+            ..Load::default()
+        };
+        assert_nothing_repeats(row.name, &written_by(row, &load, SIZE));
+    }
+}
+
+#[test]
+fn a_mixed_load_on_a_new_file_writes_nothing_that_compresses() {
+    const SIZE: u64 = 4 * MIB;
+    for row in on_files("a_mixed_load_on_a_new_file_writes_nothing_that_compresses") {
+        for dependent in [false, true] {
+            let load = Load {
+                rw: Pattern::RandRw,
+                dependent,
+                iodepth: 4,
+                direct: !row.always_buffered,
+                number_ios: Some(SIZE / BLOCK),
+                engine: row.kind,
+                ..Load::default()
+            };
+            let data = written_by(row, &load, SIZE);
+            let written: Vec<&[u8]> =
+                data.chunks(BLOCK as usize).filter(|block| block.iter().any(|b| *b != 0)).collect();
+            assert!(written.len() > 200, "{}: {} blocks", row.name, written.len());
+            assert_nothing_repeats(row.name, &written.concat());
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_writes_the_same_and_another_does_not() {
+    const SIZE: u64 = MIB;
+    for row in on_files("the_same_seed_writes_the_same_and_another_does_not") {
+        // One I/O at a time, more of them than blocks: what stands in the file at the end depends
+        // on the order, the place and the direction of every one.
+        let run = |seed| {
+            let load = Load {
+                rw: Pattern::RandRw,
+                direct: !row.always_buffered,
+                number_ios: Some(1000),
+                engine: row.kind,
+                seed,
+                ..Load::default()
+            };
+            written_by(row, &load, SIZE)
+        };
+        let first = run(11);
+        assert!(first == run(11), "{}: the same seed wrote something else", row.name);
+        assert!(first != run(12), "{}: another seed wrote the same", row.name);
+    }
+}
+
+#[test]
+fn the_same_seed_simulates_the_same() {
+    let run = |seed| {
+        let load = Load { engine: EngineKind::Sim, iodepth: 4, seed, ..Load::default() };
+        // Seeks make every latency depend on the offsets.
+        let ground = Ground {
+            files: Arc::default(),
+            extents: extent(1 << 30),
+            sim: "channels=1,service=1ms,dist=const,seek=10ms,size=1g",
+        };
+        let mut crew = crew(&load, &ground);
+        crew.advance(5_000_000_000).unwrap();
+        crew.stop().unwrap().service()
+    };
+    assert_eq!(run(3), run(3));
+    assert_ne!(run(3), run(4));
+}
+
+#[test]
+fn engines_that_store_nothing_still_count() {
+    for row in usable("engines_that_store_nothing_still_count") {
+        let image = image(MIB);
+        let ground = Ground {
+            files: files(row, &[image.path()]),
+            extents: extent(MIB),
+            sim: "service=100us",
+        };
+        let load = Load {
+            rw: Pattern::RandRw,
+            iodepth: 8,
+            direct: !row.always_buffered,
+            number_ios: Some(5000),
+            engine: row.kind,
+            ..Load::default()
+        };
+        let mut crew = crew(&load, &ground);
+        let total = to_the_end(crew.as_mut());
+        assert_eq!((total.ios(), total.bytes()), (5000, 5000 * BLOCK), "{}", row.name);
+        // A fair mix of 5000 lies within 5 standard deviations of 35.
+        let reads = total.tally(Op::Read).ios();
+        assert!(reads.abs_diff(2500) < 177, "{}: {reads}", row.name);
+        let threads = if row.synchronous { 8 } else { 1 };
+        assert_eq!(total.workers.len(), threads, "{}", row.name);
+    }
+}
+
+#[test]
+fn a_simulated_device_needs_its_own_crew() {
+    use iogauge_io::crew::{CrewJob, ThreadCrew};
+    let load = Load { engine: EngineKind::Sim, ..Load::default() };
+    let job = CrewJob { load, files: Arc::default(), extents: extent(MIB) };
+    let error = ThreadCrew::start(vec![job], 1).unwrap_err().to_string();
+    assert!(error.contains("sim"), "{error}");
+}
+
+#[test]
+fn misaligned_direct_io_is_an_error_of_the_io() {
+    for row in on_files("misaligned_direct_io").filter(|row| !row.always_buffered) {
+        let device = or_skip!("misaligned_direct_io", Loop::new(MIB));
+        let opened = files(row, &[&device.path]);
+        let pool = BufferPool::new(3, BLOCK, 5).unwrap();
+        let at = |slot, offset_bytes| Io { offset_bytes, ..io(&pool, slot, Op::Read, 0, 0) };
+        let lists = [vec![at(0, 4096), at(1, 4196), at(2, 8192)]];
+        exchange(row, &opened, &pool, &lists, |_, results| {
+            assert_eq!(results, [4096, -libc::EINVAL, 4096], "{}", row.name);
+        });
+    }
+}

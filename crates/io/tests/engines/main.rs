@@ -1,0 +1,8 @@
+//! Every row of the table of engines, put through the same cases.
+
+mod bench;
+mod cases;
+mod faults;
+#[path = "../guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
