@@ -11,7 +11,7 @@ use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::Step;
 use iogauge_model::result::{
-    CpuUse, DirectionResult, IntervalPoint, LatencySummary, StepResult, WorkerResult,
+    CpuUse, DirectionResult, IntervalPoint, JobResult, LatencySummary, StepResult, WorkerResult,
 };
 
 /// Time between two looks at the workers.
@@ -61,9 +61,14 @@ pub fn step(
     }
     let before = mark(&mut sampler)?;
     let mut series = Series::new();
+    let jobs = if step.jobs.len() > 1 { step.jobs.len() } else { 0 };
+    let mut job_series: Vec<Series> = (0..jobs).map(|_| Series::new()).collect();
     let mut total = Window::default();
     let mut tally = |window: &Window| {
         series.push(window);
+        for (job, series) in job_series.iter_mut().enumerate() {
+            series.push(&window.of_job(job as u32));
+        }
         total.append(window);
     };
     let whole = run_for(crew, step.runtime_ns, Phase::Measuring, watch, &mut tally)?;
@@ -76,6 +81,9 @@ pub fn step(
     }
     let fallbacks = crew.fallbacks();
     let mut result = result(step, &total, series.into_points());
+    let job_series = job_series.into_iter().map(Series::into_points);
+    result.jobs =
+        job_series.enumerate().map(|(job, s)| job_result(step, job, &total, &s)).collect();
     if let (Some(sampler), Some(before), Some(after)) = (sampler, before, after) {
         let totals = after.since(&before, Logical { ios: total.ios(), bytes: total.bytes() });
         result.physical = totals.physical;
@@ -150,11 +158,26 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         read: direction(Op::Read),
         write: direction(Op::Write),
         sync: direction(Op::Sync),
+        jobs: Vec::new(),
         workers: workers.collect(),
         physical: None,
         cpu: CpuUse::default(),
         series,
         system: Vec::new(),
+    }
+}
+
+/// One job's share of the figures of a window.
+fn job_result(step: &Step, job: usize, total: &Window, series: &[IntervalPoint]) -> JobResult {
+    let window = total.of_job(job as u32);
+    let direction = |op: Op| direction(window.tally(op), op, window.seconds(), series);
+    JobResult {
+        name: step.jobs[job].name.clone(),
+        depth: step.jobs[job].load.depth(),
+        depth_achieved: window.depth(),
+        read: direction(Op::Read),
+        write: direction(Op::Write),
+        sync: direction(Op::Sync),
     }
 }
 

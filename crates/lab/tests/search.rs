@@ -1,4 +1,5 @@
 //! The search against devices whose truth is known, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;

@@ -164,9 +164,11 @@ impl WorkerHandle {
 /// Adds what all workers have handed over since the last time.
 fn collect(handles: &[WorkerHandle], window: &mut Window) {
     window.workers.resize(handles.len(), WorkerWindow::default());
+    window.keep_jobs_apart(handles.last().map_or(0, |last| last.job as usize + 1));
     for (index, handle) in handles.iter().enumerate() {
         handle.collect(window, index);
     }
+    window.sum_up_jobs();
 }
 
 /// A job's share-out: how many workers, and what they share.

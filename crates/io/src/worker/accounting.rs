@@ -245,6 +245,8 @@ impl WorkerWindow {
 pub struct Window {
     /// Read, write and sync, over all workers.
     pub directions: [Tally; DIRECTIONS],
+    /// The same for each job, where there is more than one.
+    pub jobs: Vec<[Tally; DIRECTIONS]>,
     /// Each worker.
     pub workers: Vec<WorkerWindow>,
     /// End of the window on the crew's clock, in nanoseconds.
@@ -253,11 +255,46 @@ pub struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { directions: std::array::from_fn(|_| Tally::default()), workers: vec![], ended_ns: 0 }
+        Self { directions: no_tallies(), jobs: vec![], workers: vec![], ended_ns: 0 }
+    }
+}
+
+fn no_tallies() -> [Tally; DIRECTIONS] {
+    std::array::from_fn(|_| Tally::default())
+}
+
+fn merge(into: &mut [Tally; DIRECTIONS], from: &[Tally; DIRECTIONS]) {
+    for (mine, theirs) in into.iter_mut().zip(from) {
+        mine.merge(theirs);
     }
 }
 
 impl Window {
+    /// Keeps the tallies of so many jobs apart; to be called before anything is collected.
+    pub(crate) fn keep_jobs_apart(&mut self, jobs: usize) {
+        if jobs > 1 {
+            self.jobs.resize_with(jobs, no_tallies);
+        }
+    }
+
+    /// Sums the jobs up, where they were kept apart.
+    pub(crate) fn sum_up_jobs(&mut self) {
+        if !self.jobs.is_empty() {
+            self.directions = no_tallies();
+            for job in &self.jobs {
+                merge(&mut self.directions, job);
+            }
+        }
+    }
+
+    /// What one job did, as a window of its own.
+    #[must_use]
+    pub fn of_job(&self, job: u32) -> Self {
+        let directions = self.jobs.get(job as usize).unwrap_or(&self.directions).clone();
+        let workers = self.workers.iter().filter(|w| w.job == job).copied().collect();
+        Self { directions, jobs: vec![], workers, ended_ns: self.ended_ns }
+    }
+
     /// Takes what stands in a bank, which is empty afterwards.
     pub(crate) fn collect(&mut self, job: u32, bank: &mut Bank) -> WorkerWindow {
         let mut worker = WorkerWindow {
@@ -268,7 +305,8 @@ impl Window {
         };
         for (index, ledger) in bank.directions.iter_mut().enumerate() {
             let Some(ledger) = ledger else { continue };
-            let tally = &mut self.directions[index];
+            let tallies = self.jobs.get_mut(job as usize).unwrap_or(&mut self.directions);
+            let tally = &mut tallies[index];
             let before = tally.ios();
             ledger.service.take_into(&mut tally.service);
             if let Some(response) = &mut ledger.response {
@@ -351,8 +389,10 @@ impl Window {
 
     /// Adds the window that follows this one.
     pub fn append(&mut self, next: &Self) {
-        for (mine, theirs) in self.directions.iter_mut().zip(&next.directions) {
-            mine.merge(theirs);
+        merge(&mut self.directions, &next.directions);
+        self.keep_jobs_apart(next.jobs.len());
+        for (mine, theirs) in self.jobs.iter_mut().zip(&next.jobs) {
+            merge(mine, theirs);
         }
         self.workers.resize(self.workers.len().max(next.workers.len()), WorkerWindow::default());
         for (mine, theirs) in self.workers.iter_mut().zip(&next.workers) {

@@ -7,7 +7,7 @@ mod system;
 
 pub use documents::{Answer, CurvePoint, FindDocument, Head, Knee, RunDocument, StoppedBy};
 pub use estimate::{Estimate, LatencySummary};
-pub use step::{DirectionResult, IntervalPoint, StepResult, WorkerResult};
+pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
 pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};
 
 /// Version word of the document `iogauge run --json` prints.

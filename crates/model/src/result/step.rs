@@ -50,6 +50,24 @@ pub struct WorkerResult {
     pub iops: f64,
 }
 
+/// What one of several jobs did during a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobResult {
+    /// What the job was: `randread 4 KiB depth 32`.
+    pub name: String,
+    /// Depth asked, over the job's workers.
+    pub depth: u32,
+    /// Time average of the job's I/Os outstanding.
+    pub depth_achieved: f64,
+    /// Reads; `None` where none was made.
+    pub read: Option<DirectionResult>,
+    /// Writes; `None` where none was made.
+    pub write: Option<DirectionResult>,
+    /// Explicit cache flushes; `None` where none was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<DirectionResult>,
+}
+
 /// Figures of one interval of a step. Intervals lengthen in long runs, so a series never has more
 /// than a fixed number of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -130,6 +148,9 @@ pub struct StepResult {
     /// Explicit cache flushes (fsync); `None` where none was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<DirectionResult>,
+    /// Each job alone, where there is more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobResult>,
     /// Each worker alone.
     pub workers: Vec<WorkerResult>,
     /// What the devices under the target did.

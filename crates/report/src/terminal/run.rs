@@ -39,7 +39,25 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         asked = format!("{} IOPS offered; {asked}", count(rate));
     }
     sheet.text(Paint::Plain, &format!("{asked}; {:.1} s", step.seconds));
-    let directions = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
+    let own = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
+    write_directions(sheet, &own);
+    for (index, job) in step.jobs.iter().enumerate() {
+        let title = format!("Job {}: {}", index + 1, job.name);
+        sheet.gap();
+        sheet.text(Paint::Strong, &title);
+        let asked = format!("depth {} asked, {:.1} achieved", job.depth, job.depth_achieved);
+        sheet.text(Paint::Plain, &asked);
+        let own = [("read", &job.read), ("write", &job.write), ("sync", &job.sync)];
+        write_directions(sheet, &own);
+    }
+    write_cpu(sheet, &step.cpu);
+    if let Some(physical) = &step.physical {
+        parts::physical(sheet, Some(&logical(step)), physical);
+    }
+}
+
+/// A table of the directions that moved something, and what failed in them.
+fn write_directions(sheet: &mut Sheet, directions: &[(&str, &Option<DirectionResult>); 3]) {
     let mut grid = Grid::new(&[
         ("", Kind::Word),
         ("IOPS", Kind::Number),
@@ -77,10 +95,6 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         if let Some(direction) = direction {
             write_errors(sheet, word, direction);
         }
-    }
-    write_cpu(sheet, &step.cpu);
-    if let Some(physical) = &step.physical {
-        parts::physical(sheet, Some(&logical(step)), physical);
     }
 }
 

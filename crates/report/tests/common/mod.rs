@@ -106,6 +106,7 @@ pub fn step(label: &str, depth: u32) -> StepResult {
         read: Some(direction(81_204.0, 390_000.0)),
         write: None,
         sync: None,
+        jobs: Vec::new(),
         workers: Vec::new(),
         physical: Some(physical()),
         cpu: CpuUse {
