@@ -217,6 +217,20 @@ impl<E: Engine> Worker<E> {
         books.pacer.as_ref().filter(|_| room).map(Pacer::due_ns).filter(|due| *due != u64::MAX)
     }
 
+    /// Completions worth a turn, at least 1. For clocks that jump.
+    #[must_use]
+    pub fn waits_for(&self) -> u32 {
+        self.books.patience().0.max(1)
+    }
+
+    /// True where one more turn would hand over more without anything happening before. For
+    /// clocks that jump.
+    #[must_use]
+    pub fn has_more_to_submit(&self) -> bool {
+        let books = &self.books;
+        books.pacer.is_none() && books.failures < FAILURES_TO_GIVE_UP && books.has_more_to_submit()
+    }
+
     /// One turn: hand over and wait, take back, obey, queue.
     ///
     /// # Errors
@@ -385,12 +399,16 @@ impl Books {
             let wait = self.outstanding.min(1);
             return (wait, Some((rest_ns - POLL_BEFORE_ARRIVAL_NS).min(10_000_000)));
         }
-        let more_to_submit =
-            self.batch.submit != 0 && self.outstanding < self.depth && self.quota_is_left();
-        if more_to_submit {
+        if self.has_more_to_submit() {
             return (0, None);
         }
         (self.batch.complete_min.min(self.outstanding), None)
+    }
+
+    /// True where the batch of the last turn was smaller than the room there was.
+    #[inline(always)]
+    fn has_more_to_submit(&self) -> bool {
+        self.batch.submit != 0 && self.outstanding < self.depth && self.quota_is_left()
     }
 
     fn state(&self) -> Turn {
