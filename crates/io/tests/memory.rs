@@ -1,5 +1,6 @@
 //! Memory does not grow with the length of a run. In a process of its own, for the kernel keeps
 //! one peak for each process.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use iogauge_io::crew::{Crew, CrewJob, ThreadCrew};
 use iogauge_io::engine::Op;

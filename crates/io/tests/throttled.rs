@@ -1,4 +1,5 @@
 //! A device whose speed is known: the kernel lets so many I/Os through in a second.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 #[path = "guards/support.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]

@@ -1,5 +1,6 @@
 //! A step of an hour takes no more memory than a short one. In a process of its own, for the
 //! kernel keeps one peak for each process.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use iogauge_io::system::peak_rss_bytes;
 use iogauge_lab::measure::{self, Watch};

@@ -1,4 +1,5 @@
 //! Crews: changed while they run, cut into windows that lose nothing, paced, and ended.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod simulated;
 #[path = "../guards/support.rs"]

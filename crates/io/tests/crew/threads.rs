@@ -137,8 +137,8 @@ fn offered_rates_are_kept() {
     let _alone = alone();
     let image = image(SIZE);
     for engine in usable() {
-        for (process, ms) in [(ArrivalProcess::Linear, 500), (ArrivalProcess::Poisson, 2000)] {
-            let rate_iops = 20_000.0;
+        for (process, ms) in [(ArrivalProcess::Linear, 300), (ArrivalProcess::Poisson, 1000)] {
+            let rate_iops = 40_000.0;
             let arrivals = Some(Arrivals { rate_iops, process });
             let load = Load { engine, iodepth: 8, arrivals, ..Load::default() };
             let mut crew = start_on(image.path(), load, 8);
