@@ -58,14 +58,23 @@ impl VirtualCrew {
         Ok(crew)
     }
 
+    /// Turns a worker as often as it would turn in no time.
     fn turn(&mut self, index: usize) -> Result<(), WorkerError> {
-        if self.turns[index] != Turn::Finished {
+        while self.turns[index] != Turn::Finished {
             self.turns[index] = self.workers[index].turn()?;
             if self.turns[index] == Turn::Finished {
                 self.workers[index].finish();
             }
+            if !self.workers[index].has_more_to_submit() && !self.has_enough(index) {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// True where a worker that waits in the kernel would come back.
+    fn has_enough(&self, index: usize) -> bool {
+        self.world.borrow().due(index as u32) >= self.workers[index].waits_for()
     }
 
     fn turn_all(&mut self) -> Result<(), WorkerError> {
@@ -92,7 +101,9 @@ impl VirtualCrew {
             let bound = due.map_or(until_ns, |due| due.min(until_ns));
             let owners = self.world.borrow_mut().advance(bound);
             for owner in owners {
-                self.turn(owner as usize)?;
+                if self.has_enough(owner as usize) {
+                    self.turn(owner as usize)?;
+                }
             }
             let now = self.now_ns();
             for index in 0..self.workers.len() {

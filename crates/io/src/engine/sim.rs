@@ -48,6 +48,12 @@ impl World {
         owners
     }
 
+    /// Completions a worker has not taken yet.
+    #[must_use]
+    pub fn due(&self, owner: u32) -> u32 {
+        self.due[owner as usize].len() as u32
+    }
+
     /// Lets time pass while nothing is due before `until_ns`.
     pub fn advance_idle(&mut self, until_ns: u64) {
         if self.device.next_completion(until_ns).is_none() {

@@ -5,20 +5,22 @@
 //! takes back what is there, and queues as much again.
 
 pub mod accounting;
+mod assignment;
 mod chooser;
 pub mod control;
 mod pacing;
 
 use crate::buffers::BufferPool;
 use crate::engine::{Engine, EngineError, Io, Op};
-use crate::offsets::{OffsetError, OffsetSource, mix64};
-use accounting::{Bank, DIRECTIONS};
+use crate::offsets::mix64;
+use accounting::Bank;
+pub use assignment::{Assignment, Quota, WorkerError, directions};
 use chooser::Chooser;
 use control::{Control, IoFault, Setting};
-use iogauge_model::load::{Batch, Load};
+use iogauge_model::load::Batch;
 use pacing::Pacer;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Sleeps end this long before an arrival is due and the rest is spent polling: a timer wakes a
 /// thread tens of microseconds late, which would be counted as the device's response time.
@@ -38,9 +40,6 @@ pub enum Turn {
     /// The worker has ended.
     Finished,
 }
-
-/// I/Os a job may still issue, over all its workers.
-pub type Quota = Arc<AtomicI64>;
 
 /// What one slot has under way.
 #[derive(Debug, Clone, Copy)]
@@ -67,40 +66,6 @@ const EMPTY: Slot = Slot {
     op: Op::Read,
     change: 0,
 };
-
-/// What a worker is made from, beside its engine.
-#[derive(Debug)]
-pub struct Assignment {
-    /// The load.
-    pub load: Load,
-    /// Where its I/Os go.
-    pub offsets: OffsetSource,
-    /// Number of the worker within the step, which its random streams derive from.
-    pub number: u32,
-    /// I/Os the job may still issue; `None` without a bound.
-    pub quota: Option<Quota>,
-    /// Most I/Os it will ever keep outstanding.
-    pub max_depth: u32,
-    /// What it shares with the controller.
-    pub control: Arc<Control>,
-}
-
-impl Assignment {
-    /// The buffers a worker of this assignment needs.
-    ///
-    /// # Errors
-    /// Where there is not enough memory.
-    pub fn pool(&self) -> std::io::Result<BufferPool> {
-        let seed = mix64(self.load.seed ^ mix64(u64::from(self.number) << 32 | 2));
-        BufferPool::new(self.max_depth, self.load.block.largest(), seed)
-    }
-}
-
-/// Directions in which a load moves anything.
-#[must_use]
-pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
-    [load.rw.reads() || load.dependent, load.writes(), load.fsync_every > 0]
-}
 
 /// One worker: an engine, its buffers, and the books.
 #[derive(Debug)]
@@ -139,32 +104,6 @@ struct Books {
     ios: u64,
     bytes: u64,
     latency_ns: u64,
-}
-
-/// Why a worker could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkerError {
-    /// The load does not fit the target.
-    #[error(transparent)]
-    Offsets(#[from] OffsetError),
-    /// No memory for its buffers.
-    #[error(
-        "no memory for {slots} buffers of {block_bytes} bytes: {source}; right would be a smaller --bs or --iodepth"
-    )]
-    Memory {
-        /// Number of buffers.
-        slots: u32,
-        /// Size of each.
-        block_bytes: u64,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
-    /// The engine failed.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The system refused a thread.
-    #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
-    Thread(std::io::Error),
 }
 
 impl<E: Engine> Worker<E> {
@@ -215,6 +154,20 @@ impl<E: Engine> Worker<E> {
             && books.quota_is_left()
             && books.failures < FAILURES_TO_GIVE_UP;
         books.pacer.as_ref().filter(|_| room).map(Pacer::due_ns).filter(|due| *due != u64::MAX)
+    }
+
+    /// Completions worth a turn, at least 1. For clocks that jump.
+    #[must_use]
+    pub fn waits_for(&self) -> u32 {
+        self.books.patience().0.max(1)
+    }
+
+    /// True where one more turn would hand over more without anything happening before. For
+    /// clocks that jump.
+    #[must_use]
+    pub fn has_more_to_submit(&self) -> bool {
+        let books = &self.books;
+        books.pacer.is_none() && books.failures < FAILURES_TO_GIVE_UP && books.has_more_to_submit()
     }
 
     /// One turn: hand over and wait, take back, obey, queue.
@@ -385,12 +338,16 @@ impl Books {
             let wait = self.outstanding.min(1);
             return (wait, Some((rest_ns - POLL_BEFORE_ARRIVAL_NS).min(10_000_000)));
         }
-        let more_to_submit =
-            self.batch.submit != 0 && self.outstanding < self.depth && self.quota_is_left();
-        if more_to_submit {
+        if self.has_more_to_submit() {
             return (0, None);
         }
         (self.batch.complete_min.min(self.outstanding), None)
+    }
+
+    /// True where the batch of the last turn was smaller than the room there was.
+    #[inline(always)]
+    fn has_more_to_submit(&self) -> bool {
+        self.batch.submit != 0 && self.outstanding < self.depth && self.quota_is_left()
     }
 
     fn state(&self) -> Turn {

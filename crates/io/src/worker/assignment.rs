@@ -1,0 +1,73 @@
+//! What a worker is made from, and why it could not be made.
+
+use super::accounting::DIRECTIONS;
+use super::control::Control;
+use crate::buffers::BufferPool;
+use crate::engine::EngineError;
+use crate::offsets::{OffsetError, OffsetSource, mix64};
+use iogauge_model::load::Load;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+/// I/Os a job may still issue, over all its workers.
+pub type Quota = Arc<AtomicI64>;
+
+/// What a worker is made from, beside its engine.
+#[derive(Debug)]
+pub struct Assignment {
+    /// The load.
+    pub load: Load,
+    /// Where its I/Os go.
+    pub offsets: OffsetSource,
+    /// Number of the worker within the step, which its random streams derive from.
+    pub number: u32,
+    /// I/Os the job may still issue; `None` without a bound.
+    pub quota: Option<Quota>,
+    /// Most I/Os it will ever keep outstanding.
+    pub max_depth: u32,
+    /// What it shares with the controller.
+    pub control: Arc<Control>,
+}
+
+impl Assignment {
+    /// The buffers a worker of this assignment needs.
+    ///
+    /// # Errors
+    /// Where there is not enough memory.
+    pub fn pool(&self) -> std::io::Result<BufferPool> {
+        let seed = mix64(self.load.seed ^ mix64(u64::from(self.number) << 32 | 2));
+        BufferPool::new(self.max_depth, self.load.block.largest(), seed)
+    }
+}
+
+/// Directions in which a load moves anything.
+#[must_use]
+pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
+    [load.rw.reads() || load.dependent, load.writes(), load.fsync_every > 0]
+}
+
+/// Why a worker could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The load does not fit the target.
+    #[error(transparent)]
+    Offsets(#[from] OffsetError),
+    /// No memory for its buffers.
+    #[error(
+        "no memory for {slots} buffers of {block_bytes} bytes: {source}; right would be a smaller --bs or --iodepth"
+    )]
+    Memory {
+        /// Number of buffers.
+        slots: u32,
+        /// Size of each.
+        block_bytes: u64,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The system refused a thread.
+    #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
+    Thread(std::io::Error),
+}

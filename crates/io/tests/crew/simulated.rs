@@ -1,0 +1,232 @@
+//! In virtual time, to the digit.
+
+use iogauge_io::crew::{Crew, CrewJob, VirtualCrew};
+use iogauge_io::engine::Op;
+use iogauge_io::offsets::Extent;
+use iogauge_io::worker::accounting::Window;
+use iogauge_model::load::{ArrivalProcess, Arrivals, Batch, BlockSizes, EngineKind, Load, Pattern};
+use std::sync::Arc;
+
+const SECOND: u64 = 1_000_000_000;
+/// Eight I/Os at once, 100 µs each.
+const EVEN: &str = "channels=8,service=100us,dist=const";
+
+fn sim(load: Load) -> Load {
+    Load { engine: EngineKind::Sim, ..load }
+}
+
+fn start(load: Load, device: &str, max_depth: u32) -> VirtualCrew {
+    let load = sim(load);
+    load.validate().unwrap();
+    let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
+    let job = CrewJob { load, files: Arc::default(), extents };
+    VirtualCrew::start(vec![job], device.parse().unwrap(), max_depth).unwrap()
+}
+
+/// A second of measurement after a second of ramp.
+fn second(crew: &mut dyn Crew) -> Window {
+    crew.advance(SECOND).unwrap();
+    crew.cut().unwrap();
+    crew.advance(SECOND).unwrap();
+    crew.cut().unwrap()
+}
+
+fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
+    assert!((got - wanted).abs() <= wanted * share, "{what}: {got}, not {wanted}");
+}
+
+#[test]
+fn a_closed_loop_is_exact() {
+    // Depth below, at and over the number of channels: min(N, 8) / 100 µs.
+    for (depth, iops, latency_ns) in
+        [(4, 40_000, 100_000), (8, 80_000, 100_000), (32, 80_000, 400_000)]
+    {
+        let mut crew = start(Load { iodepth: depth, ..Load::default() }, EVEN, depth);
+        let window = second(&mut crew);
+        assert_eq!(window.ios(), iops);
+        let service = window.service();
+        assert_eq!((service.min_ns(), service.max_ns()), (latency_ns, latency_ns));
+        assert_eq!(window.depth(), f64::from(depth));
+        assert_eq!((window.iops(), window.seconds()), (iops as f64, 1.0));
+    }
+}
+
+#[test]
+fn depth_changes_live_and_the_window_after_draining_is_new() {
+    let mut crew = start(Load { iodepth: 32, numjobs: 2, ..Load::default() }, EVEN, 128);
+    assert_eq!(second(&mut crew).service().min_ns(), 800_000);
+    for depth in [4, 128, 1, 16, 0, 8] {
+        crew.set_depth(depth).unwrap();
+        while !crew.drained() {
+            crew.advance(10_000).unwrap();
+        }
+        // The first of the new ones still waited behind the last of the old.
+        crew.advance(SECOND / 100).unwrap();
+        crew.cut().unwrap();
+        crew.advance(SECOND).unwrap();
+        let window = crew.cut().unwrap();
+        assert_eq!(crew.live().outstanding, depth);
+        assert_near("depth", window.depth(), f64::from(depth), 0.0);
+        let service = window.service();
+        // Those above eight wait in turn; the first round of a larger depth waits less.
+        let latency_ns = 100_000 * u64::from(depth.div_ceil(8));
+        assert_eq!(service.max_ns(), if depth == 0 { 0 } else { latency_ns }, "depth {depth}");
+        assert_eq!(window.ios(), 10_000 * u64::from(depth.min(8)), "depth {depth}");
+    }
+}
+
+#[test]
+fn windows_add_up_to_the_quota() {
+    let load = Load { rw: Pattern::RandRw, iodepth: 5, numjobs: 3, ..Load::default() };
+    let mut crew = start(Load { number_ios: Some(100_003), ..load }, "service=77us", 15);
+    let (mut total, mut cuts, mut step_ns) = (Window::default(), 0, 1);
+    while !crew.finished() {
+        step_ns = (step_ns * 48_271 + 11) % 3_000_017;
+        crew.advance(step_ns).unwrap();
+        total.append(&crew.cut().unwrap());
+        cuts += 1;
+    }
+    total.append(&crew.stop().unwrap());
+    assert!(cuts > 100, "{cuts}");
+    assert_eq!((total.ios(), total.bytes()), (100_003, 100_003 * 4096));
+    assert_eq!(total.workers.iter().map(|w| w.ios).sum::<u64>(), 100_003);
+    assert_eq!(crew.live().ios, 100_003);
+    // Every worker saw the whole time, and its share of depth.
+    for worker in &total.workers {
+        assert_near("time", worker.elapsed_ns as f64, crew.now_ns() as f64, 0.001);
+    }
+}
+
+#[test]
+fn offered_rates_are_kept() {
+    for process in [ArrivalProcess::Linear, ArrivalProcess::Poisson] {
+        let arrivals = Some(Arrivals { rate_iops: 5000.0, process });
+        let load = Load { iodepth: 64, numjobs: 2, arrivals, ..Load::default() };
+        let mut crew = start(load, "service=100us", 128);
+        for rate in [5000.0, 20_000.0, 1000.0] {
+            crew.set_rate(rate).unwrap();
+            crew.advance(SECOND).unwrap();
+            crew.cut().unwrap();
+            crew.advance(100 * SECOND).unwrap();
+            let window = crew.cut().unwrap();
+            assert_near("rate", window.iops(), rate, 0.01);
+            let tally = window.tally(Op::Read);
+            let response = tally.response.as_ref().unwrap();
+            assert_eq!(response.count(), tally.ios());
+            assert!(response.sum_ns() >= tally.service.sum_ns());
+        }
+    }
+}
+
+#[test]
+fn response_counts_the_wait_for_a_slot() {
+    // One slot and constant service at half load: Pollaczek and Khinchine's wait is half of the
+    // service time, and service time itself knows nothing of it.
+    let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
+    let mut crew = start(Load { arrivals, ..Load::default() }, EVEN, 1);
+    crew.advance(200 * SECOND).unwrap();
+    let window = crew.cut().unwrap();
+    let tally = window.tally(Op::Read);
+    assert_eq!((tally.service.min_ns(), tally.service.max_ns()), (100_000, 100_000));
+    let response = tally.response.as_ref().unwrap();
+    assert_near("response", response.mean_ns(), 150_000.0, 0.02);
+    assert_eq!(response.min_ns(), 100_000);
+}
+
+#[test]
+fn littles_law_holds_on_every_device() {
+    for (device, seconds) in [
+        ("service=100us", 4),
+        ("bus=300MB/s", 4),
+        ("iops_cap=3000", 20),
+        ("hdd", 60),
+        ("nvme", 1),
+        ("cloud-volume", 20),
+    ] {
+        for depth in [1, 7, 64] {
+            let load = Load { rw: Pattern::RandRw, iodepth: depth, ..Load::default() };
+            let mut crew = start(load, device, depth);
+            crew.advance(seconds * SECOND / 10).unwrap();
+            crew.cut().unwrap();
+            crew.advance(seconds * SECOND).unwrap();
+            let window = crew.cut().unwrap();
+            let law = window.iops() * window.service().mean_ns() / 1e9;
+            assert_near(device, law, window.depth(), 0.02);
+            assert_near(device, window.depth(), f64::from(depth), 0.02);
+        }
+    }
+}
+
+#[test]
+fn dependent_chains_read_before_they_write() {
+    let load = Load { rw: Pattern::RandRw, dependent: true, iodepth: 3, ..Load::default() };
+    let mut crew = start(Load { number_ios: Some(20_000), ..load.clone() }, EVEN, 3);
+    let mut total = Window::default();
+    while !crew.finished() {
+        crew.advance(33_333).unwrap();
+        total.append(&crew.cut().unwrap());
+        let (reads, writes) = (total.tally(Op::Read).ios(), total.tally(Op::Write).ios());
+        assert!((writes..=writes + 3).contains(&reads), "{reads} {writes}");
+    }
+    assert_eq!((total.tally(Op::Read).ios(), total.tally(Op::Write).ios()), (10_000, 10_000));
+    // At a rate, reads and writes together make it, and a write's response is its own.
+    let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Linear });
+    let mut crew = start(Load { arrivals, ..load }, EVEN, 3);
+    let window = second(&mut crew);
+    assert_near("rate", window.iops(), 1000.0, 0.01);
+    let response = window.tally(Op::Write).response.as_ref().unwrap();
+    assert_eq!((response.min_ns(), response.max_ns()), (100_000, 100_000));
+}
+
+#[test]
+fn syncs_come_after_so_many_writes_and_take_no_ones_place() {
+    let load = Load { rw: Pattern::RandWrite, fsync_every: 7, iodepth: 4, ..Load::default() };
+    let mut crew = start(Load { number_ios: Some(1000), ..load.clone() }, EVEN, 4);
+    crew.advance(SECOND).unwrap();
+    let total = crew.stop().unwrap();
+    assert_eq!((total.ios(), total.tally(Op::Sync).ios()), (1000, 142));
+    let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
+    let mut crew = start(Load { arrivals, ..load }, EVEN, 4);
+    crew.advance(100 * SECOND).unwrap();
+    let window = crew.cut().unwrap();
+    assert_near("rate", window.iops(), 5000.0, 0.01);
+    let tally = window.tally(Op::Sync);
+    assert!(tally.response.as_ref().unwrap().sum_ns() >= tally.service.sum_ns());
+    assert_eq!(tally.ios(), window.tally(Op::Write).ios() / 7);
+}
+
+#[test]
+fn mix_and_sizes_have_their_shares() {
+    let load = Load {
+        rw: Pattern::RandRw,
+        read_percent: 70,
+        block: BlockSizes::parse_bssplit("4k/60:64k/40").unwrap(),
+        iodepth: 8,
+        ..Load::default()
+    };
+    let mut crew = start(load, EVEN, 8);
+    crew.advance(10 * SECOND).unwrap();
+    let window = crew.cut().unwrap();
+    let reads = window.tally(Op::Read).ios() as f64;
+    assert_near("reads", reads / window.ios() as f64, 0.7, 0.01);
+    let mean_bytes = 0.6 * 4096.0 + 0.4 * 65_536.0;
+    assert_near("bytes", window.bytes() as f64 / window.ios() as f64, mean_bytes, 0.01);
+}
+
+#[test]
+fn batches_end_and_keep_within_the_depth() {
+    for (submit, complete_min, complete_max) in
+        [(4, 1, 0), (0, 8, 0), (16, 8, 32), (1, 1, 1), (3, 16, 16)]
+    {
+        let batch = Batch { submit, complete_min, complete_max };
+        let load = Load { iodepth: 32, batch, ..Load::default() };
+        let mut crew = start(Load { number_ios: Some(10_000), ..load }, "service=100us", 32);
+        crew.advance(10 * SECOND).unwrap();
+        assert!(crew.finished(), "{batch:?}: {:?}", crew.live());
+        let total = crew.stop().unwrap();
+        assert_eq!(total.ios(), 10_000);
+        // Waiting for eight of 32 leaves 28 outstanding on average, between 25 and 32.
+        let lowest = f64::from(32 - complete_min);
+        assert!((lowest..=32.0).contains(&total.depth()), "{batch:?}: {}", total.depth());
+    }
+}

@@ -1,0 +1,318 @@
+//! In real time, on files.
+
+use crate::support::{Loop, MIB, image, mounted_ext4, or_skip, run};
+use iogauge_io::crew::{Crew, CrewJob, ThreadCrew};
+use iogauge_io::engine::{Files, Op};
+use iogauge_io::offsets::Extent;
+use iogauge_io::worker::accounting::Window;
+use iogauge_model::load::{ArrivalProcess, Arrivals, Batch, EngineKind, Load, Pattern};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const MS: u64 = 1_000_000;
+const SIZE: u64 = 64 * MIB;
+const ENGINES: [EngineKind; 3] = [EngineKind::Psync, EngineKind::IoUring, EngineKind::Libaio];
+
+/// One crew at a time: they are counted, and they share two processors.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn usable() -> impl Iterator<Item = EngineKind> {
+    ENGINES.into_iter().filter(|kind| iogauge_io::engine::probe(*kind).is_ok())
+}
+
+fn start_on(path: &Path, load: Load, max_depth: u32) -> ThreadCrew {
+    load.validate().unwrap();
+    let mut options = std::fs::OpenOptions::new();
+    let flags = if load.direct { libc::O_DIRECT } else { 0 };
+    let file = options.read(true).write(true).custom_flags(flags).open(path).unwrap();
+    let files: Files = Arc::new(vec![file.into()]);
+    let size_bytes = std::fs::metadata(path).unwrap().len();
+    let extents = vec![Extent { base_bytes: 0, size_bytes }];
+    ThreadCrew::start(vec![CrewJob { load, files, extents }], max_depth).unwrap()
+}
+
+/// Waits until this process has so many threads of crews. A thread that was joined is still
+/// listed for a moment, while the kernel takes its ring down.
+fn assert_workers_alive(wanted: usize) {
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
+    let alive = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let names = tasks.filter_map(|task| name(task.ok()?));
+        names.filter(|name| name.starts_with("iogauge-")).count()
+    };
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while alive() != wanted {
+        assert!(Instant::now() < deadline, "{} threads, not {wanted}", alive());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
+    assert!((got - wanted).abs() <= wanted * share, "{what}: {got}, not {wanted}");
+}
+
+#[test]
+fn depth_changes_live_and_threads_follow() {
+    let _alone = alone();
+    let image = image(SIZE);
+    for engine in usable() {
+        let mut crew = start_on(image.path(), Load { engine, ..Load::default() }, 16);
+        let mut most = 1;
+        for depth in [1, 8, 3, 16, 0, 2] {
+            crew.set_depth(depth).unwrap();
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while !crew.drained() {
+                assert!(Instant::now() < deadline, "{engine:?} does not drain");
+                crew.advance(MS / 10).unwrap();
+            }
+            crew.cut().unwrap();
+            crew.advance(30 * MS).unwrap();
+            let window = crew.cut().unwrap();
+            // Time between completion and resubmission is time with one less outstanding.
+            assert!(window.depth() <= f64::from(depth), "{engine:?}: {} {depth}", window.depth());
+            assert_eq!(window.ios() > 0, depth > 0, "{engine:?} at depth {depth}");
+            let longest = window.service().max_ns();
+            assert!(longest as f64 <= window.seconds() * 1e9 + 5e6, "an older I/O: {longest}");
+            most = most.max(depth);
+            let threads = if engine == EngineKind::Psync { most as usize } else { 1 };
+            assert_eq!(window.workers.len(), threads, "{engine:?}");
+            assert_workers_alive(threads);
+            // Threads hired a moment ago have no past.
+            assert!(window.seconds() < 1.0, "{}", window.seconds());
+        }
+        crew.stop().unwrap();
+        assert_workers_alive(0);
+    }
+}
+
+#[test]
+fn windows_add_up_to_the_quota() {
+    let _alone = alone();
+    let image = image(SIZE);
+    for engine in usable() {
+        let iodepth = if engine == EngineKind::Psync { 1 } else { 4 };
+        let load = Load { engine, iodepth, numjobs: 3, ..Load::default() };
+        let mut crew = start_on(image.path(), Load { number_ios: Some(150_000), ..load }, 12);
+        let began = Instant::now();
+        let (mut total, mut cuts, mut pause_ns) = (Window::default(), 0, 1);
+        while !crew.finished() {
+            pause_ns = (pause_ns * 48_271 + 11) % 700_001;
+            crew.advance(pause_ns).unwrap();
+            total.append(&crew.cut().unwrap());
+            cuts += 1;
+        }
+        total.append(&crew.stop().unwrap());
+        let took = began.elapsed().as_secs_f64();
+        assert_eq!((total.ios(), total.bytes()), (150_000, 150_000 * 4096), "{engine:?}");
+        assert_eq!((total.errors(), crew.live().ios), (0, 150_000), "{engine:?}");
+        assert!(cuts > 1, "{engine:?}: {cuts} cuts");
+        assert!(total.seconds() <= took + 0.05, "{engine:?}: {} {took}", total.seconds());
+    }
+}
+
+#[test]
+fn littles_law_holds() {
+    let _alone = alone();
+    let image = image(SIZE);
+    for engine in usable() {
+        let load = Load { engine, iodepth: 8, ..Load::default() };
+        let mut crew = start_on(image.path(), load, 8);
+        crew.advance(50 * MS).unwrap();
+        crew.cut().unwrap();
+        crew.advance(300 * MS).unwrap();
+        let window = crew.cut().unwrap();
+        let law = window.iops() * window.service().mean_ns() / 1e9;
+        assert_near("Little's law", law, window.depth(), 0.02);
+        crew.stop().unwrap();
+    }
+}
+
+#[test]
+fn offered_rates_are_kept() {
+    let _alone = alone();
+    let image = image(SIZE);
+    for engine in usable() {
+        for (process, ms) in [(ArrivalProcess::Linear, 300), (ArrivalProcess::Poisson, 1000)] {
+            let rate_iops = 40_000.0;
+            let arrivals = Some(Arrivals { rate_iops, process });
+            let load = Load { engine, iodepth: 8, arrivals, ..Load::default() };
+            let mut crew = start_on(image.path(), load, 8);
+            crew.advance(50 * MS).unwrap();
+            crew.cut().unwrap();
+            crew.advance(ms * MS).unwrap();
+            let window = crew.cut().unwrap();
+            crew.stop().unwrap();
+            // 40,000 arrivals of a Poisson process vary by 0.5 %; the seed makes it one draw.
+            assert_near(&format!("{engine:?} {process:?}"), window.iops(), rate_iops, 0.01);
+            let tally = window.tally(Op::Read);
+            let response = tally.response.as_ref().unwrap();
+            assert_eq!(response.count(), tally.ios());
+            assert!(response.sum_ns() >= tally.service.sum_ns());
+        }
+    }
+}
+
+#[test]
+fn rates_survive_a_change_of_depth() {
+    let _alone = alone();
+    let image = image(SIZE);
+    let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Linear });
+    let load = Load { engine: EngineKind::Psync, iodepth: 4, arrivals, ..Load::default() };
+    let mut crew = start_on(image.path(), load, 8);
+    for depth in [8, 2] {
+        crew.set_depth(depth).unwrap();
+        crew.advance(50 * MS).unwrap();
+        crew.cut().unwrap();
+        crew.advance(1000 * MS).unwrap();
+        assert_near("rate", crew.cut().unwrap().iops(), 5000.0, 0.02);
+    }
+}
+
+#[test]
+fn dependent_chains_write_where_they_read() {
+    let _alone = alone();
+    for engine in usable() {
+        let image = image(4 * MIB);
+        let blocks = 4 * MIB / 4096;
+        // Reads visit every block once; so every block is written only where writes follow them.
+        let load = Load {
+            engine,
+            rw: Pattern::RandRw,
+            dependent: true,
+            coverage: true,
+            iodepth: 4,
+            numjobs: 2,
+            number_ios: Some(2 * blocks),
+            ..Load::default()
+        };
+        let total = to_the_end(&mut start_on(image.path(), load, 8));
+        assert_eq!(total.tally(Op::Read).ios(), blocks, "{engine:?}");
+        assert_eq!(total.tally(Op::Write).ios(), blocks, "{engine:?}");
+        let data = std::fs::read(image.path()).unwrap();
+        assert!(data.chunks(4096).all(|block| block.iter().any(|b| *b != 0)), "{engine:?}");
+    }
+}
+
+fn to_the_end(crew: &mut dyn Crew) -> Window {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !crew.finished() {
+        assert!(Instant::now() < deadline, "the crew goes on: {:?}", crew.live());
+        crew.advance(10 * MS).unwrap();
+    }
+    crew.stop().unwrap()
+}
+
+#[test]
+fn syncs_come_after_so_many_writes() {
+    let _alone = alone();
+    let image = image(4 * MIB);
+    for engine in usable() {
+        let load = Load { engine, rw: Pattern::RandWrite, fsync_every: 7, ..Load::default() };
+        let load = Load { number_ios: Some(100), ..load };
+        let total = to_the_end(&mut start_on(image.path(), load, 1));
+        assert_eq!((total.ios(), total.tally(Op::Sync).ios()), (100, 14), "{engine:?}");
+        assert_eq!(total.errors(), 0, "{engine:?}");
+    }
+}
+
+#[test]
+fn batches_end_and_keep_within_the_depth() {
+    let _alone = alone();
+    let image = image(SIZE);
+    for engine in usable().filter(|engine| *engine != EngineKind::Psync) {
+        for (submit, complete_min, complete_max) in [(4, 1, 0), (16, 8, 32), (1, 1, 1), (3, 16, 16)]
+        {
+            let batch = Batch { submit, complete_min, complete_max };
+            let load = Load { engine, iodepth: 32, batch, ..Load::default() };
+            let load = Load { number_ios: Some(20_000), ..load };
+            let total = to_the_end(&mut start_on(image.path(), load, 32));
+            assert_eq!(total.ios(), 20_000, "{engine:?} {batch:?}");
+            assert!(total.depth() <= 32.0, "{engine:?} {batch:?}");
+        }
+    }
+}
+
+#[test]
+fn a_crew_that_is_dropped_leaves_no_thread() {
+    let _alone = alone();
+    let image = image(SIZE);
+    for engine in usable() {
+        let load = Load { engine, iodepth: 4, numjobs: 2, ..Load::default() };
+        let crew = start_on(image.path(), load, 8);
+        assert_workers_alive(if engine == EngineKind::Psync { 8 } else { 2 });
+        drop(crew);
+        assert_workers_alive(0);
+    }
+}
+
+#[test]
+fn thousands_of_slots_are_kept_outstanding() {
+    let _alone = alone();
+    let image = image(SIZE);
+    for engine in usable().filter(|engine| *engine != EngineKind::Psync) {
+        let load = Load { engine, iodepth: 5000, number_ios: Some(50_000), ..Load::default() };
+        let total = to_the_end(&mut start_on(image.path(), load, 5000));
+        assert_eq!((total.ios(), total.errors()), (50_000, 0), "{engine:?}");
+    }
+}
+
+/// A frozen file system: writes to it wait and no signal wakes them.
+struct Frozen<'a>(&'a Path);
+
+impl<'a> Frozen<'a> {
+    fn new(point: &'a Path) -> Result<Self, String> {
+        run("fsfreeze", &["--freeze", point.to_str().unwrap()]).map(|_| Self(point))
+    }
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        let _ = run("fsfreeze", &["--unfreeze", self.0.to_str().unwrap()]);
+    }
+}
+
+#[test]
+fn a_worker_stuck_in_the_kernel_holds_up_no_cut_and_loses_nothing() {
+    const TEST: &str = "a_worker_stuck_in_the_kernel";
+    let _alone = alone();
+    let device = or_skip!("a_worker_stuck_in_the_kernel", Loop::new(64 * MIB));
+    let mount = or_skip!("a_worker_stuck_in_the_kernel", mounted_ext4(&device.path));
+    let path = mount.point.join("file");
+    std::fs::write(&path, vec![1; 8 << 20]).unwrap();
+    let load = Load { engine: EngineKind::Psync, rw: Pattern::RandWrite, ..Load::default() };
+    let mut crew = start_on(&path, Load { iodepth: 2, ..load }, 2);
+    let began = Instant::now();
+    let mut total = crew.cut().unwrap();
+    for round in 0..3 {
+        crew.advance(50 * MS).unwrap();
+        let frozen = match Frozen::new(&mount.point) {
+            Ok(frozen) => frozen,
+            Err(why) => return crate::support::skip(TEST, &why),
+        };
+        std::thread::sleep(Duration::from_millis(50));
+        let asked = Instant::now();
+        total.append(&crew.cut().unwrap());
+        let waited = asked.elapsed();
+        assert!(waited < Duration::from_millis(400), "round {round}: {waited:?}");
+        drop(frozen);
+        // The workers obey now, and nobody takes what they hand over before the next cut.
+        crew.advance(50 * MS).unwrap();
+        total.append(&crew.cut().unwrap());
+    }
+    total.append(&crew.stop().unwrap());
+    let took = began.elapsed().as_secs_f64();
+    assert_eq!(total.ios(), crew.live().ios);
+    for worker in &total.workers {
+        // No stretch of time is lost with a late window, and none is counted twice.
+        assert_near("time", worker.elapsed_ns as f64 / 1e9, took, 0.03);
+    }
+    assert_near("depth", total.depth(), 2.0, 0.1);
+    let law = total.iops() * total.service().mean_ns() / 1e9;
+    assert_near("Little's law", law, total.depth(), 0.02);
+    assert_workers_alive(0);
+}

@@ -1,0 +1,56 @@
+//! A device of known speed: a loop device whose I/Os per second the kernel limits for a group of
+//! processes (cgroup v1, `blkio.throttle.*_iops_device`).
+
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = "/sys/fs/cgroup/blkio";
+
+/// A group of processes with a limit on one device. At the end the processes go back to where
+/// they came from.
+pub struct Throttle {
+    group: PathBuf,
+    home: PathBuf,
+}
+
+impl Throttle {
+    /// Limits reads and writes of this process on a device, each to `iops`. Threads started
+    /// afterwards are in the group as well, those that the kernel starts for io_uring among them.
+    pub fn this_process(device: &Path, iops: u32) -> Result<Self, String> {
+        let limits = Path::new(ROOT).join("blkio.throttle.read_iops_device");
+        if !limits.exists() {
+            return Err(format!("no {}: cgroup v1 with blkio is needed", limits.display()));
+        }
+        let groups = read(Path::new("/proc/self/cgroup"))?;
+        let own = groups.lines().find_map(|line| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+            controllers.split(',').any(|c| c == "blkio").then(|| path.trim_start_matches('/'))
+        });
+        let home = Path::new(ROOT).join(own.ok_or("this process is in no blkio group")?);
+        let group = Path::new(ROOT).join(format!("iogauge-test-{}", std::process::id()));
+        std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
+        let throttle = Self { group, home };
+        let name = device.file_name().and_then(|n| n.to_str()).ok_or("a device has a name")?;
+        let number = read(&Path::new("/sys/class/block").join(name).join("dev"))?;
+        for direction in ["read", "write"] {
+            let file = throttle.group.join(format!("blkio.throttle.{direction}_iops_device"));
+            write(&file, &format!("{} {iops}", number.trim()))?;
+        }
+        write(&throttle.group.join("cgroup.procs"), &std::process::id().to_string())?;
+        Ok(throttle)
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        let _ = write(&self.home.join("cgroup.procs"), &std::process::id().to_string());
+        let _ = std::fs::remove_dir(&self.group);
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
