@@ -90,6 +90,8 @@ struct ZoneBlocks {
 #[derive(Debug)]
 pub struct OffsetSource {
     parts: Vec<Extent>,
+    /// Whole blocks of each part.
+    part_blocks: Vec<u64>,
     /// First block number of each part, and the total behind the last.
     first_block: Vec<u64>,
     alignment_bytes: u64,
@@ -116,25 +118,35 @@ impl OffsetSource {
         let alignment_bytes = load.block.alignment();
         let parts = narrow(load, parts)?;
         let striped = !load.rw.is_random() && parts.len() > 1;
-        let part_blocks = |part: &Extent| part.size_bytes / alignment_bytes;
+        let part_blocks: Vec<u64> = parts.iter().map(|p| p.size_bytes / alignment_bytes).collect();
         let mut first_block = vec![0];
-        for part in &parts {
+        for blocks in &part_blocks {
             let last = first_block.last().copied().unwrap_or(0);
-            first_block.push(last + part_blocks(part));
+            first_block.push(last + blocks);
         }
         let blocks = if striped {
-            parts.iter().map(part_blocks).min().unwrap_or(0) * parts.len() as u64
+            part_blocks.iter().min().copied().unwrap_or(0) * parts.len() as u64
         } else {
             first_block.last().copied().unwrap_or(0)
         };
         let order = order(load, blocks, stream, streams);
-        Ok(Self { parts, first_block, alignment_bytes, blocks, striped, order, position })
+        Ok(Self {
+            parts,
+            part_blocks,
+            first_block,
+            alignment_bytes,
+            blocks,
+            striped,
+            order,
+            position,
+        })
     }
 
     /// The place of the next I/O of `len` bytes.
     #[inline(always)]
     pub fn next(&mut self, random: &mut impl Rng, len: u64, write: bool) -> Place {
-        let span = len.div_ceil(self.alignment_bytes);
+        // The usual single block size needs no division, which would cost as much as the draw.
+        let span = if len == self.alignment_bytes { 1 } else { len.div_ceil(self.alignment_bytes) };
         let block = match &self.order {
             Order::Uniform => below(random, self.blocks),
             Order::Sequential { lane } => {
@@ -186,7 +198,7 @@ impl OffsetSource {
             (part, block - self.first_block[part])
         };
         let extent = &self.parts[part];
-        let last = (extent.size_bytes / self.alignment_bytes).saturating_sub(span);
+        let last = self.part_blocks[part].saturating_sub(span);
         Place {
             part: part as u32,
             offset_bytes: extent.base_bytes + block.min(last) * self.alignment_bytes,
