@@ -4,7 +4,6 @@ use crate::args::OutputArgs;
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use anyhow::Context;
-use iogauge_lab::history::HistoryPath;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -27,9 +26,6 @@ pub fn start(arguments: &[OsString], output: &OutputArgs) -> anyhow::Result<Exit
         let text = "--detach shows its result in the history; right would be another --history";
         return Err(Usage(text.to_owned()).into());
     };
-    if output.history == HistoryPath::None {
-        return Ok(Exit::Usage);
-    }
     let log = log_path(&history)?;
     let out = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let rest = arguments.iter().skip(1).filter(|a| a.as_os_str() != "--detach");

@@ -15,6 +15,7 @@ use exit::Exit;
 use iogauge_lab::Interrupt;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -27,7 +28,8 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("iogauge: {error:#}");
+            // A stderr that is gone (`2>&1 | head`) is no reason to panic.
+            let _ = writeln!(std::io::stderr(), "iogauge: {}", in_one_line(&error));
             exit::of(&error).into()
         }
     }
@@ -77,10 +79,21 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
         _ => {
-            eprintln!("iogauge: {} (--help tells more)", one_line(error));
+            let _ = writeln!(std::io::stderr(), "iogauge: {} (--help tells more)", one_line(error));
             Exit::Usage
         }
     }
+}
+
+/// An error with its causes; many errors quote theirs already.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
 }
 
 /// clap's message without its usage block.
@@ -91,6 +104,6 @@ fn one_line(error: &clap::Error) -> String {
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty());
-    let joined = lines.collect::<Vec<_>>().join("; ");
+    let joined = lines.collect::<Vec<_>>().join("; ").replace(":; ", ": ");
     joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
 }

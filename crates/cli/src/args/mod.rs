@@ -226,7 +226,13 @@ pub struct HistoryArgs {
     #[command(subcommand)]
     pub action: HistoryAction,
     /// Where runs are kept
-    #[arg(long, global = true, value_name = "FILE", default_value = "default", hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        default_value = "default",
+        hide_default_value = true
+    )]
     pub history: HistoryPath,
 }
 
@@ -321,6 +327,9 @@ mod tests {
     fn underscores_are_dashes_in_names_only() {
         let typed = ["iogauge", "run", "a_b", "--rate_iops=5", "--job", "x_y=1", "--", "--a_b"];
         let read = with_dashes(typed.iter().map(OsString::from));
-        assert_eq!(read, ["iogauge", "run", "a_b", "--rate-iops=5", "--job", "x_y=1", "--", "--a_b"]);
+        assert_eq!(
+            read,
+            ["iogauge", "run", "a_b", "--rate-iops=5", "--job", "x_y=1", "--", "--a_b"]
+        );
     }
 }

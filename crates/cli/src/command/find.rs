@@ -20,8 +20,7 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
     let (target, output) = (&args.target, &args.output);
     let typed = std::slice::from_ref(&args.load);
-    let mut invocation =
-        Invocation::new("find", target, typed, output, args.explain, interrupt)?;
+    let mut invocation = Invocation::new("find", target, typed, output, args.explain, interrupt)?;
     match search(&mut invocation, &plan) {
         Ok(document) => {
             let exit = exit(&document);
@@ -39,10 +38,14 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
 fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
     if args.load.iodepth.is_some() {
-        return refuse("find chooses the depth itself: --iodepth belongs to run; --max-depth bounds it");
+        return refuse(
+            "find chooses the depth itself: --iodepth belongs to run; --max-depth bounds it",
+        );
     }
     if args.load.rate_iops.is_some() || args.load.number_ios.is_some() {
-        return refuse("find works until it has its answer: --rate_iops and --number_ios belong to run");
+        return refuse(
+            "find works until it has its answer: --rate_iops and --number_ios belong to run",
+        );
     }
     if args.budget < SHORTEST_BUDGET_NS {
         return refuse("--budget is too short to search in; right would be 1s or more");

@@ -5,8 +5,8 @@ use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::history::{ExportFormat, Filter, History, RunRef, RunRow, Running, StoredRun};
 use iogauge_model::result::{FindDocument, RunDocument};
-use iogauge_report::terminal::{self, Page, RunLine};
 use iogauge_report::csv;
+use iogauge_report::terminal::{self, Page, RunLine};
 use std::io::{BufRead, IsTerminal, Write};
 
 /// Runs the command.
@@ -113,7 +113,10 @@ fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()>
         return screen::print(&serde_json::to_string_pretty(stored)?);
     }
     let row = &stored.row;
-    screen::print(&format!("run {} is {}: {} {} {}", row.id, row.state, row.kind, row.target, row.load))?;
+    screen::print(&format!(
+        "run {} is {}: {} {} {}",
+        row.id, row.state, row.kind, row.target, row.load
+    ))?;
     if !row.verdict.is_empty() {
         screen::print(&row.verdict)?;
     }

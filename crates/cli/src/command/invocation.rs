@@ -142,8 +142,7 @@ impl Invocation {
     ) -> anyhow::Result<Exit> {
         self.screen.progress.clear();
         if let Some(writer) = self.screen.take_writer() {
-            let ending =
-                if exit == Exit::Interrupted { Ending::Interrupted } else { Ending::Done };
+            let ending = if exit == Exit::Interrupted { Ending::Interrupted } else { Ending::Done };
             if let Err(error) = writer.finish(ending, exit as i32, document, verdict) {
                 self.screen.lost.get_or_insert(error);
             }
