@@ -159,7 +159,7 @@ impl Invocation {
             eprintln!("iogauge: the result above is not in the history: {lost}");
         }
         if self.target.rm {
-            super::clean::remove(&self.rig)?;
+            super::clean::remove(self.rig)?;
         }
         detach::done();
         Ok(exit)
@@ -173,6 +173,10 @@ impl Invocation {
             let document = serde_json::Value::Null;
             // The error itself is what the user has to hear; a history that fails, too, is not.
             let _ = writer.finish(Ending::Failed, exit, &document, &format!("{error:#}"));
+        }
+        if self.target.rm && !self.rig.is_simulated() {
+            // What cannot be removed is told by the next clean.
+            let _ = super::clean::remove(self.rig);
         }
     }
 }
