@@ -15,7 +15,6 @@ use exit::Exit;
 use iogauge_lab::Interrupt;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -28,8 +27,7 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            // A stderr that is gone (`2>&1 | head`) is no reason to panic.
-            let _ = writeln!(std::io::stderr(), "iogauge: {}", in_one_line(&error));
+            screen::tell(&format!("iogauge: {}", in_one_line(&error)));
             exit::of(&error).into()
         }
     }
@@ -41,8 +39,12 @@ fn dispatch(
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
     match command {
-        Command::Find(args) if args.output.detach => detach::start(arguments, &args.output),
-        Command::Run(args) if args.output.detach => detach::start(arguments, &args.output),
+        Command::Find(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
+        Command::Run(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
         Command::Find(args) => command::find::run(&args, interrupt),
         Command::Run(args) => command::run::run(&args, interrupt),
         Command::Prepare(args) => command::prepare::run(&args, &interrupt),
@@ -79,7 +81,7 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
         _ => {
-            let _ = writeln!(std::io::stderr(), "iogauge: {} (--help tells more)", one_line(error));
+            screen::tell(&format!("iogauge: {} (--help tells more)", one_line(error)));
             Exit::Usage
         }
     }

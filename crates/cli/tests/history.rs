@@ -42,12 +42,12 @@ fn list_rm_and_reset() {
     for _ in 0..3 {
         place.run(&QUICK).ends(0);
     }
-    place.run(&["find", "sim:hdd", "-q"]).ends(0);
+    place.run(&["find", "sim:array", "-q"]).ends(0);
     let runs = place.runs();
     assert_eq!(runs.len(), 4);
 
-    let of_hdd = place.run(&["history", "list", "--target", "hdd"]).ends(0).stdout;
-    assert!(of_hdd.contains("sim:hdd") && !of_hdd.contains("sim:nvme"), "{of_hdd}");
+    let of_array = place.run(&["history", "list", "--target", "arr"]).ends(0).stdout;
+    assert!(of_array.contains("sim:array") && !of_array.contains("sim:nvme"), "{of_array}");
     let two = place.run(&["history", "list", "--limit", "2"]).ends(0).stdout;
     assert_eq!(two.lines().filter(|line| line.starts_with("20")).count(), 2, "{two}");
 
@@ -184,6 +184,17 @@ fn a_reader_that_leaves_is_no_fault() {
         place.run(&QUICK).ends(0);
     }
     let binary = env!("CARGO_BIN_EXE_iogauge");
+    // A closed stderr, too: a panic would end with 101.
+    for line in
+        ["run sim:nvme --bogus", "find sim:nvme --json --explain --max-depth=4", "clean missing"]
+    {
+        let script = format!("\"{binary}\" {line} 2>&1 >/dev/null | true; echo ${{PIPESTATUS[0]}}");
+        let mut command = Command::new("bash");
+        command.args(["-c", &script]).current_dir(place.work());
+        command.env("XDG_DATA_HOME", place.history().parent().unwrap().parent().unwrap());
+        let status = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert!(["0", "2"].contains(&status.trim()), "{line}: {status}");
+    }
     let lines = [
         "history export",
         "history export --format csv",

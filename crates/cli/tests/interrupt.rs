@@ -122,7 +122,7 @@ fn endless(place: &Place, more: &[&str]) -> (Started, String) {
 #[test]
 fn a_killed_search_keeps_its_points() {
     let place = Place::new();
-    let line = ["find", ".", "--size=8m", "--budget=1h", "--direct=0", "--precision=0.1%"];
+    let line = ["find", ".", "--size=8m", "--budget=20s", "--direct=0"];
     let run = place.start(&line);
     let steps = || -> usize {
         let text = place.run(&["history", "export"]).stdout;

@@ -30,7 +30,7 @@ pub fn remove(rig: Rig) -> anyhow::Result<()> {
     let paths = rig.paths();
     drop(rig);
     for cleaned in clean(&paths).map_err(LabError::from)? {
-        eprintln!("{cleaned}");
+        screen::tell(&cleaned.to_string());
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
         }
         HistoryAction::Reset { yes, force } => {
             if !yes && !confirmed(&history)? {
-                eprintln!("nothing removed");
+                screen::tell("nothing removed");
                 return Ok(Exit::Done);
             }
             let count = history.reset(running(*force))?;
@@ -70,7 +70,7 @@ fn confirmed(history: &History) -> anyhow::Result<bool> {
         return Err(Usage("reset removes every run; right would be reset --yes".to_owned()).into());
     }
     let count = history.list(&Filter::default())?.len();
-    eprint!("remove all {count} runs from {}? [y/N] ", history.path().display());
+    write!(std::io::stderr(), "remove all {count} runs from {}? [y/N] ", history.path().display())?;
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

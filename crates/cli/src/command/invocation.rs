@@ -150,13 +150,13 @@ impl Invocation {
         if self.output.json {
             screen::print(&serde_json::to_string_pretty(document)?)?;
             if !self.output.quiet {
-                eprint!("{}", text(screen::page(true)));
+                screen::tell(&text(screen::page(true)));
             }
         } else {
             screen::print(&text(screen::page(false)))?;
         }
         if let Some(lost) = &self.screen.lost {
-            eprintln!("iogauge: the result above is not in the history: {lost}");
+            screen::tell(&format!("iogauge: the result above is not in the history: {lost}"));
         }
         if self.target.rm {
             super::clean::remove(self.rig)?;

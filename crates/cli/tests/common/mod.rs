@@ -169,15 +169,18 @@ impl Started {
         self.0.as_mut().unwrap().try_wait().unwrap().is_none()
     }
 
-    /// Waits for the end, at most a minute; what is printed meanwhile must fit into a pipe.
+    /// Waits for the end, at most a minute.
     #[track_caller]
     pub fn end(mut self) -> Done {
-        let begin = Instant::now();
-        while self.runs() {
-            assert!(begin.elapsed() < PATIENCE, "the command does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        self.0.take().unwrap().wait_with_output().unwrap().into()
+        let pid = self.pid();
+        let child = self.0.take().unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let Ok(output) = receiver.recv_timeout(PATIENCE) else {
+            let _ = std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+            panic!("the command does not end");
+        };
+        output.unwrap().into()
     }
 }
 
