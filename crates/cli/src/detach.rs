@@ -4,11 +4,13 @@ use crate::args::OutputArgs;
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use anyhow::Context;
+use iogauge_lab::Interrupt;
 use iogauge_lab::history::HistoryPath;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Tells the background process where its log is.
@@ -22,16 +24,20 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 ///
 /// # Errors
 /// Where the background process cannot be started or ends before it has begun.
-pub fn start(arguments: &[OsString], output: &OutputArgs) -> anyhow::Result<Exit> {
+pub fn start(
+    arguments: &[OsString],
+    output: &OutputArgs,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Exit> {
     let Some(history) = output.history.resolve()? else {
         let text = "--detach shows its result in the history; right would be another --history";
         return Err(Usage(text.to_owned()).into());
     };
-    if output.history == HistoryPath::None {
-        return Ok(Exit::Usage);
-    }
     let log = log_path(&history)?;
     let out = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    // Stays readable when a short run has removed its log already.
+    let mut told = File::open(&log).with_context(|| format!("cannot read {}", log.display()))?;
+    let mut text = String::new();
     let rest = arguments.iter().skip(1).filter(|a| a.as_os_str() != "--detach");
     let mut child = Command::new(std::env::current_exe()?)
         .args(rest)
@@ -41,19 +47,24 @@ pub fn start(arguments: &[OsString], output: &OutputArgs) -> anyhow::Result<Exit
         .stderr(Stdio::from(out))
         .spawn()
         .context("cannot start the background process")?;
+    let kept = match &output.history {
+        HistoryPath::File(path) => format!(" --history {}", path.display()),
+        _ => String::new(),
+    };
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
-        let text = std::fs::read_to_string(&log).unwrap_or_default();
-        if let Some(id) = text.lines().find_map(|line| line.strip_prefix(ANNOUNCEMENT)) {
+        let ended = child.try_wait()?;
+        told.read_to_string(&mut text)?;
+        if let Some(id) = announced(&text) {
             screen::print(&format!(
-                "run {id} is under way; iogauge stop {id} ends it, iogauge history show {id} \
-                 shows it"
+                "run {id} is under way; iogauge stop {id}{kept} ends it, \
+                 iogauge history show {id}{kept} shows it"
             ))?;
             return Ok(Exit::Done);
         }
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = ended {
             let _ = std::fs::remove_file(&log);
-            eprint!("{text}");
+            screen::tell(&text);
             return Ok(match status.code() {
                 Some(2) => Exit::Usage,
                 Some(3) => Exit::Refused,
@@ -61,9 +72,28 @@ pub fn start(arguments: &[OsString], output: &OutputArgs) -> anyhow::Result<Exit
                 _ => Exit::Fault,
             });
         }
+        if interrupt.is_set() {
+            end(&mut child);
+            let _ = std::fs::remove_file(&log);
+            return Ok(Exit::Interrupted);
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
     anyhow::bail!("the background process has not begun to measure; its log is {}", log.display())
+}
+
+/// The run's name, once its line is complete.
+fn announced(log: &str) -> Option<&str> {
+    let mut lines = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    lines.find_map(|line| line.strip_prefix(ANNOUNCEMENT))
+}
+
+/// Ends a background process that has no run yet, as Ctrl-C would.
+fn end(child: &mut Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+    let _ = child.wait();
 }
 
 fn log_path(history: &Path) -> anyhow::Result<PathBuf> {
@@ -84,7 +114,7 @@ pub fn settle() {
 /// Tells the starting process the run's name.
 pub fn report(id: &str) {
     if std::env::var_os(LOG).is_some() {
-        eprintln!("{ANNOUNCEMENT}{id}");
+        screen::tell(&format!("{ANNOUNCEMENT}{id}"));
     }
 }
 

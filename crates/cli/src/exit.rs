@@ -48,9 +48,29 @@ pub fn of(error: &anyhow::Error) -> Exit {
                 _ => Exit::Fault,
             };
         }
-        if let Some(HistoryError::NoSuchRun { .. }) = cause.downcast_ref::<HistoryError>() {
-            return Exit::Usage;
+        if let Some(error) = cause.downcast_ref::<HistoryError>() {
+            return if names_what_is_not_there(error) { Exit::Usage } else { Exit::Fault };
         }
     }
     Exit::Fault
+}
+
+/// True where another `--history` or another run would have been right.
+fn names_what_is_not_there(error: &HistoryError) -> bool {
+    matches!(
+        error,
+        HistoryError::EmptyPath
+            | HistoryError::CannotOpen { .. }
+            | HistoryError::Directory { .. }
+            | HistoryError::NewerSchema { .. }
+            | HistoryError::NotADatabase { .. }
+            | HistoryError::OtherApplication { .. }
+            | HistoryError::BadReference(_)
+            | HistoryError::NoSuchRun { .. }
+            | HistoryError::Ambiguous { .. }
+            | HistoryError::StillRunning { .. }
+            | HistoryError::NotRunning { .. }
+            | HistoryError::NothingRunning
+            | HistoryError::SeveralRunning { .. }
+    )
 }

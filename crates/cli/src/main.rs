@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("iogauge: {}", told(&error));
+            screen::tell(&format!("iogauge: {}", in_one_line(&error)));
             exit::of(&error).into()
         }
     }
@@ -39,8 +39,12 @@ fn dispatch(
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
     match command {
-        Command::Find(args) if args.output.detach => detach::start(arguments, &args.output),
-        Command::Run(args) if args.output.detach => detach::start(arguments, &args.output),
+        Command::Find(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
+        Command::Run(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
         Command::Find(args) => command::find::run(&args, interrupt),
         Command::Run(args) => command::run::run(&args, interrupt),
         Command::Prepare(args) => command::prepare::run(&args, &interrupt),
@@ -77,23 +81,21 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
         _ => {
-            eprintln!("iogauge: {} (--help tells more)", one_line(error));
+            screen::tell(&format!("iogauge: {} (--help tells more)", one_line(error)));
             Exit::Usage
         }
     }
 }
 
-/// An error with its causes in one line; what a message tells already is not told again.
-fn told(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
+/// An error with its causes; many errors quote theirs already.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
         }
     }
-    text.replace('\n', "; ")
+    line
 }
 
 /// clap's message without its usage block.
@@ -104,6 +106,6 @@ fn one_line(error: &clap::Error) -> String {
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty());
-    let joined = lines.collect::<Vec<_>>().join("; ");
+    let joined = lines.collect::<Vec<_>>().join("; ").replace(":; ", ": ");
     joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
 }

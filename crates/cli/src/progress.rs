@@ -1,5 +1,6 @@
 //! One line of live status on a terminal; now and then a plain line elsewhere.
 
+use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iogauge_lab::{Phase, Status};
 use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
@@ -45,8 +46,8 @@ impl Progress {
     /// Prints a line above the status.
     pub fn print(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| screen::tell(text)),
+            None => screen::tell(text),
         }
     }
 

@@ -91,3 +91,8 @@ pub fn print(text: &str) -> anyhow::Result<()> {
         other => Ok(other?),
     }
 }
+
+/// Tells people a line on stderr; where nobody listens any more, nobody misses it.
+pub fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
+}

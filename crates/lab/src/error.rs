@@ -73,6 +73,14 @@ impl LabError {
                 | Self::Load(_)
                 | Self::Mismatch(_)
                 | Self::EngineRefused { .. }
+                | Self::Target(
+                    TargetError::NotFound { .. }
+                        | TargetError::TooSmall { .. }
+                        | TargetError::SizeBeyondEnd { .. }
+                        | TargetError::DirectUnsupported { .. }
+                        | TargetError::NamedTwice { .. }
+                        | TargetError::Nothing
+                )
                 | Self::Worker(WorkerError::Offsets(_) | WorkerError::Memory { .. })
         )
     }

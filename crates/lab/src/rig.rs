@@ -6,11 +6,14 @@ use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
 use iogauge_io::sim::SimSpec;
 use iogauge_io::system::DeviceTree;
-use iogauge_io::target::{DeviceFacts, Intent, OpenMode, Part, Roots, Target, TargetSpec};
+use iogauge_io::target::{
+    DeviceFacts, Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec,
+};
 use iogauge_model::load::{EngineKind, Load, SyncMode};
 use iogauge_model::{Caveat, CaveatCode};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What loads are put on.
@@ -32,6 +35,27 @@ pub struct Rig {
     roots: Roots,
 }
 
+/// A mistyped directory or device must not become a test file somewhere else: a file of a name of
+/// its own is made only where its size is given.
+fn there_or_sized(path: &Path, intent: &Intent) -> Result<(), TargetError> {
+    let error = path.symlink_metadata().err().map(|error| error.kind());
+    let under_a_file = error == Some(ErrorKind::NotADirectory);
+    let missing = under_a_file || error == Some(ErrorKind::NotFound);
+    let meant_directory = under_a_file || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if !missing || (intent.size_bytes.is_some() && !meant_directory) {
+        return Ok(());
+    }
+    Err(TargetError::NotFound {
+        path: path.to_owned(),
+        wanted: if meant_directory {
+            "a directory that exists".to_owned()
+        } else {
+            "a directory, file or device that does, or --size=1g to make a file of this name"
+                .to_owned()
+        },
+    })
+}
+
 impl Rig {
     /// Finds the target out and lets the guards judge what is intended. Changes nothing.
     ///
@@ -43,7 +67,10 @@ impl Rig {
             TargetSpec::Simulated(spec) => {
                 Medium::Simulated(spec.trim_start_matches("sim:").parse()?)
             }
-            TargetSpec::Paths(paths) => Medium::Real(Target::resolve(&paths, &intent, &roots)?),
+            TargetSpec::Paths(paths) => {
+                paths.iter().try_for_each(|path| there_or_sized(path, &intent))?;
+                Medium::Real(Target::resolve(&paths, &intent, &roots)?)
+            }
         };
         Ok(Self { text: text.to_owned(), medium, intent, roots })
     }

@@ -159,6 +159,12 @@ impl LoadArgs {
             engine,
             seed: self.randseed.unwrap_or(defaults.seed),
         };
+        if let (Some(size), Some(offset)) = (self.size, self.offset)
+            && offset >= size
+        {
+            let reason = format!("{offset} is not before the end, --size={size}");
+            return Err(LoadError { option: "offset", reason });
+        }
         load.validate()?;
         Ok(load)
     }

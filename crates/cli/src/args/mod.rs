@@ -65,6 +65,10 @@ pub enum Command {
         directory: PathBuf,
     },
     /// Print completions for a shell
+    #[command(after_help = "\
+Examples:
+  iogauge completions bash > /etc/bash_completion.d/iogauge
+  iogauge completions fish > ~/.config/fish/completions/iogauge.fish")]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
@@ -203,6 +207,12 @@ pub struct PrepareArgs {
 
 /// `iogauge clean`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+A file that iogauge did not make stays, whatever its name.
+
+Examples:
+  iogauge clean /data
+  iogauge clean /data/one,/data/two")]
 pub struct CleanArgs {
     /// Directory or file whose test file is to go
     pub target: String,
@@ -210,6 +220,10 @@ pub struct CleanArgs {
 
 /// `iogauge stop`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  iogauge stop                                the only run under way
+  iogauge stop x7k2                           one of several, by the end of its id")]
 pub struct StopArgs {
     /// Which run: an id or the beginning of one; the only one under way where it is left out
     #[arg(allow_hyphen_values = true)]
@@ -221,6 +235,13 @@ pub struct StopArgs {
 
 /// `iogauge history`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  iogauge history list --target /data
+  iogauge history show last-1                 the run before the last
+  iogauge history show x7k2 --format json     a run by the end of its id
+  iogauge history export --format csv > runs.csv
+  iogauge history rm last")]
 pub struct HistoryArgs {
     /// What to do with the history.
     #[command(subcommand)]

@@ -21,13 +21,16 @@ pub fn run(args: &CleanArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Removes the test files of a run that is over, telling on stderr.
+/// Removes the test files of a run that is over, telling on stderr. Takes the rig, whose lock on
+/// the files would say that they are in use.
 ///
 /// # Errors
 /// As [`run`].
-pub fn remove(rig: &Rig) -> anyhow::Result<()> {
-    for cleaned in clean(&rig.paths()).map_err(LabError::from)? {
-        eprintln!("{cleaned}");
+pub fn remove(rig: Rig) -> anyhow::Result<()> {
+    let paths = rig.paths();
+    drop(rig);
+    for cleaned in clean(&paths).map_err(LabError::from)? {
+        screen::tell(&cleaned.to_string());
     }
     Ok(())
 }

@@ -3,11 +3,13 @@
 use crate::args::{HistoryAction, HistoryArgs, ShowFormat};
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use iogauge_lab::history::{ExportFormat, Filter, History, RunRef, RunRow, Running, StoredRun};
+use iogauge_lab::history::{
+    ExportFormat, Filter, History, HistoryError, RunRef, RunRow, Running, StoredRun,
+};
 use iogauge_model::result::{FindDocument, RunDocument};
 use iogauge_report::csv;
 use iogauge_report::terminal::{self, Page, RunLine};
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
 
 /// Runs the command.
 ///
@@ -36,7 +38,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
         }
         HistoryAction::Reset { yes, force } => {
             if !yes && !confirmed(&history)? {
-                eprintln!("nothing removed");
+                screen::tell("nothing removed");
                 return Ok(Exit::Done);
             }
             let count = history.reset(running(*force))?;
@@ -68,7 +70,7 @@ fn confirmed(history: &History) -> anyhow::Result<bool> {
         return Err(Usage("reset removes every run; right would be reset --yes".to_owned()).into());
     }
     let count = history.list(&Filter::default())?.len();
-    eprint!("remove all {count} runs from {}? [y/N] ", history.path().display());
+    write!(std::io::stderr(), "remove all {count} runs from {}? [y/N] ", history.path().display())?;
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
@@ -77,9 +79,13 @@ fn confirmed(history: &History) -> anyhow::Result<bool> {
 
 fn export(history: &History, format: ExportFormat) -> anyhow::Result<()> {
     let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
-    history.export(format, &mut stdout)?;
-    stdout.flush()?;
-    Ok(())
+    let written = history
+        .export(format, &mut stdout)
+        .and_then(|()| stdout.flush().map_err(HistoryError::Export));
+    match written {
+        Err(HistoryError::Export(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
 }
 
 fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<()> {
@@ -89,11 +95,14 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
     match format {
         ShowFormat::Json => screen::print(&serde_json::to_string_pretty(document)?),
         ShowFormat::Text => screen::print(&text(&stored, document, screen::page(false))?),
-        ShowFormat::Csv if stored.row.kind == "find" => {
-            Ok(csv::find(&serde_json::from_value(document.clone())?, std::io::stdout())?)
-        }
         ShowFormat::Csv => {
-            Ok(csv::run(&serde_json::from_value(document.clone())?, std::io::stdout())?)
+            let mut table = Vec::new();
+            if stored.row.kind == "find" {
+                csv::find(&serde_json::from_value(document.clone())?, &mut table)?;
+            } else {
+                csv::run(&serde_json::from_value(document.clone())?, &mut table)?;
+            }
+            screen::print(&String::from_utf8_lossy(&table))
         }
     }
 }

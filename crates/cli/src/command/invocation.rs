@@ -150,16 +150,16 @@ impl Invocation {
         if self.output.json {
             screen::print(&serde_json::to_string_pretty(document)?)?;
             if !self.output.quiet {
-                eprint!("{}", text(screen::page(true)));
+                screen::tell(&text(screen::page(true)));
             }
         } else {
             screen::print(&text(screen::page(false)))?;
         }
         if let Some(lost) = &self.screen.lost {
-            eprintln!("iogauge: the result above is not in the history: {lost}");
+            screen::tell(&format!("iogauge: the result above is not in the history: {lost}"));
         }
         if self.target.rm {
-            super::clean::remove(&self.rig)?;
+            super::clean::remove(self.rig)?;
         }
         detach::done();
         Ok(exit)
@@ -172,7 +172,11 @@ impl Invocation {
             let exit = crate::exit::of(error) as i32;
             let document = serde_json::Value::Null;
             // The error itself is what the user has to hear; a history that fails, too, is not.
-            let _ = writer.finish(Ending::Failed, exit, &document, &crate::told(error));
+            let _ = writer.finish(Ending::Failed, exit, &document, &crate::in_one_line(error));
+        }
+        if self.target.rm && !self.rig.is_simulated() {
+            // What cannot be removed is told by the next clean.
+            let _ = super::clean::remove(self.rig);
         }
     }
 }

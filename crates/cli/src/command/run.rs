@@ -21,6 +21,9 @@ const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let typed = jobs(args)?;
+    if args.runtime == Some(0) {
+        return Err(Usage("--runtime=0 measures nothing; right would be 10s".to_owned()).into());
+    }
     let (target, output) = (&args.target, &args.output);
     let mut invocation = Invocation::new("run", target, &typed, output, false, interrupt)?;
     let step = step(args, &invocation);
@@ -45,6 +48,10 @@ fn jobs(args: &RunArgs) -> anyhow::Result<Vec<LoadArgs>> {
     args.jobs
         .iter()
         .map(|text| {
+            if text.trim().is_empty() {
+                let right = "right would be --job \"rw=write bs=128k\"";
+                return Err(Usage(format!("--job is empty; {right}")).into());
+            }
             args.load
                 .with_job(text)
                 .map_err(|e| Usage(format!("--job \"{text}\": {}", crate::one_line(&e))).into())
@@ -84,7 +91,7 @@ fn measure(invocation: &mut Invocation, step: &Step) -> anyhow::Result<(RunDocum
     };
     let load = match step.jobs.as_slice() {
         [job] => serde_json::to_value(&job.load)?,
-        jobs => serde_json::to_value(jobs)?,
+        jobs => serde_json::json!({ "jobs": jobs }),
     };
     let document = RunDocument {
         head: invocation.head(RUN_FORMAT, load),

@@ -297,6 +297,9 @@ impl Load {
         if self.numjobs == 0 || self.numjobs > 4096 {
             return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
         }
+        if self.number_ios == Some(0) {
+            return fail("number_ios", "0 measures nothing; right would be 1 or more".to_owned());
+        }
         if let Some(arrivals) = self.arrivals
             && !(arrivals.rate_iops > 0.0 && arrivals.rate_iops <= 1e9)
         {
@@ -345,7 +348,8 @@ impl Load {
         if let Some(size) = self.size_bytes
             && size < self.block.largest()
         {
-            return fail("size", format!("{size} is smaller than the block size"));
+            let block = self.block.largest();
+            return fail("size", format!("{size} is less than one block, which has {block} bytes"));
         }
         Ok(())
     }

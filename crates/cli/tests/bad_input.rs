@@ -1,0 +1,310 @@
+//! Every mistake ends with one line that says what is wrong, and with nothing done.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Done, Place};
+use proptest::prelude::*;
+
+const USAGE: i32 = 2;
+const REFUSED: i32 = 3;
+
+/// A mistake is told in one line on stderr, beginning with the program's name.
+#[track_caller]
+fn assert_one_line(done: &Done, typed: &[&str]) {
+    assert_eq!(done.stdout, "", "{typed:?}");
+    assert_eq!(done.stderr.lines().count(), 1, "{typed:?}: {}", done.stderr);
+    assert!(done.stderr.starts_with("iogauge: "), "{typed:?}: {}", done.stderr);
+    assert!(done.stderr.ends_with('\n'), "{typed:?}");
+}
+
+/// Runs each line, split at spaces, and looks for words in what it says.
+#[track_caller]
+fn assert_refused(place: &Place, table: &[(&str, i32, &[&str])]) {
+    let before = place.names();
+    for (line, code, words) in table {
+        let typed: Vec<&str> = line.split(' ').map(|w| if w == "''" { "" } else { w }).collect();
+        let done = place.run(&typed);
+        assert_eq!(done.code, Some(*code), "{line}: {}{}", done.stdout, done.stderr);
+        assert_one_line(&done, &typed);
+        for word in *words {
+            assert!(done.stderr.contains(word), "{line}: \"{word}\" is not in: {}", done.stderr);
+        }
+        assert_eq!(place.names(), before, "{line} left something");
+    }
+}
+
+#[test]
+fn commands_and_options() {
+    assert_refused(
+        &Place::new(),
+        &[
+            ("runn .", USAGE, &["runn", "'run'"]),
+            ("run . --bogus", USAGE, &["--bogus"]),
+            ("run . --runtim=5", USAGE, &["--runtim", "--runtime"]),
+            ("run", USAGE, &["required", ": <TARGET>"]),
+            ("find", USAGE, &["required", ": <TARGET>"]),
+            ("find . .", USAGE, &["unexpected argument '.'"]),
+            ("run . --rw", USAGE, &["--rw", "value"]),
+            ("run . --rw=read --rw=write", USAGE, &["--rw", "multiple times"]),
+            ("completions tcsh", USAGE, &["tcsh", "bash"]),
+            ("history show last --format foo", USAGE, &["foo", "text, json, csv"]),
+            ("history list --state gone", USAGE, &["gone", "interrupted"]),
+            ("history list --limit x", USAGE, &["x"]),
+        ],
+    );
+}
+
+#[test]
+fn values() {
+    assert_refused(
+        &Place::new(),
+        &[
+            ("run . --size=64q", USAGE, &["64q", "--size", "10g"]),
+            ("run . --size=-1", USAGE, &["-1", "10g"]),
+            ("run . --runtime=5x", USAGE, &["5x", "--runtime", "30s"]),
+            ("run . --runtime=0", USAGE, &["--runtime", "10s"]),
+            ("run . --rwmixread=150", USAGE, &["150", "0 to 100"]),
+            ("run . --rwmixread=50 --rwmixwrite=50", USAGE, &["--rwmixread", "--rwmixwrite"]),
+            ("run . --rw=foo", USAGE, &["foo", "randread"]),
+            ("run . --ioengine=foo", USAGE, &["foo", "io_uring"]),
+            ("run . --random_distribution=zipff", USAGE, &["zipff", "zipf:1.2"]),
+            ("run . --random_distribution=zipf:x", USAGE, &["zipf:x"]),
+            ("run . --direct=maybe", USAGE, &["maybe", "0 or 1"]),
+            ("run . --bs=0", USAGE, &["bs", "1 byte"]),
+            ("run . --bs=1000", USAGE, &["1000", "512", "--direct=0"]),
+            ("run . --bssplit=4k/50:8k/10", USAGE, &["60", "100"]),
+            ("run . --bs=4k --bssplit=4k/100", USAGE, &["--bs", "--bssplit"]),
+            ("run . --iodepth=0", USAGE, &["iodepth", "from 1"]),
+            ("run . --numjobs=0", USAGE, &["numjobs", "from 1"]),
+            ("run . --numjobs=1000000", USAGE, &["numjobs", "4096"]),
+            ("run . --rate_iops=0", USAGE, &["rate_iops", "from 1"]),
+            ("run . --number_ios=0", USAGE, &["number_ios", "1 or more"]),
+            ("run . --sync=maybe", USAGE, &["maybe", "dsync"]),
+            ("run . --job rw=foo", USAGE, &["rw=foo", "randread"]),
+            ("run . --job bogus=1", USAGE, &["--job", "--bogus"]),
+            ("run . --job ''", USAGE, &["--job", "rw=write"]),
+            ("run . --rw=read --dependent", USAGE, &["dependent", "rw=randrw"]),
+            ("find . --limit mean", USAGE, &["<=", "mean<=10ms"]),
+            ("find . --limit mean<=5", USAGE, &["mean<=5", "10ms"]),
+            ("find . --limit mean<=-5ms", USAGE, &["mean<=-5ms", "10ms"]),
+            ("find . --limit p99>=5ms", USAGE, &["<="]),
+            ("find . --limit p100<=5ms", USAGE, &["p100", "p99.9"]),
+            ("find . --limit median<=5ms", USAGE, &["median", "p50"]),
+            ("find . --budget=0", USAGE, &["--budget", "1s"]),
+            ("find . --precision=0", USAGE, &["--precision", "2%"]),
+            ("find . --max-depth=0", USAGE, &["--max-depth", "1.."]),
+            ("find . --iodepth=4", USAGE, &["--iodepth", "--max-depth"]),
+            ("find . --rate_iops=100", USAGE, &["--rate_iops", "run"]),
+            ("find . --number_ios=100", USAGE, &["--number_ios", "run"]),
+        ],
+    );
+}
+
+#[test]
+fn targets() {
+    let place = Place::new();
+    std::fs::write(place.work().join("small"), "hello").unwrap();
+    assert_refused(
+        &place,
+        &[
+            ("run ''", USAGE, &["empty", "directory"]),
+            ("run ,", USAGE, &["empty element"]),
+            ("find missing", USAGE, &["missing does not exist", "--size"]),
+            ("find missing/", USAGE, &["missing/ does not exist", "directory"]),
+            ("run missing/ --size=1m", USAGE, &["missing/ does not exist", "directory"]),
+            ("run missing/file --size=1m", USAGE, &["missing does not exist", "directory"]),
+            ("prepare missing", USAGE, &["missing does not exist", "--size"]),
+            ("run /dev/no-such-device", USAGE, &["does not exist"]),
+            ("run small/file --size=1m", USAGE, &["small/file does not exist", "directory"]),
+            ("run /dev/null", REFUSED, &["character device", "block device"]),
+            ("run /dev/full --rw=write", REFUSED, &["character device"]),
+            ("run postgres://host/db", USAGE, &["iogauge db"]),
+            ("clean postgres://host/db", USAGE, &["iogauge db"]),
+            ("run .,sim:nvme", USAGE, &["mixes"]),
+            ("run sim:nvme,.", USAGE, &["preset"]),
+            ("run sim:nonsense", USAGE, &["nonsense", "nvme"]),
+            ("run sim:channels=0", USAGE, &["channels"]),
+            ("run sim:channels=x", USAGE, &["channels", "x"]),
+            ("run sim:speed=3", USAGE, &["speed", "channels"]),
+            ("run .,.", USAGE, &["the same"]),
+            ("run . --ioengine=sim", USAGE, &["sim:"]),
+            ("run sim:nvme --ioengine=psync", USAGE, &["psync"]),
+            ("run . --size=1k", USAGE, &["size", "1024", "block"]),
+            ("run . --size=0", USAGE, &["size", "block"]),
+            ("run . --size=64m --offset=64m", USAGE, &["offset", "--size"]),
+            ("run . --size=100t", REFUSED, &["100 TiB", "--size="]),
+            ("run small", USAGE, &["5 B", "one block"]),
+            ("run small --size=1m --rw=randwrite --overwrite", USAGE, &["5 B", "1 MiB"]),
+            ("run small --rw=randwrite", REFUSED, &["--overwrite"]),
+            ("clean sim:nvme", USAGE, &["nothing to clean"]),
+        ],
+    );
+    assert_eq!(std::fs::read(place.work().join("small")).unwrap(), b"hello");
+}
+
+#[test]
+fn memory_file_systems_need_the_page_cache() {
+    let Ok(directory) = tempfile::tempdir_in("/dev/shm") else {
+        return common::skip("memory_file_systems_need_the_page_cache", "no /dev/shm");
+    };
+    let path = directory.path().to_str().unwrap();
+    let place = Place::new();
+    let done = place.run(&["run", path, "--size=8m"]).ends(USAGE);
+    assert_one_line(&done, &["run", path]);
+    assert!(done.stderr.contains("tmpfs") && done.stderr.contains("--direct=0"), "{}", done.stderr);
+    assert_eq!(common::names(directory.path()), [""; 0]);
+
+    let buffered = ["run", path, "--size=8m", "--direct=0", "--runtime=100ms", "--ramp-time=0"];
+    let done = place.run(&buffered).ends(0);
+    assert!(done.stdout.contains("page-cache"), "{}", done.stdout);
+}
+
+#[test]
+fn histories() {
+    let place = Place::new();
+    std::fs::create_dir(place.work().join("directory")).unwrap();
+    std::fs::write(place.work().join("text"), "no database, but more than a few bytes").unwrap();
+    assert_refused(
+        &place,
+        &[
+            ("run sim:nvme --history directory", USAGE, &["directory", "--history FILE"]),
+            ("run sim:nvme --history text", USAGE, &["text", "--history FILE"]),
+            ("history list --history text", USAGE, &["text", "--history FILE"]),
+            ("run sim:nvme --history ''", USAGE, &["--history"]),
+            ("run sim:nvme --history text/under", USAGE, &["text", "--history FILE"]),
+            ("run sim:nvme --detach --history none", USAGE, &["--detach", "--history"]),
+            ("history list --history none", USAGE, &["none"]),
+            ("stop --history none", USAGE, &["history"]),
+            ("stop", USAGE, &["no run is under way"]),
+            ("history show last", USAGE, &["last"]),
+            ("history show 20200101", USAGE, &["20200101"]),
+            ("history rm last", USAGE, &["last"]),
+            ("history show -1", USAGE, &["-1", "last-1"]),
+            ("history reset", USAGE, &["--yes"]),
+        ],
+    );
+}
+
+#[test]
+fn no_command_shows_the_help_on_stderr() {
+    for arguments in [&[][..], &["history"]] {
+        let done = Place::new().run(arguments).ends(USAGE);
+        assert_eq!(done.stdout, "");
+        assert!(done.stderr.contains("Usage: iogauge"), "{}", done.stderr);
+    }
+}
+
+fn word() -> impl Strategy<Value = String> {
+    const OPTIONS: &[&str] = &[
+        "--rw",
+        "--bs",
+        "--bssplit",
+        "--iodepth",
+        "--numjobs",
+        "--ioengine",
+        "--direct",
+        "--size",
+        "--offset",
+        "--rwmixread",
+        "--rwmixwrite",
+        "--rate_iops",
+        "--rate_process",
+        "--fsync",
+        "--random_distribution",
+        "--norandommap",
+        "--dependent",
+        "--sync",
+        "--number_ios",
+        "--iodepth_batch_submit",
+        "--iodepth_batch_complete_min",
+        "--iodepth_batch_complete_max",
+        "--randseed",
+        "--limit",
+        "--max-depth",
+        "--precision",
+        "--job",
+        "--json",
+        "--quiet",
+        "--explain",
+        "--rm",
+        "--overwrite",
+        "--destroy-data",
+        "--time_based",
+        "--",
+    ];
+    const VALUES: &[&str] = &[
+        "",
+        "0",
+        "1",
+        "-1",
+        "8",
+        "4k",
+        "1m",
+        "4k,8k",
+        "100%",
+        "50",
+        "18446744073709551615",
+        "1e9",
+        "randrw",
+        "write",
+        "randread",
+        "zipf:0",
+        "zipf:1.2",
+        "pareto:0.2",
+        "normal:0",
+        "zoned:1/1",
+        "4k/50:64k/50",
+        "4k/:8k/",
+        "mean<=1ns",
+        "p99.9<=1h",
+        "max<=",
+        "rw=write bs=8k",
+        "bs==",
+        "poisson",
+        "dsync",
+        "mmap",
+        "null",
+        "sim",
+        "nan",
+        "inf",
+        "é",
+        "\u{1}",
+        "=",
+    ];
+    let option = prop::sample::select(OPTIONS);
+    let value = prop_oneof![
+        9 => prop::sample::select(VALUES).prop_map(str::to_owned),
+        1 => "[^\0]{0,6}",
+    ];
+    prop_oneof![
+        3 => (option.clone(), value.clone()).prop_map(|(name, value)| format!("{name}={value}")),
+        1 => option.prop_map(str::to_owned),
+        1 => value,
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_line_panics(
+        find in any::<bool>(),
+        target in prop::sample::select(&["sim:nvme", "sim:hdd", "sim:channels=3,size=64k", "no/where"][..]),
+        words in prop::collection::vec(word(), 0..4),
+    ) {
+        let place = Place::new();
+        let mut line = if find { vec!["find", target, "--budget=1s"] }
+            else { vec!["run", target, "--runtime=10ms", "--ramp-time=0"] };
+        line.extend(words.iter().map(String::as_str));
+        // Detached runs and files are not what is looked for here.
+        let done = place.run(&line);
+        let code = done.code.unwrap_or(-1);
+        prop_assert!([0, 2, 3, 4, 5].contains(&code), "{line:?} ended with {code}: {}", done.stderr);
+        if code == USAGE {
+            prop_assert_eq!(done.stderr.lines().count(), 1, "{:?}: {}", line, done.stderr);
+            prop_assert_eq!(done.stdout, "");
+        }
+        prop_assert_eq!(place.names(), [""; 0]);
+    }
+}

@@ -1,0 +1,215 @@
+//! The binary in a place of its own.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// `O_DIRECT` of the architectures the tests run on (open(2)).
+#[cfg(not(target_arch = "aarch64"))]
+const O_DIRECT: i32 = 0o40000;
+#[cfg(target_arch = "aarch64")]
+const O_DIRECT: i32 = 0o200000;
+
+/// Longer than any command of the tests takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says that a test was skipped; fails instead where everything is required.
+pub fn skip(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+    assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
+}
+
+/// A directory for one test with a working directory and a history of its own.
+pub struct Place {
+    dir: TempDir,
+}
+
+/// What a command left.
+#[derive(Debug)]
+pub struct Done {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+        let done = Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        };
+        assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
+        done
+    }
+}
+
+impl Done {
+    /// Asserts the exit code.
+    #[track_caller]
+    pub fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
+    /// The one document on stdout.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.stdout))
+    }
+}
+
+impl Place {
+    /// In the file system of the build, which has direct I/O more often than /tmp.
+    pub fn new() -> Self {
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        Self { dir: tempfile::Builder::new().prefix("cli").tempdir_in(base).unwrap() }
+    }
+
+    /// The working directory of the commands.
+    pub fn work(&self) -> PathBuf {
+        let work = self.dir.path().join("work");
+        std::fs::create_dir_all(&work).unwrap();
+        work
+    }
+
+    /// The file the commands keep their runs in.
+    pub fn history(&self) -> PathBuf {
+        self.dir.path().join("data/iogauge/history.db")
+    }
+
+    /// Names in the working directory, sorted.
+    pub fn names(&self) -> Vec<String> {
+        names(&self.work())
+    }
+
+    /// A command, not started.
+    pub fn command(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_iogauge"));
+        command
+            .args(arguments)
+            .current_dir(self.work())
+            .env("XDG_DATA_HOME", self.dir.path().join("data"))
+            .env_remove("COLUMNS")
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, arguments: &[&str]) -> Done {
+        let mut command = Command::from_std(self.command(arguments));
+        command.timeout(PATIENCE);
+        command.output().unwrap().into()
+    }
+
+    /// Runs a command as if on a page of so many columns.
+    pub fn run_on(&self, columns: u16, arguments: &[&str]) -> Done {
+        let mut command = Command::from_std(self.command(arguments));
+        command.timeout(PATIENCE).env("COLUMNS", columns.to_string());
+        command.output().unwrap().into()
+    }
+
+    /// Starts a command in the background; it is ended with the value.
+    pub fn start(&self, arguments: &[&str]) -> Started {
+        Started(Some(self.command(arguments).spawn().unwrap()))
+    }
+
+    /// The rows of `history list`, as the export has them, oldest first: id and state.
+    pub fn runs(&self) -> Vec<(String, String)> {
+        let text = self.run(&["history", "list"]).ends(0).stdout;
+        text.lines()
+            .filter(|line| line.starts_with("20"))
+            .map(|line| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                (words[0].to_owned(), words[2].to_owned())
+            })
+            .collect()
+    }
+}
+
+/// Names in a directory, sorted.
+pub fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A command under way.
+pub struct Started(Option<Child>);
+
+impl Started {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    /// Sends a signal by name.
+    pub fn signal(&self, name: &str) {
+        let _ = std::process::Command::new("kill")
+            .args([&format!("-{name}"), &self.pid().to_string()])
+            .stderr(Stdio::null())
+            .status();
+    }
+
+    /// True while the command has not ended.
+    pub fn runs(&mut self) -> bool {
+        self.0.as_mut().unwrap().try_wait().unwrap().is_none()
+    }
+
+    /// Waits for the end, at most a minute.
+    #[track_caller]
+    pub fn end(mut self) -> Done {
+        let pid = self.pid();
+        let child = self.0.take().unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let Ok(output) = receiver.recv_timeout(PATIENCE) else {
+            let _ = std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+            panic!("the command does not end");
+        };
+        output.unwrap().into()
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// True where the directory takes direct I/O; says that the test is skipped otherwise.
+pub fn direct_io(test: &str, directory: &Path) -> bool {
+    let path = directory.join("probe");
+    let opened = File::options().create(true).write(true).custom_flags(O_DIRECT).open(&path);
+    let _ = std::fs::remove_file(&path);
+    if let Err(error) = &opened {
+        skip(test, &format!("{} has no direct I/O: {error}", directory.display()));
+    }
+    opened.is_ok()
+}
+
+/// Waits until something holds, at most a minute.
+#[track_caller]
+pub fn eventually(mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "it did not come to pass");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,224 @@
+//! The history through the binary.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, eventually, skip};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+
+const QUICK: [&str; 4] = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0"];
+
+#[test]
+fn what_was_printed_is_shown_again() {
+    let place = Place::new();
+    let found = place.run(&["find", "sim:sata-ssd", "-q"]).ends(0).stdout;
+    assert_eq!(place.run(&["history", "show"]).ends(0).stdout, found);
+    let ran = place.run(&[&QUICK[..], &["--rw=randrw"]].concat()).ends(0).stdout;
+    assert_eq!(place.run(&["history", "show", "last"]).ends(0).stdout, ran);
+    assert_eq!(place.run(&["history", "show", "last-1"]).ends(0).stdout, found);
+
+    let json = place.run(&[&QUICK[..], &["--json", "-q"]].concat()).ends(0);
+    let shown = place.run(&["history", "show", "--format", "json"]).ends(0);
+    assert_eq!(shown.json(), json.json());
+    let id = json.json()["run_id"].as_str().unwrap().to_owned();
+    for reference in [id.as_str(), &id[..17], &id[16..]] {
+        assert_eq!(
+            place.run(&["history", "show", reference, "--format=json"]).ends(0).json(),
+            json.json()
+        );
+    }
+    let csv = place.run(&["history", "show", "last-2", "--format", "csv"]).ends(0).stdout;
+    assert!(csv.starts_with("format,run_id,"), "{csv}");
+    assert!(csv.lines().count() > 3, "{csv}");
+}
+
+#[test]
+fn list_rm_and_reset() {
+    let place = Place::new();
+    let empty = place.run(&["history", "list"]).ends(0);
+    assert!(empty.stdout.contains("No runs"), "{}", empty.stdout);
+    for _ in 0..3 {
+        place.run(&QUICK).ends(0);
+    }
+    place.run(&["find", "sim:array", "-q"]).ends(0);
+    let runs = place.runs();
+    assert_eq!(runs.len(), 4);
+
+    let of_array = place.run(&["history", "list", "--target", "arr"]).ends(0).stdout;
+    assert!(of_array.contains("sim:array") && !of_array.contains("sim:nvme"), "{of_array}");
+    let two = place.run(&["history", "list", "--limit", "2"]).ends(0).stdout;
+    assert_eq!(two.lines().filter(|line| line.starts_with("20")).count(), 2, "{two}");
+
+    place.run(&["history", "rm", "last", &runs[2].0]).ends(0);
+    assert_eq!(place.runs(), [runs[1].clone(), runs[3].clone()]);
+    place.run(&["history", "rm", &runs[2].0]).ends(2);
+    let reset = place.run(&["history", "reset", "--yes"]).ends(0);
+    assert!(reset.stdout.contains("removed 2 runs"), "{}", reset.stdout);
+    assert!(place.runs().is_empty());
+}
+
+#[test]
+fn a_history_of_its_own_and_none() {
+    let place = Place::new();
+    place.run(&[&QUICK[..], &["--history", "own.db"]].concat()).ends(0);
+    assert!(!place.history().exists());
+    let list = place.run(&["history", "list", "--history", "own.db"]).ends(0).stdout;
+    assert!(list.contains("sim:nvme"), "{list}");
+
+    let other = Place::new();
+    other.run(&[&QUICK[..], &["--history", "none"]].concat()).ends(0);
+    assert!(!other.history().exists());
+    assert!(other.names().is_empty());
+}
+
+#[test]
+fn exports() {
+    let place = Place::new();
+    place.run(&QUICK).ends(0);
+    place.run(&["find", "sim:nvme", "-q", "--max-depth=8"]).ends(0);
+    let json = place.run(&["history", "export"]).ends(0).stdout;
+    for line in json.lines() {
+        let step: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(step["run"]["target"], "sim:nvme", "{line}");
+    }
+    let csv = place.run(&["history", "export", "--format", "csv"]).ends(0).stdout;
+    assert_eq!(csv.lines().count(), json.lines().count() + 1, "a heading and a row for each step");
+    let columns = csv.lines().next().unwrap().split(',').count();
+    assert!(columns > 5, "{csv}");
+}
+
+#[test]
+fn processes_at_once() {
+    let place = Place::new();
+    let line = ["run", "sim:nvme", "--runtime=1s", "-q"];
+    let started: Vec<_> = (0..6).map(|_| place.start(&line)).collect();
+    for run in started {
+        let done = run.end().ends(0);
+        assert_eq!(done.stderr, "");
+    }
+    let runs = place.runs();
+    assert_eq!(runs.len(), 6);
+    assert!(runs.iter().all(|(_, state)| state == "done"), "{runs:?}");
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_kept() {
+    let place = Place::new();
+    place.run(&QUICK).ends(0);
+    let file = place.history();
+    // user_version: four bytes at 60, big-endian (SQLite's file format).
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[60..64].copy_from_slice(&999_u32.to_be_bytes());
+    std::fs::write(&file, &bytes).unwrap();
+    for line in [&QUICK[..], &["history", "list"], &["history", "reset", "--yes"]] {
+        let done = place.run(line).ends(2);
+        assert_eq!(done.stdout, "");
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        assert!(done.stderr.contains("schema version 999"), "{}", done.stderr);
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), bytes);
+}
+
+/// A tmpfs of so many KiB, unmounted with the value.
+struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    fn new(point: PathBuf, size_kib: u32) -> Result<Self, String> {
+        std::fs::create_dir_all(&point).unwrap();
+        let size = format!("size={size_kib}k");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "none"]).arg(&point);
+        let output = mount.output().map_err(|error| error.to_string())?;
+        if output.status.success() {
+            return Ok(Self(point));
+        }
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_costs_the_history_and_not_the_result() {
+    let place = Place::new();
+    let tmpfs = match Tmpfs::new(place.work().join("tiny"), 512) {
+        Ok(tmpfs) => tmpfs,
+        Err(why) => return skip("a_full_disk_costs_the_history_and_not_the_result", &why),
+    };
+    let history = tmpfs.0.join("history.db");
+    let line = ["run", "sim:nvme", "--history", history.to_str().unwrap()];
+    place.run(&[&line[..], &["--runtime=10ms", "-q"]].concat()).ends(0);
+
+    // Full from the start: nothing is measured, as nothing could be kept.
+    std::fs::write(tmpfs.0.join("ballast"), vec![1; 1 << 20]).unwrap_err();
+    let full = place.run(&line).ends(1);
+    assert_eq!(full.stdout, "");
+    assert_eq!(full.stderr.lines().count(), 1, "{}", full.stderr);
+    assert!(full.stderr.contains("no space left"), "{}", full.stderr);
+
+    // Full in between: the result is printed, and a line says that it is not kept.
+    std::fs::remove_file(tmpfs.0.join("ballast")).unwrap();
+    let long = ["--runtime=100d", "--ramp-time=0", "-q"];
+    let run = place.start(&[&line[..], &long].concat());
+    let under_way =
+        ["history", "list", "--state", "running", "--history", history.to_str().unwrap()];
+    eventually(|| place.run(&under_way).stdout.contains("running"));
+    std::fs::write(tmpfs.0.join("ballast"), vec![1; 1 << 20]).unwrap_err();
+    run.signal("INT");
+    let done = run.end().ends(130);
+    assert!(done.stdout.contains("IOPS"), "{}", done.stdout);
+    assert!(done.stderr.contains("not in the history"), "{}", done.stderr);
+    assert!(done.stderr.contains("no space left"), "{}", done.stderr);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_fault() {
+    let place = Place::new();
+    for _ in 0..2 {
+        place.run(&QUICK).ends(0);
+    }
+    let binary = env!("CARGO_BIN_EXE_iogauge");
+    // A closed stderr, too: a panic would end with 101.
+    for line in
+        ["run sim:nvme --bogus", "find sim:nvme --json --explain --max-depth=4", "clean missing"]
+    {
+        let script = format!("\"{binary}\" {line} 2>&1 >/dev/null | true; echo ${{PIPESTATUS[0]}}");
+        let mut command = Command::new("bash");
+        command.args(["-c", &script]).current_dir(place.work());
+        command.env("XDG_DATA_HOME", place.history().parent().unwrap().parent().unwrap());
+        let status = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert!(["0", "2"].contains(&status.trim()), "{line}: {status}");
+    }
+    let lines = [
+        "history export",
+        "history export --format csv",
+        "history list",
+        "history show",
+        "history show --format json",
+        "history show --format csv",
+        "find --help",
+        "completions bash",
+        "run sim:nvme --runtime=10ms",
+        "find sim:nvme --json --max-depth=4",
+    ];
+    for line in lines {
+        // `true` reads nothing; the status asked for is that of iogauge.
+        let script = format!("\"{binary}\" {line} 2>errors | true; echo ${{PIPESTATUS[0]}}");
+        let mut command = Command::new("bash");
+        command.args(["-c", &script]).current_dir(place.work());
+        command.env("XDG_DATA_HOME", place.history().parent().unwrap().parent().unwrap());
+        let status = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let errors = std::fs::read_to_string(place.work().join("errors")).unwrap();
+        assert_eq!(status.trim(), "0", "{line}: {errors}");
+        assert!(
+            !errors.contains("panicked") && !errors.contains("Broken pipe"),
+            "{line}: {errors}"
+        );
+    }
+}

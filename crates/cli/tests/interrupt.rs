@@ -1,0 +1,216 @@
+//! Runs that are ended from outside: what they leave.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Done, Place, Started, eventually};
+use serde_json::Value;
+use std::time::Duration;
+
+/// A sequence without pattern and without surprise: the same in every test run.
+struct Moments(u64);
+
+impl Moments {
+    fn next(&mut self, below_ms: u64) -> Duration {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        Duration::from_millis((self.0 >> 33) % below_ms)
+    }
+}
+
+/// Lines whose course spreads over prefill, ramp, measuring and search.
+const LINES: [&[&str]; 3] = [
+    &["find", ".", "--size=64m", "--budget=1s", "--direct=0", "--json"],
+    &["run", ".", "--size=64m", "--ramp-time=300ms", "--runtime=500ms", "--direct=0", "--json"],
+    &[
+        "run",
+        ".",
+        "--size=64m",
+        "--runtime=800ms",
+        "--rw=randrw",
+        "--numjobs=2",
+        "--direct=0",
+        "--json",
+    ],
+];
+
+/// Nothing lies about but the test file.
+#[track_caller]
+fn assert_tidy(place: &Place) {
+    let names = place.names();
+    assert!(names.is_empty() || names == ["iogauge.dat"], "{names:?}");
+    let kept = common::names(place.history().parent().unwrap());
+    assert!(kept.iter().all(|name| name.starts_with("history.db")), "{kept:?}");
+}
+
+/// A run that was asked to end, judged by how it ended.
+#[track_caller]
+fn assert_kept(place: &Place, done: &Done) {
+    assert_tidy(place);
+    let runs = place.runs();
+    if done.stdout.is_empty() {
+        // Ended while the target was made ready.
+        assert_eq!(done.code, Some(130), "{}", done.stderr);
+        assert!(done.stderr.contains("interrupted while preparing"), "{}", done.stderr);
+        return;
+    }
+    let document = done.json();
+    let id = document["run_id"].as_str().unwrap();
+    let state = &runs.iter().find(|run| run.0 == id).unwrap().1;
+    let shown = place.run(&["history", "show", id, "--format=json"]).ends(0).json();
+    assert_eq!(shown, document);
+    let interrupted = done.code == Some(130);
+    assert_eq!(state, if interrupted { "interrupted" } else { "done" });
+    let said = document["caveats"].as_array().unwrap().iter().any(|c| c["code"] == "interrupted");
+    assert_eq!(said, interrupted, "{}", document["caveats"]);
+    if document["format"] == "iogauge.run/1" {
+        assert_eq!(document["interrupted"], interrupted);
+    } else {
+        assert_eq!(document["answer"]["stopped_by"] == "interrupted", interrupted);
+    }
+    assert!(interrupted || done.code == Some(0), "{:?} {}", done.code, done.stderr);
+}
+
+#[test]
+fn signals_at_any_moment() {
+    let place = Place::new();
+    let mut moments = Moments(1);
+    for round in 0..20 {
+        if round % 3 == 0 {
+            place.run(&["clean", "."]).ends(0);
+        }
+        let run = place.start(LINES[round % LINES.len()]);
+        std::thread::sleep(Duration::from_millis(20) + moments.next(1_000));
+        run.signal(if round % 2 == 0 { "INT" } else { "TERM" });
+        assert_kept(&place, &run.end());
+    }
+    place.run(&["clean", "."]).ends(0);
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn kills_at_any_moment() {
+    let place = Place::new();
+    let mut moments = Moments(2);
+    for round in 0..6 {
+        let line = LINES[round % LINES.len()];
+        let mut run = place.start(line);
+        std::thread::sleep(Duration::from_millis(20) + moments.next(900));
+        let ran = run.runs();
+        run.signal("KILL");
+        let _ = run.end();
+        assert_tidy(&place);
+        let states: Vec<String> = place.runs().into_iter().map(|run| run.1).collect();
+        assert!(states.iter().all(|state| state == "crashed" || state == "done"), "{states:?}");
+        assert!(ran || states.first().is_some_and(|state| state == "done"));
+    }
+    // The next run uses or finishes what is there.
+    let done = place.run(LINES[1]).ends(0);
+    assert!(done.json()["steps"][0]["read"]["ios"].as_u64().unwrap() > 0);
+    place.run(&["clean", "."]).ends(0);
+    assert!(place.names().is_empty());
+}
+
+/// A run without end, under way and entered into the history; with its id.
+fn endless(place: &Place, more: &[&str]) -> (Started, String) {
+    let line = ["run", ".", "--size=8m", "--direct=0", "--runtime=1h", "--ramp-time=0", "--json"];
+    let run = place.start(&[&line[..], more].concat());
+    eventually(|| place.runs().iter().any(|run| run.1 == "running"));
+    let id = place.runs()[0].0.clone();
+    (run, id)
+}
+
+#[test]
+fn a_killed_search_keeps_its_points() {
+    let place = Place::new();
+    let line = ["find", ".", "--size=8m", "--budget=20s", "--direct=0"];
+    let run = place.start(&line);
+    let steps = || -> usize {
+        let text = place.run(&["history", "export"]).stdout;
+        text.lines().filter(|line| line.contains("\"step\"")).count()
+    };
+    eventually(|| steps() >= 2);
+    run.signal("KILL");
+    let _ = run.end();
+    assert_eq!(place.runs()[0].1, "crashed");
+    let shown = place.run(&["history", "show"]).ends(0).stdout;
+    assert!(shown.contains("is crashed") && shown.contains("IOPS"), "{shown}");
+    let json = place.run(&["history", "show", "--format=json"]).ends(0).json();
+    assert!(json["steps"].as_array().unwrap().len() >= 2);
+    place.run(&["history", "show", "--format=csv"]).ends(0);
+}
+
+#[test]
+fn a_second_signal_leaves_at_once() {
+    let place = Place::new();
+    let (run, _) = endless(&place, &[]);
+    run.signal("INT");
+    run.signal("INT");
+    // The first may have been enough already; either way this is the end.
+    let done = run.end().ends(130);
+    assert!(done.stdout.is_empty() || done.json()["interrupted"] == true);
+    assert_tidy(&place);
+    place.run(&["run", ".", "--runtime=50ms", "--ramp-time=0", "--direct=0"]).ends(0);
+}
+
+#[test]
+fn stop_ends_a_run_and_keeps_its_result() {
+    let place = Place::new();
+    let (run, id) = endless(&place, &[]);
+    let stopped = place.run(&["stop"]).ends(0);
+    assert!(stopped.stdout.contains(&id), "{}", stopped.stdout);
+    let done = run.end().ends(130);
+    assert_eq!(done.json()["run_id"], id);
+    assert_kept(&place, &done);
+    place.run(&["stop"]).ends(2);
+    place.run(&["stop", &id]).ends(2);
+}
+
+#[test]
+fn one_of_several_is_named() {
+    let place = Place::new();
+    let line = ["run", "sim:nvme", "--runtime=1000d", "-q"];
+    let mut runs = [place.start(&line), place.start(&line)];
+    eventually(|| place.runs().iter().filter(|run| run.1 == "running").count() == 2);
+    let several = place.run(&["stop"]).ends(2);
+    assert!(several.stderr.contains("several runs are under way"), "{}", several.stderr);
+    let busy = place.run(&["history", "reset", "--yes"]).ends(2);
+    assert!(busy.stderr.contains("still under way"), "{}", busy.stderr);
+    let id = place.runs()[0].0.clone();
+    place.run(&["stop", &id[16..]]).ends(0);
+    eventually(|| runs.iter_mut().map(|run| usize::from(!run.runs())).sum::<usize>() == 1);
+    place.run(&["stop"]).ends(0);
+    for run in runs {
+        run.end().ends(130);
+    }
+}
+
+#[test]
+fn a_detached_run() {
+    let place = Place::new();
+    let line = ["run", ".", "--size=8m", "--direct=0", "--runtime=1h", "--detach"];
+    let done = place.run(&line).ends(0);
+    let (id, state) = place.runs()[0].clone();
+    assert_eq!(state, "running");
+    assert!(done.stdout.contains(&format!("run {id} is under way")), "{}", done.stdout);
+    assert_eq!(done.stderr, "");
+    place.run(&["stop", &id]).ends(0);
+    eventually(|| place.runs()[0].1 == "interrupted");
+    let shown: Value = place.run(&["history", "show", &id, "--format=json"]).ends(0).json();
+    assert_eq!(shown["interrupted"], true);
+    eventually(|| {
+        !common::names(place.history().parent().unwrap()).iter().any(|n| n.contains("log"))
+    });
+    assert_tidy(&place);
+    place.run(&["clean", "."]).ends(0);
+
+    // A mistake is told by the command itself, not by a log.
+    let wrong = place.run(&["run", "missing", "--detach"]).ends(2);
+    assert_eq!(wrong.stderr.lines().count(), 1, "{}", wrong.stderr);
+    assert_tidy(&place);
+    let short = ["run", "sim:nvme", "--runtime=10ms", "--detach"];
+    place.run(&short).ends(0);
+    eventually(|| place.runs()[0].1 == "done");
+    eventually(|| {
+        !common::names(place.history().parent().unwrap()).iter().any(|n| n.contains("log"))
+    });
+}

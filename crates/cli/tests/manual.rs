@@ -1,0 +1,113 @@
+//! Help, man pages, completions, and the names of the options.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, names};
+
+const COMMANDS: [&str; 7] = ["find", "run", "prepare", "clean", "history", "stop", "completions"];
+
+/// Options of a load, by fio's names, with a value each.
+const OPTIONS: [&str; 25] = [
+    "rw=randrw",
+    "bs=4k",
+    "blocksize=4k",
+    "bssplit=4k/50:8k/50",
+    "iodepth=2",
+    "numjobs=2",
+    "ioengine=sim",
+    "direct=1",
+    "size=1m",
+    "offset=4k",
+    "rwmixread=70",
+    "rwmixwrite=30",
+    "rate_iops=100",
+    "rate_process=poisson",
+    "random_distribution=zipf:1.1",
+    "norandommap=1",
+    "sync=dsync",
+    "fsync=8",
+    "iodepth_batch_submit=1",
+    "iodepth_batch_complete_min=1",
+    "iodepth_batch_complete_max=1",
+    "number_ios=10",
+    "randseed=3",
+    "ramp_time=1ms",
+    "dependent=1",
+];
+
+#[test]
+fn every_command_helps_with_examples() {
+    let place = Place::new();
+    for command in COMMANDS {
+        for flag in ["--help", "-h"] {
+            let help = place.run(&[command, flag]).ends(0);
+            assert_eq!(help.stderr, "");
+            assert!(help.stdout.contains("Examples:"), "{command}: {}", help.stdout);
+            let example = format!("\n  iogauge {command} ");
+            assert!(help.stdout.contains(&example), "{command}: {}", help.stdout);
+        }
+    }
+    let help = place.run(&["--help"]).ends(0).stdout;
+    for word in COMMANDS.iter().chain(&["Examples:", "Exit codes:", "130"]) {
+        assert!(help.contains(word), "{word} is not in {help}");
+    }
+    let version = place.run(&["--version"]).ends(0).stdout;
+    assert_eq!(version.trim(), concat!("iogauge ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn lines_of_the_help_fit_80_columns() {
+    let place = Place::new();
+    for command in COMMANDS {
+        let help = place.run_on(80, &[command, "--help"]).ends(0).stdout;
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{command}: {line}");
+        }
+    }
+}
+
+#[test]
+fn man_pages() {
+    let place = Place::new();
+    place.run(&["man", "pages"]).ends(0);
+    let directory = place.work().join("pages");
+    let pages = names(&directory);
+    assert!(pages.contains(&"iogauge.1".to_owned()), "{pages:?}");
+    for command in COMMANDS {
+        let page = directory.join(format!("iogauge-{command}.1"));
+        let text =
+            std::fs::read_to_string(&page).unwrap_or_else(|_| panic!("{command}: {pages:?}"));
+        assert!(text.contains(".TH") && text.contains("Examples:"), "{command}");
+    }
+}
+
+#[test]
+fn completions() {
+    for shell in ["bash", "zsh", "fish"] {
+        let done = Place::new().run(&["completions", shell]).ends(0);
+        assert!(done.stdout.contains("rate-iops"), "{shell}");
+        assert_eq!(done.stderr, "");
+    }
+}
+
+#[test]
+fn options_of_a_load_take_dashes_and_underscores() {
+    let place = Place::new();
+    for option in OPTIONS {
+        let (name, value) = option.split_once('=').unwrap();
+        for name in [name.to_owned(), name.replace('_', "-")] {
+            let mut line = vec!["run".to_owned(), "sim:nvme".to_owned(), "-q".to_owned()];
+            line.push("--runtime=10ms".to_owned());
+            if name != "ramp_time" && name != "ramp-time" {
+                line.push("--ramp-time=0".to_owned());
+            }
+            if name == "dependent" {
+                line.push("--rw=randrw".to_owned());
+            }
+            line.push(format!("--{name}={value}"));
+            let line: Vec<&str> = line.iter().map(String::as_str).collect();
+            place.run(&line).ends(0);
+        }
+    }
+}

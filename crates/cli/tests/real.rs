@@ -1,0 +1,251 @@
+//! Measurements of real files and loop devices through the binary.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Done, Place, direct_io, names, skip};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const REFUSED: i32 = 3;
+const SHORT: [&str; 3] = ["--size=16m", "--runtime=200ms", "--ramp-time=0"];
+
+fn short(place: &Place, target: &str, more: &[&str]) -> Done {
+    place.run(&[&["run", target][..], &SHORT, more].concat())
+}
+
+fn codes(document: &Value) -> Vec<&str> {
+    let caveats = document["caveats"].as_array().unwrap();
+    caveats.iter().map(|caveat| caveat["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_directory_from_first_run_to_clean() {
+    let place = Place::new();
+    if !direct_io("a_directory_from_first_run_to_clean", &place.work()) {
+        return;
+    }
+    std::fs::write(place.work().join("precious"), "mine").unwrap();
+
+    let first = place.run(&["find", ".", "--size=64m", "--budget=2s", "--json"]).ends(0);
+    assert!(first.stderr.contains("prefilled 64 MiB"), "{}", first.stderr);
+    assert!(place.names().contains(&"iogauge.dat".to_owned()));
+    let found = first.json();
+    assert!(found["answer"]["iops"]["mean"].as_f64().unwrap() > 0.0);
+    assert!(found["target"]["size_bytes"].as_u64().unwrap() == 64 << 20, "{}", found["target"]);
+    let ratio = found["physical"]["ratio_to_logical"].as_f64().unwrap();
+    // Others may use the same disk meanwhile, so there is no upper bound.
+    assert!(ratio >= 0.9, "{ratio} physical bytes to a logical one");
+    assert!(!codes(&found).contains(&"page-cache"), "{:?}", codes(&found));
+
+    let line = ["run", ".", "--size=64m", "--runtime=500ms", "--iodepth=4", "--json"];
+    let second = place.run(&line).ends(0);
+    assert!(!second.stderr.contains("prefilled"), "{}", second.stderr);
+    let ran = second.json();
+    let step = &ran["steps"][0];
+    assert!(step["write"].is_null());
+    let ratio = step["physical"]["ratio_to_logical"].as_f64().unwrap();
+    assert!(ratio >= 0.9, "{ratio} physical bytes to a logical one");
+    assert!(ran["environment"]["kernel"].as_str().is_some_and(|k| !k.is_empty()));
+
+    let cleaned = place.run(&["clean", "."]).ends(0);
+    assert!(cleaned.stdout.contains("iogauge.dat: removed"), "{}", cleaned.stdout);
+    assert_eq!(place.names(), ["precious"]);
+    let again = place.run(&["clean", "."]).ends(0);
+    assert!(again.stdout.contains("nothing there"), "{}", again.stdout);
+}
+
+#[test]
+fn the_page_cache_is_told() {
+    let place = Place::new();
+    let done = short(&place, ".", &["--direct=0", "--json"]).ends(0);
+    let document = done.json();
+    assert!(codes(&document).contains(&"page-cache"), "{:?}", codes(&document));
+    if direct_io("the_page_cache_is_told", &place.work()) {
+        let direct = short(&place, ".", &["--json"]).ends(0).json();
+        assert!(!codes(&direct).contains(&"page-cache"), "{:?}", codes(&direct));
+    }
+}
+
+#[test]
+fn every_engine() {
+    let place = Place::new();
+    if !direct_io("every_engine", &place.work()) {
+        return;
+    }
+    for engine in ["io_uring", "libaio", "psync", "mmap", "null"] {
+        let option = format!("--ioengine={engine}");
+        for rw in ["--rw=randread", "--rw=write", "--rw=randrw"] {
+            let done = short(&place, ".", &[&option, rw, "--iodepth=4", "--json"]);
+            if done.code == Some(2) && done.stderr.contains("cannot be used here") {
+                skip("every_engine", done.stderr.trim());
+                break;
+            }
+            let document = done.ends(0).json();
+            let step = &document["steps"][0];
+            let moved = |name: &str| step[name]["ios"].as_u64().unwrap_or(0);
+            assert_eq!(moved("read") > 0, rw != "--rw=write", "{engine} {rw}: {step}");
+            assert_eq!(moved("write") > 0, rw != "--rw=randread", "{engine} {rw}: {step}");
+            let found = codes(&document);
+            assert_eq!(found.contains(&"no-io"), engine == "null", "{engine}: {found:?}");
+            assert_eq!(found.contains(&"page-cache"), engine == "mmap", "{engine}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_where_that_was_asked() {
+    let place = Place::new();
+    for command in ["run", "find"] {
+        let line = [command, ".", "--size=16m", "--rm", "--direct=0"];
+        let time = if command == "run" { "--runtime=200ms" } else { "--budget=1s" };
+        let done = place.run(&[&line[..], &[time]].concat()).ends(0);
+        assert!(done.stderr.contains("removed"), "{}", done.stderr);
+        assert_eq!(place.names(), [""; 0]);
+    }
+}
+
+#[test]
+fn prepare_makes_the_file_once() {
+    let place = Place::new();
+    if !direct_io("prepare_makes_the_file_once", &place.work()) {
+        return;
+    }
+    let first = place.run(&["prepare", ".", "--size=32m"]).ends(0);
+    assert!(first.stdout.contains("prefilled 32 MiB"), "{}", first.stdout);
+    assert!(first.stdout.contains("iogauge find ."), "{}", first.stdout);
+    let second = place.run(&["prepare", "."]).ends(0);
+    assert!(second.stdout.contains("ready"), "{}", second.stdout);
+    assert!(!second.stdout.contains("prefilled"), "{}", second.stdout);
+    // A size that was prepared is used without being named again.
+    let run = place.run(&["run", ".", "--runtime=100ms", "--ramp-time=0", "--json"]).ends(0);
+    assert_eq!(run.json()["target"]["size_bytes"], 32 << 20);
+    let grown = place.run(&["prepare", ".", "--size=48m"]).ends(0);
+    assert!(grown.stdout.contains("prefilled 16 MiB"), "{}", grown.stdout);
+}
+
+#[test]
+fn files_of_others() {
+    let place = Place::new();
+    if !direct_io("files_of_others", &place.work()) {
+        return;
+    }
+    let file = place.work().join("iogauge.dat");
+    let content: Vec<u8> =
+        (0..1_u32 << 20).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    std::fs::write(&file, &content).unwrap();
+    let quick = ["--runtime=100ms", "--ramp-time=0"];
+    let run = |more: &[&str]| place.run(&[&["run", "."][..], &quick, more].concat());
+
+    run(&[]).ends(0);
+    for writing in ["--rw=randwrite", "--rw=randrw", "--dependent"] {
+        let refused = run(&[writing]).ends(REFUSED);
+        assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);
+        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+    }
+    place.run(&["prepare", "."]).ends(REFUSED);
+    assert!(place.run(&["clean", "."]).ends(0).stdout.contains("left"));
+    run(&["--rm"]).ends(0);
+    assert_eq!(std::fs::read(&file).unwrap(), content);
+
+    run(&["--rw=randwrite", "--overwrite"]).ends(0);
+    let written = std::fs::read(&file).unwrap();
+    assert_eq!(written.len(), content.len());
+    assert!(written != content);
+    assert_eq!(names(&place.work()), ["iogauge.dat"]);
+}
+
+#[test]
+fn two_directories_are_one_target() {
+    let place = Place::new();
+    if !direct_io("two_directories_are_one_target", &place.work()) {
+        return;
+    }
+    for name in ["a", "b"] {
+        std::fs::create_dir(place.work().join(name)).unwrap();
+    }
+    let line = ["--rw=randrw", "--iodepth=8", "--json"];
+    let document = short(&place, "a,b", &line).ends(0).json();
+    assert_eq!(document["target"]["size_bytes"], 32 << 20, "{}", document["target"]);
+    assert!(place.run(&["clean", "a:b"]).ends(0).stdout.lines().count() == 2);
+    assert_eq!(names(&place.work().join("a")), [""; 0]);
+    assert_eq!(names(&place.work().join("b")), [""; 0]);
+}
+
+/// Runs a command and returns what it printed.
+fn tool(command: &str, arguments: &[&str]) -> Result<String, String> {
+    let run = Command::new(command).args(arguments).stdin(Stdio::null()).output();
+    let output = run.map_err(|error| format!("{command}: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// A loop device on a file of the test's place, and a mount of it.
+struct Loop {
+    path: String,
+    mounted: Option<PathBuf>,
+}
+
+impl Loop {
+    fn new(image: &Path) -> Result<Self, String> {
+        let path = tool("losetup", &["--find", "--show", image.to_str().unwrap()])?;
+        Ok(Self { path, mounted: None })
+    }
+
+    fn mount(&mut self, point: &Path) -> Result<(), String> {
+        std::fs::create_dir_all(point).unwrap();
+        tool("mount", &["-t", "ext4", &self.path, point.to_str().unwrap()])?;
+        self.mounted = Some(point.to_owned());
+        Ok(())
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Some(point) = &self.mounted {
+            let _ = tool("umount", &[point.to_str().unwrap()]);
+        }
+        let _ = tool("losetup", &["--detach", &self.path]);
+    }
+}
+
+#[test]
+fn a_block_device() {
+    const NAME: &str = "a_block_device";
+    let place = Place::new();
+    let image = place.work().join("image");
+    std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    if let Err(why) = tool("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]) {
+        return skip(NAME, &why);
+    }
+    let mut device = match Loop::new(&image) {
+        Ok(device) => device,
+        Err(why) => return skip(NAME, &why),
+    };
+    let path = device.path.clone();
+    let quick = ["--runtime=100ms", "--ramp-time=0"];
+    let run = |more: &[&str]| place.run(&[&["run", path.as_str()][..], &quick, more].concat());
+
+    let read = run(&["--json", "--iodepth=4"]).ends(0).json();
+    assert!(codes(&read).contains(&"zero-blocks"), "{:?}", codes(&read));
+
+    let refused = run(&["--rw=randwrite"]).ends(REFUSED);
+    assert!(refused.stderr.contains("--destroy-data"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("ext4"), "{}", refused.stderr);
+    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+    run(&["--rw=randwrite", "--overwrite"]).ends(REFUSED);
+    place.run(&["prepare", &path]).ends(REFUSED);
+
+    if let Err(why) = device.mount(&place.work().join("mounted")) {
+        return skip(NAME, &why);
+    }
+    run(&[]).ends(0);
+    let mounted = run(&["--rw=randwrite", "--destroy-data"]).ends(REFUSED);
+    assert!(mounted.stderr.contains("mounted on"), "{}", mounted.stderr);
+    tool("umount", &[device.mounted.take().unwrap().to_str().unwrap()]).unwrap();
+
+    let written = run(&["--rw=randwrite", "--destroy-data", "--json"]).ends(0);
+    assert!(written.json()["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
+    assert!(place.run(&["clean", &path]).ends(0).stdout.contains("block device"));
+}

@@ -1,0 +1,360 @@
+//! Measurements of simulated devices, whose truth is known, through the binary.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Place;
+use serde_json::{Value, json};
+
+const EIGHT: &str = "sim:channels=8,service=100us";
+
+#[track_caller]
+fn near(value: &Value, truth: f64, relative: f64) {
+    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    assert!((value / truth - 1.0).abs() <= relative, "{value} is not near {truth}");
+}
+
+/// Every leaf of `shape` must be in `value` with the type its text names.
+#[track_caller]
+fn has_shape(value: &Value, shape: &Value, at: &str) {
+    match shape {
+        Value::Object(fields) => {
+            assert!(value.is_object(), "{at} is {value}");
+            for (name, shape) in fields {
+                let at = format!("{at}.{name}");
+                let field = value.get(name).unwrap_or_else(|| panic!("{at} is missing"));
+                has_shape(field, shape, &at);
+            }
+        }
+        Value::Array(shapes) => {
+            let values = value.as_array().unwrap_or_else(|| panic!("{at} is {value}"));
+            assert!(!values.is_empty(), "{at} is empty");
+            for value in values {
+                has_shape(value, &shapes[0], &format!("{at}[]"));
+            }
+        }
+        Value::String(kind) => {
+            let fits = match kind.as_str() {
+                "count" => value.is_u64(),
+                "number" => value.is_number(),
+                "text" => value.is_string(),
+                "flag" => value.is_boolean(),
+                "object" => value.is_object(),
+                "null" => value.is_null(),
+                other => panic!("no kind {other}"),
+            };
+            assert!(fits, "{at} is {value}, no {kind}");
+        }
+        other => panic!("no shape {other}"),
+    }
+}
+
+fn estimate() -> Value {
+    json!({"mean": "number", "ci95": ["number"], "n": "count"})
+}
+
+fn latency() -> Value {
+    json!({
+        "mean": "number", "mean_ci95": ["number"], "min": "count", "p50": "count", "p95": "count",
+        "p99": "count", "p999": "count", "p9999": "count", "max": "count",
+    })
+}
+
+fn head() -> Value {
+    json!({
+        "format": "text", "version": "text", "run_id": "text", "started": "text",
+        "target": "object", "load": "object", "environment": "object",
+        "caveats": [{"code": "text", "message": "text", "remedy": "text"}],
+    })
+}
+
+#[test]
+fn find_meets_the_truth_and_prints_its_document_alone() {
+    let place = Place::new();
+    let done = place.run(&["find", EIGHT, "--limit", "mean<=10ms", "--json"]).ends(0);
+    let document = done.json();
+    assert!(done.stdout.trim_start().starts_with("{\n  \"format\": \"iogauge.find/1\""));
+    assert!(done.stderr.contains("sustains 8"), "{}", done.stderr);
+
+    has_shape(&document, &head(), "document");
+    let shape = json!({
+        "limits": [{"metric": "text", "bound_ns": "count"}],
+        "answer": {
+            "met": "flag", "iops": estimate(), "bytes_per_sec": "number", "depth": "count",
+            "depth_achieved": "number", "latency_ns": latency(), "stopped_by": "text",
+        },
+        "knee": {"depth": "count", "iops": "number"},
+        "curve": [{
+            "depth": "count", "iops": estimate(), "latency_ns": latency(),
+            "cpu_percent": "number", "steady": "flag",
+        }],
+        "physical": "null",
+        "measured_seconds": "number",
+    });
+    has_shape(&document, &shape, "document");
+    assert_eq!(document["limits"], json!([{"metric": "mean", "bound_ns": 10_000_000}]));
+
+    let answer = &document["answer"];
+    near(&answer["depth"], 800.0, 0.03);
+    near(&answer["iops"]["mean"], 80_000.0, 0.03);
+    near(&answer["latency_ns"]["mean"], 10e6, 0.03);
+    assert!(answer["latency_ns"]["mean"].as_f64().unwrap() <= 10e6);
+    assert_eq!(answer["stopped_by"], "limit");
+    assert_eq!(answer["met"], true);
+    near(&document["knee"]["depth"], 8.0, 0.5);
+    near(&document["knee"]["iops"], 80_000.0, 0.05);
+
+    let depths: Vec<u64> = document["curve"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["depth"].as_u64().unwrap())
+        .collect();
+    assert!(depths.is_sorted(), "{depths:?}");
+    assert_eq!(document["caveats"][0]["code"], "simulated");
+}
+
+#[test]
+fn quiet_silences_stderr() {
+    let place = Place::new();
+    for command in ["find", "run"] {
+        let done = place.run(&[command, EIGHT, "--json", "--quiet"]).ends(0);
+        assert_eq!(done.stderr, "");
+        done.json();
+        let done = place.run(&[command, EIGHT, "-q"]).ends(0);
+        assert_eq!(done.stderr, "");
+        assert!(done.stdout.contains("IOPS"));
+    }
+}
+
+/// The document without what differs from run to run.
+fn timeless(mut document: Value) -> Value {
+    for field in ["run_id", "started"] {
+        document[field] = Value::Null;
+    }
+    for step in document["steps"].as_array_mut().into_iter().flatten() {
+        step["cpu"] = Value::Null;
+    }
+    for point in document["curve"].as_array_mut().into_iter().flatten() {
+        point["cpu_percent"] = Value::Null;
+    }
+    document
+}
+
+#[test]
+fn a_seed_gives_the_same_result() {
+    let place = Place::new();
+    let sim = "sim:channels=4,service=200us,dist=exp,seed=7";
+    for command in ["find", "run"] {
+        let line = [command, sim, "--rw=randrw", "--randseed=3", "--json", "-q"];
+        let first = timeless(place.run(&line).ends(0).json());
+        let second = timeless(place.run(&line).ends(0).json());
+        assert_eq!(first.to_string(), second.to_string());
+        let other = [command, "sim:channels=4,service=200us,dist=exp,seed=8", "--json", "-q"];
+        assert_ne!(first.to_string(), timeless(place.run(&other).ends(0).json()).to_string());
+    }
+}
+
+fn find(arguments: &[&str], code: i32) -> Value {
+    let mut line = vec!["find"];
+    line.extend(arguments);
+    line.extend(["--json", "-q"]);
+    Place::new().run(&line).ends(code).json()
+}
+
+#[test]
+fn other_limits_and_ends() {
+    // Constant service: latency is depth / 8 channels × 100 µs, and no percentile differs.
+    let constant = "sim:channels=8,service=100us,dist=const";
+    let p99 = find(&[constant, "--limit", "p99<=5ms"], 0);
+    near(&p99["answer"]["depth"], 400.0, 0.03);
+    assert!(p99["answer"]["latency_ns"]["p99"].as_u64().unwrap() <= 5_000_000);
+    assert_eq!(p99["limits"][0]["metric"], "p99");
+
+    let max = find(&[constant, "--limit", "max<=2ms", "--limit", "mean<=10ms"], 0);
+    near(&max["answer"]["depth"], 160.0, 0.05);
+    assert!(max["answer"]["latency_ns"]["max"].as_u64().unwrap() <= 2_000_000);
+    assert_eq!(max["limits"].as_array().unwrap().len(), 2);
+
+    let never = find(&[constant, "--limit", "mean<=50us"], 5);
+    assert_eq!(never["answer"]["stopped_by"], "unattainable");
+    assert_eq!(never["answer"]["met"], false);
+
+    let bounded = find(&[constant, "--max-depth=6"], 0);
+    assert_eq!(bounded["answer"]["depth"], 6);
+    assert_eq!(bounded["answer"]["stopped_by"], "max_depth");
+}
+
+/// One step of a run, checked against its shape and Little's law.
+fn step(arguments: &[&str]) -> Value {
+    let mut line = vec!["run"];
+    line.extend(arguments);
+    line.extend(["--json", "-q"]);
+    let document = Place::new().run(&line).ends(0).json();
+    assert_eq!(document["format"], "iogauge.run/1");
+    has_shape(&document, &head(), "document");
+    let step = document["steps"][0].clone();
+    let shape = json!({
+        "label": "text", "depth": "count", "depth_achieved": "number", "seconds": "number",
+        "workers": [{"job": "count", "worker": "count", "ios": "count"}], "cpu": "object",
+        "physical": "null",
+    });
+    has_shape(&step, &shape, "step");
+    assert!(step["series"].is_array());
+    let mut outstanding = 0.0;
+    for name in ["read", "write"] {
+        let direction = &step[name];
+        assert!(step.as_object().unwrap().contains_key(name));
+        if direction.is_null() {
+            continue;
+        }
+        let shape = json!({
+            "ios": "count", "bytes": "count", "errors": "count", "iops": estimate(),
+            "bytes_per_sec": "number", "service_ns": latency(),
+        });
+        has_shape(direction, &shape, name);
+        let number = |pointer| direction.pointer(pointer).and_then(Value::as_f64).unwrap();
+        outstanding += number("/iops/mean") * number("/service_ns/mean") / 1e9;
+        near(&direction["iops"]["mean"], number("/ios") / step["seconds"].as_f64().unwrap(), 0.01);
+    }
+    // Little's law, against the depth measured by integration.
+    near(&step["depth_achieved"], outstanding, 0.01);
+    step
+}
+
+#[test]
+fn closed_loops() {
+    let reads = step(&[EIGHT, "--iodepth=4", "--runtime=2"]);
+    assert!(reads["write"].is_null());
+    near(&reads["read"]["iops"]["mean"], 40_000.0, 0.03);
+    near(&reads["depth_achieved"], 4.0, 0.001);
+    assert_eq!(reads["read"]["errors"], 0);
+
+    let writes = step(&[EIGHT, "--rw=randwrite", "--numjobs=4", "--iodepth=8", "--runtime=2"]);
+    assert!(writes["read"].is_null());
+    near(&writes["write"]["iops"]["mean"], 80_000.0, 0.03);
+    assert_eq!(writes["depth"], 32);
+    assert_eq!(writes["workers"].as_array().unwrap().len(), 4);
+
+    let mixed = step(&[EIGHT, "--rw=randrw", "--rwmixread=70", "--iodepth=8", "--runtime=2"]);
+    let share = mixed["read"]["ios"].as_f64().unwrap() / mixed["write"]["ios"].as_f64().unwrap();
+    near(&json!(share), 70.0 / 30.0, 0.02);
+
+    let sequential = step(&[EIGHT, "--rw=write", "--bs=1m", "--runtime=500ms"]);
+    let (ios, bytes) = (&sequential["write"]["ios"], &sequential["write"]["bytes"]);
+    assert_eq!(bytes.as_u64().unwrap(), ios.as_u64().unwrap() << 20);
+
+    let split = step(&[EIGHT, "--bssplit=4k/50:64k/50", "--iodepth=8", "--runtime=2"]);
+    let mean = split["read"]["bytes"].as_f64().unwrap() / split["read"]["ios"].as_f64().unwrap();
+    near(&json!(mean), 34.0 * 1024.0, 0.02);
+
+    let zipf = step(&[EIGHT, "--random_distribution=zipf:1.2", "--norandommap", "--runtime=1"]);
+    near(&zipf["read"]["iops"]["mean"], 10_000.0, 0.05);
+}
+
+#[test]
+fn a_dependent_load_alternates() {
+    let step = step(&[EIGHT, "--dependent", "--iodepth=2", "--runtime=2"]);
+    let (reads, writes) =
+        (step["read"]["ios"].as_u64().unwrap(), step["write"]["ios"].as_u64().unwrap());
+    assert!(reads.abs_diff(writes) <= 4, "{reads} reads, {writes} writes");
+    near(&step["depth_achieved"], 2.0, 0.01);
+}
+
+#[test]
+fn several_jobs_run_together() {
+    let jobs = ["--job", "rw=randread iodepth=3", "--job", "rw=randwrite bs=8k numjobs=2"];
+    let mut line = vec!["sim:channels=64,service=100us", "--runtime=2"];
+    line.extend(jobs);
+    let step = step(&line);
+    assert_eq!(step["depth"], 5);
+    near(&step["read"]["iops"]["mean"], 30_000.0, 0.03);
+    near(&step["write"]["iops"]["mean"], 20_000.0, 0.03);
+    let of_jobs: Vec<&Value> =
+        step["workers"].as_array().unwrap().iter().map(|worker| &worker["job"]).collect();
+    assert_eq!(of_jobs, [0, 1, 1]);
+}
+
+#[test]
+fn a_number_of_ios_is_exact() {
+    let counted = step(&[EIGHT, "--number_ios=1234", "--iodepth=7", "--numjobs=3"]);
+    assert_eq!(counted["read"]["ios"], 1234);
+    let mixed = step(&[EIGHT, "--number_ios=777", "--rw=randrw", "--iodepth=5"]);
+    let ios = |name: &str| mixed[name]["ios"].as_u64().unwrap();
+    assert_eq!(ios("read") + ios("write"), 777);
+}
+
+#[test]
+fn arrivals_at_a_rate() {
+    for process in ["linear", "poisson"] {
+        let process = format!("--rate_process={process}");
+        let line = ["run", EIGHT, "--rate_iops=40000", &process, "--runtime=2", "--iodepth=256"];
+        let done = Place::new().run(&[&line[..], &["--json", "-q"]].concat()).ends(0);
+        let step = &done.json()["steps"][0];
+        near(&step["rate_iops"], 40_000.0, 1e-9);
+        near(&step["read"]["iops"]["mean"], 40_000.0, 0.02);
+        has_shape(&step["read"], &json!({"response_ns": latency()}), "read");
+        for statistic in ["mean", "p50", "p99", "max"] {
+            let of = |name: &str| step["read"][name][statistic].as_f64().unwrap();
+            assert!(of("response_ns") >= of("service_ns"), "{process} {statistic}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_beyond_the_device_is_told() {
+    let line = ["run", EIGHT, "--rate_iops=200000", "--runtime=1", "--iodepth=16", "--json", "-q"];
+    let document = Place::new().run(&line).ends(0).json();
+    near(&document["steps"][0]["read"]["iops"]["mean"], 80_000.0, 0.05);
+    let codes: Vec<&str> = document["caveats"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|caveat| caveat["code"].as_str().unwrap())
+        .collect();
+    assert!(codes.contains(&"rate-not-reached"), "{codes:?}");
+}
+
+/// Text without what differs between runs and machines.
+fn redacted(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut environment = false;
+    for line in text.lines() {
+        environment = line.starts_with("On ") || (environment && line.starts_with("  "));
+        if line.starts_with("On ") {
+            lines.push("On [environment]".into());
+        } else if line.starts_with("CPU ") {
+            lines.push("CPU [use]".into());
+        } else if !environment {
+            let words = line.split(' ').map(|word| match redacted_word(word.trim_matches('"')) {
+                Some(name) => word.replace(word.trim_matches('"'), name),
+                None => word.to_owned(),
+            });
+            lines.push(words.collect::<Vec<_>>().join(" "));
+        }
+    }
+    lines.join("\n")
+}
+
+fn redacted_word(word: &str) -> Option<&'static str> {
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    match word.as_bytes().get(digits) {
+        Some(b'-') if digits == 8 => Some("[run]"),
+        Some(b'-') if digits == 4 && word.ends_with('Z') => Some("[time]"),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_people_read() {
+    let place = Place::new();
+    let mixed = ["run", "sim:nvme", "--rw=randrw", "--iodepth=32", "--runtime=2"];
+    for columns in [80, 120] {
+        let found = place.run_on(columns, &["find", "sim:channels=8,service=100us,dist=const"]);
+        insta::assert_snapshot!(format!("find_{columns}"), redacted(&found.ends(0).stdout));
+        let ran = place.run_on(columns, &mixed).ends(0).stdout;
+        insta::assert_snapshot!(format!("run_{columns}"), redacted(&ran));
+        let widest = ran.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= usize::from(columns), "{widest} columns");
+    }
+}
