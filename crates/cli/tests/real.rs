@@ -47,7 +47,7 @@ fn a_directory_from_first_run_to_clean() {
     assert!(step["write"].is_null());
     let ratio = step["physical"]["ratio_to_logical"].as_f64().unwrap();
     assert!(ratio >= 0.9, "{ratio} physical bytes to a logical one");
-    assert_eq!(ran["environment"]["kernel"].as_str().is_some_and(|k| !k.is_empty()), true);
+    assert!(ran["environment"]["kernel"].as_str().is_some_and(|k| !k.is_empty()));
 
     let cleaned = place.run(&["clean", "."]).ends(0);
     assert!(cleaned.stdout.contains("iogauge.dat: removed"), "{}", cleaned.stdout);
