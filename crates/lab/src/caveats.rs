@@ -25,7 +25,7 @@ const OTHER_BYTES: u64 = 16 << 20;
 pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let closed = loads.iter().all(|l| l.arrivals.is_none() && l.number_ios.is_none());
-    if closed {
+    if closed && result.ios() > 0 {
         caveats.extend(depth(result.depth, result.depth_achieved));
     }
     if let Some(offered) = result.rate_iops {
@@ -259,12 +259,8 @@ mod tests {
 
     #[test]
     fn the_first_fault_is_named() {
-        let fault = IoFault {
-            op: iogauge_io::engine::Op::Write,
-            part: 0,
-            offset_bytes: 8192,
-            errno: 28,
-        };
+        let fault =
+            IoFault { op: iogauge_io::engine::Op::Write, part: 0, offset_bytes: 8192, errno: 28 };
         let caveat = errors(3, Some(&fault), "/data/f").unwrap();
         assert!(caveat.message.contains("a write of /data/f at byte 8192"), "{}", caveat.message);
         assert!(errors(0, Some(&fault), "/data/f").is_none());
