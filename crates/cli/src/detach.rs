@@ -5,7 +5,6 @@ use crate::exit::{Exit, Usage};
 use crate::screen;
 use anyhow::Context;
 use iogauge_lab::Interrupt;
-use iogauge_lab::history::HistoryPath;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -47,10 +46,7 @@ pub fn start(
         .stderr(Stdio::from(out))
         .spawn()
         .context("cannot start the background process")?;
-    let kept = match &output.history {
-        HistoryPath::File(path) => format!(" --history {}", path.display()),
-        _ => String::new(),
-    };
+    let kept = output.history_option();
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
         let ended = child.try_wait()?;

@@ -1,6 +1,7 @@
 //! What a measurement shows and keeps while it goes on, and where its text goes.
 
 use crate::progress::Progress;
+use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
 use iogauge_lab::{Observer, Status};
 use iogauge_model::result::CurvePoint;
@@ -88,7 +89,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
+        other => other.context("cannot write to stdout"),
     }
 }
 

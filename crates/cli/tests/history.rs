@@ -178,6 +178,17 @@ fn a_full_disk_costs_the_history_and_not_the_result() {
 }
 
 #[test]
+fn a_stdout_that_takes_nothing_is_told() {
+    let place = Place::new();
+    let mut command = place.command(&QUICK);
+    command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    let done = common::Done::from(command.output().unwrap()).ends(1);
+    assert!(done.stderr.contains("cannot write to stdout: No space left"), "{}", done.stderr);
+    // The result is not lost with it.
+    assert_eq!(place.runs()[0].1, "done");
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_fault() {
     let place = Place::new();
     for _ in 0..2 {

@@ -66,6 +66,11 @@ fn assert_kept(place: &Place, done: &Done) {
         assert_eq!(document["interrupted"], interrupted);
     } else {
         assert_eq!(document["answer"]["stopped_by"] == "interrupted", interrupted);
+        let (answer, curve) = (&document["answer"], document["curve"].as_array().unwrap());
+        let of_answer = curve.iter().find(|point| point["depth"] == answer["depth"]);
+        if interrupted && let Some(point) = of_answer {
+            assert_eq!(point["iops"], answer["iops"]);
+        }
     }
     assert!(interrupted || done.code == Some(0), "{:?} {}", done.code, done.stderr);
 }
@@ -85,6 +90,18 @@ fn signals_at_any_moment() {
     }
     place.run(&["clean", "."]).ends(0);
     assert!(place.names().is_empty());
+}
+
+#[test]
+fn a_run_that_has_not_begun_to_measure() {
+    let place = Place::new();
+    place.run(&["run", ".", "--size=8m", "--direct=0", "--runtime=10ms", "--ramp-time=0"]).ends(0);
+    let run = place.start(&["run", ".", "--direct=0", "--ramp-time=1h"]);
+    eventually(|| place.runs()[0].1 == "running");
+    run.signal("INT");
+    let text = run.end().ends(130).stdout;
+    assert!(text.contains("No I/O was completed"), "{text}");
+    assert!(!text.contains("-0") && !text.contains("depth-not-reached"), "{text}");
 }
 
 #[test]

@@ -315,6 +315,35 @@ fn a_rate_beyond_the_device_is_told() {
     assert!(codes.contains(&"rate-not-reached"), "{codes:?}");
 }
 
+#[test]
+fn the_suggested_command_runs_what_was_found() {
+    let place = Place::new();
+    let line = ["find", EIGHT, "--rw=randrw", "--rwmixread=80", "--bs=8k", "--numjobs=4", "-q"];
+    let text = place.run(&line).ends(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let command = text.split("\"iogauge ").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let mut words: Vec<&str> = command.split(' ').collect();
+    words.extend(["--json", "-q"]);
+    let document = place.run(&words).ends(0).json();
+    let load = &document["load"];
+    assert_eq!((&load["rw"], &load["read_percent"]), (&json!("randrw"), &json!(80)));
+    assert_eq!((&load["numjobs"], &load["block"]["read"][0][0]), (&json!(4), &json!(8192)));
+    near(&document["steps"][0]["depth"], 800.0, 0.03);
+}
+
+#[test]
+fn the_way_back_to_a_result_is_told() {
+    let place = Place::new();
+    let line = ["run", "sim:nvme", "--runtime=10ms"];
+    let told = place.run(&line).ends(0).stderr;
+    let words: Vec<&str> = told.trim().split(' ').skip(1).take(3).collect();
+    place.run(&words).ends(0);
+    let own = place.run(&[&line[..], &["--history", "own.db"]].concat()).ends(0).stderr;
+    let words: Vec<&str> = own.trim().split(' ').skip(1).take(5).collect();
+    assert_eq!(words[3..], ["--history", "own.db"]);
+    place.run(&words).ends(0);
+    assert_eq!(place.run(&[&line[..], &["--history", "none"]].concat()).ends(0).stderr, "");
+}
+
 /// Text without what differs between runs and machines.
 fn redacted(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();

@@ -25,7 +25,7 @@ const OTHER_BYTES: u64 = 16 << 20;
 pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let closed = loads.iter().all(|l| l.arrivals.is_none() && l.number_ios.is_none());
-    if closed {
+    if closed && result.ios() > 0 {
         caveats.extend(depth(result.depth, result.depth_achieved));
     }
     if let Some(offered) = result.rate_iops {

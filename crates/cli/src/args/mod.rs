@@ -109,6 +109,16 @@ pub struct OutputArgs {
     pub detach: bool,
 }
 
+impl OutputArgs {
+    /// What has to be typed for another command to find this history: nothing, or ` --history …`.
+    pub fn history_option(&self) -> String {
+        match &self.history {
+            HistoryPath::File(path) => format!(" --history {}", path.display()),
+            HistoryPath::Default | HistoryPath::None => String::new(),
+        }
+    }
+}
+
 /// `iogauge find`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\

@@ -157,6 +157,9 @@ impl Invocation {
         }
         if let Some(lost) = &self.screen.lost {
             screen::tell(&format!("iogauge: the result above is not in the history: {lost}"));
+        } else if self.history.is_some() && !self.output.quiet {
+            let kept = self.output.history_option();
+            screen::tell(&format!("iogauge history show {}{kept} shows this again", self.id));
         }
         if self.target.rm {
             super::clean::remove(self.rig)?;

@@ -370,7 +370,8 @@ impl Window {
         let average = |w: &WorkerWindow| {
             if w.elapsed_ns == 0 { 0.0 } else { w.depth_integral as f64 / w.elapsed_ns as f64 }
         };
-        self.workers.iter().map(average).sum()
+        // Not a sum(), which makes -0 of nothing.
+        self.workers.iter().map(average).fold(0.0, |sum, depth| sum + depth)
     }
 
     /// Length in seconds: the longest of the workers' windows.

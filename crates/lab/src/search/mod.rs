@@ -83,9 +83,11 @@ pub fn find(
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
     let Search { mut points, .. } = search;
     let stopped_by = if interrupted { StoppedBy::Interrupted } else { end.stopped_by };
-    let answer = answer(&end.answer, stopped_by);
     points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by_key(|point| point.depth);
+    // A window cut short says less of its depth than a longer one did before.
+    let longest = points.iter().find(|point| interrupted && point.depth == end.answer.depth);
+    let answer = answer(longest.unwrap_or(&end.answer), stopped_by);
     let knee = knee::of(&points);
     let curve = points.iter().map(Point::curve_point).collect();
     Ok(Found { answer, knee, curve, measured_seconds, logical, interrupted })

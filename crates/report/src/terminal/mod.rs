@@ -7,6 +7,7 @@ mod find;
 mod grid;
 mod history;
 mod names;
+mod options;
 mod parts;
 mod run;
 mod sheet;

@@ -1,6 +1,6 @@
 //! What a search found, in a sentence for a human.
 
-use super::names;
+use super::{names, options};
 use iogauge_model::result::{FindDocument, RunDocument, StoppedBy};
 
 /// The result as the sentence a find document begins with: what was found, and why no more.
@@ -137,7 +137,6 @@ fn why_unmet(stopped_by: StoppedBy) -> &'static str {
 
 /// What the user may do next.
 pub(super) fn next_step(document: &FindDocument) -> String {
-    let run = &document.head.run_id;
     let stopped_by = match document.answer.stopped_by {
         // Without an answer the curve says little: the limit or the target is to be changed.
         StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::MaxDepth if !document.answer.met => {
@@ -146,18 +145,19 @@ pub(super) fn next_step(document: &FindDocument) -> String {
         stopped_by => stopped_by,
     };
     match stopped_by {
-        StoppedBy::Limit => format!(
-            "\"iogauge run {} --iodepth={} --runtime=60\" holds this load for longer; \"iogauge history show {run}\" shows this page again.",
-            names::target(&document.head.target),
-            document.answer.depth,
-        ),
+        StoppedBy::Limit => {
+            let target = names::target(&document.head.target);
+            let load = serde_json::from_value(document.head.load.clone()).unwrap_or_default();
+            let command = options::run_command(&target, &load, document.answer.depth);
+            format!("\"iogauge run {command}\" holds this load for longer.")
+        }
         StoppedBy::Saturated => match &document.knee {
             Some(knee) => format!(
                 "work at the knee, depth {}: {} IOPS at lower latency; more depth only adds latency.",
                 knee.depth,
                 names::count(knee.iops)
             ),
-            None => format!("\"iogauge history show {run}\" shows this page again."),
+            None => "a lower --limit finds a depth with lower latency.".to_owned(),
         },
         StoppedBy::Client => {
             "use more workers (--numjobs), a lighter engine or a larger machine to load the target further."

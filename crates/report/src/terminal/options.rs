@@ -1,0 +1,139 @@
+//! A load as options that mean it, so that a suggested command runs what was measured.
+
+use iogauge_model::load::{BlockSplit, Distribution, EngineKind, Load, SyncMode};
+
+/// The target and the options of `iogauge run` that put this load on it at a depth, without
+/// those that have their defaults. Consent to destroy data is never among them.
+pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
+    let defaults = Load::default();
+    let workers = load.numjobs.max(1);
+    let mut words = vec![quoted(target)];
+    if load.rw != defaults.rw && !load.dependent {
+        words.push(format!("--rw={}", load.rw));
+    }
+    if load.rw.is_mixed() && !load.dependent && load.read_percent != defaults.read_percent {
+        words.push(format!("--rwmixread={}", load.read_percent));
+    }
+    if load.block != defaults.block {
+        words.push(block(load));
+    }
+    words.push(format!("--iodepth={}", (depth / workers).max(1)));
+    if workers > 1 {
+        words.push(format!("--numjobs={workers}"));
+    }
+    words.extend(access(load));
+    words.push("--runtime=60".to_owned());
+    words.join(" ")
+}
+
+fn access(load: &Load) -> Vec<String> {
+    let mut words = Vec::new();
+    match load.engine {
+        EngineKind::IoUring | EngineKind::Sim => {}
+        EngineKind::Libaio => words.push("--ioengine=libaio".to_owned()),
+        EngineKind::Psync => words.push("--ioengine=psync".to_owned()),
+        EngineKind::Mmap => words.push("--ioengine=mmap".to_owned()),
+        EngineKind::Null => words.push("--ioengine=null".to_owned()),
+    }
+    if !load.direct {
+        words.push("--direct=0".to_owned());
+    }
+    if let Some(size_bytes) = load.size_bytes {
+        words.push(format!("--size={}", size(size_bytes + load.offset_bytes)));
+    }
+    if load.offset_bytes > 0 {
+        words.push(format!("--offset={}", size(load.offset_bytes)));
+    }
+    if load.distribution != Distribution::Uniform {
+        words.push(format!("--random_distribution={}", load.distribution));
+    }
+    if load.coverage {
+        words.push("--norandommap=0".to_owned());
+    }
+    if load.dependent {
+        words.push("--dependent".to_owned());
+    }
+    match load.sync {
+        SyncMode::None => {}
+        SyncMode::Dsync => words.push("--sync=dsync".to_owned()),
+        SyncMode::Sync => words.push("--sync=sync".to_owned()),
+    }
+    if load.fsync_every > 0 {
+        words.push(format!("--fsync={}", load.fsync_every));
+    }
+    words
+}
+
+fn block(load: &Load) -> String {
+    let (read, write) = (&load.block.read, &load.block.write);
+    let one = |split: &BlockSplit| split.entries().len() == 1;
+    let name = if one(read) && one(write) { "bs" } else { "bssplit" };
+    let text = |split: &BlockSplit| match split.entries() {
+        [(size_bytes, _)] if name == "bs" => size(*size_bytes),
+        entries => {
+            let parts = entries.iter().map(|(bytes, share)| format!("{}/{share}", size(*bytes)));
+            parts.collect::<Vec<_>>().join(":")
+        }
+    };
+    if read == write {
+        format!("--{name}={}", text(read))
+    } else {
+        format!("--{name}={},{}", text(read), text(write))
+    }
+}
+
+/// A size as it is typed: `4k`, `64m`.
+fn size(bytes: u64) -> String {
+    let units = [(30, "g"), (20, "m"), (10, "k")];
+    let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
+    unit.map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::load::{BlockSizes, Pattern};
+
+    #[test]
+    fn defaults_are_left_out() {
+        let command = run_command("/data", &Load::default(), 32);
+        assert_eq!(command, "/data --iodepth=32 --runtime=60");
+    }
+
+    #[test]
+    fn what_was_asked_is_kept() {
+        let load = Load {
+            rw: Pattern::RandRw,
+            read_percent: 70,
+            block: BlockSizes::parse_bs("8k,1m").unwrap(),
+            numjobs: 4,
+            engine: EngineKind::Libaio,
+            direct: false,
+            offset_bytes: 1 << 20,
+            size_bytes: Some(63 << 20),
+            distribution: Distribution::Zipf(1.2),
+            sync: SyncMode::Dsync,
+            fsync_every: 8,
+            ..Load::default()
+        };
+        assert_eq!(
+            run_command("/my data", &load, 36),
+            "'/my data' --rw=randrw --rwmixread=70 --bs=8k,1m --iodepth=9 --numjobs=4 \
+             --ioengine=libaio --direct=0 --size=64m --offset=1m --random_distribution=zipf:1.2 \
+             --sync=dsync --fsync=8 --runtime=60"
+        );
+        let split = BlockSizes::parse_bssplit("4k/60:1000/40").unwrap();
+        let load = Load { block: split, dependent: true, engine: EngineKind::Sim, ..load };
+        assert!(run_command("a", &load, 1).starts_with("a --bssplit=4k/60:1000/40 --iodepth=1"));
+    }
+}
