@@ -35,7 +35,9 @@ pub fn ready(
     let mut caveats = Vec::new();
     if touched && !rig.is_simulated() {
         let done = prepare(rig, watch)?;
-        caveats.extend(first_write(&done));
+        if loads.iter().any(Load::writes) {
+            caveats.extend(first_write(&done));
+        }
         prepared = Some(done);
     }
     for load in loads {

@@ -328,20 +328,34 @@ pub enum ShowFormat {
     Csv,
 }
 
-/// Writes option names with dashes where they were typed with underscores, as fio has them:
-/// `--rate_iops=5` means `--rate-iops=5`. Values stay as they are.
+/// Options that stand alone or take 0 or 1, which fio's users write behind a space as well.
+const FLAGS: [&str; 3] = ["--direct", "--norandommap", "--dependent"];
+
+/// Brings arguments from fio's way of writing into clap's: names with dashes where they were typed
+/// with underscores (`--rate_iops=5` means `--rate-iops=5`; values stay as they are), and
+/// `--direct 0` as `--direct=0`.
 pub fn with_dashes(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut plain = false;
-    arguments
-        .map(|argument| {
-            let Some(text) = argument.to_str().filter(|t| t.starts_with("--") && !plain) else {
-                return argument;
-            };
-            plain = text == "--";
-            let (name, value) = text.split_at(text.find('=').unwrap_or(text.len()));
-            OsString::from(format!("{}{value}", name.replace('_', "-")))
-        })
-        .collect()
+    let mut read: Vec<OsString> = Vec::new();
+    for argument in arguments {
+        if let Some(flag) = read.last_mut()
+            && !plain
+            && FLAGS.iter().any(|f| flag.as_os_str() == *f)
+            && (argument == "0" || argument == "1")
+        {
+            flag.push("=");
+            flag.push(argument);
+            continue;
+        }
+        let Some(text) = argument.to_str().filter(|t| t.starts_with("--") && !plain) else {
+            read.push(argument);
+            continue;
+        };
+        plain = text == "--";
+        let (name, value) = text.split_at(text.find('=').unwrap_or(text.len()));
+        read.push(OsString::from(format!("{}{value}", name.replace('_', "-"))));
+    }
+    read
 }
 
 #[cfg(test)]
@@ -362,5 +376,25 @@ mod tests {
             read,
             ["iogauge", "run", "a_b", "--rate-iops=5", "--job", "x_y=1", "--", "--a_b"]
         );
+    }
+
+    #[test]
+    fn a_flag_takes_its_value_behind_a_space_too() {
+        let typed = [
+            "iogauge",
+            "run",
+            "/data",
+            "--direct",
+            "0",
+            "--dependent",
+            "/x",
+            "--",
+            "--direct",
+            "0",
+        ];
+        let read = with_dashes(typed.iter().map(OsString::from));
+        let wanted =
+            ["iogauge", "run", "/data", "--direct=0", "--dependent", "/x", "--", "--direct", "0"];
+        assert_eq!(read, wanted);
     }
 }

@@ -107,6 +107,7 @@ struct Search<'a, 'b> {
 impl Search<'_, '_> {
     fn run(&mut self, plan: &SearchPlan) -> Result<End, LabError> {
         let budget = plan.budget_ns as f64;
+        self.bench.warm_up()?;
         let (good, bad) = self.double(plan, (budget * DOUBLING_SHARE) as u64)?;
         let Some(good) = good else {
             // Depth 1 breaks the limit: one longer look decides.

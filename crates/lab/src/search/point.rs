@@ -20,6 +20,10 @@ const TICK_NS: u64 = 25_000_000;
 pub(super) const SHORTEST_NS: u64 = 250_000_000;
 /// A window of the search is no longer than this share of the budget; a hold is.
 const LONGEST_SHARE: u64 = 16;
+/// And none but a hold is longer, however large the budget: what is left goes to the hold.
+const LONGEST_NS: u64 = 5_000_000_000;
+/// Time between the first I/O and the first window, in which caches and queues settle.
+const WARM_UP_NS: u64 = 200_000_000;
 /// Latencies a window has to span, so that slow devices get longer ones.
 const LATENCIES: f64 = 20.0;
 /// Longest wait for the old depth's I/Os.
@@ -107,6 +111,11 @@ impl<'a, 'b> Bench<'a, 'b> {
         Self { crew, plan, watch, start_ns }
     }
 
+    /// Lets the crew work before the first window.
+    pub(super) fn warm_up(&mut self) -> Result<(), LabError> {
+        Ok(self.crew.advance(WARM_UP_NS)?)
+    }
+
     pub(super) fn spent_ns(&self) -> u64 {
         self.crew.now_ns() - self.start_ns
     }
@@ -147,7 +156,11 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.drain(phase, depth)?;
         self.crew.cut()?;
         let holding = longest_ns != u64::MAX;
-        let longest_ns = if holding { longest_ns } else { self.plan.budget_ns / LONGEST_SHARE };
+        let longest_ns = if holding {
+            longest_ns
+        } else {
+            (self.plan.budget_ns / LONGEST_SHARE).min(LONGEST_NS)
+        };
         let longest_ns = longest_ns.max(SHORTEST_NS);
         let cpu = ProcessCpu::now();
         let begin_ns = self.crew.now_ns();
