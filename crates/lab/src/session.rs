@@ -99,7 +99,7 @@ pub fn find(
 ) -> Result<Searched, LabError> {
     let mut sampler = sampler(rig)?;
     let before = sampler.as_mut().map(Sampler::mark).transpose()?;
-    let load = Load { iodepth: 1, numjobs: load.numjobs, ..load.clone() };
+    let load = Load { iodepth: 1, ..load.clone() };
     let mut crew = rig.crew(std::slice::from_ref(&load), plan.max_depth)?;
     let found = search::find(crew.as_mut(), plan, watch)?;
     crew.stop()?;

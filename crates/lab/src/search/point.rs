@@ -174,7 +174,8 @@ impl<'a, 'b> Bench<'a, 'b> {
             series.push(interval(&window, total.seconds()));
             let elapsed_ns = self.crew.now_ns() - begin_ns;
             let over = elapsed_ns >= longest_ns || self.interrupted();
-            if over || self.is_enough(&total, &series, elapsed_ns, holding) {
+            // A hold is there to see what short windows miss: stalls, credits, caches.
+            if over || !holding && self.is_enough(&total, &series, elapsed_ns) {
                 break;
             }
         }
@@ -216,13 +217,7 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     /// True once a longer window would not change the verdict.
-    fn is_enough(
-        &self,
-        total: &Window,
-        series: &[IntervalPoint],
-        elapsed_ns: u64,
-        holding: bool,
-    ) -> bool {
+    fn is_enough(&self, total: &Window, series: &[IntervalPoint], elapsed_ns: u64) -> bool {
         let service = total.service();
         let latencies_ns = service.mean_ns() * LATENCIES;
         if elapsed_ns < SHORTEST_NS || (elapsed_ns as f64) < latencies_ns {
@@ -234,10 +229,6 @@ impl<'a, 'b> Bench<'a, 'b> {
         }
         let iops = estimates::iops(series, Which::All, total.iops());
         let precise = iops.relative_error() <= self.plan.precision;
-        if holding {
-            // A hold is there to see what short windows miss: stalls, credits, caches.
-            return false;
-        }
         let clear = self.plan.limits.iter().all(|limit| {
             let off = limit.metric.of(&service) / limit.bound_ns as f64;
             (off - 1.0).abs() > CLEAR
