@@ -2,6 +2,7 @@
 """Tests of versus_fio.py against recorded output; prints its result in libtest's form."""
 
 import json
+import math
 import os
 import sys
 import unittest
@@ -60,19 +61,43 @@ class Figures(unittest.TestCase):
         self.assertEqual(v.ratios(samples, "a", "b"), [2.0, 1.0])
 
     def test_a_missed_goal_is_named_and_a_met_one_is_not(self):
-        goals = (v.Goal("iogauge", "fio defaults", 2.0),)
+        goals = (v.Goal("iogauge", "fio defaults", "iops", at_least=2.0),)
         rounds = {"fio defaults": [sample(10)] * 3, "iogauge": [sample(n) for n in (15, 19, 40)]}
-        lines, missed = v.ratio_lines(case(goals), rounds)
+        lines, missed = v.judge(case(goals), rounds)
         self.assertEqual(len(missed), 1)
         self.assertIn("MISSED", "\n".join(lines))
         rounds["iogauge"] = [sample(n) for n in (15, 20, 40)]
-        self.assertEqual(v.ratio_lines(case(goals), rounds)[1], [])
+        self.assertEqual(v.judge(case(goals), rounds)[1], [])
+
+    def test_a_goal_from_above(self):
+        goal = v.Goal("iogauge", "fio defaults", "cpu_us_per_io", at_most=0.8)
+        self.assertTrue(goal.is_met(v.Ratio.of([0.8])))
+        self.assertFalse(goal.is_met(v.Ratio.of([0.81])))
+
+    def test_no_lower_is_judged_by_the_interval(self):
+        goal = v.Goal("iogauge", "fio defaults", "iops", no_lower=True)
+        self.assertTrue(goal.is_met(v.Ratio.of([0.9, 1.1, 0.9, 1.0])))
+        self.assertFalse(goal.is_met(v.Ratio.of([0.90, 0.91, 0.92, 0.90])))
+
+    def test_the_interval_of_a_ratio(self):
+        ratio = v.Ratio.of([0.5, 2.0, 1.0])
+        self.assertAlmostEqual(ratio.mean, 1.0)
+        self.assertAlmostEqual(math.log(ratio.high), 4.303 * math.log(2) / math.sqrt(3), places=3)
+        self.assertAlmostEqual(ratio.low * ratio.high, 1.0)
+
+    def test_students_quantile(self):
+        for degrees, quantile in ((1, 12.706), (3, 3.182), (4, 2.776), (10, 2.228), (40, 2.021)):
+            self.assertLess(abs(v.student_t(degrees) / quantile - 1), 0.01)
+
+    def test_the_real_disk_gets_many_short_rounds(self):
+        real = next(k for k in v.cases() if k.target == "real")
+        self.assertEqual((real.rounds(5), real.seconds(3)), (40, 1))
 
     def test_the_harness_goal_is_on_time_per_io(self):
         rounds = {"fio defaults": [sample(1e6)], "iogauge": [sample(1e9 / 41)]}
-        self.assertEqual(len(v.ratio_lines(case(harness=40.0), rounds)[1]), 1)
+        self.assertEqual(len(v.judge(case(harness=40.0), rounds)[1]), 1)
         rounds["iogauge"] = [sample(1e9 / 39)]
-        self.assertEqual(v.ratio_lines(case(harness=40.0), rounds)[1], [])
+        self.assertEqual(v.judge(case(harness=40.0), rounds)[1], [])
 
 
 class Cases(unittest.TestCase):

@@ -16,6 +16,9 @@ const MAX_COMPLETIONS: u32 = 65_536;
 /// Buffers are registered in stretches of this size, as slots come into use.
 const REGISTERED_STRETCH_BYTES: usize = 2 << 20;
 
+/// Turns between two looks whether a target completes its I/Os while they are handed over.
+const LOOK_EVERY: u32 = 64;
+
 const GETEVENTS: u32 = 1;
 const EXT_ARG: u32 = 1 << 3;
 
@@ -47,6 +50,8 @@ pub struct Uring {
     /// Files are registered: submissions name them by index.
     fixed_files: bool,
     registered: Registered,
+    /// Turns until the next look; 0 as long as looks find what they look for.
+    look_in: u32,
     fallbacks: Vec<String>,
 }
 
@@ -157,6 +162,7 @@ impl Uring {
             files: setup.files.clone(),
             fixed_files,
             registered,
+            look_in: 0,
             fallbacks,
         })
     }
@@ -203,6 +209,28 @@ impl Uring {
             build_with!(Fd(self.files[io.file as usize].as_raw_fd()))
         };
         entry.user_data(u64::from(io.slot))
+    }
+
+    /// Hands over without waiting, where that may do: true where enough has completed meanwhile.
+    /// A call that need not wait is a tenth cheaper where reads complete inline; elsewhere the
+    /// second call costs what one in [`LOOK_EVERY`] turns costs.
+    #[inline(always)]
+    fn completed_inline(&mut self, wait: u32) -> bool {
+        if self.look_in > 0 {
+            self.look_in -= 1;
+            return false;
+        }
+        let ring = self.ring();
+        ring.submissions.sync();
+        let pending = ring.submissions.len() as u32;
+        // SAFETY: as in `call`. A fault shows again there.
+        let _ = unsafe { ring.submitter.enter::<libc::sigset_t>(pending, 0, 0, None) };
+        ring.completions.sync();
+        let enough = ring.completions.len() >= wait as usize;
+        if !enough {
+            self.look_in = LOOK_EVERY;
+        }
+        enough
     }
 
     /// Hands over and waits once. What the kernel did not take stays queued for the next call.
@@ -261,6 +289,9 @@ impl Engine for Uring {
     fn enter(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError> {
         // A time-out without anything to wait for would not sleep.
         let wait = if timeout_ns.is_some() { wait.max(1) } else { wait };
+        if wait > 0 && timeout_ns.is_none() && self.completed_inline(wait) {
+            return Ok(());
+        }
         self.call(wait, timeout_ns)
     }
 
