@@ -9,6 +9,9 @@ use std::os::unix::fs::FileExt;
 
 /// Smallest block read, in bytes.
 const BLOCK_BYTES: u64 = 4096;
+/// Least alignment of the memory read into. zram says that 512 bytes will do (`dma_alignment`) and
+/// then writes whole pages over what lies beside a block that does not begin on one.
+const ALIGNMENT_BYTES: u32 = 4096;
 
 /// Blocks looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +43,7 @@ pub fn sample_zero_blocks(part: &Part, count: u32, seed: u64) -> Result<ZeroSamp
     let file = File::from(opened.fd);
     let block_bytes = BLOCK_BYTES.max(part.block_bytes().into()).min(part.size_bytes);
     let blocks = part.size_bytes / block_bytes;
-    let alignment = part.dio_mem_align_bytes.max(512) as usize;
+    let alignment = part.dio_mem_align_bytes.max(ALIGNMENT_BYTES) as usize;
     let mut memory = vec![0u8; block_bytes as usize + alignment];
     let start = memory.as_ptr().align_offset(alignment);
     let buffer = &mut memory[start..start + block_bytes as usize];
