@@ -2,24 +2,32 @@
 //! processes (cgroup v1, `blkio.throttle.*_iops_device`).
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const ROOT: &str = "/sys/fs/cgroup/blkio";
+
+/// A process is in one group at a time, so tests that throttle take turns.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// A group of processes with a limit on one device. At the end the processes go back to where
 /// they came from.
 pub struct Throttle {
     group: PathBuf,
     home: PathBuf,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Throttle {
-    /// Limits reads and writes of this process on a device, each to `iops`. Threads started
-    /// afterwards are in the group as well, those that the kernel starts for io_uring among them.
+    /// Limits reads and writes of this process on a device, each to `iops`. Threads and processes
+    /// started afterwards are in the group as well, threads that the kernel starts for io_uring
+    /// among them. Waits for its turn where another test throttles.
     pub fn this_process(device: &Path, iops: u32) -> Result<Self, String> {
         let limits = Path::new(ROOT).join("blkio.throttle.read_iops_device");
         if !limits.exists() {
             return Err(format!("no {}: cgroup v1 with blkio is needed", limits.display()));
         }
+        // Before the question where the process is: another test may have moved it.
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let groups = read(Path::new("/proc/self/cgroup"))?;
         let own = groups.lines().find_map(|line| {
             let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -28,7 +36,7 @@ impl Throttle {
         let home = Path::new(ROOT).join(own.ok_or("this process is in no blkio group")?);
         let group = Path::new(ROOT).join(format!("iogauge-test-{}", std::process::id()));
         std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
-        let throttle = Self { group, home };
+        let throttle = Self { group, home, _turn: turn };
         let name = device.file_name().and_then(|n| n.to_str()).ok_or("a device has a name")?;
         let number = read(&Path::new("/sys/class/block").join(name).join("dev"))?;
         for direction in ["read", "write"] {

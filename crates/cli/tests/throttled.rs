@@ -1,0 +1,47 @@
+//! A real device of known speed through the binary.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "../../io/tests/guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
+#[path = "../../io/tests/support/throttle.rs"]
+mod throttle;
+
+use common::Place;
+use serde_json::Value;
+use support::{Loop, MIB, or_skip};
+use throttle::Throttle;
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
+    assert!((got - wanted).abs() <= wanted * share, "{what}: {got}, not {wanted}");
+}
+
+/// The kernel releases a tenth of a second's worth of I/Os at once (`throtl_slice`, 100 ms). A run
+/// begins and ends anywhere between two releases, so it holds one more or one less than its length
+/// is worth: of 20 s that is 0.5 %, and as much again is left to the throttle itself, whose rate
+/// is that far from what it was told.
+#[test]
+fn a_run_reads_the_rate_of_the_device() {
+    const IOPS: u32 = 1000;
+    let place = Place::new();
+    let device = or_skip!("a_run_reads_the_rate_of_the_device", Loop::new(64 * MIB));
+    let limit = Throttle::this_process(&device.path, IOPS);
+    let _limit = or_skip!("a_run_reads_the_rate_of_the_device", limit);
+    let target = device.path.to_str().unwrap();
+    let times = ["--runtime=20", "--ramp_time=2"];
+    let line = [&["run", target, "--iodepth=32", "--json"][..], &times].concat();
+    let step = &place.run(&line).ends(0).json()["steps"][0];
+
+    let read = &step["read"];
+    let (iops, depth) = (number(&read["iops"]["mean"]), number(&step["depth_achieved"]));
+    let law = iops * number(&read["service_ns"]["mean"]) / 1e9;
+    assert_eq!(read["errors"], 0);
+    assert_near("depth kept", depth, 32.0, 0.02);
+    assert_near("Little's law", law, depth, 0.02);
+    assert_near("IOPS", iops, f64::from(IOPS), 0.01);
+}
