@@ -12,25 +12,28 @@ use std::env;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// A child that is ended with the test.
-struct Writer(Child);
+struct Writer {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
 impl Writer {
     /// Writes `runs` runs of `steps` steps, or one after the other for ever where 0.
     fn start(path: &Path, runs: u32, steps: u32) -> Self {
-        let child = Command::new(env::current_exe().unwrap())
+        let mut child = Command::new(env::current_exe().unwrap())
             .args(["--ignored", "--exact", "child", "--nocapture", "--test-threads=1"])
             .env("HISTORY_CHILD", path)
             .env("HISTORY_CHILD_RUNS", runs.to_string())
@@ -39,18 +42,28 @@ impl Writer {
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        Self(child)
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdout }
     }
 
-    /// Steps and finishes the child has been promised are kept, in order.
+    /// The next thing the child was promised is kept. The last line may be cut short by a kill;
+    /// only whole ones were said.
+    fn promise(&mut self) -> Option<String> {
+        loop {
+            let mut line = String::new();
+            if self.stdout.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            let line = line.trim_end_matches('\n');
+            if line.starts_with("kept ") && line.ends_with('.') {
+                return Some(line.to_owned());
+            }
+        }
+    }
+
+    /// Everything else the child was promised, until it ends.
     fn promises(&mut self) -> Vec<String> {
-        let stdout = BufReader::new(self.0.stdout.take().unwrap());
-        // The last line may be cut short by the kill; only whole ones were said.
-        stdout
-            .split(b'\n')
-            .map(|line| String::from_utf8(line.unwrap()).unwrap())
-            .filter(|line| line.starts_with("kept ") && line.ends_with('.'))
-            .collect()
+        std::iter::from_fn(|| self.promise()).collect()
     }
 }
 
@@ -99,13 +112,15 @@ fn a_kill_at_any_moment_loses_at_most_the_step_under_way() {
     let path = directory.path().join("history.db");
     let mut promised = 0;
     for round in 0..20u64 {
-        // From before the file is made to well into the runs; odd numbers spread the moments.
-        let moment_us = if round == 0 { 0 } else { (round * 7919) % 97_000 };
+        // From before the file is made to well into the runs, and anywhere within a step; odd
+        // numbers spread the moments.
         let mut writer = Writer::start(&path, 0, 5);
-        sleep(Duration::from_micros(moment_us));
-        writer.0.kill().unwrap();
-        writer.0.wait().unwrap();
-        let promises = writer.promises();
+        let mut promises: Vec<String> =
+            (0..round * 17 % 40).map(|_| writer.promise().unwrap()).collect();
+        sleep(Duration::from_micros(round * 7919 % 2000));
+        writer.child.kill().unwrap();
+        writer.child.wait().unwrap();
+        promises.extend(writer.promises());
         let history = History::open(&path).unwrap();
         check_promises(&history, &promises);
         promised += promises.len();
@@ -113,8 +128,13 @@ fn a_kill_at_any_moment_loses_at_most_the_step_under_way() {
             assert!(matches!(row.state, RunState::Done | RunState::Crashed), "{row:?}");
         }
     }
-    assert!(promised > 20, "the children kept {promised} things only");
+    assert!(promised > 300, "the children kept {promised} things only");
+    // A run without end is under way whenever it is killed.
+    let mut writer = Writer::start(&path, 0, u32::MAX);
+    let begun = writer.promise().unwrap();
+    drop(writer);
     let history = History::open(&path).unwrap();
+    check_promises(&history, &[begun]);
     let crashed = Filter { state: Some(RunState::Crashed), ..Filter::default() };
     assert!(!history.list(&crashed).unwrap().is_empty());
     history.check_writable().unwrap();
@@ -130,7 +150,7 @@ fn several_processes_write_at_once() {
     let mut promises = Vec::new();
     for writer in &mut writers {
         promises.extend(writer.promises());
-        assert!(writer.0.wait().unwrap().success());
+        assert!(writer.child.wait().unwrap().success());
     }
     let history = History::open(&path).unwrap();
     let rows = history.list(&Filter::default()).unwrap();
@@ -161,9 +181,9 @@ fn a_run_under_way_is_stopped_and_shows_as_crashed_when_it_did_not_finish() {
     assert!(finished.contains("is not under way: it is done"), "{finished}");
 
     let stopped = history.stop(None).unwrap();
-    assert_eq!(stopped.pid, writer.0.id());
-    drop(writer.0.stdout.take());
-    let status = writer.0.wait().unwrap();
+    assert_eq!(stopped.pid, writer.child.id());
+    drop(writer.child.stdout.take());
+    let status = writer.child.wait().unwrap();
     assert_eq!(status.signal(), Some(15), "{status}");
     let run = history.show(&RunRef::Back(1)).unwrap();
     assert_eq!((run.row.id, run.row.state), (stopped.run, RunState::Crashed));
