@@ -40,6 +40,7 @@ fn an_hour_of_ticks_takes_no_more_memory_than_a_second() {
     assert_eq!(total.ios(), crew.live().ios);
     assert!(total.tally(Op::Read).ios() > TICKS, "too little was done: {}", total.ios());
     assert!(peak < MOST_BYTES, "{} MiB at the peak", peak >> 20);
-    let grown = peak - after_a_second;
+    // The kernel sums its counts of pages up roughly, so that a peak may read lower later.
+    let grown = peak.saturating_sub(after_a_second);
     assert!(grown < 4 << 20, "{} KiB more after an hour than after a second", grown >> 10);
 }
