@@ -76,19 +76,24 @@ fn a_device_of_known_speed_is_measured_right() {
         let mut crew = start(&device.path, engine);
         crew.advance(1000 * MS).unwrap();
         // A throttle gives its rate to who is always there to take it. On a machine busy with
-        // something else the threads are not, so one of several windows has to be right in all.
+        // something else the threads are not, and synchronous ones that it lets wait hand their
+        // share over late. So one of several windows has to be right in all.
         let mut read = Vec::new();
         loop {
             let window = measure(&mut crew, seconds);
             let (iops, depth) = (window.iops(), window.depth());
             let law = iops * window.service().mean_ns() / 1e9;
             assert_eq!(window.errors(), 0, "{name}");
-            assert!(is_near(depth, f64::from(DEPTH), 0.02), "{name}: depth {depth}, not {DEPTH}");
-            if is_near(iops, f64::from(IOPS), 0.01) && is_near(law, depth, 0.02) {
+            let kept = is_near(depth, f64::from(DEPTH), 0.02) && is_near(law, depth, 0.02);
+            if kept && is_near(iops, f64::from(IOPS), 0.01) {
                 break;
             }
             read.push(format!("{iops} IOPS, depth {depth}, by Little's law {law}"));
-            assert!(read.len() < 8, "{name}: not {IOPS} IOPS: {}", read.join("; "));
+            assert!(
+                read.len() < 8,
+                "{name}: not {IOPS} IOPS at depth {DEPTH}: {}",
+                read.join("; ")
+            );
         }
         crew.stop().unwrap();
     }
