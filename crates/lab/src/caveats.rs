@@ -1,5 +1,6 @@
 //! Doubts that show in what was measured.
 
+use crate::search::Regime;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::limit::Metric;
 use iogauge_model::load::Load;
@@ -212,6 +213,29 @@ pub fn of_answer(point: &CurvePoint, limits: &[Limit], met: bool) -> Vec<Caveat>
         ));
     }
     caveats
+}
+
+/// A target that gave something else before it gave the answer.
+#[must_use]
+pub fn regimes(regimes: &[Regime]) -> Vec<Caveat> {
+    let caveat = |regime: &Regime| {
+        let (before, after) = (Count(regime.before_iops), Count(regime.after_iops));
+        let how = if regime.after_iops < regime.before_iops {
+            "burst credits ran out, a cache filled, a throttle set in, or a neighbour came"
+        } else {
+            "a neighbour left, or a background task ended"
+        };
+        Caveat::new(
+            CaveatCode::RegimeChange,
+            format!(
+                "the target gave {before} IOPS until {:.1} s into the search and {after} from then \
+                 on: {how}; the answer is the later one",
+                regime.at_seconds
+            ),
+            "a --budget of several minutes shows whether the later level lasts",
+        )
+    };
+    regimes.iter().map(caveat).collect()
 }
 
 /// The run was ended by the user.

@@ -46,8 +46,8 @@ pub(crate) fn iops(series: &[IntervalPoint], which: Which, exact: f64) -> Estima
     }
 }
 
-/// 95 % interval of the mean latency, put around its exact value.
-pub(crate) fn latency_mean_ci95(series: &[IntervalPoint], which: Which, exact_ns: f64) -> [f64; 2] {
+/// The mean latency, its interval put around its exact value.
+pub(crate) fn latency_mean(series: &[IntervalPoint], which: Which, exact_ns: f64) -> Estimate {
     let batches: Vec<Batch> = series
         .iter()
         .map(|point| Batch {
@@ -55,7 +55,12 @@ pub(crate) fn latency_mean_ci95(series: &[IntervalPoint], which: Which, exact_ns
             weight: which.ios(point) as f64,
         })
         .collect();
-    around(exact_ns, &ratio(&batches)).ci95
+    around(exact_ns, &ratio(&batches))
+}
+
+/// 95 % interval of the mean latency.
+pub(crate) fn latency_mean_ci95(series: &[IntervalPoint], which: Which, exact_ns: f64) -> [f64; 2] {
+    latency_mean(series, which, exact_ns).ci95
 }
 
 /// Workers' windows differ by microseconds, so the series' own mean may be off in the last digits.

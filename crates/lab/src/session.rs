@@ -122,6 +122,7 @@ pub fn find(
     if let Some(point) = found.curve.iter().find(|p| p.depth == found.answer.depth) {
         caveats.extend(caveats::of_answer(point, &plan.limits, found.answer.met));
     }
+    caveats.extend(caveats::regimes(&found.regimes));
     if found.interrupted {
         caveats.push(caveats::interrupted());
     }

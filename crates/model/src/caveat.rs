@@ -51,6 +51,9 @@ caveat_codes! {
     TooFewSamples = "too-few-samples",
     /// The figures drifted or jumped during the measurement.
     NotSteady = "not-steady",
+    /// The target came to another level during the measurement: burst credits ran out, a cache
+    /// filled, a throttle set in, or a neighbour came or went.
+    RegimeChange = "regime-change",
     /// The first write of a block runs at another speed than its rewrite (thin provisioning).
     FirstWriteDiffers = "first-write-differs",
     /// The device did other work than the load's during the run.

@@ -2,11 +2,14 @@
 //!
 //! One crew runs throughout; its depth is changed while it works. The depth doubles until a limit
 //! breaks, the gap is narrowed by what the curve so far predicts, and the answer is held for a
-//! longer window before it is given. Where the hold fails, the search goes back below it.
+//! longer window before it is given. Where the hold fails, the search goes back below it; where the
+//! target has come to another level meanwhile, it begins again from there.
 
+mod judge;
 mod knee;
 mod narrow;
 mod point;
+mod regime;
 
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -14,6 +17,7 @@ use crate::observe::Phase;
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::result::{Answer, CurvePoint, Knee, StoppedBy};
+use iogauge_model::units::Count;
 use point::{Bench, Point};
 
 /// How a search is to go.
@@ -49,6 +53,9 @@ pub struct Found {
     pub knee: Option<Knee>,
     /// Every point measured, by rising depth; of several at one depth the longest.
     pub curve: Vec<CurvePoint>,
+    /// Changes of the target's level that the search lived through; the answer and the curve are
+    /// those after the last.
+    pub regimes: Vec<Regime>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
     /// I/Os completed and bytes moved during the whole search.
@@ -57,9 +64,22 @@ pub struct Found {
     pub interrupted: bool,
 }
 
+/// A lasting change of what the target gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Regime {
+    /// When it was seen, in seconds from the begin of the search.
+    pub at_seconds: f64,
+    /// IOPS before it, at the depth that showed it.
+    pub before_iops: f64,
+    /// IOPS after it.
+    pub after_iops: f64,
+}
+
 /// Share of the budget the doubling may use, and the narrowing with it.
 const DOUBLING_SHARE: f64 = 0.5;
 const NARROWING_SHARE: f64 = 0.75;
+/// A search begins again after a change of level as long as this share of the budget is left.
+const RESTART_SHARE: f64 = 0.25;
 /// IOPS that rise by less than this from one doubling to the next do not rise.
 const FLAT: f64 = 1.02;
 /// A worker that spends this share of its time on the processor cannot do more.
@@ -75,13 +95,14 @@ pub fn find(
     watch: &mut Watch<'_>,
 ) -> Result<Found, LabError> {
     let start = crew.live();
-    let mut search = Search { bench: Bench::new(crew, plan, watch), points: Vec::new() };
+    let mut search =
+        Search { bench: Bench::new(crew, plan, watch), points: Vec::new(), regimes: Vec::new() };
     let end = search.run(plan)?;
     let measured_seconds = search.bench.spent_ns() as f64 / 1e9;
     let interrupted = search.bench.interrupted();
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
-    let Search { mut points, .. } = search;
+    let Search { mut points, regimes, .. } = search;
     let stopped_by = if interrupted { StoppedBy::Interrupted } else { end.stopped_by };
     points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by_key(|point| point.depth);
@@ -90,7 +111,7 @@ pub fn find(
     let answer = answer(longest.unwrap_or(&end.answer), stopped_by);
     let knee = knee::of(&points);
     let curve = points.iter().map(Point::curve_point).collect();
-    Ok(Found { answer, knee, curve, measured_seconds, logical, interrupted })
+    Ok(Found { answer, knee, curve, regimes, measured_seconds, logical, interrupted })
 }
 
 /// Where a search came to rest.
@@ -99,30 +120,73 @@ struct End {
     stopped_by: StoppedBy,
 }
 
+/// How one pass of the search ended.
+enum Pass {
+    Over(Box<End>),
+    /// The target came to another level; the next pass begins at this depth.
+    Again(u32),
+}
+
+impl Pass {
+    fn over(answer: Point, stopped_by: StoppedBy) -> Self {
+        Self::Over(Box::new(End { answer, stopped_by }))
+    }
+}
+
+/// A depth that holds and one that does not, as far as there are such.
+enum Bracket {
+    Between(Point, Point),
+    /// Everything tried holds.
+    Below(Point),
+    /// Depth 1 breaks a limit.
+    Nothing,
+    Again(u32),
+}
+
 struct Search<'a, 'b> {
     bench: Bench<'a, 'b>,
+    /// Points of the present level.
     points: Vec<Point>,
+    regimes: Vec<Regime>,
 }
 
 impl Search<'_, '_> {
     fn run(&mut self, plan: &SearchPlan) -> Result<End, LabError> {
-        let budget = plan.budget_ns as f64;
         self.bench.warm_up()?;
-        let (good, bad) = self.double(plan, (budget * DOUBLING_SHARE) as u64)?;
-        let Some(good) = good else {
-            // Depth 1 breaks the limit: one longer look decides.
-            let answer = self.measure(1, Phase::Holding, self.hold_ns(plan))?;
-            let stopped_by = if answer.met { StoppedBy::Limit } else { StoppedBy::Unattainable };
-            return Ok(End { answer, stopped_by });
-        };
-        let Some(mut bad) = bad else {
-            let stopped_by = self.why_doubling_ended(plan, &good);
-            return self.hold(plan, good.depth, stopped_by);
-        };
-        let mut good = good;
-        self.narrow(plan, &mut good, &mut bad, (budget * NARROWING_SHARE) as u64)?;
-        let stopped_by = if self.client_bound(&bad) { StoppedBy::Client } else { StoppedBy::Limit };
-        self.hold(plan, good.depth, stopped_by)
+        let mut from = 1;
+        loop {
+            match self.pass(plan, from)? {
+                Pass::Over(end) => return Ok(*end),
+                Pass::Again(depth) => from = depth,
+            }
+        }
+    }
+
+    fn pass(&mut self, plan: &SearchPlan, from: u32) -> Result<Pass, LabError> {
+        let share = |share| self.bench.spent_ns() + (self.bench.left_ns() as f64 * share) as u64;
+        let (doubling_until, narrowing_until) = (share(DOUBLING_SHARE), share(NARROWING_SHARE));
+        match self.bracket(plan, from, doubling_until)? {
+            Bracket::Again(depth) => Ok(Pass::Again(depth)),
+            Bracket::Nothing => {
+                // One longer look decides.
+                let answer = self.measure(1, Phase::Holding, self.hold_ns(plan))?;
+                let met = answer.met;
+                let stopped_by = if met { StoppedBy::Limit } else { StoppedBy::Unattainable };
+                Ok(Pass::over(answer, stopped_by))
+            }
+            Bracket::Below(good) => {
+                let stopped_by = self.why_doubling_ended(plan, &good);
+                self.hold(plan, good.depth, stopped_by)
+            }
+            Bracket::Between(mut good, mut bad) => {
+                if let Some(depth) = self.narrow(plan, &mut good, &mut bad, narrowing_until)? {
+                    return Ok(Pass::Again(depth));
+                }
+                let client = self.client_bound(&bad);
+                let stopped_by = if client { StoppedBy::Client } else { StoppedBy::Limit };
+                self.hold(plan, good.depth, stopped_by)
+            }
+        }
     }
 
     /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
@@ -132,20 +196,26 @@ impl Search<'_, '_> {
         plan: &SearchPlan,
         mut depth: u32,
         stopped_by: StoppedBy,
-    ) -> Result<End, LabError> {
+    ) -> Result<Pass, LabError> {
         loop {
             let answer = self.measure(depth, Phase::Holding, self.hold_ns(plan))?;
+            if let Some(change) = answer.change {
+                self.comes_to_another_level(change.before_iops, change.after_iops, Some(&answer));
+                if self.may_begin_again(plan) {
+                    return Ok(Pass::Again(narrow::retreat_if_broken(&answer)));
+                }
+            }
             if answer.met || self.bench.interrupted() {
-                return Ok(End { answer, stopped_by });
+                return Ok(Pass::over(answer, stopped_by));
             }
             if depth == 1 {
-                return Ok(End { answer, stopped_by: StoppedBy::Unattainable });
+                return Ok(Pass::over(answer, StoppedBy::Unattainable));
             }
             if self.bench.left_ns() < point::SHORTEST_NS {
-                let stopped_by = StoppedBy::Budget;
-                return Ok(End { answer: self.best_below(depth).unwrap_or(answer), stopped_by });
+                let answer = self.best_below(depth).unwrap_or(answer);
+                return Ok(Pass::over(answer, StoppedBy::Budget));
             }
-            depth = narrow::retreat(&answer, &plan.limits);
+            depth = narrow::retreat(&answer);
             self.bench.note(&format!(
                 "depth {} did not hold, {}: going back to {depth}",
                 answer.depth,
@@ -154,50 +224,105 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Doubles the depth from 1 until a limit breaks. Returns the last point that held and the
-    /// first that did not.
-    fn double(
+    /// Looks for a depth that holds and a deeper one that does not: upwards by doubling from one
+    /// that holds, downwards from one that does not.
+    fn bracket(
         &mut self,
         plan: &SearchPlan,
+        from: u32,
         until_ns: u64,
-    ) -> Result<(Option<Point>, Option<Point>), LabError> {
-        let mut good: Option<Point> = None;
-        let mut depth = 1;
+    ) -> Result<Bracket, LabError> {
+        let (mut good, mut bad): (Option<Point>, Option<Point>) = (None, None);
+        let mut depth = from;
         loop {
             let point = self.measure(depth, Phase::Doubling, u64::MAX)?;
-            if !point.met {
-                return Ok((good, Some(point)));
+            if let Some(again) = self.finds_another_level(plan, &point)? {
+                return Ok(Bracket::Again(again));
             }
-            let next = narrow::next_doubling(good.as_ref(), &point, &plan.limits);
-            good = Some(point);
-            let over = self.bench.spent_ns() >= until_ns;
-            if depth >= plan.max_depth || over || self.bench.interrupted() {
-                return Ok((good, None));
+            let over = self.bench.spent_ns() >= until_ns || self.bench.interrupted();
+            if point.met {
+                depth = narrow::next_doubling(good.as_ref(), &point).min(plan.max_depth);
+                if let Some(bad) = bad {
+                    return Ok(Bracket::Between(point, bad));
+                }
+                if point.depth >= plan.max_depth || over {
+                    return Ok(Bracket::Below(point));
+                }
+                good = Some(point);
+            } else {
+                if let Some(good) = good {
+                    return Ok(Bracket::Between(good, point));
+                }
+                if point.depth == 1 || self.bench.interrupted() {
+                    return Ok(Bracket::Nothing);
+                }
+                depth = narrow::retreat(&point);
+                bad = Some(point);
             }
-            depth = next.min(plan.max_depth);
         }
     }
 
-    /// Closes the gap between a depth that holds and one that does not.
+    /// Closes the gap between a depth that holds and one that does not. Returns where to begin
+    /// again, where the target comes to another level.
     fn narrow(
         &mut self,
         plan: &SearchPlan,
         good: &mut Point,
         bad: &mut Point,
         until_ns: u64,
-    ) -> Result<(), LabError> {
-        while let Some(depth) = narrow::between(good, bad, &plan.limits, plan.precision) {
+    ) -> Result<Option<u32>, LabError> {
+        while let Some(depth) = narrow::between(good, bad, plan.precision) {
             if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
                 break;
             }
             let point = self.measure(depth, Phase::Narrowing, u64::MAX)?;
+            if let Some(again) = self.finds_another_level(plan, &point)? {
+                return Ok(Some(again));
+            }
             if point.met {
                 *good = point;
             } else {
                 *bad = point;
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Where a point contradicts an earlier one of the curve, measures that one again. If it has
+    /// changed as well, the target has: returns the depth to begin again at.
+    fn finds_another_level(
+        &mut self,
+        plan: &SearchPlan,
+        point: &Point,
+    ) -> Result<Option<u32>, LabError> {
+        let earlier = &self.points[..self.points.len() - 1];
+        let Some(before) = regime::contradicted(earlier, point).cloned() else { return Ok(None) };
+        if self.bench.interrupted() || !self.may_begin_again(plan) {
+            return Ok(None);
+        }
+        let again = self.measure(before.depth, Phase::Narrowing, u64::MAX)?;
+        if !regime::differs(&before, &again) {
+            return Ok(None);
+        }
+        self.comes_to_another_level(before.iops.mean, again.iops.mean, Some(&again));
+        Ok(Some(narrow::retreat_if_broken(&again)))
+    }
+
+    /// Notes the change and forgets the points before it.
+    fn comes_to_another_level(&mut self, before_iops: f64, after_iops: f64, first: Option<&Point>) {
+        let at_seconds = self.bench.spent_ns() as f64 / 1e9;
+        self.regimes.push(Regime { at_seconds, before_iops, after_iops });
+        self.points.clear();
+        self.points.extend(first.cloned());
+        self.bench.note(&format!(
+            "the target came from {} to {} IOPS: what was measured before no longer counts",
+            Count(before_iops),
+            Count(after_iops)
+        ));
+    }
+
+    fn may_begin_again(&self, plan: &SearchPlan) -> bool {
+        self.bench.left_ns() as f64 >= plan.budget_ns as f64 * RESTART_SHARE
     }
 
     fn measure(&mut self, depth: u32, phase: Phase, hold_ns: u64) -> Result<Point, LabError> {

@@ -1,7 +1,6 @@
 //! Which depth to try next.
 
 use super::point::Point;
-use iogauge_model::Limit;
 
 /// The next depth after one that held: twice as deep, or nearer where the curve already tells where
 /// the limit lies.
@@ -9,11 +8,11 @@ use iogauge_model::Limit;
 /// Past saturation latency is depth over throughput (Little's law), so from two points on the flat
 /// part of the curve the depth at the limit follows; trying just beyond it saves the doublings in
 /// between.
-pub(super) fn next_doubling(before: Option<&Point>, point: &Point, limits: &[Limit]) -> u32 {
+pub(super) fn next_doubling(before: Option<&Point>, point: &Point) -> u32 {
     let twice = point.depth.saturating_mul(2);
     let Some(before) = before else { return twice };
     let flat = point.iops.mean < before.iops.mean * 1.05;
-    let Some(at_limit) = crossing(before, point, limits).filter(|_| flat) else { return twice };
+    let Some(at_limit) = crossing(before, point).filter(|_| flat) else { return twice };
     let beyond = (at_limit * 1.1).ceil();
     if beyond >= f64::from(twice) {
         (beyond as u32).min(point.depth.saturating_mul(64))
@@ -27,12 +26,12 @@ pub(super) fn next_doubling(before: Option<&Point>, point: &Point, limits: &[Lim
 ///
 /// Regula falsi on the logarithms of depth and of the limit's statistic, kept away from the ends so
 /// that the gap shrinks by at least an eighth each time even where the curve bends.
-pub(super) fn between(good: &Point, bad: &Point, limits: &[Limit], precision: f64) -> Option<u32> {
+pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<u32> {
     let gap = bad.depth.saturating_sub(good.depth);
     if gap <= 1 || f64::from(gap) <= f64::from(good.depth) * precision {
         return None;
     }
-    let guess = crossing(good, bad, limits)
+    let guess = crossing(good, bad)
         .unwrap_or_else(|| (f64::from(good.depth) * f64::from(bad.depth)).sqrt());
     let margin = (gap / 8).max(1);
     // A guess right at the crossing tells little; a hair below it usually holds.
@@ -44,31 +43,27 @@ pub(super) fn between(good: &Point, bad: &Point, limits: &[Limit], precision: f6
 ///
 /// Past the knee latency grows with depth, so the depth shrinks by as much as the statistic lay over
 /// its bound, and a little more for the noise that made the shorter window pass.
-pub(super) fn retreat(held: &Point, limits: &[Limit]) -> u32 {
+pub(super) fn retreat(held: &Point) -> u32 {
     const MARGIN: f64 = 0.98;
-    let share = limits
-        .iter()
-        .zip(&held.statistics)
-        .map(|(limit, statistic)| limit.bound_ns as f64 / statistic)
-        .fold(1.0, f64::min);
+    let share = held.judged.iter().map(|j| 1.0 / j.share()).fold(1.0, f64::min);
     let depth = (f64::from(held.depth) * share * MARGIN) as u32;
     depth.clamp(1, held.depth.saturating_sub(1).max(1))
 }
 
+/// The depth to begin again at after a point: its own, or below where it breaks a limit.
+pub(super) fn retreat_if_broken(point: &Point) -> u32 {
+    if point.met { point.depth } else { retreat(point) }
+}
+
 /// Depth at which the first limit breaks, on the straight line through two points of logarithms.
-fn crossing(a: &Point, b: &Point, limits: &[Limit]) -> Option<f64> {
+fn crossing(a: &Point, b: &Point) -> Option<f64> {
     let depth = |p: &Point| f64::from(p.depth).ln();
-    limits
-        .iter()
-        .enumerate()
-        .filter_map(|(index, limit)| {
-            let (low, high) = (a.statistics[index].ln(), b.statistics[index].ln());
+    let pairs = a.judged.iter().zip(&b.judged);
+    pairs
+        .filter_map(|(low, high)| {
+            let (low, high) = (low.share().ln(), high.share().ln());
             let slope = (high - low) / (depth(b) - depth(a));
-            if !slope.is_finite() || slope <= 0.05 {
-                return None;
-            }
-            let at = depth(a) + ((limit.bound_ns as f64).ln() - low) / slope;
-            Some(at.exp())
+            (slope.is_finite() && slope > 0.05).then(|| (depth(a) - low / slope).exp())
         })
         .filter(|at| at.is_finite())
         .min_by(f64::total_cmp)

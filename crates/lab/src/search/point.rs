@@ -1,18 +1,19 @@
 //! One point of the curve: set the depth, let the old I/Os drain, measure as long as it takes.
 
 use super::SearchPlan;
+use super::judge::{Judged, Verdict};
+use super::regime::Change;
 use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::measure::Watch;
 use crate::observe::{Phase, Status};
 use crate::series::interval;
+use crate::stats::mser5;
 use iogauge_io::crew::{Crew, LiveFigures};
 use iogauge_io::system::ProcessCpu;
 use iogauge_io::worker::accounting::Window;
-use iogauge_model::limit::Metric;
 use iogauge_model::result::{CurvePoint, Estimate, IntervalPoint, LatencySummary};
 use iogauge_model::units::{Count, Latency};
-use iogauge_model::{Histogram, Limit};
 
 /// Time between two looks while a point is measured.
 const TICK_NS: u64 = 25_000_000;
@@ -22,14 +23,18 @@ pub(super) const SHORTEST_NS: u64 = 250_000_000;
 const LONGEST_SHARE: u64 = 16;
 /// And none but a hold is longer, however large the budget: what is left goes to the hold.
 const LONGEST_NS: u64 = 5_000_000_000;
-/// Time between the first I/O and the first window, in which caches and queues settle.
+/// Time between the first I/O and the first window, in which caches and queues settle: at least
+/// and at most.
 const WARM_UP_NS: u64 = 200_000_000;
+const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
+/// Parts of a hold that are kept apart, so that what precedes a change of regime can be left out.
+const HOLD_PARTS: u64 = 48;
 /// Latencies a window has to span, so that slow devices get longer ones.
 const LATENCIES: f64 = 20.0;
 /// Longest wait for the old depth's I/Os.
 const DRAIN_NS: u64 = 2_000_000_000;
-/// A statistic this far from its bound is judged as soon as the window is long enough.
-const CLEAR: f64 = 0.1;
+/// Where the verdict is clear the IOPS need be this many times less precise than asked.
+const COARSE: f64 = 5.0;
 
 /// A measured point.
 #[derive(Debug, Clone)]
@@ -39,13 +44,14 @@ pub(super) struct Point {
     pub(super) iops: Estimate,
     pub(super) bytes_per_sec: f64,
     pub(super) latency: LatencySummary,
-    /// The limits' statistics, in nanoseconds, in order.
-    pub(super) statistics: Vec<f64>,
-    limits: Vec<Limit>,
+    /// The limits' statistics, in order.
+    pub(super) judged: Vec<Judged>,
     pub(super) met: bool,
     pub(super) cpu_percent: f64,
     pub(super) steady: bool,
     pub(super) seconds: f64,
+    /// A change of level within the window of a hold; the figures are those after it.
+    pub(super) change: Option<Change>,
     errors: u64,
 }
 
@@ -65,19 +71,14 @@ impl Point {
         }
     }
 
-    /// The limit nearest to its bound, or furthest over it, with its statistic.
-    fn tightest(&self) -> Option<(&Limit, f64)> {
-        let share = |(limit, value): &(&Limit, f64)| value / limit.bound_ns as f64;
-        self.limits
-            .iter()
-            .zip(self.statistics.iter().copied())
-            .max_by(|a, b| share(a).total_cmp(&share(b)))
+    /// The limit nearest to its bound, or furthest over it.
+    fn tightest(&self) -> Option<&Judged> {
+        self.judged.iter().max_by(|a, b| a.share().total_cmp(&b.share()))
     }
 
     pub(super) fn worst_metric(&self) -> String {
-        self.tightest().map_or_else(String::new, |(limit, value)| {
-            format!("{} {}", limit.metric, Latency(value))
-        })
+        self.tightest()
+            .map_or_else(String::new, |j| format!("{} {}", j.limit.metric, Latency(j.value)))
     }
 
     pub(super) fn sentence(&self, phase: Phase) -> String {
@@ -111,9 +112,18 @@ impl<'a, 'b> Bench<'a, 'b> {
         Self { crew, plan, watch, start_ns }
     }
 
-    /// Lets the crew work before the first window.
+    /// Lets the crew work until its rate has settled, before the first window.
     pub(super) fn warm_up(&mut self) -> Result<(), LabError> {
-        Ok(self.crew.advance(WARM_UP_NS)?)
+        let mut rates = Vec::new();
+        while self.spent_ns() < WARM_UP_AT_MOST_NS.min(self.plan.budget_ns / 8) {
+            self.crew.advance(WARM_UP_NS / 40)?;
+            rates.push(self.crew.cut()?.iops());
+            let settled = mser5(&rates).is_some() && self.spent_ns() >= WARM_UP_NS;
+            if settled || self.interrupted() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn spent_ns(&self) -> u64 {
@@ -165,6 +175,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         let cpu = ProcessCpu::now();
         let begin_ns = self.crew.now_ns();
         let mut total = Window::default();
+        let mut parts = Parts::new(longest_ns / HOLD_PARTS);
         let mut series: Vec<IntervalPoint> = Vec::new();
         loop {
             self.crew.advance(TICK_NS)?;
@@ -172,6 +183,9 @@ impl<'a, 'b> Bench<'a, 'b> {
             self.show(&window, phase, depth);
             total.append(&window);
             series.push(interval(&window, total.seconds()));
+            if holding {
+                parts.append(&window);
+            }
             let elapsed_ns = self.crew.now_ns() - begin_ns;
             let over = elapsed_ns >= longest_ns || self.interrupted();
             // A hold is there to see what short windows miss: stalls, credits, caches.
@@ -185,7 +199,14 @@ impl<'a, 'b> Bench<'a, 'b> {
         } else {
             ProcessCpu::now().total_ns().saturating_sub(cpu.total_ns()) as f64 * 100.0 / wall_ns
         };
-        Ok(self.point(depth, &total, &series, cpu_percent))
+        let change = Change::in_series(&series).filter(|_| holding);
+        if let Some(change) = &change {
+            let left_out = parts.without_first(change.index, &mut total);
+            series.drain(..left_out);
+        }
+        let mut point = self.point(depth, &total, &series, cpu_percent);
+        point.change = change;
+        Ok(point)
     }
 
     /// Waits until no I/O of the old depth is outstanding, so that the new window is its own.
@@ -227,13 +248,18 @@ impl<'a, 'b> Bench<'a, 'b> {
         if service.count() < wanted {
             return false;
         }
-        let iops = estimates::iops(series, Which::All, total.iops());
-        let precise = iops.relative_error() <= self.plan.precision;
-        let clear = self.plan.limits.iter().all(|limit| {
-            let off = limit.metric.of(&service) / limit.bound_ns as f64;
-            (off - 1.0).abs() > CLEAR
-        });
-        precise || clear && iops.relative_error() <= 5.0 * self.plan.precision
+        let precision = self.plan.precision;
+        let iops = estimates::iops(series, Which::All, total.iops()).relative_error();
+        let judged = self.judge(total, series);
+        let clear = judged.iter().all(|j| j.verdict() != Verdict::Open);
+        let precise = judged.iter().all(|j| j.error() <= precision);
+        clear && iops <= COARSE * precision || precise && iops <= precision
+    }
+
+    fn judge(&self, total: &Window, series: &[IntervalPoint]) -> Vec<Judged> {
+        let service = total.service();
+        let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
+        self.plan.limits.iter().map(|limit| Judged::of(*limit, &service, &mean)).collect()
     }
 
     fn point(
@@ -244,29 +270,61 @@ impl<'a, 'b> Bench<'a, 'b> {
         cpu_percent: f64,
     ) -> Point {
         let service = total.service();
-        let limits = self.plan.limits.clone();
-        let statistics: Vec<f64> = limits.iter().map(|l| statistic(l.metric, &service)).collect();
-        let met = service.count() > 0
-            && limits.iter().zip(&statistics).all(|(l, s)| *s <= l.bound_ns as f64);
-        let mean_ci95 = estimates::latency_mean_ci95(series, Which::All, service.mean_ns());
+        let judged = self.judge(total, series);
+        let mean_ci95 = estimates::latency_mean(series, Which::All, service.mean_ns()).ci95;
         Point {
             depth,
             depth_achieved: total.depth(),
             iops: estimates::iops(series, Which::All, total.iops()),
             bytes_per_sec: total.bytes_per_sec(),
             latency: LatencySummary::of(&service, mean_ci95),
-            statistics,
-            limits,
-            met,
+            met: judged.iter().all(Judged::is_met),
+            judged,
             cpu_percent,
             steady: estimates::is_steady(series),
             seconds: total.seconds(),
+            change: None,
             errors: total.errors(),
         }
     }
 }
 
-/// A limit's statistic; without any I/O in the window it is as bad as can be.
-fn statistic(metric: Metric, service: &Histogram) -> f64 {
-    if service.count() == 0 { f64::INFINITY } else { metric.of(service) }
+/// A window in parts, each of several ticks.
+struct Parts {
+    length_ns: u64,
+    parts: Vec<(Window, usize)>,
+    ended_ns: u64,
+}
+
+impl Parts {
+    fn new(length_ns: u64) -> Self {
+        Self { length_ns, parts: Vec::new(), ended_ns: 0 }
+    }
+
+    fn append(&mut self, tick: &Window) {
+        if self.parts.is_empty() || tick.ended_ns >= self.ended_ns + self.length_ns {
+            self.ended_ns = tick.ended_ns;
+            self.parts.push((Window::default(), 0));
+        }
+        if let Some((part, ticks)) = self.parts.last_mut() {
+            part.append(tick);
+            *ticks += 1;
+        }
+    }
+
+    /// Sums up the parts that lie wholly behind the first `ticks`; returns the ticks left out.
+    fn without_first(&self, ticks: usize, total: &mut Window) -> usize {
+        *total = Window::default();
+        let mut before = 0;
+        let mut left_out = 0;
+        for (part, length) in &self.parts {
+            if before >= ticks {
+                total.append(part);
+            } else {
+                left_out = before + length;
+            }
+            before += length;
+        }
+        left_out
+    }
 }

@@ -1,0 +1,118 @@
+//! What a window says about a limit: the statistic, how far it may be off, and the verdict.
+
+use crate::stats::{effective_ios, quantile};
+use iogauge_model::limit::Metric;
+use iogauge_model::result::Estimate;
+use iogauge_model::{Histogram, Limit};
+
+/// Whether a limit holds, as far as a window can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The whole interval lies within the bound.
+    Holds,
+    /// The whole interval lies beyond it.
+    Breaks,
+    /// The interval encloses the bound.
+    Open,
+}
+
+/// A limit's statistic in a window, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Judged {
+    pub(super) limit: Limit,
+    /// As bad as can be where the window holds no I/O.
+    pub(super) value: f64,
+    /// 95 % interval; from 0 to infinity where nothing is known of it.
+    pub(super) ci95: [f64; 2],
+}
+
+impl Judged {
+    /// Judges a limit by the latencies of a window and the estimate of their mean, which knows how
+    /// much the latencies depend on each other.
+    pub(super) fn of(limit: Limit, service: &Histogram, mean: &Estimate) -> Self {
+        if service.count() == 0 {
+            return Self { limit, value: f64::INFINITY, ci95: [0.0, f64::INFINITY] };
+        }
+        let value = limit.metric.of(service);
+        let ci95 = match limit.metric {
+            // What was seen was seen.
+            Metric::Max => [value, value],
+            _ if mean.n < 2 => [0.0, f64::INFINITY],
+            Metric::Mean => mean.ci95,
+            Metric::Percentile(percent) => {
+                let found = quantile(service, percent, effective_ios(service, mean));
+                let bound = |of: Option<u64>, none: f64| of.map_or(none, |ns| ns as f64);
+                found.map_or([0.0, f64::INFINITY], |q| {
+                    [bound(q.low_ns, 0.0), bound(q.high_ns, f64::INFINITY)]
+                })
+            }
+        };
+        Self { limit, value, ci95 }
+    }
+
+    /// True where the statistic itself does not exceed the bound.
+    pub(super) fn is_met(&self) -> bool {
+        self.value <= self.bound()
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        match self.ci95 {
+            [_, high] if high <= self.bound() => Verdict::Holds,
+            [low, _] if low > self.bound() => Verdict::Breaks,
+            _ => Verdict::Open,
+        }
+    }
+
+    /// Statistic over bound.
+    pub(super) fn share(&self) -> f64 {
+        self.value / self.bound()
+    }
+
+    /// Half width of the interval, relative to the bound.
+    pub(super) fn error(&self) -> f64 {
+        (self.ci95[1] - self.ci95[0]) / 2.0 / self.bound()
+    }
+
+    fn bound(&self) -> f64 {
+        self.limit.bound_ns as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(limit: &str, values_ms: &[u64], mean: Estimate) -> Judged {
+        let mut histogram = Histogram::new();
+        values_ms.iter().for_each(|ms| histogram.record(ms * 1_000_000));
+        Judged::of(limit.parse().unwrap(), &histogram, &mean)
+    }
+
+    fn around(mean: f64, half: f64) -> Estimate {
+        Estimate { mean, ci95: [mean - half, mean + half], n: 30 }
+    }
+
+    #[test]
+    fn the_interval_decides() {
+        let verdict = |mean, half| judged("mean<=10ms", &[9], around(mean, half)).verdict();
+        assert_eq!(verdict(9e6, 0.5e6), Verdict::Holds);
+        assert_eq!(verdict(9e6, 1.5e6), Verdict::Open);
+        assert_eq!(verdict(11e6, 0.5e6), Verdict::Breaks);
+    }
+
+    #[test]
+    fn nothing_known_leaves_it_open() {
+        assert_eq!(judged("mean<=10ms", &[9], Estimate::exact(9e6)).verdict(), Verdict::Open);
+        let empty = judged("mean<=10ms", &[], Estimate::exact(0.0));
+        assert_eq!((empty.verdict(), empty.is_met()), (Verdict::Open, false));
+        // Ten values say nothing about the far side of p99.
+        let few = judged("p99<=10ms", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 9], around(5e6, 2e6));
+        assert_eq!(few.verdict(), Verdict::Open);
+    }
+
+    #[test]
+    fn a_maximum_is_what_it_is() {
+        assert_eq!(judged("max<=10ms", &[1, 11], around(6e6, 9e6)).verdict(), Verdict::Breaks);
+        assert_eq!(judged("max<=12ms", &[1, 11], around(6e6, 9e6)).verdict(), Verdict::Holds);
+    }
+}

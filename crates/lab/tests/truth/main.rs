@@ -1,0 +1,80 @@
+//! The search against devices whose truth is known, many seeds each, in virtual time.
+//!
+//! `make test` takes a quick set; `make truth` takes the full one and prints the table that stands
+//! in docs/search.md.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod scenarios;
+mod sweep;
+mod table;
+
+use iogauge_io::target::Intent;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::observe::Blind;
+use iogauge_lab::{Interrupt, Rig, session};
+use scenarios::{CLOSED, Scenario, Truth};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use table::{Outcome, Row};
+
+/// Seeds per scenario: the full set with `IOGAUGE_TRUTH_SEEDS=200`.
+fn seeds() -> usize {
+    let asked = std::env::var("IOGAUGE_TRUTH_SEEDS").ok();
+    asked.map_or(4, |text| text.parse().expect("IOGAUGE_TRUTH_SEEDS is a number"))
+}
+
+/// Does something for every index on all processors.
+fn on_all_processors<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
+                        return;
+                    }
+                    let result = work(index);
+                    done.lock().unwrap()[index] = Some(result);
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap().into_iter().map(|result| result.expect("every index")).collect()
+}
+
+fn search(scenario: &Scenario, seed: usize, truth: f64) -> Outcome {
+    let device = format!("sim:{},seed={}", scenario.device, seed + 1);
+    let rig = Rig::open(&device, Intent::default()).expect("a device of the table");
+    let mut load = sweep::load(scenario);
+    load.seed = seed as u64 + 1;
+    let plan = scenario.plan();
+    let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
+    let found = session::find(&rig, &load, &plan, watch).expect("a search in virtual time").found;
+    let outcome = Outcome::new(&found, truth, plan.budget_ns as f64 / 1e9);
+    if std::env::var_os("IOGAUGE_TRUTH_EACH").is_some() {
+        println!("{} seed {}: {outcome:?}", scenario.name, seed + 1);
+    }
+    outcome
+}
+
+fn row(scenario: &'static Scenario, seeds: usize) -> Row {
+    let truth = match scenario.truth {
+        Truth::Formula(iops) => iops,
+        Truth::Sweep => sweep::capacity(scenario),
+    };
+    let outcomes = on_all_processors(seeds, |seed| search(scenario, seed, truth));
+    Row { scenario, truth, outcomes }
+}
+
+#[test]
+fn closed_loop_answers_lie_at_the_truth() {
+    let only = std::env::var("IOGAUGE_TRUTH_ONLY").unwrap_or_default();
+    let chosen = CLOSED.iter().filter(|s| s.name.contains(&only));
+    let rows: Vec<Row> = chosen.map(|scenario| row(scenario, seeds())).collect();
+    println!("{}", table::render(&rows));
+    let faults: Vec<String> = rows.iter().flat_map(Row::faults).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

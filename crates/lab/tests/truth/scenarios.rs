@@ -1,0 +1,134 @@
+//! Devices whose capacity is known.
+
+use iogauge_lab::search::SearchPlan;
+
+/// Where the truth comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Truth {
+    /// A closed form, in IOPS.
+    Formula(f64),
+    /// The same device measured for a long time at every depth that matters.
+    Sweep,
+}
+
+/// A device, a limit, and what the search must answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    pub name: &'static str,
+    /// What stands behind `sim:`, without a seed.
+    pub device: &'static str,
+    pub writes: bool,
+    pub limits: &'static [&'static str],
+    pub truth: Truth,
+    /// Intervals of a device without chance are points; they have nothing to cover.
+    pub chance: bool,
+}
+
+impl Scenario {
+    const fn reads(
+        name: &'static str,
+        device: &'static str,
+        limits: &'static [&'static str],
+        truth: Truth,
+    ) -> Self {
+        Self { name, device, writes: false, limits, truth, chance: true }
+    }
+
+    pub fn plan(&self) -> SearchPlan {
+        let limits = self.limits.iter().map(|l| l.parse().expect("a limit of the table")).collect();
+        SearchPlan { limits, ..SearchPlan::default() }
+    }
+
+    /// How far an answer may lie from the truth, relative to it.
+    pub fn tolerance(&self) -> f64 {
+        match self.truth {
+            Truth::Formula(_) => 0.03,
+            Truth::Sweep => 0.05,
+        }
+    }
+}
+
+use Truth::{Formula, Sweep};
+
+/// Closed loop: X(N) = min(N, c)/s for c channels of mean service s, whatever its distribution.
+pub const CLOSED: &[Scenario] = &[
+    Scenario::reads("exponential, mean", "channels=8,service=1ms", &["mean<=20ms"], Formula(8e3)),
+    Scenario::reads("exponential, p95", "channels=8,service=1ms", &["p95<=10ms"], Formula(8e3)),
+    Scenario::reads("exponential, p99", "channels=8,service=1ms", &["p99<=20ms"], Formula(8e3)),
+    Scenario::reads("exponential, p99.9", "channels=8,service=1ms", &["p99.9<=20ms"], Formula(8e3)),
+    Scenario {
+        chance: false,
+        ..Scenario::reads(
+            "constant, mean",
+            "channels=4,service=1ms,dist=const",
+            &["mean<=10ms"],
+            Formula(4e3),
+        )
+    },
+    Scenario {
+        chance: false,
+        ..Scenario::reads(
+            "constant behind a network",
+            "channels=8,service=1ms,dist=const,rtt=4ms",
+            &["p99<=6ms"],
+            Formula(8e3),
+        )
+    },
+    Scenario::reads(
+        "lognormal, mean",
+        "channels=8,service=1ms,dist=lognormal:1",
+        &["mean<=20ms"],
+        Formula(8e3),
+    ),
+    Scenario::reads(
+        "lognormal, p99",
+        "channels=8,service=1ms,dist=lognormal:1",
+        &["p99<=20ms"],
+        Formula(8e3),
+    ),
+    Scenario::reads(
+        "shared bus",
+        "channels=64,service=1ms,bus=40960000",
+        &["mean<=10ms"],
+        Formula(1e4),
+    ),
+    Scenario::reads(
+        "cap with burst credits",
+        "channels=64,service=1ms,iops_cap=3000,burst=30000",
+        &["mean<=20ms"],
+        Formula(3e3),
+    ),
+    Scenario {
+        writes: true,
+        ..Scenario::reads(
+            "write cache with destage",
+            "channels=8,service=1ms,cache=128m,cache_service=100us,destage=16384000",
+            &["mean<=10ms"],
+            Formula(4e3),
+        )
+    },
+    Scenario::reads(
+        "stalls, mean",
+        "channels=8,service=1ms,gc=every:1s,stall:100ms",
+        &["mean<=20ms"],
+        Formula(7.2e3),
+    ),
+    Scenario::reads(
+        "stalls, p99.9",
+        "channels=8,service=1ms,gc=every:1s,stall:100ms",
+        &["p99.9<=130ms"],
+        Sweep,
+    ),
+    Scenario::reads(
+        "seeking disk, mean",
+        "channels=1,service=2ms,dist=const,seek=14ms,size=1t",
+        &["mean<=100ms"],
+        Sweep,
+    ),
+    Scenario::reads(
+        "seeking disk, p95",
+        "channels=1,service=2ms,dist=const,seek=14ms,size=1t",
+        &["p95<=150ms"],
+        Sweep,
+    ),
+];

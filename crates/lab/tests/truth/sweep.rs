@@ -1,0 +1,45 @@
+//! The truth of a device that has no closed form: every depth for a long time.
+
+use super::scenarios::Scenario;
+use iogauge_io::target::Intent;
+use iogauge_lab::Rig;
+use iogauge_model::load::{EngineKind, Load, Pattern};
+
+/// Virtual time spent on each depth, after as much settling as the devices need.
+const SETTLE_NS: u64 = 10_000_000_000;
+const MEASURE_NS: u64 = 300_000_000_000;
+const SEED: u64 = 77;
+
+pub fn load(scenario: &Scenario) -> Load {
+    let rw = if scenario.writes { Pattern::RandWrite } else { Pattern::RandRead };
+    Load { engine: EngineKind::Sim, rw, ..Load::default() }
+}
+
+/// IOPS at the deepest depth that holds every limit, found by bisection over all depths.
+pub fn capacity(scenario: &Scenario) -> f64 {
+    let (mut holds, mut breaks) = (0, 4096);
+    let mut best = 0.0;
+    while breaks - holds > 1 {
+        let depth = (holds + breaks) / 2;
+        match measure(scenario, depth) {
+            Some(iops) => (holds, best) = (depth, iops),
+            None => breaks = depth,
+        }
+    }
+    best
+}
+
+/// IOPS at a depth, where it holds the limits.
+fn measure(scenario: &Scenario, depth: u32) -> Option<f64> {
+    let rig = Rig::open(&format!("sim:{},seed={SEED}", scenario.device), Intent::default())
+        .expect("a device of the table");
+    let load = Load { iodepth: depth, ..load(scenario) };
+    let mut crew = rig.crew(&[load], depth).expect("a crew in virtual time");
+    crew.advance(SETTLE_NS).expect("virtual time passes");
+    crew.cut().expect("a window");
+    crew.advance(MEASURE_NS).expect("virtual time passes");
+    let window = crew.cut().expect("a window");
+    let service = window.service();
+    let holds = scenario.plan().limits.iter().all(|limit| limit.holds(&service));
+    holds.then(|| window.iops())
+}

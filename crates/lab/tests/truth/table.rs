@@ -1,0 +1,131 @@
+//! What many searches of one device came to.
+
+use super::scenarios::{Scenario, Truth};
+use iogauge_lab::search::Found;
+use std::fmt::Write;
+
+/// One search.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome {
+    /// Relative distance of the answer from the truth.
+    error: f64,
+    covered: bool,
+    depth: u32,
+    /// Half width of the interval, relative to the answer.
+    half_width: f64,
+    n: u64,
+    met: bool,
+    seconds: f64,
+    over_budget: bool,
+    steady: bool,
+}
+
+impl Outcome {
+    pub fn new(found: &Found, truth: f64, budget_seconds: f64) -> Self {
+        let answer = &found.answer;
+        let [low, high] = answer.iops.ci95;
+        // Half a tick in the last digit is the rounding of counting whole I/Os.
+        let grain = 1.0 / found.measured_seconds.max(1.0);
+        let point = found.curve.iter().find(|p| p.depth == answer.depth);
+        Self {
+            error: answer.iops.mean / truth - 1.0,
+            covered: (low - grain..=high + grain).contains(&truth),
+            depth: answer.depth,
+            half_width: (high - low) / 2.0 / answer.iops.mean,
+            n: answer.iops.n,
+            met: answer.met,
+            seconds: found.measured_seconds,
+            over_budget: found.measured_seconds > budget_seconds * 1.01,
+            steady: point.is_some_and(|p| p.steady),
+        }
+    }
+}
+
+/// All searches of one device.
+pub struct Row {
+    pub scenario: &'static Scenario,
+    pub truth: f64,
+    pub outcomes: Vec<Outcome>,
+}
+
+fn percentile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
+}
+
+impl Row {
+    fn percent(&self, of: impl Fn(&Outcome) -> bool) -> f64 {
+        let count = self.outcomes.iter().filter(|o| of(o)).count();
+        count as f64 * 100.0 / self.outcomes.len() as f64
+    }
+
+    fn worst_error(&self) -> f64 {
+        self.outcomes.iter().map(|o| o.error.abs()).fold(0.0, f64::max)
+    }
+
+    /// What the table would have to hide.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let name = self.scenario.name;
+        let worst = self.worst_error();
+        if worst > self.scenario.tolerance() {
+            faults.push(format!("{name}: an answer {:.1} % off the truth", worst * 100.0));
+        }
+        if self.outcomes.iter().any(|o| o.over_budget) {
+            faults.push(format!("{name}: a search over its budget"));
+        }
+        if self.outcomes.iter().any(|o| !o.met) {
+            faults.push(format!("{name}: a limit that can be met was not"));
+        }
+        let covered = self.percent(|o| o.covered);
+        // With few seeds the share says little: a bound that 1 of 10,000 good searches breaks.
+        let n = self.outcomes.len() as f64;
+        let slack = if n >= 200.0 { 0.0 } else { 4.0 * (0.05 * 0.95 / n).sqrt() * 100.0 };
+        if self.scenario.chance && !(92.0 - slack..=98.0 + slack).contains(&covered) {
+            faults.push(format!("{name}: intervals cover the truth in {covered:.1} % of runs"));
+        }
+        if !self.scenario.chance && covered < 100.0 {
+            faults.push(format!("{name}: a truth without chance is missed"));
+        }
+        faults
+    }
+}
+
+/// The table of docs/search.md.
+pub fn render(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "| device, limit | truth from | capacity | answers off it: median; worst | interval ± | covers | depth | measured s | steady |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for row in rows {
+        let all = || row.outcomes.iter();
+        let source = match row.scenario.truth {
+            Truth::Formula(_) => "formula",
+            Truth::Sweep => "sweep",
+        };
+        let covers = if row.scenario.chance {
+            format!("{:.1} %", row.percent(|o| o.covered))
+        } else {
+            "exact".to_owned()
+        };
+        let depth = |share| percentile(all().map(|o| f64::from(o.depth)), share);
+        let _ = writeln!(
+            text,
+            "| {} ({}) | {source} | {:.0} | {:+.2} %; {:.2} % | {:.2} % (n {:.0}) | {covers} | {:.0} ({:.0}–{:.0}) | {:.1} | {:.0} % |",
+            row.scenario.name,
+            row.scenario.limits.join(", "),
+            row.truth,
+            percentile(all().map(|o| o.error), 0.5) * 100.0,
+            row.worst_error() * 100.0,
+            percentile(all().map(|o| o.half_width), 0.5) * 100.0,
+            percentile(all().map(|o| o.n as f64), 0.5),
+            depth(0.5),
+            depth(0.0),
+            depth(1.0),
+            percentile(all().map(|o| o.seconds), 0.5),
+            row.percent(|o| o.steady),
+        );
+    }
+    text
+}
