@@ -1,6 +1,7 @@
 //! Mean and interval of a series of batches.
 
 use super::autocorrelation::residual_time;
+use super::long_run::{LONG, LongRun, long_run};
 use super::student_t::t_quantile;
 use iogauge_model::result::Estimate;
 
@@ -18,9 +19,10 @@ pub struct Batch {
 ///
 /// The ratio estimator: its error is, to first order, the mean of the residuals
 /// `sum − ratio × weight` over the mean weight, as in regenerative simulation; the variance of
-/// that mean allows for autocorrelation ([`super::autocorrelation_time`]), and the interval is
-/// Student's for `n − 1` degrees of freedom, `n` the effective number of batches. With fewer than
-/// 2 effective batches the interval is the value itself and means nothing ([`Estimate::n`]
+/// that mean allows for autocorrelation: in a short series by [`super::autocorrelation_time`], and
+/// the interval is Student's for `n − 1` degrees of freedom, `n` the effective number of batches;
+/// from 100 batches on by how its slowest parts vary, which believes in negative correlation too.
+/// With fewer than 2 effective batches the interval is the value itself and means nothing ([`Estimate::n`]
 /// says so). Batches that weigh nothing and hold nothing count as batches. Σ weight = 0 gives 0.
 ///
 /// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, 9.5; C. Alexopoulos, A. F. Seila,
@@ -36,16 +38,40 @@ pub fn ratio(batches: &[Batch]) -> Estimate {
     let residuals: Vec<f64> =
         batches.iter().map(|batch| batch.sum - ratio * batch.weight).collect();
     let n = batches.len() as f64;
-    let time = residual_time(&residuals, 1);
-    let effective = (n / time).floor();
+    let spread = if batches.len() < LONG { short(&residuals) } else { long(&residuals) };
+    let effective = spread.effective.floor();
     if effective < 2.0 {
         return Estimate { mean: ratio, ci95: [ratio, ratio], n: effective as u64 };
     }
-    // Residuals vary about a mean fitted to them: with independent ones this is n − 1.
-    let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - time);
-    let error = (variance * time / n).sqrt() / (weight / n);
-    let half = t_quantile(0.975, effective - 1.0) * error;
+    let error = (spread.variance / n).sqrt() / (weight / n);
+    let half = t_quantile(0.975, spread.degrees) * error;
     Estimate { mean: ratio, ci95: [ratio - half, ratio + half], n: effective as u64 }
+}
+
+/// What residuals say of their mean.
+struct Spread {
+    /// n times the variance of the mean.
+    variance: f64,
+    degrees: f64,
+    /// Independent residuals that would say as much, at most n.
+    effective: f64,
+}
+
+fn short(residuals: &[f64]) -> Spread {
+    let n = residuals.len() as f64;
+    let time = residual_time(residuals, 1);
+    let effective = n / time;
+    // Residuals vary about a mean fitted to them: with independent ones this is n − 1.
+    let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - time).max(1.0) * time;
+    Spread { variance, degrees: (effective.floor() - 1.0).max(1.0), effective }
+}
+
+fn long(residuals: &[f64]) -> Spread {
+    let n = residuals.len() as f64;
+    let LongRun { variance, degrees } = long_run(residuals);
+    let squares = residuals.iter().map(|r| r * r).sum::<f64>();
+    let effective = if variance > 0.0 { (squares / variance).min(n) } else { n };
+    Spread { variance, degrees, effective }
 }
 
 /// Mean of a series of equally long intervals, with its interval; see [`ratio`].

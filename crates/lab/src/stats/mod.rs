@@ -9,6 +9,7 @@ mod autocorrelation;
 mod batch_means;
 mod change_point;
 mod drift;
+mod long_run;
 mod quantile;
 mod settle;
 mod steady;

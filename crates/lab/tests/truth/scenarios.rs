@@ -128,7 +128,7 @@ pub const CLOSED: &[Scenario] = &[
     Scenario::reads(
         "seeking disk, p95",
         "channels=1,service=2ms,dist=const,seek=14ms,size=1t",
-        &["p95<=150ms"],
+        &["p95<=156ms"],
         Sweep,
     ),
 ];
