@@ -185,6 +185,82 @@ fn other_limits_and_ends() {
     assert_eq!(bounded["answer"]["stopped_by"], "max_depth");
 }
 
+/// Reads of 100 µs and writes of 400 µs, half and half, wait together for 8 channels. These are busy
+/// from 8 I/Os on, so 32,000 IOPS complete at any depth N above and each I/O waits N / 32,000 s less
+/// the 250 µs of the mean service.
+const MIXED: [&str; 2] =
+    ["sim:channels=8,service=100us,write_service=400us,dist=const", "--rw=randrw"];
+
+#[test]
+fn each_direction_has_its_own_limit() {
+    let found = |limits: &[&str]| {
+        let limits = limits.iter().flat_map(|limit| ["--limit", limit]);
+        find(&MIXED.into_iter().chain(limits).collect::<Vec<_>>(), 0)
+    };
+    let both = found(&["read:mean<=1ms", "write:mean<=1ms"]);
+    assert_eq!(
+        both["limits"],
+        json!([
+            {"metric": "mean", "bound_ns": 1_000_000, "direction": "read"},
+            {"metric": "mean", "bound_ns": 1_000_000, "direction": "write"},
+        ])
+    );
+    let answer = &both["answer"];
+    near(&answer["depth"], 27.2, 0.05);
+    assert_eq!(answer["stopped_by_limit"], both["limits"][1], "reads have time left");
+    let (read, write) = (&answer["limits"][0], &answer["limits"][1]);
+    assert_eq!((&read["direction"], &write["direction"]), (&json!("read"), &json!("write")));
+    near(&write["value_ns"], 1e6, 0.05);
+    near(&read["value_ns"], 0.7e6, 0.08);
+    near(&json!(read["n"].as_f64().unwrap() / write["n"].as_f64().unwrap()), 1.0, 0.05);
+
+    // Reads alone may wait 900 µs, the two together 750 µs on average.
+    near(&found(&["read:mean<=1ms"])["answer"]["depth"], 36.8, 0.05);
+    near(&found(&["mean<=1ms"])["answer"]["depth"], 32.0, 0.05);
+}
+
+#[test]
+fn the_limit_that_bound_is_named() {
+    let limits = ["--limit", "read:p99<=5ms", "--limit", "write:mean<=1ms", "-q"];
+    let line = [&["find"], &MIXED[..], &limits[..]].concat();
+    let place = Place::new();
+    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = in_one_line(&place.run(&line).ends(0).stdout);
+    assert!(text.contains("p99 read latency stays ≤ 5 ms and mean write latency"), "{text}");
+    assert!(text.contains("stopped by write:mean <= 1 ms: more load breaks it"), "{text}");
+    let kept = in_one_line(&place.run(&["history", "show", "last"]).ends(0).stdout);
+    assert!(kept.contains("stopped by write:mean <= 1 ms"), "{kept}");
+}
+
+#[test]
+fn a_guide_stands_for_limits_and_joins_others() {
+    let constant = "sim:channels=8,service=100us,dist=const";
+    let (mean, max) = (
+        json!({"metric": "mean", "bound_ns": 2_000_000}),
+        json!({"metric": "max", "bound_ns": 5_000_000}),
+    );
+    let flash = find(&[constant, "--guide", "flash"], 0);
+    assert_eq!(flash["limits"], json!([mean, max]));
+    near(&flash["answer"]["depth"], 160.0, 0.03);
+    assert_eq!(flash["answer"]["stopped_by_limit"], mean);
+
+    // The tighter of two bounds on one statistic counts, whoever named it.
+    let tighter = find(&[constant, "--guide", "flash", "--limit", "max<=1ms"], 0);
+    let one = json!({"metric": "max", "bound_ns": 1_000_000});
+    assert_eq!(tighter["limits"], json!([one, mean]));
+    near(&tighter["answer"]["depth"], 80.0, 0.05);
+    assert_eq!(tighter["answer"]["stopped_by_limit"], one);
+    let wider = find(&[constant, "--guide", "FLASH", "--limit", "mean<=10ms"], 0);
+    assert_eq!(wider["limits"], json!([mean, max]));
+
+    let etcd = find(&[constant, "--guide", "etcd", "--rw=write", "--sync=dsync"], 0);
+    assert_eq!(
+        etcd["limits"],
+        json!([{"metric": "p99", "bound_ns": 10_000_000, "direction": "write"}])
+    );
+    near(&etcd["answer"]["depth"], 800.0, 0.03);
+}
+
 /// One step of a run, checked against its shape and Little's law.
 fn step(arguments: &[&str]) -> Value {
     let mut line = vec!["run"];

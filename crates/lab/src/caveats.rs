@@ -6,7 +6,7 @@ use iogauge_model::limit::Metric;
 use iogauge_model::load::Load;
 use iogauge_model::result::{CpuUse, CurvePoint, Physical, StepResult};
 use iogauge_model::units::{Bytes, Count};
-use iogauge_model::{Caveat, CaveatCode, Limit};
+use iogauge_model::{Caveat, CaveatCode};
 use std::io;
 
 /// Share of its depth or rate a step has to reach.
@@ -192,15 +192,16 @@ pub fn fallbacks(fallbacks: Vec<String>) -> Vec<Caveat> {
 
 /// Doubts about the answer of a search.
 #[must_use]
-pub fn of_answer(point: &CurvePoint, limits: &[Limit], met: bool) -> Vec<Caveat> {
+pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     caveats.extend(depth(point.depth, point.depth_achieved));
-    for limit in limits {
-        let (n, wanted) = (point.latency_ns.n, limit.metric.samples_wanted());
+    for value in &point.limits {
+        let (n, wanted) = (value.n, value.limit.metric.samples_wanted());
         if n < wanted && met {
+            let statistic = value.limit.statistic();
             caveats.push(Caveat::new(
                 CaveatCode::TooFewSamples,
-                format!("{} rests on {n} I/Os; {wanted} would say it reliably", limit.metric),
+                format!("{statistic} rests on {n} I/Os; {wanted} would say it reliably"),
                 "a longer --budget",
             ));
         }

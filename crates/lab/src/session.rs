@@ -120,7 +120,7 @@ pub fn find(
     let errors = found.curve.iter().map(|point| point.errors).sum();
     caveats.extend(caveats::errors(errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
     if let Some(point) = found.curve.iter().find(|p| p.depth == found.answer.depth) {
-        caveats.extend(caveats::of_answer(point, &plan.limits, found.answer.met));
+        caveats.extend(caveats::of_answer(point, found.answer.met));
     }
     caveats.extend(caveats::regimes(&found.regimes));
     if found.interrupted {

@@ -1,8 +1,10 @@
-//! Bounds on latency statistics: `mean<=10ms`, `p99.9<=5ms`, `max<=50ms`.
+//! Bounds on latency statistics: `mean<=10ms`, `read:p99.9<=5ms`, `max<=50ms`.
 
 use crate::histogram::Histogram;
-use crate::units::{Latency, parse_duration_ns};
+use crate::load::Load;
+use crate::units::parse_duration_ns;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -50,9 +52,75 @@ impl fmt::Display for Metric {
     }
 }
 
+/// Which I/Os a limit bounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Reads and writes together.
+    #[default]
+    Any,
+    /// Reads alone.
+    Read,
+    /// Writes alone.
+    Write,
+}
+
+impl Side {
+    fn is_any(&self) -> bool {
+        *self == Self::Any
+    }
+
+    /// `read:`, `write:` or nothing: what stands before the metric where a limit is typed.
+    #[must_use]
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Any => "",
+            Self::Read => "read:",
+            Self::Write => "write:",
+        }
+    }
+}
+
+/// The latencies of one window by direction, for limits to be judged by.
+#[derive(Debug, Clone)]
+pub struct Directions<'a> {
+    reads: &'a Histogram,
+    writes: &'a Histogram,
+    all: Cow<'a, Histogram>,
+}
+
+impl<'a> Directions<'a> {
+    /// Latencies of reads and of writes. Cost: merging the two, where there are both.
+    #[must_use]
+    pub fn new(reads: &'a Histogram, writes: &'a Histogram) -> Self {
+        let all = if writes.count() == 0 {
+            Cow::Borrowed(reads)
+        } else if reads.count() == 0 {
+            Cow::Borrowed(writes)
+        } else {
+            let mut merged = reads.clone();
+            merged.merge(writes);
+            Cow::Owned(merged)
+        };
+        Self { reads, writes, all }
+    }
+
+    /// The latencies of one side.
+    #[must_use]
+    pub fn of(&self, side: Side) -> &Histogram {
+        match side {
+            Side::Any => &self.all,
+            Side::Read => self.reads,
+            Side::Write => self.writes,
+        }
+    }
+}
+
 /// A bound that a latency statistic must not exceed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
+    /// The I/Os bounded.
+    pub side: Side,
     /// The statistic bounded.
     pub metric: Metric,
     /// The bound, in nanoseconds, at least 1.
@@ -60,55 +128,153 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// True where the histogram's statistic does not exceed the bound.
+    /// What is bounded, as it may be typed: `read:p99.9`.
     #[must_use]
-    pub fn holds(&self, histogram: &Histogram) -> bool {
-        self.metric.of(histogram) <= self.bound_ns as f64
+    pub fn statistic(&self) -> String {
+        format!("{}{}", self.side.prefix(), self.metric)
     }
+
+    /// The statistic this limit bounds, in nanoseconds; infinite where its side has no I/O, which
+    /// is as bad as can be.
+    #[must_use]
+    pub fn statistic_ns(&self, latencies: &Directions<'_>) -> f64 {
+        let histogram = latencies.of(self.side);
+        if histogram.count() == 0 { f64::INFINITY } else { self.metric.of(histogram) }
+    }
+
+    /// True where the statistic does not exceed the bound. Without any I/O nothing holds.
+    #[must_use]
+    pub fn holds(&self, latencies: &Directions<'_>) -> bool {
+        self.statistic_ns(latencies) <= self.bound_ns as f64
+    }
+
+    /// True where the side this limit bounds has as many I/Os as its statistic takes.
+    #[must_use]
+    pub fn has_samples(&self, latencies: &Directions<'_>) -> bool {
+        latencies.of(self.side).count() >= self.metric.samples_wanted()
+    }
+
+    /// Checks that a load has the I/Os this limit bounds.
+    ///
+    /// # Errors
+    /// Where it makes none of them.
+    pub fn check(&self, load: &Load) -> Result<(), LimitError> {
+        let mixed = load.rw.is_mixed() && !load.dependent;
+        let reads = load.dependent || load.rw.reads() && !(mixed && load.read_percent == 0);
+        let writes = load.writes() && !(mixed && load.read_percent == 100);
+        let (missing, words, right) = match self.side {
+            Side::Read => (!reads, "reads", "randread"),
+            Side::Write => (!writes, "writes", "randwrite"),
+            Side::Any => return Ok(()),
+        };
+        if !missing {
+            return Ok(());
+        }
+        let share = if mixed { format!(" rwmixread={}", load.read_percent) } else { String::new() };
+        let asked = format!("rw={}{share}", load.rw);
+        Err(LimitError::NoSuchDirection { limit: *self, words, asked, right })
+    }
+}
+
+/// Limits that say the same in fewer words: of several on one statistic the tightest, in the
+/// order they were first named.
+#[must_use]
+pub fn tightest(limits: impl IntoIterator<Item = Limit>) -> Vec<Limit> {
+    let mut kept: Vec<Limit> = Vec::new();
+    for limit in limits {
+        match kept.iter_mut().find(|k| k.side == limit.side && k.metric == limit.metric) {
+            Some(same) => same.bound_ns = same.bound_ns.min(limit.bound_ns),
+            None => kept.push(limit),
+        }
+    }
+    kept
 }
 
 impl Default for Limit {
     fn default() -> Self {
-        Self { metric: Metric::Mean, bound_ns: 10_000_000 }
+        Self { side: Side::Any, metric: Metric::Mean, bound_ns: 10_000_000 }
     }
 }
 
+/// Shows a bound as it was typed, not rounded: `10 ms`, `2.555 ms`.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound(pub u64);
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("s", 1_000_000_000u64), ("ms", 1_000_000), ("µs", 1_000)];
+        match units.iter().find(|(_, factor)| self.0 >= *factor) {
+            Some((unit, factor)) => f.pad(&format!("{} {unit}", self.0 as f64 / *factor as f64)),
+            None => f.pad(&format!("{} ns", self.0)),
+        }
+    }
+}
+
+/// As it may be typed: `read:p99.9 <= 5 ms`. Exact for bounds up to some weeks.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} <= {}", self.metric, Latency(self.bound_ns as f64))
+        write!(f, "{} <= {}", self.statistic(), Bound(self.bound_ns))
     }
 }
 
-/// Why a limit could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why a limit could not be read, or does not go with a load.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LimitError {
     /// No `<=` in it.
-    #[error("limit \"{0}\" has no \"<=\"; right would be mean<=10ms or p99.9<=5ms")]
+    #[error("limit \"{0}\" has no \"<=\"; right would be mean<=10ms or read:p99.9<=5ms")]
     NoBound(String),
+    /// The direction is unknown.
+    #[error("\"{0}:\" is not a direction; right would be read:p99<=5ms or write:p99<=5ms")]
+    Side(String),
     /// The statistic is unknown.
     #[error("\"{0}\" is not a latency statistic; right would be mean, p50, p99, p99.9 or max")]
     Metric(String),
+    /// The bound has no unit: a bare 10 would mean ten seconds, which nobody means in a limit.
+    #[error("the bound of limit \"{0}\" has no unit; right would be 10ms or 250us")]
+    Unit(String),
     /// The bound is no duration above zero.
-    #[error("limit \"{0}\" has no bound above zero with a unit; right would be 10ms or 250us")]
+    #[error("the bound of limit \"{0}\" is no time above zero; right would be 10ms or 250us")]
     Bound(String),
+    /// The load makes no I/O in the direction bounded.
+    #[error(
+        "limit \"{limit}\" bounds {words}, and {asked} makes none; right would be rw=randrw or rw={right}"
+    )]
+    NoSuchDirection {
+        /// The limit.
+        limit: Limit,
+        /// What it bounds, in the plural.
+        words: &'static str,
+        /// The options that make no such I/O.
+        asked: String,
+        /// A pattern that does.
+        right: &'static str,
+    },
 }
 
 impl FromStr for Limit {
     type Err = LimitError;
 
     fn from_str(text: &str) -> Result<Self, LimitError> {
-        let (metric, bound) =
+        let (statistic, bound) =
             text.split_once("<=").ok_or_else(|| LimitError::NoBound(text.to_owned()))?;
+        let (side, metric) = match statistic.split_once(':') {
+            None => (Side::Any, statistic),
+            Some((side, metric)) => match side.trim().to_ascii_lowercase().as_str() {
+                "read" => (Side::Read, metric),
+                "write" => (Side::Write, metric),
+                _ => return Err(LimitError::Side(side.trim().to_owned())),
+            },
+        };
+        let metric = metric.parse()?;
         let bound = bound.trim();
-        // A bare "10" would mean ten seconds, which nobody means in a latency limit.
-        if !bound.ends_with(|c: char| c.is_alphabetic()) {
-            return Err(LimitError::Bound(text.to_owned()));
+        if bound.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
+            return Err(LimitError::Unit(text.to_owned()));
         }
         let bound_ns = parse_duration_ns(bound)
             .ok()
-            .filter(|ns| *ns > 0)
+            .filter(|ns| *ns > 0 && !bound.is_empty())
             .ok_or_else(|| LimitError::Bound(text.to_owned()))?;
-        Ok(Self { metric: metric.parse()?, bound_ns })
+        Ok(Self { side, metric, bound_ns })
     }
 }
 
@@ -141,11 +307,15 @@ impl FromStr for Metric {
 struct Stored {
     metric: String,
     bound_ns: u64,
+    /// Absent for reads and writes together.
+    #[serde(default, rename = "direction", skip_serializing_if = "Side::is_any")]
+    side: Side,
 }
 
 impl Serialize for Limit {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Stored { metric: self.metric.to_string(), bound_ns: self.bound_ns }.serialize(serializer)
+        let Self { side, metric, bound_ns } = *self;
+        Stored { metric: metric.to_string(), bound_ns, side }.serialize(serializer)
     }
 }
 
@@ -153,7 +323,7 @@ impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let metric = stored.metric.parse().map_err(serde::de::Error::custom)?;
-        Ok(Self { metric, bound_ns: stored.bound_ns })
+        Ok(Self { side: stored.side, metric, bound_ns: stored.bound_ns })
     }
 }
 
@@ -170,24 +340,104 @@ mod tests {
         assert_eq!(limit.metric, Metric::Percentile(99.9));
         assert_eq!(limit.metric.samples_wanted(), 10_000);
         assert_eq!("max<=50ms".parse::<Limit>().unwrap().metric, Metric::Max);
+        let limit: Limit = "read:p99<=5ms".parse().unwrap();
+        assert_eq!((limit.side, limit.bound_ns), (Side::Read, 5_000_000));
+        let limit: Limit = " Write : mean <= 2 ms".parse().unwrap();
+        assert_eq!((limit.side, limit.metric), (Side::Write, Metric::Mean));
     }
 
     #[test]
-    fn refuses_with_the_right_form() {
-        for text in [
-            "mean",
-            "mean<10ms",
-            "p101<=1ms",
-            "median<=1ms",
-            "p<=1ms",
-            "mean<=",
-            "mean<=0ms",
-            "mean<=10",
-            "pinf<=1ms",
+    fn refuses_what_is_wrong_first_with_the_right_form() {
+        for (text, what) in [
+            ("mean", "has no \"<=\""),
+            ("mean<10ms", "has no \"<=\""),
+            ("foo<=5", "\"foo\" is not a latency statistic"),
+            ("p101<=1ms", "\"p101\" is not"),
+            ("median<=1ms", "\"median\" is not"),
+            ("p<=1ms", "\"p\" is not"),
+            ("pinf<=1ms", "\"pinf\" is not"),
+            ("<=1ms", "\"\" is not"),
+            ("sync:p99<=1ms", "\"sync:\" is not a direction"),
+            (":p99<=1ms", "\":\" is not a direction"),
+            ("read:foo<=5", "\"foo\" is not"),
+            ("mean<=10", "has no unit"),
+            ("mean<=", "is no time above zero"),
+            ("mean<=0ms", "is no time above zero"),
+            ("mean<=-5ms", "is no time above zero"),
+            ("mean<=5 parsec", "is no time above zero"),
         ] {
             let message = text.parse::<Limit>().unwrap_err().to_string();
-            assert!(message.contains("right would be"), "{message}");
+            assert!(message.contains(what) && message.contains("right would be"), "{message}");
         }
+    }
+
+    fn limit(text: &str) -> Limit {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn each_direction_is_judged_by_its_own_latencies() {
+        let (mut reads, mut writes) = (Histogram::new(), Histogram::new());
+        reads.record_n(1_000_000, 3);
+        writes.record_n(9_000_000, 1);
+        let both = Directions::new(&reads, &writes);
+        assert_eq!(limit("read:mean<=2ms").statistic_ns(&both), 1e6);
+        assert_eq!(limit("write:mean<=2ms").statistic_ns(&both), 9e6);
+        assert_eq!(limit("mean<=2ms").statistic_ns(&both), 3e6);
+        assert!(limit("read:max<=2ms").holds(&both) && !limit("max<=2ms").holds(&both));
+        let nothing = Histogram::new();
+        let only_reads = Directions::new(&reads, &nothing);
+        assert_eq!(limit("mean<=2ms").statistic_ns(&only_reads), 1e6);
+        assert!(!limit("write:mean<=1h").holds(&only_reads), "no write, no proof");
+        assert!(!limit("mean<=2ms").has_samples(&only_reads));
+    }
+
+    #[test]
+    fn a_direction_the_load_lacks_is_told() {
+        use crate::load::Pattern;
+        let load =
+            |rw, read_percent, dependent| Load { rw, read_percent, dependent, ..Load::default() };
+        let (reads, writes) = (limit("read:p99<=5ms"), limit("write:p99<=5ms"));
+        let message = reads.check(&load(Pattern::RandWrite, 50, false)).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "limit \"read:p99 <= 5 ms\" bounds reads, and rw=randwrite makes none; \
+             right would be rw=randrw or rw=randread"
+        );
+        let all_reads = load(Pattern::RandRw, 100, false);
+        let message = writes.check(&all_reads).unwrap_err().to_string();
+        assert!(message.contains("rw=randrw rwmixread=100 makes none"), "{message}");
+        assert_eq!(reads.check(&all_reads), Ok(()));
+        assert!(writes.check(&load(Pattern::Read, 50, false)).is_err());
+        assert_eq!(writes.check(&load(Pattern::RandRead, 50, true)), Ok(()), "updates write");
+        assert_eq!(Limit::default().check(&load(Pattern::Write, 50, false)), Ok(()));
+    }
+
+    #[test]
+    fn of_limits_on_one_statistic_the_tightest_stays() {
+        let typed = ["mean<=5ms", "p99<=9ms", "read:mean<=1ms", "mean<=2ms", "mean<=3ms"];
+        let kept = tightest(typed.map(limit));
+        assert_eq!(kept, ["mean<=2ms", "p99<=9ms", "read:mean<=1ms"].map(limit));
+    }
+
+    #[test]
+    fn the_stored_form_of_older_results_reads() {
+        let stored = serde_json::json!({"metric": "mean", "bound_ns": 10_000_000});
+        assert_eq!(serde_json::from_value::<Limit>(stored.clone()).unwrap(), Limit::default());
+        assert_eq!(serde_json::to_value(Limit::default()).unwrap(), stored);
+        let stored = serde_json::to_value(limit("write:max<=1s")).unwrap();
+        assert_eq!(stored["direction"], "write");
+    }
+
+    fn any_limit() -> impl Strategy<Value = Limit> {
+        let metric = prop_oneof![
+            Just(Metric::Mean),
+            Just(Metric::Max),
+            (1u32..9999).prop_map(|p| Metric::Percentile(f64::from(p) / 100.0)),
+        ];
+        let side = prop_oneof![Just(Side::Any), Just(Side::Read), Just(Side::Write)];
+        let limit = (side, metric, 1u64..1 << 50);
+        limit.prop_map(|(side, metric, bound_ns)| Limit { side, metric, bound_ns })
     }
 
     proptest! {
@@ -197,10 +447,21 @@ mod tests {
         }
 
         #[test]
-        fn stored_form_round_trips(percent in 1u32..9999, bound_ns in 1u64..1 << 40) {
-            let limit = Limit { metric: Metric::Percentile(f64::from(percent) / 100.0), bound_ns };
+        fn both_forms_round_trip(limit in any_limit()) {
             let text = serde_json::to_string(&limit).unwrap();
             prop_assert_eq!(serde_json::from_str::<Limit>(&text).unwrap(), limit);
+            prop_assert_eq!(limit.to_string().parse::<Limit>().unwrap(), limit);
+        }
+
+        #[test]
+        fn the_tightest_hold_exactly_where_all_do(
+            limits in prop::collection::vec(any_limit(), 1..8), ns in 1u64..1 << 50,
+        ) {
+            let (mut reads, nothing) = (Histogram::new(), Histogram::new());
+            reads.record(ns);
+            let latencies = Directions::new(&reads, &nothing);
+            let all = limits.iter().all(|limit| limit.holds(&latencies));
+            prop_assert_eq!(tightest(limits).iter().all(|limit| limit.holds(&latencies)), all);
         }
     }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use insta::assert_snapshot;
-use iogauge_model::result::StoppedBy;
+use iogauge_model::result::{LimitValue, StoppedBy};
 use iogauge_report::terminal::{
     Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
 };
@@ -92,6 +92,54 @@ fn a_capacity_under_its_limit() {
     document.caveats = caveats();
     assert_snapshot!("find_120", find(&document, Page::plain(120)));
     assert_snapshot!("find_80", find(&document, Page::plain(80)));
+}
+
+/// The titles of the first table of a text.
+fn titles(text: &str) -> Vec<&str> {
+    let header = text.lines().find(|line| line.contains("mean  ") && line.contains("IOPS"));
+    header.unwrap().split_whitespace().collect()
+}
+
+#[test]
+fn what_is_least_missed_gives_way_first() {
+    let ran = run_document(vec![step("randread 4 KiB depth 32", 32)]);
+    let run_on = |width| run(&ran, Page::plain(width));
+    assert!(titles(&run_on(100)).contains(&"min") && titles(&run_on(100)).contains(&"p99.99"));
+    assert!(!titles(&run_on(90)).contains(&"min") && titles(&run_on(90)).contains(&"p99.99"));
+    assert!(!run_on(80).contains("p99.99") && titles(&run_on(80)).contains(&"max"));
+
+    let mut found = find_document(StoppedBy::Limit);
+    let on_80 = find(&found, Page::plain(80));
+    assert!(!titles(&on_80).contains(&"p95") && titles(&on_80).contains(&"max"));
+    found.limits = vec!["p95<=5ms".parse().unwrap()];
+    assert!(titles(&find(&found, Page::plain(80))).contains(&"p95"), "it is what was asked for");
+}
+
+#[test]
+fn limits_of_one_direction_are_named_with_it() {
+    let mut document = find_document(StoppedBy::Limit);
+    document.limits = vec!["read:p99<=5ms".parse().unwrap(), "write:mean<=2ms".parse().unwrap()];
+    let value =
+        |limit, value_ns| LimitValue { limit, value_ns: Some(value_ns), ci95_ns: None, n: 9 };
+    let answer = &mut document.answer;
+    answer.limits = vec![value(document.limits[0], 4.2e6), value(document.limits[1], 1.98e6)];
+    answer.stopped_by_limit = Some(document.limits[1]);
+    let mut text = format!("{}\n{}\n\n", find_brief(&document), find_verdict(&document));
+    document.answer.met = false;
+    document.answer.stopped_by = StoppedBy::Unattainable;
+    document.answer.limits[0].value_ns = Some(6e6);
+    let whole = find(&document, Page::plain(200));
+    let next = whole.lines().rev().find(|line| line.starts_with("Next: ")).unwrap();
+    text.push_str(&format!("{}\n{}\n{next}", find_brief(&document), find_verdict(&document)));
+    assert_snapshot!("find_directions", text);
+}
+
+#[test]
+fn an_older_result_says_what_it_kept() {
+    let mut document = find_document(StoppedBy::Limit);
+    document.answer.stopped_by_limit = None;
+    let verdict = find_verdict(&document);
+    assert!(verdict.ends_with("(mean 10.0 ms); stopped by the limit: more load breaks it."));
 }
 
 #[test]

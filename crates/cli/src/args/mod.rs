@@ -1,12 +1,16 @@
 //! Arguments as typed. `load.rs` turns them into what will run.
 
+mod guide;
 mod load;
 
 pub use load::LoadArgs;
 
+use guide::GuideParser;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState};
 use iogauge_model::Limit;
+use iogauge_model::guide::Guide;
 use iogauge_model::units::{parse_duration_ns, parse_percent};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,6 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   iogauge find .                              how much this disk sustains with mean <= 10 ms
   iogauge find /data --limit 'p99<=5ms'       under another limit
+  iogauge find /data --guide flash            under limits that a field agrees on
   iogauge run /data --rw=randrw --bs=8k --iodepth=32 --runtime=30
   iogauge run sim:nvme --iodepth=64           a simulated device: no disk needed
   iogauge history show last                   the last result again";
@@ -127,15 +132,22 @@ The depth is raised in one run until a limit breaks, narrowed down, and held at 
 Examples:
   iogauge find .
   iogauge find /data --limit 'p99<=5ms' --rw=randrw --rwmixread=70 --bs=8k
+  iogauge find . --rw=randrw --limit 'read:p99<=5ms' --limit 'write:mean<=2ms'
+  iogauge find /data --guide etcd --rw=write --sync=dsync
+  iogauge find /data --guide flash --limit 'p99.9<=3ms'
   iogauge find /dev/nvme0n1 --limit 'mean<=1ms'
   iogauge find sim:channels=8,service=100us --limit 'mean<=10ms' --json")]
 pub struct FindArgs {
     /// Target.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Bound on a latency statistic: mean, pNN[.N] or max; may be repeated
-    #[arg(long = "limit", value_name = "METRIC<=TIME", default_value = "mean<=10ms")]
+    /// Bound on a latency statistic: mean, pNN[.N] or max, of reads or writes alone as in
+    /// read:p99<=5ms; repeated, all of them have to hold [default: mean<=10ms]
+    #[arg(long = "limit", value_name = "[read:|write:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
+    /// Limits that a field agrees on, beside those of --limit; the tighter one counts
+    #[arg(long, value_name = "NAME", value_parser = GuideParser)]
+    pub guide: Option<&'static Guide>,
     /// Time to spend measuring
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
     pub budget: u64,

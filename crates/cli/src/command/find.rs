@@ -5,8 +5,10 @@ use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
-use iogauge_lab::{Interrupt, session};
+use iogauge_lab::{Interrupt, LabError, session};
+use iogauge_model::limit::tightest;
 use iogauge_model::result::{FIND_FORMAT, FindDocument, StoppedBy};
+use iogauge_model::{Limit, Load};
 use iogauge_report::terminal;
 
 /// Least time a search can do anything with.
@@ -54,11 +56,30 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
         return refuse("--precision is not from 0.1% to 50%; right would be 2%");
     }
     Ok(SearchPlan {
-        limits: args.limits.clone(),
+        limits: limits(args)?,
         max_depth: args.max_depth,
         budget_ns: args.budget,
         precision: args.precision / 100.0,
     })
+}
+
+/// The limits typed and those of the guide, checked against the load.
+fn limits(args: &FindArgs) -> anyhow::Result<Vec<Limit>> {
+    let guided: &[Limit] = args.guide.map_or(&[], |guide| guide.limits);
+    let mut limits = tightest(args.limits.iter().chain(guided).copied());
+    if limits.is_empty() {
+        limits.push(Limit::default());
+    }
+    let engine = args.load.ioengine.unwrap_or(Load::default().engine);
+    let load = args.load.load(engine).map_err(LabError::from)?;
+    for limit in &limits {
+        limit.check(&load).map_err(|error| {
+            let guide = args.guide.filter(|_| !args.limits.contains(limit));
+            let of = guide.map_or_else(String::new, |guide| format!("--guide {}: ", guide.name));
+            Usage(format!("{of}{error}"))
+        })?;
+    }
+    Ok(limits)
 }
 
 fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<FindDocument> {

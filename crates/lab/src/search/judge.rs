@@ -2,7 +2,7 @@
 
 use crate::stats::{effective_ios, quantile};
 use iogauge_model::limit::Metric;
-use iogauge_model::result::Estimate;
+use iogauge_model::result::{Estimate, LimitValue};
 use iogauge_model::{Histogram, Limit};
 
 /// Whether a limit holds, as far as a window can tell.
@@ -24,14 +24,17 @@ pub(super) struct Judged {
     pub(super) value: f64,
     /// 95 % interval; from 0 to infinity where nothing is known of it.
     pub(super) ci95: [f64; 2],
+    /// I/Os the statistic rests on.
+    pub(super) n: u64,
 }
 
 impl Judged {
-    /// Judges a limit by the latencies of a window and the estimate of their mean, which knows how
-    /// much the latencies depend on each other.
+    /// Judges a limit by the latencies of its own direction in a window and the estimate of their
+    /// mean, which knows how much the latencies depend on each other.
     pub(super) fn of(limit: Limit, service: &Histogram, mean: &Estimate) -> Self {
-        if service.count() == 0 {
-            return Self { limit, value: f64::INFINITY, ci95: [0.0, f64::INFINITY] };
+        let n = service.count();
+        if n == 0 {
+            return Self { limit, value: f64::INFINITY, ci95: [0.0, f64::INFINITY], n };
         }
         let value = limit.metric.of(service);
         let ci95 = match limit.metric {
@@ -47,7 +50,7 @@ impl Judged {
                 })
             }
         };
-        Self { limit, value, ci95 }
+        Self { limit, value, ci95, n }
     }
 
     /// True where the statistic itself does not exceed the bound.
@@ -71,6 +74,18 @@ impl Judged {
     /// Half width of the interval, relative to the bound.
     pub(super) fn error(&self) -> f64 {
         (self.ci95[1] - self.ci95[0]) / 2.0 / self.bound()
+    }
+
+    /// The same as results keep it.
+    pub(super) fn limit_value(&self) -> LimitValue {
+        let Self { limit, value, ci95, n } = *self;
+        let finite = |ns: &f64| ns.is_finite();
+        LimitValue {
+            limit,
+            value_ns: Some(value).filter(finite),
+            ci95_ns: Some(ci95).filter(|ends| ends.iter().all(finite)),
+            n,
+        }
     }
 
     fn bound(&self) -> f64 {

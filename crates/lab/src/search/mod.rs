@@ -108,7 +108,7 @@ pub fn find(
     points.dedup_by_key(|point| point.depth);
     // A window cut short says less of its depth than a longer one did before.
     let longest = points.iter().find(|point| interrupted && point.depth == end.answer.depth);
-    let answer = answer(longest.unwrap_or(&end.answer), stopped_by);
+    let answer = answer(longest.unwrap_or(&end.answer), stopped_by, &points);
     let knee = knee::of(&points);
     let curve = points.iter().map(Point::curve_point).collect();
     Ok(Found { answer, knee, curve, regimes, measured_seconds, logical, interrupted })
@@ -363,7 +363,16 @@ impl Search<'_, '_> {
     }
 }
 
-fn answer(point: &Point, stopped_by: StoppedBy) -> Answer {
+/// The limit that ended a search: the one an answer breaks, or the next deeper point that breaks
+/// any.
+fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
+    let broken = curve.iter().find(|point| point.depth > answer.depth && !point.met);
+    let breaks = broken.filter(|_| answer.met).unwrap_or(answer);
+    breaks.tightest().map(|judged| judged.limit)
+}
+
+fn answer(point: &Point, stopped_by: StoppedBy, curve: &[Point]) -> Answer {
+    let by_limit = matches!(stopped_by, StoppedBy::Limit | StoppedBy::Unattainable);
     Answer {
         met: point.met,
         iops: point.iops,
@@ -372,6 +381,8 @@ fn answer(point: &Point, stopped_by: StoppedBy) -> Answer {
         rate_iops: None,
         depth_achieved: point.depth_achieved,
         latency_ns: point.latency,
+        limits: point.curve_point().limits,
         stopped_by,
+        stopped_by_limit: binding(point, curve).filter(|_| by_limit),
     }
 }

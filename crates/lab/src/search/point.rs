@@ -10,8 +10,11 @@ use crate::observe::{Phase, Status};
 use crate::series::interval;
 use crate::stats::mser5;
 use iogauge_io::crew::{Crew, LiveFigures};
+use iogauge_io::engine::Op;
 use iogauge_io::system::ProcessCpu;
 use iogauge_io::worker::accounting::Window;
+use iogauge_model::Limit;
+use iogauge_model::limit::{Directions, Side};
 use iogauge_model::result::{CurvePoint, Estimate, IntervalPoint, LatencySummary};
 use iogauge_model::units::{Count, Latency};
 
@@ -63,6 +66,7 @@ impl Point {
             depth_achieved: self.depth_achieved,
             iops: self.iops,
             latency_ns: self.latency,
+            limits: self.judged.iter().map(Judged::limit_value).collect(),
             met: self.met,
             cpu_percent: self.cpu_percent,
             steady: self.steady,
@@ -72,13 +76,13 @@ impl Point {
     }
 
     /// The limit nearest to its bound, or furthest over it.
-    fn tightest(&self) -> Option<&Judged> {
+    pub(super) fn tightest(&self) -> Option<&Judged> {
         self.judged.iter().max_by(|a, b| a.share().total_cmp(&b.share()))
     }
 
     pub(super) fn worst_metric(&self) -> String {
         self.tightest()
-            .map_or_else(String::new, |j| format!("{} {}", j.limit.metric, Latency(j.value)))
+            .map_or_else(String::new, |j| format!("{} {}", j.limit.statistic(), Latency(j.value)))
     }
 
     pub(super) fn sentence(&self, phase: Phase) -> String {
@@ -244,8 +248,8 @@ impl<'a, 'b> Bench<'a, 'b> {
         if elapsed_ns < SHORTEST_NS || (elapsed_ns as f64) < latencies_ns {
             return false;
         }
-        let wanted = self.plan.limits.iter().map(|l| l.metric.samples_wanted()).max().unwrap_or(0);
-        if service.count() < wanted {
+        let latencies = directions(total);
+        if !self.plan.limits.iter().all(|limit| limit.has_samples(&latencies)) {
             return false;
         }
         let precision = self.plan.precision;
@@ -257,9 +261,13 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     fn judge(&self, total: &Window, series: &[IntervalPoint]) -> Vec<Judged> {
-        let service = total.service();
-        let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
-        self.plan.limits.iter().map(|limit| Judged::of(*limit, &service, &mean)).collect()
+        let latencies = directions(total);
+        let judge = |limit: &Limit| {
+            let service = latencies.of(limit.side);
+            let mean = estimates::latency_mean(series, which(limit.side), service.mean_ns());
+            Judged::of(*limit, service, &mean)
+        };
+        self.plan.limits.iter().map(judge).collect()
     }
 
     fn point(
@@ -286,6 +294,19 @@ impl<'a, 'b> Bench<'a, 'b> {
             change: None,
             errors: total.errors(),
         }
+    }
+}
+
+/// Latencies of a window, for limits to be judged by.
+fn directions(window: &Window) -> Directions<'_> {
+    Directions::new(&window.tally(Op::Read).service, &window.tally(Op::Write).service)
+}
+
+fn which(side: Side) -> Which {
+    match side {
+        Side::Any => Which::All,
+        Side::Read => Which::Only(Op::Read),
+        Side::Write => Which::Only(Op::Write),
     }
 }
 

@@ -1,8 +1,10 @@
 //! The truth of a device that has no closed form: every depth for a long time.
 
 use super::scenarios::Scenario;
+use iogauge_io::engine::Op;
 use iogauge_io::target::Intent;
 use iogauge_lab::Rig;
+use iogauge_model::limit::Directions;
 use iogauge_model::load::{EngineKind, Load, Pattern};
 
 /// Virtual time spent on each depth, after as much settling as the devices need.
@@ -39,7 +41,8 @@ fn measure(scenario: &Scenario, depth: u32) -> Option<f64> {
     crew.cut().expect("a window");
     crew.advance(MEASURE_NS).expect("virtual time passes");
     let window = crew.cut().expect("a window");
-    let service = window.service();
-    let holds = scenario.plan().limits.iter().all(|limit| limit.holds(&service));
+    let service = |op| &window.tally(op).service;
+    let latencies = Directions::new(service(Op::Read), service(Op::Write));
+    let holds = scenario.plan().limits.iter().all(|limit| limit.holds(&latencies));
     holds.then(|| window.iops())
 }

@@ -59,6 +59,28 @@ pub enum StoppedBy {
     Interrupted,
 }
 
+/// What the statistic that a limit bounds came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LimitValue {
+    /// The limit.
+    #[serde(flatten)]
+    pub limit: Limit,
+    /// The statistic, in nanoseconds; none where its direction had no I/O.
+    pub value_ns: Option<f64>,
+    /// 95 % interval of the statistic, in nanoseconds; none where an end of it is unknown.
+    pub ci95_ns: Option<[f64; 2]>,
+    /// I/Os it rests on.
+    pub n: u64,
+}
+
+impl LimitValue {
+    /// True where the statistic does not exceed the bound.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        self.value_ns.is_some_and(|ns| ns <= self.limit.bound_ns as f64)
+    }
+}
+
 /// The capacity found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
@@ -77,8 +99,16 @@ pub struct Answer {
     pub depth_achieved: f64,
     /// Latency at the answer; response time in an open loop.
     pub latency_ns: LatencySummary,
+    /// What the limits' statistics came to, in the order of the limits; empty in results of
+    /// versions that did not keep them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitValue>,
     /// Why the search ended there.
     pub stopped_by: StoppedBy,
+    /// The limit that more load breaks first, or that the answer breaks, where one ended the
+    /// search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_by_limit: Option<Limit>,
 }
 
 /// Where more depth begins to buy latency and no IOPS.
@@ -104,6 +134,10 @@ pub struct CurvePoint {
     pub iops: Estimate,
     /// Latency.
     pub latency_ns: LatencySummary,
+    /// What the limits' statistics came to, in the order of the limits; empty in results of
+    /// versions that did not keep them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitValue>,
     /// True where every limit held.
     pub met: bool,
     /// Processor time of this process, in percent of one processor.

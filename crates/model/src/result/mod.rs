@@ -5,7 +5,9 @@ mod estimate;
 mod step;
 mod system;
 
-pub use documents::{Answer, CurvePoint, FindDocument, Head, Knee, RunDocument, StoppedBy};
+pub use documents::{
+    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy,
+};
 pub use estimate::{Estimate, LatencySummary};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
 pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};

@@ -6,6 +6,7 @@ use super::names::{count, half_width, latency, plural};
 use super::parts;
 use super::sheet::{Paint, Sheet};
 use super::verdict::{find_verdict, next_step};
+use iogauge_model::limit::Metric;
 use iogauge_model::result::{CurvePoint, FindDocument};
 
 /// The document as text: the verdict first, then the curve behind it and what casts doubt on it.
@@ -57,16 +58,18 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
 fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
     let open_loop = document.curve.iter().any(|point| point.rate_iops.is_some());
     let first = if open_loop { "offered" } else { "depth" };
+    let p95 = Metric::Percentile(95.0);
+    let wanted = document.limits.iter().any(|limit| limit.metric == p95);
     let mut grid = Grid::new(&[
         (first, Kind::Number),
-        ("achieved", Kind::Number),
+        ("achieved", Kind::Spare(1)),
         ("IOPS", Kind::Number),
         ("±", Kind::Number),
         ("mean", Kind::Number),
         ("limit", Kind::Word),
         ("steady", Kind::Word),
         ("", Kind::Word),
-        ("p95", Kind::Number),
+        ("p95", if wanted { Kind::Number } else { Kind::Spare(2) }),
         ("p99", Kind::Number),
         ("p99.9", Kind::Number),
         ("max", Kind::Number),

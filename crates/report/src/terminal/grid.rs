@@ -12,6 +12,8 @@ const NARROWEST_TEXT: usize = 12;
 pub(super) enum Kind {
     /// Stands right, never cut.
     Number,
+    /// The same; left out where the page is too narrow for the table, the lowest rank first.
+    Spare(u8),
     /// Stands left, never cut.
     Word,
     /// Stands left; its end is cut where the page is narrow.
@@ -26,7 +28,7 @@ struct Column {
 }
 
 /// A table: the first column tells the rows apart and is repeated where the table continues below.
-/// Columns that are empty in every row are left out.
+/// Columns that are empty in every row are left out, and spare ones as long as the table does not fit.
 pub(super) struct Grid {
     columns: Vec<Column>,
     rows: Vec<(Paint, Vec<String>)>,
@@ -45,11 +47,18 @@ impl Grid {
     }
 
     pub(super) fn write(mut self, sheet: &mut Sheet) {
-        let shown: Vec<usize> = (0..self.columns.len())
+        let mut shown: Vec<usize> = (0..self.columns.len())
             .filter(|column| {
                 *column == 0 || self.rows.iter().any(|(_, cells)| !cells[*column].is_empty())
             })
             .collect();
+        let mut spare: Vec<(u8, usize)> = shown.iter().filter_map(|c| self.rank(*c)).collect();
+        spare.sort_unstable();
+        for (_, column) in spare {
+            if self.least_width(&shown) > sheet.columns() {
+                shown.retain(|other| *other != column);
+            }
+        }
         let widths = self.fit(&shown, sheet.columns());
         for (_, cells) in &mut self.rows {
             for (column, width) in shown.iter().zip(&widths) {
@@ -68,17 +77,13 @@ impl Grid {
     /// The width of each shown column: what it holds, except for texts, the widest of which gives
     /// way until the table fits.
     fn fit(&self, shown: &[usize], page: usize) -> Vec<usize> {
-        let natural = |column: &usize| {
-            let cells = self.rows.iter().map(|(_, cells)| cells[*column].width());
-            cells.chain([self.columns[*column].title.width()]).max().unwrap_or(0)
-        };
         // Two columns fit a page whatever they hold.
         let most = (page - GAP) / 2;
-        let mut widths: Vec<usize> = shown.iter().map(natural).collect();
+        let mut widths: Vec<usize> = shown.iter().map(|column| self.natural(*column)).collect();
         let gaps = GAP * shown.len().saturating_sub(1);
         while widths.iter().sum::<usize>() + gaps > page {
             let widest = (0..shown.len())
-                .filter(|i| matches!(self.columns[shown[*i]].kind, Kind::Text | Kind::Path))
+                .filter(|i| self.is_cut(shown[*i]))
                 .filter(|i| widths[*i] > NARROWEST_TEXT)
                 .max_by_key(|i| widths[*i]);
             match widest {
@@ -92,6 +97,33 @@ impl Grid {
         widths
     }
 
+    /// The width a column takes whole.
+    fn natural(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|(_, cells)| cells[column].width());
+        cells.chain([self.columns[column].title.width()]).max().unwrap_or(0)
+    }
+
+    /// The rank of a spare column, with the column.
+    fn rank(&self, column: usize) -> Option<(u8, usize)> {
+        match self.columns[column].kind {
+            Kind::Spare(rank) => Some((rank, column)),
+            _ => None,
+        }
+    }
+
+    fn is_cut(&self, column: usize) -> bool {
+        matches!(self.columns[column].kind, Kind::Text | Kind::Path)
+    }
+
+    /// The width of the table with its texts cut as far as they may be.
+    fn least_width(&self, shown: &[usize]) -> usize {
+        let least = |column: &usize| {
+            let width = self.natural(*column);
+            if self.is_cut(*column) { width.min(NARROWEST_TEXT) } else { width }
+        };
+        shown.iter().map(least).sum::<usize>() + GAP * shown.len().saturating_sub(1)
+    }
+
     fn write_band(&self, band: &[usize], sheet: &mut Sheet) {
         let rule = LineStyle::none().fill('─');
         let mut table = Table::new();
@@ -99,7 +131,7 @@ impl Grid {
             .load_style(TableStyle::new().header_separator(rule))
             .set_content_arrangement(ContentArrangement::Disabled);
         let cell = |column: usize, text: &str| {
-            let right = self.columns[column].kind == Kind::Number;
+            let right = matches!(self.columns[column].kind, Kind::Number | Kind::Spare(_));
             let side = if right { CellAlignment::Right } else { CellAlignment::Left };
             Cell::new(text).set_alignment(side)
         };

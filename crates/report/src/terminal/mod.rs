@@ -1,7 +1,8 @@
 //! Results as text for a terminal.
 //!
 //! No line is wider than the page where the page is at least [`Page::NARROWEST`] wide: tables that
-//! do not fit continue below with their first column repeated, and text is wrapped.
+//! do not fit leave out the columns least missed, then continue below with their first column repeated;
+//! text is wrapped.
 
 mod find;
 mod grid;

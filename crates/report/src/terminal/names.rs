@@ -1,8 +1,8 @@
 //! The values of a document in words.
 
-use iogauge_model::limit::Metric;
+use iogauge_model::limit::{Bound, Metric, Side};
 use iogauge_model::load::Pattern;
-use iogauge_model::result::{Estimate, LatencySummary};
+use iogauge_model::result::{Answer, Estimate, FindDocument, LatencySummary, LimitValue};
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Load};
 use serde_json::Value;
@@ -55,7 +55,14 @@ fn load_words(load: &Load) -> String {
 pub(super) fn limits(limits: &[Limit]) -> String {
     let bounds: Vec<_> = limits
         .iter()
-        .map(|limit| format!("{} latency stays ≤ {}", limit.metric, bound(limit.bound_ns)))
+        .map(|Limit { side, metric, bound_ns }| {
+            let of = match side {
+                Side::Any => "",
+                Side::Read => "read ",
+                Side::Write => "write ",
+            };
+            format!("{metric} {of}latency stays ≤ {}", Bound(*bound_ns))
+        })
         .collect();
     match bounds.split_last() {
         None => "latency is unlimited".to_owned(),
@@ -64,28 +71,42 @@ pub(super) fn limits(limits: &[Limit]) -> String {
     }
 }
 
-/// A bound as it was typed, not rounded: `10 ms`, `2.55 ms`.
-pub(super) fn bound(ns: u64) -> String {
-    let units = [("s", 1_000_000_000u64), ("ms", 1_000_000), ("µs", 1_000)];
-    match units.iter().find(|(_, factor)| ns >= *factor) {
-        Some((unit, factor)) => format!("{} {unit}", ns as f64 / *factor as f64),
-        None => format!("{ns} ns"),
-    }
+/// What was measured of the limited statistics: `mean 12.3 ms, read:p99 20 ms`.
+pub(super) fn measured(document: &FindDocument) -> String {
+    written(&statistics(document), &document.answer)
 }
 
-/// What was measured of the limited statistics: `mean 12.3 ms, p99 20 ms`.
-pub(super) fn measured(limits: &[Limit], latency: &LatencySummary) -> String {
-    let mut values: Vec<_> = limits
-        .iter()
-        .filter_map(|limit| {
-            let value = statistic(latency, limit.metric)?;
-            Some(format!("{} {}", limit.metric, Latency(value)))
-        })
-        .collect();
-    if values.is_empty() {
-        values.push(format!("mean {}", Latency(latency.mean)));
+/// The same of those that break their limit, where any does.
+pub(super) fn broken(document: &FindDocument) -> String {
+    let mut values = statistics(document);
+    if values.iter().any(|(limit, ns)| !is_within(limit, *ns)) {
+        values.retain(|(limit, ns)| !is_within(limit, *ns));
     }
-    values.join(", ")
+    written(&values, &document.answer)
+}
+
+fn is_within(limit: &Limit, ns: f64) -> bool {
+    ns <= limit.bound_ns as f64
+}
+
+fn written(values: &[(Limit, f64)], answer: &Answer) -> String {
+    if values.is_empty() {
+        return format!("mean {}", Latency(answer.latency_ns.mean));
+    }
+    let value = |(limit, ns): &(Limit, f64)| format!("{} {}", limit.statistic(), Latency(*ns));
+    values.iter().map(value).collect::<Vec<_>>().join(", ")
+}
+
+/// The limits' statistics at the answer, in nanoseconds; of older results those that its summary
+/// has.
+fn statistics(document: &FindDocument) -> Vec<(Limit, f64)> {
+    let answer = &document.answer;
+    let kept = |v: &LimitValue| Some((v.limit, v.value_ns?));
+    if !answer.limits.is_empty() {
+        return answer.limits.iter().filter_map(kept).collect();
+    }
+    let both = document.limits.iter().filter(|limit| limit.side == Side::Any);
+    both.filter_map(|limit| Some((*limit, statistic(&answer.latency_ns, limit.metric)?))).collect()
 }
 
 fn statistic(latency: &LatencySummary, metric: Metric) -> Option<f64> {

@@ -64,12 +64,12 @@ fn write_directions(sheet: &mut Sheet, directions: &[(&str, &Option<DirectionRes
         ("±", Kind::Number),
         ("bandwidth", Kind::Number),
         ("mean", Kind::Number),
-        ("min", Kind::Number),
+        ("min", Kind::Spare(1)),
         ("p50", Kind::Number),
-        ("p95", Kind::Number),
+        ("p95", Kind::Spare(3)),
         ("p99", Kind::Number),
         ("p99.9", Kind::Number),
-        ("p99.99", Kind::Number),
+        ("p99.99", Kind::Spare(2)),
         ("max", Kind::Number),
     ]);
     let mut any = false;

@@ -1,7 +1,8 @@
 //! What a search found, in a sentence for a human.
 
 use super::{names, options};
-use iogauge_model::result::{FindDocument, RunDocument, StoppedBy};
+use iogauge_model::limit::Bound;
+use iogauge_model::result::{Answer, FindDocument, RunDocument, StoppedBy};
 
 /// The result as the sentence a find document begins with: what was found, and why no more.
 #[must_use]
@@ -15,7 +16,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
     let limits = names::limits(&document.limits);
     let iops = names::iops(&answer.iops);
     let place = place(document);
-    let measured = names::measured(&document.limits, &answer.latency_ns);
+    let measured = names::measured(document);
     if !answer.met {
         return match answer.stopped_by {
             StoppedBy::Unattainable => format!(
@@ -30,7 +31,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
     let sustains = if is_lower_bound(answer.stopped_by) { "sustains at least" } else { "sustains" };
     format!(
         "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.",
-        why_stopped(answer.stopped_by)
+        why_stopped(answer)
     )
 }
 
@@ -44,14 +45,14 @@ pub fn find_brief(document: &FindDocument) -> String {
     }
     let (iops, place) = (names::iops(&answer.iops), place(document));
     if !answer.met {
-        let measured = names::measured(&document.limits, &answer.latency_ns);
+        let measured = names::broken(document);
         return format!("limit not met: {iops} {place}, {measured}");
     }
     let at_least = if is_lower_bound(answer.stopped_by) { "at least " } else { "" };
     let limits: Vec<_> = document
         .limits
         .iter()
-        .map(|limit| format!("{} ≤ {}", limit.metric, names::bound(limit.bound_ns)))
+        .map(|limit| format!("{} ≤ {}", limit.statistic(), Bound(limit.bound_ns)))
         .collect();
     format!("{at_least}{iops} {place}, {}", limits.join(", "))
 }
@@ -106,9 +107,13 @@ fn why_nothing(stopped_by: StoppedBy) -> &'static str {
     }
 }
 
-fn why_stopped(stopped_by: StoppedBy) -> &'static str {
-    match stopped_by {
-        StoppedBy::Limit => "stopped by the limit: more load breaks it",
+fn why_stopped(answer: &Answer) -> String {
+    let words = match answer.stopped_by {
+        StoppedBy::Limit => {
+            let limit = answer.stopped_by_limit.map(|limit| limit.to_string());
+            let limit = limit.unwrap_or_else(|| "the limit".to_owned());
+            return format!("stopped by {limit}: more load breaks it");
+        }
         StoppedBy::Saturated => {
             "stopped by saturation: more depth brings no more IOPS, and the limit is not in the way"
         }
@@ -121,7 +126,8 @@ fn why_stopped(stopped_by: StoppedBy) -> &'static str {
         StoppedBy::Budget => "stopped when the measuring budget ran out: it may do more",
         StoppedBy::Unattainable => "stopped at the smallest load, which breaks the limit",
         StoppedBy::Interrupted => "interrupted before the search came to its end: it may do more",
-    }
+    };
+    words.to_owned()
 }
 
 fn why_unmet(stopped_by: StoppedBy) -> &'static str {
@@ -167,7 +173,7 @@ pub(super) fn next_step(document: &FindDocument) -> String {
         StoppedBy::Budget => "a longer --budget ends the search.".to_owned(),
         StoppedBy::Unattainable => format!(
             "a --limit above {} could be met.",
-            names::measured(&document.limits, &document.answer.latency_ns)
+            names::broken(document)
         ),
         StoppedBy::Interrupted => "give the same command again to end the search.".to_owned(),
     }

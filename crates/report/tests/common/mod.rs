@@ -2,7 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-use iogauge_model::limit::Metric;
+use iogauge_model::limit::{Metric, Side};
 use iogauge_model::result::{
     Answer, CpuUse, CurvePoint, DeviceCounters, DirectionResult, Environment, Estimate,
     FIND_FORMAT, FindDocument, Head, Knee, LatencySummary, Physical, RUN_FORMAT, RunDocument,
@@ -150,6 +150,7 @@ pub fn point(depth: u32, iops: f64, met: bool) -> CurvePoint {
         depth_achieved: f64::from(depth) * 0.997,
         iops: estimate(iops, iops / 260.0),
         latency_ns: latency(f64::from(depth) / iops * 1e9),
+        limits: Vec::new(),
         met,
         cpu_percent: 41.0,
         steady: depth != 32,
@@ -178,7 +179,9 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
             rate_iops: None,
             depth_achieved: best.depth_achieved,
             latency_ns: best.latency_ns,
+            limits: Vec::new(),
             stopped_by,
+            stopped_by_limit: (stopped_by == StoppedBy::Limit).then(Limit::default),
         },
         knee: Some(Knee { depth: 32, iops: 76_100.0 }),
         curve,
@@ -190,5 +193,5 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
 }
 
 pub fn p99_limit() -> Limit {
-    Limit { metric: Metric::Percentile(99.0), bound_ns: 50_000_000 }
+    Limit { side: Side::Any, metric: Metric::Percentile(99.0), bound_ns: 50_000_000 }
 }

@@ -1,0 +1,120 @@
+//! Limits that a field agrees on, by name.
+
+use crate::limit::{Limit, Metric, Side};
+use std::fmt;
+
+/// A rule of thumb for storage latency, as limits.
+#[derive(Debug, PartialEq)]
+pub struct Guide {
+    /// The word after `--guide`.
+    pub name: &'static str,
+    /// The limits it stands for.
+    pub limits: &'static [Limit],
+    /// Whose storage it is about, and what they ask of it.
+    pub about: &'static str,
+    /// Who says so.
+    pub source: &'static str,
+}
+
+/// Every guide. Help and messages list them from here.
+pub const GUIDES: &[Guide] = &[
+    Guide {
+        name: "flash",
+        limits: &[
+            Limit { side: Side::Any, metric: Metric::Mean, bound_ns: 2_000_000 },
+            Limit { side: Side::Any, metric: Metric::Max, bound_ns: 5_000_000 },
+        ],
+        about: "databases on all-flash storage: 2 ms on average, never over 5 ms",
+        source: "InterSystems, Random Read IO Storage Performance Tool: what is acceptable for \
+                 random reads of 8 KiB and 64 KiB on all-flash arrays",
+    },
+    Guide {
+        name: "etcd",
+        limits: &[Limit {
+            side: Side::Write,
+            metric: Metric::Percentile(99.0),
+            bound_ns: 10_000_000,
+        }],
+        about: "the log of an etcd member, written with --sync=dsync: 99 % within 10 ms",
+        source: "etcd FAQ: the 99th percentile of wal_fsync_duration_seconds under 10 ms",
+    },
+];
+
+impl Guide {
+    /// Its limits in words, and whose they are, in one line.
+    #[must_use]
+    pub fn help(&self) -> String {
+        format!("{} ({})", self.about, self.source)
+    }
+}
+
+/// No guide has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{name}\" is not a guide; the guides are {}", listed())]
+pub struct GuideError {
+    name: String,
+}
+
+fn listed() -> String {
+    GUIDES.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Looks a guide up by its name.
+///
+/// # Errors
+/// Where no guide has it.
+pub fn find(name: &str) -> Result<&'static Guide, GuideError> {
+    let word = name.trim().to_ascii_lowercase();
+    let guide = GUIDES.iter().find(|guide| guide.name == word);
+    guide.ok_or_else(|| GuideError { name: name.to_owned() })
+}
+
+/// Name and limits: `flash (mean <= 2 ms, max <= 5 ms)`.
+impl fmt::Display for Guide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits: Vec<String> = self.limits.iter().map(ToString::to_string).collect();
+        write!(f, "{} ({})", self.name, limits.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::tightest;
+
+    #[test]
+    fn every_guide_is_whole_and_found_by_its_name() {
+        for guide in GUIDES {
+            assert_eq!(find(guide.name), Ok(guide));
+            assert_eq!(find(&guide.name.to_uppercase()), Ok(guide));
+            assert!(guide.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{guide}");
+            assert!(!guide.limits.is_empty() && !guide.about.is_empty(), "{guide}");
+            assert!(!guide.source.is_empty(), "{guide}");
+            assert_eq!(tightest(guide.limits.iter().copied()), guide.limits, "{guide} repeats");
+            for limit in guide.limits {
+                assert_eq!(limit.to_string().parse(), Ok(*limit), "{guide} cannot be typed");
+                let bound = limit.to_string().split("<= ").nth(1).unwrap().to_owned();
+                assert!(guide.about.contains(&bound), "{guide} is told otherwise than it holds");
+            }
+        }
+        let mut names: Vec<_> = GUIDES.iter().map(|guide| guide.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), GUIDES.len(), "two guides have one name");
+    }
+
+    #[test]
+    fn flash_is_two_milliseconds_and_never_five() {
+        let flash = find("flash").unwrap();
+        assert_eq!(flash.to_string(), "flash (mean <= 2 ms, max <= 5 ms)");
+    }
+
+    #[test]
+    fn a_wrong_name_names_them_all_in_one_line() {
+        for name in ["list", "", "flush"] {
+            let message = find(name).unwrap_err().to_string();
+            assert!(!message.contains('\n'), "{message}");
+            assert!(GUIDES.iter().all(|guide| message.contains(&guide.to_string())), "{message}");
+        }
+    }
+}
