@@ -5,6 +5,7 @@
 //! longer window before it is given. Where the hold fails, the search goes back below it; where the
 //! target has come to another level meanwhile, it begins again from there.
 
+mod capacity;
 mod judge;
 mod knee;
 mod narrow;
@@ -169,7 +170,7 @@ impl Search<'_, '_> {
             Bracket::Again(depth) => Ok(Pass::Again(depth)),
             Bracket::Nothing => {
                 // One longer look decides.
-                let answer = self.measure(1, Phase::Holding, self.hold_ns(plan))?;
+                let answer = self.measure(1, Phase::Holding)?;
                 let met = answer.met;
                 let stopped_by = if met { StoppedBy::Limit } else { StoppedBy::Unattainable };
                 Ok(Pass::over(answer, stopped_by))
@@ -198,7 +199,7 @@ impl Search<'_, '_> {
         stopped_by: StoppedBy,
     ) -> Result<Pass, LabError> {
         loop {
-            let answer = self.measure(depth, Phase::Holding, self.hold_ns(plan))?;
+            let answer = self.measure(depth, Phase::Holding)?;
             if let Some(change) = answer.change {
                 self.comes_to_another_level(change.before_iops, change.after_iops, Some(&answer));
                 if self.may_begin_again(plan) {
@@ -235,7 +236,7 @@ impl Search<'_, '_> {
         let (mut good, mut bad): (Option<Point>, Option<Point>) = (None, None);
         let mut depth = from;
         loop {
-            let point = self.measure(depth, Phase::Doubling, u64::MAX)?;
+            let point = self.measure(depth, Phase::Doubling)?;
             if let Some(again) = self.finds_another_level(plan, &point)? {
                 return Ok(Bracket::Again(again));
             }
@@ -275,7 +276,7 @@ impl Search<'_, '_> {
             if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
                 break;
             }
-            let point = self.measure(depth, Phase::Narrowing, u64::MAX)?;
+            let point = self.measure(depth, Phase::Narrowing)?;
             if let Some(again) = self.finds_another_level(plan, &point)? {
                 return Ok(Some(again));
             }
@@ -300,7 +301,7 @@ impl Search<'_, '_> {
         if self.bench.interrupted() || !self.may_begin_again(plan) {
             return Ok(None);
         }
-        let again = self.measure(before.depth, Phase::Narrowing, u64::MAX)?;
+        let again = self.measure(before.depth, Phase::Narrowing)?;
         if !regime::differs(&before, &again) {
             return Ok(None);
         }
@@ -325,19 +326,12 @@ impl Search<'_, '_> {
         self.bench.left_ns() as f64 >= plan.budget_ns as f64 * RESTART_SHARE
     }
 
-    fn measure(&mut self, depth: u32, phase: Phase, hold_ns: u64) -> Result<Point, LabError> {
-        let point = self.bench.measure(depth, phase, hold_ns)?;
+    fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
+        let point = self.bench.measure(depth, phase)?;
         self.bench.note(&point.sentence(phase));
         self.bench.keep(&point);
         self.points.push(point.clone());
         Ok(point)
-    }
-
-    /// The longest hold the budget leaves room for.
-    fn hold_ns(&self, plan: &SearchPlan) -> u64 {
-        // A failed hold must leave time for another one, as long as there is time for two.
-        let left_ns = self.bench.left_ns();
-        (left_ns / 2).max(plan.budget_ns / 12).min(left_ns)
     }
 
     /// The deepest point below a depth that held.
@@ -373,9 +367,10 @@ fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
 
 fn answer(point: &Point, stopped_by: StoppedBy, curve: &[Point]) -> Answer {
     let by_limit = matches!(stopped_by, StoppedBy::Limit | StoppedBy::Unattainable);
+    let iops = if by_limit { capacity::estimate(point, curve) } else { point.iops };
     Answer {
         met: point.met,
-        iops: point.iops,
+        iops,
         bytes_per_sec: point.bytes_per_sec,
         depth: point.depth,
         rate_iops: None,

@@ -158,28 +158,16 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.crew.controls().len() as u32
     }
 
-    /// Measures one depth: until the figures are as precise as asked or the verdict is clear, at
-    /// most `longest_ns` (a hold) or the search's own bound.
-    pub(super) fn measure(
-        &mut self,
-        depth: u32,
-        phase: Phase,
-        longest_ns: u64,
-    ) -> Result<Point, LabError> {
+    /// Measures one depth as long as its phase asks.
+    pub(super) fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
         self.crew.set_depth(depth)?;
         self.drain(phase, depth)?;
         self.crew.cut()?;
-        let holding = longest_ns != u64::MAX;
-        let longest_ns = if holding {
-            longest_ns
-        } else {
-            (self.plan.budget_ns / LONGEST_SHARE).min(LONGEST_NS)
-        };
-        let longest_ns = longest_ns.max(SHORTEST_NS);
+        let length = self.length(phase);
         let cpu = ProcessCpu::now();
         let begin_ns = self.crew.now_ns();
         let mut total = Window::default();
-        let mut parts = Parts::new(longest_ns / HOLD_PARTS);
+        let mut parts = Parts::new(length.longest_ns / HOLD_PARTS);
         let mut series: Vec<IntervalPoint> = Vec::new();
         loop {
             self.crew.advance(TICK_NS)?;
@@ -187,13 +175,12 @@ impl<'a, 'b> Bench<'a, 'b> {
             self.show(&window, phase, depth);
             total.append(&window);
             series.push(interval(&window, total.seconds()));
-            if holding {
+            if phase == Phase::Holding {
                 parts.append(&window);
             }
             let elapsed_ns = self.crew.now_ns() - begin_ns;
-            let over = elapsed_ns >= longest_ns || self.interrupted();
-            // A hold is there to see what short windows miss: stalls, credits, caches.
-            if over || !holding && self.is_enough(&total, &series, elapsed_ns) {
+            let over = elapsed_ns >= length.longest_ns || self.interrupted();
+            if over || elapsed_ns >= length.shortest_ns && self.is_enough(phase, &total, &series) {
                 break;
             }
         }
@@ -203,7 +190,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         } else {
             ProcessCpu::now().total_ns().saturating_sub(cpu.total_ns()) as f64 * 100.0 / wall_ns
         };
-        let change = Change::in_series(&series).filter(|_| holding);
+        let change = Change::in_series(&series).filter(|_| phase == Phase::Holding);
         if let Some(change) = &change {
             let left_out = parts.without_first(change.index, &mut total);
             series.drain(..left_out);
@@ -241,20 +228,34 @@ impl<'a, 'b> Bench<'a, 'b> {
         });
     }
 
-    /// True once a longer window would not change the verdict.
-    fn is_enough(&self, total: &Window, series: &[IntervalPoint], elapsed_ns: u64) -> bool {
-        let service = total.service();
-        let latencies_ns = service.mean_ns() * LATENCIES;
-        if elapsed_ns < SHORTEST_NS || (elapsed_ns as f64) < latencies_ns {
-            return false;
-        }
-        let latencies = directions(total);
-        if !self.plan.limits.iter().all(|limit| limit.has_samples(&latencies)) {
-            return false;
-        }
-        let precision = self.plan.precision;
+    /// How long a phase may look at one depth.
+    fn length(&self, phase: Phase) -> Length {
+        let (budget_ns, left_ns) = (self.plan.budget_ns, self.left_ns());
+        let (shortest_ns, longest_ns) = match phase {
+            // A hold is there to see what short windows miss: stalls, credits, caches. One that
+            // fails must leave time for another, as long as there is time for two.
+            Phase::Holding => ((left_ns / 2).max(budget_ns / 12).min(left_ns), left_ns),
+            _ => (SHORTEST_NS, (budget_ns / LONGEST_SHARE).min(LONGEST_NS)),
+        };
+        let shortest_ns = shortest_ns.max(SHORTEST_NS);
+        Length { shortest_ns, longest_ns: longest_ns.max(shortest_ns) }
+    }
+
+    /// True once a longer window would change nothing.
+    fn is_enough(&self, phase: Phase, total: &Window, series: &[IntervalPoint]) -> bool {
         let iops = estimates::iops(series, Which::All, total.iops()).relative_error();
         let judged = self.judge(total, series);
+        let precision = self.plan.precision;
+        if phase == Phase::Holding {
+            let fails = !judged.iter().all(Judged::is_met);
+            return fails || iops <= precision || Change::in_series(series).is_some();
+        }
+        let latencies = directions(total);
+        if total.seconds() * 1e9 < total.service().mean_ns() * LATENCIES
+            || !self.plan.limits.iter().all(|limit| limit.has_samples(&latencies))
+        {
+            return false;
+        }
         let clear = judged.iter().all(|j| j.verdict() != Verdict::Open);
         let precise = judged.iter().all(|j| j.error() <= precision);
         clear && iops <= COARSE * precision || precise && iops <= precision
@@ -308,6 +309,12 @@ fn which(side: Side) -> Which {
         Side::Read => Which::Only(Op::Read),
         Side::Write => Which::Only(Op::Write),
     }
+}
+
+/// How long a window may be; the longest is no shorter than the shortest.
+struct Length {
+    shortest_ns: u64,
+    longest_ns: u64,
 }
 
 /// A window in parts, each of several ticks.
