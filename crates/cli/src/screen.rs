@@ -3,6 +3,7 @@
 use crate::progress::Progress;
 use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
+use iogauge_lab::search::Decision;
 use iogauge_lab::{Observer, Status};
 use iogauge_model::result::CurvePoint;
 use iogauge_report::terminal::Page;
@@ -56,9 +57,9 @@ impl Observer for Screen {
         self.progress.show(status);
     }
 
-    fn note(&mut self, text: &str) {
+    fn decision(&mut self, decision: &Decision) {
         if self.explain {
-            self.progress.print(text);
+            self.progress.print(&decision.to_string());
         }
     }
 

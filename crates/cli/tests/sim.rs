@@ -233,6 +233,22 @@ fn the_limit_that_bound_is_named() {
 }
 
 #[test]
+fn the_search_explains_itself() {
+    let limits = ["--limit", "read:p99<=5ms", "--limit", "write:mean<=1ms", "--explain", "-q"];
+    let told = Place::new().run(&[&["find"], &MIXED[..], &limits[..]].concat()).ends(0).stderr;
+    assert!(told.starts_with("doubling: depth 1 gives 4,"), "{told}");
+    for words in [
+        " I/Os holds <= 5 ms, write:mean ",
+        "next depth 2: doubled, since depth 1 is within the limit",
+        "meets write:mean <= 1 ms at ",
+        "I/Os breaks <= 1 ms (over the limit)",
+        "holding depth ",
+    ] {
+        assert!(told.contains(words), "\"{words}\" is not in: {told}");
+    }
+}
+
+#[test]
 fn a_guide_stands_for_limits_and_joins_others() {
     let constant = "sim:channels=8,service=100us,dist=const";
     let (mean, max) = (

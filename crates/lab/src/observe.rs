@@ -1,5 +1,6 @@
 //! How a measurement shows its progress and hears that it should end.
 
+use crate::search::Decision;
 use iogauge_model::Limit;
 use iogauge_model::result::CurvePoint;
 use std::sync::Arc;
@@ -89,8 +90,8 @@ pub trait Observer {
     /// Called several times a second.
     fn status(&mut self, status: &Status<'_>);
 
-    /// A decision or event worth a line of its own.
-    fn note(&mut self, _text: &str) {}
+    /// A search decided something; shown, it is one line.
+    fn decision(&mut self, _decision: &Decision) {}
 
     /// A point of the curve is measured: the time to keep it.
     fn point(&mut self, _point: &CurvePoint) {}

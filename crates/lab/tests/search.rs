@@ -4,9 +4,9 @@
 use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
-use iogauge_lab::search::SearchPlan;
+use iogauge_lab::search::{Decision, Judgement, Next, SearchPlan, Verdict, Why};
 use iogauge_lab::session::{self, Searched};
-use iogauge_lab::{Interrupt, Rig};
+use iogauge_lab::{Interrupt, Observer, Rig, Status};
 use iogauge_model::Load;
 use iogauge_model::load::EngineKind;
 use iogauge_model::result::StoppedBy;
@@ -69,6 +69,88 @@ fn the_tightest_of_several_limits_decides() {
     let both = find("", &["mean<=10ms", "p99<=5ms"], |_| {}).found.answer;
     assert!(both.depth < mean, "{} {mean}", both.depth);
     assert!(both.latency_ns.p99 <= 5_000_000 && both.latency_ns.mean <= 10e6);
+}
+
+/// Keeps what a search decided.
+#[derive(Default)]
+struct Listener(Vec<Decision>);
+
+impl Observer for Listener {
+    fn status(&mut self, _status: &Status<'_>) {}
+
+    fn decision(&mut self, decision: &Decision) {
+        self.0.push(decision.clone());
+    }
+}
+
+fn assert_judged_by_its_interval(judgement: &Judgement) {
+    let bound = judgement.value.limit.bound_ns as f64;
+    let wanted = match judgement.value.ci95_ns {
+        Some([_, high]) if high <= bound => Verdict::Holds,
+        Some([low, _]) if low > bound => Verdict::Breaks,
+        Some(_) => Verdict::Open,
+        None => return,
+    };
+    assert_eq!(judgement.verdict, wanted, "{judgement}");
+}
+
+/// The points a decision names are among those known, and did what it says they did.
+fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
+    let is_known = |depth| known.iter().any(|(known, _)| *known == depth);
+    let based = match next.why {
+        Why::Doubling { from } => known.contains(&(from, true)),
+        Why::Between { holds, breaks, .. } => {
+            let inside = holds < next.depth && next.depth < breaks;
+            inside && known.contains(&(holds, true)) && known.contains(&(breaks, false))
+        }
+        Why::Predicted(crossing) => {
+            let furthest = (crossing.through[1] * 64).min(plan.max_depth);
+            let beyond = f64::from(next.depth) > crossing.depth || next.depth == furthest;
+            beyond && crossing.through.into_iter().all(is_known)
+        }
+        Why::Contradicted { by, .. } => is_known(by) && is_known(next.depth),
+        Why::Again => !known.is_empty(),
+    };
+    assert!(based, "{next}: {known:?}");
+}
+
+#[test]
+fn every_measured_depth_was_decided_on_by_what_was_known() {
+    for device in ["sim:channels=8,service=100us", "sim:cloud-volume", "sim:sata-ssd"] {
+        let rig = Rig::open(device, Intent::default()).unwrap();
+        let load = Load { engine: EngineKind::Sim, ..Load::default() };
+        let limits = vec!["mean<=10ms".parse().unwrap(), "read:p99<=15ms".parse().unwrap()];
+        let plan = SearchPlan { limits, ..SearchPlan::default() };
+        let mut listener = Listener::default();
+        let watch = &mut Watch { observer: &mut listener, interrupt: &Interrupt::default() };
+        let found = session::find(&rig, &load, &plan, watch).unwrap().found;
+
+        let mut known = Vec::new();
+        let mut decided = Some(1);
+        for decision in &listener.0 {
+            match decision {
+                Decision::Measured(point) => {
+                    assert_eq!(decided.take(), Some(point.depth), "{device}: {decision}");
+                    assert_eq!(point.limits.len(), 2);
+                    point.limits.iter().for_each(assert_judged_by_its_interval);
+                    known.push((point.depth, point.met));
+                }
+                Decision::Next(next) => {
+                    assert_based_on(next, &known, &plan);
+                    decided = Some(next.depth);
+                }
+                Decision::GoingBack { from, to, .. } => {
+                    assert!(known.contains(&(*from, false)) && to < from);
+                    decided = Some(*to);
+                }
+                Decision::Hold { depth, .. } => decided = Some(*depth),
+                Decision::AnotherLevel { .. }
+                | Decision::Drained { .. }
+                | Decision::Budget { .. } => {}
+            }
+        }
+        assert_eq!(known.last().unwrap().0, found.answer.depth, "{device}");
+    }
 }
 
 #[test]

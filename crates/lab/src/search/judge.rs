@@ -1,5 +1,6 @@
 //! What a window says about a limit: the statistic, how far it may be off, and the verdict.
 
+use super::decision::Judgement;
 use crate::stats::{effective_ios, quantile};
 use iogauge_model::limit::Metric;
 use iogauge_model::result::{Estimate, LimitValue};
@@ -7,7 +8,7 @@ use iogauge_model::{Histogram, Limit};
 
 /// Whether a limit holds, as far as a window can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// The whole interval lies within the bound.
     Holds,
     /// The whole interval lies beyond it.
@@ -74,6 +75,11 @@ impl Judged {
     /// Half width of the interval, relative to the bound.
     pub(super) fn error(&self) -> f64 {
         (self.ci95[1] - self.ci95[0]) / 2.0 / self.bound()
+    }
+
+    /// The same as decisions tell it.
+    pub(super) fn judgement(&self) -> Judgement {
+        Judgement { value: self.limit_value(), verdict: self.verdict() }
     }
 
     /// The same as results keep it.

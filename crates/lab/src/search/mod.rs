@@ -6,6 +6,7 @@
 //! target has come to another level meanwhile, it begins again from there.
 
 mod capacity;
+mod decision;
 mod judge;
 mod knee;
 mod narrow;
@@ -18,8 +19,10 @@ use crate::observe::Phase;
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::result::{Answer, CurvePoint, Knee, StoppedBy};
-use iogauge_model::units::Count;
 use point::{Bench, Point};
+
+pub use decision::{Crossing, Decision, Judgement, Measured, Next, Why};
+pub use judge::Verdict;
 
 /// How a search is to go.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +139,7 @@ impl Pass {
 
 /// A depth that holds and one that does not, as far as there are such.
 enum Bracket {
-    Between(Point, Point),
+    Between(Point, Box<Point>),
     /// Everything tried holds.
     Below(Point),
     /// Depth 1 breaks a limit.
@@ -158,7 +161,10 @@ impl Search<'_, '_> {
         loop {
             match self.pass(plan, from)? {
                 Pass::Over(end) => return Ok(*end),
-                Pass::Again(depth) => from = depth,
+                Pass::Again(depth) => {
+                    self.bench.decide(Decision::Next(Next { depth, why: Why::Again }));
+                    from = depth;
+                }
             }
         }
     }
@@ -213,15 +219,12 @@ impl Search<'_, '_> {
                 return Ok(Pass::over(answer, StoppedBy::Unattainable));
             }
             if self.bench.left_ns() < point::SHORTEST_NS {
+                self.bench.decide_over(Phase::Holding);
                 let answer = self.best_below(depth).unwrap_or(answer);
                 return Ok(Pass::over(answer, StoppedBy::Budget));
             }
             depth = narrow::retreat(&answer);
-            self.bench.note(&format!(
-                "depth {} did not hold, {}: going back to {depth}",
-                answer.depth,
-                answer.worst_metric()
-            ));
+            self.bench.decide(answer.going_back(depth));
         }
     }
 
@@ -242,22 +245,28 @@ impl Search<'_, '_> {
             }
             let over = self.bench.spent_ns() >= until_ns || self.bench.interrupted();
             if point.met {
-                depth = narrow::next_doubling(good.as_ref(), &point).min(plan.max_depth);
                 if let Some(bad) = bad {
-                    return Ok(Bracket::Between(point, bad));
+                    return Ok(Bracket::Between(point, Box::new(bad)));
                 }
                 if point.depth >= plan.max_depth || over {
+                    if point.depth < plan.max_depth {
+                        self.bench.decide_over(Phase::Doubling);
+                    }
                     return Ok(Bracket::Below(point));
                 }
+                let next = narrow::next_doubling(good.as_ref(), &point).at_most(plan.max_depth);
+                self.bench.decide(Decision::Next(next));
+                depth = next.depth;
                 good = Some(point);
             } else {
                 if let Some(good) = good {
-                    return Ok(Bracket::Between(good, point));
+                    return Ok(Bracket::Between(good, Box::new(point)));
                 }
                 if point.depth == 1 || self.bench.interrupted() {
                     return Ok(Bracket::Nothing);
                 }
                 depth = narrow::retreat(&point);
+                self.bench.decide(point.going_back(depth));
                 bad = Some(point);
             }
         }
@@ -272,11 +281,13 @@ impl Search<'_, '_> {
         bad: &mut Point,
         until_ns: u64,
     ) -> Result<Option<u32>, LabError> {
-        while let Some(depth) = narrow::between(good, bad, plan.precision) {
+        while let Some(next) = narrow::between(good, bad, plan.precision) {
             if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
+                self.bench.decide_over(Phase::Narrowing);
                 break;
             }
-            let point = self.measure(depth, Phase::Narrowing)?;
+            self.bench.decide(Decision::Next(next));
+            let point = self.measure(next.depth, Phase::Narrowing)?;
             if let Some(again) = self.finds_another_level(plan, &point)? {
                 return Ok(Some(again));
             }
@@ -301,6 +312,8 @@ impl Search<'_, '_> {
         if self.bench.interrupted() || !self.may_begin_again(plan) {
             return Ok(None);
         }
+        let why = Why::Contradicted { before: before.iops, by: point.depth, iops: point.iops };
+        self.bench.decide(Decision::Next(Next { depth: before.depth, why }));
         let again = self.measure(before.depth, Phase::Narrowing)?;
         if !regime::differs(&before, &again) {
             return Ok(None);
@@ -315,11 +328,7 @@ impl Search<'_, '_> {
         self.regimes.push(Regime { at_seconds, before_iops, after_iops });
         self.points.clear();
         self.points.extend(first.cloned());
-        self.bench.note(&format!(
-            "the target came from {} to {} IOPS: what was measured before no longer counts",
-            Count(before_iops),
-            Count(after_iops)
-        ));
+        self.bench.decide(Decision::AnotherLevel { at_seconds, before_iops, after_iops });
     }
 
     fn may_begin_again(&self, plan: &SearchPlan) -> bool {
@@ -328,7 +337,7 @@ impl Search<'_, '_> {
 
     fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
         let point = self.bench.measure(depth, phase)?;
-        self.bench.note(&point.sentence(phase));
+        self.bench.decide(Decision::Measured(point.measured(phase)));
         self.bench.keep(&point);
         self.points.push(point.clone());
         Ok(point)

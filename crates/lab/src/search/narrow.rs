@@ -1,5 +1,6 @@
 //! Which depth to try next.
 
+use super::decision::{Crossing, Next, Why};
 use super::point::Point;
 
 /// The next depth after one that held: twice as deep, or nearer where the curve already tells where
@@ -8,16 +9,18 @@ use super::point::Point;
 /// Past saturation latency is depth over throughput (Little's law), so from two points on the flat
 /// part of the curve the depth at the limit follows; trying just beyond it saves the doublings in
 /// between.
-pub(super) fn next_doubling(before: Option<&Point>, point: &Point) -> u32 {
+pub(super) fn next_doubling(before: Option<&Point>, point: &Point) -> Next {
     let twice = point.depth.saturating_mul(2);
-    let Some(before) = before else { return twice };
+    let doubling = Next { depth: twice, why: Why::Doubling { from: point.depth } };
+    let Some(before) = before else { return doubling };
     let flat = point.iops.mean < before.iops.mean * 1.05;
-    let Some(at_limit) = crossing(before, point).filter(|_| flat) else { return twice };
-    let beyond = (at_limit * 1.1).ceil();
+    let Some(at_limit) = crossing(before, point).filter(|_| flat) else { return doubling };
+    let beyond = (at_limit.depth * 1.1).ceil();
     if beyond >= f64::from(twice) {
-        (beyond as u32).min(point.depth.saturating_mul(64))
+        let depth = (beyond as u32).min(point.depth.saturating_mul(64));
+        Next { depth, why: Why::Predicted(at_limit) }
     } else {
-        twice
+        doubling
     }
 }
 
@@ -26,17 +29,19 @@ pub(super) fn next_doubling(before: Option<&Point>, point: &Point) -> u32 {
 ///
 /// Regula falsi on the logarithms of depth and of the limit's statistic, kept away from the ends so
 /// that the gap shrinks by at least an eighth each time even where the curve bends.
-pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<u32> {
+pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<Next> {
     let gap = bad.depth.saturating_sub(good.depth);
     if gap <= 1 || f64::from(gap) <= f64::from(good.depth) * precision {
         return None;
     }
-    let guess = crossing(good, bad)
-        .unwrap_or_else(|| (f64::from(good.depth) * f64::from(bad.depth)).sqrt());
+    let predicted = crossing(good, bad);
+    let middle = (f64::from(good.depth) * f64::from(bad.depth)).sqrt();
+    let guess = predicted.map_or(middle, |crossing| crossing.depth);
     let margin = (gap / 8).max(1);
     // A guess right at the crossing tells little; a hair below it usually holds.
     let guess = guess.floor() as u32;
-    Some(guess.clamp(good.depth + margin, bad.depth - margin))
+    let depth = guess.clamp(good.depth + margin, bad.depth - margin);
+    Some(Next { depth, why: Why::Between { holds: good.depth, breaks: bad.depth, predicted } })
 }
 
 /// The depth to go back to from one that was held and broke a limit.
@@ -55,16 +60,19 @@ pub(super) fn retreat_if_broken(point: &Point) -> u32 {
     if point.met { point.depth } else { retreat(point) }
 }
 
-/// Depth at which the first limit breaks, on the straight line through two points of logarithms.
-fn crossing(a: &Point, b: &Point) -> Option<f64> {
+/// Where the first limit breaks, on the straight line through two points of logarithms.
+fn crossing(a: &Point, b: &Point) -> Option<Crossing> {
     let depth = |p: &Point| f64::from(p.depth).ln();
     let pairs = a.judged.iter().zip(&b.judged);
     pairs
         .filter_map(|(low, high)| {
+            let limit = low.limit;
             let (low, high) = (low.share().ln(), high.share().ln());
             let slope = (high - low) / (depth(b) - depth(a));
-            (slope.is_finite() && slope > 0.05).then(|| (depth(a) - low / slope).exp())
+            let depth = (depth(a) - low / slope).exp();
+            let through = [a.depth, b.depth];
+            (slope.is_finite() && slope > 0.05).then_some(Crossing { through, limit, depth })
         })
-        .filter(|at| at.is_finite())
-        .min_by(f64::total_cmp)
+        .filter(|at| at.depth.is_finite())
+        .min_by(|a, b| a.depth.total_cmp(&b.depth))
 }

@@ -1,6 +1,7 @@
 //! One point of the curve: set the depth, let the old I/Os drain, measure as long as it takes.
 
 use super::SearchPlan;
+use super::decision::{Decision, Measured};
 use super::judge::{Judged, Verdict};
 use super::regime::Change;
 use crate::error::LabError;
@@ -16,7 +17,6 @@ use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
 use iogauge_model::limit::{Directions, Side};
 use iogauge_model::result::{CurvePoint, Estimate, IntervalPoint, LatencySummary};
-use iogauge_model::units::{Count, Latency};
 
 /// Time between two looks while a point is measured.
 const TICK_NS: u64 = 25_000_000;
@@ -36,6 +36,8 @@ const HOLD_PARTS: u64 = 48;
 const LATENCIES: f64 = 20.0;
 /// Longest wait for the old depth's I/Os.
 const DRAIN_NS: u64 = 2_000_000_000;
+/// A shorter wait is not worth a word.
+const NOTABLE_DRAIN_NS: u64 = 100_000_000;
 /// Where the verdict is clear the IOPS need be this many times less precise than asked.
 const COARSE: f64 = 5.0;
 
@@ -80,21 +82,20 @@ impl Point {
         self.judged.iter().max_by(|a, b| a.share().total_cmp(&b.share()))
     }
 
-    pub(super) fn worst_metric(&self) -> String {
-        self.tightest()
-            .map_or_else(String::new, |j| format!("{} {}", j.limit.statistic(), Latency(j.value)))
+    pub(super) fn going_back(&self, to: u32) -> Decision {
+        let because = self.tightest().map(Judged::judgement);
+        Decision::GoingBack { from: self.depth, to, because }
     }
 
-    pub(super) fn sentence(&self, phase: Phase) -> String {
-        format!(
-            "{}: depth {} gives {} IOPS, {} ({}) in {:.2} s",
-            phase.word(),
-            self.depth,
-            Count(self.iops.mean),
-            self.worst_metric(),
-            if self.met { "within the limit" } else { "over the limit" },
-            self.seconds,
-        )
+    pub(super) fn measured(&self, phase: Phase) -> Measured {
+        Measured {
+            phase,
+            depth: self.depth,
+            iops: self.iops,
+            seconds: self.seconds,
+            limits: self.judged.iter().map(Judged::judgement).collect(),
+            met: self.met,
+        }
     }
 }
 
@@ -142,8 +143,14 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.watch.interrupt.is_set()
     }
 
-    pub(super) fn note(&mut self, text: &str) {
-        self.watch.observer.note(text);
+    pub(super) fn decide(&mut self, decision: Decision) {
+        self.watch.observer.decision(&decision);
+    }
+
+    /// The time for a phase is used up.
+    pub(super) fn decide_over(&mut self, phase: Phase) {
+        let (spent_seconds, left_seconds) = (seconds(self.spent_ns()), seconds(self.left_ns()));
+        self.decide(Decision::Budget { phase, spent_seconds, left_seconds });
     }
 
     pub(super) fn keep(&mut self, point: &Point) {
@@ -164,6 +171,11 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.drain(phase, depth)?;
         self.crew.cut()?;
         let length = self.length(phase);
+        if phase == Phase::Holding {
+            let (shortest_seconds, longest_seconds) =
+                (seconds(length.shortest_ns), seconds(length.longest_ns));
+            self.decide(Decision::Hold { depth, shortest_seconds, longest_seconds });
+        }
         let cpu = ProcessCpu::now();
         let begin_ns = self.crew.now_ns();
         let mut total = Window::default();
@@ -208,6 +220,10 @@ impl<'a, 'b> Bench<'a, 'b> {
             && !self.interrupted()
         {
             self.crew.advance(TICK_NS / 5)?;
+        }
+        let (waited_ns, whole) = (self.crew.now_ns() - begin_ns, self.crew.drained());
+        if waited_ns >= NOTABLE_DRAIN_NS || !whole {
+            self.decide(Decision::Drained { depth, seconds: seconds(waited_ns), whole });
         }
         self.show(&Window::default(), phase, depth);
         Ok(())
@@ -296,6 +312,10 @@ impl<'a, 'b> Bench<'a, 'b> {
             errors: total.errors(),
         }
     }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
 }
 
 /// Latencies of a window, for limits to be judged by.

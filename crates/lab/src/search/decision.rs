@@ -1,0 +1,363 @@
+//! What a search decides, and the figures each decision rests on.
+
+use super::judge::Verdict;
+use crate::observe::Phase;
+use iogauge_model::Limit;
+use iogauge_model::limit::Bound;
+use iogauge_model::result::{Estimate, LimitValue};
+use iogauge_model::units::{Count, Latency};
+use std::fmt;
+
+/// A limit's statistic in a window, and what it says of the limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judgement {
+    /// The limit, its statistic with interval, and the I/Os it rests on.
+    pub value: LimitValue,
+    /// Whether the limit holds, as far as the interval tells.
+    pub verdict: Verdict,
+}
+
+/// A measured point, as far as the search goes by it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// What it was measured for.
+    pub phase: Phase,
+    /// Depth asked.
+    pub depth: u32,
+    /// I/Os per second.
+    pub iops: Estimate,
+    /// Length of the window, in seconds.
+    pub seconds: f64,
+    /// Every limit, in order.
+    pub limits: Vec<Judgement>,
+    /// True where no statistic exceeds its bound.
+    pub met: bool,
+}
+
+/// Where the straight line through two points, on logarithms, meets a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crossing {
+    /// Depths of the two points.
+    pub through: [u32; 2],
+    /// The limit met first.
+    pub limit: Limit,
+    /// The depth there.
+    pub depth: f64,
+}
+
+/// A depth to be measured next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Next {
+    /// The depth.
+    pub depth: u32,
+    /// What makes it the next.
+    pub why: Why,
+}
+
+impl Next {
+    /// The same, no deeper than allowed.
+    pub(super) fn at_most(self, depth: u32) -> Self {
+        Self { depth: self.depth.min(depth), ..self }
+    }
+}
+
+/// What makes a depth the next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Why {
+    /// The limits hold at half of it.
+    Doubling {
+        /// The depth they hold at.
+        from: u32,
+    },
+    /// The curve is flat and predicts where a limit breaks: a little deeper.
+    Predicted(Crossing),
+    /// It lies between a depth that holds and one that does not.
+    Between {
+        /// The depth that holds.
+        holds: u32,
+        /// The depth that breaks a limit.
+        breaks: u32,
+        /// Where a limit is predicted to break; without it the geometric mean is tried.
+        predicted: Option<Crossing>,
+    },
+    /// A deeper point gave fewer IOPS than this depth did before: one of them is out of date.
+    Contradicted {
+        /// IOPS of this depth before.
+        before: Estimate,
+        /// The deeper point.
+        by: u32,
+        /// Its IOPS.
+        iops: Estimate,
+    },
+    /// The target came to another level, and the search begins again.
+    Again,
+}
+
+/// A decision of a search, or an event it goes by.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// A point was measured.
+    Measured(Measured),
+    /// A depth comes next.
+    Next(Next),
+    /// A depth is to be the answer and is measured for longer.
+    Hold {
+        /// The depth.
+        depth: u32,
+        /// Shortest window, in seconds.
+        shortest_seconds: f64,
+        /// Longest window, where precision takes it: what is left of the budget, in seconds.
+        longest_seconds: f64,
+    },
+    /// A depth breaks a limit and a smaller one is tried.
+    GoingBack {
+        /// The depth that breaks it.
+        from: u32,
+        /// The depth that comes next.
+        to: u32,
+        /// The limit furthest over its bound; none where nothing was judged.
+        because: Option<Judgement>,
+    },
+    /// The target changed, and what was measured before no longer counts.
+    AnotherLevel {
+        /// When, in seconds from the begin of the search.
+        at_seconds: f64,
+        /// IOPS before.
+        before_iops: f64,
+        /// IOPS from then on, at the same depth.
+        after_iops: f64,
+    },
+    /// The I/Os of the depth before took long to complete.
+    Drained {
+        /// The depth to be measured.
+        depth: u32,
+        /// The wait, in seconds.
+        seconds: f64,
+        /// False where some are still outstanding, and stand in the next window.
+        whole: bool,
+    },
+    /// The time for a phase, or altogether, is used up.
+    Budget {
+        /// The phase that ends.
+        phase: Phase,
+        /// Spent so far, in seconds.
+        spent_seconds: f64,
+        /// Left, in seconds.
+        left_seconds: f64,
+    },
+}
+
+/// `mean 9.87 ms ± 12.0 µs of 51,200 I/Os holds <= 10 ms`.
+impl fmt::Display for Judgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LimitValue { limit, value_ns, ci95_ns, n } = self.value;
+        write!(f, "{} ", limit.statistic())?;
+        match value_ns {
+            Some(ns) => write!(f, "{}", Latency(ns))?,
+            None => f.write_str("unknown")?,
+        }
+        match ci95_ns {
+            // A maximum is what was seen.
+            Some([low, high]) if low == high => {}
+            Some([low, high]) => write!(f, " ± {}", Latency((high - low) / 2.0))?,
+            None => f.write_str(" ± ?")?,
+        }
+        let (verb, open) = match self.verdict {
+            Verdict::Holds => ("holds", ""),
+            Verdict::Breaks => ("breaks", ""),
+            Verdict::Open => ("leaves", " open"),
+        };
+        let (ios, bound) = (Count(n as f64), Bound(limit.bound_ns));
+        write!(f, " of {ios} I/Os {verb} <= {bound}{open}")
+    }
+}
+
+/// `81,204 ± 310 IOPS`; `± ?` where the interval is unknown.
+struct Iops<'a>(&'a Estimate);
+
+impl fmt::Display for Iops<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ± ", Count(self.0.mean))?;
+        match self.0.n {
+            0 | 1 => f.write_str("? IOPS"),
+            _ => write!(f, "{} IOPS", Count(self.0.half_width())),
+        }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { phase, depth, iops, seconds, limits, met } = self;
+        write!(f, "{}: depth {depth} gives {} in {seconds:.2} s", phase.word(), Iops(iops))?;
+        for (number, limit) in limits.iter().enumerate() {
+            write!(f, "{} {limit}", if number == 0 { ";" } else { "," })?;
+        }
+        f.write_str(if *met { " (within the limit)" } else { " (over the limit)" })
+    }
+}
+
+impl fmt::Display for Crossing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { through: [a, b], limit, depth } = self;
+        write!(f, "the line through depths {a} and {b} meets {limit} at {depth:.1}")
+    }
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "next depth {}: ", self.depth)?;
+        match &self.why {
+            Why::Doubling { from } => write!(f, "doubled, since depth {from} is within the limit"),
+            Why::Predicted(crossing) if f64::from(self.depth) > crossing.depth => {
+                write!(f, "{crossing}, and this lies beyond")
+            }
+            Why::Predicted(crossing) => write!(f, "{crossing}, and one step goes no further"),
+            Why::Between { holds, breaks, predicted } => {
+                write!(
+                    f,
+                    "between {holds}, which is within the limit, and {breaks}, which is not; "
+                )?;
+                match predicted {
+                    Some(crossing) => write!(f, "{crossing}"),
+                    None => f.write_str("nothing to predict by, so their geometric mean"),
+                }
+            }
+            Why::Contradicted { before, by, iops } => {
+                let (before, iops) = (Iops(before), Iops(iops));
+                write!(f, "again, since depth {by} gives {iops} and this one gave {before} before")
+            }
+            Why::Again => f.write_str("the search begins again at the new level"),
+        }
+    }
+}
+
+/// One line, as `find --explain` prints it.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Measured(point) => write!(f, "{point}"),
+            Self::Next(next) => write!(f, "{next}"),
+            Self::Hold { depth, shortest_seconds, longest_seconds } => write!(
+                f,
+                "holding depth {depth} for {shortest_seconds:.1} s, and up to the \
+                 {longest_seconds:.1} s left where the precision takes it"
+            ),
+            Self::GoingBack { from, to, because } => {
+                write!(f, "depth {from} did not hold")?;
+                if let Some(judgement) = because {
+                    write!(f, ", {judgement}")?;
+                }
+                write!(f, ": going back to {to}")
+            }
+            Self::AnotherLevel { at_seconds, before_iops, after_iops } => write!(
+                f,
+                "the target came from {} to {} IOPS {at_seconds:.1} s into the search: what was \
+                 measured before no longer counts",
+                Count(*before_iops),
+                Count(*after_iops)
+            ),
+            Self::Drained { depth, seconds, whole } => {
+                write!(f, "depth {depth} waited {seconds:.2} s for I/Os of the depth before")?;
+                f.write_str(if *whole { "" } else { ", and some are outstanding still" })
+            }
+            Self::Budget { phase, spent_seconds, left_seconds } => write!(
+                f,
+                "{} ends: {spent_seconds:.1} s are spent, {left_seconds:.1} s left",
+                phase.word()
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judgement(ci95_ns: Option<[f64; 2]>, verdict: Verdict) -> Judgement {
+        let limit = "read:p99<=5ms".parse().unwrap();
+        let value = LimitValue { limit, value_ns: Some(4.9e6), ci95_ns, n: 51_200 };
+        Judgement { value, verdict }
+    }
+
+    fn estimate(mean: f64, n: u64) -> Estimate {
+        Estimate { mean, ci95: [mean * 0.99, mean * 1.01], n }
+    }
+
+    #[test]
+    fn a_point_tells_what_it_rests_on() {
+        let mut point = Measured {
+            phase: Phase::Narrowing,
+            depth: 20,
+            iops: estimate(2_000.0, 12),
+            seconds: 1.25,
+            limits: vec![
+                judgement(Some([4.8e6, 5.0e6]), Verdict::Holds),
+                judgement(None, Verdict::Open),
+            ],
+            met: true,
+        };
+        assert_eq!(
+            point.to_string(),
+            "narrowing: depth 20 gives 2,000 ± 20 IOPS in 1.25 s; \
+             read:p99 4.90 ms ± 100 µs of 51,200 I/Os holds <= 5 ms, \
+             read:p99 4.90 ms ± ? of 51,200 I/Os leaves <= 5 ms open (within the limit)"
+        );
+        point.limits = vec![judgement(Some([4.9e6, 4.9e6]), Verdict::Breaks)];
+        (point.met, point.iops.n) = (false, 1);
+        assert_eq!(
+            Decision::Measured(point).to_string(),
+            "narrowing: depth 20 gives 2,000 ± ? IOPS in 1.25 s; \
+             read:p99 4.90 ms of 51,200 I/Os breaks <= 5 ms (over the limit)"
+        );
+    }
+
+    #[test]
+    fn every_decision_is_one_line_with_its_figures() {
+        let limit = "mean<=10ms".parse().unwrap();
+        let crossing = Crossing { through: [8, 16], limit, depth: 798.24 };
+        let (before, iops) = (estimate(4_000.0, 9), estimate(3_000.0, 9));
+        let next = |depth, why| Decision::Next(Next { depth, why });
+        let because = Some(judgement(Some([4.8e6, 5.0e6]), Verdict::Open));
+        let decisions = [
+            next(32, Why::Doubling { from: 16 }),
+            next(879, Why::Predicted(crossing)),
+            next(512, Why::Predicted(crossing)),
+            next(700, Why::Between { holds: 16, breaks: 879, predicted: Some(crossing) }),
+            next(118, Why::Between { holds: 16, breaks: 879, predicted: None }),
+            next(16, Why::Contradicted { before, by: 32, iops }),
+            next(4, Why::Again),
+            Decision::Hold { depth: 798, shortest_seconds: 8.0, longest_seconds: 16.04 },
+            Decision::GoingBack { from: 798, to: 780, because },
+            Decision::AnotherLevel { at_seconds: 3.2, before_iops: 4e4, after_iops: 3e3 },
+            Decision::Drained { depth: 4, seconds: 0.31, whole: true },
+            Decision::Drained { depth: 4, seconds: 2.0, whole: false },
+            Decision::Budget { phase: Phase::Doubling, spent_seconds: 15.0, left_seconds: 15.0 },
+        ];
+        let lines: Vec<String> = decisions.iter().map(ToString::to_string).collect();
+        let line = "the line through depths 8 and 16 meets mean <= 10 ms at 798.2";
+        let between = "between 16, which is within the limit, and 879, which is not";
+        let wanted = [
+            "next depth 32: doubled, since depth 16 is within the limit".to_owned(),
+            format!("next depth 879: {line}, and this lies beyond"),
+            format!("next depth 512: {line}, and one step goes no further"),
+            format!("next depth 700: {between}; {line}"),
+            format!("next depth 118: {between}; nothing to predict by, so their geometric mean"),
+            "next depth 16: again, since depth 32 gives 3,000 ± 30 IOPS and this one gave 4,000 ± 40 \
+             IOPS before"
+                .to_owned(),
+            "next depth 4: the search begins again at the new level".to_owned(),
+            "holding depth 798 for 8.0 s of the 16.0 s left".to_owned(),
+            "depth 798 did not hold, read:p99 4.90 ms ± 100 µs of 51,200 I/Os leaves <= 5 ms open: \
+             going back to 780"
+                .to_owned(),
+            "the target came from 40,000 to 3,000 IOPS 3.2 s into the search: what was measured \
+             before no longer counts"
+                .to_owned(),
+            "depth 4 waited 0.31 s for I/Os of the depth before".to_owned(),
+            "depth 4 waited 2.00 s for I/Os of the depth before, and some are outstanding still"
+                .to_owned(),
+            "doubling ends: 15.0 s are spent, 15.0 s left".to_owned(),
+        ];
+        assert_eq!(lines, wanted);
+    }
+}
