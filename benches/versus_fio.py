@@ -168,11 +168,17 @@ def fio_command(case, contender, path, seconds):
     ]
 
 
-def fio_sample(text, _run):
+def fio_job(text):
+    """The first job of fio's document, without errors."""
     # fio may print notes before the document.
     job = json.loads(text[text.index("{"):])["jobs"][0]
     if job["error"]:
         raise CannotRun(f"fio reports error {job['error']}")
+    return job
+
+
+def fio_sample(text, _run):
+    job = fio_job(text)
     iops = job["read"]["iops"]
     return Sample(
         iops=iops,
@@ -248,28 +254,34 @@ def children_cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def measure(case, contender, path, seconds):
-    """Runs a contender once."""
-    build, read = PROGRAMS[contender.program]
-    command = build(case, contender, path, seconds)
-    cpu_before = children_cpu_seconds()
+def output_of(command, directory, timeout):
+    """What a command prints on stdout; it has to end with 0 in time."""
     try:
         done = subprocess.run(
             command,
-            cwd=path.parent,
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60 + 3 * (seconds + RAMP_SECONDS),
+            timeout=timeout,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotRun(f"{shlex.join(command)}: {error}") from error
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip().splitlines()[-5:]
         raise CannotRun(f"{shlex.join(command)}: exit {done.returncode}: {' | '.join(words)}")
+    return done.stdout
+
+
+def measure(case, contender, path, seconds):
+    """Runs a contender once."""
+    build, read = PROGRAMS[contender.program]
+    command = build(case, contender, path, seconds)
+    cpu_before = children_cpu_seconds()
+    output = output_of(command, path.parent, 60 + 3 * (seconds + RAMP_SECONDS))
     run = Run(contender.flags, children_cpu_seconds() - cpu_before)
     try:
-        return read(done.stdout, run)
+        return read(output, run)
     except (ValueError, KeyError, IndexError, TypeError, ZeroDivisionError) as error:
         raise CannotRun(f"{shlex.join(command)}: output not understood: {error!r}") from error
 
@@ -492,7 +504,7 @@ def make_real(path, size_bytes):
     free = shutil.disk_usage(path.parent).free
     if free < size_bytes + max(free // 20, 1 << 30):
         raise CannotRun(f"{path.parent}: {free >> 20} MiB free, too few for a file of "
-                        f"{size_bytes >> 20} MiB; a smaller --real-size would fit")
+                        f"{size_bytes >> 20} MiB; a smaller one would fit")
     with open(path, "wb") as file:
         for _ in range(size_bytes >> 20):
             file.write(os.urandom(1 << 20))

@@ -1,14 +1,11 @@
-#!/usr/bin/env python3
-"""Tests of versus_fio.py against recorded output; prints its result in libtest's form."""
+"""Tests of versus_fio.py against recorded output."""
 
 import json
 import math
 import os
-import sys
 import unittest
 
-sys.dont_write_bytecode = True
-import versus_fio as v  # noqa: E402  (after dont_write_bytecode)
+import versus_fio as v
 
 
 def sample(iops):
@@ -112,12 +109,3 @@ class Cases(unittest.TestCase):
             labels = {c.label for c in k.contenders}
             for goal in k.goals:
                 self.assertLessEqual({goal.contender, goal.versus}, labels)
-
-
-if __name__ == "__main__":
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(suite)
-    failed = len(result.failures) + len(result.errors)
-    word = "FAILED" if failed else "ok"
-    print(f"test result: {word}. {result.testsRun - failed} passed; {failed} failed; 0 ignored")
-    sys.exit(1 if failed else 0)

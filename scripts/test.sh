@@ -27,12 +27,12 @@ show_and_count() {
 # The benchmark scripts are tested in the form libtest prints, so that one rule counts both.
 script_tests() {
     if ! command -v python3 >/dev/null; then
-        echo 'SKIPPED benches/versus_fio_test.py: python3 is not installed'
+        echo 'SKIPPED benches/script_tests.py: python3 is not installed'
         [[ ${IOGAUGE_REQUIRE_ALL:-} != 1 ]]
         return
     fi
-    echo '     Running benches/versus_fio_test.py'
-    python3 benches/versus_fio_test.py
+    echo '     Running benches/script_tests.py'
+    python3 benches/script_tests.py
 }
 
 all() {
