@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test bench versus-fio audit fmt lint doc man completions install clean help
+.PHONY: run build test truth bench versus-fio versus-sweep audit fmt lint doc man completions install clean help
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -22,11 +22,17 @@ test: ## Every test; installs what they need where it can
 	scripts/install-test-deps.sh
 	scripts/test.sh
 
+truth: ## The search against devices whose capacity is known, 200 seeds each; prints a table
+	IOGAUGE_TRUTH_SEEDS=200 $(CARGO) test -p iogauge-lab --test truth -- --nocapture
+
 bench: ## Microbenchmarks of the hot path
 	$(CARGO) bench -p iogauge-benches
 
 versus-fio: build ## iogauge beside fio on this machine
 	benches/versus_fio.sh
+
+versus-sweep: build ## The search beside an exhaustive sweep of fio's on this machine
+	benches/versus_sweep.sh
 
 audit: ## Advisories, licences, bans and sources of the dependencies
 	CARGO="$(CARGO)" scripts/audit.sh

@@ -11,7 +11,7 @@ use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::Step;
 use iogauge_model::result::{
-    CpuUse, DirectionResult, IntervalPoint, JobResult, LatencySummary, StepResult, WorkerResult,
+    CpuUse, DirectionResult, Estimate, IntervalPoint, JobResult, StepResult, WorkerResult,
 };
 
 /// Time between two looks at the workers.
@@ -192,12 +192,13 @@ fn direction(
     }
     let per_sec = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let iops = estimates::iops(series, Which::Only(op), per_sec(tally.ios()));
-    let mean_ci95 = estimates::latency_mean_ci95(series, Which::Only(op), tally.service.mean_ns());
+    let mean = estimates::latency_mean(series, Which::Only(op), tally.service.mean_ns());
     let response_ns = tally.response.as_ref().map(|histogram| {
         // Response and service time differ by the wait for a slot; intervals keep sums of the
         // latter only, so the interval is scaled.
         let scale = histogram.mean_ns() / tally.service.mean_ns().max(1.0);
-        LatencySummary::of(histogram, mean_ci95.map(|end| end * scale))
+        let (mean_ns, ci95) = (histogram.mean_ns(), mean.ci95.map(|end| end * scale));
+        estimates::latency_summary(histogram, &Estimate { mean: mean_ns, ci95, n: mean.n })
     });
     Some(DirectionResult {
         ios: tally.ios(),
@@ -206,7 +207,7 @@ fn direction(
         short: tally.short,
         iops,
         bytes_per_sec: per_sec(tally.bytes),
-        service_ns: LatencySummary::of(&tally.service, mean_ci95),
+        service_ns: estimates::latency_summary(&tally.service, &mean),
         response_ns,
         service_histogram: tally.service.clone(),
         response_histogram: tally.response.clone(),

@@ -296,13 +296,13 @@ impl<'a, 'b> Bench<'a, 'b> {
     ) -> Point {
         let service = total.service();
         let judged = self.judge(total, series);
-        let mean_ci95 = estimates::latency_mean(series, Which::All, service.mean_ns()).ci95;
+        let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
         Point {
             depth,
             depth_achieved: total.depth(),
             iops: estimates::iops(series, Which::All, total.iops()),
             bytes_per_sec: total.bytes_per_sec(),
-            latency: LatencySummary::of(&service, mean_ci95),
+            latency: estimates::latency_summary(&service, &mean),
             met: judged.iter().all(Judged::is_met),
             judged,
             cpu_percent,

@@ -63,6 +63,26 @@ pub struct LatencySummary {
     pub max: u64,
     /// Number of latencies.
     pub n: u64,
+    /// Intervals of the percentiles; absent in older results, and where nothing is known of how
+    /// much the latencies depend on each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentiles_ci95: Option<PercentileIntervals>,
+}
+
+/// 95 % confidence intervals of percentiles: lower and upper end in nanoseconds, an end being
+/// `None` where too few latencies lie beyond it to have one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PercentileIntervals {
+    /// Of the median.
+    pub p50: [Option<u64>; 2],
+    /// Of the 95th percentile.
+    pub p95: [Option<u64>; 2],
+    /// Of the 99th percentile.
+    pub p99: [Option<u64>; 2],
+    /// Of the 99.9th percentile.
+    pub p999: [Option<u64>; 2],
+    /// Of the 99.99th percentile.
+    pub p9999: [Option<u64>; 2],
 }
 
 impl LatencySummary {
@@ -81,6 +101,7 @@ impl LatencySummary {
             p9999: histogram.percentile_ns(99.99),
             max: histogram.max_ns(),
             n: histogram.count(),
+            percentiles_ci95: None,
         }
     }
 }

@@ -8,7 +8,7 @@ mod system;
 pub use documents::{
     Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy,
 };
-pub use estimate::{Estimate, LatencySummary};
+pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
 pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};
 

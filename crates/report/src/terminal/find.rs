@@ -2,12 +2,13 @@
 
 use super::Page;
 use super::grid::{Grid, Kind};
-use super::names::{count, half_width, latency, plural};
+use super::names::{count, half_width, latency, percentile, plural};
 use super::parts;
 use super::sheet::{Paint, Sheet};
 use super::verdict::{find_verdict, next_step};
-use iogauge_model::limit::Metric;
+use iogauge_model::limit::{Bound, Metric};
 use iogauge_model::result::{CurvePoint, FindDocument};
+use iogauge_model::units::{Bandwidth, Latency};
 
 /// The document as text: the verdict first, then the curve behind it and what casts doubt on it.
 #[must_use]
@@ -48,11 +49,20 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
             "depth {} asked, {:.1} achieved; {}; {}, {:.0} s measured",
             answer.depth,
             answer.depth_achieved,
-            iogauge_model::units::Bandwidth(answer.bytes_per_sec),
+            Bandwidth(answer.bytes_per_sec),
             plural(document.curve.len() as u64, "point"),
             document.measured_seconds
         ),
     );
+    for value in &answer.limits {
+        if let (Some(ns), Some([low, high])) = (value.value_ns, value.ci95_ns) {
+            let interval = format!("{}–{}", Latency(low), Latency(high));
+            let figures = format!("{} {} ({interval})", value.limit.statistic(), Latency(ns));
+            let rest =
+                format!("limit {}, n {}", Bound(value.limit.bound_ns), count(value.n as f64));
+            sheet.text(Paint::Plain, &format!("{figures}; {rest}"));
+        }
+    }
 }
 
 fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
@@ -91,6 +101,8 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
         };
         let summary = &point.latency_ns;
         let whole = |value: u64| latency(summary, value as f64);
+        let ends = summary.percentiles_ci95.unwrap_or_default();
+        let tail = |value: u64, ends: [Option<u64>; 2]| percentile(summary, value, ends);
         grid.row(
             paint,
             [
@@ -102,9 +114,9 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
                 if point.met { "met" } else { "broken" }.to_owned(),
                 if point.steady { "yes" } else { "no" }.to_owned(),
                 mark.to_owned(),
-                whole(summary.p95),
-                whole(summary.p99),
-                whole(summary.p999),
+                tail(summary.p95, ends.p95),
+                tail(summary.p99, ends.p99),
+                tail(summary.p999, ends.p999),
                 whole(summary.max),
             ],
         );

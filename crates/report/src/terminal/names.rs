@@ -154,6 +154,12 @@ pub(super) fn latency(summary: &LatencySummary, value: f64) -> String {
     }
 }
 
+/// A percentile; with `≥` where so few latencies lie beyond it that it may be anything above.
+pub(super) fn percentile(summary: &LatencySummary, value: u64, ends: [Option<u64>; 2]) -> String {
+    let open = summary.percentiles_ci95.is_some() && ends[1].is_none();
+    format!("{}{}", if open { "≥" } else { "" }, latency(summary, value as f64))
+}
+
 /// `1 read`, `2 reads`.
 pub(super) fn plural(n: u64, one: &str) -> String {
     format!("{} {one}{}", count(n as f64), if n == 1 { "" } else { "s" })

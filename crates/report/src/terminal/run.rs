@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::grid::{Grid, Kind};
-use super::names::{count, half_width, latency, plural};
+use super::names::{count, half_width, latency, percentile, plural};
 use super::parts::{self, Logical};
 use super::sheet::{Paint, Sheet};
 use iogauge_model::result::{CpuUse, DirectionResult, LatencySummary, RunDocument, StepResult};
@@ -116,6 +116,8 @@ fn figures(
     summary: &LatencySummary,
 ) -> [String; 12] {
     let whole = |value: u64| latency(summary, value as f64);
+    let ends = summary.percentiles_ci95.unwrap_or_default();
+    let tail = |value: u64, ends: [Option<u64>; 2]| percentile(summary, value, ends);
     [
         word.to_owned(),
         iops,
@@ -123,11 +125,11 @@ fn figures(
         bandwidth,
         latency(summary, summary.mean),
         whole(summary.min),
-        whole(summary.p50),
-        whole(summary.p95),
-        whole(summary.p99),
-        whole(summary.p999),
-        whole(summary.p9999),
+        tail(summary.p50, ends.p50),
+        tail(summary.p95, ends.p95),
+        tail(summary.p99, ends.p99),
+        tail(summary.p999, ends.p999),
+        tail(summary.p9999, ends.p9999),
         whole(summary.max),
     ]
 }

@@ -54,6 +54,7 @@ pub fn latency(mean_ns: f64) -> LatencySummary {
         p9999: times(7.3),
         max: times(12.5),
         n: 812_040,
+        percentiles_ci95: None,
     }
 }
 
