@@ -5,7 +5,8 @@ mod common;
 
 use common::{Place, names};
 
-const COMMANDS: [&str; 7] = ["find", "run", "prepare", "clean", "history", "stop", "completions"];
+const COMMANDS: [&str; 8] =
+    ["find", "run", "doctor", "prepare", "clean", "history", "stop", "completions"];
 
 /// Options of a load, by fio's names, with a value each.
 const OPTIONS: [&str; 25] = [

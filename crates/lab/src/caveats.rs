@@ -1,10 +1,13 @@
 //! Doubts that show in what was measured.
 
 use crate::search::Regime;
+use crate::steadiness::{Unsteady, unsteadiness};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::limit::Metric;
 use iogauge_model::load::Load;
-use iogauge_model::result::{CpuUse, CurvePoint, Physical, StepResult};
+use iogauge_model::result::{
+    Answer, CpuUse, CurvePoint, IntervalPoint, Physical, StepResult, StoppedBy,
+};
 use iogauge_model::units::{Bytes, Count};
 use iogauge_model::{Caveat, CaveatCode};
 use std::io;
@@ -14,6 +17,8 @@ const DEPTH_SHARE: f64 = 0.9;
 const RATE_SHARE: f64 = 0.97;
 /// Processor share of one worker from which it may be the bottleneck, in percent.
 const CLIENT_PERCENT: f64 = 95.0;
+/// Share of its time a worker may wait for a processor before that is worth a word, in percent.
+const WAIT_PERCENT: f64 = 5.0;
 const STEAL_PERCENT: f64 = 2.0;
 /// Physical over logical bytes outside of which something else than the load was at work.
 const CACHED_BELOW: f64 = 0.9;
@@ -37,6 +42,7 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Cavea
     let direct = loads.iter().all(|l| l.direct);
     caveats.extend(physical(result.physical.as_ref(), result.bytes(), direct));
     caveats.extend(samples(result.ios()));
+    caveats.extend(steadiness(&result.series));
     caveats.extend(overflow(result));
     caveats
 }
@@ -45,13 +51,12 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Cavea
 #[must_use]
 pub fn depth(asked: u32, achieved: f64) -> Option<Caveat> {
     (achieved < f64::from(asked) * DEPTH_SHARE).then(|| {
-        Caveat::new(
+        Caveat::of(
             CaveatCode::DepthNotReached,
             format!(
                 "of {asked} I/Os asked to be outstanding {achieved:.1} were, on average: the \
                  target answers faster than the tool can ask, or batches hold I/Os back"
             ),
-            "--numjobs with more workers, or no --iodepth_batch options",
         )
     })
 }
@@ -75,30 +80,53 @@ fn rate(offered: f64, achieved: f64) -> Option<Caveat> {
 #[must_use]
 pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Caveat> {
     let mut caveats = Vec::new();
+    caveats.extend(processor_busy(cpu).or_else(|| processor_used_up(cpu, workers)));
+    if cpu.steal_percent > STEAL_PERCENT {
+        caveats.push(
+            Caveat::of(
+                CaveatCode::StealTime,
+                format!(
+                    "the hypervisor gave {:.1} % of the processor time to other machines",
+                    cpu.steal_percent
+                ),
+            )
+            .weighed(cpu.steal_percent / 100.0),
+        );
+    }
+    caveats
+}
+
+/// The tool works without a pause: it may be what is measured.
+fn processor_used_up(cpu: &CpuUse, workers: usize) -> Option<Caveat> {
     let used = cpu.user_percent + cpu.system_percent;
-    if workers > 0 && used >= CLIENT_PERCENT * workers as f64 {
-        caveats.push(Caveat::new(
+    (workers > 0 && used >= CLIENT_PERCENT * workers as f64).then(|| {
+        Caveat::of(
             CaveatCode::ClientBound,
             format!(
                 "the tool used {used:.0} % of a processor for {workers} worker{}: the target may \
                  sustain more than one machine can ask",
                 if workers == 1 { "" } else { "s" }
             ),
-            "--numjobs with more workers, larger blocks, or --iodepth_batch_submit=16 \
-             --iodepth_batch_complete_min=8",
-        ));
-    }
-    if cpu.steal_percent > STEAL_PERCENT {
-        caveats.push(Caveat::new(
-            CaveatCode::StealTime,
+        )
+    })
+}
+
+/// Processors are kept busy by others, or by more workers than there are processors.
+fn processor_busy(cpu: &CpuUse) -> Option<Caveat> {
+    let wait = cpu.wait_percent;
+    (wait >= WAIT_PERCENT).then(|| {
+        Caveat::new(
+            CaveatCode::ClientBound,
             format!(
-                "the hypervisor gave {:.1} % of the processor time to other machines",
-                cpu.steal_percent
+                "the workers were ready to run and had no processor for {wait:.0} % of the time \
+                 (the machine was {:.0} % busy): others keep the processors, and the target may \
+                 sustain more",
+                cpu.machine_percent
             ),
-            "repeat the run at a quieter time, and compare",
-        ));
-    }
-    caveats
+            "top shows what runs beside; taskset --cpu-list 0-7 iogauge … chooses the processors",
+        )
+        .weighed(wait / 100.0)
+    })
 }
 
 /// Physical bytes that do not match the logical ones.
@@ -120,14 +148,13 @@ pub fn physical(physical: Option<&Physical>, logical_bytes: u64, direct: bool) -
         ));
     }
     (ratio > OTHER_ABOVE && moved.saturating_sub(logical_bytes) > OTHER_BYTES).then(|| {
-        Caveat::new(
+        Caveat::of(
             CaveatCode::OtherLoad,
             format!(
                 "the devices moved {} for {} asked: others used them, or each I/O costs several",
                 Bytes(moved),
                 Bytes(logical_bytes)
             ),
-            "stop what else uses the device (iostat -x 1, iotop), and repeat",
         )
     })
 }
@@ -143,14 +170,36 @@ fn samples(ios: u64) -> Option<Caveat> {
     })
 }
 
+/// The IOPS did not hold still.
+fn steadiness(series: &[IntervalPoint]) -> Option<Caveat> {
+    Some(match unsteadiness(series)? {
+        Unsteady::Jump { at_seconds, before, after } => Caveat::of(
+            CaveatCode::RegimeChange,
+            format!(
+                "after {at_seconds:.1} s the IOPS went from {} to {} and stayed there: credits that \
+                 ran out, a cache that filled, a throttle, or another user of the device",
+                Count(before),
+                Count(after)
+            ),
+        ),
+        Unsteady::Drift { rise_relative } => Caveat::of(
+            CaveatCode::NotSteady,
+            format!(
+                "the IOPS {} by {:.0} % of their mean from the beginning to the end",
+                if rise_relative < 0.0 { "fell" } else { "rose" },
+                rise_relative.abs() * 100.0
+            ),
+        ),
+    })
+}
+
 fn overflow(result: &StepResult) -> Option<Caveat> {
     let overflow: u64 =
         result.read.iter().chain(&result.write).map(|d| d.service_histogram.overflow()).sum();
     (overflow > 0).then(|| {
-        Caveat::new(
+        Caveat::of(
             CaveatCode::LatencyOverflow,
             format!("{overflow} latencies exceed 18 minutes and stand in no percentile"),
-            "the maximum and the mean are exact all the same",
         )
     })
 }
@@ -167,10 +216,9 @@ pub fn errors(count: u64, fault: Option<&IoFault>, path: &str) -> Option<Caveat>
             let word = iogauge_io::crew::op_word(fault.op);
             format!(", the first a {word} of {path} at byte {}: {reason}", fault.offset_bytes)
         });
-        Caveat::new(
+        Caveat::of(
             CaveatCode::IoErrors,
             format!("{count} I/Os failed{first}; the figures are those of the others"),
-            "dmesg tells what the kernel saw",
         )
     })
 }
@@ -178,16 +226,7 @@ pub fn errors(count: u64, fault: Option<&IoFault>, path: &str) -> Option<Caveat>
 /// Features that had to be given up.
 #[must_use]
 pub fn fallbacks(fallbacks: Vec<String>) -> Vec<Caveat> {
-    fallbacks
-        .into_iter()
-        .map(|message| {
-            Caveat::new(
-                CaveatCode::FeatureFallback,
-                message,
-                "each I/O costs more processor time than it could; ulimit -l unlimited may help",
-            )
-        })
-        .collect()
+    fallbacks.into_iter().map(|message| Caveat::of(CaveatCode::FeatureFallback, message)).collect()
 }
 
 /// Doubts about the answer of a search.
@@ -209,11 +248,32 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
     if !point.steady {
         caveats.push(Caveat::new(
             CaveatCode::NotSteady,
-            "the IOPS drifted or jumped while the answer was held",
+            format!(
+                "the IOPS drifted or jumped by more than a tenth while the answer was held ({} to \
+                 {} at 95 % in {:.1} s)",
+                Count(point.iops.ci95[0]),
+                Count(point.iops.ci95[1]),
+                point.seconds
+            ),
             "a longer --budget, and a look at what else uses the device",
         ));
     }
     caveats
+}
+
+/// The search ended before the limit was reached.
+#[must_use]
+pub fn cut_short(answer: &Answer) -> Option<Caveat> {
+    let (why, remedy) = match answer.stopped_by {
+        StoppedBy::Budget => ("the time to measure ran out", "a longer --budget"),
+        StoppedBy::MaxDepth => ("no larger depth was allowed", "a larger --max-depth"),
+        _ => return None,
+    };
+    Some(Caveat::new(
+        CaveatCode::SearchCutShort,
+        format!("{why} at depth {}: the target may sustain more", answer.depth),
+        remedy,
+    ))
 }
 
 /// A target that gave something else before it gave the answer.
@@ -242,10 +302,9 @@ pub fn regimes(regimes: &[Regime]) -> Vec<Caveat> {
 /// The run was ended by the user.
 #[must_use]
 pub fn interrupted() -> Caveat {
-    Caveat::new(
+    Caveat::of(
         CaveatCode::Interrupted,
         "the run was interrupted: it holds what was measured until then",
-        "run it again to its end",
     )
 }
 
@@ -278,6 +337,11 @@ mod tests {
         let busy = CpuUse { user_percent: 40.0, system_percent: 58.0, ..CpuUse::default() };
         assert_eq!(machine(&busy, 1)[0].code, CaveatCode::ClientBound);
         assert!(machine(&busy, 2).is_empty());
+        let waiting = CpuUse { wait_percent: 6.0, ..busy };
+        let caveats = machine(&waiting, 1);
+        assert_eq!(caveats.len(), 1, "said once: {caveats:?}");
+        assert!(caveats[0].message.contains("6 % of the time") && !caveats[0].is_doubt());
+        assert!(machine(&CpuUse { wait_percent: 40.0, ..busy }, 1)[0].is_doubt());
         let stolen = CpuUse { steal_percent: 5.0, ..CpuUse::default() };
         assert_eq!(machine(&stolen, 1)[0].code, CaveatCode::StealTime);
     }
@@ -289,5 +353,29 @@ mod tests {
         let caveat = errors(3, Some(&fault), "/data/f").unwrap();
         assert!(caveat.message.contains("a write of /data/f at byte 8192"), "{}", caveat.message);
         assert!(errors(0, Some(&fault), "/data/f").is_none());
+    }
+
+    #[test]
+    fn a_search_that_ended_early_says_so() {
+        let answer = |stopped_by| {
+            let exact = iogauge_model::result::Estimate::exact(1.0);
+            let nothing = iogauge_model::Histogram::new();
+            let latency_ns = iogauge_model::result::LatencySummary::of(&nothing, [0.0; 2]);
+            cut_short(&Answer {
+                met: true,
+                iops: exact,
+                bytes_per_sec: 1.0,
+                depth: 64,
+                rate_iops: None,
+                depth_achieved: 64.0,
+                latency_ns,
+                stopped_by,
+                limits: Vec::new(),
+                stopped_by_limit: None,
+            })
+        };
+        assert!(answer(StoppedBy::Budget).unwrap().remedy.contains("--budget"));
+        assert!(answer(StoppedBy::MaxDepth).unwrap().remedy.contains("--max-depth"));
+        assert_eq!(answer(StoppedBy::Limit), None);
     }
 }

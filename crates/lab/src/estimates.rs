@@ -1,6 +1,7 @@
 //! Intervals for what a series of ticks measured.
 
-use crate::stats::{Batch, change_point, drift, effective_ios, quantile, ratio};
+use crate::stats::{Batch, effective_ios, quantile, ratio};
+use crate::steadiness::unsteadiness;
 use iogauge_io::engine::Op;
 use iogauge_model::Histogram;
 use iogauge_model::result::{Estimate, IntervalPoint, LatencySummary, PercentileIntervals};
@@ -88,9 +89,5 @@ fn around(exact: f64, estimate: &Estimate) -> Estimate {
 
 /// True where the IOPS of a series neither drift nor jump, as far as it is long enough to tell.
 pub(crate) fn is_steady(series: &[IntervalPoint]) -> bool {
-    const NOTABLE: f64 = 0.1;
-    let rates: Vec<f64> = series.iter().map(IntervalPoint::iops).collect();
-    let drifts = drift(&rates).is_some_and(|d| d.significant && d.rise_relative.abs() > NOTABLE);
-    let jumps = change_point(&rates).is_some_and(|c| c.jump_relative().abs() > NOTABLE);
-    !drifts && !jumps
+    unsteadiness(series).is_none()
 }

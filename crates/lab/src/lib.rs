@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod caveats;
+pub mod doctor;
 pub mod error;
 mod estimates;
 pub mod history;
@@ -13,6 +14,8 @@ pub mod search;
 mod series;
 pub mod session;
 pub mod stats;
+mod steadiness;
+mod surroundings;
 
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};

@@ -1,15 +1,17 @@
 //! A target with everything that is needed to put loads on it.
 
 use crate::error::LabError;
+use crate::surroundings;
 use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
 use iogauge_io::sim::SimSpec;
-use iogauge_io::system::DeviceTree;
+use iogauge_io::system::{self, DeviceTree, GroupLimits};
 use iogauge_io::target::{
-    DeviceFacts, Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec,
+    Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, device_facts,
 };
 use iogauge_model::load::{EngineKind, Load, SyncMode};
+use iogauge_model::result::DeviceFacts;
 use iogauge_model::{Caveat, CaveatCode};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
@@ -37,7 +39,7 @@ pub struct Rig {
 
 /// A mistyped directory or device must not become a test file somewhere else: a file of a name of
 /// its own is made only where its size is given.
-fn there_or_sized(path: &Path, intent: &Intent) -> Result<(), TargetError> {
+pub(crate) fn there_or_sized(path: &Path, intent: &Intent) -> Result<(), TargetError> {
     let error = path.symlink_metadata().err().map(|error| error.kind());
     let under_a_file = error == Some(ErrorKind::NotADirectory);
     let missing = under_a_file || error == Some(ErrorKind::NotFound);
@@ -152,27 +154,14 @@ impl Rig {
             }
             _ => {}
         }
-        let kind = asked.unwrap_or(EngineKind::IoUring);
-        let Err(source) = engine::probe(kind) else { return Ok((kind, None)) };
-        if asked.is_some() {
-            let engine = engine::info(kind).name;
-            return Err(LabError::EngineRefused { engine, source, instead: "--ioengine=libaio" });
+        let Some(kind) = asked else { return Ok(default_engine()) };
+        match engine::probe(kind) {
+            Ok(()) => Ok((kind, None)),
+            Err(source) => {
+                let (engine, instead) = (engine::info(kind).name, "--ioengine=libaio");
+                Err(LabError::EngineRefused { engine, source, instead })
+            }
         }
-        let instead = if engine::probe(EngineKind::Libaio).is_ok() {
-            EngineKind::Libaio
-        } else {
-            EngineKind::Psync
-        };
-        let caveat = Caveat::new(
-            CaveatCode::EngineFallback,
-            format!(
-                "io_uring cannot be used here ({source}); {} measured instead, which costs more \
-                 processor time per I/O",
-                engine::info(instead).name
-            ),
-            "sysctl kernel.io_uring_disabled=0, or a container profile that allows io_uring",
-        );
-        Ok((instead, Some(caveat)))
     }
 
     /// Starts workers on the target. The depth may later rise to `max_depth`.
@@ -232,29 +221,16 @@ impl Rig {
     pub fn facts(&self, load: &Load) -> Result<Vec<Caveat>, LabError> {
         let mut caveats = Vec::new();
         match &self.medium {
-            Medium::Simulated(_) => caveats.push(Caveat::new(
+            Medium::Simulated(_) => caveats.push(Caveat::of(
                 CaveatCode::Simulated,
                 "the target is a simulated device: the figures are those of a model",
-                "iogauge find DIRECTORY measures a real one",
             )),
-            Medium::Real(_) if load.engine == EngineKind::Null => caveats.push(Caveat::new(
+            Medium::Real(_) if load.engine == EngineKind::Null => caveats.push(Caveat::of(
                 CaveatCode::NoIo,
                 "engine null issues no I/O: the figures are what the tool itself can do",
-                "leave out --ioengine=null to measure the target",
             )),
             Medium::Real(target) => {
-                let direct = load.direct && !engine::info(load.engine).always_buffered;
-                let intent = Intent { writes: load.writes(), direct, ..self.intent };
-                for part in &target.parts {
-                    caveats.extend(access_time(part, direct)?.filter(|c| !caveats.contains(c)));
-                    for caveat in iogauge_io::target::facts(part, &intent, load.sync, &self.roots)?
-                    {
-                        // Parts on one device raise the same doubt once.
-                        if !caveats.contains(&caveat) {
-                            caveats.push(caveat);
-                        }
-                    }
-                }
+                caveats.extend(doubts(&target.parts, load, &self.devices()?, &self.roots)?);
             }
         }
         Ok(caveats)
@@ -276,7 +252,7 @@ impl Rig {
                 let devices: Vec<DeviceFacts> = target
                     .parts
                     .iter()
-                    .filter_map(|p| DeviceFacts::read(p.device?, &self.roots))
+                    .filter_map(|p| device_facts(p.device?, &self.roots))
                     .collect();
                 json!({
                     "name": self.text,
@@ -291,9 +267,57 @@ impl Rig {
     }
 }
 
+/// The engine that measures where none is asked for, with a caveat where it is the second best.
+pub(crate) fn default_engine() -> (EngineKind, Option<Caveat>) {
+    let Err(source) = engine::probe(EngineKind::IoUring) else {
+        return (EngineKind::IoUring, None);
+    };
+    let libaio = engine::probe(EngineKind::Libaio).is_ok();
+    let instead = if libaio { EngineKind::Libaio } else { EngineKind::Psync };
+    let caveat = Caveat::of(
+        CaveatCode::EngineFallback,
+        format!(
+            "io_uring cannot be used here ({source}); {} measured instead, which costs more \
+             processor time per I/O",
+            engine::info(instead).name
+        ),
+    );
+    (instead, Some(caveat))
+}
+
+/// Doubts that show before a load runs on parts that lie on these devices.
+pub(crate) fn doubts(
+    parts: &[Part],
+    load: &Load,
+    devices: &DeviceTree,
+    roots: &Roots,
+) -> Result<Vec<Caveat>, LabError> {
+    let direct = load.direct && !engine::info(load.engine).always_buffered;
+    let mut found = Vec::new();
+    for part in parts {
+        found.extend(access_time(part, direct)?);
+        found.extend(iogauge_io::target::facts(part, load, roots)?);
+    }
+    let memory_bytes = system::environment("").memory_bytes;
+    let groups = GroupLimits::read(roots);
+    found.extend(surroundings::doubts(load, &groups, devices, memory_bytes, roots));
+    let mut caveats = Vec::new();
+    for caveat in found {
+        // Parts on one device raise the same doubt once.
+        if !caveats.contains(&caveat) {
+            caveats.push(caveat);
+        }
+    }
+    Ok(caveats)
+}
+
 /// Reads of a file of another user note their time in it, which costs.
 fn access_time(part: &Part, direct: bool) -> Result<Option<Caveat>, LabError> {
-    let noted = part.open(OpenMode::reading(direct))?.atime_fallback;
+    let noted = match part.open(OpenMode::reading(direct)) {
+        Ok(opened) => opened.atime_fallback,
+        Err(TargetError::NotPrepared { .. }) => false,
+        Err(error) => return Err(error.into()),
+    };
     Ok(noted.then(|| {
         Caveat::new(
             CaveatCode::FeatureFallback,

@@ -12,7 +12,7 @@ use iogauge_io::system::{self, Logical, Sampler};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::result::{Environment, Physical};
-use iogauge_model::{Caveat, CaveatCode, Step};
+use iogauge_model::{Caveat, CaveatCode, Impact, Step};
 use std::time::Duration;
 
 /// Time between two samples of the machine.
@@ -54,14 +54,15 @@ fn first_write(prepared: &Prepared) -> Option<Caveat> {
     let ratio = prepared.rewrite_ratio()?;
     let differs = !(1.0 / FIRST_WRITE_DIFFERS..=FIRST_WRITE_DIFFERS).contains(&ratio);
     differs.then(|| {
-        Caveat::new(
+        Caveat::of(
             CaveatCode::FirstWriteDiffers,
             format!(
                 "rewriting ran at {ratio:.1} times the speed of the first write: the device \
                  allocates or erases when a block is written first"
             ),
-            "read write results as rewrites; a first write runs at the other speed",
         )
+        // What is measured is rewritten, and stands.
+        .with_impact(Impact::Note)
     })
 }
 
@@ -102,14 +103,16 @@ pub fn find(
     let load = Load { iodepth: 1, ..load.clone() };
     let mut crew = rig.crew(std::slice::from_ref(&load), plan.max_depth)?;
     let found = search::find(crew.as_mut(), plan, watch)?;
+    // Read while the workers are there: the kernel forgets what a thread waited when it ends.
+    let after = sampler.as_mut().map(Sampler::mark).transpose()?;
     crew.stop()?;
     let mut caveats = caveats::fallbacks(crew.fallbacks());
     let workers = crew.controls().len();
     let fault = crew.fault().map(|(_, fault)| fault);
     let mut physical = None;
-    if let (Some(sampler), Some(before)) = (&mut sampler, &before) {
+    if let (Some(after), Some(before)) = (&after, &before) {
         let (ios, bytes) = found.logical;
-        let totals = sampler.mark()?.since(before, Logical { ios, bytes });
+        let totals = after.since(before, Logical { ios, bytes });
         let direct = load.direct && !engine::info(load.engine).always_buffered;
         caveats.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
         if load.engine != EngineKind::Null {
@@ -122,6 +125,7 @@ pub fn find(
     if let Some(point) = found.curve.iter().find(|p| p.depth == found.answer.depth) {
         caveats.extend(caveats::of_answer(point, found.answer.met));
     }
+    caveats.extend(caveats::cut_short(&found.answer));
     caveats.extend(caveats::regimes(&found.regimes));
     if found.interrupted {
         caveats.push(caveats::interrupted());

@@ -12,7 +12,7 @@ pub mod plan;
 pub mod result;
 pub mod units;
 
-pub use caveat::{Caveat, CaveatCode};
+pub use caveat::{Caveat, CaveatCode, Impact, ImpactRule};
 pub use histogram::Histogram;
 pub use limit::Limit;
 pub use load::Load;

@@ -5,6 +5,7 @@ mod common;
 
 use common::*;
 use insta::assert_snapshot;
+use iogauge_model::Impact;
 use iogauge_model::result::{LimitValue, StoppedBy};
 use iogauge_report::terminal::{
     Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
@@ -200,12 +201,27 @@ fn colours_add_nothing_to_the_words() {
     let mut document = find_document(StoppedBy::Limit);
     document.caveats = caveats();
     let colored = find(&document, Page { width: 80, color: true });
-    assert!(colored.contains("\x1b[1;32m/data sustains"), "{colored}");
+    assert!(colored.contains("\x1b[33m/data sustains"), "a doubt: {colored}");
     let mut plain = String::new();
     for (index, part) in colored.split('\x1b').enumerate() {
         plain.push_str(if index == 0 { part } else { part.split_once('m').unwrap().1 });
     }
     assert_eq!(plain, find(&document, Page::plain(80)));
+}
+
+#[test]
+fn a_doubt_turns_the_colour_of_the_verdict_and_a_note_does_not() {
+    let shown = |impact| {
+        let mut document = find_document(StoppedBy::Limit);
+        document.caveats = caveats().into_iter().map(|c| c.with_impact(impact)).collect();
+        find(&document, Page { width: 100, color: true })
+    };
+    let (doubt, note) = (shown(Impact::Doubt), shown(Impact::Note));
+    assert!(doubt.starts_with("\x1b[33m/data sustains"), "{doubt}");
+    assert!(doubt.contains("In doubt: volatile-write-cache, steal-time;"), "{doubt}");
+    assert!(doubt.contains("Reasons to doubt this result") && !doubt.contains("Notes on"));
+    assert!(note.starts_with("\x1b[1;32m/data sustains"), "{note}");
+    assert!(note.contains("Notes on this result") && !note.contains("doubt"), "{note}");
 }
 
 #[test]

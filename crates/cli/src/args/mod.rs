@@ -30,6 +30,7 @@ Examples:
   iogauge find .                              how much this disk sustains with mean <= 10 ms
   iogauge find /data --limit 'p99<=5ms'       under another limit
   iogauge find /data --guide flash            under limits that a field agrees on
+  iogauge doctor /data                        what would spoil a measurement there
   iogauge run /data --rw=randrw --bs=8k --iodepth=32 --runtime=30
   iogauge run sim:nvme --iodepth=64           a simulated device: no disk needed
   iogauge history show last                   the last result again";
@@ -55,6 +56,8 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Apply one load and measure it
     Run(Box<RunArgs>),
+    /// Tell what would spoil a measurement of a target; measures nothing, writes nothing
+    Doctor(DoctorArgs),
     /// Make and prefill the test file, so that later runs measure at once
     Prepare(Box<PrepareArgs>),
     /// Remove what iogauge made at a target, and nothing else
@@ -204,6 +207,24 @@ pub struct RunArgs {
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// `iogauge doctor`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Tells what the target, the devices under it and this machine are, and every reason to doubt a
+measurement that shows without one, each with its remedy. A few hundred blocks are read; nothing is
+measured, written or made. Exit code 3 where a run would be refused.
+
+Examples:
+  iogauge doctor /data
+  iogauge doctor /dev/sdb,/dev/sdc --json")]
+pub struct DoctorArgs {
+    /// Directory, file, block device, comma-separated list of them, or sim:KEY=VALUE,…
+    pub target: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `iogauge prepare`.

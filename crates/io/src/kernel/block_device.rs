@@ -42,6 +42,11 @@ impl BlockDevice {
         Some(Self { dir, name })
     }
 
+    /// The device of this kernel name, as [`Self::name`] has it.
+    pub fn named(name: &str, roots: &Roots) -> Option<Self> {
+        Self::at(&roots.path("sys/class/block").join(name.replace('/', "!")))
+    }
+
     fn all_at(paths: &[PathBuf]) -> Vec<Self> {
         paths.iter().filter_map(|path| Self::at(path)).collect()
     }
@@ -59,6 +64,12 @@ impl BlockDevice {
     /// An attribute's text without the newline; `None` where it is missing or empty.
     pub fn attribute(&self, name: &str) -> Option<String> {
         text(&self.dir.join(name))
+    }
+
+    /// The name a symbolic link among the attributes leads to.
+    pub fn link_name(&self, name: &str) -> Option<String> {
+        let target = fs::read_link(self.dir.join(name)).ok()?;
+        Some(target.file_name()?.to_string_lossy().into_owned())
     }
 
     /// An attribute that is a number.

@@ -13,12 +13,18 @@ pub struct Mount {
     pub id: u64,
     /// Number of the device; anonymous (major 0) for btrfs, overlays and all without a device.
     pub device: DeviceNumber,
+    /// The directory of the file system that is mounted, `/` for all of it.
+    pub root: PathBuf,
     /// Where it is mounted.
     pub mount_point: PathBuf,
     /// File system type, `btrfs`.
     pub file_system: String,
     /// Mount source, `/dev/sda1`; free text for some file systems.
     pub source: PathBuf,
+    /// Options of the mount, `rw,noatime`.
+    pub options: String,
+    /// Options of the file system, `rw,discard`; the controllers, where it is one of cgroup v1.
+    pub super_options: String,
     /// Upper directory of an overlay.
     pub upper_dir: Option<PathBuf>,
 }
@@ -39,14 +45,28 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|b| *b == b' ');
     let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
     let device = std::str::from_utf8(fields.nth(1)?).ok()?.parse().ok()?;
-    let mount_point = unescape(fields.nth(1)?);
+    let root = unescape(fields.next()?);
+    let mount_point = unescape(fields.next()?);
+    let options = String::from_utf8_lossy(fields.next()?).into_owned();
     // Optional fields vary in number and end with a lone hyphen.
     fields.find(|field| *field == b"-")?;
     let file_system = String::from_utf8_lossy(fields.next()?).into_owned();
     let source = unescape(fields.next()?);
-    let mut options = fields.next().unwrap_or_default().split(|b| *b == b',');
-    let upper_dir = options.find_map(|option| option.strip_prefix(b"upperdir=")).map(unescape);
-    Some(Mount { id, device, mount_point, file_system, source, upper_dir })
+    let super_options = fields.next().unwrap_or_default();
+    let mut words = super_options.split(|b| *b == b',');
+    let upper_dir = words.find_map(|option| option.strip_prefix(b"upperdir=")).map(unescape);
+    let super_options = String::from_utf8_lossy(super_options).into_owned();
+    Some(Mount {
+        id,
+        device,
+        root,
+        mount_point,
+        file_system,
+        source,
+        options,
+        super_options,
+        upper_dir,
+    })
 }
 
 /// The `mnt_id` line of the text of `/proc/self/fdinfo/N`.
@@ -93,6 +113,11 @@ broken line
         assert_eq!(mounts[2].device, DeviceNumber { major: 8, minor: 17 });
         assert_eq!(mounts[2].mount_point, Path::new("/mnt/my disk"));
         assert_eq!(mounts[2].source, Path::new("/dev/sdb1"));
+        assert_eq!(
+            (mounts[2].options.as_str(), mounts[2].super_options.as_str()),
+            ("rw,noatime", "rw")
+        );
+        assert_eq!(mounts[3].root, Path::new("/@home"));
         assert_eq!(mounts[3].file_system, "btrfs");
         assert_eq!(mounts[3].source, Path::new("/dev/mapper/my disk"));
         assert_eq!(mounts[3].upper_dir, None);

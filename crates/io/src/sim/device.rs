@@ -147,8 +147,9 @@ impl Device {
             _ if self.spec.seek_ns > 0 => self.schedule(arrival, Event::Arrival(request)),
             _ => {
                 let free = self.channels.pop().map_or(0, |Reverse(at)| at);
-                let service = self.service_ns(request.op);
-                let end = self.through_stalls(arrival.max(free), service);
+                let start = arrival.max(free);
+                let service = self.service_ns(request.op, start);
+                let end = self.through_stalls(start, service);
                 self.channels.push(Reverse(end));
                 self.leave_channel(end, request);
             }
@@ -266,11 +267,13 @@ impl Device {
         room_at
     }
 
-    fn service_ns(&mut self, op: Op) -> u64 {
-        let mean = match op {
+    /// Time of a service that begins at `start_ns`.
+    fn service_ns(&mut self, op: Op, start_ns: u64) -> u64 {
+        let fresh = match op {
             Op::Write => self.spec.write_service_ns.unwrap_or(self.spec.service_ns),
             _ => self.spec.service_ns,
         } as f64;
+        let mean = fresh * (1.0 + self.spec.fade_percent / 100.0 * (start_ns as f64 / 1e9));
         let factor = match self.spec.dist {
             Service::Constant => 1.0,
             Service::Exponential => -(1.0 - unit(&mut self.random)).ln(),
@@ -323,7 +326,7 @@ impl Device {
             let seek = (self.spec.seek_ns as f64 * share.min(1.0).sqrt()) as u64;
             // A block right behind the last one needs neither seek nor rotation, only its transfer.
             let streams = share == 0.0 && self.spec.bus_bytes_per_sec.is_some();
-            let service = if streams { 0 } else { self.service_ns(request.op) };
+            let service = if streams { 0 } else { self.service_ns(request.op, at_ns) };
             self.head_bytes = request.offset_bytes + u64::from(request.len);
             self.idle_channels -= 1;
             let end = self.through_stalls(at_ns, seek + service);
@@ -414,6 +417,17 @@ mod tests {
         let times = closed_loop(spec, 1, 1_000_000_000, read);
         assert_eq!(times.len(), 8_000);
         assert!(times.iter().all(|t| t % 100_000_000 <= 80_000_000));
+    }
+
+    #[test]
+    fn service_fades_with_time() {
+        let spec = "channels=1,service=100us,dist=const,fade=10%";
+        let times = closed_loop(spec, 1, 11_000_000_000, read);
+        let in_second =
+            |second: u64| times.iter().filter(|t| **t / 1_000_000_000 == second).count();
+        // 1/(1 + t/10) integrated over the second from 0 and from 10 on.
+        assert!((9_520..=9_540).contains(&in_second(0)), "{}", in_second(0));
+        assert!((4_870..=4_885).contains(&in_second(10)), "{}", in_second(10));
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub struct SimSpec {
     pub gc_every_ns: u64,
     /// Length of a stall, in which no service goes on.
     pub gc_stall_ns: u64,
+    /// Share of the mean service time by which it grows each second, in percent; 0 for a device
+    /// that holds still.
+    pub fade_percent: f64,
     /// Time a seek over the whole device takes, beside the service time; 0 for none. Shorter
     /// distances take the square root of their share; of what waits, the nearest goes first.
     pub seek_ns: u64,
@@ -76,6 +79,7 @@ impl Default for SimSpec {
             destage_bytes_per_sec: 100_000_000,
             gc_every_ns: 0,
             gc_stall_ns: 0,
+            fade_percent: 0.0,
             seek_ns: 0,
             rtt_ns: 0,
             size_bytes: 100 << 30,
@@ -122,6 +126,7 @@ const KEYS: &[&str] = &[
     "cache_service",
     "destage",
     "gc",
+    "fade",
     "seek",
     "rtt",
     "size",
@@ -209,6 +214,9 @@ impl SimSpec {
             "cache_service" => self.cache_service_ns = above_zero(duration()?)?,
             "destage" => self.destage_bytes_per_sec = above_zero(bandwidth()?)?,
             "gc" => self.set_gc(value).map_err(fail)?,
+            "fade" => {
+                self.fade_percent = parse_percent(value).map_err(|e| fail(e.to_string()))?;
+            }
             "seek" => self.seek_ns = duration()?,
             "rtt" => self.rtt_ns = duration()?,
             "size" => self.size_bytes = above_zero(size()?)?,

@@ -119,6 +119,7 @@ pub(super) fn cpu_use(
         machine_percent: machine.busy_percent,
         steal_percent: machine.steal_percent,
         iowait_percent: machine.iowait_percent,
+        wait_percent: 0.0,
     }
 }
 

@@ -1,24 +1,29 @@
 //! The machine beside the load: which devices lie under a target, what they did, and what
 //! processor time and memory it took.
 
+mod cgroup;
 mod cpu;
 mod devices;
 mod diskstats;
 mod environment;
 mod error;
 mod kernel_file;
+mod machine;
 mod memory;
 mod physical;
 mod reading;
+mod run_queue;
 mod sampler;
 mod series;
 
 pub use crate::kernel::Roots;
+pub use cgroup::{Bound, GroupLimits};
 pub use cpu::{MachineCpu, MachineShare, ProcessCpu};
 pub use devices::{DeviceTree, Layer};
 pub use diskstats::{DiskCounters, DiskLine, parse_diskstats};
 pub use environment::environment;
 pub use error::SystemError;
+pub use machine::machine;
 pub use memory::{Memory, peak_rss_bytes};
 pub use physical::physical_of;
 pub use reading::{CounterReader, Counters, Logical, SystemTotals};

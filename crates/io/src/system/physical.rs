@@ -27,6 +27,7 @@ pub fn physical_of(before: &Counters, after: &Counters, logical_bytes: u64) -> O
 
 #[cfg(test)]
 mod tests {
+    use super::super::run_queue::RunQueue;
     use super::super::{DiskCounters, MachineCpu, Memory, ProcessCpu};
     use super::*;
 
@@ -45,6 +46,7 @@ mod tests {
             process: ProcessCpu::default(),
             machine: MachineCpu::default(),
             memory: Memory::default(),
+            run_queue: RunQueue::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::cpu::cpu_use;
 use super::kernel_file::KernelFile;
+use super::run_queue::RunQueue;
 use super::{
     DeviceTree, DiskCounters, MachineCpu, Memory, ProcessCpu, Roots, SystemError, parse_diskstats,
     physical_of,
@@ -40,6 +41,8 @@ pub struct Counters {
     pub(super) process: ProcessCpu,
     pub(super) machine: MachineCpu,
     pub(super) memory: Memory,
+    /// Read for marks only: it takes more with every worker.
+    pub(super) run_queue: RunQueue,
 }
 
 impl Counters {
@@ -64,7 +67,10 @@ impl Counters {
         SystemTotals {
             seconds: span.as_secs_f64(),
             physical: physical_of(before, self, logical.bytes),
-            cpu: cpu_use((before.process, self.process), machine, wall_ns, logical.ios),
+            cpu: CpuUse {
+                wait_percent: self.run_queue.percent_since(&before.run_queue, wall_ns),
+                ..cpu_use((before.process, self.process), machine, wall_ns, logical.ios)
+            },
         }
     }
 
@@ -103,6 +109,7 @@ impl Counters {
 /// the number of devices and processors, all of which the kernel sums up for it.
 #[derive(Debug)]
 pub struct CounterReader {
+    roots: Roots,
     devices: Arc<[String]>,
     /// `None` where there is no device to count.
     diskstats: Option<KernelFile>,
@@ -125,6 +132,7 @@ impl CounterReader {
             Some(KernelFile::open(roots, "proc/diskstats")?)
         };
         Ok(Self {
+            roots: roots.clone(),
             devices,
             diskstats,
             stat: KernelFile::open(roots, "proc/stat")?,
@@ -144,6 +152,7 @@ impl CounterReader {
             process: ProcessCpu::default(),
             machine: MachineCpu::default(),
             memory: Memory::default(),
+            run_queue: RunQueue::now(&self.roots),
         };
         self.read_into(&mut counters)?;
         Ok(counters)
@@ -223,6 +232,7 @@ mod tests {
                 process: ProcessCpu::default(),
                 machine: MachineCpu::default(),
                 memory: Memory::default(),
+                run_queue: RunQueue::default(),
             };
             let before = counters(Duration::from_secs(1), 0);
             let after = counters(Duration::from_secs(1) + Duration::from_millis(ms), reads);

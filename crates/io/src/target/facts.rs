@@ -1,36 +1,42 @@
 //! What would spoil a measurement of a part, as far as it shows before the run.
 
-use super::device::DeviceFacts;
+use super::device::device_facts;
 use super::error::TargetError;
 use super::extents::{ExtentReport, extents};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
-use super::resolve::Intent;
-use super::sample::{ZeroSample, sample_zero_blocks};
-use crate::kernel::Roots;
-use iogauge_model::load::SyncMode;
+use super::sample::{BlockSample, sample_blocks};
+use crate::engine;
+use crate::kernel::{Roots, text};
+use crate::system::Memory;
+use iogauge_model::load::{Load, SyncMode};
+use iogauge_model::result::DeviceFacts;
 use iogauge_model::units::Bytes;
-use iogauge_model::{Caveat, CaveatCode};
+use iogauge_model::{Caveat, CaveatCode, Impact};
 use std::fs::File;
 
 /// Blocks looked at for zeros.
 const SAMPLED_BLOCKS: u32 = 256;
-/// Share of zero blocks that is worth a word.
-const ZERO_SHARE: f64 = 0.01;
+/// Share of zero or compressible blocks that is worth a word.
+const SHARE: f64 = 0.01;
+/// A target this many times as large as memory is read from the medium for the most part.
+const TIMES_MEMORY: u64 = 2;
+/// Disks and their controllers rarely tell the size of their cache; few have more than this.
+const DEVICE_CACHE_BYTES: u64 = 1 << 30;
 
 /// Every doubt that shows before a run. Reads 256 random blocks and asks for the extents.
 ///
 /// # Errors
 /// Where the part cannot be looked at. A file yet to be made raises no doubts about its blocks.
-pub fn facts(
-    part: &Part,
-    intent: &Intent,
-    sync: SyncMode,
-    roots: &Roots,
-) -> Result<Vec<Caveat>, TargetError> {
+pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<Caveat>, TargetError> {
     let mut caveats = Vec::new();
-    caveats.extend(page_cache(part, intent.direct));
-    let device = part.device.and_then(|number| DeviceFacts::read(number, roots));
-    if let Some(device) = device.filter(|_| intent.writes && sync == SyncMode::None) {
+    caveats.extend(page_cache(part, load));
+    let device = part.device.and_then(|number| device_facts(number, roots));
+    let memory = text(&roots.path("proc/meminfo")).and_then(|text| Memory::parse(&text));
+    if let Some(memory) = memory {
+        let cache = Cache::before(device.as_ref(), is_direct(load), memory.total_bytes);
+        caveats.extend(cache.and_then(|cache| smaller_than_cache(part, &cache)));
+    }
+    if let Some(device) = device.filter(|_| load.writes() && load.sync == SyncMode::None) {
         caveats.extend(volatile_write_cache(&device));
     }
     if matches!(part.kind, PartKind::File(FileOrigin::ToMake)) {
@@ -41,7 +47,7 @@ pub fn facts(
         let report = extents(&file, &part.path, part.base_bytes, part.size_bytes)?;
         caveats.extend(sparse_holes(part, &report));
         caveats.extend(unwritten_extents(part, &report));
-        if intent.writes {
+        if load.writes() {
             caveats.extend(shared_extents(part, &report));
         }
         if report.never_written_bytes() > 0 {
@@ -49,9 +55,17 @@ pub fn facts(
             return Ok(caveats);
         }
     }
-    let sample = sample_zero_blocks(part, SAMPLED_BLOCKS, 1)?;
+    let sample = sample_blocks(part, SAMPLED_BLOCKS, 1)?;
     caveats.extend(zero_blocks(part, sample));
+    if load.rw.reads() || load.dependent {
+        caveats.extend(compressible_data(part, sample));
+    }
     Ok(caveats)
+}
+
+/// True where the load goes past the page cache.
+fn is_direct(load: &Load) -> bool {
+    load.direct && !engine::info(load.engine).always_buffered
 }
 
 /// The command that writes every block of the part.
@@ -83,16 +97,117 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
+fn share(bytes: u64, report: &ExtentReport) -> f64 {
+    bytes as f64 / report.total_bytes.max(1) as f64
+}
+
 /// I/O that is not direct measures memory as much as the device.
 #[must_use]
-pub fn page_cache(part: &Part, direct: bool) -> Option<Caveat> {
-    (!direct).then(|| {
-        let path = part.path.display();
+pub fn page_cache(part: &Part, load: &Load) -> Option<Caveat> {
+    (!is_direct(load)).then(|| {
+        let engine = engine::info(load.engine);
         Caveat::new(
             CaveatCode::PageCache,
-            format!("{path}: the page cache answers instead of the device where it can"),
-            "leave out --direct=0",
+            format!(
+                "{}: the page cache answers instead of the device where it can",
+                part.path.display()
+            ),
+            if engine.always_buffered {
+                format!("leave out --ioengine={}", engine.name)
+            } else {
+                "leave out --direct=0".to_owned()
+            },
         )
+    })
+}
+
+/// A cache on the way to a medium, or one that may be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    /// What it is, in words.
+    words: String,
+    /// A target of this size is safe from it.
+    safe_bytes: u64,
+    /// A doubt where the cache is certain, a note where it may be there.
+    impact: Impact,
+    /// A command that takes it out of the way.
+    remedy: Option<String>,
+}
+
+impl Cache {
+    /// The cache before a device, by a rule, for devices do not tell of theirs:
+    ///
+    /// - buffered I/O, and a loop device on a buffered file, go through the page cache of this
+    ///   machine, which may take all its memory: a target has to be twice as large;
+    /// - a virtual disk may be cached by its host, which has at least the memory of its guest: the
+    ///   same size, but no more than a note, for many hosts cache nothing;
+    /// - any other device is taken to have less than 1 GiB: a note.
+    ///
+    /// `None` for direct I/O where no device shows: what a server keeps is not known.
+    fn before(device: Option<&DeviceFacts>, direct: bool, memory_bytes: u64) -> Option<Self> {
+        let memory = Bytes(memory_bytes);
+        let safe_bytes = memory_bytes.saturating_mul(TIMES_MEMORY);
+        if !direct {
+            let words = format!("the page cache, which may take the {memory} of this machine");
+            return Some(Self { words, safe_bytes, impact: Impact::Doubt, remedy: None });
+        }
+        let device = device?;
+        let name = &device.name;
+        Some(if device.is_cached_here() {
+            Self {
+                words: format!(
+                    "{name} reads its file through the page cache, which may take the {memory} of \
+                     this machine"
+                ),
+                safe_bytes,
+                impact: Impact::Doubt,
+                remedy: Some(format!("losetup --direct-io=on /dev/{name}")),
+            }
+        } else if device.is_virtual() {
+            Self {
+                words: format!(
+                    "{name} is a virtual disk, whose host may cache it in memory of at least this \
+                     machine's {memory}"
+                ),
+                safe_bytes,
+                impact: Impact::Note,
+                remedy: None,
+            }
+        } else {
+            Self {
+                words: format!("{name} may have a cache of its own, of a size it does not tell"),
+                safe_bytes: DEVICE_CACHE_BYTES,
+                impact: Impact::Note,
+                remedy: None,
+            }
+        })
+    }
+}
+
+/// Reads of a target that fits a cache may never reach the medium.
+#[must_use]
+pub fn smaller_than_cache(part: &Part, cache: &Cache) -> Option<Caveat> {
+    (part.size_bytes < cache.safe_bytes).then(|| {
+        let message = format!(
+            "{}: {} are measured, less than {}: {}",
+            part.path.display(),
+            Bytes(part.size_bytes),
+            Bytes(cache.safe_bytes),
+            cache.words,
+        );
+        let larger = || {
+            let path = quoted(&part.path.to_string_lossy());
+            let size_gib = cache.safe_bytes.div_ceil(1 << 30);
+            match part.kind {
+                PartKind::BlockDevice => {
+                    "a larger device, or all of this one (no --size)".to_owned()
+                }
+                PartKind::File(FileOrigin::Foreign) => "a larger file".to_owned(),
+                PartKind::File(_) => format!("iogauge prepare {path} --size={size_gib}g"),
+            }
+        };
+        let remedy = cache.remedy.clone().unwrap_or_else(larger);
+        Caveat::new(CaveatCode::SmallerThanCache, message, remedy).with_impact(cache.impact)
     })
 }
 
@@ -107,6 +222,7 @@ pub fn sparse_holes(part: &Part, report: &ExtentReport) -> Option<Caveat> {
             percent(report.hole_bytes, report.total_bytes),
         );
         Caveat::new(CaveatCode::SparseHoles, message, prepare(part))
+            .weighed(share(report.hole_bytes, report))
     })
 }
 
@@ -122,6 +238,7 @@ pub fn unwritten_extents(part: &Part, report: &ExtentReport) -> Option<Caveat> {
             percent(report.unwritten_bytes, report.total_bytes),
         );
         Caveat::new(CaveatCode::UnwrittenExtents, message, prepare(part))
+            .weighed(share(report.unwritten_bytes, report))
     })
 }
 
@@ -136,13 +253,14 @@ pub fn shared_extents(part: &Part, report: &ExtentReport) -> Option<Caveat> {
             percent(report.shared_bytes, report.total_bytes),
         );
         Caveat::new(CaveatCode::FirstWriteDiffers, message, prepare(part))
+            .weighed(share(report.shared_bytes, report))
     })
 }
 
 /// A thin device answers reads of blocks never written, or written with zeros, without its medium.
 #[must_use]
-pub fn zero_blocks(part: &Part, sample: ZeroSample) -> Option<Caveat> {
-    (sample.zero_share() > ZERO_SHARE).then(|| {
+pub fn zero_blocks(part: &Part, sample: BlockSample) -> Option<Caveat> {
+    (sample.zero_share() > SHARE).then(|| {
         let message = format!(
             "{}: {} of {} blocks sampled hold only zeros; a thin or compressing device reads \
              them without touching its medium",
@@ -150,7 +268,23 @@ pub fn zero_blocks(part: &Part, sample: ZeroSample) -> Option<Caveat> {
             sample.zero,
             sample.read,
         );
-        Caveat::new(CaveatCode::ZeroBlocks, message, prepare(part))
+        Caveat::new(CaveatCode::ZeroBlocks, message, prepare(part)).weighed(sample.zero_share())
+    })
+}
+
+/// A device that compresses or deduplicates reads less from its medium than was asked.
+#[must_use]
+pub fn compressible_data(part: &Part, sample: BlockSample) -> Option<Caveat> {
+    (sample.compressible_share() > SHARE).then(|| {
+        let message = format!(
+            "{}: {} of {} blocks sampled compress by a tenth or more, or repeat one another; a \
+             device that compresses or deduplicates reads less of its medium for them",
+            part.path.display(),
+            sample.compressible,
+            sample.read,
+        );
+        let caveat = Caveat::new(CaveatCode::CompressibleData, message, prepare(part));
+        caveat.weighed(sample.compressible_share())
     })
 }
 
@@ -158,13 +292,12 @@ pub fn zero_blocks(part: &Part, sample: ZeroSample) -> Option<Caveat> {
 #[must_use]
 pub fn volatile_write_cache(device: &DeviceFacts) -> Option<Caveat> {
     (device.write_cache.as_deref() == Some("write back")).then(|| {
-        Caveat::new(
+        Caveat::of(
             CaveatCode::VolatileWriteCache,
             format!(
                 "{}: the device has a volatile write cache; writes return before they are durable",
                 device.name
             ),
-            "add --sync=dsync to measure durable writes",
         )
     })
 }
@@ -177,6 +310,25 @@ mod tests {
     fn remedies_can_be_pasted() {
         assert_eq!(quoted("/dev/sdb"), "/dev/sdb");
         assert_eq!(quoted("/my data/it's"), r"'/my data/it'\''s'");
+    }
+
+    #[test]
+    fn the_cache_before_a_device_is_judged_by_what_it_is() {
+        const MEMORY: u64 = 8 << 30;
+        let before = |device: &DeviceFacts, direct| {
+            let cache = Cache::before(Some(device), direct, MEMORY).unwrap();
+            (cache.safe_bytes >> 30, cache.impact)
+        };
+        let disk = DeviceFacts { name: "sda".into(), ..DeviceFacts::default() };
+        let virtio = DeviceFacts { driver: Some("virtio_blk".into()), ..disk.clone() };
+        let buffered = DeviceFacts { backing_direct: Some(false), ..disk.clone() };
+        let unbuffered = DeviceFacts { backing_direct: Some(true), ..disk.clone() };
+        assert_eq!(before(&disk, true), (1, Impact::Note));
+        assert_eq!(before(&disk, false), (16, Impact::Doubt));
+        assert_eq!(before(&virtio, true), (16, Impact::Note));
+        assert_eq!(before(&buffered, true), (16, Impact::Doubt));
+        assert_eq!(before(&unbuffered, true), (1, Impact::Note));
+        assert_eq!(Cache::before(None, true, MEMORY), None);
     }
 
     #[test]

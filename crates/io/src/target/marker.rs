@@ -139,7 +139,13 @@ fn attribute(file: &File) -> Option<Vec<u8>> {
 }
 
 fn open(path: &Path, flags: OFlags) -> Result<File, TargetError> {
-    rustix::fs::open(path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::open(path, flags | OFlags::NOATIME, Mode::empty())
+        .or_else(|error| match error {
+            // A file of another user.
+            Errno::PERM => rustix::fs::open(path, flags, Mode::empty()),
+            error => Err(error),
+        })
         .map(File::from)
         .map_err(|source| TargetError::io(path, "open it", source))
 }

@@ -7,6 +7,7 @@
 
 mod align;
 mod clean;
+mod compressible;
 mod device;
 mod error;
 mod extents;
@@ -22,7 +23,7 @@ mod volume;
 
 pub use crate::kernel::{DeviceNumber, Roots};
 pub use clean::{Cleaned, LeftBecause, clean};
-pub use device::DeviceFacts;
+pub use device::{device_facts, device_facts_of};
 pub use error::TargetError;
 pub use extents::{ExtentReport, ExtentSource, extents};
 pub use facts::facts;
@@ -31,5 +32,6 @@ pub use marker::{BASE_BYTES, Header, Marker, Ownership, TEST_FILE_NAME, ownershi
 pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind};
 pub use prefill::{Prefill, PrefillNeed};
 pub use resolve::{Intent, Target};
-pub use sample::{ZeroSample, sample_zero_blocks};
+pub use sample::{BlockSample, sample_blocks};
 pub use spec::{SpecError, TargetSpec};
+pub use volume::{file_system_facts, mounted_on};

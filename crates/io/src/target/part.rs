@@ -216,7 +216,7 @@ impl Part {
         self.logical_block_bytes.max(self.dio_offset_align_bytes)
     }
 
-    /// The part as the document's `target` has it; device facts are in [`super::DeviceFacts`].
+    /// The part as the document's `target` has it; device facts are in [`super::device_facts`].
     #[must_use]
     pub fn describe(&self) -> Value {
         let kind = match self.kind {

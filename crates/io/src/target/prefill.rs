@@ -9,7 +9,7 @@ use super::guard::GuardError;
 use super::marker::{BASE_BYTES, Header, Marker};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
 use super::resolve::check_room;
-use super::sample::sample_zero_blocks;
+use super::sample::sample_blocks;
 use super::volume::Room;
 use crate::kernel::Roots;
 use std::fs::File;
@@ -58,7 +58,7 @@ pub fn need(part: &Part) -> Result<PrefillNeed, TargetError> {
             extents(&file, &part.path, part.base_bytes, part.size_bytes)?.never_written_bytes()
         }
         PartKind::BlockDevice => {
-            let sample = sample_zero_blocks(part, SAMPLED_BLOCKS, SAMPLE_SEED)?;
+            let sample = sample_blocks(part, SAMPLED_BLOCKS, SAMPLE_SEED)?;
             (part.size_bytes as f64 * sample.zero_share()) as u64
         }
     };

@@ -1,10 +1,13 @@
-//! A look at random blocks: how many hold nothing but zeros.
+//! A look at random blocks: how many hold nothing but zeros, and how many compress or repeat.
 
+use super::compressible::saving;
 use super::error::TargetError;
 use super::part::{OpenMode, Part};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::HashMap;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::FileExt;
 
 /// Smallest block read, in bytes.
@@ -12,21 +15,48 @@ const BLOCK_BYTES: u64 = 4096;
 /// Least alignment of the memory read into. zram says that 512 bytes will do (`dma_alignment`) and
 /// then writes whole pages over what lies beside a block that does not begin on one.
 const ALIGNMENT_BYTES: u32 = 4096;
+/// A block that a compressor would make smaller by this share compresses.
+const COMPRESSES: f64 = 0.1;
 
 /// Blocks looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ZeroSample {
+pub struct BlockSample {
     /// Blocks read.
     pub read: u32,
     /// Those of them that hold only zeros.
     pub zero: u32,
+    /// Those of the others that a simple compressor would make smaller by a tenth, or that have
+    /// the content of another block read.
+    pub compressible: u32,
 }
 
-impl ZeroSample {
+impl BlockSample {
     /// Share of zero blocks, from 0 to 1.
     #[must_use]
     pub fn zero_share(&self) -> f64 {
-        if self.read == 0 { 0.0 } else { f64::from(self.zero) / f64::from(self.read) }
+        self.share(self.zero)
+    }
+
+    /// Share of blocks that compress or repeat, from 0 to 1.
+    #[must_use]
+    pub fn compressible_share(&self) -> f64 {
+        self.share(self.compressible)
+    }
+
+    fn share(&self, blocks: u32) -> f64 {
+        if self.read == 0 { 0.0 } else { f64::from(blocks) / f64::from(self.read) }
+    }
+
+    fn add(&mut self, index: u64, block: &[u8], seen: &mut HashMap<u64, u64>) {
+        self.read += 1;
+        if block.iter().all(|byte| *byte == 0) {
+            self.zero += 1;
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        block.hash(&mut hasher);
+        let first = *seen.entry(hasher.finish()).or_insert(index);
+        self.compressible += u32::from(first != index || saving(block) >= COMPRESSES);
     }
 }
 
@@ -35,7 +65,7 @@ impl ZeroSample {
 ///
 /// # Errors
 /// Where the part cannot be opened or read.
-pub fn sample_zero_blocks(part: &Part, count: u32, seed: u64) -> Result<ZeroSample, TargetError> {
+pub fn sample_blocks(part: &Part, count: u32, seed: u64) -> Result<BlockSample, TargetError> {
     let opened = match part.open(OpenMode::reading(true)) {
         Err(TargetError::DirectUnsupported { .. }) => part.open(OpenMode::reading(false)),
         other => other,
@@ -48,13 +78,38 @@ pub fn sample_zero_blocks(part: &Part, count: u32, seed: u64) -> Result<ZeroSamp
     let start = memory.as_ptr().align_offset(alignment);
     let buffer = &mut memory[start..start + block_bytes as usize];
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut sample = ZeroSample { read: 0, zero: 0 };
+    let mut sample = BlockSample { read: 0, zero: 0, compressible: 0 };
+    let mut seen = HashMap::new();
     for _ in 0..count {
         let block = random.next_u64() % blocks;
         file.read_exact_at(buffer, part.base_bytes + block * block_bytes)
             .map_err(|source| TargetError::io(&part.path, "read a block", source))?;
-        sample.read += 1;
-        sample.zero += u32::from(buffer.iter().all(|byte| *byte == 0));
+        sample.add(block, buffer, &mut seen);
     }
     Ok(sample)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_text_noise_and_copies_are_told_apart() {
+        let noise = |seed: u64| {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut block = vec![0; 4096];
+            random.fill_bytes(&mut block);
+            block
+        };
+        let mut sample = BlockSample { read: 0, zero: 0, compressible: 0 };
+        let mut seen = HashMap::new();
+        let blocks =
+            [vec![0; 4096], noise(1), b"some text ".repeat(410), noise(2), noise(1), noise(3)];
+        for (index, block) in blocks.iter().enumerate() {
+            sample.add(index as u64, block, &mut seen);
+        }
+        // The same block drawn twice is no copy.
+        sample.add(5, &blocks[5], &mut seen);
+        assert_eq!(sample, BlockSample { read: 7, zero: 1, compressible: 2 });
+    }
 }

@@ -1,8 +1,9 @@
 //! The file system a path lies on, its room and the device under it.
 
-use super::device::DeviceFacts;
+use super::device::device_facts;
 use super::error::TargetError;
-use crate::kernel::{BlockDevice, DeviceNumber, Roots, mounts_of};
+use crate::kernel::{BlockDevice, DeviceNumber, Mount, Roots, mounts_of};
+use iogauge_model::result::FileSystemFacts;
 use std::path::Path;
 
 /// What prefilling leaves free at least, in bytes, whatever the size of the disk.
@@ -23,11 +24,7 @@ pub(super) struct Volume {
 impl Volume {
     /// The volume of an absolute path without symbolic links.
     pub fn of(path: &Path, roots: &Roots) -> Option<Self> {
-        let mount = mounts_of("self", roots)
-            .into_iter()
-            // Where two are mounted on the same point, the later one hides the other.
-            .filter(|mount| path.starts_with(&mount.mount_point))
-            .max_by_key(|mount| mount.mount_point.components().count())?;
+        let mount = mount_of(path, roots)?;
         let device = Some(mount.device)
             .filter(|number| BlockDevice::find(*number, roots).is_some())
             .or_else(|| DeviceNumber::of_path(&mount.source));
@@ -42,11 +39,49 @@ impl Volume {
     /// Logical block of the device underneath; 4096 where it cannot be told.
     pub fn logical_block_bytes(&self, roots: &Roots) -> u32 {
         self.device
-            .and_then(|number| DeviceFacts::read(number, roots)?.logical_block_bytes)
+            .and_then(|number| device_facts(number, roots)?.logical_block_bytes)
             .and_then(|bytes| u32::try_from(bytes).ok())
             .filter(|bytes| bytes.is_power_of_two())
             .unwrap_or(4096)
     }
+}
+
+/// The mount a path without symbolic links lies on.
+fn mount_of(path: &Path, roots: &Roots) -> Option<Mount> {
+    mounts_of("self", roots)
+        .into_iter()
+        // Where two are mounted on the same point, the later one hides the other.
+        .filter(|mount| path.starts_with(&mount.mount_point))
+        .max_by_key(|mount| mount.mount_point.components().count())
+}
+
+/// The file system of a path that is there; `None` where procfs shows no mount of it.
+#[must_use]
+pub fn file_system_facts(path: &Path, roots: &Roots) -> Option<FileSystemFacts> {
+    let path = path.canonicalize().ok()?;
+    let mount = mount_of(&path, roots)?;
+    let room = Room::of(&path).ok()?;
+    let mut options: Vec<&str> = mount.options.split(',').collect();
+    for option in mount.super_options.split(',').filter(|option| !option.is_empty()) {
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    Some(FileSystemFacts {
+        name: mount.file_system.clone(),
+        mount_point: mount.mount_point.to_string_lossy().into_owned(),
+        options: options.join(","),
+        total_bytes: room.total_bytes,
+        available_bytes: room.available_bytes,
+        reserve_bytes: room.reserve_bytes(),
+    })
+}
+
+/// Where a block device is mounted, as this process sees it.
+#[must_use]
+pub fn mounted_on(number: DeviceNumber, roots: &Roots) -> Vec<String> {
+    let mounts = mounts_of("self", roots).into_iter().filter(|mount| mount.device == number);
+    mounts.map(|mount| mount.mount_point.to_string_lossy().into_owned()).collect()
 }
 
 /// Space of a file system, in bytes.

@@ -3,7 +3,7 @@
 use crate::support::*;
 use iogauge_io::target::prefill::need;
 use iogauge_io::target::{
-    DeviceFacts, GuardError, OpenMode, PrefillNeed, Roots, TargetError, sample_zero_blocks,
+    GuardError, OpenMode, PrefillNeed, Roots, TargetError, device_facts, sample_blocks,
 };
 use iogauge_model::load::SyncMode;
 use std::os::unix::fs::symlink;
@@ -145,7 +145,7 @@ fn a_device_is_prefilled_where_a_sample_finds_zeros() {
     assert_eq!(need(&writing.parts[0]).unwrap(), PrefillNeed::From { offset_bytes: 0 });
     drop(writing);
     fill(&device.path, 8 * MIB);
-    let sample = sample_zero_blocks(&reading.parts[0], 200, 7).unwrap();
+    let sample = sample_blocks(&reading.parts[0], 200, 7).unwrap();
     assert_eq!(sample.read, 200);
     assert!((40..160).contains(&sample.zero), "{sample:?}");
     fill(&device.path, 16 * MIB);
@@ -169,8 +169,8 @@ fn blocks_of_4_kib_are_kept_to() {
     assert_eq!((part.logical_block_bytes, part.block_bytes()), (4096, 4096));
     let described = part.describe();
     assert_eq!(described["kind"], "block_device");
-    let facts = DeviceFacts::read(part.device.unwrap(), &Roots::default()).unwrap();
+    let facts = device_facts(part.device.unwrap(), &Roots::default()).unwrap();
     assert_eq!(facts.logical_block_bytes, Some(4096));
-    assert_eq!(facts.backing_file.as_deref(), Some(device.image()));
+    assert_eq!(facts.backing_file.as_deref(), device.image().to_str());
     assert_eq!(facts.size_bytes, Some(16 * MIB));
 }

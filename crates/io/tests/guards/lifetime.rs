@@ -7,7 +7,7 @@ use iogauge_io::target::{
     TargetError, clean, extents, facts, side_file,
 };
 use iogauge_model::CaveatCode;
-use iogauge_model::load::SyncMode;
+use iogauge_model::load::{Load, SyncMode};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::symlink;
@@ -117,15 +117,15 @@ fn a_strangers_sparse_file_is_doubted_and_not_filled() {
     let reading = part(file.path(), reads());
     let wanted = PrefillNeed::NotAllowed { unwritten_bytes: SIZE };
     assert_eq!(need(&reading).unwrap(), wanted);
-    let caveats = facts(&reading, &reads(), SyncMode::None, &Roots::default()).unwrap();
+    let caveats = facts(&reading, &Load::default(), &Roots::default()).unwrap();
     assert!(caveats.iter().any(|c| c.code == CaveatCode::SparseHoles), "{caveats:?}");
     assert!(caveats.iter().all(|c| !c.remedy.is_empty() && !c.message.contains('\n')));
     fill(file.path(), SIZE);
     assert_eq!(need(&reading).unwrap(), PrefillNeed::None);
-    let cached = Intent { direct: false, ..reads() };
-    let caveats = facts(&reading, &cached, SyncMode::None, &Roots::default()).unwrap();
+    let cached = Load { direct: false, ..Load::default() };
+    let caveats = facts(&reading, &cached, &Roots::default()).unwrap();
     let codes: Vec<_> = caveats.iter().map(|c| c.code).collect();
-    assert_eq!(codes, [CaveatCode::PageCache]);
+    assert_eq!(codes, [CaveatCode::PageCache, CaveatCode::SmallerThanCache]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn zeros_in_a_file_are_doubted() {
     let file = image(0);
     fs::write(file.path(), vec![0; SIZE as usize]).unwrap();
     let reading = part(file.path(), reads());
-    let caveats = facts(&reading, &reads(), SyncMode::None, &Roots::default()).unwrap();
+    let caveats = facts(&reading, &Load::default(), &Roots::default()).unwrap();
     assert!(caveats.iter().any(|c| c.code == CaveatCode::ZeroBlocks), "{caveats:?}");
 }
 

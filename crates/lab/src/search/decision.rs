@@ -346,7 +346,8 @@ mod tests {
              IOPS before"
                 .to_owned(),
             "next depth 4: the search begins again at the new level".to_owned(),
-            "holding depth 798 for 8.0 s of the 16.0 s left".to_owned(),
+            "holding depth 798 for 8.0 s, and up to the 16.0 s left where the precision takes it"
+                .to_owned(),
             "depth 798 did not hold, read:p99 4.90 ms ± 100 µs of 51,200 I/Os leaves <= 5 ms open: \
              going back to 780"
                 .to_owned(),

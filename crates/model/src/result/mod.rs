@@ -1,10 +1,17 @@
 //! What was measured: the values every output is made from.
 
+mod device;
+mod doctor;
 mod documents;
 mod estimate;
 mod step;
 mod system;
 
+pub use device::DeviceFacts;
+pub use doctor::{
+    DoctorDocument, DoctorPart, EngineFacts, ExtentFacts, FileSystemFacts, IoBound, IoLimit,
+    MachineFacts, PartForm,
+};
 pub use documents::{
     Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy,
 };
@@ -16,3 +23,5 @@ pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};
 pub const RUN_FORMAT: &str = "iogauge.run/1";
 /// Version word of the document `iogauge find --json` prints.
 pub const FIND_FORMAT: &str = "iogauge.find/1";
+/// Version word of the document `iogauge doctor --json` prints.
+pub const DOCTOR_FORMAT: &str = "iogauge.doctor/1";

@@ -55,6 +55,10 @@ pub struct CpuUse {
     pub steal_percent: f64,
     /// Share of the machine's time spent idle with I/O outstanding, in percent.
     pub iowait_percent: f64,
+    /// Share of the time in which a worker was ready to run and had no processor, in percent, mean
+    /// over the workers; 0 where the kernel does not tell.
+    #[serde(default)]
+    pub wait_percent: f64,
 }
 
 /// One sample of the machine beside the load; rates over the time since the sample before.

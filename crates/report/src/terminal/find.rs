@@ -14,8 +14,16 @@ use iogauge_model::units::{Bandwidth, Latency};
 #[must_use]
 pub fn find(document: &FindDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
-    let paint = if document.answer.met { Paint::Good } else { Paint::Bad };
+    let doubt = parts::in_doubt(&document.caveats);
+    let paint = match (document.answer.met, &doubt) {
+        (false, _) => Paint::Bad,
+        (true, Some(_)) => Paint::Doubt,
+        (true, None) => Paint::Good,
+    };
     sheet.text(paint, &find_verdict(document));
+    if let Some(doubt) = doubt {
+        sheet.text(Paint::Doubt, &doubt);
+    }
     sheet.gap();
     parts::head(&mut sheet, &document.head);
     if document.answer.latency_ns.n > 0 {
@@ -34,7 +42,7 @@ pub fn find(document: &FindDocument, page: Page) -> String {
     if let Some(physical) = &document.physical {
         parts::physical(&mut sheet, None, physical);
     }
-    parts::caveats(&mut sheet, &document.caveats);
+    parts::caveats(&mut sheet, "this result", &document.caveats);
     parts::environment(&mut sheet, &document.environment);
     sheet.gap();
     sheet.text(Paint::Plain, &format!("Next: {}", next_step(document)));

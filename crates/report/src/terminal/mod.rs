@@ -4,6 +4,7 @@
 //! do not fit leave out the columns least missed, then continue below with their first column repeated;
 //! text is wrapped.
 
+mod doctor;
 mod find;
 mod grid;
 mod history;
@@ -14,6 +15,7 @@ mod run;
 mod sheet;
 mod verdict;
 
+pub use doctor::doctor;
 pub use find::find;
 pub(crate) use find::marks;
 pub use history::{RunLine, history_list};

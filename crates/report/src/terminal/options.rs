@@ -26,14 +26,22 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
     words.join(" ")
 }
 
+/// The word of `--ioengine`.
+pub(super) fn engine_name(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::IoUring => "io_uring",
+        EngineKind::Libaio => "libaio",
+        EngineKind::Psync => "psync",
+        EngineKind::Mmap => "mmap",
+        EngineKind::Null => "null",
+        EngineKind::Sim => "sim",
+    }
+}
+
 fn access(load: &Load) -> Vec<String> {
     let mut words = Vec::new();
-    match load.engine {
-        EngineKind::IoUring | EngineKind::Sim => {}
-        EngineKind::Libaio => words.push("--ioengine=libaio".to_owned()),
-        EngineKind::Psync => words.push("--ioengine=psync".to_owned()),
-        EngineKind::Mmap => words.push("--ioengine=mmap".to_owned()),
-        EngineKind::Null => words.push("--ioengine=null".to_owned()),
+    if !matches!(load.engine, EngineKind::IoUring | EngineKind::Sim) {
+        words.push(format!("--ioengine={}", engine_name(load.engine)));
     }
     if !load.direct {
         words.push("--direct=0".to_owned());
@@ -90,7 +98,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -60,19 +60,36 @@ pub(super) fn physical(sheet: &mut Sheet, logical: Option<&Logical>, physical: &
     grid.write(sheet);
 }
 
-pub(super) fn caveats(sheet: &mut Sheet, caveats: &[Caveat]) {
+/// The doubts about what `subject` names, and then the notes.
+pub(super) fn caveats(sheet: &mut Sheet, subject: &str, caveats: &[Caveat]) {
+    let (doubts, notes): (Vec<_>, Vec<_>) = caveats.iter().partition(|caveat| caveat.is_doubt());
+    list(sheet, Paint::Doubt, &format!("Reasons to doubt {subject}"), &doubts);
+    list(sheet, Paint::Plain, &format!("Notes on {subject}"), &notes);
+}
+
+fn list(sheet: &mut Sheet, paint: Paint, title: &str, caveats: &[&Caveat]) {
     if caveats.is_empty() {
         return;
     }
     sheet.gap();
-    sheet.line(Paint::Doubt, "Reasons to doubt this result");
+    sheet.line(if paint == Paint::Plain { Paint::Strong } else { paint }, title);
     for caveat in caveats {
-        let message = format!("- {}: {}", caveat.code.as_str(), caveat.message);
-        sheet.text(Paint::Doubt, &message);
+        sheet.text(paint, &format!("- {}: {}", caveat.code.as_str(), caveat.message));
         if !caveat.remedy.is_empty() {
             sheet.below(Paint::Plain, &format!("→ {}", caveat.remedy));
         }
     }
+}
+
+/// `In doubt: page-cache, client-bound.`; `None` where nothing is.
+pub(super) fn in_doubt(caveats: &[Caveat]) -> Option<String> {
+    let mut codes: Vec<&str> = Vec::new();
+    for caveat in caveats.iter().filter(|caveat| caveat.is_doubt()) {
+        if !codes.contains(&caveat.code.as_str()) {
+            codes.push(caveat.code.as_str());
+        }
+    }
+    (!codes.is_empty()).then(|| format!("In doubt: {}; the reasons stand below.", codes.join(", ")))
 }
 
 pub(super) fn environment(sheet: &mut Sheet, environment: &Environment) {

@@ -16,6 +16,9 @@ pub fn run(document: &RunDocument, page: Page) -> String {
     if document.interrupted {
         sheet.text(Paint::Bad, "Interrupted: these are the figures up to then.");
     }
+    if let Some(doubt) = parts::in_doubt(&document.caveats) {
+        sheet.text(Paint::Doubt, &doubt);
+    }
     if document.steps.is_empty() {
         sheet.text(Paint::Bad, "Nothing was measured: no step came to its end.");
     }
@@ -28,7 +31,7 @@ pub fn run(document: &RunDocument, page: Page) -> String {
         sheet.text(Paint::Strong, &title);
         write_step(&mut sheet, step);
     }
-    parts::caveats(&mut sheet, &document.caveats);
+    parts::caveats(&mut sheet, "this result", &document.caveats);
     parts::environment(&mut sheet, &document.environment);
     sheet.into_text()
 }

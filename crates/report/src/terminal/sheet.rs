@@ -73,6 +73,22 @@ impl Sheet {
         }
     }
 
+    /// Names with what stands for them: names in one column, wrapped text beside it. Pairs without
+    /// text are left out.
+    pub(super) fn pairs(&mut self, pairs: &[(&str, String)]) {
+        let told: Vec<_> = pairs.iter().filter(|(_, text)| !text.is_empty()).collect();
+        let widest = told.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+        let indent = widest + 2;
+        for (name, text) in told {
+            let lines = wrap(text, 0, self.columns().min(WIDEST_TEXT) - indent);
+            for (number, line) in lines.iter().enumerate() {
+                let name = if number == 0 { name } else { "" };
+                let gap = " ".repeat(indent - name.width());
+                self.line(Paint::Plain, &format!("{name}{gap}{line}"));
+            }
+        }
+    }
+
     pub(super) fn into_text(self) -> String {
         self.text
     }

@@ -3,12 +3,14 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use iogauge_model::limit::{Metric, Side};
+use iogauge_model::load::EngineKind;
 use iogauge_model::result::{
-    Answer, CpuUse, CurvePoint, DeviceCounters, DirectionResult, Environment, Estimate,
-    FIND_FORMAT, FindDocument, Head, Knee, LatencySummary, Physical, RUN_FORMAT, RunDocument,
-    StepResult, StoppedBy,
+    Answer, CpuUse, CurvePoint, DOCTOR_FORMAT, DeviceCounters, DeviceFacts, DirectionResult,
+    DoctorDocument, DoctorPart, EngineFacts, Environment, Estimate, ExtentFacts, FIND_FORMAT,
+    FileSystemFacts, FindDocument, Head, IoBound, IoLimit, Knee, LatencySummary, MachineFacts,
+    PartForm, Physical, RUN_FORMAT, RunDocument, StepResult, StoppedBy,
 };
-use iogauge_model::{Caveat, CaveatCode, Histogram, Limit, Load};
+use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
 use serde_json::{Value, json};
 
 pub fn head(format: &str, target: Value) -> Head {
@@ -117,6 +119,7 @@ pub fn step(label: &str, depth: u32) -> StepResult {
             machine_percent: 24.0,
             steal_percent: 1.4,
             iowait_percent: 0.2,
+            wait_percent: 0.3,
         },
         series: Vec::new(),
         system: Vec::new(),
@@ -195,4 +198,139 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
 
 pub fn p99_limit() -> Limit {
     Limit { side: Side::Any, metric: Metric::Percentile(99.0), bound_ns: 50_000_000 }
+}
+
+pub fn file_part() -> DoctorPart {
+    DoctorPart {
+        path: "/srv/data/iogauge.dat".to_owned(),
+        form: PartForm::OwnFile,
+        size_bytes: 8 << 30,
+        direct_io: true,
+        mounted_on: Vec::new(),
+        file_system: Some(FileSystemFacts {
+            name: "xfs".to_owned(),
+            mount_point: "/srv".to_owned(),
+            options: "rw,noatime,attr2,inode64,logbufs=8,logbsize=32k,noquota,discard,prjquota"
+                .to_owned(),
+            total_bytes: 1 << 40,
+            available_bytes: 300 << 30,
+            reserve_bytes: 51 << 30,
+        }),
+        extents: Some(ExtentFacts {
+            total_bytes: 8 << 30,
+            hole_bytes: 2 << 30,
+            unwritten_bytes: 1 << 20,
+            ..ExtentFacts::default()
+        }),
+        reads_refused: None,
+        writes_refused: None,
+    }
+}
+
+pub fn device_part() -> DoctorPart {
+    DoctorPart {
+        path: "/dev/sdb1".to_owned(),
+        form: PartForm::BlockDevice,
+        size_bytes: 480_103_981_056,
+        mounted_on: vec!["/srv".to_owned(), "/backup".to_owned()],
+        file_system: None,
+        extents: None,
+        writes_refused: Some(
+            "/dev/sdb1 is mounted on /srv and /backup; right would be umount /srv /backup"
+                .to_owned(),
+        ),
+        ..file_part()
+    }
+}
+
+pub fn devices() -> Vec<DeviceFacts> {
+    let disk = DeviceFacts {
+        name: "sdb".to_owned(),
+        number: Some("8:16".to_owned()),
+        vendor: Some("ATA".to_owned()),
+        model: Some("Samsung SSD 870 EVO".to_owned()),
+        driver: Some("sd".to_owned()),
+        size_bytes: Some(480_103_981_056),
+        rotational: Some(false),
+        scheduler: Some("mq-deadline".to_owned()),
+        logical_block_bytes: Some(512),
+        physical_block_bytes: Some(4096),
+        write_cache: Some("write back".to_owned()),
+        discard: Some(true),
+        nr_requests: Some(64),
+        read_ahead_kib: Some(128),
+        ..DeviceFacts::default()
+    };
+    let partition =
+        DeviceFacts { name: "sdb1".to_owned(), disk: Some("sdb".to_owned()), ..disk.clone() };
+    let image = DeviceFacts {
+        name: "loop0".to_owned(),
+        size_bytes: Some(1 << 30),
+        logical_block_bytes: Some(512),
+        backing_file: Some("/var/images/a.img".to_owned()),
+        backing_direct: Some(false),
+        ..DeviceFacts::default()
+    };
+    vec![image, partition, disk]
+}
+
+pub fn machine() -> MachineFacts {
+    let refused =
+        |engine, why: Option<&str>| EngineFacts { engine, refused: why.map(ToOwned::to_owned) };
+    MachineFacts {
+        environment: environment(),
+        cpus_online: Some(2),
+        cpu_quota: Some(1.5),
+        governor: Some("powersave".to_owned()),
+        deepest_idle: Some("C6, 133 µs to wake".to_owned()),
+        memory_available_bytes: 6 << 30,
+        memory_limit_bytes: Some(512 << 20),
+        locked_memory_bytes: Some(8 << 20),
+        io_limits: vec![
+            IoLimit {
+                device: "sdb".to_owned(),
+                bound: IoBound::ReadIops,
+                value: 3000,
+                file: "/sys/fs/cgroup/a/io.max".to_owned(),
+            },
+            IoLimit {
+                device: "sdb".to_owned(),
+                bound: IoBound::WriteBytesPerSec,
+                value: 50_000_000,
+                file: "/sys/fs/cgroup/a/io.max".to_owned(),
+            },
+        ],
+        engines: vec![
+            refused(EngineKind::IoUring, Some("Operation not permitted (os error 1)")),
+            refused(EngineKind::Libaio, None),
+            refused(EngineKind::Psync, None),
+        ],
+    }
+}
+
+pub fn doctor_document() -> DoctorDocument {
+    let caveats = vec![
+        Caveat::new(
+            CaveatCode::Throttled,
+            "a control group allows this process 3,000 reads per second on sdb \
+             (/sys/fs/cgroup/a/io.max)",
+            "echo $$ > /sys/fs/cgroup/cgroup.procs, as root, before iogauge; or a higher limit",
+        ),
+        Caveat::new(
+            CaveatCode::SmallerThanCache,
+            "/srv/data/iogauge.dat: 8 GiB are measured, less than 16 GiB: sdb may have a cache",
+            "iogauge prepare /srv/data/iogauge.dat --size=16g",
+        )
+        .with_impact(Impact::Note),
+    ];
+    DoctorDocument {
+        format: DOCTOR_FORMAT.to_owned(),
+        version: "0.1.0".to_owned(),
+        target: "/srv/data,/dev/sdb1".to_owned(),
+        parts: vec![file_part(), device_part()],
+        chain: "loop0 on sdb1 on sdb".to_owned(),
+        devices: devices(),
+        machine: machine(),
+        caveats,
+    }
 }

@@ -1,0 +1,142 @@
+//! Doubts about the target: what its blocks hold, and what stands before it.
+
+use crate::common::{Place, direct_io};
+use crate::support::{Loop, MIB, Mount, fill, image, or_skip, run};
+use crate::{assert_provoked, assert_raised, assert_silent, of_code, short, word};
+use std::fs::File;
+use std::path::PathBuf;
+
+const SIZE: u64 = 16 * MIB;
+
+/// A file in the place, of holes and so many bytes.
+fn holes(place: &Place, name: &str, size_bytes: u64) -> PathBuf {
+    let path = place.work().join(name);
+    File::create(&path).unwrap().set_len(size_bytes).unwrap();
+    path
+}
+
+/// A file in the place, of data that repeats nowhere.
+fn noise(place: &Place, name: &str) -> PathBuf {
+    let path = holes(place, name, SIZE);
+    fill(&path, SIZE);
+    path
+}
+
+#[test]
+fn page_cache() {
+    let place = Place::new();
+    if !direct_io("page_cache", &place.work()) {
+        return;
+    }
+    let file = noise(&place, "file");
+    let (cached, direct) = (short("file", &["--direct=0"]), short("file", &[]));
+    std::fs::read(file).unwrap();
+    let done = place.run(&cached).ends(0);
+    assert_raised(&done, "page-cache", "doubt");
+    // What the option makes possible, and what the devices show to have happened.
+    let told = of_code(&done, "page-cache");
+    let measured = told.iter().any(|c| c["message"].as_str().unwrap().contains("devices moved"));
+    let counted = done.json()["steps"][0]["physical"]["ratio_to_logical"].is_number();
+    assert!(measured || !counted, "{told:?}");
+    assert_silent(&place.run(&direct).ends(0), "page-cache");
+}
+
+#[test]
+fn sparse_holes() {
+    let place = Place::new();
+    holes(&place, "holes", SIZE);
+    noise(&place, "noise");
+    let (with, without) = (short("holes", &["--direct=0"]), short("noise", &["--direct=0"]));
+    assert_provoked(&place, "sparse-holes", "doubt", &with, &without);
+
+    let few = noise(&place, "few");
+    File::options().write(true).open(few).unwrap().set_len(SIZE + MIB).unwrap();
+    assert_raised(&place.run(&["doctor", "few", "--json"]).ends(0), "sparse-holes", "note");
+}
+
+#[test]
+fn unwritten_extents() {
+    let place = Place::new();
+    let file = holes(&place, "unwritten", 0);
+    let allocated = run("fallocate", &["--length", "16MiB", word(&file)]);
+    or_skip!("unwritten_extents", allocated);
+    noise(&place, "noise");
+    let (with, without) = (short("unwritten", &["--direct=0"]), short("noise", &["--direct=0"]));
+    assert_provoked(&place, "unwritten-extents", "doubt", &with, &without);
+}
+
+#[test]
+fn zero_blocks() {
+    let place = Place::new();
+    std::fs::write(place.work().join("zeros"), vec![0; SIZE as usize]).unwrap();
+    noise(&place, "noise");
+    let (with, without) = (short("zeros", &["--direct=0"]), short("noise", &["--direct=0"]));
+    assert_provoked(&place, "zero-blocks", "doubt", &with, &without);
+}
+
+#[test]
+fn compressible_data() {
+    let place = Place::new();
+    let line = |number: u64| format!("{number} rows of a table, each much like the others\n");
+    let text: String = (0..SIZE / 48).map(line).collect();
+    std::fs::write(place.work().join("text"), &text.as_bytes()[..SIZE as usize]).unwrap();
+    noise(&place, "noise");
+    let (with, without) = (short("text", &["--direct=0"]), short("noise", &["--direct=0"]));
+    assert_provoked(&place, "compressible-data", "doubt", &with, &without);
+    // Writes do not read what stood there.
+    let writes = ["--direct=0", "--rw=randwrite", "--overwrite"];
+    assert_silent(&place.run(&short("text", &writes)).ends(0), "compressible-data");
+}
+
+#[test]
+fn smaller_than_cache() {
+    let place = Place::new();
+    let cached = or_skip!("smaller_than_cache", Loop::new(64 * MIB));
+    let direct = Loop::with_image(image(2048 * MIB), &["--direct-io=on"]);
+    let direct = or_skip!("smaller_than_cache", direct);
+    let with = short(word(&cached.path), &[]);
+    let without = short(word(&direct.path), &[]);
+    assert_provoked(&place, "smaller-than-cache", "doubt", &with, &without);
+    let told = of_code(&place.run(&with).ends(0), "smaller-than-cache");
+    let remedy = format!("losetup --direct-io=on {}", cached.path.display());
+    assert_eq!(told[0]["remedy"], *remedy);
+}
+
+#[test]
+fn volatile_write_cache() {
+    let place = Place::new();
+    let device = or_skip!("volatile_write_cache", Loop::new(SIZE));
+    let name = device.path.file_name().unwrap();
+    let attribute = PathBuf::from("/sys/class/block").join(name).join("queue/write_cache");
+    let kind = std::fs::read_to_string(&attribute).map_err(|error| error.to_string());
+    let kind = or_skip!("volatile_write_cache", kind);
+    assert_eq!(kind.trim(), "write back", "a loop device passes flushes on");
+    let writes = ["--rw=randwrite", "--destroy-data"];
+    let durable = [&writes[..], &["--sync=dsync"]].concat();
+    let target = word(&device.path);
+    let (with, without) = (short(target, &writes), short(target, &durable));
+    assert_provoked(&place, "volatile-write-cache", "doubt", &with, &without);
+    assert_silent(&place.run(&short(target, &[])).ends(0), "volatile-write-cache");
+    std::fs::write(&attribute, "write through").unwrap();
+    assert_silent(&place.run(&with).ends(0), "volatile-write-cache");
+}
+
+#[test]
+fn first_write_differs() {
+    let place = Place::new();
+    // The smallest XFS is 300 MiB.
+    let device = or_skip!("first_write_differs", Loop::new(512 * MIB));
+    let path = word(&device.path);
+    let made = run("mkfs.xfs", &["-q", "-m", "reflink=1", path]);
+    or_skip!("first_write_differs", made);
+    let mount = or_skip!("first_write_differs", Mount::new(&["-t", "xfs", path]));
+    let (file, copy, own) =
+        (mount.point.join("file"), mount.point.join("copy"), mount.point.join("own"));
+    for path in [&file, &own] {
+        File::create(path).unwrap().set_len(SIZE).unwrap();
+        fill(path, SIZE);
+    }
+    run("cp", &["--reflink=always", word(&file), word(&copy)]).unwrap();
+    let (shared, own) = (["doctor", word(&file), "--json"], ["doctor", word(&own), "--json"]);
+    assert_provoked(&place, "first-write-differs", "doubt", &shared, &own);
+}

@@ -1,0 +1,89 @@
+//! Time in which workers were ready to run and had no processor.
+//!
+//! Source: Documentation/scheduler/sched-stats.rst, `/proc/<pid>/schedstat`: time on the processor,
+//! time waiting on a run queue, both in nanoseconds, and the number of time slices.
+
+use super::Roots;
+use crate::kernel::{entries, text};
+
+/// Workers looked at: with more of them the first ones stand for all.
+const MOST_WORKERS: usize = 64;
+
+/// What the workers of this process have waited for a processor so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct RunQueue {
+    /// Waited on run queues, over the workers looked at, in nanoseconds.
+    wait_ns: u64,
+    /// Workers looked at.
+    workers: u64,
+}
+
+impl RunQueue {
+    /// Reads it: two small files for each worker. All 0 where the kernel does not tell.
+    pub fn now(roots: &Roots) -> Self {
+        let tasks = entries(&roots.path("proc/self/task"));
+        let workers = tasks
+            .iter()
+            .filter(|task| text(&task.join("comm")).is_some_and(|name| is_worker(&name)));
+        let waits =
+            workers.take(MOST_WORKERS).filter_map(|task| wait_ns(&text(&task.join("schedstat"))?));
+        waits.fold(Self::default(), |sum, wait_ns| Self {
+            wait_ns: sum.wait_ns.saturating_add(wait_ns),
+            workers: sum.workers + 1,
+        })
+    }
+
+    /// Share of `wall_ns` the mean worker waited since `before`, in percent.
+    pub fn percent_since(&self, before: &Self, wall_ns: u64) -> f64 {
+        let possible_ns = wall_ns as f64 * self.workers as f64;
+        let waited_ns = self.wait_ns.saturating_sub(before.wait_ns) as f64;
+        if possible_ns > 0.0 { (100.0 * waited_ns / possible_ns).min(100.0) } else { 0.0 }
+    }
+}
+
+/// Workers are named `iogauge-N`; the kernel cuts names at 15 letters.
+fn is_worker(name: &str) -> bool {
+    name.strip_prefix("iogauge-").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn wait_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn workers_alone_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let tasks = [
+            ("10", "iogauge", "5 700 1"),
+            ("11", "iogauge-0", "5 300 1"),
+            ("12", "iogauge-12", "5 100 1"),
+            ("13", "iogauge-sampler", "5 900 1"),
+            ("14", "iogauge-2", ""),
+        ];
+        for (id, name, schedstat) in tasks {
+            let task = dir.path().join("proc/self/task").join(id);
+            fs::create_dir_all(&task).unwrap();
+            fs::write(task.join("comm"), format!("{name}\n")).unwrap();
+            fs::write(task.join("schedstat"), schedstat).unwrap();
+        }
+        let now = RunQueue::now(&Roots::at(dir.path()));
+        assert_eq!(now, RunQueue { wait_ns: 400, workers: 2 });
+        let before = RunQueue { wait_ns: 200, workers: 2 };
+        assert!((now.percent_since(&before, 1000) - 10.0).abs() < 1e-9);
+        assert_eq!(before.percent_since(&now, 1000), 0.0);
+        assert_eq!(RunQueue::default().percent_since(&before, 1000), 0.0);
+    }
+
+    #[test]
+    fn this_kernel_tells_of_a_thread() {
+        let stat = text(&Roots::real().path("proc/self/schedstat"));
+        if let Some(stat) = stat {
+            assert!(wait_ns(&stat).is_some(), "{stat}");
+        }
+    }
+}
