@@ -114,6 +114,74 @@ fn find_meets_the_truth_and_prints_its_document_alone() {
     assert_eq!(document["caveats"][0]["code"], "simulated");
 }
 
+/// Highest rate at which an M/M/8 queue of 100 µs keeps `within`, by bisection.
+fn highest_rate(within: impl Fn(f64) -> bool) -> f64 {
+    // Not 80,000: the formula has a hole at 70,000, which bisection would hit.
+    let (mut low, mut high) = (0.0, 79_999.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if within(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// Probability that an arrival at the M/M/8 queue has to wait (Erlang's C).
+fn waits(rate: f64) -> f64 {
+    let load = rate * 100e-6;
+    let blocked = (1..=8).fold(1.0, |b, n| load * b / (f64::from(n) + load * b));
+    8.0 * blocked / (8.0 - load * (1.0 - blocked))
+}
+
+/// Mean response time in that queue, in seconds.
+fn mean_response(rate: f64) -> f64 {
+    100e-6 + waits(rate) / (80_000.0 - rate)
+}
+
+/// Probability that a response takes longer: a wait of rate cμ − λ, if any, and a service of rate μ.
+fn longer_than(rate: f64, seconds: f64) -> f64 {
+    let (waiting, service) = (80_000.0 - rate, 10_000.0);
+    let (slow, fast) = ((-waiting * seconds).exp(), (-service * seconds).exp());
+    let both = (waiting * fast - service * slow) / (waiting - service);
+    (1.0 - waits(rate)) * fast + waits(rate) * both
+}
+
+#[test]
+fn an_open_loop_finds_the_rate_of_erlangs_formula() {
+    let place = Place::new();
+    let mean = highest_rate(|rate| mean_response(rate) <= 300e-6);
+    let p99 = highest_rate(|rate| longer_than(rate, 1e-3) <= 0.01);
+    for (limit, truth) in [("mean<=300us", mean), ("p99<=1ms", p99)] {
+        let device = format!("{EIGHT},dist=exp");
+        let typed = ["find", &device, "--open-loop", "--limit", limit, "--json"];
+        let done = place.run(&typed).ends(0);
+        assert!(done.stderr.contains("I/Os per second offered (Poisson)"), "{}", done.stderr);
+        let document = done.json();
+        let answer = &document["answer"];
+        near(&answer["rate_iops"], truth, 0.03);
+        near(&answer["iops"]["mean"], truth, 0.03);
+        // Nothing waits before the device: its own queue is part of the service time.
+        near(&answer["service_ns"]["mean"], answer["latency_ns"]["mean"].as_f64().unwrap(), 0.01);
+        assert_eq!((&answer["met"], &answer["stopped_by"]), (&json!(true), &json!("limit")));
+        assert_eq!(document["load"]["arrivals"]["process"], "poisson");
+        let shape = json!({
+            "answer": {
+                "iops": estimate(), "bytes_per_sec": "number", "depth": "count",
+                "depth_achieved": "number", "latency_ns": latency(), "service_ns": latency(),
+            },
+            "curve": [{
+                "depth": "count", "rate_iops": "number", "offered_iops": "number",
+                "backlog_max": "count", "iops": estimate(), "latency_ns": latency(),
+                "service_ns": latency(), "met": "flag", "steady": "flag",
+            }],
+            "measured_seconds": "number",
+        });
+        has_shape(&document, &head(), "document");
+        has_shape(&document, &shape, "document");
+        let seconds = document["measured_seconds"].as_f64().unwrap();
+        assert!(seconds < 32.0, "{seconds} s");
+    }
+}
+
 #[test]
 fn quiet_silences_stderr() {
     let place = Place::new();

@@ -36,7 +36,11 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Cavea
     }
     if let Some(offered) = result.rate_iops {
         let achieved = result.ios() as f64 / result.seconds.max(1e-9);
-        caveats.extend(rate(offered, achieved));
+        caveats.extend(rate(
+            offered,
+            achieved,
+            "a lower --rate_iops, or a higher --iodepth where the target could take more",
+        ));
     }
     caveats.extend(machine(&result.cpu, workers));
     let direct = loads.iter().all(|l| l.direct);
@@ -61,7 +65,7 @@ pub fn depth(asked: u32, achieved: f64) -> Option<Caveat> {
     })
 }
 
-fn rate(offered: f64, achieved: f64) -> Option<Caveat> {
+fn rate(offered: f64, achieved: f64, remedy: &str) -> Option<Caveat> {
     (achieved < offered * RATE_SHARE).then(|| {
         Caveat::new(
             CaveatCode::RateNotReached,
@@ -71,7 +75,21 @@ fn rate(offered: f64, achieved: f64) -> Option<Caveat> {
                 Count(offered),
                 Count(achieved)
             ),
-            "a lower --rate_iops, or a higher --iodepth where the target could take more",
+            remedy,
+        )
+    })
+}
+
+/// Arrivals of an open loop that found as many I/Os outstanding as there may be.
+fn backlog(waited: u64, max_depth: u32) -> Option<Caveat> {
+    (waited > 0).then(|| {
+        Caveat::new(
+            CaveatCode::ArrivalsWaited,
+            format!(
+                "up to {waited} I/Os were due and waited because {max_depth} were outstanding: the \
+                 target saw no deeper queue, and their response times count the wait"
+            ),
+            "a higher --max-depth, where the target could use it",
         )
     })
 }
@@ -233,7 +251,14 @@ pub fn fallbacks(fallbacks: Vec<String>) -> Vec<Caveat> {
 #[must_use]
 pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
     let mut caveats = Vec::new();
-    caveats.extend(depth(point.depth, point.depth_achieved));
+    match (point.rate_iops, point.offered_iops) {
+        (Some(asked), offered) => {
+            let remedy = "a higher --max-depth, or a longer --budget";
+            caveats.extend(rate(offered.unwrap_or(asked), point.iops.mean, remedy));
+            caveats.extend(backlog(point.backlog_max.unwrap_or(0), point.depth));
+        }
+        (None, _) => caveats.extend(depth(point.depth, point.depth_achieved)),
+    }
     for value in &point.limits {
         let (n, wanted) = (value.n, value.limit.metric.samples_wanted());
         if n < wanted && met {
@@ -332,8 +357,10 @@ mod tests {
     fn depth_rate_client_and_steal_speak_up() {
         assert!(depth(32, 31.0).is_none());
         assert!(depth(32, 16.0).is_some());
-        assert!(rate(1000.0, 980.0).is_none());
-        assert!(rate(1000.0, 900.0).is_some());
+        assert!(rate(1000.0, 980.0, "").is_none());
+        assert!(rate(1000.0, 900.0, "").is_some());
+        assert!(backlog(0, 8).is_none());
+        assert!(backlog(3, 8).unwrap().message.contains("3 I/Os were due"));
         let busy = CpuUse { user_percent: 40.0, system_percent: 58.0, ..CpuUse::default() };
         assert_eq!(machine(&busy, 1)[0].code, CaveatCode::ClientBound);
         assert!(machine(&busy, 2).is_empty());
@@ -369,6 +396,7 @@ mod tests {
                 rate_iops: None,
                 depth_achieved: 64.0,
                 latency_ns,
+                service_ns: None,
                 stopped_by,
                 limits: Vec::new(),
                 stopped_by_limit: None,

@@ -10,11 +10,13 @@ use iogauge_io::clock::Clock;
 use iogauge_io::engine;
 use iogauge_io::system::{self, Logical, Sampler};
 use iogauge_io::worker::control::IoFault;
-use iogauge_model::load::{EngineKind, Load};
+use iogauge_model::load::{Arrivals, EngineKind, Load};
 use iogauge_model::result::{Environment, Physical};
 use iogauge_model::{Caveat, CaveatCode, Impact, Step};
 use std::time::Duration;
 
+/// Most threads that wait for arrivals.
+const MOST_THREADS: u32 = 512;
 /// Time between two samples of the machine.
 const CADENCE: Duration = Duration::from_millis(500);
 /// First writes and rewrites that differ by more than this factor are worth a word.
@@ -100,9 +102,15 @@ pub fn find(
 ) -> Result<Searched, LabError> {
     let mut sampler = sampler(rig)?;
     let before = sampler.as_mut().map(Sampler::mark).transpose()?;
-    let load = Load { iodepth: 1, ..load.clone() };
+    // The search sets the rate itself.
+    let arrivals = plan.open_loop.map(|process| Arrivals { rate_iops: 1.0, process });
+    let load = Load { iodepth: 1, arrivals, ..load.clone() };
+    let plan = &in_reach(plan, &load);
     let mut crew = rig.crew(std::slice::from_ref(&load), plan.max_depth)?;
-    let found = search::find(crew.as_mut(), plan, watch)?;
+    let found = match plan.open_loop {
+        None => search::find(crew.as_mut(), plan, watch)?,
+        Some(_) => search::find_open(crew.as_mut(), plan, watch)?,
+    };
     // Read while the workers are there: the kernel forgets what a thread waited when it ends.
     let after = sampler.as_mut().map(Sampler::mark).transpose()?;
     crew.stop()?;
@@ -122,7 +130,9 @@ pub fn find(
     }
     let errors = found.curve.iter().map(|point| point.errors).sum();
     caveats.extend(caveats::errors(errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
-    if let Some(point) = found.curve.iter().find(|p| p.depth == found.answer.depth) {
+    let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);
+    let answer = found.curve.iter().find(|p| p.depth == depth && p.rate_iops == rate_iops);
+    if let Some(point) = answer {
         caveats.extend(caveats::of_answer(point, found.answer.met));
     }
     caveats.extend(caveats::cut_short(&found.answer));
@@ -131,6 +141,16 @@ pub fn find(
         caveats.push(caveats::interrupted());
     }
     Ok(Searched { found, physical, caveats })
+}
+
+/// The plan with as many I/Os outstanding as an open loop can have at all: where each takes a thread,
+/// thousands of them would wait for arrivals that never come so thick.
+fn in_reach(plan: &SearchPlan, load: &Load) -> SearchPlan {
+    let mut plan = plan.clone();
+    if plan.open_loop.is_some() && engine::info(load.engine).synchronous {
+        plan.max_depth = plan.max_depth.min(MOST_THREADS);
+    }
+    plan
 }
 
 /// Doubts about a measured step.

@@ -147,6 +147,7 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
                 Decision::AnotherLevel { .. }
                 | Decision::Drained { .. }
                 | Decision::Budget { .. } => {}
+                open => panic!("{device}: {open}, in a closed loop"),
             }
         }
         assert_eq!(known.last().unwrap().0, found.answer.depth, "{device}");

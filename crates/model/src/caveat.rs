@@ -92,6 +92,9 @@ caveat_codes! {
     /// The rate achieved lies under the rate offered.
     RateNotReached = "rate-not-reached", Doubt, "the rate achieved lies under the one offered",
         "a lower --rate_iops, or a higher --iodepth where the target could take more";
+    /// Arrivals of an open loop waited because as many I/Os as allowed were outstanding.
+    ArrivalsWaited = "arrivals-waited", Note, "arrivals waited for room",
+        "a higher --max-depth";
     /// Too few I/Os for the statistic asked.
     TooFewSamples = "too-few-samples", Doubt, "too few I/Os for the percentile",
         "a longer --runtime, or --budget of a search";

@@ -130,7 +130,8 @@ impl OutputArgs {
 /// `iogauge find`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The depth is raised in one run until a limit breaks, narrowed down, and held at the answer.
+The depth, or with --open-loop the rate of arrivals, is raised in one run until a limit breaks,
+narrowed down, and held at the answer.
 
 Examples:
   iogauge find .
@@ -139,6 +140,7 @@ Examples:
   iogauge find /data --guide etcd --rw=write --sync=dsync
   iogauge find /data --guide flash --limit 'p99.9<=3ms'
   iogauge find /dev/nvme0n1 --limit 'mean<=1ms'
+  iogauge find /data --open-loop --limit 'p99<=5ms'
   iogauge find sim:channels=8,service=100us --limit 'mean<=10ms' --json")]
 pub struct FindArgs {
     /// Target.
@@ -160,6 +162,11 @@ pub struct FindArgs {
     /// Largest depth to try
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub max_depth: u32,
+    /// Search the rate of arrivals that know nothing of each other, by response time: what users see
+    /// who do not wait for one another. --max-depth bounds the I/Os outstanding; --rate_process=linear
+    /// spaces the arrivals evenly
+    #[arg(long)]
+    pub open_loop: bool,
     /// Tell each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,

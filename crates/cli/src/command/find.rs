@@ -7,6 +7,7 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, LabError, session};
 use iogauge_model::limit::tightest;
+use iogauge_model::load::{ArrivalProcess, Arrivals};
 use iogauge_model::result::{FIND_FORMAT, FindDocument, StoppedBy};
 use iogauge_model::{Limit, Load};
 use iogauge_report::terminal;
@@ -49,6 +50,9 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
             "find works until it has its answer: --rate_iops and --number_ios belong to run",
         );
     }
+    if args.load.rate_process.is_some() && !args.open_loop {
+        return refuse("--rate_process spaces arrivals, which find has with --open-loop only");
+    }
     if args.budget < SHORTEST_BUDGET_NS {
         return refuse("--budget is too short to search in; right would be 1s or more");
     }
@@ -60,6 +64,9 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
         max_depth: args.max_depth,
         budget_ns: args.budget,
         precision: args.precision / 100.0,
+        open_loop: args
+            .open_loop
+            .then(|| args.load.rate_process.unwrap_or(ArrivalProcess::Poisson)),
     })
 }
 
@@ -91,6 +98,12 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     let mut caveats = std::mem::take(&mut invocation.caveats);
     caveats.extend(searched.caveats);
     let found = searched.found;
+    let rate_iops = found.answer.rate_iops;
+    let arrivals = rate_iops.zip(plan.open_loop);
+    let load = Load {
+        arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process }),
+        ..load
+    };
     Ok(FindDocument {
         head: invocation.head(FIND_FORMAT, serde_json::to_value(&load)?),
         limits: plan.limits.clone(),

@@ -1,16 +1,19 @@
 //! The workers of a step under one hand: started together, changed while they run, their windows
 //! taken without stopping them.
 
+mod arrivals;
 mod threads;
 mod virtual_time;
 
+pub use arrivals::Arrivals;
 pub use threads::ThreadCrew;
 pub use virtual_time::VirtualCrew;
 
 use crate::engine::{Files, Op};
-use crate::offsets::{Extent, OffsetSource, SharedPosition};
+use crate::offsets::{Extent, OffsetSource, SharedPosition, mix64};
 use crate::worker::accounting::{Window, WorkerWindow};
-use crate::worker::control::{Control, IoFault, Setting};
+use crate::worker::control::{Control, IoFault};
+use crate::worker::schedule::Schedule;
 use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
 use std::sync::Arc;
@@ -64,12 +67,14 @@ pub trait Crew {
     /// Where a worker could not be added.
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError>;
 
-    /// Changes the arrival rate over all workers from now on. Returns the window that ends with
-    /// the change.
+    /// Changes the arrival rate over all jobs whose load schedules arrivals, in the proportion of
+    /// their loads, from now on; arrivals that were due and not issued are given up. `None` makes
+    /// a closed loop of them: each completion makes room for the next I/O. Returns the window that
+    /// ends with the change.
     ///
     /// # Errors
     /// Where an engine failed.
-    fn set_rate(&mut self, rate_iops: f64) -> Result<Window, WorkerError>;
+    fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError>;
 
     /// Ends all workers when what is outstanding is done, and returns the last window.
     ///
@@ -79,6 +84,9 @@ pub trait Crew {
 
     /// The workers' controls.
     fn controls(&self) -> &[WorkerHandle];
+
+    /// The arrivals of its jobs.
+    fn arrivals(&self) -> &Arrivals;
 
     /// Time on the crew's clock, in nanoseconds.
     fn now_ns(&self) -> u64;
@@ -116,8 +124,8 @@ pub trait Crew {
             sum.bytes += live.bytes.load(Ordering::Relaxed);
             sum.latency_ns += live.latency_ns.load(Ordering::Relaxed);
             sum.outstanding += live.outstanding.load(Ordering::Relaxed);
-            sum.backlog += live.backlog.load(Ordering::Relaxed);
         }
+        sum.backlog = self.arrivals().backlog(self.now_ns());
         sum
     }
 
@@ -134,19 +142,19 @@ pub struct WorkerHandle {
     pub job: u32,
     /// What it shares with the controller.
     pub control: Arc<Control>,
-    setting: Setting,
+    /// Depth asked last.
+    depth: u32,
 }
 
 impl WorkerHandle {
     fn new(job: u32, control: Arc<Control>) -> Self {
-        let setting = Setting { depth: 0, rate_iops: 0.0 };
-        Self { job, control, setting }
+        Self { job, control, depth: 0 }
     }
 
-    /// Asks for the setting and for the window so far.
-    fn request(&mut self, setting: Setting) {
-        self.setting = setting;
-        self.control.request(setting);
+    /// Asks for the depth and for the window so far.
+    fn request(&mut self, depth: u32) {
+        self.depth = depth;
+        self.control.request(depth);
     }
 
     /// Adds what the worker has handed over to the window, and to its own share of it: nothing
@@ -180,18 +188,23 @@ pub(crate) struct JobPlan {
     synchronous: bool,
     streams: Vec<Arc<SharedPosition>>,
     quota: Option<Quota>,
+    pub(crate) schedule: Option<Arc<Schedule>>,
     workers: u32,
 }
 
 impl JobPlan {
-    pub(crate) fn new(job: CrewJob, number: u32) -> Self {
+    pub(crate) fn new(job: CrewJob, number: u32, now_ns: u64) -> Self {
         let synchronous = crate::engine::info(job.load.engine).synchronous;
         let quota = job
             .load
             .number_ios
             .map(|n| Arc::new(AtomicI64::new(i64::try_from(n).unwrap_or(i64::MAX))));
         let streams = (0..job.load.numjobs).map(|_| Arc::default()).collect();
-        Self { job, number, synchronous, streams, quota, workers: 0 }
+        let schedule = job.load.arrivals.map(|arrivals| {
+            let seed = mix64(job.load.seed ^ mix64(u64::from(number) << 32 | 3));
+            Arc::new(Schedule::new(arrivals.process, seed, now_ns))
+        });
+        Self { job, number, synchronous, streams, quota, schedule, workers: 0 }
     }
 
     /// Workers the job needs for a depth.
@@ -228,6 +241,7 @@ impl JobPlan {
             offsets,
             number,
             quota: self.quota.clone(),
+            schedule: self.schedule.clone(),
             max_depth,
             control,
         })
@@ -239,12 +253,9 @@ fn share(total: u32, parts: u32, index: u32) -> u32 {
     total / parts.max(1) + u32::from(index < total % parts.max(1))
 }
 
-/// Settings of each of a job's workers for a depth and rate over all of them.
-fn settings(depth: u32, rate_iops: f64, workers: u32) -> impl Iterator<Item = Setting> {
-    (0..workers).map(move |index| Setting {
-        depth: share(depth, workers, index),
-        rate_iops: rate_iops / f64::from(workers.max(1)),
-    })
+/// Depths of each of a job's workers for a depth over all of them.
+fn shares(depth: u32, workers: u32) -> impl Iterator<Item = u32> {
+    (0..workers).map(move |index| share(depth, workers, index))
 }
 
 /// A word for what an I/O did, for messages.

@@ -1,6 +1,6 @@
 //! Workers on real targets: a thread each.
 
-use super::{Crew, CrewJob, JobPlan, WorkerHandle, collect, settings, share};
+use super::{Arrivals, Crew, CrewJob, JobPlan, WorkerHandle, collect, share, shares};
 use crate::buffers::BufferPool;
 use crate::clock::Clock;
 use crate::engine::io_uring::Uring;
@@ -10,7 +10,6 @@ use crate::engine::null::Null;
 use crate::engine::psync::Psync;
 use crate::engine::{Engine, EngineError, Setup};
 use crate::worker::accounting::Window;
-use crate::worker::control::Setting;
 use crate::worker::{Assignment, Turn, Worker, WorkerError};
 use iogauge_model::load::EngineKind;
 use std::sync::Once;
@@ -42,9 +41,8 @@ pub struct ThreadCrew {
     handles: Vec<WorkerHandle>,
     threads: Vec<WorkerThread>,
     plans: Vec<JobPlan>,
+    arrivals: Arrivals,
     max_depth: u32,
-    /// Arrivals per second over all workers; 0 for a closed loop.
-    rate_iops: f64,
 }
 
 /// What a thread says once its engine stands.
@@ -62,22 +60,22 @@ impl ThreadCrew {
             handles: Vec::new(),
             threads: Vec::new(),
             plans: Vec::new(),
+            arrivals: Arrivals::default(),
             max_depth,
-            rate_iops: 0.0,
         };
         let mut begin = Vec::new();
         for (index, job) in jobs.into_iter().enumerate() {
             let depth = job.load.depth();
-            let rate_iops = job.load.arrivals.map_or(0.0, |a| a.rate_iops);
-            let mut plan = JobPlan::new(job, index as u32);
+            let mut plan = JobPlan::new(job, index as u32, crew.clock.now_ns());
             let count = plan.workers_for(depth);
             crew.hire(&mut plan, count, max_depth.max(depth))?;
-            begin.extend(settings(depth, rate_iops, count));
-            crew.rate_iops += rate_iops;
+            begin.extend(shares(depth, count));
+            crew.arrivals.add(&plan);
             crew.plans.push(plan);
         }
-        for (handle, setting) in crew.handles.iter_mut().zip(begin) {
-            handle.request(setting);
+        crew.arrivals.begin(crew.clock.now_ns());
+        for (handle, depth) in crew.handles.iter_mut().zip(begin) {
+            handle.request(depth);
         }
         crew.wake_resting();
         crew.await_obedience()?;
@@ -166,23 +164,26 @@ impl ThreadCrew {
         Ok(())
     }
 
-    /// Asks for new settings and takes the window that ends with them.
-    fn change(
-        &mut self,
-        setting: impl Fn(usize, Setting) -> Setting,
-    ) -> Result<Window, WorkerError> {
-        let mut window = Window::default();
+    /// Asks for each worker's depth and takes the window that ends with the change.
+    fn change(&mut self, depth: impl Fn(usize, u32) -> u32) -> Result<Window, WorkerError> {
+        let mut window = self.arrivals.window();
         // Workers that did not obey in time the last time may have done so meanwhile; they hand
         // over again only when that is taken.
         collect(&self.handles, &mut window);
         for (index, handle) in self.handles.iter_mut().enumerate() {
-            handle.request(setting(index, handle.setting));
+            handle.request(depth(index, handle.depth));
         }
         self.wake_resting();
         self.await_obedience()?;
+        Ok(self.collect(window))
+    }
+
+    /// Adds what was handed over, and what came due until then, to a window.
+    fn collect(&mut self, mut window: Window) -> Window {
         collect(&self.handles, &mut window);
+        self.arrivals.count(&mut window);
         window.ended_ns = self.clock.now_ns();
-        Ok(window)
+        window
     }
 }
 
@@ -208,7 +209,7 @@ impl Crew for ThreadCrew {
     }
 
     fn cut(&mut self) -> Result<Window, WorkerError> {
-        self.change(|_, setting| setting)
+        self.change(|_, depth| depth)
     }
 
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
@@ -225,29 +226,12 @@ impl Crew for ThreadCrew {
             hired?;
         }
         let workers = self.handles.len() as u32;
-        let one_job = self.plans.len() == 1;
-        // Arrivals of workers that rest would be lost.
-        let awake = workers.min(depth);
-        let rate_iops = self.rate_iops / f64::from(awake.max(1));
-        self.change(|index, setting| {
-            let depth = share(depth, workers, index as u32);
-            let rate_iops = match (one_job, depth) {
-                (false, _) => setting.rate_iops,
-                (true, 0) => 0.0,
-                (true, _) => rate_iops,
-            };
-            Setting { depth, rate_iops }
-        })
+        self.change(|index, _| share(depth, workers, index as u32))
     }
 
-    fn set_rate(&mut self, rate_iops: f64) -> Result<Window, WorkerError> {
-        self.rate_iops = rate_iops;
-        let awake = self.handles.iter().filter(|h| h.setting.depth > 0).count();
-        let rate_iops = rate_iops / awake.max(1) as f64;
-        self.change(|_, setting| Setting {
-            rate_iops: if setting.depth > 0 { rate_iops } else { 0.0 },
-            ..setting
-        })
+    fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {
+        self.arrivals.set_rate(rate_iops, self.clock.now_ns());
+        self.cut()
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {
@@ -261,14 +245,16 @@ impl Crew for ThreadCrew {
                 join_worker(join)?;
             }
         }
-        let mut window = Window::default();
-        collect(&self.handles, &mut window);
-        window.ended_ns = self.clock.now_ns();
-        Ok(window)
+        let window = self.arrivals.window();
+        Ok(self.collect(window))
     }
 
     fn controls(&self) -> &[WorkerHandle] {
         &self.handles
+    }
+
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
     }
 
     fn now_ns(&self) -> u64 {

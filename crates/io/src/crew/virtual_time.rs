@@ -1,10 +1,9 @@
 //! Workers on a simulated device: one thread, a clock that jumps, reproducible by seed.
 
-use super::{Crew, CrewJob, JobPlan, WorkerHandle, collect, settings};
+use super::{Arrivals, Crew, CrewJob, JobPlan, WorkerHandle, collect, shares};
 use crate::engine::sim::{Sim, World};
 use crate::sim::SimSpec;
 use crate::worker::accounting::Window;
-use crate::worker::control::Setting;
 use crate::worker::{Turn, Worker, WorkerError};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,6 +14,7 @@ pub struct VirtualCrew {
     world: Rc<RefCell<World>>,
     workers: Vec<Worker<Sim>>,
     handles: Vec<WorkerHandle>,
+    arrivals: Arrivals,
     /// What the last turn of each worker ended with.
     turns: Vec<Turn>,
 }
@@ -33,12 +33,13 @@ impl VirtualCrew {
     pub fn start(jobs: Vec<CrewJob>, spec: SimSpec, max_depth: u32) -> Result<Self, WorkerError> {
         let world = World::new(spec);
         let (mut workers, mut handles) = (Vec::new(), Vec::new());
+        let mut arrivals = Arrivals::default();
         for (index, job) in jobs.into_iter().enumerate() {
             let depth = job.load.depth();
-            let rate_iops = job.load.arrivals.map_or(0.0, |a| a.rate_iops);
-            let mut plan = JobPlan::new(job, index as u32);
+            let mut plan = JobPlan::new(job, index as u32, 0);
             let count = plan.workers_for(depth);
-            for setting in settings(depth, rate_iops, count) {
+            arrivals.add(&plan);
+            for depth_of_worker in shares(depth, count) {
                 let assignment = plan.assign(workers.len() as u32, max_depth.max(depth))?;
                 let control = assignment.control.clone();
                 let pool = assignment.pool().map_err(|source| WorkerError::Memory {
@@ -48,12 +49,13 @@ impl VirtualCrew {
                 })?;
                 workers.push(Worker::new(Sim::new(world.clone()), pool, assignment));
                 let mut handle = WorkerHandle::new(plan.number, control);
-                handle.request(setting);
+                handle.request(depth_of_worker);
                 handles.push(handle);
             }
         }
         let turns = vec![Turn::Going; workers.len()];
-        let mut crew = Self { world, workers, handles, turns };
+        arrivals.begin(0);
+        let mut crew = Self { world, workers, handles, arrivals, turns };
         crew.turn_all()?;
         Ok(crew)
     }
@@ -82,15 +84,16 @@ impl VirtualCrew {
     }
 
     fn collect(&mut self) -> Window {
-        let mut window = Window::default();
+        let mut window = self.arrivals.window();
         collect(&self.handles, &mut window);
         window.ended_ns = self.now_ns();
+        self.arrivals.count(&mut window);
         window
     }
 
-    fn request_all(&mut self, setting: impl Fn(usize, Setting) -> Setting) {
+    fn request_all(&mut self, depth: impl Fn(usize, u32) -> u32) {
         for (index, handle) in self.handles.iter_mut().enumerate() {
-            handle.request(setting(index, handle.setting));
+            handle.request(depth(index, handle.depth));
         }
     }
 
@@ -128,23 +131,21 @@ impl Crew for VirtualCrew {
     }
 
     fn cut(&mut self) -> Result<Window, WorkerError> {
-        self.request_all(|_, setting| setting);
+        self.request_all(|_, depth| depth);
         self.turn_all()?;
         Ok(self.collect())
     }
 
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
-        let shares: Vec<_> = settings(depth, 0.0, self.handles.len() as u32).collect();
-        self.request_all(|index, setting| Setting { depth: shares[index].depth, ..setting });
+        let shares: Vec<u32> = shares(depth, self.handles.len() as u32).collect();
+        self.request_all(|index, _| shares[index]);
         self.turn_all()?;
         Ok(self.collect())
     }
 
-    fn set_rate(&mut self, rate_iops: f64) -> Result<Window, WorkerError> {
-        let rate_iops = rate_iops / self.handles.len().max(1) as f64;
-        self.request_all(|_, setting| Setting { rate_iops, ..setting });
-        self.turn_all()?;
-        Ok(self.collect())
+    fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {
+        self.arrivals.set_rate(rate_iops, self.now_ns());
+        self.cut()
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {
@@ -159,6 +160,10 @@ impl Crew for VirtualCrew {
 
     fn controls(&self) -> &[WorkerHandle] {
         &self.handles
+    }
+
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
     }
 
     fn now_ns(&self) -> u64 {

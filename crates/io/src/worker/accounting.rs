@@ -81,6 +81,8 @@ pub(crate) struct Bank {
     ended_ns: u64,
     /// Outstanding I/Os integrated over time, in I/O nanoseconds.
     depth_integral: u128,
+    /// Most arrivals seen waiting for room.
+    backlog_max: u64,
 }
 
 impl Bank {
@@ -94,7 +96,13 @@ impl Bank {
                 response: paced.then(Latencies::new),
             })
         };
-        Self { directions: directions.map(ledger), started_ns: 0, ended_ns: 0, depth_integral: 0 }
+        Self {
+            directions: directions.map(ledger),
+            started_ns: 0,
+            ended_ns: 0,
+            depth_integral: 0,
+            backlog_max: 0,
+        }
     }
 
     #[inline(always)]
@@ -133,6 +141,12 @@ impl Bank {
     #[inline(always)]
     pub(crate) fn integrate(&mut self, outstanding: u32, elapsed_ns: u64) {
         self.depth_integral += u128::from(outstanding) * u128::from(elapsed_ns);
+    }
+
+    /// Notes that so many arrivals wait for room.
+    #[inline(always)]
+    pub(crate) fn backlog(&mut self, arrivals: u64) {
+        self.backlog_max = self.backlog_max.max(arrivals);
     }
 
     pub(crate) fn begin(&mut self, now_ns: u64) {
@@ -240,6 +254,26 @@ impl WorkerWindow {
     }
 }
 
+/// What was scheduled for a job in a window, whatever became of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// I/Os that came due.
+    pub ios: u64,
+    /// Of these and earlier ones, not begun at the window's end because all the depth was in use.
+    pub backlog: u64,
+    /// Most that waited so at one time.
+    pub backlog_max: u64,
+}
+
+impl Offered {
+    /// Adds what was scheduled in the window that follows.
+    fn append(&mut self, next: Self) {
+        self.ios += next.ios;
+        self.backlog = next.backlog;
+        self.backlog_max = self.backlog_max.max(next.backlog_max);
+    }
+}
+
 /// What a crew did between two cuts.
 #[derive(Debug, Clone)]
 pub struct Window {
@@ -247,6 +281,8 @@ pub struct Window {
     pub directions: [Tally; DIRECTIONS],
     /// The same for each job, where there is more than one.
     pub jobs: Vec<[Tally; DIRECTIONS]>,
+    /// What was scheduled for each job; `None` for one in a closed loop.
+    pub offered: Vec<Option<Offered>>,
     /// Each worker.
     pub workers: Vec<WorkerWindow>,
     /// End of the window on the crew's clock, in nanoseconds.
@@ -255,7 +291,13 @@ pub struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { directions: no_tallies(), jobs: vec![], workers: vec![], ended_ns: 0 }
+        Self {
+            directions: no_tallies(),
+            jobs: vec![],
+            offered: vec![],
+            workers: vec![],
+            ended_ns: 0,
+        }
     }
 }
 
@@ -292,7 +334,8 @@ impl Window {
     pub fn of_job(&self, job: u32) -> Self {
         let directions = self.jobs.get(job as usize).unwrap_or(&self.directions).clone();
         let workers = self.workers.iter().filter(|w| w.job == job).copied().collect();
-        Self { directions, jobs: vec![], workers, ended_ns: self.ended_ns }
+        let offered = self.offered.get(job as usize).copied().into_iter().collect();
+        Self { directions, jobs: vec![], offered, workers, ended_ns: self.ended_ns }
     }
 
     /// Takes what stands in a bank, which is empty afterwards.
@@ -322,7 +365,10 @@ impl Window {
             tally.short += ledger.short;
             (ledger.bytes, ledger.errors, ledger.short) = (0, 0, 0);
         }
-        bank.depth_integral = 0;
+        if let Some(Some(offered)) = self.offered.get_mut(job as usize) {
+            offered.backlog_max = offered.backlog_max.max(bank.backlog_max);
+        }
+        (bank.depth_integral, bank.backlog_max) = (0, 0);
         bank.started_ns = bank.ended_ns;
         self.ended_ns = self.ended_ns.max(bank.ended_ns);
         worker
@@ -380,6 +426,29 @@ impl Window {
         self.workers.iter().map(|w| w.elapsed_ns).max().unwrap_or(0) as f64 / 1e9
     }
 
+    /// What was scheduled over all jobs; `None` in a closed loop.
+    #[must_use]
+    pub fn offered(&self) -> Option<Offered> {
+        self.offered.iter().flatten().copied().reduce(|a, b| Offered {
+            ios: a.ios + b.ios,
+            backlog: a.backlog + b.backlog,
+            backlog_max: a.backlog_max + b.backlog_max,
+        })
+    }
+
+    /// Response times of reads and writes together, where arrivals were scheduled.
+    #[must_use]
+    pub fn response(&self) -> Option<Histogram> {
+        let of = |op| self.tally(op).response.clone();
+        match (of(Op::Read), of(Op::Write)) {
+            (Some(mut reads), Some(writes)) => {
+                reads.merge(&writes);
+                Some(reads)
+            }
+            (reads, writes) => reads.or(writes),
+        }
+    }
+
     /// Service times of reads and writes together.
     #[must_use]
     pub fn service(&self) -> Histogram {
@@ -394,6 +463,12 @@ impl Window {
         self.keep_jobs_apart(next.jobs.len());
         for (mine, theirs) in self.jobs.iter_mut().zip(&next.jobs) {
             merge(mine, theirs);
+        }
+        self.offered.resize(self.offered.len().max(next.offered.len()), None);
+        for (mine, theirs) in self.offered.iter_mut().zip(&next.offered) {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_default().append(*theirs);
+            }
         }
         self.workers.resize(self.workers.len().max(next.workers.len()), WorkerWindow::default());
         for (mine, theirs) in self.workers.iter_mut().zip(&next.workers) {
@@ -420,9 +495,11 @@ mod tests {
         bank.response(Op::Read, 700);
         bank.error(Op::Write);
         bank.short(Op::Read);
+        bank.backlog(7);
+        bank.backlog(5);
         bank.integrate(2, 500);
         bank.end(2_000);
-        let mut window = Window::default();
+        let mut window = Window { offered: vec![Some(Offered::default()); 4], ..Window::default() };
         let worker = window.collect(3, &mut bank);
         window.workers.push(worker);
         assert_eq!((worker.job, worker.ios, worker.bytes, worker.errors), (3, 2, 12288, 1));
@@ -430,6 +507,8 @@ mod tests {
         assert_eq!(window.tally(Op::Write).service.overflow(), 1);
         assert_eq!(window.tally(Op::Read).response.as_ref().unwrap().count(), 1);
         assert_eq!((window.iops(), window.depth()), (2e6, 1.0));
+        assert_eq!(window.offered().unwrap().backlog_max, 7);
+        assert_eq!(bank.backlog_max, 0);
         let again = Window::default().collect(3, &mut bank);
         assert_eq!((again.ios, again.bytes, again.errors, again.depth_integral), (0, 0, 0, 0));
     }

@@ -2,6 +2,7 @@
 
 use super::accounting::DIRECTIONS;
 use super::control::Control;
+use super::schedule::Schedule;
 use crate::buffers::BufferPool;
 use crate::engine::EngineError;
 use crate::offsets::{OffsetError, OffsetSource, mix64};
@@ -23,6 +24,8 @@ pub struct Assignment {
     pub number: u32,
     /// I/Os the job may still issue; `None` without a bound.
     pub quota: Option<Quota>,
+    /// Arrivals of the job; `None` for a closed loop.
+    pub(crate) schedule: Option<Arc<Schedule>>,
     /// Most I/Os it will ever keep outstanding.
     pub max_depth: u32,
     /// What it shares with the controller.

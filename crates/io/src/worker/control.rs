@@ -32,17 +32,6 @@ pub struct Live {
     pub outstanding: AtomicU32,
     /// I/Os outstanding that were issued before the last change.
     pub undrained: AtomicU32,
-    /// Scheduled arrivals that wait for a free slot.
-    pub backlog: AtomicU64,
-}
-
-/// Settings of a worker.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Setting {
-    /// I/Os to keep outstanding; 0 to rest.
-    pub depth: u32,
-    /// Arrivals per second; 0 for a closed loop.
-    pub rate_iops: f64,
 }
 
 const NO_BANK: u32 = u32::MAX;
@@ -50,7 +39,7 @@ const NO_BANK: u32 = u32::MAX;
 /// What controller and worker share.
 #[derive(Debug)]
 pub struct Control {
-    /// Number of the change asked for; settings are read when it moves.
+    /// Number of the change asked for; depth and stop are read when it moves.
     requested: AtomicU32,
     /// Number of the change made last.
     acknowledged: AtomicU32,
@@ -60,7 +49,6 @@ pub struct Control {
     /// Bank the worker wrote when it ended; [`NO_BANK`] as long as it works.
     last_bank: AtomicU32,
     depth: AtomicU32,
-    rate_bits: AtomicU64,
     stop: AtomicBool,
     /// Figures for the status line.
     pub live: Live,
@@ -77,7 +65,6 @@ impl Control {
             handed_over: AtomicU32::new(NO_BANK),
             last_bank: AtomicU32::new(NO_BANK),
             depth: AtomicU32::new(0),
-            rate_bits: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             live: Live::default(),
             banks: Banks::new(directions, paced),
@@ -88,10 +75,10 @@ impl Control {
 
     // The controller's side.
 
-    /// Asks for these settings and for the window so far; the worker obeys at its next turn.
-    pub(crate) fn request(&self, setting: Setting) {
-        self.depth.store(setting.depth, Ordering::Relaxed);
-        self.rate_bits.store(setting.rate_iops.to_bits(), Ordering::Relaxed);
+    /// Asks for so many I/Os outstanding, 0 to rest, and for the window so far; the worker obeys at
+    /// its next turn.
+    pub(crate) fn request(&self, depth: u32) {
+        self.depth.store(depth, Ordering::Relaxed);
         self.requested.fetch_add(1, Ordering::Release);
     }
 
@@ -151,11 +138,8 @@ impl Control {
         self.requested.load(Ordering::Acquire)
     }
 
-    pub(crate) fn setting(&self) -> Setting {
-        Setting {
-            depth: self.depth.load(Ordering::Relaxed),
-            rate_iops: f64::from_bits(self.rate_bits.load(Ordering::Relaxed)),
-        }
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth.load(Ordering::Relaxed)
     }
 
     pub(crate) fn stop_requested(&self) -> bool {

@@ -8,7 +8,7 @@ pub mod accounting;
 mod assignment;
 mod chooser;
 pub mod control;
-mod pacing;
+pub(crate) mod schedule;
 
 use crate::buffers::BufferPool;
 use crate::engine::{Engine, EngineError, Io, Op};
@@ -16,15 +16,17 @@ use crate::offsets::mix64;
 use accounting::Bank;
 pub use assignment::{Assignment, Quota, WorkerError, directions};
 use chooser::Chooser;
-use control::{Control, IoFault, Setting};
+use control::{Control, IoFault};
 use iogauge_model::load::Batch;
-use pacing::Pacer;
+use schedule::Pacer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Sleeps end this long before an arrival is due and the rest is spent polling: a timer wakes a
 /// thread tens of microseconds late, which would be counted as the device's response time.
 const POLL_BEFORE_ARRIVAL_NS: u64 = 60_000;
+/// A worker looks up this often though its next arrival is further away.
+const LONGEST_SLEEP_NS: u64 = 10_000_000;
 /// Most I/Os of one worker: as many completions as io_uring keeps room for.
 pub(crate) const MAX_DEPTH_PER_WORKER: u32 = 65_536;
 /// A worker gives up after so many failures in a row: there is nothing left to measure.
@@ -91,6 +93,8 @@ struct Books {
     pool: BufferPool,
     chooser: Chooser,
     pacer: Option<Pacer>,
+    /// The last turn queued something, which has to be handed over before anything is waited for.
+    queued: bool,
     quota: Option<Quota>,
     dependent: bool,
     batch: Batch,
@@ -110,9 +114,8 @@ impl<E: Engine> Worker<E> {
     /// A worker at rest; it begins with the first change of settings.
     #[must_use]
     pub fn new(engine: E, pool: BufferPool, assignment: Assignment) -> Self {
-        let Assignment { load, offsets, number, quota, max_depth, control } = assignment;
+        let Assignment { load, offsets, number, quota, schedule, max_depth, control } = assignment;
         let seed = mix64(load.seed ^ mix64(u64::from(number) << 32 | 1));
-        let pacer = load.arrivals.map(|a| Pacer::new(a.process, seed ^ 0xa441));
         let clock_ns = engine.now_ns();
         // SAFETY: the worker's own bank; nothing else refers to it before the worker stands.
         unsafe { control.writing(0) }.begin(clock_ns);
@@ -127,7 +130,8 @@ impl<E: Engine> Worker<E> {
             fresh: Vec::with_capacity(max_depth as usize),
             pool,
             chooser: Chooser::new(&load, offsets, seed),
-            pacer,
+            pacer: schedule.map(Pacer::new),
+            queued: false,
             quota,
             dependent: load.dependent,
             batch: load.batch,
@@ -148,18 +152,13 @@ impl<E: Engine> Worker<E> {
     /// for one. For clocks that jump.
     #[must_use]
     pub fn due_ns(&self) -> Option<u64> {
-        let books = &self.books;
-        let room = !books.stopping
-            && books.outstanding < books.depth
-            && books.quota_is_left()
-            && books.failures < FAILURES_TO_GIVE_UP;
-        books.pacer.as_ref().filter(|_| room).map(Pacer::due_ns).filter(|due| *due != u64::MAX)
+        self.books.open_pacer().and_then(Pacer::due_ns)
     }
 
     /// Completions worth a turn, at least 1. For clocks that jump.
     #[must_use]
     pub fn waits_for(&self) -> u32 {
-        self.books.patience().0.max(1)
+        self.books.completions_wanted().max(1)
     }
 
     /// True where one more turn would hand over more without anything happening before. For
@@ -167,7 +166,8 @@ impl<E: Engine> Worker<E> {
     #[must_use]
     pub fn has_more_to_submit(&self) -> bool {
         let books = &self.books;
-        books.pacer.is_none() && books.failures < FAILURES_TO_GIVE_UP && books.has_more_to_submit()
+        let closed = books.pacer.as_ref().is_none_or(Pacer::is_closed_loop);
+        closed && books.failures < FAILURES_TO_GIVE_UP && books.has_more_to_submit()
     }
 
     /// One turn: hand over and wait, take back, obey, queue.
@@ -197,12 +197,10 @@ impl<E: Engine> Worker<E> {
         let first = books.change == 0;
         books.change = books.control.change_requested();
         books.stopping = books.control.stop_requested();
-        let Setting { depth, rate_iops } = books.control.setting();
+        let depth = books.control.depth();
         books.depth = if books.stopping { 0 } else { depth.min(books.slots.len() as u32) };
-        // One arrival of a dependent chain is two I/Os.
-        let arrivals_per_sec = rate_iops / f64::from(books.ios_per_chain());
         if let Some(pacer) = &mut books.pacer {
-            pacer.set_rate(arrivals_per_sec, now_ns);
+            pacer.review(books.depth);
         }
         books.undrained = books.begun();
         if first {
@@ -238,10 +236,8 @@ impl<E: Engine> Worker<E> {
             // A sync belongs to the writes before it: no arrival and no I/O of the quota.
             if !books.chooser.sync_is_due() {
                 if let Some(pacer) = &mut books.pacer {
-                    if pacer.due_ns() > now_ns {
-                        break;
-                    }
-                    intended_ns = pacer.take();
+                    let Some(due_ns) = pacer.take_due(now_ns) else { break };
+                    intended_ns = due_ns;
                 }
                 if !books.take_quota() {
                     break;
@@ -253,7 +249,11 @@ impl<E: Engine> Worker<E> {
             books.fresh.push(slot);
             queued += 1;
         }
-        if !books.fresh.is_empty() {
+        if begun + queued >= books.depth {
+            books.note_backlog(now_ns);
+        }
+        books.queued = !books.fresh.is_empty();
+        if books.queued {
             let start_ns = self.engine.now_ns();
             self.books.stamp(start_ns);
         }
@@ -326,22 +326,54 @@ impl Books {
 
     /// How many completions to wait for in this turn, and for how long at most.
     #[inline(always)]
-    fn patience(&self) -> (u32, Option<u64>) {
-        if let Some(pacer) = &self.pacer
-            && !self.stopping
-            && self.outstanding < self.depth
-        {
-            let rest_ns = pacer.due_ns().saturating_sub(self.clock_ns);
-            if rest_ns <= POLL_BEFORE_ARRIVAL_NS {
-                return (0, None);
-            }
-            let wait = self.outstanding.min(1);
-            return (wait, Some((rest_ns - POLL_BEFORE_ARRIVAL_NS).min(10_000_000)));
+    fn patience(&mut self) -> (u32, Option<u64>) {
+        if self.open_pacer().is_none() {
+            return (self.completions_wanted(), None);
         }
-        if self.has_more_to_submit() {
+        // Handing over may take long, and meanwhile the next arrival is for whoever is idle.
+        if self.queued {
             return (0, None);
         }
-        (self.batch.complete_min.min(self.outstanding), None)
+        let due_ns = self.pacer.as_mut().and_then(Pacer::reserve).unwrap_or(u64::MAX);
+        let rest_ns = due_ns.saturating_sub(self.clock_ns);
+        if rest_ns <= POLL_BEFORE_ARRIVAL_NS {
+            return (0, None);
+        }
+        let wait = self.outstanding.min(1);
+        (wait, Some((rest_ns - POLL_BEFORE_ARRIVAL_NS).min(LONGEST_SLEEP_NS)))
+    }
+
+    /// The pacer of a worker that has room for another arrival, in an open loop.
+    #[inline(always)]
+    fn open_pacer(&self) -> Option<&Pacer> {
+        let pacer = self.pacer.as_ref()?;
+        let room = !self.stopping
+            && self.outstanding < self.depth
+            && self.quota_is_left()
+            && self.failures < FAILURES_TO_GIVE_UP;
+        (room && !pacer.is_closed_loop()).then_some(pacer)
+    }
+
+    /// How many completions to wait for where nothing else can happen; with room for arrivals any
+    /// one will do.
+    #[inline(always)]
+    fn completions_wanted(&self) -> u32 {
+        if self.open_pacer().is_some() {
+            return self.outstanding.min(1);
+        }
+        if self.has_more_to_submit() {
+            return 0;
+        }
+        self.batch.complete_min.min(self.outstanding)
+    }
+
+    /// Writes down how many arrivals wait, after as many were issued as the depth allows.
+    #[inline(always)]
+    fn note_backlog(&mut self, now_ns: u64) {
+        if let Some(pacer) = &self.pacer {
+            let backlog = pacer.backlog(now_ns);
+            self.bank().backlog(backlog);
+        }
     }
 
     /// True where the batch of the last turn was smaller than the room there was.
@@ -357,7 +389,7 @@ impl Books {
         if self.stopping || !self.quota_is_left() || self.failures >= FAILURES_TO_GIVE_UP {
             return Turn::Finished;
         }
-        let scheduled = self.pacer.as_ref().is_some_and(|p| p.due_ns() != u64::MAX);
+        let scheduled = self.pacer.as_ref().is_some_and(|p| p.due_ns().is_some());
         if scheduled && self.depth > 0 { Turn::Going } else { Turn::Resting }
     }
 
@@ -531,8 +563,5 @@ impl Books {
         live.latency_ns.store(self.latency_ns, Ordering::Relaxed);
         live.outstanding.store(self.outstanding, Ordering::Relaxed);
         live.undrained.store(self.undrained, Ordering::Relaxed);
-        if let Some(pacer) = &self.pacer {
-            live.backlog.store(pacer.backlog(self.clock_ns), Ordering::Relaxed);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Crews: changed while they run, cut into windows that lose nothing, paced, and ended.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod arrivals;
 mod simulated;
 #[path = "../guards/support.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]

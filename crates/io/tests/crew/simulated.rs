@@ -104,7 +104,7 @@ fn offered_rates_are_kept() {
         let load = Load { iodepth: 64, numjobs: 2, arrivals, ..Load::default() };
         let mut crew = start(load, "service=100us", 128);
         for rate in [5000.0, 20_000.0, 1000.0] {
-            crew.set_rate(rate).unwrap();
+            crew.set_rate(Some(rate)).unwrap();
             crew.advance(SECOND).unwrap();
             crew.cut().unwrap();
             crew.advance(100 * SECOND).unwrap();

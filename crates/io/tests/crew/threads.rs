@@ -180,6 +180,60 @@ fn rates_survive_a_change_of_depth() {
 }
 
 #[test]
+fn what_is_offered_is_achieved_by_any_number_of_workers() {
+    let _alone = alone();
+    let image = image(SIZE);
+    // Psync has a worker for each of the depth, most of them idle at this rate.
+    for (engine, numjobs, depth) in [
+        (EngineKind::Null, 1, 8),
+        (EngineKind::Null, 2, 8),
+        (EngineKind::Psync, 1, 2),
+        (EngineKind::Psync, 1, 32),
+    ] {
+        let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
+        let iodepth = depth / numjobs;
+        let load = Load { engine, iodepth, numjobs, arrivals, ..Load::default() };
+        let mut crew = start_on(image.path(), load, depth);
+        crew.advance(50 * MS).unwrap();
+        crew.cut().unwrap();
+        crew.advance(1000 * MS).unwrap();
+        let window = crew.cut().unwrap();
+        crew.stop().unwrap();
+        let what = format!("{engine:?}, {numjobs} jobs, depth {depth}");
+        let offered = window.offered().unwrap();
+        assert_near(&what, window.ios() as f64, offered.ios as f64, 0.01);
+        assert_near(&what, offered.ios as f64 / window.seconds(), 5000.0, 0.05);
+    }
+}
+
+#[test]
+fn overload_is_reported() {
+    let _alone = alone();
+    // What any engine can do on a file of holes is far below.
+    let rate_iops = 1e8;
+    let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Linear });
+    for (numjobs, depth) in [(1, 4), (2, 4)] {
+        let (engine, iodepth) = (EngineKind::Null, depth / numjobs);
+        let load = Load { engine, iodepth, numjobs, arrivals, ..Load::default() };
+        let mut crew = start_on(image(SIZE).path(), load, depth);
+        let mut total = crew.cut().unwrap();
+        for _ in 0..5 {
+            let before = total.offered().unwrap().backlog_max;
+            crew.advance(20 * MS).unwrap();
+            total.append(&crew.cut().unwrap());
+            assert!(total.offered().unwrap().backlog_max > before);
+        }
+        let offered = total.offered().unwrap();
+        assert_near("offered", offered.ios as f64, rate_iops * total.seconds(), 0.1);
+        assert!(total.ios() < offered.ios / 2, "{} of {offered:?}", total.ios());
+        let waiting = (offered.ios - total.ios()) as f64;
+        assert_near("backlog", offered.backlog_max as f64, waiting, 0.1);
+        let response = crew.stop().unwrap().response().unwrap();
+        assert!(response.max_ns() > 20 * MS, "{}", response.max_ns());
+    }
+}
+
+#[test]
 fn dependent_chains_write_where_they_read() {
     let _alone = alone();
     for engine in usable() {

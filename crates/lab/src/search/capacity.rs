@@ -1,37 +1,38 @@
 //! How sure the capacity is.
 
-use super::point::Point;
+use super::judge::Judged;
 use iogauge_model::result::Estimate;
 
-/// Points whose depth is within this factor of the answer's tell how the curve runs there.
-const NEAR: u32 = 2;
+/// Points whose statistic is within this factor of the answer's tell how the curve runs there.
+const NEAR: f64 = 2.5;
 
-/// The IOPS at the answer as an estimate of the capacity.
+/// A point of the curve: the statistic of the limit that binds, and the IOPS.
+pub(super) type Place = (f64, f64);
+
+/// The IOPS at the answer as an estimate of the capacity: the value is what was held, the interval
+/// is the capacity's.
 ///
-/// Two things are uncertain: the IOPS at the depth that was held, and whether that depth is the
-/// one at which the limit binds, since the limit's statistic has an interval itself. Where the
-/// curve is flat the second does not matter; where IOPS still rise with depth it does. By the
-/// delta method the relative errors add as `x² = iops² + (slope × statistic)²`, slope being d ln
-/// IOPS / d ln statistic along the curve, fitted by least squares to the points near the answer.
-pub(super) fn estimate(answer: &Point, curve: &[Point]) -> Estimate {
-    let iops = answer.iops;
-    let Some(limit) = (0..answer.judged.len())
-        .max_by(|&a, &b| answer.judged[a].share().total_cmp(&answer.judged[b].share()))
-    else {
-        return iops;
-    };
-    let statistic = &answer.judged[limit];
+/// What was held keeps the limit, so the capacity lies at it or a little above: at the IOPS where the
+/// curve through the points near the answer meets the bound, `IOPS × (bound / statistic)^slope`,
+/// slope being d ln IOPS / d ln statistic by least squares. Two things about it are uncertain: the
+/// IOPS themselves, and the statistic. By the delta method their relative errors add as `x² = iops² +
+/// (slope × statistic)²`. Where the curve is flat, slope is 0 and only the first is left.
+pub(super) fn estimate(
+    iops: Estimate,
+    statistic: &Judged,
+    curve: impl Iterator<Item = Place>,
+) -> Estimate {
     let error = statistic.error() / statistic.share();
     if iops.n < 2 || !error.is_finite() {
         return iops;
     }
-    let near = |p: &&Point| {
-        p.depth <= answer.depth.saturating_mul(NEAR) && p.depth.saturating_mul(NEAR) >= answer.depth
-    };
-    let logs = curve.iter().filter(near).map(|p| (p.judged[limit].value.ln(), p.iops.mean.ln()));
-    let slope = slope(&logs.collect::<Vec<_>>()).clamp(0.0, 1.0);
+    let is_near = |place: &Place| (1.0 / NEAR..=NEAR).contains(&(place.0 / statistic.value));
+    let logs: Vec<_> = curve.filter(is_near).map(|(value, iops)| (value.ln(), iops.ln())).collect();
+    let slope = slope(&logs).clamp(0.0, 1.0);
+    let middle = iops.mean * statistic.share().powf(-slope);
     let half = iops.half_width().hypot(slope * error * iops.mean);
-    Estimate { ci95: [(iops.mean - half).max(0.0), iops.mean + half], ..iops }
+    let [low, high] = [(middle - half).max(0.0), middle + half];
+    Estimate { ci95: [low.min(iops.mean), high.max(iops.mean)], ..iops }
 }
 
 /// Slope of the least-squares line; 0 where there is none.

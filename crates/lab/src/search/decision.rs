@@ -34,6 +34,25 @@ pub struct Measured {
     pub met: bool,
 }
 
+/// A measured rate of an open loop, as far as the search goes by it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredRate {
+    /// What it was measured for.
+    pub phase: Phase,
+    /// I/Os offered per second, as asked.
+    pub rate_iops: f64,
+    /// I/Os completed per second.
+    pub iops: Estimate,
+    /// Length of the window, in seconds.
+    pub seconds: f64,
+    /// Every limit, in order, judged by response times.
+    pub limits: Vec<Judgement>,
+    /// True where no statistic exceeds its bound and no arrivals are left behind.
+    pub met: bool,
+    /// True where too many arrivals are left behind.
+    pub falls_short: bool,
+}
+
 /// Where the straight line through two points, on logarithms, meets a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
@@ -98,6 +117,22 @@ pub enum Why {
 pub enum Decision {
     /// A point was measured.
     Measured(Measured),
+    /// A rate of an open loop was measured.
+    MeasuredRate(MeasuredRate),
+    /// An open loop is looked for from what a closed one gives.
+    ClosedLoopFirst {
+        /// Longest it may take, in seconds.
+        longest_seconds: f64,
+    },
+    /// A rate of an open loop comes next.
+    NextRate {
+        /// I/Os per second.
+        rate_iops: f64,
+        /// The highest rate that holds so far, in I/Os per second.
+        holds: Option<f64>,
+        /// The lowest that does not.
+        breaks: Option<f64>,
+    },
     /// A depth comes next.
     Next(Next),
     /// A depth is to be the answer and is measured for longer.
@@ -117,6 +152,13 @@ pub enum Decision {
         to: u32,
         /// The limit furthest over its bound; none where nothing was judged.
         because: Option<Judgement>,
+    },
+    /// A rate of an open loop did not hold and a lower one is tried.
+    RateGoingBack {
+        /// The rate that does not hold, in I/Os per second.
+        from: f64,
+        /// The rate that comes next.
+        to: f64,
     },
     /// The target changed, and what was measured before no longer counts.
     AnotherLevel {
@@ -196,6 +238,22 @@ impl fmt::Display for Measured {
     }
 }
 
+impl fmt::Display for MeasuredRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { phase, rate_iops, iops, seconds, limits, met, falls_short } = self;
+        let (phase, offered) = (phase.word(), Count(*rate_iops));
+        write!(f, "{phase}: {offered} IOPS offered give {} in {seconds:.2} s", Iops(iops))?;
+        for (number, limit) in limits.iter().enumerate() {
+            write!(f, "{} {limit}", if number == 0 { ";" } else { "," })?;
+        }
+        f.write_str(match (met, falls_short) {
+            (true, _) => " (within the limit)",
+            (false, true) => " (arrivals are left behind)",
+            (false, false) => " (over the limit)",
+        })
+    }
+}
+
 impl fmt::Display for Crossing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { through: [a, b], limit, depth } = self;
@@ -236,6 +294,27 @@ impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Measured(point) => write!(f, "{point}"),
+            Self::MeasuredRate(point) => write!(f, "{point}"),
+            Self::ClosedLoopFirst { longest_seconds } => write!(
+                f,
+                "first a closed loop for {longest_seconds:.1} s at most, to see what the target \
+                 gives at all"
+            ),
+            Self::NextRate { rate_iops, holds, breaks } => {
+                write!(f, "next {} IOPS offered: ", Count(*rate_iops))?;
+                match (holds.map(Count), breaks.map(Count)) {
+                    (None, None) => f.write_str("what the closed loop lets expect"),
+                    (Some(holds), None) => write!(f, "more, since {holds} hold"),
+                    (None, Some(breaks)) => write!(f, "less, since {breaks} do not hold"),
+                    (Some(holds), Some(breaks)) => {
+                        write!(f, "between {holds}, which hold, and {breaks}, which do not")
+                    }
+                }
+            }
+            Self::RateGoingBack { from, to } => {
+                let (from, to) = (Count(*from), Count(*to));
+                write!(f, "{from} IOPS offered did not hold: going back to {to}")
+            }
             Self::Next(next) => write!(f, "{next}"),
             Self::Hold { depth, shortest_seconds, longest_seconds } => write!(
                 f,

@@ -10,6 +10,7 @@ mod decision;
 mod judge;
 mod knee;
 mod narrow;
+mod open;
 mod point;
 mod regime;
 
@@ -18,10 +19,12 @@ use crate::measure::Watch;
 use crate::observe::Phase;
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
-use iogauge_model::result::{Answer, CurvePoint, Knee, StoppedBy};
+use iogauge_model::load::ArrivalProcess;
+use iogauge_model::result::{Answer, CurvePoint, Estimate, Knee, StoppedBy};
+pub use open::find_open;
 use point::{Bench, Point};
 
-pub use decision::{Crossing, Decision, Judgement, Measured, Next, Why};
+pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
 pub use judge::Verdict;
 
 /// How a search is to go.
@@ -29,12 +32,15 @@ pub use judge::Verdict;
 pub struct SearchPlan {
     /// Bounds that all have to hold; at least one.
     pub limits: Vec<Limit>,
-    /// Largest depth to try.
+    /// Largest depth to try; in an open loop the most I/Os that may be outstanding.
     pub max_depth: u32,
     /// Time to spend measuring, in nanoseconds.
     pub budget_ns: u64,
     /// Half width of the interval of the IOPS to aim for, relative to them.
     pub precision: f64,
+    /// Searches the rate of such arrivals, by response time; `None` searches the depth of a closed
+    /// loop.
+    pub open_loop: Option<ArrivalProcess>,
 }
 
 impl Default for SearchPlan {
@@ -44,6 +50,7 @@ impl Default for SearchPlan {
             max_depth: 16_384,
             budget_ns: 30_000_000_000,
             precision: 0.02,
+            open_loop: None,
         }
     }
 }
@@ -374,9 +381,19 @@ fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
     breaks.tightest().map(|judged| judged.limit)
 }
 
+/// The IOPS at the answer, as sure as the limit's statistic lets it be.
+fn capacity(answer: &Point, curve: &[Point]) -> Estimate {
+    let Some(limit) = judge::tightest(&answer.judged) else { return answer.iops };
+    let near = |p: &&Point| {
+        p.depth <= answer.depth.saturating_mul(2) && p.depth.saturating_mul(2) >= answer.depth
+    };
+    let places = curve.iter().filter(near).map(|p| (p.judged[limit].value, p.iops.mean));
+    capacity::estimate(answer.iops, &answer.judged[limit], places)
+}
+
 fn answer(point: &Point, stopped_by: StoppedBy, curve: &[Point]) -> Answer {
     let by_limit = matches!(stopped_by, StoppedBy::Limit | StoppedBy::Unattainable);
-    let iops = if by_limit { capacity::estimate(point, curve) } else { point.iops };
+    let iops = if by_limit { capacity(point, curve) } else { point.iops };
     Answer {
         met: point.met,
         iops,
@@ -386,6 +403,7 @@ fn answer(point: &Point, stopped_by: StoppedBy, curve: &[Point]) -> Answer {
         depth_achieved: point.depth_achieved,
         latency_ns: point.latency,
         limits: point.curve_point().limits,
+        service_ns: None,
         stopped_by,
         stopped_by_limit: binding(point, curve).filter(|_| by_limit),
     }

@@ -65,10 +65,13 @@ impl Point {
         CurvePoint {
             depth: self.depth,
             rate_iops: None,
+            offered_iops: None,
+            backlog_max: None,
             depth_achieved: self.depth_achieved,
             iops: self.iops,
             latency_ns: self.latency,
             limits: self.judged.iter().map(Judged::limit_value).collect(),
+            service_ns: None,
             met: self.met,
             cpu_percent: self.cpu_percent,
             steady: self.steady,
@@ -178,6 +181,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         }
         let cpu = ProcessCpu::now();
         let begin_ns = self.crew.now_ns();
+        let mut look_ns = length.shortest_ns;
         let mut total = Window::default();
         let mut parts = Parts::new(length.longest_ns / HOLD_PARTS);
         let mut series: Vec<IntervalPoint> = Vec::new();
@@ -191,9 +195,14 @@ impl<'a, 'b> Bench<'a, 'b> {
                 parts.append(&window);
             }
             let elapsed_ns = self.crew.now_ns() - begin_ns;
-            let over = elapsed_ns >= length.longest_ns || self.interrupted();
-            if over || elapsed_ns >= length.shortest_ns && self.is_enough(phase, &total, &series) {
+            if elapsed_ns >= length.longest_ns || self.interrupted() {
                 break;
+            }
+            if elapsed_ns >= look_ns {
+                if self.is_enough(phase, &total, &series) {
+                    break;
+                }
+                look_ns = next_look_ns(elapsed_ns);
             }
         }
         let wall_ns = (self.crew.now_ns() - begin_ns).max(1) as f64;
@@ -318,12 +327,19 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
+/// When to look again whether a window says enough: not at each tick, since who looks often enough
+/// sees what he wants.
+pub(super) fn next_look_ns(elapsed_ns: u64) -> u64 {
+    elapsed_ns + elapsed_ns / 8
+}
+
 /// Latencies of a window, for limits to be judged by.
 fn directions(window: &Window) -> Directions<'_> {
     Directions::new(&window.tally(Op::Read).service, &window.tally(Op::Write).service)
 }
 
-fn which(side: Side) -> Which {
+/// Which I/Os of a series a side means.
+pub(super) fn which(side: Side) -> Which {
     match side {
         Side::Any => Which::All,
         Side::Read => Which::Only(Op::Read),

@@ -4,6 +4,7 @@
 //! in docs/search.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod erlang;
 mod scenarios;
 mod sweep;
 mod table;
@@ -12,7 +13,7 @@ use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
 use iogauge_lab::{Interrupt, Rig, session};
-use scenarios::{CLOSED, Scenario, Truth};
+use scenarios::{CLOSED, OPEN, Scenario, Truth};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use table::{Outcome, Row};
@@ -63,18 +64,31 @@ fn search(scenario: &Scenario, seed: usize, truth: f64) -> Outcome {
 fn row(scenario: &'static Scenario, seeds: usize) -> Row {
     let truth = match scenario.truth {
         Truth::Formula(iops) => iops,
+        Truth::Erlang { servers, service_seconds } => {
+            let limit = scenario.plan().limits[0];
+            erlang::highest_rate(servers, service_seconds, limit.metric, limit.bound_ns)
+        }
         Truth::Sweep => sweep::capacity(scenario),
     };
     let outcomes = on_all_processors(seeds, |seed| search(scenario, seed, truth));
     Row { scenario, truth, outcomes }
 }
 
-#[test]
-fn closed_loop_answers_lie_at_the_truth() {
+fn compare(scenarios: &'static [Scenario]) {
     let only = std::env::var("IOGAUGE_TRUTH_ONLY").unwrap_or_default();
-    let chosen = CLOSED.iter().filter(|s| s.name.contains(&only));
+    let chosen = scenarios.iter().filter(|s| s.name.contains(&only));
     let rows: Vec<Row> = chosen.map(|scenario| row(scenario, seeds())).collect();
     println!("{}", table::render(&rows));
     let faults: Vec<String> = rows.iter().flat_map(Row::faults).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn closed_loop_answers_lie_at_the_truth() {
+    compare(CLOSED);
+}
+
+#[test]
+fn open_loop_answers_lie_at_the_truth() {
+    compare(OPEN);
 }

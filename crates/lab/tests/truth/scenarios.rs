@@ -1,12 +1,16 @@
 //! Devices whose capacity is known.
 
 use iogauge_lab::search::SearchPlan;
+use iogauge_model::load::ArrivalProcess;
 
 /// Where the truth comes from.
 #[derive(Debug, Clone, Copy)]
 pub enum Truth {
     /// A closed form, in IOPS.
     Formula(f64),
+    /// Erlang's formula for Poisson arrivals at so many servers of exponential service: the highest
+    /// rate at which the response time keeps the limit, a mean or a percentile.
+    Erlang { servers: u32, service_seconds: f64 },
     /// The same device measured for a long time at every depth that matters.
     Sweep,
 }
@@ -18,6 +22,7 @@ pub struct Scenario {
     /// What stands behind `sim:`, without a seed.
     pub device: &'static str,
     pub writes: bool,
+    pub open_loop: bool,
     pub limits: &'static [&'static str],
     pub truth: Truth,
     /// False where the rate is not left to chance: then the answer is exact, whatever its interval.
@@ -31,24 +36,25 @@ impl Scenario {
         limits: &'static [&'static str],
         truth: Truth,
     ) -> Self {
-        Self { name, device, writes: false, limits, truth, chance: true }
+        Self { name, device, writes: false, open_loop: false, limits, truth, chance: true }
     }
 
     pub fn plan(&self) -> SearchPlan {
         let limits = self.limits.iter().map(|l| l.parse().expect("a limit of the table")).collect();
-        SearchPlan { limits, ..SearchPlan::default() }
+        let open_loop = self.open_loop.then_some(ArrivalProcess::Poisson);
+        SearchPlan { limits, open_loop, ..SearchPlan::default() }
     }
 
     /// How far an answer may lie from the truth, relative to it.
     pub fn tolerance(&self) -> f64 {
         match self.truth {
-            Truth::Formula(_) => 0.03,
+            Truth::Formula(_) | Truth::Erlang { .. } => 0.03,
             Truth::Sweep => 0.05,
         }
     }
 }
 
-use Truth::{Formula, Sweep};
+use Truth::{Erlang, Formula, Sweep};
 
 /// Closed loop: X(N) = min(N, c)/s for c channels of mean service s, whatever its distribution.
 pub const CLOSED: &[Scenario] = &[
@@ -138,4 +144,31 @@ pub const CLOSED: &[Scenario] = &[
         &["p95<=600ms"],
         Sweep,
     ),
+];
+
+const EIGHT: Truth = Erlang { servers: 8, service_seconds: 100e-6 };
+
+/// Open loop: Poisson arrivals.
+pub const OPEN: &[Scenario] = &[
+    Scenario {
+        open_loop: true,
+        ..Scenario::reads("open loop, mean", "channels=8,service=100us", &["mean<=300us"], EIGHT)
+    },
+    Scenario {
+        open_loop: true,
+        ..Scenario::reads("open loop, p95", "channels=8,service=100us", &["p95<=600us"], EIGHT)
+    },
+    Scenario {
+        open_loop: true,
+        ..Scenario::reads("open loop, p99", "channels=8,service=100us", &["p99<=1ms"], EIGHT)
+    },
+    Scenario {
+        open_loop: true,
+        ..Scenario::reads(
+            "open loop, 64 servers",
+            "channels=64,service=1ms",
+            &["mean<=1500us"],
+            Erlang { servers: 64, service_seconds: 1e-3 },
+        )
+    },
 ];

@@ -104,6 +104,7 @@ pub fn render(rows: &[Row]) -> String {
         let all = || row.outcomes.iter();
         let source = match row.scenario.truth {
             Truth::Formula(_) => "formula",
+            Truth::Erlang { .. } => "Erlang C",
             Truth::Sweep => "sweep",
         };
         let covers = if row.scenario.chance {

@@ -90,7 +90,7 @@ pub struct Answer {
     pub iops: Estimate,
     /// Bytes per second at the answer.
     pub bytes_per_sec: f64,
-    /// Depth asked.
+    /// Depth asked; in an open loop the most I/Os that may be outstanding.
     pub depth: u32,
     /// Arrival rate asked, in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,6 +103,9 @@ pub struct Answer {
     /// versions that did not keep them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitValue>,
+    /// Service time beside it, in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_ns: Option<LatencySummary>,
     /// Why the search ended there.
     pub stopped_by: StoppedBy,
     /// The limit that more load breaks first, or that the answer breaks, where one ended the
@@ -128,16 +131,25 @@ pub struct CurvePoint {
     /// Arrival rate asked, in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_iops: Option<f64>,
+    /// I/Os that came due per second of the window, in an open loop; `iops` is what was achieved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_iops: Option<f64>,
+    /// Most I/Os that were due and waited because `depth` were outstanding, in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog_max: Option<u64>,
     /// Time average of the I/Os outstanding.
     pub depth_achieved: f64,
     /// I/Os per second.
     pub iops: Estimate,
-    /// Latency.
+    /// Latency; response time in an open loop.
     pub latency_ns: LatencySummary,
     /// What the limits' statistics came to, in the order of the limits; empty in results of
     /// versions that did not keep them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitValue>,
+    /// Service time beside it, in an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_ns: Option<LatencySummary>,
     /// True where every limit held.
     pub met: bool,
     /// Processor time of this process, in percent of one processor.

@@ -7,7 +7,7 @@ use super::parts;
 use super::sheet::{Paint, Sheet};
 use super::verdict::{find_verdict, next_step};
 use iogauge_model::limit::{Bound, Metric};
-use iogauge_model::result::{CurvePoint, FindDocument};
+use iogauge_model::result::{CurvePoint, FindDocument, LatencySummary};
 use iogauge_model::units::{Bandwidth, Latency};
 
 /// The document as text: the verdict first, then the curve behind it and what casts doubt on it.
@@ -51,12 +51,23 @@ pub fn find(document: &FindDocument, page: Page) -> String {
 
 fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
     let answer = &document.answer;
+    let depth = match answer.rate_iops {
+        Some(_) => format!("{:.1} outstanding, {} allowed", answer.depth_achieved, answer.depth),
+        None => format!("depth {} asked, {:.1} achieved", answer.depth, answer.depth_achieved),
+    };
+    if let Some(service) = &answer.service_ns {
+        let of = |summary: &LatencySummary| {
+            let p99 = latency(summary, summary.p99 as f64);
+            format!("mean {}, p99 {p99}", latency(summary, summary.mean))
+        };
+        let response = of(&answer.latency_ns);
+        sheet
+            .text(Paint::Plain, &format!("response time {response}; service time {}", of(service)));
+    }
     sheet.text(
         Paint::Plain,
         &format!(
-            "depth {} asked, {:.1} achieved; {}; {}, {:.0} s measured",
-            answer.depth,
-            answer.depth_achieved,
+            "{depth}; {}; {}, {:.0} s measured",
             Bandwidth(answer.bytes_per_sec),
             plural(document.curve.len() as u64, "point"),
             document.measured_seconds

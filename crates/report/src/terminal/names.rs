@@ -130,16 +130,25 @@ pub(super) fn count(value: f64) -> String {
     if value.abs() < 1e15 { Count(value).to_string() } else { format!("{value:.2e}") }
 }
 
+/// An interval whose ends differ in their distance from the value by more than this share of its
+/// width is told by its ends.
+const LOPSIDED: f64 = 0.05;
+
 /// Half the width of the interval; empty where there is no interval.
 pub(super) fn half_width(estimate: &Estimate) -> String {
     if estimate.n < 2 { String::new() } else { count(estimate.half_width()) }
 }
 
-/// `81,204 IOPS (± 310)`.
+/// `81,204 IOPS (± 310)`, or with both ends where they are not equally far: `(81,100–82,400)`.
 pub(super) fn iops(estimate: &Estimate) -> String {
-    match half_width(estimate).as_str() {
-        "" => format!("{} IOPS", count(estimate.mean)),
-        half => format!("{} IOPS (± {half})", count(estimate.mean)),
+    let (mean, [low, high]) = (estimate.mean, estimate.ci95);
+    let half = half_width(estimate);
+    if half.is_empty() {
+        format!("{} IOPS", count(mean))
+    } else if ((high - mean) - (mean - low)).abs() > LOPSIDED * (high - low) {
+        format!("{} IOPS ({}–{})", count(mean), count(low), count(high))
+    } else {
+        format!("{} IOPS (± {half})", count(mean))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A load as options that mean it, so that a suggested command runs what was measured.
 
-use iogauge_model::load::{BlockSplit, Distribution, EngineKind, Load, SyncMode};
+use iogauge_model::load::{ArrivalProcess, BlockSplit, Distribution, EngineKind, Load, SyncMode};
 
 /// The target and the options of `iogauge run` that put this load on it at a depth, without
 /// those that have their defaults. Consent to destroy data is never among them.
@@ -20,6 +20,14 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
     words.push(format!("--iodepth={}", (depth / workers).max(1)));
     if workers > 1 {
         words.push(format!("--numjobs={workers}"));
+    }
+    if let Some(arrivals) = load.arrivals {
+        words.push(format!("--rate_iops={:.0}", arrivals.rate_iops));
+        let process = match arrivals.process {
+            ArrivalProcess::Linear => "linear",
+            ArrivalProcess::Poisson => "poisson",
+        };
+        words.push(format!("--rate_process={process}"));
     }
     words.extend(access(load));
     words.push("--runtime=60".to_owned());

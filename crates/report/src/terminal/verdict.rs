@@ -2,6 +2,7 @@
 
 use super::{names, options};
 use iogauge_model::limit::Bound;
+use iogauge_model::load::{ArrivalProcess, Load};
 use iogauge_model::result::{Answer, FindDocument, RunDocument, StoppedBy};
 
 /// The result as the sentence a find document begins with: what was found, and why no more.
@@ -94,8 +95,21 @@ fn is_lower_bound(stopped_by: StoppedBy) -> bool {
 fn place(document: &FindDocument) -> String {
     let answer = &document.answer;
     match answer.rate_iops {
-        Some(rate) => format!("at {} IOPS offered", names::count(rate)),
+        Some(rate) => {
+            let rate = names::count(rate);
+            format!("at {rate} I/Os per second offered{}", arrivals(&document.head.load))
+        }
         None => format!("at depth {}", answer.depth),
+    }
+}
+
+/// How the arrivals of a load were spaced, in brackets; empty where it does not tell.
+fn arrivals(load: &serde_json::Value) -> &'static str {
+    let load = serde_json::from_value::<Load>(load.clone()).ok();
+    match load.and_then(|load| load.arrivals).map(|arrivals| arrivals.process) {
+        Some(ArrivalProcess::Poisson) => " (Poisson)",
+        Some(ArrivalProcess::Linear) => " (evenly spaced)",
+        None => "",
     }
 }
 

@@ -1,0 +1,271 @@
+//! When scheduled I/Os are meant to start: one schedule for all workers of a job.
+
+use crate::offsets::mix64;
+use iogauge_model::load::ArrivalProcess;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Positions count in 2⁻⁸ ns: a gap of 333⅓ ns is right to 10⁻⁵, and a run may last two years.
+const FRACTION_BITS: u32 = 8;
+/// Position where no more arrivals come.
+const NEVER: u64 = u64::MAX;
+/// A backlog is counted arrival by arrival up to here, and estimated beyond: at a rate far past what
+/// a target can do the controller would otherwise never be done counting.
+const COUNTED_ONE_BY_ONE: u64 = 65_536;
+/// Position where one has come whenever there is room for it: a closed loop.
+const ALWAYS: u64 = 0;
+
+/// The arrivals of one job, in the order they are due. Any of its workers takes the next one, so
+/// that they serve one queue. It never looks at completions: what could not be issued in time
+/// keeps its intended start, and costs no memory however much it is.
+///
+/// The whole state is the position of the next arrival. The gap behind an arrival is drawn from a
+/// hash of its position, so whoever knows a position knows all that follow: taking one is a single
+/// compare-exchange, and the controller counts what was due without asking the workers.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    next: AtomicU64,
+    /// Mean gap in units of positions, as bits of an `f64`.
+    gap_bits: AtomicU64,
+    /// Counts the restarts.
+    epoch: AtomicU32,
+    process: ArrivalProcess,
+    seed: u64,
+    base_ns: u64,
+}
+
+impl Schedule {
+    /// A schedule without arrivals. `base_ns` is the present time.
+    pub(crate) fn new(process: ArrivalProcess, seed: u64, base_ns: u64) -> Self {
+        Self {
+            next: AtomicU64::new(NEVER),
+            gap_bits: AtomicU64::new(f64::INFINITY.to_bits()),
+            epoch: AtomicU32::new(0),
+            process,
+            seed,
+            base_ns,
+        }
+    }
+
+    /// Starts again from `now_ns`; what was due and not taken is given up. `None` is a closed loop:
+    /// an arrival whenever a worker has room. Returns the position of the first arrival. Only the
+    /// controller calls this.
+    pub(crate) fn restart(&self, rate_iops: Option<f64>, now_ns: u64) -> u64 {
+        let next = match rate_iops {
+            None => ALWAYS,
+            Some(rate) if rate > 0.0 => {
+                let gap = 1e9 / rate * f64::from(1u32 << FRACTION_BITS);
+                self.gap_bits.store(gap.to_bits(), Ordering::Relaxed);
+                let now = (now_ns.saturating_sub(self.base_ns) << FRACTION_BITS).max(1);
+                match self.process {
+                    // Jobs at one rate must not beat in time: each begins at a phase of its own.
+                    ArrivalProcess::Linear => now + (self.draw(now) * gap) as u64,
+                    ArrivalProcess::Poisson => self.after(now),
+                }
+            }
+            Some(_) => NEVER,
+        };
+        // Whoever sees the new position sees its gap; a worker still at the old one fails to take it.
+        self.next.store(next, Ordering::Release);
+        self.epoch.fetch_add(1, Ordering::Release);
+        next
+    }
+
+    /// A uniform draw from (0, 1] that belongs to a position.
+    #[inline(always)]
+    fn draw(&self, position: u64) -> f64 {
+        let hash = mix64(self.seed ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        ((hash >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// The arrival behind one.
+    #[inline(always)]
+    fn after(&self, position: u64) -> u64 {
+        let mean = f64::from_bits(self.gap_bits.load(Ordering::Relaxed));
+        let gap = match self.process {
+            ArrivalProcess::Linear => mean,
+            ArrivalProcess::Poisson => -self.draw(position).ln() * mean,
+        };
+        position.saturating_add((gap.round() as u64).max(1))
+    }
+
+    #[inline(always)]
+    fn time_ns(&self, position: u64) -> u64 {
+        if position == NEVER {
+            return u64::MAX;
+        }
+        self.base_ns + (position >> FRACTION_BITS)
+    }
+
+    /// Takes the next arrival if it is due, and returns its intended start.
+    #[inline(always)]
+    fn take_due(&self, now_ns: u64) -> Option<u64> {
+        let mut next = self.next.load(Ordering::Acquire);
+        loop {
+            if next == ALWAYS {
+                return Some(now_ns);
+            }
+            if self.time_ns(next) > now_ns {
+                return None;
+            }
+            match self.advance(next) {
+                Ok(due_ns) => return Some(due_ns),
+                Err(meanwhile) => next = meanwhile,
+            }
+        }
+    }
+
+    /// Takes the next arrival, due or not; `None` where there is none to wait for.
+    fn take_next(&self) -> Option<u64> {
+        let mut next = self.next.load(Ordering::Acquire);
+        loop {
+            if next == ALWAYS || next == NEVER {
+                return None;
+            }
+            match self.advance(next) {
+                Ok(due_ns) => return Some(due_ns),
+                Err(meanwhile) => next = meanwhile,
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn advance(&self, next: u64) -> Result<u64, u64> {
+        let after = self.after(next);
+        self.next
+            .compare_exchange_weak(next, after, Ordering::AcqRel, Ordering::Acquire)
+            .map(|_| self.time_ns(next))
+    }
+
+    /// Arrivals due and not taken: exactly none, or about how many by the mean gap.
+    #[inline(always)]
+    pub(crate) fn backlog(&self, now_ns: u64) -> u64 {
+        let next = self.position();
+        if next == ALWAYS { 0 } else { self.about(next, now_ns) }
+    }
+
+    /// The next arrival, for [`Self::count_due`] to begin at.
+    pub(crate) fn position(&self) -> u64 {
+        self.next.load(Ordering::Acquire)
+    }
+
+    /// Counts the arrivals due from a position on until `until_ns`. Costs about 10 ns for each one
+    /// that was taken, and at most 1 ms for those that wait.
+    pub(crate) fn count_due(&self, position: u64, until_ns: u64) -> Due {
+        let next = self.position();
+        let mut due = Due { taken: 0, waiting: 0, next: position };
+        if position == ALWAYS {
+            return due;
+        }
+        while due.next < next && self.time_ns(due.next) <= until_ns {
+            due.next = self.after(due.next);
+            due.taken += 1;
+        }
+        let mut at = due.next;
+        while due.waiting < COUNTED_ONE_BY_ONE && self.time_ns(at) <= until_ns {
+            at = self.after(at);
+            due.waiting += 1;
+        }
+        due.waiting += self.about(at, until_ns);
+        due
+    }
+
+    /// About how many arrivals are due from a position on, by the mean gap; exactly where none is.
+    #[inline(always)]
+    fn about(&self, position: u64, until_ns: u64) -> u64 {
+        let due_ns = self.time_ns(position);
+        if due_ns > until_ns {
+            return 0;
+        }
+        let mean = f64::from_bits(self.gap_bits.load(Ordering::Relaxed));
+        let late = (until_ns - due_ns) as f64 * f64::from(1u32 << FRACTION_BITS);
+        1 + (late / mean) as u64
+    }
+}
+
+/// Arrivals due at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// Taken by workers.
+    pub(crate) taken: u64,
+    /// Not taken yet; where they are very many, by the mean gap.
+    pub(crate) waiting: u64,
+    /// Position behind those taken.
+    pub(crate) next: u64,
+}
+
+/// One worker's hand on its job's schedule.
+///
+/// A worker that is about to sleep reserves the next arrival and sleeps until that one is due.
+/// So each arrival wakes one worker, the next idle worker waits for the one after, and they poll
+/// for none but their own.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    schedule: Arc<Schedule>,
+    reserved: Option<Reserved>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Reserved {
+    due_ns: u64,
+    epoch: u32,
+}
+
+impl Pacer {
+    pub(crate) fn new(schedule: Arc<Schedule>) -> Self {
+        Self { schedule, reserved: None }
+    }
+
+    /// Takes the next arrival if it is due, and returns its intended start. In a closed loop one
+    /// always is.
+    #[inline(always)]
+    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<u64> {
+        match self.reserved {
+            Some(reserved) if reserved.due_ns > now_ns => None,
+            Some(reserved) => {
+                self.reserved = None;
+                Some(reserved.due_ns)
+            }
+            None => self.schedule.take_due(now_ns),
+        }
+    }
+
+    /// Reserves the next arrival and returns when it is due; `None` where there is none.
+    pub(crate) fn reserve(&mut self) -> Option<u64> {
+        if self.reserved.is_none() {
+            let epoch = self.schedule.epoch.load(Ordering::Acquire);
+            let due_ns = self.schedule.take_next();
+            self.reserved = due_ns.map(|due_ns| Reserved { due_ns, epoch });
+        }
+        self.reserved.map(|reserved| reserved.due_ns)
+    }
+
+    /// When the next arrival is due that this worker could take; `None` where there is none.
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        let next = self.schedule.position();
+        let scheduled = next != ALWAYS && next != NEVER;
+        let due_ns = scheduled.then(|| self.schedule.time_ns(next));
+        self.reserved.map(|reserved| reserved.due_ns).or(due_ns)
+    }
+
+    /// True where completions make room for the next I/O and nothing else does.
+    #[inline(always)]
+    pub(crate) fn is_closed_loop(&self) -> bool {
+        self.schedule.position() == ALWAYS
+    }
+
+    /// Gives up a reservation of a schedule that was started again, or of a worker without depth.
+    pub(crate) fn review(&mut self, depth: u32) {
+        let epoch = self.schedule.epoch.load(Ordering::Acquire);
+        self.reserved = self.reserved.filter(|reserved| depth > 0 && reserved.epoch == epoch);
+    }
+
+    /// Arrivals of the job due and not taken, about.
+    #[inline(always)]
+    pub(crate) fn backlog(&self, now_ns: u64) -> u64 {
+        self.schedule.backlog(now_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,379 @@
+//! The search for the capacity in an open loop: the highest rate of arrivals at which the response
+//! times keep every limit.
+//!
+//! A short search in a closed loop finds what the target gives at all; no rate beyond that can hold.
+//! From there rates are tried, bracketed and narrowed by the response time, and the answer is held
+//! for a longer window before it is given. Where the hold fails, the search goes back below it.
+
+mod point;
+
+use super::capacity;
+use super::judge::{Judged, tightest};
+use super::{Decision, Found, SearchPlan, StoppedBy};
+use crate::error::LabError;
+use crate::measure::Watch;
+use crate::observe::{Interrupt, Observer, Phase, Status};
+use iogauge_io::crew::Crew;
+use iogauge_model::limit::Metric;
+use iogauge_model::result::{Answer, CurvePoint, Estimate};
+use point::{Bench, RatePoint, SHORTEST_NS};
+
+/// Share of the budget for the search in a closed loop.
+const CLOSED_SHARE: f64 = 1.0 / 3.0;
+/// Share of what is left then for bracket and narrowing.
+const NARROWING_SHARE: f64 = 0.5;
+/// The closed loop's throughput may have been measured so much too low.
+const HEADROOM: f64 = 1.02;
+/// A rate at which one I/O at a time is under way for this share of the time is next to no load:
+/// what breaks the limit there breaks it everywhere.
+const NO_LOAD: f64 = 0.02;
+
+/// What the closed loop told.
+struct Closed {
+    /// Highest throughput while the limits held, in I/Os per second.
+    capacity_iops: f64,
+    /// Rate to begin at.
+    guess_iops: f64,
+    /// Rate that is next to no load.
+    least_iops: f64,
+    stopped_by: StoppedBy,
+}
+
+impl Closed {
+    fn of(found: &Found, plan: &SearchPlan) -> Self {
+        let alone = found.curve.iter().find(|point| point.depth == 1);
+        let highest = found.curve.iter().map(|point| point.iops.mean).fold(1.0, f64::max);
+        let capacity = if found.answer.met { found.answer.iops.mean.max(1.0) } else { highest };
+        // A queue that is c·μ − λ short of full keeps its arrivals waiting for about the inverse of
+        // that, exponentially (M/M/c at high load): what the limit leaves beside the service time
+        // tells the distance from the capacity.
+        let room = plan.limits.iter().filter_map(|limit| {
+            let latency = &alone?.latency_ns;
+            let (service_ns, factor) = match limit.metric {
+                Metric::Mean => (latency.mean, 1.0),
+                Metric::Percentile(percent) => {
+                    (latency.mean, -(1.0 - percent / 100.0).max(1e-9).ln())
+                }
+                Metric::Max => (latency.mean, 12.0),
+            };
+            Some(factor * 1e9 / (limit.bound_ns as f64 - service_ns).max(1.0))
+        });
+        let guess = capacity - room.fold(0.0, f64::max);
+        Self {
+            capacity_iops: capacity * HEADROOM,
+            guess_iops: guess.clamp(capacity * 0.3, capacity * 0.97),
+            least_iops: NO_LOAD * alone.map_or(capacity, |point| point.iops.mean),
+            stopped_by: found.answer.stopped_by,
+        }
+    }
+}
+
+/// The closed loop's points are no points of this curve.
+struct Unkept<'a>(&'a mut dyn Observer);
+
+impl Observer for Unkept<'_> {
+    fn status(&mut self, status: &Status<'_>) {
+        self.0.status(status);
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        self.0.decision(decision);
+    }
+}
+
+/// Searches the highest rate on a crew that was started at depth 1 with a load that schedules
+/// arrivals. At most `plan.max_depth` I/Os are outstanding at a time; arrivals beyond wait, and their
+/// response times count it.
+///
+/// # Errors
+/// Where a worker's engine fails.
+pub fn find_open(
+    crew: &mut dyn Crew,
+    plan: &SearchPlan,
+    watch: &mut Watch<'_>,
+) -> Result<Found, LabError> {
+    crew.set_rate(None)?;
+    let budget_ns = (plan.budget_ns as f64 * CLOSED_SHARE) as u64;
+    let longest_seconds = budget_ns as f64 / 1e9;
+    watch.observer.decision(&Decision::ClosedLoopFirst { longest_seconds });
+    let closed = {
+        let mut unkept = Unkept(&mut *watch.observer);
+        let interrupt: &Interrupt = watch.interrupt;
+        let plan = SearchPlan { budget_ns, ..plan.clone() };
+        super::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })?
+    };
+    let closed_ns = (closed.measured_seconds * 1e9) as u64;
+    let rest = SearchPlan { budget_ns: plan.budget_ns.saturating_sub(closed_ns), ..plan.clone() };
+    let start = crew.live();
+    // In this order: a closed loop would fill the depth with I/Os.
+    crew.set_rate(Some(0.0))?;
+    crew.set_depth(plan.max_depth)?;
+    let mut search = Search {
+        closed: Closed::of(&closed, plan),
+        bench: Bench::new(crew, &rest, watch),
+        points: Vec::new(),
+        precision: plan.precision,
+    };
+    let (answer, stopped_by) = search.run()?;
+    let measured_seconds = closed.measured_seconds + search.bench.spent_ns() as f64 / 1e9;
+    let interrupted = search.bench.interrupted();
+    let live = search.bench.live();
+    let logical =
+        (closed.logical.0 + live.ios - start.ios, closed.logical.1 + live.bytes - start.bytes);
+    let mut points = search.points;
+    points
+        .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
+    points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
+    let stopped_by = if interrupted { StoppedBy::Interrupted } else { stopped_by };
+    Ok(Found {
+        answer: answer.answer(plan.max_depth, stopped_by, &points),
+        // Depth is what the curve of an open loop does not vary.
+        knee: None,
+        curve: points.iter().map(|point| point.curve_point(plan.max_depth)).collect(),
+        measured_seconds,
+        logical,
+        interrupted,
+        ..closed
+    })
+}
+
+struct Search<'a, 'b> {
+    closed: Closed,
+    bench: Bench<'a, 'b>,
+    points: Vec<RatePoint>,
+    precision: f64,
+}
+
+/// The highest rate that held and the lowest that did not.
+#[derive(Default)]
+struct Bracket {
+    good: Option<RatePoint>,
+    bad: Option<RatePoint>,
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
+        let until_ns = (self.bench.left_ns() as f64 * NARROWING_SHARE) as u64;
+        let bracket = self.bracket(until_ns)?;
+        match (bracket.good, bracket.bad) {
+            (Some(good), bad) => {
+                let stopped_by = self.why_it_ended(&good, bad.as_ref());
+                self.hold(good.rate_iops, stopped_by)
+            }
+            (None, Some(bad)) if bad.rate_iops > self.closed.least_iops => {
+                let rate = self.below(&bad);
+                self.hold(rate, StoppedBy::Limit)
+            }
+            (None, _) => {
+                // One longer look decides.
+                let point = self.measure(self.closed.least_iops, Phase::Holding)?;
+                let met = point.met;
+                Ok((point, if met { StoppedBy::Limit } else { StoppedBy::Unattainable }))
+            }
+        }
+    }
+
+    /// Tries rates until one that holds and one that does not are as close as the precision asks.
+    fn bracket(&mut self, until_ns: u64) -> Result<Bracket, LabError> {
+        let mut bracket = Bracket::default();
+        let mut rate = Some(self.closed.guess_iops);
+        while let Some(tried) = rate {
+            let phase = match bracket {
+                Bracket { good: Some(_), bad: Some(_) } => Phase::Narrowing,
+                _ => Phase::Doubling,
+            };
+            self.bench.decide(&Decision::NextRate {
+                rate_iops: tried,
+                holds: bracket.good.as_ref().map(|point| point.rate_iops),
+                breaks: bracket.bad.as_ref().map(|point| point.rate_iops),
+            });
+            let point = self.measure(tried, phase)?;
+            if point.met {
+                bracket.good = Some(point);
+            } else {
+                bracket.bad = Some(point);
+            }
+            if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
+                break;
+            }
+            rate = self.next(&bracket);
+        }
+        Ok(bracket)
+    }
+
+    /// The next rate to try; `None` where the bracket is narrow enough.
+    fn next(&self, bracket: &Bracket) -> Option<f64> {
+        let step = self.precision / 2.0;
+        match (&bracket.good, &bracket.bad) {
+            (Some(good), Some(bad)) => {
+                let gap = bad.rate_iops - good.rate_iops;
+                let crossing = crossing(good, bad);
+                let margin = gap / 8.0;
+                let rate = crossing.clamp(good.rate_iops + margin, bad.rate_iops - margin);
+                (gap > good.rate_iops * step).then_some(rate)
+            }
+            (Some(good), None) => {
+                let least = good.rate_iops * (1.0 + step);
+                // Somewhat beyond the guess, so that the bracket closes.
+                let rate = self.at_limit(good, 0.9).max(least).min(self.closed.capacity_iops);
+                (rate >= least).then_some(rate)
+            }
+            (None, Some(bad)) => (bad.rate_iops > self.closed.least_iops).then(|| self.below(bad)),
+            (None, None) => None,
+        }
+    }
+
+    /// The rate at which the limit would be met exactly if the statistic were as far over its bound
+    /// as the rate is from the capacity, `margin` times nearer to it.
+    fn at_limit(&self, point: &RatePoint, margin: f64) -> f64 {
+        let capacity = self.closed.capacity_iops.max(point.rate_iops * 1.01);
+        capacity - (capacity - point.rate_iops) * point.share() * margin
+    }
+
+    /// A rate below one that did not hold.
+    fn below(&self, bad: &RatePoint) -> f64 {
+        let (rate, step) = (bad.rate_iops, self.precision / 2.0);
+        let most = rate * (1.0 - step);
+        let guess = if bad.falls_short { rate * bad.achieved_share() } else { most };
+        let at_limit = self.at_limit(bad, 1.0).max(rate / 2.0);
+        at_limit.min(guess).min(most).max(self.closed.least_iops * 0.99)
+    }
+
+    /// The rate to go back to from one that was held and broke a limit: where the curve crosses the
+    /// limit between it and the highest rate below that held.
+    fn retreat(&self, held: &RatePoint) -> f64 {
+        let most = held.rate_iops * (1.0 - self.precision / 4.0);
+        match self.best_below(held.rate_iops) {
+            Some(good) => crossing(&good, held).min(most).max(good.rate_iops),
+            None => self.below(held),
+        }
+    }
+
+    /// Holds a rate; where it breaks the limit, goes back, until a rate holds or the budget ends.
+    /// Where the first hold shows that there is room for more, holds that as well.
+    fn hold(
+        &mut self,
+        mut rate: f64,
+        stopped_by: StoppedBy,
+    ) -> Result<(RatePoint, StoppedBy), LabError> {
+        let mut held: Option<RatePoint> = None;
+        let mut failed = false;
+        loop {
+            let point = self.measure(rate, Phase::Holding)?;
+            let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
+            match (point.met, held.take()) {
+                (true, None) if !failed && !over => {
+                    let more = self.at_limit(&point, 1.02).min(self.closed.capacity_iops);
+                    if more < rate * (1.0 + self.precision / 2.0) {
+                        let at_limit = stopped_by == StoppedBy::Budget;
+                        return Ok((point, if at_limit { StoppedBy::Limit } else { stopped_by }));
+                    }
+                    rate = more.min(rate * 1.05);
+                    held = Some(point);
+                }
+                (true, _) => return Ok((point, stopped_by)),
+                (false, Some(held)) => return Ok((held, StoppedBy::Limit)),
+                (false, None) if point.rate_iops <= self.closed.least_iops => {
+                    return Ok((point, StoppedBy::Unattainable));
+                }
+                (false, None) if over => {
+                    let answer = self.best_below(rate).unwrap_or(point);
+                    return Ok((answer, StoppedBy::Budget));
+                }
+                (false, None) => {
+                    failed = true;
+                    rate = self.retreat(&point);
+                    let from = point.rate_iops;
+                    self.bench.decide(&Decision::RateGoingBack { from, to: rate });
+                }
+            }
+        }
+    }
+
+    fn measure(&mut self, rate_iops: f64, phase: Phase) -> Result<RatePoint, LabError> {
+        let point = self.bench.measure(rate_iops, phase)?;
+        self.bench.decide(&Decision::MeasuredRate(point.measured(phase)));
+        self.points.push(point.clone());
+        Ok(point)
+    }
+
+    /// The highest rate below one that held.
+    fn best_below(&self, rate_iops: f64) -> Option<RatePoint> {
+        let met = self.points.iter().filter(|p| p.met && p.rate_iops < rate_iops);
+        met.max_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops)).cloned()
+    }
+
+    fn why_it_ended(&self, good: &RatePoint, bad: Option<&RatePoint>) -> StoppedBy {
+        let reached = good.rate_iops * (1.0 + self.precision) >= self.closed.capacity_iops;
+        match bad {
+            Some(bad) if self.bench.is_client_bound(bad) => StoppedBy::Client,
+            // Arrivals that were not served for want of depth tell nothing of the limit.
+            Some(bad) if bad.falls_short && self.closed.stopped_by != StoppedBy::Limit => {
+                self.closed.stopped_by
+            }
+            Some(_) => StoppedBy::Limit,
+            None if reached => self.closed.stopped_by,
+            None => StoppedBy::Budget,
+        }
+    }
+}
+
+/// Where the statistic meets its bound between a rate that holds and one that does not: on the
+/// straight line through its inverse, which a queue of one server (M/M/1) follows exactly.
+fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
+    let (above, below) = (1.0 / good.share(), 1.0 / bad.share());
+    let middle = (good.rate_iops + bad.rate_iops) / 2.0;
+    // A point that only fell short has kept the limit itself.
+    if below >= 1.0 || above <= 1.0 {
+        return middle;
+    }
+    let rate = good.rate_iops
+        + (bad.rate_iops - good.rate_iops) * ((above - 1.0) / (above - below)).clamp(0.0, 1.0);
+    if rate.is_finite() { rate } else { middle }
+}
+
+impl RatePoint {
+    /// The IOPS at the answer, as sure as the limit's statistic lets it be.
+    fn capacity(&self, curve: &[Self]) -> Estimate {
+        let Some(limit) = tightest(&self.judged) else { return self.iops };
+        let places = curve.iter().map(|p| (p.judged[limit].value, p.iops.mean));
+        capacity::estimate(self.iops, &self.judged[limit], places)
+    }
+
+    fn answer(&self, max_depth: u32, stopped_by: StoppedBy, curve: &[Self]) -> Answer {
+        let by_limit = matches!(stopped_by, StoppedBy::Limit | StoppedBy::Unattainable);
+        let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
+        Answer {
+            met: self.met,
+            iops: if by_limit { self.capacity(curve) } else { self.iops },
+            bytes_per_sec: self.bytes_per_sec,
+            depth: max_depth,
+            rate_iops: Some(self.rate_iops),
+            depth_achieved: self.depth_achieved,
+            latency_ns: self.response,
+            limits: self.judged.iter().map(Judged::limit_value).collect(),
+            service_ns: Some(self.service),
+            stopped_by,
+            stopped_by_limit: binding.filter(|_| by_limit),
+        }
+    }
+
+    fn curve_point(&self, max_depth: u32) -> CurvePoint {
+        CurvePoint {
+            depth: max_depth,
+            rate_iops: Some(self.rate_iops),
+            offered_iops: Some(self.offered_iops),
+            backlog_max: Some(self.backlog_max),
+            depth_achieved: self.depth_achieved,
+            iops: self.iops,
+            latency_ns: self.response,
+            limits: self.judged.iter().map(Judged::limit_value).collect(),
+            service_ns: Some(self.service),
+            met: self.met,
+            cpu_percent: self.cpu_percent,
+            steady: self.steady,
+            seconds: self.seconds,
+            errors: self.errors,
+        }
+    }
+}

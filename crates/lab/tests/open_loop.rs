@@ -1,0 +1,132 @@
+//! The search for a rate against Erlang's formulas, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use iogauge_io::target::Intent;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::observe::Blind;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::session::{self, Searched};
+use iogauge_lab::{Interrupt, Rig};
+use iogauge_model::load::{ArrivalProcess, EngineKind};
+use iogauge_model::result::StoppedBy;
+use iogauge_model::{CaveatCode, Load};
+
+fn find(device: &str, limit: &str, change: impl FnOnce(&mut SearchPlan)) -> Searched {
+    find_with(device, limit, &Interrupt::default(), change)
+}
+
+fn find_with(
+    device: &str,
+    limit: &str,
+    interrupt: &Interrupt,
+    change: impl FnOnce(&mut SearchPlan),
+) -> Searched {
+    let rig = Rig::open(&format!("sim:{device}"), Intent::default()).unwrap();
+    let load = Load { engine: EngineKind::Sim, ..Load::default() };
+    let mut plan = SearchPlan {
+        limits: vec![limit.parse().unwrap()],
+        open_loop: Some(ArrivalProcess::Poisson),
+        ..SearchPlan::default()
+    };
+    change(&mut plan);
+    let watch = &mut Watch { observer: &mut Blind, interrupt };
+    session::find(&rig, &load, &plan, watch).unwrap()
+}
+
+#[track_caller]
+fn close(value: f64, wanted: f64, percent: f64) {
+    assert!(
+        (value / wanted - 1.0).abs() * 100.0 <= percent,
+        "{value} is not {wanted} ± {percent} %"
+    );
+}
+
+/// Highest rate at which an M/M/c queue answers within a mean time, in seconds (Erlang's C).
+fn highest_rate(channels: u32, service: f64, mean: f64) -> f64 {
+    let c = f64::from(channels);
+    let response = |rate: f64| {
+        let load = rate * service;
+        let blocked = (1..=channels).fold(1.0, |b, n| load * b / (f64::from(n) + load * b));
+        let waits = c * blocked / (c - load * (1.0 - blocked));
+        service + waits / (c / service - rate)
+    };
+    let (mut low, mut high) = (0.0, c / service);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if response(middle) <= mean { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[test]
+fn the_rate_is_that_of_erlangs_formula_for_any_seed() {
+    for (channels, service_us, mean_us) in [(8, 100, 300), (8, 100, 110), (1, 1000, 3000)] {
+        let truth = highest_rate(channels, f64::from(service_us) / 1e6, f64::from(mean_us) / 1e6);
+        for seed in 1..=3 {
+            let device = format!("channels={channels},service={service_us}us,seed={seed}");
+            // A thousand I/Os per second tell little in half a minute.
+            let budget_s = if channels == 1 { 300 } else { 30 };
+            let limit = format!("mean<={mean_us}us");
+            let searched = find(&device, &limit, |p| p.budget_ns = budget_s * 1_000_000_000);
+            let answer = &searched.found.answer;
+            assert!(answer.met, "{device}");
+            assert!(matches!(answer.stopped_by, StoppedBy::Limit | StoppedBy::Budget));
+            close(answer.rate_iops.unwrap(), truth, 4.0);
+            close(answer.iops.mean, answer.rate_iops.unwrap(), 3.0);
+            // Nothing waits before the device: its own queue is part of the service time.
+            close(answer.service_ns.unwrap().mean, answer.latency_ns.mean, 0.1);
+            assert!(answer.latency_ns.mean <= f64::from(mean_us) * 1e3);
+            assert!(searched.caveats.is_empty(), "{:?}", searched.caveats);
+        }
+    }
+}
+
+#[test]
+fn the_curve_is_one_of_rates() {
+    let found = find("channels=8,service=100us", "mean<=300us", |_| {}).found;
+    let rates: Vec<f64> = found.curve.iter().map(|point| point.rate_iops.unwrap()).collect();
+    assert!(rates.is_sorted() && rates.contains(&found.answer.rate_iops.unwrap()), "{rates:?}");
+    for point in &found.curve {
+        assert_eq!((point.depth, point.backlog_max), (16_384, Some(0)));
+        assert!(point.latency_ns.mean >= point.service_ns.unwrap().mean * 0.999);
+        close(point.offered_iops.unwrap(), point.rate_iops.unwrap(), 5.0);
+        // No answer leaves arrivals behind.
+        assert!(!point.met || point.iops.mean >= 0.96 * point.rate_iops.unwrap());
+    }
+    assert!(found.measured_seconds <= 31.0, "{}", found.measured_seconds);
+}
+
+#[test]
+fn arrivals_that_wait_for_room_are_told() {
+    // Four I/Os outstanding of a device that would take eight: the rest waits before it.
+    let searched = find("channels=8,service=100us", "mean<=300us", |p| p.max_depth = 4);
+    let answer = &searched.found.answer;
+    close(answer.rate_iops.unwrap(), highest_rate(4, 100e-6, 300e-6), 3.0);
+    close(answer.service_ns.unwrap().mean, 100e3, 2.0);
+    let told = searched.caveats.iter().any(|caveat| caveat.code == CaveatCode::ArrivalsWaited);
+    assert!(told, "{:?}", searched.caveats);
+}
+
+#[test]
+fn even_arrivals_do_not_queue_before_a_constant_device() {
+    let device = "channels=4,service=200us,dist=const";
+    let found = find(device, "mean<=250us", |p| p.open_loop = Some(ArrivalProcess::Linear)).found;
+    close(found.answer.rate_iops.unwrap(), 20_000.0, 3.0);
+    close(found.answer.latency_ns.mean, 200e3, 2.0);
+}
+
+#[test]
+fn a_limit_under_the_service_time_is_unattainable() {
+    let answer = find("service=1ms,dist=const", "mean<=500us", |_| {}).found.answer;
+    assert_eq!((answer.stopped_by, answer.met), (StoppedBy::Unattainable, false));
+    close(answer.latency_ns.mean, 1e6, 1.0);
+}
+
+#[test]
+fn an_interrupted_search_says_so() {
+    let interrupt = Interrupt::default();
+    interrupt.set();
+    let found = find_with("", "mean<=10ms", &interrupt, |_| {}).found;
+    assert_eq!(found.answer.stopped_by, StoppedBy::Interrupted);
+    assert!(found.curve.iter().all(|point| point.rate_iops.is_some()) && !found.curve.is_empty());
+}
