@@ -22,8 +22,8 @@ test: ## Every test; installs what they need where it can
 	scripts/install-test-deps.sh
 	scripts/test.sh
 
-truth: ## The search against devices whose capacity is known, 200 seeds each; prints a table
-	IOGAUGE_TRUTH_SEEDS=200 $(CARGO) test -p iogauge-lab --test truth -- --nocapture
+truth: ## The search against devices whose capacity is known, 400 seeds each; prints a table
+	IOGAUGE_TRUTH_SEEDS=400 $(CARGO) test --profile truth -p iogauge-lab --test truth -- --nocapture
 
 bench: ## Microbenchmarks of the hot path
 	$(CARGO) bench -p iogauge-benches

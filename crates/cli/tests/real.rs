@@ -249,3 +249,43 @@ fn a_block_device() {
     assert!(written.json()["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
     assert!(place.run(&["clean", &path]).ends(0).stdout.contains("block device"));
 }
+
+/// Every "again with 4 workers" that a search explained: the processor time that led there, in percent
+/// of one processor, and the workers.
+fn workers_added(explained: &str) -> Vec<(f64, usize)> {
+    let figures = |line: &str| {
+        let (before, after) = line.split_once(" % of a processor")?;
+        let workers = after.split_once("again with ")?.1.split_once(' ')?.0;
+        Some((before.rsplit_once(' ')?.1.parse().unwrap(), workers.parse().unwrap()))
+    };
+    explained.lines().filter_map(figures).collect()
+}
+
+/// An engine that does nothing leaves the workers as the one bottleneck.
+#[test]
+fn a_search_has_as_many_workers_as_processors_before_it_blames_the_client() {
+    const TEST: &str = "a_search_has_as_many_workers_as_processors";
+    let place = Place::new();
+    // No more than there is time to measure with in half the budget.
+    let processors = std::thread::available_parallelism().unwrap().get().min(8);
+    let line = ["find", ".", "--size=16m", "--ioengine=null", "--direct=0", "--budget=6s"];
+    let depth = format!("--max-depth={}", processors.max(2));
+    let line = [&line[..], &[&depth, "--explain", "--json"]].concat();
+    for _ in 0..4 {
+        let done = place.run(&line).ends(0);
+        let mut workers = 1;
+        for (cpu_percent, more) in workers_added(&done.stderr) {
+            assert!(cpu_percent >= (95 * workers) as f64 - 0.5, "{}", done.stderr);
+            assert!(workers < more && more <= processors, "{}", done.stderr);
+            workers = more;
+        }
+        let by_client = done.json()["answer"]["stopped_by"] == "client";
+        assert!(!by_client || workers == processors, "{}", done.stderr);
+        // Workers that do not get their processor to themselves are not short of others: then there
+        // are fewer than could be.
+        if workers == processors {
+            return;
+        }
+    }
+    skip(TEST, "others kept the processors, so the workers were never short of time");
+}

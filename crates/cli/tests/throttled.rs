@@ -53,3 +53,28 @@ fn a_run_reads_the_rate_of_the_device() {
         assert!(read.len() < 4, "not {IOPS} IOPS at depth 32: {}", read.join("; "));
     }
 }
+
+/// By Little's law the device holds 10 ms with 20 I/Os outstanding, at its full rate.
+#[test]
+fn a_search_reads_the_rate_and_the_depth_of_the_device() {
+    const TEST: &str = "a_search_reads_the_rate_and_the_depth_of_the_device";
+    const IOPS: u32 = 2000;
+    let place = Place::new();
+    let device =
+        or_skip!("a_search_reads_the_rate_and_the_depth_of_the_device", Loop::new(64 * MIB));
+    let limit = Throttle::this_process(&device.path, IOPS);
+    let _limit = or_skip!("a_search_reads_the_rate_and_the_depth_of_the_device", limit);
+    let line = ["find", device.path.to_str().unwrap(), "--limit", "mean<=10ms", "--json"];
+    let mut answers = Vec::new();
+    // As above: one of several has to have the device's rate.
+    loop {
+        let found = place.run(&line).ends(0).json();
+        let answer = &found["answer"];
+        let (iops, depth) = (number(&answer["iops"]["mean"]), number(&answer["depth"]));
+        if is_near(iops, f64::from(IOPS), 0.02) && (depth - 20.0).abs() <= 1.0 {
+            return;
+        }
+        answers.push((iops, depth));
+        assert!(answers.len() < 4, "{TEST}: {answers:?}, not {IOPS} IOPS at depth 20");
+    }
+}

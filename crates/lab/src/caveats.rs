@@ -1,6 +1,6 @@
 //! Doubts that show in what was measured.
 
-use crate::search::Regime;
+use crate::search::{Drift, Regime};
 use crate::steadiness::{Unsteady, unsteadiness};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::limit::Metric;
@@ -83,13 +83,12 @@ fn rate(offered: f64, achieved: f64, remedy: &str) -> Option<Caveat> {
 /// Arrivals of an open loop that found as many I/Os outstanding as there may be.
 fn backlog(waited: u64, max_depth: u32) -> Option<Caveat> {
     (waited > 0).then(|| {
-        Caveat::new(
+        Caveat::of(
             CaveatCode::ArrivalsWaited,
             format!(
                 "up to {waited} I/Os were due and waited because {max_depth} were outstanding: the \
                  target saw no deeper queue, and their response times count the wait"
             ),
-            "a higher --max-depth, where the target could use it",
         )
     })
 }
@@ -259,6 +258,13 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
         }
         (None, _) => caveats.extend(depth(point.depth, point.depth_achieved)),
     }
+    if !point.steady && met {
+        caveats.push(Caveat::new(
+            CaveatCode::NotSteady,
+            "the IOPS went up or down while the answer was held",
+            "a longer --budget, and a look at what else uses the device",
+        ));
+    }
     for value in &point.limits {
         let (n, wanted) = (value.n, value.limit.metric.samples_wanted());
         if n < wanted && met {
@@ -270,7 +276,7 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
             ));
         }
     }
-    if !point.steady {
+    if !point.steady && met {
         caveats.push(Caveat::new(
             CaveatCode::NotSteady,
             format!(
@@ -299,6 +305,22 @@ pub fn cut_short(answer: &Answer) -> Option<Caveat> {
         format!("{why} at depth {}: the target may sustain more", answer.depth),
         remedy,
     ))
+}
+
+/// Points of a curve that contradict each other.
+#[must_use]
+pub fn drift(drift: &Drift) -> Caveat {
+    let [before, after] = drift.depths;
+    Caveat::new(
+        CaveatCode::NotSteady,
+        format!(
+            "depth {after} gave {} IOPS, after {} at depth {before}: the target got slower during \
+             the search, unless depth costs it throughput",
+            Count(drift.after_iops),
+            Count(drift.before_iops)
+        ),
+        "iogauge run with the answer's --iodepth and a --runtime of minutes shows which",
+    )
 }
 
 /// A target that gave something else before it gave the answer.

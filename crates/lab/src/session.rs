@@ -137,6 +137,9 @@ pub fn find(
     }
     caveats.extend(caveats::cut_short(&found.answer));
     caveats.extend(caveats::regimes(&found.regimes));
+    if !caveats.iter().any(|caveat| caveat.code == CaveatCode::NotSteady) {
+        caveats.extend(found.drift.as_ref().map(caveats::drift));
+    }
     if found.interrupted {
         caveats.push(caveats::interrupted());
     }

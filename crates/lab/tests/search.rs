@@ -4,7 +4,7 @@
 use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
-use iogauge_lab::search::{Decision, Judgement, Next, SearchPlan, Verdict, Why};
+use iogauge_lab::search::{CARE, Decision, Judgement, Next, SearchPlan, Verdict, Why};
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
 use iogauge_model::Load;
@@ -85,11 +85,13 @@ impl Observer for Listener {
 
 fn assert_judged_by_its_interval(judgement: &Judgement) {
     let bound = judgement.value.limit.bound_ns as f64;
-    let wanted = match judgement.value.ci95_ns {
-        Some([_, high]) if high <= bound => Verdict::Holds,
-        Some([low, _]) if low > bound => Verdict::Breaks,
-        Some(_) => Verdict::Open,
-        None => return,
+    let (Some(value), Some(ci95)) = (judgement.value.value_ns, judgement.value.ci95_ns) else {
+        return;
+    };
+    let wanted = match ci95.map(|end| value + (end - value) * CARE) {
+        [_, high] if high <= bound => Verdict::Holds,
+        [low, _] if low > bound => Verdict::Breaks,
+        _ => Verdict::Open,
     };
     assert_eq!(judgement.verdict, wanted, "{judgement}");
 }

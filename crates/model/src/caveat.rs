@@ -93,8 +93,8 @@ caveat_codes! {
     RateNotReached = "rate-not-reached", Doubt, "the rate achieved lies under the one offered",
         "a lower --rate_iops, or a higher --iodepth where the target could take more";
     /// Arrivals of an open loop waited because as many I/Os as allowed were outstanding.
-    ArrivalsWaited = "arrivals-waited", Note, "arrivals waited for room",
-        "a higher --max-depth";
+    ArrivalsWaited = "arrivals-waited", Doubt, "arrivals waited before the target",
+        "a higher --max-depth, where the target could use it";
     /// Too few I/Os for the statistic asked.
     TooFewSamples = "too-few-samples", Doubt, "too few I/Os for the percentile",
         "a longer --runtime, or --budget of a search";

@@ -37,6 +37,17 @@ fn rate_not_reached() {
 }
 
 #[test]
+fn arrivals_waited() {
+    let place = Place::new();
+    // A device for eight I/Os at a time, and room for four.
+    let target = "sim:channels=8,service=100us";
+    let options = ["--open-loop", "--limit=mean<=300us", "--budget=10s"];
+    let with = find(target, &[&options[..], &["--max-depth=4"]].concat());
+    let without = find(target, &options);
+    assert_provoked(&place, "arrivals-waited", "doubt", &with, &without);
+}
+
+#[test]
 fn too_few_samples() {
     let place = Place::new();
     let target = "sim:channels=1,service=10ms";

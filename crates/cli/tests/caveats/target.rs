@@ -102,22 +102,37 @@ fn smaller_than_cache() {
     assert_eq!(told[0]["remedy"], *remedy);
 }
 
+/// An attribute of a device, which outlives the test unless it is put back.
+struct Attribute {
+    path: PathBuf,
+    before: &'static str,
+}
+
+impl Drop for Attribute {
+    fn drop(&mut self) {
+        let _ = std::fs::write(&self.path, self.before);
+    }
+}
+
 #[test]
 fn volatile_write_cache() {
     let place = Place::new();
     let device = or_skip!("volatile_write_cache", Loop::new(SIZE));
     let name = device.path.file_name().unwrap();
-    let attribute = PathBuf::from("/sys/class/block").join(name).join("queue/write_cache");
-    let kind = std::fs::read_to_string(&attribute).map_err(|error| error.to_string());
-    let kind = or_skip!("volatile_write_cache", kind);
-    assert_eq!(kind.trim(), "write back", "a loop device passes flushes on");
+    let path = PathBuf::from("/sys/class/block").join(name).join("queue/write_cache");
+    // A loop device passes flushes on, unless it was told otherwise before.
+    let told = std::fs::write(&path, "write back").map_err(|error| error.to_string());
+    or_skip!("volatile_write_cache", told);
+    let attribute = Attribute { path, before: "write back" };
+    let kind = std::fs::read_to_string(&attribute.path).unwrap();
+    assert_eq!(kind.trim(), "write back");
     let writes = ["--rw=randwrite", "--destroy-data"];
     let durable = [&writes[..], &["--sync=dsync"]].concat();
     let target = word(&device.path);
     let (with, without) = (short(target, &writes), short(target, &durable));
     assert_provoked(&place, "volatile-write-cache", "doubt", &with, &without);
     assert_silent(&place.run(&short(target, &[])).ends(0), "volatile-write-cache");
-    std::fs::write(&attribute, "write through").unwrap();
+    std::fs::write(&attribute.path, "write through").unwrap();
     assert_silent(&place.run(&with).ends(0), "volatile-write-cache");
 }
 

@@ -67,6 +67,16 @@ pub trait Crew {
     /// Where a worker could not be added.
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError>;
 
+    /// Adds a worker where one more thread can issue more I/Os, and shares the present depth out
+    /// anew over all of them. Returns the window that ends with the change; `None` where there is
+    /// nothing to be had by it: see the crew's own words.
+    ///
+    /// # Errors
+    /// Where an engine of the workers at work failed.
+    fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
+        Ok(None)
+    }
+
     /// Changes the arrival rate over all jobs whose load schedules arrivals, in the proportion of
     /// their loads, from now on; arrivals that were due and not issued are given up. `None` makes
     /// a closed loop of them: each completion makes room for the next I/O. Returns the window that
@@ -212,6 +222,12 @@ impl JobPlan {
         if self.synchronous { depth } else { self.job.load.numjobs }
     }
 
+    /// True where the job does the same I/Os with any number of workers: a sequential stream would
+    /// become several, and one I/O per worker makes depth and workers the same thing.
+    pub(crate) fn takes_more_workers(&self) -> bool {
+        !self.synchronous && self.job.load.rw.is_random()
+    }
+
     /// What the job's next worker is made from.
     pub(crate) fn assign(
         &mut self,
@@ -234,7 +250,8 @@ impl JobPlan {
         let max_depth = if self.synchronous {
             1
         } else {
-            max_depth.div_ceil(load.numjobs).clamp(1, MAX_DEPTH_PER_WORKER)
+            // A worker added later shares the depth with those before it.
+            max_depth.div_ceil(load.numjobs.max(self.workers)).clamp(1, MAX_DEPTH_PER_WORKER)
         };
         Ok(Assignment {
             load: load.clone(),

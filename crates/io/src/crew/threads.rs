@@ -117,6 +117,14 @@ impl ThreadCrew {
         Ok(())
     }
 
+    /// Adds workers to the crew's one job.
+    fn hire_for_the_job(&mut self, count: u32) -> Result<(), WorkerError> {
+        let Some(mut plan) = self.plans.pop() else { return Ok(()) };
+        let hired = self.hire(&mut plan, count, self.max_depth);
+        self.plans.push(plan);
+        hired
+    }
+
     /// Workers at rest sleep; everyone else sees a request at the next turn.
     fn wake_resting(&self) {
         for thread in &self.threads {
@@ -218,15 +226,26 @@ impl Crew for ThreadCrew {
             // Depth over several jobs is theirs to keep.
             _ => 0,
         };
-        if missing > 0
-            && let Some(mut plan) = self.plans.pop()
-        {
-            let hired = self.hire(&mut plan, missing, self.max_depth);
-            self.plans.push(plan);
-            hired?;
+        if missing > 0 {
+            self.hire_for_the_job(missing)?;
         }
         let workers = self.handles.len() as u32;
         self.change(|index, _| share(depth, workers, index as u32))
+    }
+
+    /// `None` for several jobs, whose share of the load would change; for jobs whose I/Os depend on
+    /// the number of workers; beyond one worker for each I/O outstanding and for each processor
+    /// this process may run on; and where the system refuses another thread, ring or buffer, since
+    /// those at work go on without.
+    fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
+        let workers = self.handles.len() as u32;
+        let depth = self.handles.iter().map(|handle| handle.depth).sum();
+        let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let fits = matches!(self.plans.as_slice(), [plan] if plan.takes_more_workers());
+        if !fits || workers >= processors.min(depth) || self.hire_for_the_job(1).is_err() {
+            return Ok(None);
+        }
+        self.change(|index, _| share(depth, workers + 1, index as u32)).map(Some)
     }
 
     fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {

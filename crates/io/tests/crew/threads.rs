@@ -32,8 +32,12 @@ fn start_on(path: &Path, load: Load, max_depth: u32) -> ThreadCrew {
     let file = options.read(true).write(true).custom_flags(flags).open(path).unwrap();
     let files: Files = Arc::new(vec![file.into()]);
     let size_bytes = std::fs::metadata(path).unwrap().len();
-    let extents = vec![Extent { base_bytes: 0, size_bytes }];
-    ThreadCrew::start(vec![CrewJob { load, files, extents }], max_depth).unwrap()
+    let job = CrewJob { load, files, extents: whole(size_bytes) };
+    ThreadCrew::start(vec![job], max_depth).unwrap()
+}
+
+fn whole(size_bytes: u64) -> Vec<Extent> {
+    vec![Extent { base_bytes: 0, size_bytes }]
 }
 
 /// Waits until this process has so many threads of crews. A thread that was joined is still
@@ -113,6 +117,129 @@ fn windows_add_up_to_the_quota() {
         assert!(cuts > 1, "{engine:?}: {cuts} cuts");
         assert!(total.seconds() <= took + 0.05, "{engine:?}: {} {took}", total.seconds());
     }
+}
+
+/// Waits until no I/O of the depth before is outstanding.
+fn drain(crew: &mut dyn Crew) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !crew.drained() {
+        assert!(Instant::now() < deadline, "it does not drain");
+        crew.advance(MS / 10).unwrap();
+    }
+}
+
+/// A window in which every worker did some I/O.
+fn until_all_work(crew: &mut dyn Crew) -> Window {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let mut window = Window::default();
+    while window.workers.is_empty() || window.workers.iter().any(|worker| worker.ios == 0) {
+        assert!(Instant::now() < deadline, "not all work: {:?}", window.workers);
+        crew.advance(20 * MS).unwrap();
+        window.append(&crew.cut().unwrap());
+    }
+    window
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().unwrap().get()
+}
+
+#[test]
+fn added_workers_share_the_depth_and_lose_nothing() {
+    let _alone = alone();
+    let image = image(SIZE);
+    let most = processors().min(8);
+    for engine in usable().chain([EngineKind::Null]).filter(|kind| *kind != EngineKind::Psync) {
+        let quota = 100_000_000;
+        let load = Load { engine, iodepth: 8, number_ios: Some(quota), ..Load::default() };
+        let mut crew = start_on(image.path(), load, 64);
+        crew.advance(10 * MS).unwrap();
+        let mut total = crew.cut().unwrap();
+        while let Some(window) = crew.add_worker().unwrap() {
+            total.append(&window);
+            drain(&mut crew);
+            total.append(&crew.cut().unwrap());
+            let window = until_all_work(&mut crew);
+            // Time between completion and resubmission is time with one less outstanding, which is
+            // most of the time where nothing is done in between.
+            let least = if engine == EngineKind::Null { 0.0 } else { 4.0 };
+            let depth = window.depth();
+            assert!(depth <= 8.0 && depth > least, "{engine:?}: {depth}");
+            total.append(&window);
+        }
+        assert_eq!(total.workers.len(), most, "{engine:?}");
+        assert_workers_alive(most);
+        for depth in [64, 3] {
+            total.append(&crew.set_depth(depth).unwrap());
+            drain(&mut crew);
+            total.append(&crew.cut().unwrap());
+            crew.advance(20 * MS).unwrap();
+            let window = crew.cut().unwrap();
+            assert!(window.depth() <= f64::from(depth), "{engine:?}: {}", window.depth());
+            total.append(&window);
+        }
+        total.append(&crew.stop().unwrap());
+        assert_eq!((total.ios(), total.errors()), (crew.live().ios, 0), "{engine:?}");
+        let by_worker: u64 = total.workers.iter().map(|worker| worker.ios).sum();
+        assert_eq!(by_worker, total.ios(), "{engine:?}");
+        assert_workers_alive(0);
+    }
+}
+
+#[test]
+fn an_added_worker_repeats_no_other() {
+    const TEST: &str = "an_added_worker_repeats_no_other";
+    let _alone = alone();
+    if processors() < 2 {
+        return crate::support::skip(TEST, "it takes two processors");
+    }
+    for engine in usable().filter(|kind| *kind != EngineKind::Psync) {
+        let image = image(SIZE);
+        let blocks = SIZE / 4096;
+        // Through the page cache: where a file system finds room for each block, it takes its time.
+        let load = Load { engine, rw: Pattern::RandWrite, direct: false, ..Load::default() };
+        let mut crew = start_on(image.path(), Load { iodepth: 2, ..load }, 2);
+        let mut total = crew.add_worker().unwrap().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while total.workers.iter().any(|worker| worker.ios < blocks / 4) {
+            assert!(Instant::now() < deadline, "{:?}", total.workers);
+            crew.advance(MS).unwrap();
+            total.append(&crew.cut().unwrap());
+        }
+        total.append(&crew.stop().unwrap());
+        let data = std::fs::read(image.path()).unwrap();
+        let written = data.chunks(4096).filter(|block| block.iter().any(|b| *b != 0)).count();
+        // n blocks drawn of m, each by itself: of m (1 - e^(-n/m)) it is any. The same draws twice
+        // are half as many.
+        let any_of = |draws: u64| {
+            let m = blocks as f64;
+            m * (1.0 - (-(draws as f64) / m).exp())
+        };
+        assert_near(&format!("{engine:?}: blocks"), written as f64, any_of(total.ios()), 0.02);
+    }
+}
+
+#[test]
+fn no_worker_is_added_where_it_would_change_the_load() {
+    let _alone = alone();
+    let image = image(SIZE);
+    let adds = |load: Load| {
+        let mut crew = start_on(image.path(), load, 8);
+        crew.add_worker().unwrap().is_some()
+    };
+    let load = Load { engine: EngineKind::Null, iodepth: 8, ..Load::default() };
+    assert_eq!(adds(load.clone()), processors() > 1);
+    for load in [
+        Load { rw: Pattern::Read, ..load.clone() },
+        Load { engine: EngineKind::Psync, ..load.clone() },
+        Load { iodepth: 1, ..load.clone() },
+        Load { numjobs: processors() as u32, ..load.clone() },
+    ] {
+        assert!(!adds(load.clone()), "{load:?}");
+    }
+    let job = || CrewJob { load: load.clone(), files: Files::default(), extents: whole(SIZE) };
+    let mut two = ThreadCrew::start(vec![job(), job()], 16).unwrap();
+    assert!(two.add_worker().unwrap().is_none());
 }
 
 #[test]

@@ -169,6 +169,13 @@ pub enum Decision {
         /// IOPS from then on, at the same depth.
         after_iops: f64,
     },
+    /// The workers could do no more, and the same depth is measured again with more of them.
+    WorkersAdded {
+        /// Workers there are now.
+        workers: u32,
+        /// Processor time the load took before, in percent of one processor.
+        cpu_percent: f64,
+    },
     /// The I/Os of the depth before took long to complete.
     Drained {
         /// The depth to be measured.
@@ -335,6 +342,11 @@ impl fmt::Display for Decision {
                 Count(*before_iops),
                 Count(*after_iops)
             ),
+            Self::WorkersAdded { workers, cpu_percent } => write!(
+                f,
+                "the load takes {cpu_percent:.0} % of a processor, which is all its workers can: \
+                 again with {workers} workers"
+            ),
             Self::Drained { depth, seconds, whole } => {
                 write!(f, "depth {depth} waited {seconds:.2} s for I/Os of the depth before")?;
                 f.write_str(if *whole { "" } else { ", and some are outstanding still" })
@@ -408,6 +420,7 @@ mod tests {
             Decision::Hold { depth: 798, shortest_seconds: 8.0, longest_seconds: 16.04 },
             Decision::GoingBack { from: 798, to: 780, because },
             Decision::AnotherLevel { at_seconds: 3.2, before_iops: 4e4, after_iops: 3e3 },
+            Decision::WorkersAdded { workers: 2, cpu_percent: 99.4 },
             Decision::Drained { depth: 4, seconds: 0.31, whole: true },
             Decision::Drained { depth: 4, seconds: 2.0, whole: false },
             Decision::Budget { phase: Phase::Doubling, spent_seconds: 15.0, left_seconds: 15.0 },
@@ -432,6 +445,8 @@ mod tests {
                 .to_owned(),
             "the target came from 40,000 to 3,000 IOPS 3.2 s into the search: what was measured \
              before no longer counts"
+                .to_owned(),
+            "the load takes 99 % of a processor, which is all its workers can: again with 2 workers"
                 .to_owned(),
             "depth 4 waited 0.31 s for I/Os of the depth before".to_owned(),
             "depth 4 waited 2.00 s for I/Os of the depth before, and some are outstanding still"

@@ -9,7 +9,10 @@ use iogauge_model::{Histogram, Limit};
 /// Widening of a 95 % interval by which one of some dozen looks at a growing window is as sure as
 /// 95 % of one look (P. C. O'Brien, T. R. Fleming, A multiple testing procedure for clinical trials,
 /// Biometrics 35 (1979) 549–556, who spend as sparingly early on).
-const CARE: f64 = 1.5;
+pub const CARE: f64 = 1.5;
+
+/// A statistic this many times the bound, or the bound this many times the statistic.
+const FAR: f64 = 2.0;
 
 /// Whether a limit holds, as far as a window can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +38,15 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Judges a limit by the latencies of its own direction in a window and the estimate of their
-    /// mean, which knows how much the latencies depend on each other.
-    pub(super) fn of(limit: Limit, service: &Histogram, mean: &Estimate) -> Self {
+    /// Judges a limit by the latencies of its own direction in a window, the estimate of their mean,
+    /// and the number of independent latencies its percentile rests on, where that is known; else
+    /// as many as the mean rests on.
+    pub(super) fn of(
+        limit: Limit,
+        service: &Histogram,
+        mean: &Estimate,
+        effective: Option<f64>,
+    ) -> Self {
         let n = service.count();
         if n == 0 {
             return Self { limit, value: f64::INFINITY, ci95: [0.0, f64::INFINITY], n };
@@ -49,7 +58,8 @@ impl Judged {
             _ if mean.n < 2 => [0.0, f64::INFINITY],
             Metric::Mean => mean.ci95,
             Metric::Percentile(percent) => {
-                let found = quantile(service, percent, effective_ios(service, mean));
+                let effective = effective.unwrap_or_else(|| effective_ios(service, mean));
+                let found = quantile(service, percent, effective);
                 let bound = |of: Option<u64>, none: f64| of.map_or(none, |ns| ns as f64);
                 found.map_or([0.0, f64::INFINITY], |q| {
                     [bound(q.low_ns, 0.0), bound(q.high_ns, f64::INFINITY)]
@@ -65,8 +75,16 @@ impl Judged {
     }
 
     /// What the statistic says of the bound, with care for those who ask again and again while a
-    /// window grows: the interval is taken [`CARE`] times as wide.
+    /// window grows: the interval is taken [`CARE`] times as wide. A statistic of half or twice the
+    /// bound needs no interval.
     pub(super) fn verdict(&self) -> Verdict {
+        if self.ci95[1].is_infinite() && self.value.is_finite() {
+            return match self.share() {
+                share if share <= 1.0 / FAR => Verdict::Holds,
+                share if share >= FAR => Verdict::Breaks,
+                _ => Verdict::Open,
+            };
+        }
         let [low, high] = self.ci95.map(|end| self.value + (end - self.value) * CARE);
         match (low, high) {
             (_, high) if high <= self.bound() => Verdict::Holds,
@@ -88,6 +106,14 @@ impl Judged {
     /// The same as decisions tell it.
     pub(super) fn judgement(&self) -> Judgement {
         Judgement { value: self.limit_value(), verdict: self.verdict() }
+    }
+
+    /// Half width of the interval, relative to the value; of one without an upper end twice what lies
+    /// below the value.
+    pub(super) fn relative_error(&self) -> f64 {
+        let [low, high] = self.ci95;
+        let half = if high.is_finite() { (high - low) / 2.0 } else { 2.0 * (self.value - low) };
+        if low > 0.0 { half / self.value } else { f64::INFINITY }
     }
 
     /// The same as results keep it.
@@ -119,7 +145,7 @@ mod tests {
     fn judged(limit: &str, values_ms: &[u64], mean: Estimate) -> Judged {
         let mut histogram = Histogram::new();
         values_ms.iter().for_each(|ms| histogram.record(ms * 1_000_000));
-        Judged::of(limit.parse().unwrap(), &histogram, &mean)
+        Judged::of(limit.parse().unwrap(), &histogram, &mean, None)
     }
 
     fn around(mean: f64, half: f64) -> Estimate {
@@ -137,6 +163,8 @@ mod tests {
     #[test]
     fn nothing_known_leaves_it_open() {
         assert_eq!(judged("mean<=10ms", &[9], Estimate::exact(9e6)).verdict(), Verdict::Open);
+        assert_eq!(judged("mean<=20ms", &[9], Estimate::exact(9e6)).verdict(), Verdict::Holds);
+        assert_eq!(judged("mean<=4ms", &[9], Estimate::exact(9e6)).verdict(), Verdict::Breaks);
         let empty = judged("mean<=10ms", &[], Estimate::exact(0.0));
         assert_eq!((empty.verdict(), empty.is_met()), (Verdict::Open, false));
         // Ten values say nothing about the far side of p99.

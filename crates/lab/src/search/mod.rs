@@ -7,6 +7,7 @@
 
 mod capacity;
 mod decision;
+mod exceeding;
 mod judge;
 mod knee;
 mod narrow;
@@ -25,7 +26,7 @@ pub use open::find_open;
 use point::{Bench, Point};
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
-pub use judge::Verdict;
+pub use judge::{CARE, Verdict};
 
 /// How a search is to go.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +68,8 @@ pub struct Found {
     /// Changes of the target's level that the search lived through; the answer and the curve are
     /// those after the last.
     pub regimes: Vec<Regime>,
+    /// Points of the curve that contradict each other.
+    pub drift: Option<Drift>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
     /// I/Os completed and bytes moved during the whole search.
@@ -86,11 +89,32 @@ pub struct Regime {
     pub after_iops: f64,
 }
 
+/// A depth that gave clearly fewer IOPS than one no deeper had given before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drift {
+    /// The earlier depth and the later.
+    pub depths: [u32; 2],
+    /// IOPS of the earlier.
+    pub before_iops: f64,
+    /// IOPS of the later.
+    pub after_iops: f64,
+}
+
+impl Drift {
+    /// What was left of the earlier IOPS.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.after_iops / self.before_iops
+    }
+}
+
 /// Share of the budget the doubling may use, and the narrowing with it.
 const DOUBLING_SHARE: f64 = 0.5;
 const NARROWING_SHARE: f64 = 0.75;
 /// A search begins again after a change of level as long as this share of the budget is left.
 const RESTART_SHARE: f64 = 0.25;
+/// No hold is shorter than this part of the budget.
+const HOLD_SHARE: u64 = 20;
 /// IOPS that rise by less than this from one doubling to the next do not rise.
 const FLAT: f64 = 1.02;
 /// A worker that spends this share of its time on the processor cannot do more.
@@ -115,6 +139,7 @@ pub fn find(
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
     let Search { mut points, regimes, .. } = search;
     let stopped_by = if interrupted { StoppedBy::Interrupted } else { end.stopped_by };
+    let drift = regime::drift(&points);
     points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by_key(|point| point.depth);
     // A window cut short says less of its depth than a longer one did before.
@@ -122,7 +147,7 @@ pub fn find(
     let answer = answer(longest.unwrap_or(&end.answer), stopped_by, &points);
     let knee = knee::of(&points);
     let curve = points.iter().map(Point::curve_point).collect();
-    Ok(Found { answer, knee, curve, regimes, measured_seconds, logical, interrupted })
+    Ok(Found { answer, knee, curve, regimes, drift, measured_seconds, logical, interrupted })
 }
 
 /// Where a search came to rest.
@@ -211,6 +236,7 @@ impl Search<'_, '_> {
         mut depth: u32,
         stopped_by: StoppedBy,
     ) -> Result<Pass, LabError> {
+        let mut failed = 0;
         loop {
             let answer = self.measure(depth, Phase::Holding)?;
             if let Some(change) = answer.change {
@@ -225,12 +251,16 @@ impl Search<'_, '_> {
             if depth == 1 {
                 return Ok(Pass::over(answer, StoppedBy::Unattainable));
             }
-            if self.bench.left_ns() < point::SHORTEST_NS {
+            let below = self.best_below(depth);
+            // The next hold begins when this one's I/Os have come back; a short one would confirm
+            // nothing.
+            let least_ns = (plan.budget_ns / HOLD_SHARE).max(point::SHORTEST_NS);
+            if self.bench.left_ns() < least_ns + answer.latency.p99 {
                 self.bench.decide_over(Phase::Holding);
-                let answer = self.best_below(depth).unwrap_or(answer);
-                return Ok(Pass::over(answer, StoppedBy::Budget));
+                return Ok(Pass::over(below.unwrap_or(answer), StoppedBy::Budget));
             }
-            depth = narrow::retreat(&answer);
+            depth = narrow::retreat(&answer, below.as_ref(), failed);
+            failed += 1;
             self.bench.decide(answer.going_back(depth));
         }
     }
@@ -272,7 +302,7 @@ impl Search<'_, '_> {
                 if point.depth == 1 || self.bench.interrupted() {
                     return Ok(Bracket::Nothing);
                 }
-                depth = narrow::retreat(&point);
+                depth = narrow::retreat(&point, None, 0);
                 self.bench.decide(point.going_back(depth));
                 bad = Some(point);
             }
@@ -342,9 +372,18 @@ impl Search<'_, '_> {
         self.bench.left_ns() as f64 >= plan.budget_ns as f64 * RESTART_SHARE
     }
 
+    /// Measures a depth; again with more workers where those there were could do no more.
     fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
-        let point = self.bench.measure(depth, phase)?;
+        let mut point = self.bench.measure(depth, phase)?;
         self.bench.decide(Decision::Measured(point.measured(phase)));
+        while phase != Phase::Holding && self.client_bound(&point) && self.bench.add_workers()? {
+            let (workers, cpu_percent) = (self.bench.workers(), point.cpu_percent);
+            self.bench.decide(Decision::WorkersAdded { workers, cpu_percent });
+            // What fewer workers gave at no smaller depth is their limit and not the target's.
+            self.points.retain(|earlier| earlier.depth < depth);
+            point = self.bench.measure(depth, phase)?;
+            self.bench.decide(Decision::Measured(point.measured(phase)));
+        }
         self.bench.keep(&point);
         self.points.push(point.clone());
         Ok(point)
@@ -357,7 +396,10 @@ impl Search<'_, '_> {
     }
 
     fn client_bound(&self, point: &Point) -> bool {
-        point.cpu_percent >= CLIENT_BOUND_PERCENT * f64::from(self.bench.workers())
+        // A worker without an I/O of its own rests, and one without a processor waits.
+        let processors = std::thread::available_parallelism().map_or(u32::MAX, |n| n.get() as u32);
+        let busy = self.bench.workers().min(point.depth).min(processors);
+        point.cpu_percent >= CLIENT_BOUND_PERCENT * f64::from(busy)
     }
 
     fn why_doubling_ended(&self, plan: &SearchPlan, last: &Point) -> StoppedBy {

@@ -1,6 +1,7 @@
 //! Which depth to try next.
 
 use super::decision::{Crossing, Next, Why};
+use super::judge::Judged;
 use super::point::Point;
 
 /// The next depth after one that held: twice as deep, or nearer where the curve already tells where
@@ -44,20 +45,30 @@ pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<Next>
     Some(Next { depth, why: Why::Between { holds: good.depth, breaks: bad.depth, predicted } })
 }
 
-/// The depth to go back to from one that was held and broke a limit.
+/// The depth to go back to from one that was held and broke a limit; `failed` holds have before it,
+/// and `below` is the deepest point below that kept the limits, if there is one.
 ///
 /// Past the knee latency grows with depth, so the depth shrinks by as much as the statistic lay over
-/// its bound, and a little more for the noise that made the shorter window pass.
-pub(super) fn retreat(held: &Point) -> u32 {
-    const MARGIN: f64 = 0.98;
+/// its bound, or to where the curve down to the point below meets the limit: a percentile that stalls
+/// make hardly shrinks with depth. It shrinks somewhat more for the noise that made the shorter window
+/// pass: the more, the less sure the statistic is and the more often that did not do, for each hold
+/// costs half of the time left.
+pub(super) fn retreat(held: &Point, below: Option<&Point>, failed: usize) -> u32 {
+    const MARGINS: [f64; 4] = [0.98, 0.96, 0.92, 0.85];
+    const LARGEST_ERROR: f64 = 0.2;
     let share = held.judged.iter().map(|j| 1.0 / j.share()).fold(1.0, f64::min);
-    let depth = (f64::from(held.depth) * share * MARGIN) as u32;
+    let in_proportion = f64::from(held.depth) * share;
+    let by_curve = below.and_then(|below| crossing(below, held)).map(|found| found.depth);
+    let at_limit = by_curve.map_or(in_proportion, |depth| depth.min(in_proportion));
+    let error = held.judged.iter().map(Judged::relative_error).fold(0.0, f64::max);
+    let caution = 1.0 + error.min(LARGEST_ERROR) / 2.0;
+    let depth = (at_limit / caution * MARGINS[failed.min(MARGINS.len() - 1)]) as u32;
     depth.clamp(1, held.depth.saturating_sub(1).max(1))
 }
 
 /// The depth to begin again at after a point: its own, or below where it breaks a limit.
 pub(super) fn retreat_if_broken(point: &Point) -> u32 {
-    if point.met { point.depth } else { retreat(point) }
+    if point.met { point.depth } else { retreat(point, None, 0) }
 }
 
 /// Where the first limit breaks, on the straight line through two points of logarithms.

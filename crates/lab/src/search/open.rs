@@ -7,7 +7,7 @@
 
 mod point;
 
-use super::capacity;
+use super::capacity::{self, RatePlace};
 use super::judge::{Judged, tightest};
 use super::{Decision, Found, SearchPlan, StoppedBy};
 use crate::error::LabError;
@@ -27,6 +27,9 @@ const HEADROOM: f64 = 1.02;
 /// A rate at which one I/O at a time is under way for this share of the time is next to no load:
 /// what breaks the limit there breaks it everywhere.
 const NO_LOAD: f64 = 0.02;
+
+/// Normal quantile of a 95 % interval.
+const NORMAL_95: f64 = 1.96;
 
 /// What the closed loop told.
 struct Closed {
@@ -240,13 +243,21 @@ impl Search<'_, '_> {
     }
 
     /// The rate to go back to from one that was held and broke a limit: where the curve crosses the
-    /// limit between it and the highest rate below that held.
+    /// limit between it and the highest rate below that held; but no lower than all points together
+    /// tell, for the window that broke it may have been the unlucky one.
     fn retreat(&self, held: &RatePoint) -> f64 {
         let most = held.rate_iops * (1.0 - self.precision / 4.0);
-        match self.best_below(held.rate_iops) {
-            Some(good) => crossing(&good, held).min(most).max(good.rate_iops),
+        let by_two = match self.best_below(held.rate_iops) {
+            Some(good) => crossing(&good, held).max(good.rate_iops),
+            // Close to the limit response times grow so fast with the rate, and vary so much, that
+            // half as much again is no reason to go far.
+            None if held.share() < 1.5 => held.rate_iops * (1.0 - self.precision),
             None => self.below(held),
-        }
+        };
+        let by_all = tightest(&held.judged)
+            .and_then(|limit| capacity::crossing(&places(&self.points, limit)))
+            .map_or(0.0, |(rate, error)| rate - NORMAL_95 * error);
+        by_two.max(by_all).min(most)
     }
 
     /// Holds a rate; where it breaks the limit, goes back, until a rate holds or the budget ends.
@@ -261,17 +272,18 @@ impl Search<'_, '_> {
         loop {
             let point = self.measure(rate, Phase::Holding)?;
             let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
+            let more = self.at_limit(&point, 1.02).min(self.closed.capacity_iops);
             match (point.met, held.take()) {
-                (true, None) if !failed && !over => {
-                    let more = self.at_limit(&point, 1.02).min(self.closed.capacity_iops);
-                    if more < rate * (1.0 + self.precision / 2.0) {
-                        let at_limit = stopped_by == StoppedBy::Budget;
-                        return Ok((point, if at_limit { StoppedBy::Limit } else { stopped_by }));
-                    }
+                (true, None) if !failed && !over && more >= rate * (1.0 + self.precision / 2.0) => {
                     rate = more.min(rate * 1.05);
                     held = Some(point);
                 }
-                (true, _) => return Ok((point, stopped_by)),
+                (true, _) => {
+                    // No rate was seen to break the limit, but there is no room left below it.
+                    let reached = more < rate * (1.0 + self.precision);
+                    let at_limit = stopped_by == StoppedBy::Budget && reached;
+                    return Ok((point, if at_limit { StoppedBy::Limit } else { stopped_by }));
+                }
                 (false, Some(held)) => return Ok((held, StoppedBy::Limit)),
                 (false, None) if point.rate_iops <= self.closed.least_iops => {
                     return Ok((point, StoppedBy::Unattainable));
@@ -318,6 +330,17 @@ impl Search<'_, '_> {
     }
 }
 
+/// Points by what they say of a limit.
+fn places(points: &[RatePoint], limit: usize) -> Vec<RatePlace> {
+    let place = |point: &RatePoint| RatePlace {
+        rate_iops: point.rate_iops,
+        share: point.judged[limit].share(),
+        error: point.judged[limit].relative_error() / NORMAL_95,
+        seconds: point.seconds,
+    };
+    points.iter().map(place).collect()
+}
+
 /// Where the statistic meets its bound between a rate that holds and one that does not: on the
 /// straight line through its inverse, which a queue of one server (M/M/1) follows exactly.
 fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
@@ -336,8 +359,14 @@ impl RatePoint {
     /// The IOPS at the answer, as sure as the limit's statistic lets it be.
     fn capacity(&self, curve: &[Self]) -> Estimate {
         let Some(limit) = tightest(&self.judged) else { return self.iops };
-        let places = curve.iter().map(|p| (p.judged[limit].value, p.iops.mean));
-        capacity::estimate(self.iops, &self.judged[limit], places)
+        let Some((rate, error)) = capacity::crossing(&places(curve, limit)) else {
+            let places = curve.iter().map(|p| (p.judged[limit].value, p.iops.mean));
+            return capacity::estimate(self.iops, &self.judged[limit], places);
+        };
+        // Arrivals vary by chance, and the rate achieved with them.
+        let half = (NORMAL_95 * error).hypot(self.iops.half_width());
+        let [low, high] = [(rate - half).min(self.iops.mean), (rate + half).max(self.iops.mean)];
+        Estimate { ci95: [low.max(0.0), high], ..self.iops }
     }
 
     fn answer(&self, max_depth: u32, stopped_by: StoppedBy, curve: &[Self]) -> Answer {

@@ -2,6 +2,7 @@
 
 use super::SearchPlan;
 use super::decision::{Decision, Measured};
+use super::exceeding::Exceeding;
 use super::judge::{Judged, Verdict};
 use super::regime::Change;
 use crate::error::LabError;
@@ -168,6 +169,17 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.crew.controls().len() as u32
     }
 
+    /// Gives the load up to twice the workers, as long as there is time to measure what came of it.
+    /// Returns false where there is none to be had.
+    pub(super) fn add_workers(&mut self) -> Result<bool, LabError> {
+        let before = self.workers();
+        if self.interrupted() || self.left_ns() < self.plan.budget_ns / 2 {
+            return Ok(false);
+        }
+        while self.workers() < 2 * before && self.crew.add_worker()?.is_some() {}
+        Ok(self.workers() > before)
+    }
+
     /// Measures one depth as long as its phase asks.
     pub(super) fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
         self.crew.set_depth(depth)?;
@@ -182,15 +194,13 @@ impl<'a, 'b> Bench<'a, 'b> {
         let cpu = ProcessCpu::now();
         let begin_ns = self.crew.now_ns();
         let mut look_ns = length.shortest_ns;
-        let mut total = Window::default();
+        let mut seen = Seen::default();
         let mut parts = Parts::new(length.longest_ns / HOLD_PARTS);
-        let mut series: Vec<IntervalPoint> = Vec::new();
         loop {
             self.crew.advance(TICK_NS)?;
             let window = self.crew.cut()?;
             self.show(&window, phase, depth);
-            total.append(&window);
-            series.push(interval(&window, total.seconds()));
+            seen.append(&window, &self.plan.limits);
             if phase == Phase::Holding {
                 parts.append(&window);
             }
@@ -199,7 +209,7 @@ impl<'a, 'b> Bench<'a, 'b> {
                 break;
             }
             if elapsed_ns >= look_ns {
-                if self.is_enough(phase, &total, &series) {
+                if self.is_enough(phase, &seen) {
                     break;
                 }
                 look_ns = next_look_ns(elapsed_ns);
@@ -211,12 +221,13 @@ impl<'a, 'b> Bench<'a, 'b> {
         } else {
             ProcessCpu::now().total_ns().saturating_sub(cpu.total_ns()) as f64 * 100.0 / wall_ns
         };
-        let change = Change::in_series(&series).filter(|_| phase == Phase::Holding);
+        let change = Change::in_series(&seen.series).filter(|_| phase == Phase::Holding);
         if let Some(change) = &change {
-            let left_out = parts.without_first(change.index, &mut total);
-            series.drain(..left_out);
+            let left_out = parts.without_first(change.index, &mut seen.total);
+            seen.series.drain(..left_out);
+            seen.exceeding.without_first(left_out);
         }
-        let mut point = self.point(depth, &total, &series, cpu_percent);
+        let mut point = self.point(depth, &seen, cpu_percent);
         point.change = change;
         Ok(point)
     }
@@ -267,9 +278,10 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     /// True once a longer window would change nothing.
-    fn is_enough(&self, phase: Phase, total: &Window, series: &[IntervalPoint]) -> bool {
+    fn is_enough(&self, phase: Phase, seen: &Seen) -> bool {
+        let Seen { total, series, .. } = seen;
         let iops = estimates::iops(series, Which::All, total.iops()).relative_error();
-        let judged = self.judge(total, series);
+        let judged = self.judge(seen);
         let precision = self.plan.precision;
         if phase == Phase::Holding {
             let fails = !judged.iter().all(Judged::is_met);
@@ -286,25 +298,20 @@ impl<'a, 'b> Bench<'a, 'b> {
         clear && iops <= COARSE * precision || precise && iops <= precision
     }
 
-    fn judge(&self, total: &Window, series: &[IntervalPoint]) -> Vec<Judged> {
-        let latencies = directions(total);
-        let judge = |limit: &Limit| {
+    fn judge(&self, seen: &Seen) -> Vec<Judged> {
+        let latencies = directions(&seen.total);
+        let judge = |(place, limit): (usize, &Limit)| {
             let service = latencies.of(limit.side);
-            let mean = estimates::latency_mean(series, which(limit.side), service.mean_ns());
-            Judged::of(*limit, service, &mean)
+            let mean = estimates::latency_mean(&seen.series, which(limit.side), service.mean_ns());
+            Judged::of(*limit, service, &mean, seen.exceeding.effective_ios(place))
         };
-        self.plan.limits.iter().map(judge).collect()
+        self.plan.limits.iter().enumerate().map(judge).collect()
     }
 
-    fn point(
-        &self,
-        depth: u32,
-        total: &Window,
-        series: &[IntervalPoint],
-        cpu_percent: f64,
-    ) -> Point {
+    fn point(&self, depth: u32, seen: &Seen, cpu_percent: f64) -> Point {
+        let Seen { total, series, .. } = seen;
         let service = total.service();
-        let judged = self.judge(total, series);
+        let judged = self.judge(seen);
         let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
         Point {
             depth,
@@ -344,6 +351,23 @@ pub(super) fn which(side: Side) -> Which {
         Side::Any => Which::All,
         Side::Read => Which::Only(Op::Read),
         Side::Write => Which::Only(Op::Write),
+    }
+}
+
+/// What a window has shown so far.
+#[derive(Default)]
+struct Seen {
+    total: Window,
+    /// Its ticks.
+    series: Vec<IntervalPoint>,
+    exceeding: Exceeding,
+}
+
+impl Seen {
+    fn append(&mut self, tick: &Window, limits: &[Limit]) {
+        self.total.append(tick);
+        self.series.push(interval(tick, self.total.seconds()));
+        self.exceeding.append(limits, &directions(tick));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A target that changes its mind: burst credits that run out, a cache that fills, a throttle that
 //! sets in, a neighbour that comes or goes.
 
+use super::Drift;
 use super::point::Point;
 use crate::stats::change_point;
 use iogauge_model::result::IntervalPoint;
@@ -44,6 +45,27 @@ pub(super) fn contradicted<'a>(earlier: &'a [Point], new: &Point) -> Option<&'a 
         .iter()
         .filter(|p| p.depth <= new.depth && new.iops.ci95[1] < p.iops.ci95[0] * CONTRADICTS)
         .max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
+}
+
+/// The pair of points that contradict each other most, of those left at the end: an earlier one, and
+/// a later of no smaller depth that gives clearly fewer IOPS. Either more depth costs throughput, or
+/// the target got slower during the search.
+pub(super) fn drift(points: &[Point]) -> Option<Drift> {
+    let fell = |before: &Point, after: &Point| Drift {
+        depths: [before.depth, after.depth],
+        before_iops: before.iops.mean,
+        after_iops: after.iops.mean,
+    };
+    let contradicts = |before: &Point, after: &Point| {
+        before.depth <= after.depth
+            && after.iops.ci95[1] < before.iops.ci95[0]
+            && after.iops.mean < before.iops.mean * (1.0 - NOTABLE)
+    };
+    let pairs = points.iter().enumerate().flat_map(|(index, after)| {
+        let earlier = points[..index].iter().filter(move |before| contradicts(before, after));
+        earlier.map(move |before| fell(before, after))
+    });
+    pairs.min_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
 /// True where the same depth, measured again, gives other IOPS than before.

@@ -5,11 +5,11 @@ use std::f64::consts::PI;
 
 /// Shortest series that can tell slow variation from fast.
 pub(super) const LONG: usize = 100;
-/// Fewest and most frequencies taken, each of two degrees of freedom. With 6 of them whatever comes
-/// round more than six times in the series is fast, and Student's quantile is 11 % above the normal
+/// Fewest and most frequencies taken, each of two degrees of freedom. With 5 of them whatever comes
+/// round more than five times in the series is fast, and Student's quantile is 14 % above the normal
 /// one.
 const FEWEST: usize = 2;
-const MOST: usize = 6;
+const MOST: usize = 5;
 /// Autocorrelation times that the fastest period taken spans at least.
 const TIMES: f64 = 6.0;
 
@@ -31,7 +31,7 @@ pub(super) struct LongRun {
 ///
 /// E. Lazarus, D. J. Lewis, J. H. Stock, M. W. Watson, HAR inference: recommendations for practice,
 /// J. Business & Economic Statistics 36 (2018) 541–559 (the equal-weighted periodogram); P. J.
-/// Daniell, J. Royal Statistical Society Suppl. 8 (1946) 88–90. Cost: 12 products per value and
+/// Daniell, J. Royal Statistical Society Suppl. 8 (1946) 88–90. Cost: 10 products per value and
 /// that of [`super::autocorrelation_time`].
 pub(super) fn long_run(residuals: &[f64]) -> LongRun {
     let n = residuals.len() as f64;

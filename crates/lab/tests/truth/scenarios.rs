@@ -156,10 +156,6 @@ pub const OPEN: &[Scenario] = &[
     },
     Scenario {
         open_loop: true,
-        ..Scenario::reads("open loop, p95", "channels=8,service=100us", &["p95<=600us"], EIGHT)
-    },
-    Scenario {
-        open_loop: true,
         ..Scenario::reads("open loop, p99", "channels=8,service=100us", &["p99<=1ms"], EIGHT)
     },
     Scenario {

@@ -1,5 +1,6 @@
 //! One rate: let the queue empty, offer the arrivals, measure as long as it takes.
 
+use super::super::exceeding::Exceeding;
 use super::super::judge::{Judged, Verdict};
 use super::super::point::{next_look_ns, which};
 use super::super::{Decision, MeasuredRate, SearchPlan};
@@ -142,9 +143,11 @@ impl<'a, 'b> Bench<'a, 'b> {
     pub(super) fn measure(&mut self, rate_iops: f64, phase: Phase) -> Result<RatePoint, LabError> {
         let holding = phase == Phase::Holding;
         self.empty()?;
-        let longest_ns = self.longest_ns(holding);
+        let allowed_ns = self.longest_ns(holding);
+        let settling_ns = allowed_ns / SETTLING_SHARE;
+        let longest_ns = allowed_ns - settling_ns;
         self.crew.set_rate(Some(rate_iops))?;
-        self.run_for(longest_ns / SETTLING_SHARE)?;
+        self.run_for(settling_ns)?;
         self.crew.cut()?;
         let cpu = ProcessCpu::now();
         let begin_ns = self.crew.now_ns();
@@ -154,7 +157,7 @@ impl<'a, 'b> Bench<'a, 'b> {
             self.crew.advance(TICK_NS)?;
             let window = self.crew.cut()?;
             self.show(&window, phase);
-            seen.append(&window);
+            seen.append(&window, &self.plan.limits);
             let elapsed_ns = self.crew.now_ns() - begin_ns;
             let mut verdict = Verdict::Open;
             if elapsed_ns >= look_ns {
@@ -215,7 +218,7 @@ impl<'a, 'b> Bench<'a, 'b> {
     fn verdict(&self, seen: &Seen) -> Verdict {
         let response = seen.response();
         let spanned = seen.total.seconds() * 1e9 >= response.mean_ns() * RESPONSES;
-        if !spanned || !self.plan.limits.iter().all(|l| l.has_samples(&seen.directions())) {
+        if !spanned || !self.plan.limits.iter().all(|l| l.has_samples(&directions(&seen.total))) {
             return Verdict::Open;
         }
         let judged = self.judge(seen);
@@ -227,14 +230,14 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     fn judge(&self, seen: &Seen) -> Vec<Judged> {
-        let latencies = seen.directions();
-        let judge = |limit: &Limit| {
+        let latencies = directions(&seen.total);
+        let judge = |(place, limit): (usize, &Limit)| {
             let response = latencies.of(limit.side);
             let mean =
                 estimates::latency_mean(&seen.responses, which(limit.side), response.mean_ns());
-            Judged::of(*limit, response, &mean)
+            Judged::of(*limit, response, &mean, seen.exceeding.effective_ios(place))
         };
-        self.plan.limits.iter().map(judge).collect()
+        self.plan.limits.iter().enumerate().map(judge).collect()
     }
 
     fn point(&self, rate_iops: f64, seen: &Seen, cpu_percent: f64) -> RatePoint {
@@ -266,6 +269,16 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 }
 
+/// Response times of a window, for limits to be judged by.
+fn directions(window: &Window) -> Directions<'_> {
+    // A load that schedules arrivals counts responses in every direction it has.
+    let of = |op| {
+        let tally: &Tally = window.tally(op);
+        tally.response.as_ref().unwrap_or(&tally.service)
+    };
+    Directions::new(of(Op::Read), of(Op::Write))
+}
+
 /// What a window has shown so far.
 #[derive(Default)]
 struct Seen {
@@ -274,11 +287,13 @@ struct Seen {
     services: Vec<IntervalPoint>,
     /// Its ticks, with response times in their place.
     responses: Vec<IntervalPoint>,
+    exceeding: Exceeding,
 }
 
 impl Seen {
-    fn append(&mut self, window: &Window) {
+    fn append(&mut self, window: &Window, limits: &[Limit]) {
         self.total.append(window);
+        self.exceeding.append(limits, &directions(window));
         let service = interval(window, self.total.seconds());
         let sum = |op: Op| {
             let response = window.tally(op).response.as_ref();
@@ -294,15 +309,6 @@ impl Seen {
 
     fn response(&self) -> Histogram {
         self.total.response().unwrap_or_default()
-    }
-
-    fn directions(&self) -> Directions<'_> {
-        // A load that schedules arrivals counts responses in every direction it has.
-        let of = |op| {
-            let tally: &Tally = self.total.tally(op);
-            tally.response.as_ref().unwrap_or(&tally.service)
-        };
-        Directions::new(of(Op::Read), of(Op::Write))
     }
 
     /// True where clearly fewer I/Os ended than came due: by more than the queue's length varies.

@@ -1,0 +1,89 @@
+//! How the I/Os over a bound cluster.
+
+use crate::stats::{Batch, ratio, t_quantile};
+use iogauge_model::Limit;
+use iogauge_model::limit::{Directions, Metric};
+
+/// I/Os over each percentile limit's bound, and all of its direction, tick by tick.
+///
+/// Slow I/Os come together: a stall holds up all that are outstanding, a queue that has grown stays
+/// long for a while. How many of them count for one shows in how their share varies from tick to
+/// tick, which the mean latency tells only roughly.
+#[derive(Debug, Default)]
+pub(super) struct Exceeding {
+    /// By place of the limit; empty for those that bound no percentile.
+    limits: Vec<Vec<Batch>>,
+}
+
+impl Exceeding {
+    /// Adds a tick. Cost: one pass over a histogram for each percentile limit.
+    pub(super) fn append(&mut self, limits: &[Limit], tick: &Directions<'_>) {
+        self.limits.resize_with(limits.len(), Vec::new);
+        for (limit, batches) in limits.iter().zip(&mut self.limits) {
+            if let Metric::Percentile(_) = limit.metric {
+                let latencies = tick.of(limit.side);
+                let over = latencies.count() - latencies.count_at_or_below(limit.bound_ns);
+                batches.push(Batch { sum: over as f64, weight: latencies.count() as f64 });
+            }
+        }
+    }
+
+    /// Forgets the first ticks.
+    pub(super) fn without_first(&mut self, ticks: usize) {
+        for batches in &mut self.limits {
+            batches.drain(..ticks.min(batches.len()));
+        }
+    }
+
+    /// Number of independent I/Os that would tell the share over a limit's bound as surely as its
+    /// ticks do; `None` where none or all were over it, or too few ticks tell anything.
+    pub(super) fn effective_ios(&self, limit: usize) -> Option<f64> {
+        let share = ratio(self.limits.get(limit)?);
+        let error = share.half_width() / t_quantile(0.975, share.n.checked_sub(1)?.max(1) as f64);
+        let variance = share.mean * (1.0 - share.mean);
+        (share.n >= 2 && error > 0.0 && variance > 0.0).then(|| variance / (error * error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::Histogram;
+
+    /// Ticks of 100 I/Os of which some are over 10 ms.
+    fn of(slow: impl Iterator<Item = u64>) -> Exceeding {
+        let limits = ["p99<=10ms".parse().unwrap(), "mean<=5ms".parse().unwrap()];
+        let mut exceeding = Exceeding::default();
+        for slow in slow {
+            let (mut reads, writes) = (Histogram::new(), Histogram::new());
+            reads.record_n(1_000_000, 100 - slow);
+            reads.record_n(20_000_000, slow);
+            exceeding.append(&limits, &Directions::new(&reads, &writes));
+        }
+        exceeding
+    }
+
+    #[test]
+    fn slow_ios_in_clusters_count_for_fewer() {
+        // 1 % either way: one in every tick, give or take, or all of one tick in a hundred.
+        let alone = of((0..80).map(|tick| 1 + u64::from(tick % 7 == 0) - u64::from(tick % 5 == 0)));
+        let together = of((0..80).map(|tick| if tick % 40 == 17 { 40 } else { 0 }));
+        let (alone, together) =
+            (alone.effective_ios(0).unwrap(), together.effective_ios(0).unwrap());
+        assert!(alone > 8000.0 && together < 400.0, "{alone} {together}");
+    }
+
+    #[test]
+    fn where_nothing_is_over_the_bound_nothing_is_known() {
+        assert_eq!(of([0; 40].into_iter()).effective_ios(0), None);
+        assert_eq!(of([1; 2].into_iter()).effective_ios(1), None, "a mean is none of its business");
+        assert_eq!(Exceeding::default().effective_ios(0), None);
+    }
+
+    #[test]
+    fn what_came_before_can_be_forgotten() {
+        let mut exceeding = of((0..40).map(|tick| if tick < 20 { 50 } else { tick % 2 }));
+        exceeding.without_first(20);
+        assert!(exceeding.effective_ios(0).unwrap() > 1000.0);
+    }
+}
