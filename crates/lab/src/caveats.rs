@@ -258,13 +258,6 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
         }
         (None, _) => caveats.extend(depth(point.depth, point.depth_achieved)),
     }
-    if !point.steady && met {
-        caveats.push(Caveat::new(
-            CaveatCode::NotSteady,
-            "the IOPS went up or down while the answer was held",
-            "a longer --budget, and a look at what else uses the device",
-        ));
-    }
     for value in &point.limits {
         let (n, wanted) = (value.n, value.limit.metric.samples_wanted());
         if n < wanted && met {
@@ -358,6 +351,7 @@ pub fn interrupted() -> Caveat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iogauge_model::result::{Estimate, LatencySummary};
 
     #[test]
     fn a_cache_and_a_neighbour_are_told_apart() {
@@ -404,12 +398,38 @@ mod tests {
         assert!(errors(0, Some(&fault), "/data/f").is_none());
     }
 
+    fn latency() -> LatencySummary {
+        LatencySummary::of(&iogauge_model::Histogram::new(), [0.0; 2])
+    }
+
+    #[test]
+    fn an_answer_that_did_not_hold_still_is_told_once() {
+        let point = CurvePoint {
+            depth: 64,
+            rate_iops: None,
+            offered_iops: None,
+            backlog_max: None,
+            depth_achieved: 64.0,
+            iops: Estimate::exact(1.0),
+            latency_ns: latency(),
+            limits: Vec::new(),
+            service_ns: None,
+            met: true,
+            cpu_percent: 0.0,
+            steady: false,
+            seconds: 1.0,
+            errors: 0,
+        };
+        let codes = |met| -> Vec<_> { of_answer(&point, met).iter().map(|c| c.code).collect() };
+        assert_eq!(codes(true), [CaveatCode::NotSteady]);
+        assert_eq!(codes(false), []);
+    }
+
     #[test]
     fn a_search_that_ended_early_says_so() {
         let answer = |stopped_by| {
-            let exact = iogauge_model::result::Estimate::exact(1.0);
-            let nothing = iogauge_model::Histogram::new();
-            let latency_ns = iogauge_model::result::LatencySummary::of(&nothing, [0.0; 2]);
+            let exact = Estimate::exact(1.0);
+            let latency_ns = latency();
             cut_short(&Answer {
                 met: true,
                 iops: exact,
