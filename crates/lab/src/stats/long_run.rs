@@ -36,7 +36,8 @@ pub(super) struct LongRun {
 pub(super) fn long_run(residuals: &[f64]) -> LongRun {
     let n = residuals.len() as f64;
     let flat = n / (TIMES * residual_time(residuals, 1));
-    let count = (flat as usize).clamp(FEWEST, MOST);
+    // A series that is all one slow movement has no more than the slowest wave to tell of it.
+    let count = if flat < 1.0 { 1 } else { (flat as usize).clamp(FEWEST, MOST) };
     let power = |frequency: usize| {
         let turn = 2.0 * PI * frequency as f64 / n;
         let waves = residuals.iter().enumerate().map(|(index, value)| {
