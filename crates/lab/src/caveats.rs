@@ -1,6 +1,6 @@
 //! Doubts that show in what was measured.
 
-use crate::search::{Drift, Regime};
+use crate::search::{CLIENT_BOUND_PERCENT, Drift, Regime};
 use crate::steadiness::{Unsteady, unsteadiness};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::limit::Metric;
@@ -15,8 +15,6 @@ use std::io;
 /// Share of its depth or rate a step has to reach.
 const DEPTH_SHARE: f64 = 0.9;
 const RATE_SHARE: f64 = 0.97;
-/// Processor share of one worker from which it may be the bottleneck, in percent.
-const CLIENT_PERCENT: f64 = 95.0;
 /// Share of its time a worker may wait for a processor before that is worth a word, in percent.
 const WAIT_PERCENT: f64 = 5.0;
 const STEAL_PERCENT: f64 = 2.0;
@@ -93,6 +91,18 @@ fn backlog(waited: u64, max_depth: u32) -> Option<Caveat> {
     })
 }
 
+/// Each doubt once: parts that lie on one device raise the same.
+#[must_use]
+pub fn distinct(found: Vec<Caveat>) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
+    for caveat in found {
+        if !caveats.contains(&caveat) {
+            caveats.push(caveat);
+        }
+    }
+    caveats
+}
+
 /// What the machine did to the measurement.
 #[must_use]
 pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Caveat> {
@@ -116,7 +126,7 @@ pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Caveat> {
 /// The tool works without a pause: it may be what is measured.
 fn processor_used_up(cpu: &CpuUse, workers: usize) -> Option<Caveat> {
     let used = cpu.user_percent + cpu.system_percent;
-    (workers > 0 && used >= CLIENT_PERCENT * workers as f64).then(|| {
+    (workers > 0 && used >= CLIENT_BOUND_PERCENT * workers as f64).then(|| {
         Caveat::of(
             CaveatCode::ClientBound,
             format!(

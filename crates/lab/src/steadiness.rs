@@ -3,8 +3,8 @@
 use crate::stats::{change_point, drift};
 use iogauge_model::result::IntervalPoint;
 
-/// Less than this share of the IOPS is not worth a word.
-const NOTABLE: f64 = 0.1;
+/// A change of less than this share of the IOPS is not worth a word, and no other regime.
+pub(crate) const NOTABLE: f64 = 0.1;
 
 /// How a window did not hold still.
 #[derive(Debug, Clone, Copy, PartialEq)]

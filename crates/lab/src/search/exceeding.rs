@@ -1,6 +1,6 @@
 //! How the I/Os over a bound cluster.
 
-use crate::stats::{Batch, ratio, t_quantile};
+use crate::stats::{Batch, ratio, standard_error};
 use iogauge_model::Limit;
 use iogauge_model::limit::{Directions, Metric};
 
@@ -39,9 +39,9 @@ impl Exceeding {
     /// ticks do; `None` where none or all were over it, or too few ticks tell anything.
     pub(super) fn effective_ios(&self, limit: usize) -> Option<f64> {
         let share = ratio(self.limits.get(limit)?);
-        let error = share.half_width() / t_quantile(0.975, share.n.checked_sub(1)?.max(1) as f64);
+        let error = standard_error(&share)?;
         let variance = share.mean * (1.0 - share.mean);
-        (share.n >= 2 && error > 0.0 && variance > 0.0).then(|| variance / (error * error))
+        (error > 0.0 && variance > 0.0).then(|| variance / (error * error))
     }
 }
 

@@ -1,9 +1,12 @@
 //! What a window says about a limit: the statistic, how far it may be off, and the verdict.
 
 use super::decision::Judgement;
+use super::exceeding::Exceeding;
+use crate::estimates::{self, Which};
 use crate::stats::{effective_ios, quantile};
-use iogauge_model::limit::Metric;
-use iogauge_model::result::{Estimate, LimitValue};
+use iogauge_io::engine::Op;
+use iogauge_model::limit::{Directions, Metric, Side};
+use iogauge_model::result::{Estimate, IntervalPoint, LimitValue};
 use iogauge_model::{Histogram, Limit};
 
 /// Widening of a 95 % interval by which one of some dozen looks at a growing window is as sure as
@@ -130,6 +133,30 @@ impl Judged {
 
     fn bound(&self) -> f64 {
         self.limit.bound_ns as f64
+    }
+}
+
+/// Judges limits by a window: its latencies, the same tick by tick, and those over the bounds.
+pub(super) fn all(
+    limits: &[Limit],
+    latencies: &Directions<'_>,
+    series: &[IntervalPoint],
+    exceeding: &Exceeding,
+) -> Vec<Judged> {
+    let judge = |(place, limit): (usize, &Limit)| {
+        let of_side = latencies.of(limit.side);
+        let mean = estimates::latency_mean(series, which(limit.side), of_side.mean_ns());
+        Judged::of(*limit, of_side, &mean, exceeding.effective_ios(place))
+    };
+    limits.iter().enumerate().map(judge).collect()
+}
+
+/// Which I/Os of a series a side means.
+fn which(side: Side) -> Which {
+    match side {
+        Side::Any => Which::All,
+        Side::Read => Which::Only(Op::Read),
+        Side::Write => Which::Only(Op::Write),
     }
 }
 

@@ -5,6 +5,7 @@
 //! longer window before it is given. Where the hold fails, the search goes back below it; where the
 //! target has come to another level meanwhile, it begins again from there.
 
+mod bench;
 mod capacity;
 mod decision;
 mod exceeding;
@@ -18,12 +19,14 @@ mod regime;
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::Phase;
+use bench::Bench;
+pub(crate) use bench::CLIENT_BOUND_PERCENT;
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{Answer, CurvePoint, Estimate, Knee, StoppedBy};
 pub use open::find_open;
-use point::{Bench, Point};
+use point::Point;
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
 pub use judge::{CARE, Verdict};
@@ -117,8 +120,6 @@ const RESTART_SHARE: f64 = 0.25;
 const HOLD_SHARE: u64 = 20;
 /// IOPS that rise by less than this from one doubling to the next do not rise.
 const FLAT: f64 = 1.02;
-/// A worker that spends this share of its time on the processor cannot do more.
-const CLIENT_BOUND_PERCENT: f64 = 95.0;
 
 /// Searches the capacity on a crew that was started at depth 1.
 ///
@@ -240,7 +241,7 @@ impl Search<'_, '_> {
         loop {
             let answer = self.measure(depth, Phase::Holding)?;
             if let Some(change) = answer.change {
-                self.comes_to_another_level(change.before_iops, change.after_iops, Some(&answer));
+                self.comes_to_another_level(change.before_iops, change.after_iops, &answer);
                 if self.may_begin_again(plan) {
                     return Ok(Pass::Again(narrow::retreat_if_broken(&answer)));
                 }
@@ -254,7 +255,7 @@ impl Search<'_, '_> {
             let below = self.best_below(depth);
             // The next hold begins when this one's I/Os have come back; a short one would confirm
             // nothing.
-            let least_ns = (plan.budget_ns / HOLD_SHARE).max(point::SHORTEST_NS);
+            let least_ns = (plan.budget_ns / HOLD_SHARE).max(bench::SHORTEST_NS);
             if self.bench.left_ns() < least_ns + answer.latency.p99 {
                 self.bench.decide_over(Phase::Holding);
                 return Ok(Pass::over(below.unwrap_or(answer), StoppedBy::Budget));
@@ -355,16 +356,16 @@ impl Search<'_, '_> {
         if !regime::differs(&before, &again) {
             return Ok(None);
         }
-        self.comes_to_another_level(before.iops.mean, again.iops.mean, Some(&again));
+        self.comes_to_another_level(before.iops.mean, again.iops.mean, &again);
         Ok(Some(narrow::retreat_if_broken(&again)))
     }
 
     /// Notes the change and forgets the points before it.
-    fn comes_to_another_level(&mut self, before_iops: f64, after_iops: f64, first: Option<&Point>) {
+    fn comes_to_another_level(&mut self, before_iops: f64, after_iops: f64, first: &Point) {
         let at_seconds = self.bench.spent_ns() as f64 / 1e9;
         self.regimes.push(Regime { at_seconds, before_iops, after_iops });
         self.points.clear();
-        self.points.extend(first.cloned());
+        self.points.push(first.clone());
         self.bench.decide(Decision::AnotherLevel { at_seconds, before_iops, after_iops });
     }
 
@@ -374,17 +375,17 @@ impl Search<'_, '_> {
 
     /// Measures a depth; again with more workers where those there were could do no more.
     fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
-        let mut point = self.bench.measure(depth, phase)?;
+        let mut point = self.bench.measure_depth(depth, phase)?;
         self.bench.decide(Decision::Measured(point.measured(phase)));
         while phase != Phase::Holding && self.client_bound(&point) && self.bench.add_workers()? {
             let (workers, cpu_percent) = (self.bench.workers(), point.cpu_percent);
             self.bench.decide(Decision::WorkersAdded { workers, cpu_percent });
             // What fewer workers gave at no smaller depth is their limit and not the target's.
             self.points.retain(|earlier| earlier.depth < depth);
-            point = self.bench.measure(depth, phase)?;
+            point = self.bench.measure_depth(depth, phase)?;
             self.bench.decide(Decision::Measured(point.measured(phase)));
         }
-        self.bench.keep(&point);
+        self.bench.keep(&point.curve_point());
         self.points.push(point.clone());
         Ok(point)
     }
@@ -396,10 +397,7 @@ impl Search<'_, '_> {
     }
 
     fn client_bound(&self, point: &Point) -> bool {
-        // A worker without an I/O of its own rests, and one without a processor waits.
-        let processors = std::thread::available_parallelism().map_or(u32::MAX, |n| n.get() as u32);
-        let busy = self.bench.workers().min(point.depth).min(processors);
-        point.cpu_percent >= CLIENT_BOUND_PERCENT * f64::from(busy)
+        self.bench.client_bound(point.cpu_percent, point.depth)
     }
 
     fn why_doubling_ended(&self, plan: &SearchPlan, last: &Point) -> StoppedBy {
@@ -434,7 +432,7 @@ fn capacity(answer: &Point, curve: &[Point]) -> Estimate {
 }
 
 fn answer(point: &Point, stopped_by: StoppedBy, curve: &[Point]) -> Answer {
-    let by_limit = matches!(stopped_by, StoppedBy::Limit | StoppedBy::Unattainable);
+    let by_limit = stopped_by.is_limit();
     let iops = if by_limit { capacity(point, curve) } else { point.iops };
     Answer {
         met: point.met,

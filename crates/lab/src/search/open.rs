@@ -7,16 +7,18 @@
 
 mod point;
 
+use super::bench::{Bench, SHORTEST_NS};
 use super::capacity::{self, RatePlace};
 use super::judge::{Judged, tightest};
 use super::{Decision, Found, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Interrupt, Observer, Phase, Status};
+use crate::stats::NORMAL_95;
 use iogauge_io::crew::Crew;
 use iogauge_model::limit::Metric;
 use iogauge_model::result::{Answer, CurvePoint, Estimate};
-use point::{Bench, RatePoint, SHORTEST_NS};
+use point::RatePoint;
 
 /// Share of the budget for the search in a closed loop.
 const CLOSED_SHARE: f64 = 1.0 / 3.0;
@@ -27,9 +29,6 @@ const HEADROOM: f64 = 1.02;
 /// A rate at which one I/O at a time is under way for this share of the time is next to no load:
 /// what breaks the limit there breaks it everywhere.
 const NO_LOAD: f64 = 0.02;
-
-/// Normal quantile of a 95 % interval.
-const NORMAL_95: f64 = 1.96;
 
 /// What the closed loop told.
 struct Closed {
@@ -116,6 +115,7 @@ pub fn find_open(
         bench: Bench::new(crew, &rest, watch),
         points: Vec::new(),
         precision: plan.precision,
+        max_depth: plan.max_depth,
     };
     let (answer, stopped_by) = search.run()?;
     let measured_seconds = closed.measured_seconds + search.bench.spent_ns() as f64 / 1e9;
@@ -145,6 +145,7 @@ struct Search<'a, 'b> {
     bench: Bench<'a, 'b>,
     points: Vec<RatePoint>,
     precision: f64,
+    max_depth: u32,
 }
 
 /// The highest rate that held and the lowest that did not.
@@ -185,7 +186,7 @@ impl Search<'_, '_> {
                 Bracket { good: Some(_), bad: Some(_) } => Phase::Narrowing,
                 _ => Phase::Doubling,
             };
-            self.bench.decide(&Decision::NextRate {
+            self.bench.decide(Decision::NextRate {
                 rate_iops: tried,
                 holds: bracket.good.as_ref().map(|point| point.rate_iops),
                 breaks: bracket.bad.as_ref().map(|point| point.rate_iops),
@@ -296,15 +297,16 @@ impl Search<'_, '_> {
                     failed = true;
                     rate = self.retreat(&point);
                     let from = point.rate_iops;
-                    self.bench.decide(&Decision::RateGoingBack { from, to: rate });
+                    self.bench.decide(Decision::RateGoingBack { from, to: rate });
                 }
             }
         }
     }
 
     fn measure(&mut self, rate_iops: f64, phase: Phase) -> Result<RatePoint, LabError> {
-        let point = self.bench.measure(rate_iops, phase)?;
-        self.bench.decide(&Decision::MeasuredRate(point.measured(phase)));
+        let point = self.bench.measure_rate(rate_iops, phase)?;
+        self.bench.keep(&point.curve_point(self.max_depth));
+        self.bench.decide(Decision::MeasuredRate(point.measured(phase)));
         self.points.push(point.clone());
         Ok(point)
     }
@@ -318,7 +320,9 @@ impl Search<'_, '_> {
     fn why_it_ended(&self, good: &RatePoint, bad: Option<&RatePoint>) -> StoppedBy {
         let reached = good.rate_iops * (1.0 + self.precision) >= self.closed.capacity_iops;
         match bad {
-            Some(bad) if self.bench.is_client_bound(bad) => StoppedBy::Client,
+            Some(bad) if self.bench.client_bound(bad.cpu_percent, self.max_depth) => {
+                StoppedBy::Client
+            }
             // Arrivals that were not served for want of depth tell nothing of the limit.
             Some(bad) if bad.falls_short && self.closed.stopped_by != StoppedBy::Limit => {
                 self.closed.stopped_by
@@ -370,7 +374,7 @@ impl RatePoint {
     }
 
     fn answer(&self, max_depth: u32, stopped_by: StoppedBy, curve: &[Self]) -> Answer {
-        let by_limit = matches!(stopped_by, StoppedBy::Limit | StoppedBy::Unattainable);
+        let by_limit = stopped_by.is_limit();
         let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
         Answer {
             met: self.met,

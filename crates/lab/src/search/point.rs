@@ -1,40 +1,29 @@
 //! One point of the curve: set the depth, let the old I/Os drain, measure as long as it takes.
 
-use super::SearchPlan;
+use super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns, seconds};
 use super::decision::{Decision, Measured};
 use super::exceeding::Exceeding;
-use super::judge::{Judged, Verdict};
+use super::judge::{Judged, Verdict, tightest};
 use super::regime::Change;
 use crate::error::LabError;
 use crate::estimates::{self, Which};
-use crate::measure::Watch;
-use crate::observe::{Phase, Status};
+use crate::observe::Phase;
 use crate::series::interval;
 use crate::stats::mser5;
-use iogauge_io::crew::{Crew, LiveFigures};
 use iogauge_io::engine::Op;
-use iogauge_io::system::ProcessCpu;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
-use iogauge_model::limit::{Directions, Side};
+use iogauge_model::limit::Directions;
 use iogauge_model::result::{CurvePoint, Estimate, IntervalPoint, LatencySummary};
 
-/// Time between two looks while a point is measured.
-const TICK_NS: u64 = 25_000_000;
-/// No window is shorter, however fast the device.
-pub(super) const SHORTEST_NS: u64 = 250_000_000;
 /// A window of the search is no longer than this share of the budget; a hold is.
 const LONGEST_SHARE: u64 = 16;
-/// And none but a hold is longer, however large the budget: what is left goes to the hold.
-const LONGEST_NS: u64 = 5_000_000_000;
 /// Time between the first I/O and the first window, in which caches and queues settle: at least
 /// and at most.
 const WARM_UP_NS: u64 = 200_000_000;
 const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
 /// Parts of a hold that are kept apart, so that what precedes a change of regime can be left out.
 const HOLD_PARTS: u64 = 48;
-/// Latencies a window has to span, so that slow devices get longer ones.
-const LATENCIES: f64 = 20.0;
 /// Longest wait for the old depth's I/Os.
 const DRAIN_NS: u64 = 2_000_000_000;
 /// A shorter wait is not worth a word.
@@ -83,7 +72,7 @@ impl Point {
 
     /// The limit nearest to its bound, or furthest over it.
     pub(super) fn tightest(&self) -> Option<&Judged> {
-        self.judged.iter().max_by(|a, b| a.share().total_cmp(&b.share()))
+        tightest(&self.judged).map(|limit| &self.judged[limit])
     }
 
     pub(super) fn going_back(&self, to: u32) -> Decision {
@@ -103,24 +92,7 @@ impl Point {
     }
 }
 
-/// A crew under measurement, with its budget.
-pub(super) struct Bench<'a, 'b> {
-    crew: &'a mut dyn Crew,
-    plan: &'a SearchPlan,
-    watch: &'a mut Watch<'b>,
-    start_ns: u64,
-}
-
-impl<'a, 'b> Bench<'a, 'b> {
-    pub(super) fn new(
-        crew: &'a mut dyn Crew,
-        plan: &'a SearchPlan,
-        watch: &'a mut Watch<'b>,
-    ) -> Self {
-        let start_ns = crew.now_ns();
-        Self { crew, plan, watch, start_ns }
-    }
-
+impl Bench<'_, '_> {
     /// Lets the crew work until its rate has settled, before the first window.
     pub(super) fn warm_up(&mut self) -> Result<(), LabError> {
         let mut rates = Vec::new();
@@ -135,40 +107,6 @@ impl<'a, 'b> Bench<'a, 'b> {
         Ok(())
     }
 
-    pub(super) fn spent_ns(&self) -> u64 {
-        self.crew.now_ns() - self.start_ns
-    }
-
-    pub(super) fn left_ns(&self) -> u64 {
-        self.plan.budget_ns.saturating_sub(self.spent_ns())
-    }
-
-    pub(super) fn interrupted(&self) -> bool {
-        self.watch.interrupt.is_set()
-    }
-
-    pub(super) fn decide(&mut self, decision: Decision) {
-        self.watch.observer.decision(&decision);
-    }
-
-    /// The time for a phase is used up.
-    pub(super) fn decide_over(&mut self, phase: Phase) {
-        let (spent_seconds, left_seconds) = (seconds(self.spent_ns()), seconds(self.left_ns()));
-        self.decide(Decision::Budget { phase, spent_seconds, left_seconds });
-    }
-
-    pub(super) fn keep(&mut self, point: &Point) {
-        self.watch.observer.point(&point.curve_point());
-    }
-
-    pub(super) fn live(&self) -> LiveFigures {
-        self.crew.live()
-    }
-
-    pub(super) fn workers(&self) -> u32 {
-        self.crew.controls().len() as u32
-    }
-
     /// Gives the load up to twice the workers, as long as there is time to measure what came of it.
     /// Returns false where there is none to be had.
     pub(super) fn add_workers(&mut self) -> Result<bool, LabError> {
@@ -181,9 +119,9 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     /// Measures one depth as long as its phase asks.
-    pub(super) fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
+    pub(super) fn measure_depth(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
         self.crew.set_depth(depth)?;
-        self.drain(phase, depth)?;
+        self.drain(depth)?;
         self.crew.cut()?;
         let length = self.length(phase);
         if phase == Phase::Holding {
@@ -191,20 +129,19 @@ impl<'a, 'b> Bench<'a, 'b> {
                 (seconds(length.shortest_ns), seconds(length.longest_ns));
             self.decide(Decision::Hold { depth, shortest_seconds, longest_seconds });
         }
-        let cpu = ProcessCpu::now();
-        let begin_ns = self.crew.now_ns();
+        let stopwatch = self.stopwatch();
         let mut look_ns = length.shortest_ns;
         let mut seen = Seen::default();
         let mut parts = Parts::new(length.longest_ns / HOLD_PARTS);
         loop {
             self.crew.advance(TICK_NS)?;
             let window = self.crew.cut()?;
-            self.show(&window, phase, depth);
+            self.show(&window, phase, depth, window.service().mean_ns());
             seen.append(&window, &self.plan.limits);
             if phase == Phase::Holding {
                 parts.append(&window);
             }
-            let elapsed_ns = self.crew.now_ns() - begin_ns;
+            let elapsed_ns = self.elapsed_ns(&stopwatch);
             if elapsed_ns >= length.longest_ns || self.interrupted() {
                 break;
             }
@@ -215,12 +152,7 @@ impl<'a, 'b> Bench<'a, 'b> {
                 look_ns = next_look_ns(elapsed_ns);
             }
         }
-        let wall_ns = (self.crew.now_ns() - begin_ns).max(1) as f64;
-        let cpu_percent = if self.crew.is_virtual() {
-            0.0
-        } else {
-            ProcessCpu::now().total_ns().saturating_sub(cpu.total_ns()) as f64 * 100.0 / wall_ns
-        };
+        let cpu_percent = self.cpu_percent(&stopwatch);
         let change = Change::in_series(&seen.series).filter(|_| phase == Phase::Holding);
         if let Some(change) = &change {
             let left_out = parts.without_first(change.index, &mut seen.total);
@@ -233,7 +165,7 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     /// Waits until no I/O of the old depth is outstanding, so that the new window is its own.
-    fn drain(&mut self, phase: Phase, depth: u32) -> Result<(), LabError> {
+    fn drain(&mut self, depth: u32) -> Result<(), LabError> {
         let begin_ns = self.crew.now_ns();
         while !self.crew.drained()
             && self.crew.now_ns() - begin_ns < DRAIN_NS
@@ -245,23 +177,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         if waited_ns >= NOTABLE_DRAIN_NS || !whole {
             self.decide(Decision::Drained { depth, seconds: seconds(waited_ns), whole });
         }
-        self.show(&Window::default(), phase, depth);
         Ok(())
-    }
-
-    fn show(&mut self, window: &Window, phase: Phase, depth: u32) {
-        if window.workers.is_empty() {
-            return;
-        }
-        self.watch.observer.status(&Status {
-            phase,
-            depth,
-            iops: window.iops(),
-            bytes_per_sec: window.bytes_per_sec(),
-            latency_mean_ns: window.service().mean_ns(),
-            limits: &self.plan.limits,
-            left_ns: Some(self.left_ns()),
-        });
     }
 
     /// How long a phase may look at one depth.
@@ -280,38 +196,27 @@ impl<'a, 'b> Bench<'a, 'b> {
     /// True once a longer window would change nothing.
     fn is_enough(&self, phase: Phase, seen: &Seen) -> bool {
         let Seen { total, series, .. } = seen;
+        let latencies = directions(total);
+        let spans = || self.spans(total.seconds(), total.service().mean_ns(), &latencies);
+        if phase != Phase::Holding && !spans() {
+            return false;
+        }
         let iops = estimates::iops(series, Which::All, total.iops()).relative_error();
-        let judged = self.judge(seen);
+        let judged = self.judge(&latencies, series, &seen.exceeding);
         let precision = self.plan.precision;
         if phase == Phase::Holding {
             let fails = !judged.iter().all(Judged::is_met);
             return fails || iops <= precision || Change::in_series(series).is_some();
-        }
-        let latencies = directions(total);
-        if total.seconds() * 1e9 < total.service().mean_ns() * LATENCIES
-            || !self.plan.limits.iter().all(|limit| limit.has_samples(&latencies))
-        {
-            return false;
         }
         let clear = judged.iter().all(|j| j.verdict() != Verdict::Open);
         let precise = judged.iter().all(|j| j.error() <= precision);
         clear && iops <= COARSE * precision || precise && iops <= precision
     }
 
-    fn judge(&self, seen: &Seen) -> Vec<Judged> {
-        let latencies = directions(&seen.total);
-        let judge = |(place, limit): (usize, &Limit)| {
-            let service = latencies.of(limit.side);
-            let mean = estimates::latency_mean(&seen.series, which(limit.side), service.mean_ns());
-            Judged::of(*limit, service, &mean, seen.exceeding.effective_ios(place))
-        };
-        self.plan.limits.iter().enumerate().map(judge).collect()
-    }
-
     fn point(&self, depth: u32, seen: &Seen, cpu_percent: f64) -> Point {
         let Seen { total, series, .. } = seen;
         let service = total.service();
-        let judged = self.judge(seen);
+        let judged = self.judge(&directions(total), series, &seen.exceeding);
         let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
         Point {
             depth,
@@ -330,28 +235,9 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 }
 
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-/// When to look again whether a window says enough: not at each tick, since who looks often enough
-/// sees what he wants.
-pub(super) fn next_look_ns(elapsed_ns: u64) -> u64 {
-    elapsed_ns + elapsed_ns / 8
-}
-
 /// Latencies of a window, for limits to be judged by.
 fn directions(window: &Window) -> Directions<'_> {
     Directions::new(&window.tally(Op::Read).service, &window.tally(Op::Write).service)
-}
-
-/// Which I/Os of a series a side means.
-pub(super) fn which(side: Side) -> Which {
-    match side {
-        Side::Any => Which::All,
-        Side::Read => Which::Only(Op::Read),
-        Side::Write => Which::Only(Op::Write),
-    }
 }
 
 /// What a window has shown so far.

@@ -12,6 +12,7 @@ mod drift;
 mod long_run;
 mod quantile;
 mod settle;
+mod standard_error;
 mod steady;
 mod student_t;
 #[cfg(test)]
@@ -23,5 +24,6 @@ pub use change_point::{ChangePoint, change_point};
 pub use drift::{Drift, drift};
 pub use quantile::{QuantileEstimate, effective_ios, quantile};
 pub use settle::mser5;
+pub use standard_error::{NORMAL_95, standard_error};
 pub use steady::{STEADY_ROUNDS, SteadyCheck, first_steady, steady_state};
 pub use student_t::{t_cdf, t_quantile};

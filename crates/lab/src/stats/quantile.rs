@@ -1,13 +1,12 @@
 //! Intervals of percentiles without assuming a distribution.
 
-use super::student_t::{incomplete_beta, t_quantile};
+use super::standard_error::{NORMAL_95, standard_error};
+use super::student_t::incomplete_beta;
 use iogauge_model::Histogram;
 use iogauge_model::result::Estimate;
 
 /// Probability left out on each side of an interval.
 const TAIL: f64 = 0.025;
-/// Standard normal quantile of 1 − TAIL.
-const Z: f64 = 1.959_963_984_540_054;
 /// Variance of the binomial from which its normal approximation is within a rank or two.
 const NORMAL_FROM: f64 = 10_000.0;
 
@@ -64,10 +63,7 @@ pub fn quantile(histogram: &Histogram, percent: f64, n_eff: f64) -> Option<Quant
 #[must_use]
 pub fn effective_ios(histogram: &Histogram, mean: &Estimate) -> f64 {
     let count = histogram.count() as f64;
-    if mean.n < 2 || count < 2.0 {
-        return 1.0;
-    }
-    let error = mean.half_width() / t_quantile(1.0 - TAIL, (mean.n - 1) as f64);
+    let Some(error) = standard_error(mean).filter(|_| count >= 2.0) else { return 1.0 };
     let stddev = histogram.stddev_ns();
     if error <= 0.0 { count } else { (stddev / error).powi(2).clamp(1.0, count) }
 }
@@ -81,7 +77,7 @@ fn at_least(rank: f64, n: f64, p: f64) -> f64 {
 fn low_rank(n: f64, p: f64) -> Option<f64> {
     let variance = n * p * (1.0 - p);
     if variance >= NORMAL_FROM {
-        return Some((n * p - Z * variance.sqrt()).floor().max(1.0));
+        return Some((n * p - NORMAL_95 * variance.sqrt()).floor().max(1.0));
     }
     let below = first_rank(n, |rank| at_least(rank, n, p) < 1.0 - TAIL) - 1.0;
     (below >= 1.0).then_some(below)
@@ -91,7 +87,7 @@ fn low_rank(n: f64, p: f64) -> Option<f64> {
 fn high_rank(n: f64, p: f64) -> Option<f64> {
     let variance = n * p * (1.0 - p);
     if variance >= NORMAL_FROM {
-        return Some((n * p + Z * variance.sqrt()).ceil() + 1.0).filter(|rank| *rank <= n);
+        return Some((n * p + NORMAL_95 * variance.sqrt()).ceil() + 1.0).filter(|rank| *rank <= n);
     }
     Some(first_rank(n, |rank| at_least(rank, n, p) <= TAIL)).filter(|rank| *rank <= n)
 }

@@ -59,6 +59,14 @@ pub enum StoppedBy {
     Interrupted,
 }
 
+impl StoppedBy {
+    /// True where the limit decided, so that the answer is the capacity under it.
+    #[must_use]
+    pub fn is_limit(self) -> bool {
+        matches!(self, Self::Limit | Self::Unattainable)
+    }
+}
+
 /// What the statistic that a limit bounds came to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LimitValue {
@@ -71,14 +79,6 @@ pub struct LimitValue {
     pub ci95_ns: Option<[f64; 2]>,
     /// I/Os it rests on.
     pub n: u64,
-}
-
-impl LimitValue {
-    /// True where the statistic does not exceed the bound.
-    #[must_use]
-    pub fn is_met(&self) -> bool {
-        self.value_ns.is_some_and(|ns| ns <= self.limit.bound_ns as f64)
-    }
 }
 
 /// The capacity found.

@@ -1,41 +1,29 @@
 //! One rate: let the queue empty, offer the arrivals, measure as long as it takes.
 
+use super::super::MeasuredRate;
+use super::super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use super::super::exceeding::Exceeding;
 use super::super::judge::{Judged, Verdict};
-use super::super::point::{next_look_ns, which};
-use super::super::{Decision, MeasuredRate, SearchPlan};
 use crate::error::LabError;
 use crate::estimates::{self, Which};
-use crate::measure::Watch;
-use crate::observe::{Phase, Status};
+use crate::observe::Phase;
 use crate::series::interval;
-use iogauge_io::crew::{Crew, LiveFigures};
 use iogauge_io::engine::Op;
-use iogauge_io::system::ProcessCpu;
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_model::limit::Directions;
 use iogauge_model::result::{Estimate, IntervalPoint, LatencySummary};
 use iogauge_model::{Histogram, Limit};
 
-/// Time between two looks.
-const TICK_NS: u64 = 25_000_000;
-/// No window is shorter.
-pub(super) const SHORTEST_NS: u64 = 250_000_000;
-/// A window is no longer than this share of the budget and this time; a hold is.
+/// A window is no longer than this share of the budget; a hold is.
 const LONGEST_SHARE: u64 = 12;
-const LONGEST_NS: u64 = 5_000_000_000;
 /// Share of a window's longest time that the queue has to settle in, before the window begins.
 const SETTLING_SHARE: u64 = 8;
-/// Responses a window has to span, so that slow devices get longer ones.
-const RESPONSES: f64 = 20.0;
 /// Longest wait for the queue of the last rate.
 const EMPTYING_NS: u64 = 2_000_000_000;
 /// Arrivals may go unserved up to this share.
 const SHORT_SHARE: f64 = 0.03;
 /// A hold that clearly breaks the limit ends after this share of its time.
 const HOPELESS_SHARE: u64 = 4;
-/// A worker that spends this share of its time on the processor cannot do more.
-const CLIENT_BOUND_PERCENT: f64 = 95.0;
 
 /// A measured rate.
 #[derive(Debug, Clone)]
@@ -85,48 +73,7 @@ impl RatePoint {
     }
 }
 
-/// A crew in an open loop under measurement, with its budget.
-pub(super) struct Bench<'a, 'b> {
-    crew: &'a mut dyn Crew,
-    plan: &'a SearchPlan,
-    watch: &'a mut Watch<'b>,
-    start_ns: u64,
-}
-
-impl<'a, 'b> Bench<'a, 'b> {
-    pub(super) fn new(
-        crew: &'a mut dyn Crew,
-        plan: &'a SearchPlan,
-        watch: &'a mut Watch<'b>,
-    ) -> Self {
-        let start_ns = crew.now_ns();
-        Self { crew, plan, watch, start_ns }
-    }
-
-    pub(super) fn spent_ns(&self) -> u64 {
-        self.crew.now_ns() - self.start_ns
-    }
-
-    pub(super) fn left_ns(&self) -> u64 {
-        self.plan.budget_ns.saturating_sub(self.spent_ns())
-    }
-
-    pub(super) fn interrupted(&self) -> bool {
-        self.watch.interrupt.is_set()
-    }
-
-    pub(super) fn decide(&mut self, decision: &Decision) {
-        self.watch.observer.decision(decision);
-    }
-
-    pub(super) fn live(&self) -> LiveFigures {
-        self.crew.live()
-    }
-
-    pub(super) fn is_client_bound(&self, point: &RatePoint) -> bool {
-        point.cpu_percent >= CLIENT_BOUND_PERCENT * self.crew.controls().len() as f64
-    }
-
+impl Bench<'_, '_> {
     /// The longest a window may take, settling and all.
     fn longest_ns(&self, holding: bool) -> u64 {
         let longest_ns = if holding {
@@ -140,7 +87,11 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     /// Offers a rate and measures until the verdict is clear, or for the longest time allowed;
     /// holds take theirs unless they are hopeless.
-    pub(super) fn measure(&mut self, rate_iops: f64, phase: Phase) -> Result<RatePoint, LabError> {
+    pub(super) fn measure_rate(
+        &mut self,
+        rate_iops: f64,
+        phase: Phase,
+    ) -> Result<RatePoint, LabError> {
         let holding = phase == Phase::Holding;
         self.empty()?;
         let allowed_ns = self.longest_ns(holding);
@@ -149,16 +100,16 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.crew.set_rate(Some(rate_iops))?;
         self.run_for(settling_ns)?;
         self.crew.cut()?;
-        let cpu = ProcessCpu::now();
-        let begin_ns = self.crew.now_ns();
+        let stopwatch = self.stopwatch();
         let mut look_ns = if holding { longest_ns / HOPELESS_SHARE } else { SHORTEST_NS };
         let mut seen = Seen::default();
         loop {
             self.crew.advance(TICK_NS)?;
             let window = self.crew.cut()?;
-            self.show(&window, phase);
+            let response_mean_ns = window.response().map_or(0.0, |response| response.mean_ns());
+            self.show(&window, phase, self.live().outstanding, response_mean_ns);
             seen.append(&window, &self.plan.limits);
-            let elapsed_ns = self.crew.now_ns() - begin_ns;
+            let elapsed_ns = self.elapsed_ns(&stopwatch);
             let mut verdict = Verdict::Open;
             if elapsed_ns >= look_ns {
                 verdict = self.verdict(&seen);
@@ -173,12 +124,7 @@ impl<'a, 'b> Bench<'a, 'b> {
                 break;
             }
         }
-        let wall_ns = (self.crew.now_ns() - begin_ns).max(1) as f64;
-        let used_ns = ProcessCpu::now().total_ns().saturating_sub(cpu.total_ns()) as f64;
-        let cpu_percent = if self.crew.is_virtual() { 0.0 } else { used_ns * 100.0 / wall_ns };
-        let point = self.point(rate_iops, &seen, cpu_percent);
-        self.watch.observer.point(&point.curve_point(self.plan.max_depth));
-        Ok(point)
+        Ok(self.rate_point(rate_iops, &seen, self.cpu_percent(&stopwatch)))
     }
 
     /// Lets what the last rate left behind come back, so that it is not the next one's burden.
@@ -202,26 +148,13 @@ impl<'a, 'b> Bench<'a, 'b> {
         Ok(())
     }
 
-    fn show(&mut self, window: &Window, phase: Phase) {
-        self.watch.observer.status(&Status {
-            phase,
-            depth: self.crew.live().outstanding,
-            iops: window.iops(),
-            bytes_per_sec: window.bytes_per_sec(),
-            latency_mean_ns: window.response().map_or(0.0, |response| response.mean_ns()),
-            limits: &self.plan.limits,
-            left_ns: Some(self.left_ns()),
-        });
-    }
-
     /// All limits together, as far as a window can tell.
     fn verdict(&self, seen: &Seen) -> Verdict {
-        let response = seen.response();
-        let spanned = seen.total.seconds() * 1e9 >= response.mean_ns() * RESPONSES;
-        if !spanned || !self.plan.limits.iter().all(|l| l.has_samples(&directions(&seen.total))) {
+        let responses = directions(&seen.total);
+        if !self.spans(seen.total.seconds(), seen.response().mean_ns(), &responses) {
             return Verdict::Open;
         }
-        let judged = self.judge(seen);
+        let judged = self.judge(&responses, &seen.responses, &seen.exceeding);
         if judged.iter().any(|j| j.verdict() == Verdict::Breaks) {
             return Verdict::Breaks;
         }
@@ -229,20 +162,9 @@ impl<'a, 'b> Bench<'a, 'b> {
         if holds && !seen.falls_short() { Verdict::Holds } else { Verdict::Open }
     }
 
-    fn judge(&self, seen: &Seen) -> Vec<Judged> {
-        let latencies = directions(&seen.total);
-        let judge = |(place, limit): (usize, &Limit)| {
-            let response = latencies.of(limit.side);
-            let mean =
-                estimates::latency_mean(&seen.responses, which(limit.side), response.mean_ns());
-            Judged::of(*limit, response, &mean, seen.exceeding.effective_ios(place))
-        };
-        self.plan.limits.iter().enumerate().map(judge).collect()
-    }
-
-    fn point(&self, rate_iops: f64, seen: &Seen, cpu_percent: f64) -> RatePoint {
+    fn rate_point(&self, rate_iops: f64, seen: &Seen, cpu_percent: f64) -> RatePoint {
         let (response, service) = (seen.response(), seen.total.service());
-        let judged = self.judge(seen);
+        let judged = self.judge(&directions(&seen.total), &seen.responses, &seen.exceeding);
         let falls_short = seen.falls_short();
         let offered = seen.total.offered().unwrap_or_default();
         let summary = |series: &[IntervalPoint], of: &Histogram| {

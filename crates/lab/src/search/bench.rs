@@ -1,0 +1,148 @@
+//! What a search measures on: a crew, the time it has, and those who watch.
+
+use super::decision::Decision;
+use super::exceeding::Exceeding;
+use super::judge::Judged;
+use super::{SearchPlan, judge};
+use crate::measure::Watch;
+use crate::observe::{Phase, Status};
+use iogauge_io::crew::{Crew, LiveFigures};
+use iogauge_io::system::ProcessCpu;
+use iogauge_io::worker::accounting::Window;
+use iogauge_model::limit::Directions;
+use iogauge_model::result::{CurvePoint, IntervalPoint};
+
+/// Time between two looks while a point is measured.
+pub(super) const TICK_NS: u64 = 25_000_000;
+/// No window is shorter, however fast the device.
+pub(super) const SHORTEST_NS: u64 = 250_000_000;
+/// And none but a hold is longer, however large the budget: what is left goes to the hold.
+pub(super) const LONGEST_NS: u64 = 5_000_000_000;
+/// Latencies a window has to span, so that slow devices get longer ones.
+const LATENCIES: f64 = 20.0;
+/// A worker that spends this share of its time on the processor cannot do more.
+pub(crate) const CLIENT_BOUND_PERCENT: f64 = 95.0;
+
+/// A crew under measurement, with its budget.
+pub(super) struct Bench<'a, 'b> {
+    pub(super) crew: &'a mut dyn Crew,
+    pub(super) plan: &'a SearchPlan,
+    watch: &'a mut Watch<'b>,
+    start_ns: u64,
+}
+
+impl<'a, 'b> Bench<'a, 'b> {
+    pub(super) fn new(
+        crew: &'a mut dyn Crew,
+        plan: &'a SearchPlan,
+        watch: &'a mut Watch<'b>,
+    ) -> Self {
+        let start_ns = crew.now_ns();
+        Self { crew, plan, watch, start_ns }
+    }
+
+    pub(super) fn spent_ns(&self) -> u64 {
+        self.crew.now_ns() - self.start_ns
+    }
+
+    pub(super) fn left_ns(&self) -> u64 {
+        self.plan.budget_ns.saturating_sub(self.spent_ns())
+    }
+
+    pub(super) fn interrupted(&self) -> bool {
+        self.watch.interrupt.is_set()
+    }
+
+    pub(super) fn live(&self) -> LiveFigures {
+        self.crew.live()
+    }
+
+    pub(super) fn workers(&self) -> u32 {
+        self.crew.controls().len() as u32
+    }
+
+    pub(super) fn decide(&mut self, decision: Decision) {
+        self.watch.observer.decision(&decision);
+    }
+
+    /// The time for a phase is used up.
+    pub(super) fn decide_over(&mut self, phase: Phase) {
+        let (spent_seconds, left_seconds) = (seconds(self.spent_ns()), seconds(self.left_ns()));
+        self.decide(Decision::Budget { phase, spent_seconds, left_seconds });
+    }
+
+    pub(super) fn keep(&mut self, point: &CurvePoint) {
+        self.watch.observer.point(point);
+    }
+
+    /// Tells of a tick, with the mean latency that the limits mean.
+    pub(super) fn show(&mut self, tick: &Window, phase: Phase, depth: u32, latency_mean_ns: f64) {
+        self.watch.observer.status(&Status {
+            phase,
+            depth,
+            iops: tick.iops(),
+            bytes_per_sec: tick.bytes_per_sec(),
+            latency_mean_ns,
+            limits: &self.plan.limits,
+            left_ns: Some(self.left_ns()),
+        });
+    }
+
+    /// True once a window is long enough for its latencies to be judged.
+    pub(super) fn spans(&self, seconds: f64, mean_ns: f64, latencies: &Directions<'_>) -> bool {
+        seconds * 1e9 >= mean_ns * LATENCIES
+            && self.plan.limits.iter().all(|limit| limit.has_samples(latencies))
+    }
+
+    /// Judges every limit by a window: its latencies, the same tick by tick, and those over the
+    /// bounds.
+    pub(super) fn judge(
+        &self,
+        latencies: &Directions<'_>,
+        series: &[IntervalPoint],
+        exceeding: &Exceeding,
+    ) -> Vec<Judged> {
+        judge::all(&self.plan.limits, latencies, series, exceeding)
+    }
+
+    pub(super) fn stopwatch(&self) -> Stopwatch {
+        Stopwatch { cpu: ProcessCpu::now(), begin_ns: self.crew.now_ns() }
+    }
+
+    pub(super) fn elapsed_ns(&self, since: &Stopwatch) -> u64 {
+        self.crew.now_ns() - since.begin_ns
+    }
+
+    /// Processor time used, in percent of one processor; 0 in virtual time.
+    pub(super) fn cpu_percent(&self, since: &Stopwatch) -> f64 {
+        if self.crew.is_virtual() {
+            return 0.0;
+        }
+        let used_ns = ProcessCpu::now().total_ns().saturating_sub(since.cpu.total_ns());
+        used_ns as f64 * 100.0 / self.elapsed_ns(since).max(1) as f64
+    }
+
+    /// True where the workers had no more processor time to use at a depth.
+    pub(super) fn client_bound(&self, cpu_percent: f64, depth: u32) -> bool {
+        // A worker without an I/O of its own rests, and one without a processor waits.
+        let processors = std::thread::available_parallelism().map_or(u32::MAX, |n| n.get() as u32);
+        let busy = self.workers().min(depth).min(processors);
+        cpu_percent >= CLIENT_BOUND_PERCENT * f64::from(busy)
+    }
+}
+
+/// The begin of a window.
+pub(super) struct Stopwatch {
+    cpu: ProcessCpu,
+    begin_ns: u64,
+}
+
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// When to look again whether a window says enough: not at each tick, since who looks often enough
+/// sees what he wants.
+pub(super) fn next_look_ns(elapsed_ns: u64) -> u64 {
+    elapsed_ns + elapsed_ns / 8
+}

@@ -1,0 +1,28 @@
+//! What an interval says of the standard error.
+
+use super::student_t::t_quantile;
+use iogauge_model::result::Estimate;
+
+/// Standard normal quantile of a 95 % interval: half its width in standard errors.
+pub const NORMAL_95: f64 = 1.959_963_984_540_054;
+
+/// The standard error an estimate's 95 % interval was made from, which is one of Student's t with
+/// n − 1 degrees of freedom; `None` where n is less than 2 and nothing is known of it.
+#[must_use]
+pub fn standard_error(estimate: &Estimate) -> Option<f64> {
+    let freedom = (estimate.n.checked_sub(1)?) as f64;
+    (freedom > 0.0).then(|| estimate.half_width() / t_quantile(0.975, freedom))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_few_values_is_less_than_their_interval_suggests() {
+        let of = |n| standard_error(&Estimate { mean: 10.0, ci95: [9.0, 11.0], n });
+        assert_eq!((of(0), of(1)), (None, None));
+        assert!((of(2).unwrap() - 1.0 / 12.706).abs() < 1e-5);
+        assert!((of(1_000_000).unwrap() - 1.0 / NORMAL_95).abs() < 1e-5);
+    }
+}
