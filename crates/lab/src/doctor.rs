@@ -1,5 +1,6 @@
 //! What would spoil a measurement here, as far as it shows without one.
 
+use crate::caveats;
 use crate::error::LabError;
 use crate::rig::{default_engine, doubts, there_or_sized};
 use iogauge_io::engine;
@@ -44,19 +45,15 @@ pub fn examine(text: &str) -> Result<DoctorDocument, LabError> {
     paths.iter().try_for_each(|path| there_or_sized(path, &Intent::default()))?;
     let devices = DeviceTree::under_all(&paths).unwrap_or_default();
     let mut parts = Vec::new();
-    let mut caveats: Vec<Caveat> = Vec::new();
-    caveats.extend(default_engine().1);
+    let mut found: Vec<Caveat> = Vec::new();
+    found.extend(default_engine().1);
     for path in &paths {
         let (facts, part) = examine_path(path, &roots);
-        let found = part.map(|part| part_doubts(part, facts.direct_io, &devices, &roots));
-        for caveat in found.transpose()?.unwrap_or_default() {
-            if !caveats.contains(&caveat) {
-                caveats.push(caveat);
-            }
-        }
+        let doubts = part.map(|part| part_doubts(part, facts.direct_io, &devices, &roots));
+        found.extend(doubts.transpose()?.unwrap_or_default());
         parts.push(facts);
     }
-    Ok(document(text, parts, &devices, caveats, &roots))
+    Ok(document(text, parts, &devices, caveats::distinct(found), &roots))
 }
 
 fn document(

@@ -1,12 +1,12 @@
 //! A target with everything that is needed to put loads on it.
 
 use crate::error::LabError;
-use crate::surroundings;
+use crate::{caveats, surroundings};
 use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
 use iogauge_io::sim::SimSpec;
-use iogauge_io::system::{self, DeviceTree, GroupLimits};
+use iogauge_io::system::{DeviceTree, GroupLimits, Memory};
 use iogauge_io::target::{
     Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, device_facts,
 };
@@ -292,23 +292,16 @@ pub(crate) fn doubts(
     devices: &DeviceTree,
     roots: &Roots,
 ) -> Result<Vec<Caveat>, LabError> {
-    let direct = load.direct && !engine::info(load.engine).always_buffered;
+    let direct = engine::is_direct(load);
     let mut found = Vec::new();
     for part in parts {
         found.extend(access_time(part, direct)?);
         found.extend(iogauge_io::target::facts(part, load, roots)?);
     }
-    let memory_bytes = system::environment("").memory_bytes;
+    let memory_bytes = Memory::read(roots).unwrap_or_default().total_bytes;
     let groups = GroupLimits::read(roots);
     found.extend(surroundings::doubts(load, &groups, devices, memory_bytes, roots));
-    let mut caveats = Vec::new();
-    for caveat in found {
-        // Parts on one device raise the same doubt once.
-        if !caveats.contains(&caveat) {
-            caveats.push(caveat);
-        }
-    }
-    Ok(caveats)
+    Ok(caveats::distinct(found))
 }
 
 /// Reads of a file of another user note their time in it, which costs.
@@ -331,7 +324,7 @@ fn access_time(part: &Part, direct: bool) -> Result<Option<Caveat>, LabError> {
 fn open_parts(target: &Target, load: &Load) -> Result<Files, LabError> {
     let mode = OpenMode {
         write: load.writes(),
-        direct: load.direct && !engine::info(load.engine).always_buffered,
+        direct: engine::is_direct(load),
         sync: if load.writes() { load.sync } else { SyncMode::None },
     };
     let mut files = Vec::new();

@@ -121,7 +121,7 @@ pub fn find(
     if let (Some(after), Some(before)) = (&after, &before) {
         let (ios, bytes) = found.logical;
         let totals = after.since(before, Logical { ios, bytes });
-        let direct = load.direct && !engine::info(load.engine).always_buffered;
+        let direct = engine::is_direct(&load);
         caveats.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
         if load.engine != EngineKind::Null {
             caveats.extend(caveats::machine(&totals.cpu, workers));

@@ -17,7 +17,7 @@ pub(crate) fn doubts(
 ) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> =
         throttles(load, groups, devices, roots).iter().map(throttled).collect();
-    let buffered = !load.direct || engine::info(load.engine).always_buffered;
+    let buffered = !engine::is_direct(load);
     if let Some(limit) = groups.memory_bytes.as_ref().filter(|l| buffered && l.value < memory_bytes)
     {
         caveats.push(Caveat::new(

@@ -18,6 +18,5 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     } else {
         screen::print(&terminal::doctor(&document, screen::page(false)))?;
     }
-    let refused = document.parts.iter().any(|part| part.reads_refused.is_some());
-    Ok(if refused { Exit::Refused } else { Exit::Done })
+    Ok(if document.is_refused() { Exit::Refused } else { Exit::Done })
 }

@@ -7,7 +7,7 @@ pub mod null;
 pub mod psync;
 pub mod sim;
 
-use iogauge_model::load::EngineKind;
+use iogauge_model::load::{EngineKind, Load};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -94,6 +94,12 @@ pub const ENGINES: &[EngineInfo] = &[
 pub fn info(kind: EngineKind) -> &'static EngineInfo {
     // A test walks every kind; the first row stands in for none.
     ENGINES.iter().find(|e| e.kind == kind).unwrap_or(&ENGINES[0])
+}
+
+/// True where a load goes past the page cache: it asks for that, and its engine can.
+#[must_use]
+pub fn is_direct(load: &Load) -> bool {
+    load.direct && !info(load.engine).always_buffered
 }
 
 /// The engine of a word.

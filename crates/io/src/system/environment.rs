@@ -13,7 +13,7 @@ pub fn environment(clock: &str) -> Environment {
     let roots = Roots::real();
     let name = rustix::system::uname();
     let cpuinfo = text(&roots.path("proc/cpuinfo")).unwrap_or_default();
-    let memory = text(&roots.path("proc/meminfo")).and_then(|text| Memory::parse(&text));
+    let memory = Memory::read(&roots);
     Environment {
         iogauge: env!("CARGO_PKG_VERSION").to_owned(),
         host: name.nodename().to_string_lossy().into_owned(),

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// engines and limits on I/O are the caller's to add.
 #[must_use]
 pub fn machine(roots: &Roots, groups: &GroupLimits) -> MachineFacts {
-    let memory = text(&roots.path("proc/meminfo")).and_then(|text| Memory::parse(&text));
+    let memory = Memory::read(roots);
     let online = text(&roots.path("sys/devices/system/cpu/online"));
     MachineFacts {
         cpus_online: online.and_then(|list| count(&list)),

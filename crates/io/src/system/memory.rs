@@ -15,6 +15,12 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Reads `proc/meminfo` under the roots; `None` where there is none.
+    #[must_use]
+    pub fn read(roots: &Roots) -> Option<Self> {
+        Self::parse(&text(&roots.path("proc/meminfo"))?)
+    }
+
     /// Reads the text of `/proc/meminfo`; `None` without a total. Kernels before 3.14 do not tell
     /// what is available: there it is the free memory.
     #[must_use]

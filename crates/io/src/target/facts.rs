@@ -6,7 +6,7 @@ use super::extents::{ExtentReport, extents};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
 use super::sample::{BlockSample, sample_blocks};
 use crate::engine;
-use crate::kernel::{Roots, text};
+use crate::kernel::Roots;
 use crate::system::Memory;
 use iogauge_model::load::{Load, SyncMode};
 use iogauge_model::result::DeviceFacts;
@@ -31,9 +31,8 @@ pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<Caveat>, Tar
     let mut caveats = Vec::new();
     caveats.extend(page_cache(part, load));
     let device = part.device.and_then(|number| device_facts(number, roots));
-    let memory = text(&roots.path("proc/meminfo")).and_then(|text| Memory::parse(&text));
-    if let Some(memory) = memory {
-        let cache = Cache::before(device.as_ref(), is_direct(load), memory.total_bytes);
+    if let Some(memory) = Memory::read(roots) {
+        let cache = Cache::before(device.as_ref(), engine::is_direct(load), memory.total_bytes);
         caveats.extend(cache.and_then(|cache| smaller_than_cache(part, &cache)));
     }
     if let Some(device) = device.filter(|_| load.writes() && load.sync == SyncMode::None) {
@@ -61,11 +60,6 @@ pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<Caveat>, Tar
         caveats.extend(compressible_data(part, sample));
     }
     Ok(caveats)
-}
-
-/// True where the load goes past the page cache.
-fn is_direct(load: &Load) -> bool {
-    load.direct && !engine::info(load.engine).always_buffered
 }
 
 /// The command that writes every block of the part.
@@ -104,7 +98,7 @@ fn share(bytes: u64, report: &ExtentReport) -> f64 {
 /// I/O that is not direct measures memory as much as the device.
 #[must_use]
 pub fn page_cache(part: &Part, load: &Load) -> Option<Caveat> {
-    (!is_direct(load)).then(|| {
+    (!engine::is_direct(load)).then(|| {
         let engine = engine::info(load.engine);
         Caveat::new(
             CaveatCode::PageCache,

@@ -28,6 +28,14 @@ pub struct DoctorDocument {
     pub caveats: Vec<Caveat>,
 }
 
+impl DoctorDocument {
+    /// True where a part may not even be read, so that nothing can be measured.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.parts.iter().any(|part| part.reads_refused.is_some())
+    }
+}
+
 /// What a part of a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -25,16 +25,12 @@ pub fn doctor(document: &DoctorDocument, page: Page) -> String {
     write_devices(&mut sheet, document);
     write_machine(&mut sheet, &document.machine);
     parts::caveats(&mut sheet, "what is measured here", &document.caveats);
-    if !is_refused(document) {
+    if !document.is_refused() {
         sheet.gap();
         let target = quoted(&document.target);
         sheet.text(Paint::Plain, &format!("Next: \"iogauge find {target}\" measures it."));
     }
     sheet.into_text()
-}
-
-fn is_refused(document: &DoctorDocument) -> bool {
-    document.parts.iter().any(|part| part.reads_refused.is_some())
 }
 
 fn verdict(document: &DoctorDocument) -> (Paint, String) {
