@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "../../io/tests/support/mmc.rs"]
+mod mmc;
 
 use common::Place;
+use mmc::Queue;
 use serde_json::{Value, json};
 
 const EIGHT: &str = "sim:channels=8,service=100us";
@@ -114,42 +117,12 @@ fn find_meets_the_truth_and_prints_its_document_alone() {
     assert_eq!(document["caveats"][0]["code"], "simulated");
 }
 
-/// Highest rate at which an M/M/8 queue of 100 µs keeps `within`, by bisection.
-fn highest_rate(within: impl Fn(f64) -> bool) -> f64 {
-    // Not 80,000: the formula has a hole at 70,000, which bisection would hit.
-    let (mut low, mut high) = (0.0, 79_999.0);
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if within(middle) { low = middle } else { high = middle }
-    }
-    low
-}
-
-/// Probability that an arrival at the M/M/8 queue has to wait (Erlang's C).
-fn waits(rate: f64) -> f64 {
-    let load = rate * 100e-6;
-    let blocked = (1..=8).fold(1.0, |b, n| load * b / (f64::from(n) + load * b));
-    8.0 * blocked / (8.0 - load * (1.0 - blocked))
-}
-
-/// Mean response time in that queue, in seconds.
-fn mean_response(rate: f64) -> f64 {
-    100e-6 + waits(rate) / (80_000.0 - rate)
-}
-
-/// Probability that a response takes longer: a wait of rate cμ − λ, if any, and a service of rate μ.
-fn longer_than(rate: f64, seconds: f64) -> f64 {
-    let (waiting, service) = (80_000.0 - rate, 10_000.0);
-    let (slow, fast) = ((-waiting * seconds).exp(), (-service * seconds).exp());
-    let both = (waiting * fast - service * slow) / (waiting - service);
-    (1.0 - waits(rate)) * fast + waits(rate) * both
-}
-
 #[test]
 fn an_open_loop_finds_the_rate_of_erlangs_formula() {
     let place = Place::new();
-    let mean = highest_rate(|rate| mean_response(rate) <= 300e-6);
-    let p99 = highest_rate(|rate| longer_than(rate, 1e-3) <= 0.01);
+    let queue = Queue { servers: 8, service: 100e-6 };
+    let mean = queue.highest_rate(|rate| queue.mean(rate) <= 300e-6);
+    let p99 = queue.highest_rate(|rate| queue.longer_than(rate, 1e-3) <= 0.01);
     for (limit, truth) in [("mean<=300us", mean), ("p99<=1ms", p99)] {
         let device = format!("{EIGHT},dist=exp");
         let typed = ["find", &device, "--open-loop", "--limit", limit, "--json"];

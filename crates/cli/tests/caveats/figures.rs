@@ -1,8 +1,8 @@
 //! Doubts that the figures themselves raise, mostly on simulated devices made for them.
 
 use crate::common::Place;
-use crate::support::{MIB, fill};
-use crate::{assert_provoked, assert_raised, assert_silent, of_code, short};
+use crate::support::MIB;
+use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short};
 
 /// A run of a minute of virtual time.
 fn minute<'a>(target: &'a str, options: &[&'a str]) -> Vec<&'a str> {
@@ -17,9 +17,7 @@ fn find<'a>(target: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn depth_not_reached() {
     let place = Place::new();
-    let path = place.work().join("file");
-    std::fs::File::create(&path).unwrap();
-    fill(&path, 16 * MIB);
+    noise(&place, "file", 16 * MIB);
     // Memory answers within the call that asks: one by one there is never a second I/O under way.
     let with = short("file", &["--direct=0", "--iodepth=64", "--iodepth-batch-submit=1"]);
     let without = short("file", &["--direct=0", "--iodepth=64"]);

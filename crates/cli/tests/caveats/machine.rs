@@ -2,8 +2,8 @@
 
 use crate::common::{Place, Started, direct_io, eventually};
 use crate::group::{Group, number_of};
-use crate::support::{Loop, MIB, fill, or_skip};
-use crate::{assert_provoked, assert_raised, assert_silent, of_code, short, word};
+use crate::support::{Loop, MIB, or_skip};
+use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short, word};
 use std::fs::File;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -35,9 +35,7 @@ fn throttled() {
 #[test]
 fn memory_limit() {
     let place = Place::new();
-    let path = place.work().join("file");
-    File::create(&path).unwrap();
-    fill(&path, 16 * MIB);
+    noise(&place, "file", 16 * MIB);
     let bytes = (256 * MIB).to_string();
     let small = Group::new("memory", &[("memory.limit_in_bytes", &bytes)]);
     let (small, free) = (or_skip!("memory_limit", small), Group::new("memory", &[]).unwrap());
@@ -101,9 +99,7 @@ fn first_in_line(mut command: Command) -> Command {
 #[test]
 fn client_bound() {
     let place = Place::new();
-    let path = place.work().join("file");
-    File::create(&path).unwrap();
-    fill(&path, 16 * MIB);
+    noise(&place, "file", 16 * MIB);
     // A busy processor: the worker reads from memory and would have all of it.
     let line = short("file", &["--direct=0", "--ioengine=psync", "--runtime=1"]);
     let line: Vec<&str> = line.into_iter().filter(|word| *word != "--runtime=300ms").collect();
@@ -184,9 +180,7 @@ fn other_load() {
 #[test]
 fn feature_fallback() {
     let place = Place::new();
-    let path = place.work().join("file");
-    File::create(&path).unwrap();
-    fill(&path, 16 * MIB);
+    let path = noise(&place, "file", 16 * MIB);
     let line = short("file", &["--direct=0"]);
     // open(2): O_NOATIME takes the file's owner or CAP_FOWNER.
     let done = || -> crate::common::Done {
@@ -214,9 +208,7 @@ fn feature_fallback() {
 #[test]
 fn interrupted() {
     let place = Place::new();
-    let path = place.work().join("file");
-    File::create(&path).unwrap();
-    fill(&path, 16 * MIB);
+    noise(&place, "file", 16 * MIB);
     let line = ["run", "file", "--direct=0", "--runtime=50", "--json", "--quiet"];
     let run = place.start(&line);
     eventually(|| has_workers(&run));
@@ -240,9 +232,7 @@ fn has_workers(run: &Started) -> bool {
 #[test]
 fn no_io() {
     let place = Place::new();
-    let path = place.work().join("file");
-    File::create(&path).unwrap();
-    fill(&path, MIB);
+    noise(&place, "file", MIB);
     let (with, without) = (short("file", &["--ioengine=null"]), short("file", &["--direct=0"]));
     assert_provoked(&place, "no-io", "doubt", &with, &without);
 }
@@ -250,9 +240,7 @@ fn no_io() {
 #[test]
 fn simulated() {
     let place = Place::new();
-    let path = place.work().join("file");
-    File::create(&path).unwrap();
-    fill(&path, MIB);
+    noise(&place, "file", MIB);
     let (with, without) = (short("sim:nvme", &[]), short("file", &["--direct=0"]));
     assert_provoked(&place, "simulated", "note", &with, &without);
     let doctor = |target| place.run(&["doctor", target, "--json"]).ends(0);

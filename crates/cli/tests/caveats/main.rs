@@ -15,7 +15,8 @@ mod target;
 use common::{Done, Place};
 use iogauge_model::{CaveatCode, ImpactRule};
 use serde_json::Value;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 /// A short run whose document is printed.
 pub const SHORT: [&str; 5] =
@@ -29,6 +30,14 @@ pub fn short<'a>(target: &'a str, options: &[&'a str]) -> Vec<&'a str> {
 /// A file's path as an argument.
 pub fn word(path: &Path) -> &str {
     path.to_str().unwrap()
+}
+
+/// A file in the place, of so many bytes that repeat nowhere.
+pub fn noise(place: &Place, name: &str, size_bytes: u64) -> PathBuf {
+    let path = place.work().join(name);
+    File::create(&path).unwrap();
+    support::fill(&path, size_bytes);
+    path
 }
 
 /// The caveats of one code in the document a command printed.

@@ -2,7 +2,7 @@
 
 use crate::common::{Place, direct_io};
 use crate::support::{Loop, MIB, Mount, fill, image, or_skip, run};
-use crate::{assert_provoked, assert_raised, assert_silent, of_code, short, word};
+use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short, word};
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -15,20 +15,13 @@ fn holes(place: &Place, name: &str, size_bytes: u64) -> PathBuf {
     path
 }
 
-/// A file in the place, of data that repeats nowhere.
-fn noise(place: &Place, name: &str) -> PathBuf {
-    let path = holes(place, name, SIZE);
-    fill(&path, SIZE);
-    path
-}
-
 #[test]
 fn page_cache() {
     let place = Place::new();
     if !direct_io("page_cache", &place.work()) {
         return;
     }
-    let file = noise(&place, "file");
+    let file = noise(&place, "file", SIZE);
     let (cached, direct) = (short("file", &["--direct=0"]), short("file", &[]));
     std::fs::read(file).unwrap();
     let done = place.run(&cached).ends(0);
@@ -45,11 +38,11 @@ fn page_cache() {
 fn sparse_holes() {
     let place = Place::new();
     holes(&place, "holes", SIZE);
-    noise(&place, "noise");
+    noise(&place, "noise", SIZE);
     let (with, without) = (short("holes", &["--direct=0"]), short("noise", &["--direct=0"]));
     assert_provoked(&place, "sparse-holes", "doubt", &with, &without);
 
-    let few = noise(&place, "few");
+    let few = noise(&place, "few", SIZE);
     File::options().write(true).open(few).unwrap().set_len(SIZE + MIB).unwrap();
     assert_raised(&place.run(&["doctor", "few", "--json"]).ends(0), "sparse-holes", "note");
 }
@@ -60,7 +53,7 @@ fn unwritten_extents() {
     let file = holes(&place, "unwritten", 0);
     let allocated = run("fallocate", &["--length", "16MiB", word(&file)]);
     or_skip!("unwritten_extents", allocated);
-    noise(&place, "noise");
+    noise(&place, "noise", SIZE);
     let (with, without) = (short("unwritten", &["--direct=0"]), short("noise", &["--direct=0"]));
     assert_provoked(&place, "unwritten-extents", "doubt", &with, &without);
 }
@@ -69,7 +62,7 @@ fn unwritten_extents() {
 fn zero_blocks() {
     let place = Place::new();
     std::fs::write(place.work().join("zeros"), vec![0; SIZE as usize]).unwrap();
-    noise(&place, "noise");
+    noise(&place, "noise", SIZE);
     let (with, without) = (short("zeros", &["--direct=0"]), short("noise", &["--direct=0"]));
     assert_provoked(&place, "zero-blocks", "doubt", &with, &without);
 }
@@ -80,7 +73,7 @@ fn compressible_data() {
     let line = |number: u64| format!("{number} rows of a table, each much like the others\n");
     let text: String = (0..SIZE / 48).map(line).collect();
     std::fs::write(place.work().join("text"), &text.as_bytes()[..SIZE as usize]).unwrap();
-    noise(&place, "noise");
+    noise(&place, "noise", SIZE);
     let (with, without) = (short("text", &["--direct=0"]), short("noise", &["--direct=0"]));
     assert_provoked(&place, "compressible-data", "doubt", &with, &without);
     // Writes do not read what stood there.

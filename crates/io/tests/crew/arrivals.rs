@@ -1,5 +1,6 @@
 //! The open loop against the closed forms of queueing theory, in virtual time.
 
+use crate::mmc::Queue;
 use iogauge_io::crew::{Crew, CrewJob, VirtualCrew};
 use iogauge_io::offsets::Extent;
 use iogauge_io::worker::accounting::Window;
@@ -32,37 +33,17 @@ fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
     assert!((got - wanted).abs() <= wanted * share, "{what}: {got}, not {wanted}");
 }
 
-/// Probability that an arrival of an M/M/c queue has to wait (Erlang 1917), at utilization `rho`.
-fn erlang_c(rho: f64) -> f64 {
-    let channels = f64::from(CHANNELS);
-    let load = rho * channels;
-    // Erlang's B by its recursion, and C from it.
-    let blocked = (1..=CHANNELS).fold(1.0, |b, n| load * b / (f64::from(n) + load * b));
-    channels * blocked / (channels - load * (1.0 - blocked))
-}
+const QUEUE: Queue = Queue { servers: CHANNELS, service: SERVICE_NS / 1e9 };
 
-/// Mean time in an M/M/c queue.
-fn mean_ns(rho: f64) -> f64 {
-    SERVICE_NS * (1.0 + erlang_c(rho) / (f64::from(CHANNELS) * (1.0 - rho)))
-}
-
-/// Share of the I/Os that stay longer than `t` in an M/M/c queue: they wait with Erlang's
-/// probability, for an exponential time of rate cμ − λ, and are served for one of rate μ.
-fn stay_longer(rho: f64, t_ns: f64) -> f64 {
-    let (waits, t) = (erlang_c(rho), t_ns / SERVICE_NS);
-    let rate = f64::from(CHANNELS) * (1.0 - rho);
-    let behind_others = (rate * (-t).exp() - (-rate * t).exp()) / (rate - 1.0);
-    (1.0 - waits) * (-t).exp() + waits * behind_others
-}
-
-/// Time that so many percent of the I/Os stay no longer than.
-fn percentile_ns(rho: f64, percent: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1000.0 * SERVICE_NS);
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if stay_longer(rho, middle) > 1.0 - percent / 100.0 { low = middle } else { high = middle }
-    }
-    low
+/// One server is known by heart: the response is exponential with mean 1 / (μ − λ).
+#[test]
+fn one_server_has_its_closed_form() {
+    let queue = Queue { servers: 1, service: 1e-3 };
+    let rate = queue.highest_rate(|rate| queue.mean(rate) <= 5e-3);
+    assert_near("mean", rate, 800.0, 1e-9);
+    let rate = queue.highest_rate(|rate| queue.longer_than(rate, 1e-2) <= 0.01);
+    assert_near("p99", rate, 1000.0 - 100f64.ln() / 0.01, 1e-9);
+    assert_near("percentile", queue.percentile(rate, 99.0), 1e-2, 1e-9);
 }
 
 #[test]
@@ -78,18 +59,22 @@ fn response_times_are_those_of_an_m_m_c_queue() {
                 let load = Load { iodepth: depth / numjobs, numjobs, seed, ..Load::default() };
                 all.append(&window(&mut start(&load, rate, depth), seconds));
             }
-            assert_is_the_queue(&what, &all, rho, depth);
+            assert_is_the_queue(&what, &all, rate, depth);
         }
     }
 }
 
-fn assert_is_the_queue(what: &str, window: &Window, rho: f64, depth: u32) {
-    let rate = rho * f64::from(CHANNELS) / SERVICE_NS * 1e9;
+fn assert_is_the_queue(what: &str, window: &Window, rate: f64, depth: u32) {
     let response = window.response().unwrap();
-    assert_near(what, response.mean_ns(), mean_ns(rho), 0.03);
+    assert_near(what, response.mean_ns(), QUEUE.mean(rate) * 1e9, 0.03);
     for (percent, share) in [(50.0, 0.03), (90.0, 0.04), (99.0, 0.06)] {
         let got = response.percentile_ns(percent) as f64;
-        assert_near(&format!("{what} p{percent}"), got, percentile_ns(rho, percent), share);
+        assert_near(
+            &format!("{what} p{percent}"),
+            got,
+            QUEUE.percentile(rate, percent) * 1e9,
+            share,
+        );
     }
     let offered = window.offered().unwrap();
     assert_near(what, offered.ios as f64 / window.seconds(), rate, 0.005);
@@ -97,7 +82,7 @@ fn assert_is_the_queue(what: &str, window: &Window, rho: f64, depth: u32) {
     if depth == 4096 {
         assert_eq!((offered.backlog, offered.backlog_max), (0, 0));
         // Little's law: what is in the queue is outstanding.
-        assert_near(what, window.depth(), rate * mean_ns(rho) / 1e9, 0.035);
+        assert_near(what, window.depth(), rate * QUEUE.mean(rate), 0.035);
     } else {
         assert!(offered.backlog_max > 4, "{what}: {offered:?}");
         assert_near(what, window.service().mean_ns(), SERVICE_NS, 0.01);

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod arrivals;
+#[path = "../support/mmc.rs"]
+mod mmc;
 mod simulated;
 #[path = "../guards/support.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]

@@ -1,6 +1,6 @@
-//! The search against devices whose truth is known, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+//! The search for a depth.
 
+use crate::close;
 use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
@@ -19,14 +19,6 @@ fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan)) -> 
     change(&mut plan);
     let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
     session::find(&rig, &load, &plan, watch).unwrap()
-}
-
-#[track_caller]
-fn close(value: f64, wanted: f64, percent: f64) {
-    assert!(
-        (value / wanted - 1.0).abs() * 100.0 <= percent,
-        "{value} is not {wanted} ± {percent} %"
-    );
 }
 
 #[test]

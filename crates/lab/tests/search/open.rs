@@ -1,6 +1,7 @@
-//! The search for a rate against Erlang's formulas, in virtual time.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+//! The search for a rate, against Erlang's formulas.
 
+use crate::close;
+use crate::mmc::Queue;
 use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
@@ -33,29 +34,10 @@ fn find_with(
     session::find(&rig, &load, &plan, watch).unwrap()
 }
 
-#[track_caller]
-fn close(value: f64, wanted: f64, percent: f64) {
-    assert!(
-        (value / wanted - 1.0).abs() * 100.0 <= percent,
-        "{value} is not {wanted} ± {percent} %"
-    );
-}
-
-/// Highest rate at which an M/M/c queue answers within a mean time, in seconds (Erlang's C).
-fn highest_rate(channels: u32, service: f64, mean: f64) -> f64 {
-    let c = f64::from(channels);
-    let response = |rate: f64| {
-        let load = rate * service;
-        let blocked = (1..=channels).fold(1.0, |b, n| load * b / (f64::from(n) + load * b));
-        let waits = c * blocked / (c - load * (1.0 - blocked));
-        service + waits / (c / service - rate)
-    };
-    let (mut low, mut high) = (0.0, c / service);
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if response(middle) <= mean { low = middle } else { high = middle }
-    }
-    low
+/// Highest rate at which an M/M/c queue answers within a mean time, in seconds.
+fn highest_rate(servers: u32, service: f64, mean: f64) -> f64 {
+    let queue = Queue { servers, service };
+    queue.highest_rate(|rate| queue.mean(rate) <= mean)
 }
 
 #[test]

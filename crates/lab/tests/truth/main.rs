@@ -4,7 +4,8 @@
 //! in docs/search.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-mod erlang;
+#[path = "../../../io/tests/support/mmc.rs"]
+mod mmc;
 mod scenarios;
 mod sweep;
 mod table;
@@ -15,7 +16,9 @@ use iogauge_lab::observe::Blind;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::CaveatCode;
+use iogauge_model::limit::Metric;
 use iogauge_model::load::{EngineKind, Load};
+use mmc::Queue;
 use scenarios::{CLOSED, OPEN, Scenario, Truth};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,8 +76,16 @@ fn row(scenario: &'static Scenario, seeds: usize) -> Row {
     let truth = match scenario.truth {
         Truth::Formula(iops) => iops,
         Truth::Erlang { servers, service_seconds } => {
+            let queue = Queue { servers, service: service_seconds };
             let limit = scenario.plan().limits[0];
-            erlang::highest_rate(servers, service_seconds, limit.metric, limit.bound_ns)
+            let bound = limit.bound_ns as f64 / 1e9;
+            queue.highest_rate(|rate| match limit.metric {
+                Metric::Mean => queue.mean(rate) <= bound,
+                Metric::Percentile(percent) => {
+                    queue.longer_than(rate, bound) <= 1.0 - percent / 100.0
+                }
+                Metric::Max => false,
+            })
         }
         Truth::Sweep => sweep::capacity(scenario),
     };

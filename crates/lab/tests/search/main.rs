@@ -1,0 +1,15 @@
+//! The search against devices whose truth is known, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod closed;
+#[path = "../../../io/tests/support/mmc.rs"]
+mod mmc;
+mod open;
+
+#[track_caller]
+fn close(value: f64, wanted: f64, percent: f64) {
+    assert!(
+        (value / wanted - 1.0).abs() * 100.0 <= percent,
+        "{value} is not {wanted} ± {percent} %"
+    );
+}
