@@ -574,29 +574,39 @@ def parse_options(arguments, names):
     return options
 
 
-def main(arguments):
+def ended(script, hold_goals, body):
+    """Runs what returns the goals missed; tells them, and gives the exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    known = cases()
-    options = parse_options(arguments, [case.name for case in known])
-    chosen = [case for case in known if options.case is None or case.name in options.case]
-    missed = []
     try:
-        with tempfile.TemporaryDirectory(prefix="versus_fio.", dir=options.dir) as name:
-            print("## Machine\n")
-            print("\n".join(machine_lines(name)))
-            print(f"- every run after a ramp of {RAMP_SECONDS} s; medians (min–max); ratios also as "
-                  "geometric mean [95 % interval]", flush=True)
-            for case in chosen:
-                path = target_file(Path(name), case, options.real_size)
-                missed += report(case, path, run_case(case, path, options), options)
+        missed = body()
     except (CannotRun, OSError) as error:
-        print(f"versus_fio: {error}", file=sys.stderr)
+        print(f"{script}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     for line in missed:
         print(f"goal missed: {line}", file=sys.stderr)
-    return 1 if missed and options.hold_goals else 0
+    return 1 if missed and hold_goals else 0
+
+
+def run_cases(chosen, options):
+    missed = []
+    with tempfile.TemporaryDirectory(prefix="versus_fio.", dir=options.dir) as name:
+        print("## Machine\n")
+        print("\n".join(machine_lines(name)))
+        print(f"- every run after a ramp of {RAMP_SECONDS} s; medians (min–max); ratios also as "
+              "geometric mean [95 % interval]", flush=True)
+        for case in chosen:
+            path = target_file(Path(name), case, options.real_size)
+            missed += report(case, path, run_case(case, path, options), options)
+    return missed
+
+
+def main(arguments):
+    known = cases()
+    options = parse_options(arguments, [case.name for case in known])
+    chosen = [case for case in known if options.case is None or case.name in options.case]
+    return ended("versus_fio", options.hold_goals, lambda: run_cases(chosen, options))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import math
 import os
 import re
 import shlex
-import signal
 import statistics
 import sys
 import tempfile
@@ -371,24 +370,18 @@ def parse_options(arguments):
     return options
 
 
+def run(options):
+    with tempfile.TemporaryDirectory(prefix="versus_sweep.", dir=options.dir) as name:
+        print("## Machine\n")
+        print("\n".join(v.machine_lines(name)), flush=True)
+        path = Path(name) / "file"
+        v.make_real(path, options.size << 20)
+        return report(path, options, *measure(path, options))
+
+
 def main(arguments):
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = parse_options(arguments)
-    try:
-        with tempfile.TemporaryDirectory(prefix="versus_sweep.", dir=options.dir) as name:
-            print("## Machine\n")
-            print("\n".join(v.machine_lines(name)), flush=True)
-            path = Path(name) / "file"
-            v.make_real(path, options.size << 20)
-            missed = report(path, options, *measure(path, options))
-    except (v.CannotRun, OSError) as error:
-        print(f"versus_sweep: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    for line in missed:
-        print(f"goal missed: {line}", file=sys.stderr)
-    return 1 if missed and options.hold_goals else 0
+    return v.ended("versus_sweep", options.hold_goals, lambda: run(options))
 
 
 if __name__ == "__main__":
