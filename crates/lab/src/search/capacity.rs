@@ -6,23 +6,28 @@ use iogauge_model::result::Estimate;
 /// Points whose statistic is within this factor of the answer's tell how the curve runs there.
 const NEAR: f64 = 1.5;
 
-/// Widening of an answer's interval. What is held near the limit passes or fails by chance too, and
-/// only what passed is an answer: it was picked for its luck. An estimate picked from one side of a
-/// point between one standard error below it and one above is covered by its 95 % interval in 84 to
-/// 97 % of cases, and by one so much wider in 90 to 98 %.
+/// Widening of the interval of an open loop's answer. What is held near the limit passes or fails by
+/// chance too, and only what passed is an answer: it was picked for its luck. An estimate picked from
+/// one side of a point between one standard error below it and one above is covered by its 95 %
+/// interval in 84 to 97 % of cases, and by one so much wider in 90 to 98 %. On the flat curve of a closed
+/// loop luck with the limit is no luck with the IOPS.
 const PICKED: f64 = 1.1;
 
+/// No point is taken for surer than this, relative to its IOPS.
+const SUREST: f64 = 1e-3;
+
 /// A point of the curve: the statistic of the limit that binds, and the IOPS.
-pub(super) type Place = (f64, f64);
+pub(super) type Place = (f64, Estimate);
 
 /// The IOPS at the answer as an estimate of the capacity: the value is what was held, the interval
 /// is the capacity's.
 ///
 /// What was held keeps the limit, so the capacity lies at it or a little above: at the IOPS where the
 /// curve through the points near the answer meets the bound, `IOPS × (bound / statistic)^slope`,
-/// slope being d ln IOPS / d ln statistic by least squares. Two things about it are uncertain: the
-/// IOPS themselves, and the statistic. By the delta method their relative errors add as `x² = iops² +
-/// (slope × statistic)²`. Where the curve is flat, slope is 0 and only the first is left.
+/// slope being d ln IOPS / d ln statistic by least squares, points weighed by how sure their IOPS
+/// are. Two things about it are uncertain: the IOPS themselves, and the statistic. By the delta method
+/// their relative errors add as `x² = iops² + (slope × statistic)²`. Where the curve is flat, slope is
+/// 0 and only the first is left.
 pub(super) fn estimate(
     iops: Estimate,
     statistic: &Judged,
@@ -33,24 +38,53 @@ pub(super) fn estimate(
         return iops;
     }
     let is_near = |place: &Place| (1.0 / NEAR..=NEAR).contains(&(place.0 / statistic.value));
-    let logs: Vec<_> = curve.filter(is_near).map(|(value, iops)| (value.ln(), iops.ln())).collect();
-    let slope = slope(&logs).clamp(0.0, 1.0);
+    let slope = slope(&curve.filter(is_near).collect::<Vec<_>>()).clamp(0.0, 1.0);
     let middle = iops.mean * statistic.share().powf(-slope);
-    let half = PICKED * iops.half_width().hypot(slope * error * iops.mean);
+    let half = iops.half_width().hypot(slope * error * iops.mean);
     let [low, high] = [(middle - half).max(0.0), middle + half];
     Estimate { ci95: [low.min(iops.mean), high.max(iops.mean)], ..iops }
 }
 
-/// Slope of the least-squares line; 0 where there is none.
-fn slope(pairs: &[(f64, f64)]) -> f64 {
-    let n = pairs.len() as f64;
-    let (x, y) = pairs.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-    let (x, y) = (x / n, y / n);
-    let (across, along) = pairs.iter().fold((0.0, 0.0), |(across, along), pair| {
-        (across + (pair.0 - x) * (pair.1 - y), along + (pair.0 - x).powi(2))
-    });
-    let slope = across / along;
+/// Slope of the least-squares line through the logarithms; 0 where there is none.
+fn slope(places: &[Place]) -> f64 {
+    let weigh = |(value, iops): &Place| {
+        let error = if iops.n < 2 { f64::INFINITY } else { iops.relative_error().max(SUREST) };
+        (value.ln(), iops.mean.ln(), error.powi(-2))
+    };
+    let known: Vec<_> = places.iter().map(weigh).filter(|(_, _, w)| *w > 0.0).collect();
+    let slope = Line::through(&known).slope;
     if slope.is_finite() { slope } else { 0.0 }
+}
+
+/// A straight line by weighted least squares.
+struct Line {
+    /// Sum of the weights, and the weighted means of the coordinates.
+    weight: f64,
+    x: f64,
+    y: f64,
+    /// Weighted sum of the squares of x about its mean.
+    along: f64,
+    /// Not finite where the points do not tell.
+    slope: f64,
+}
+
+impl Line {
+    /// The line through points (x, y, weight).
+    fn through(points: &[(f64, f64, f64)]) -> Self {
+        let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+        let weight = sum(&|(_, _, w)| *w);
+        let (x, y) = (sum(&|(x, _, w)| w * x) / weight, sum(&|(_, y, w)| w * y) / weight);
+        let along = sum(&|(at, _, w)| w * (at - x).powi(2));
+        let slope = sum(&|(at, of, w)| w * (at - x) * (of - y)) / along;
+        Self { weight, x, y, along, slope }
+    }
+
+    /// Weighted sum of the squares of what the line leaves over.
+    fn misfit(&self, points: &[(f64, f64, f64)]) -> f64 {
+        let left =
+            |(at, of, w): &(f64, f64, f64)| w * (of - self.y - self.slope * (at - self.x)).powi(2);
+        points.iter().map(left).sum()
+    }
 }
 
 /// A point of an open loop's curve, relative to the limit that binds.
@@ -66,6 +100,13 @@ pub(super) struct RatePlace {
     pub(super) seconds: f64,
 }
 
+impl RatePlace {
+    /// True for a point that tells where the limit is.
+    pub(super) fn is_near(&self) -> bool {
+        (1.0 / NEAR..=NEAR).contains(&self.share)
+    }
+}
+
 /// The rate at which the curve meets the limit, and its standard error, widened as an answer's.
 ///
 /// A straight line of ln statistic over ln rate through the points near the limit: each window near
@@ -77,31 +118,25 @@ pub(super) struct RatePlace {
 ///
 /// N. R. Draper, H. Smith, Applied Regression Analysis, 3.2 (inverse regression).
 pub(super) fn crossing(places: &[RatePlace]) -> Option<(f64, f64)> {
-    let near = |place: &&RatePlace| (1.0 / NEAR..=NEAR).contains(&place.share);
-    let near: Vec<&RatePlace> = places.iter().filter(near).collect();
+    let near: Vec<&RatePlace> = places.iter().filter(|place| place.is_near()).collect();
     let told: Vec<_> = near.iter().filter(|place| place.error.is_finite()).collect();
     // Variance of a second.
-    let per_second =
-        told.iter().map(|p| p.error.powi(2) * p.seconds).sum::<f64>() / told.len() as f64;
-    if per_second.is_nan() || per_second <= 0.0 {
+    let second = told.iter().map(|p| p.error.powi(2) * p.seconds).sum::<f64>() / told.len() as f64;
+    if second.is_nan() || second <= 0.0 {
         return None;
     }
     let known: Vec<(f64, f64, f64)> = near
         .iter()
-        .map(|place| (place.rate_iops.ln(), place.share.ln(), place.seconds / per_second))
+        .map(|place| (place.rate_iops.ln(), place.share.ln(), place.seconds / second))
         .collect();
-    let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| known.iter().map(of).sum::<f64>();
-    let weight = sum(&|(_, _, w)| *w);
-    let (x, y) = (sum(&|(x, _, w)| w * x) / weight, sum(&|(_, y, w)| w * y) / weight);
-    let along = sum(&|(at, _, w)| w * (at - x).powi(2));
-    let slope = sum(&|(at, of, w)| w * (at - x) * (of - y)) / along;
+    let line = Line::through(&known);
+    let Line { weight, x, y, along, slope } = line;
     if known.len() < 3 || !slope.is_finite() || slope <= 0.0 {
         return None;
     }
-    let misfit = sum(&|(at, of, w)| w * (of - y - slope * (at - x)).powi(2));
-    let scatter = (misfit / (known.len() - 2) as f64).max(1.0);
+    let scatter = (line.misfit(&known) / (known.len() - 2) as f64).max(1.0);
     let off = -y / slope;
-    let variance = scatter * (1.0 / weight + off * off * slope * slope / (slope * slope * along));
+    let variance = scatter * (1.0 / weight + off * off / along);
     let rate_iops = (x + off).exp();
     Some((rate_iops, PICKED * rate_iops * variance.sqrt() / slope))
 }
@@ -128,8 +163,15 @@ mod tests {
 
     #[test]
     fn a_line_has_its_slope() {
-        let line: Vec<_> = (0..5).map(|n| (f64::from(n), 3.0 + 0.5 * f64::from(n))).collect();
+        let around = |mean, half| Estimate { mean, ci95: [mean - half, mean + half], n: 30 };
+        let power = |value: f64| (value, around(100.0 * value.sqrt(), 1.0));
+        let mut line = [power(1.0), power(2.0), power(3.0), power(4.0), power(5.0)];
         assert!((slope(&line) - 0.5).abs() < 1e-12);
         assert_eq!((slope(&line[..1]), slope(&[])), (0.0, 0.0));
+        // What is hardly known hardly counts, and what is not known does not.
+        line[0].1 = around(300.0, 200.0);
+        assert!((slope(&line) - 0.5).abs() < 0.01);
+        line[0].1 = Estimate::exact(300.0);
+        assert!((slope(&line) - 0.5).abs() < 1e-12);
     }
 }

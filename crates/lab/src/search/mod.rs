@@ -427,7 +427,7 @@ fn capacity(answer: &Point, curve: &[Point]) -> Estimate {
     let near = |p: &&Point| {
         p.depth <= answer.depth.saturating_mul(2) && p.depth.saturating_mul(2) >= answer.depth
     };
-    let places = curve.iter().filter(near).map(|p| (p.judged[limit].value, p.iops.mean));
+    let places = curve.iter().filter(near).map(|p| (p.judged[limit].value, p.iops));
     capacity::estimate(answer.iops, &answer.judged[limit], places)
 }
 

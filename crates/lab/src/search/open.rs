@@ -33,6 +33,8 @@ const NO_LOAD: f64 = 0.02;
 /// What the closed loop told.
 struct Closed {
     /// Highest throughput while the limits held, in I/Os per second.
+    measured_iops: f64,
+    /// What it may be at most.
     capacity_iops: f64,
     /// Rate to begin at.
     guess_iops: f64,
@@ -62,6 +64,7 @@ impl Closed {
         });
         let guess = capacity - room.fold(0.0, f64::max);
         Self {
+            measured_iops: capacity,
             capacity_iops: capacity * HEADROOM,
             guess_iops: guess.clamp(capacity * 0.3, capacity * 0.97),
             least_iops: NO_LOAD * alone.map_or(capacity, |point| point.iops.mean),
@@ -243,26 +246,36 @@ impl Search<'_, '_> {
         at_limit.min(guess).min(most).max(self.closed.least_iops * 0.99)
     }
 
-    /// The rate to go back to from one that was held and broke a limit: where the curve crosses the
-    /// limit between it and the highest rate below that held; but no lower than all points together
-    /// tell, for the window that broke it may have been the unlucky one.
+    /// The rate to go back to from one that was held and broke a limit.
     fn retreat(&self, held: &RatePoint) -> f64 {
         let most = held.rate_iops * (1.0 - self.precision / 4.0);
-        let by_two = match self.best_below(held.rate_iops) {
-            Some(good) => crossing(&good, held).max(good.rate_iops),
-            // Close to the limit response times grow so fast with the rate, and vary so much, that
-            // half as much again is no reason to go far.
-            None if held.share() < 1.5 => held.rate_iops * (1.0 - self.precision),
-            None => self.below(held),
-        };
-        let by_all = tightest(&held.judged)
-            .and_then(|limit| capacity::crossing(&places(&self.points, limit)))
-            .map_or(0.0, |(rate, error)| rate - NORMAL_95 * error);
-        by_two.max(by_all).min(most)
+        let floor = self.best_below(held.rate_iops).filter(|p| p.seconds >= held.seconds);
+        let floor = floor.map_or(held.rate_iops / 2.0, |point| point.rate_iops);
+        let rate = if held.falls_short { self.below(held) } else { self.likely(held) };
+        rate.max(floor).min(most)
+    }
+
+    /// The rate that a hold most likely keeps the limit at: where all windows near the limit, and one
+    /// that was held, together say it is met, less half the precision for the luck of the next.
+    fn likely(&self, held: &RatePoint) -> f64 {
+        let Some(limit) = tightest(&held.judged) else { return held.rate_iops };
+        let places = places(&self.points, limit);
+        let capacity = self.closed.measured_iops;
+        let (mut met, mut seconds) = (0.0, 0.0);
+        for place in &places {
+            if place.is_near() || place.rate_iops == held.rate_iops {
+                // As in a queue, the statistic grows with the inverse of what is left to capacity.
+                let left = (capacity - place.rate_iops).max(place.rate_iops * 0.01);
+                let at_limit = place.rate_iops + left * (1.0 - place.share);
+                met += at_limit.max(place.rate_iops / 2.0) * place.seconds;
+                seconds += place.seconds;
+            }
+        }
+        met / seconds * (1.0 - self.precision / 2.0)
     }
 
     /// Holds a rate; where it breaks the limit, goes back, until a rate holds or the budget ends.
-    /// Where the first hold shows that there is room for more, holds that as well.
+    /// Where the first that holds shows that there is room for more, holds that as well.
     fn hold(
         &mut self,
         mut rate: f64,
@@ -273,9 +286,10 @@ impl Search<'_, '_> {
         loop {
             let point = self.measure(rate, Phase::Holding)?;
             let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
-            let more = self.at_limit(&point, 1.02).min(self.closed.capacity_iops);
+            let more = if failed { self.likely(&point) } else { self.at_limit(&point, 1.02) };
+            let more = more.min(self.closed.capacity_iops);
             match (point.met, held.take()) {
-                (true, None) if !failed && !over && more >= rate * (1.0 + self.precision / 2.0) => {
+                (true, None) if !over && more >= rate * (1.0 + self.precision / 2.0) => {
                     rate = more.min(rate * 1.05);
                     held = Some(point);
                 }
@@ -364,7 +378,7 @@ impl RatePoint {
     fn capacity(&self, curve: &[Self]) -> Estimate {
         let Some(limit) = tightest(&self.judged) else { return self.iops };
         let Some((rate, error)) = capacity::crossing(&places(curve, limit)) else {
-            let places = curve.iter().map(|p| (p.judged[limit].value, p.iops.mean));
+            let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
             return capacity::estimate(self.iops, &self.judged[limit], places);
         };
         // Arrivals vary by chance, and the rate achieved with them.

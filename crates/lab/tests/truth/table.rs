@@ -113,9 +113,14 @@ pub fn render(rows: &[Row]) -> String {
             "exact".to_owned()
         };
         let depth = |share| percentile(all().map(|o| f64::from(o.depth)), share);
+        let depths = if row.scenario.open_loop {
+            String::new()
+        } else {
+            format!("{:.0} ({:.0}–{:.0})", depth(0.5), depth(0.0), depth(1.0))
+        };
         let _ = writeln!(
             text,
-            "| {} ({}) | {source} | {:.0} | {:+.2} %; {:.2} % | {:.2} % (n {:.0}) | {covers} | {:.0} ({:.0}–{:.0}) | {:.1} | {:.0} % |",
+            "| {} ({}) | {source} | {:.0} | {:+.2} %; {:.2} % | {:.2} % (n {:.0}) | {covers} | {depths} | {:.1} | {:.0} % |",
             row.scenario.name,
             row.scenario.limits.join(", "),
             row.truth,
@@ -123,9 +128,6 @@ pub fn render(rows: &[Row]) -> String {
             row.worst_error() * 100.0,
             percentile(all().map(|o| o.half_width), 0.5) * 100.0,
             percentile(all().map(|o| o.n as f64), 0.5),
-            depth(0.5),
-            depth(0.0),
-            depth(1.0),
             percentile(all().map(|o| o.seconds), 0.5),
             row.percent(|o| o.steady),
         );
