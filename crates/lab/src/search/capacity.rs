@@ -101,9 +101,9 @@ pub(super) struct RatePlace {
 }
 
 impl RatePlace {
-    /// True for a point that tells where the limit is.
-    pub(super) fn is_near(&self) -> bool {
-        (1.0 / NEAR..=NEAR).contains(&self.share)
+    /// True where the statistic is within a factor of its bound.
+    pub(super) fn is_within(&self, factor: f64) -> bool {
+        (1.0 / factor..=factor).contains(&self.share)
     }
 }
 
@@ -118,7 +118,7 @@ impl RatePlace {
 ///
 /// N. R. Draper, H. Smith, Applied Regression Analysis, 3.2 (inverse regression).
 pub(super) fn crossing(places: &[RatePlace]) -> Option<(f64, f64)> {
-    let near: Vec<&RatePlace> = places.iter().filter(|place| place.is_near()).collect();
+    let near: Vec<&RatePlace> = places.iter().filter(|place| place.is_within(NEAR)).collect();
     let told: Vec<_> = near.iter().filter(|place| place.error.is_finite()).collect();
     // Variance of a second.
     let second = told.iter().map(|p| p.error.powi(2) * p.seconds).sum::<f64>() / told.len() as f64;

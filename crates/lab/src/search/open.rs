@@ -30,6 +30,9 @@ const HEADROOM: f64 = 1.02;
 /// what breaks the limit there breaks it everywhere.
 const NO_LOAD: f64 = 0.02;
 
+/// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
+const FAR: f64 = 2.5;
+
 /// What the closed loop told.
 struct Closed {
     /// Highest throughput while the limits held, in I/Os per second.
@@ -255,15 +258,15 @@ impl Search<'_, '_> {
         rate.max(floor).min(most)
     }
 
-    /// The rate that a hold most likely keeps the limit at: where all windows near the limit, and one
-    /// that was held, together say it is met, less half the precision for the luck of the next.
+    /// The rate that a hold most likely keeps the limit at: where all windows not far from the limit,
+    /// and one that was held, together say it is met, less half the precision for the luck of the next.
     fn likely(&self, held: &RatePoint) -> f64 {
         let Some(limit) = tightest(&held.judged) else { return held.rate_iops };
         let places = places(&self.points, limit);
         let capacity = self.closed.measured_iops;
         let (mut met, mut seconds) = (0.0, 0.0);
         for place in &places {
-            if place.is_near() || place.rate_iops == held.rate_iops {
+            if place.is_within(FAR) || place.rate_iops == held.rate_iops {
                 // As in a queue, the statistic grows with the inverse of what is left to capacity.
                 let left = (capacity - place.rate_iops).max(place.rate_iops * 0.01);
                 let at_limit = place.rate_iops + left * (1.0 - place.share);
@@ -379,7 +382,11 @@ impl RatePoint {
         let Some(limit) = tightest(&self.judged) else { return self.iops };
         let Some((rate, error)) = capacity::crossing(&places(curve, limit)) else {
             let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
-            return capacity::estimate(self.iops, &self.judged[limit], places);
+            let found = capacity::estimate(self.iops, &self.judged[limit], places);
+            // All that is known from above is the lowest rate that did not hold.
+            let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && !p.met);
+            let high = broken.map_or(found.ci95[1], |p| p.rate_iops.max(found.ci95[1]));
+            return Estimate { ci95: [found.ci95[0], high], ..found };
         };
         // Arrivals vary by chance, and the rate achieved with them.
         let half = (NORMAL_95 * error).hypot(self.iops.half_width());
