@@ -7,7 +7,7 @@
 
 use crate::terminal::{marks, target_name};
 use ::csv::{Error, Writer};
-use iogauge_model::result::{Estimate, FindDocument, LatencySummary, RunDocument};
+use iogauge_model::result::{Estimate, FindDocument, LatencySummary, LimitValue, RunDocument};
 use std::io::Write;
 
 /// First column of [`run`]'s rows.
@@ -37,6 +37,23 @@ const RESPONSE: [&str; 8] = [
     "response_ns_max",
 ];
 
+const SERVICE: [&str; 8] = [
+    "service_ns_mean",
+    "service_ns_min",
+    "service_ns_p50",
+    "service_ns_p95",
+    "service_ns_p99",
+    "service_ns_p999",
+    "service_ns_p9999",
+    "service_ns_max",
+];
+/// How sure the IOPS and the mean latency are.
+const SURENESS: [&str; 4] =
+    ["iops_n", "latency_n", "latency_ns_mean_ci95_low", "latency_ns_mean_ci95_high"];
+/// The statistic a limit bounds, of the limit nearest to its bound or furthest over it.
+const LIMIT: [&str; 5] =
+    ["limit", "limit_ns", "limit_ns_ci95_low", "limit_ns_ci95_high", "limit_n"];
+
 /// Writes the steps of a run: a row for each direction that moved something (`read`, `write`,
 /// `sync`). `latency_ns_…` is service time; `response_ns_…` stands where arrivals were scheduled.
 ///
@@ -51,6 +68,7 @@ pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
     header.extend(LATENCY);
     header.extend(RESPONSE);
     header.extend(["cpu_ns_per_io", "physical_ratio"]);
+    header.extend(SURENESS);
     table.write_record(&header)?;
     for (index, step) in document.steps.iter().enumerate() {
         let directions = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
@@ -78,14 +96,15 @@ pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
             row.extend(latency(direction.response_ns.as_ref()));
             row.push(step.cpu.ns_per_io.to_string());
             row.push(optional(step.physical.as_ref().and_then(|p| p.ratio_to_logical)));
+            row.extend(sureness(&direction.iops, &direction.service_ns));
             table.write_record(&row)?;
         }
     }
     Ok(table.flush()?)
 }
 
-/// Writes the points of a capacity curve. `latency_ns_…` is response time in an open loop; `met`,
-/// `steady`, `answer` and `knee` are `true` or `false`.
+/// Writes the points of a capacity curve. `latency_ns_…` is response time in an open loop, where
+/// `service_ns_…` stands beside it; `met`, `steady`, `answer` and `knee` are `true` or `false`.
 ///
 /// # Errors
 /// Where the writer fails.
@@ -96,6 +115,10 @@ pub fn find(document: &FindDocument, writer: impl Write) -> Result<(), Error> {
     header.extend(ESTIMATE);
     header.extend(LATENCY);
     header.extend(["cpu_percent", "met", "steady", "answer", "knee"]);
+    header.extend(SURENESS);
+    header.extend(LIMIT);
+    header.extend(["offered_iops", "backlog_max"]);
+    header.extend(SERVICE);
     table.write_record(&header)?;
     for point in &document.curve {
         let head = &document.head;
@@ -115,6 +138,11 @@ pub fn find(document: &FindDocument, writer: impl Write) -> Result<(), Error> {
         row.push(point.cpu_percent.to_string());
         let (answer, knee) = marks(document, point);
         row.extend([point.met, point.steady, answer, knee].map(|mark| mark.to_string()));
+        row.extend(sureness(&point.iops, &point.latency_ns));
+        row.extend(limit(&point.limits));
+        row.push(optional(point.offered_iops));
+        row.push(point.backlog_max.map_or_else(String::new, |ios| ios.to_string()));
+        row.extend(latency(point.service_ns.as_ref()));
         table.write_record(&row)?;
     }
     Ok(table.flush()?)
@@ -129,6 +157,22 @@ fn estimate(estimate: &Estimate) -> [String; 3] {
     let [low, high] = estimate.ci95;
     let end = |value: f64| if estimate.n < 2 { String::new() } else { value.to_string() };
     [estimate.mean.to_string(), end(low), end(high)]
+}
+
+fn sureness(iops: &Estimate, latency: &LatencySummary) -> [String; 4] {
+    let ends = if latency.n == 0 { [None, None] } else { latency.mean_ci95.map(Some) };
+    let [low, high] = ends.map(optional);
+    [iops.n.to_string(), latency.n.to_string(), low, high]
+}
+
+fn limit(limits: &[LimitValue]) -> [String; 5] {
+    let share = |l: &LimitValue| l.value_ns.unwrap_or(f64::INFINITY) / l.limit.bound_ns as f64;
+    let Some(tightest) = limits.iter().max_by(|a, b| share(a).total_cmp(&share(b))) else {
+        return Default::default();
+    };
+    let [low, high] = tightest.ci95_ns.map_or([None, None], |ends| ends.map(Some)).map(optional);
+    let name = tightest.limit.to_string();
+    [name, optional(tightest.value_ns), low, high, tightest.n.to_string()]
 }
 
 fn latency(summary: Option<&LatencySummary>) -> [String; 8] {

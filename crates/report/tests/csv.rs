@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use insta::assert_snapshot;
-use iogauge_model::result::StoppedBy;
+use iogauge_model::result::{LimitValue, StoppedBy};
 use iogauge_report::csv;
 use std::fs::OpenOptions;
 
@@ -33,6 +33,33 @@ fn a_search_has_a_row_for_each_point() {
     let mut text = Vec::new();
     csv::find(&find_document(StoppedBy::Limit), &mut text).unwrap();
     assert_snapshot!("csv_find", String::from_utf8(text).unwrap());
+}
+
+#[test]
+fn a_point_of_an_open_loop_tells_its_limit_and_its_service_time() {
+    let mut document = find_document(StoppedBy::Limit);
+    document.curve.truncate(1);
+    let value = |limit: &str, value_ns, ci95_ns| LimitValue {
+        limit: limit.parse().unwrap(),
+        value_ns: Some(value_ns),
+        ci95_ns,
+        n: 900,
+    };
+    document.curve[0].limits =
+        vec![value("mean<=10ms", 2e6, None), value("p99<=5ms", 4e6, Some([3.5e6, 4.5e6]))];
+    document.curve[0].offered_iops = Some(9801.5);
+    document.curve[0].backlog_max = Some(7);
+    document.curve[0].service_ns = Some(latency(100_000.0));
+    let mut text = Vec::new();
+    csv::find(&document, &mut text).unwrap();
+    let mut rows = ::csv::Reader::from_reader(text.as_slice());
+    let names = rows.headers().unwrap().clone();
+    let row = rows.records().next().unwrap().unwrap();
+    let at = |name: &str| &row[names.iter().position(|column| column == name).unwrap()];
+    assert_eq!((at("limit"), at("limit_ns"), at("limit_n")), ("p99 <= 5 ms", "4000000", "900"));
+    assert_eq!((at("limit_ns_ci95_low"), at("limit_ns_ci95_high")), ("3500000", "4500000"));
+    assert_eq!((at("offered_iops"), at("backlog_max")), ("9801.5", "7"));
+    assert_eq!(at("service_ns_mean"), "100000");
 }
 
 #[test]

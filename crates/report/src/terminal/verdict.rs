@@ -180,7 +180,8 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             None => "a lower --limit finds a depth with lower latency.".to_owned(),
         },
         StoppedBy::Client => {
-            "use more workers (--numjobs), a lighter engine or a larger machine to load the target further."
+            "larger blocks, more workers (--numjobs) where a processor is idle, or a larger machine \
+             load the target further."
                 .to_owned()
         }
         StoppedBy::MaxDepth => "a larger --max-depth finds the end of the curve.".to_owned(),
