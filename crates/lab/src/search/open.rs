@@ -291,8 +291,11 @@ impl Search<'_, '_> {
             let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
             let more = if failed { self.likely(&point) } else { self.at_limit(&point, 1.02) };
             let more = more.min(self.closed.capacity_iops);
+            // A hold much shorter than the last would say less.
+            let time_for_more = !over && self.bench.left_ns() as f64 / 1e9 >= point.seconds / 2.0;
             match (point.met, held.take()) {
-                (true, None) if !over && more >= rate * (1.0 + self.precision / 2.0) => {
+                (_, Some(held)) if self.bench.interrupted() => return Ok((held, stopped_by)),
+                (true, None) if time_for_more && more >= rate * (1.0 + self.precision / 2.0) => {
                     rate = more.min(rate * 1.05);
                     held = Some(point);
                 }
