@@ -67,6 +67,11 @@ pub trait Crew {
     /// Where a worker could not be added.
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError>;
 
+    /// True where one more thread could issue more I/Os: see the crew's own words.
+    fn could_add_worker(&self) -> bool {
+        false
+    }
+
     /// Adds a worker where one more thread can issue more I/Os, and shares the present depth out
     /// anew over all of them. Returns the window that ends with the change; `None` where there is
     /// nothing to be had by it: see the crew's own words.

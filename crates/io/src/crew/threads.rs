@@ -49,6 +49,11 @@ pub struct ThreadCrew {
 type Ready = Result<rustix::process::Pid, WorkerError>;
 
 impl ThreadCrew {
+    /// I/Os to keep outstanding over all workers.
+    fn depth(&self) -> u32 {
+        self.handles.iter().map(|handle| handle.depth).sum()
+    }
+
     /// Starts jobs, all workers together; the depth may later rise to `max_depth`.
     ///
     /// # Errors
@@ -233,16 +238,20 @@ impl Crew for ThreadCrew {
         self.change(|index, _| share(depth, workers, index as u32))
     }
 
-    /// `None` for several jobs, whose share of the load would change; for jobs whose I/Os depend on
-    /// the number of workers; beyond one worker for each I/O outstanding and for each processor
-    /// this process may run on; and where the system refuses another thread, ring or buffer, since
-    /// those at work go on without.
-    fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
-        let workers = self.handles.len() as u32;
-        let depth = self.handles.iter().map(|handle| handle.depth).sum();
+    /// False for several jobs, whose share of the load would change; for jobs whose I/Os depend on
+    /// the number of workers; and beyond one worker for each I/O outstanding and for each processor
+    /// this process may run on.
+    fn could_add_worker(&self) -> bool {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let fits = matches!(self.plans.as_slice(), [plan] if plan.takes_more_workers());
-        if !fits || workers >= processors.min(depth) || self.hire_for_the_job(1).is_err() {
+        fits && (self.handles.len() as u32) < processors.min(self.depth())
+    }
+
+    /// `None` also where the system refuses another thread, ring or buffer: those at work go on
+    /// without.
+    fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
+        let (workers, depth) = (self.handles.len() as u32, self.depth());
+        if !self.could_add_worker() || self.hire_for_the_job(1).is_err() {
             return Ok(None);
         }
         self.change(|index, _| share(depth, workers + 1, index as u32)).map(Some)

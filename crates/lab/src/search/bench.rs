@@ -61,6 +61,10 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.crew.controls().len() as u32
     }
 
+    pub(super) fn could_add_worker(&self) -> bool {
+        self.crew.could_add_worker()
+    }
+
     pub(super) fn decide(&mut self, decision: Decision) {
         self.watch.observer.decision(&decision);
     }

@@ -222,8 +222,7 @@ impl Search<'_, '_> {
                 if let Some(depth) = self.narrow(plan, &mut good, &mut bad, narrowing_until)? {
                     return Ok(Pass::Again(depth));
                 }
-                let client = self.client_bound(&bad);
-                let stopped_by = if client { StoppedBy::Client } else { StoppedBy::Limit };
+                let stopped_by = self.short_of_client(&bad).unwrap_or(StoppedBy::Limit);
                 self.hold(plan, good.depth, stopped_by)
             }
         }
@@ -400,9 +399,17 @@ impl Search<'_, '_> {
         self.bench.client_bound(point.cpu_percent, point.depth)
     }
 
+    /// Why the workers could do no more at a point, if that is so: either there was no time left to
+    /// measure with more of them, or no more are to be had.
+    fn short_of_client(&self, point: &Point) -> Option<StoppedBy> {
+        let more = self.bench.could_add_worker();
+        let stopped_by = if more { StoppedBy::Budget } else { StoppedBy::Client };
+        self.client_bound(point).then_some(stopped_by)
+    }
+
     fn why_doubling_ended(&self, plan: &SearchPlan, last: &Point) -> StoppedBy {
-        if self.client_bound(last) {
-            return StoppedBy::Client;
+        if let Some(stopped_by) = self.short_of_client(last) {
+            return stopped_by;
         }
         if last.depth < plan.max_depth {
             return StoppedBy::Budget;

@@ -28,6 +28,8 @@ const HOLD_PARTS: u64 = 48;
 const DRAIN_NS: u64 = 2_000_000_000;
 /// A shorter wait is not worth a word.
 const NOTABLE_DRAIN_NS: u64 = 100_000_000;
+/// Workers are added as long as this part of the budget is left.
+const WORKERS_SHARE: u64 = 4;
 /// Where the verdict is clear the IOPS need be this many times less precise than asked.
 const COARSE: f64 = 5.0;
 
@@ -111,7 +113,7 @@ impl Bench<'_, '_> {
     /// Returns false where there is none to be had.
     pub(super) fn add_workers(&mut self) -> Result<bool, LabError> {
         let before = self.workers();
-        if self.interrupted() || self.left_ns() < self.plan.budget_ns / 2 {
+        if self.interrupted() || self.left_ns() < self.plan.budget_ns / WORKERS_SHARE {
             return Ok(false);
         }
         while self.workers() < 2 * before && self.crew.add_worker()?.is_some() {}
