@@ -19,4 +19,4 @@ mod surroundings;
 
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};
-pub use rig::Rig;
+pub use rig::{Ground, Rig};

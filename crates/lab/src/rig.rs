@@ -27,6 +27,42 @@ enum Medium {
     Simulated(SimSpec),
 }
 
+/// What of a target a job does its I/O on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ground {
+    /// All of it.
+    All,
+    /// These parts, by their number from 0.
+    Parts(Vec<usize>),
+    /// No part: engine null pretends that there are so many bytes.
+    Nothing {
+        /// Bytes.
+        size_bytes: u64,
+    },
+}
+
+impl Ground {
+    fn parts(&self, target: &Target) -> Vec<Part> {
+        match self {
+            Self::All => target.parts.clone(),
+            Self::Parts(numbers) => {
+                numbers.iter().filter_map(|number| target.parts.get(*number).cloned()).collect()
+            }
+            Self::Nothing { .. } => Vec::new(),
+        }
+    }
+
+    /// The target's number of a part of this ground.
+    pub(crate) fn number_of(&self, part: u32) -> u32 {
+        match self {
+            Self::Parts(numbers) => {
+                numbers.get(part as usize).map_or(part, |number| *number as u32)
+            }
+            Self::All | Self::Nothing { .. } => part,
+        }
+    }
+}
+
 /// A target that the guards let pass, ready to be prepared and measured.
 #[derive(Debug)]
 pub struct Rig {
@@ -74,6 +110,28 @@ impl Rig {
                 Medium::Real(Target::resolve(&paths, &intent, &roots)?)
             }
         };
+        Ok(Self { text: text.to_owned(), medium, intent, roots })
+    }
+
+    /// Finds out what these files and devices are and lets the guards judge what is intended with
+    /// each. Without any the target has no parts, and only loads of engine null can run on it.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_each(text: &str, wanted: &[(PathBuf, Intent)]) -> Result<Self, LabError> {
+        let roots = Roots::default();
+        for (path, intent) in wanted {
+            there_or_sized(path, intent).map_err(|error| match error {
+                TargetError::NotFound { path, .. } => {
+                    let wanted = "a file or device that does, or size=1g in its job to make it";
+                    TargetError::NotFound { path, wanted: wanted.to_owned() }
+                }
+                other => other,
+            })?;
+        }
+        let medium = Medium::Real(Target::resolve_each(wanted, &roots)?);
+        let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| *intent);
+        intent.writes = wanted.iter().any(|(_, intent)| intent.writes);
         Ok(Self { text: text.to_owned(), medium, intent, roots })
     }
 
@@ -169,10 +227,23 @@ impl Rig {
     /// # Errors
     /// Where a load does not fit the target, a file cannot be opened or a worker not be made.
     pub fn crew(&self, loads: &[Load], max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
+        let jobs: Vec<_> = loads.iter().map(|load| (load.clone(), Ground::All)).collect();
+        self.crew_on(&jobs, max_depth)
+    }
+
+    /// Starts workers, each job on its own ground. A simulated target is one ground for all.
+    ///
+    /// # Errors
+    /// As [`Self::crew`].
+    pub fn crew_on(
+        &self,
+        jobs: &[(Load, Ground)],
+        max_depth: u32,
+    ) -> Result<Box<dyn Crew>, LabError> {
         match &self.medium {
             Medium::Simulated(spec) => {
                 let extents = vec![Extent { base_bytes: 0, size_bytes: spec.size_bytes }];
-                let jobs = loads.iter().map(|load| CrewJob {
+                let jobs = jobs.iter().map(|(load, _)| CrewJob {
                     load: load.clone(),
                     files: Files::default(),
                     extents: extents.clone(),
@@ -180,25 +251,11 @@ impl Rig {
                 Ok(Box::new(VirtualCrew::start(jobs.collect(), spec.clone(), max_depth)?))
             }
             Medium::Real(target) => {
-                let jobs = loads.iter().map(|load| self.job(target, load));
+                let jobs = jobs.iter().map(|(load, ground)| job(target, load, ground));
                 let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
                 Ok(Box::new(ThreadCrew::start(jobs, max_depth)?))
             }
         }
-    }
-
-    fn job(&self, target: &Target, load: &Load) -> Result<CrewJob, LabError> {
-        let extents = target
-            .parts
-            .iter()
-            .map(|part| Extent { base_bytes: part.base_bytes, size_bytes: part.size_bytes })
-            .collect();
-        let files = if load.engine == EngineKind::Null {
-            Files::default()
-        } else {
-            open_parts(target, load)?
-        };
-        Ok(CrewJob { load: load.clone(), files, extents })
     }
 
     /// The devices under the target; empty for simulated and memory-backed ones.
@@ -219,6 +276,14 @@ impl Rig {
     /// # Errors
     /// Where a part cannot be looked at.
     pub fn facts(&self, load: &Load) -> Result<Vec<Caveat>, LabError> {
+        self.facts_on(load, &Ground::All)
+    }
+
+    /// Doubts that show before a run on part of the target.
+    ///
+    /// # Errors
+    /// Where a part cannot be looked at.
+    pub fn facts_on(&self, load: &Load, ground: &Ground) -> Result<Vec<Caveat>, LabError> {
         let mut caveats = Vec::new();
         match &self.medium {
             Medium::Simulated(_) => caveats.push(Caveat::of(
@@ -230,7 +295,8 @@ impl Rig {
                 "engine null issues no I/O: the figures are what the tool itself can do",
             )),
             Medium::Real(target) => {
-                caveats.extend(doubts(&target.parts, load, &self.devices()?, &self.roots)?);
+                let parts = ground.parts(target);
+                caveats.extend(doubts(&parts, load, &self.devices()?, &self.roots)?);
             }
         }
         Ok(caveats)
@@ -320,15 +386,32 @@ fn access_time(part: &Part, direct: bool) -> Result<Option<Caveat>, LabError> {
     }))
 }
 
+fn job(target: &Target, load: &Load, ground: &Ground) -> Result<CrewJob, LabError> {
+    let parts = ground.parts(target);
+    let files = if load.engine == EngineKind::Null {
+        Files::default()
+    } else {
+        open_parts(&parts, load)?
+    };
+    let extent = |part: &Part| Extent { base_bytes: part.base_bytes, size_bytes: part.size_bytes };
+    let extents = match ground {
+        Ground::Nothing { size_bytes } => {
+            vec![Extent { base_bytes: 0, size_bytes: *size_bytes }]
+        }
+        Ground::All | Ground::Parts(_) => parts.iter().map(extent).collect(),
+    };
+    Ok(CrewJob { load: load.clone(), files, extents })
+}
+
 /// One descriptor for each part, opened as the load wants it.
-fn open_parts(target: &Target, load: &Load) -> Result<Files, LabError> {
+fn open_parts(parts: &[Part], load: &Load) -> Result<Files, LabError> {
     let mode = OpenMode {
         write: load.writes(),
         direct: engine::is_direct(load),
         sync: if load.writes() { load.sync } else { SyncMode::None },
     };
     let mut files = Vec::new();
-    for part in &target.parts {
+    for part in parts {
         files.push(part.open(mode)?.fd);
     }
     Ok(Arc::new(files))

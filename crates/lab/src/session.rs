@@ -4,7 +4,7 @@ use crate::caveats;
 use crate::error::LabError;
 use crate::measure::{self, Measured, Watch};
 use crate::prepare::{Prepared, prepare};
-use crate::rig::Rig;
+use crate::rig::{Ground, Rig};
 use crate::search::{self, Found, SearchPlan};
 use iogauge_io::clock::Clock;
 use iogauge_io::engine;
@@ -32,22 +32,42 @@ pub fn ready(
     loads: &[Load],
     watch: &mut Watch<'_>,
 ) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
-    let touched = loads.iter().any(|load| load.engine != EngineKind::Null);
+    let jobs: Vec<_> = loads.iter().map(|load| (load.clone(), Ground::All)).collect();
+    ready_on(rig, &jobs, watch)
+}
+
+/// As [`ready`], for jobs that have grounds of their own.
+///
+/// # Errors
+/// As [`ready`].
+pub fn ready_on(
+    rig: &mut Rig,
+    jobs: &[(Load, Ground)],
+    watch: &mut Watch<'_>,
+) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
+    let touched = jobs.iter().any(|(load, _)| load.engine != EngineKind::Null);
     let mut prepared = None;
     let mut caveats = Vec::new();
     if touched && !rig.is_simulated() {
         let done = prepare(rig, watch)?;
-        if loads.iter().any(Load::writes) {
+        if jobs.iter().any(|(load, _)| load.writes()) {
             caveats.extend(first_write(&done));
         }
         prepared = Some(done);
     }
-    for load in loads {
-        for caveat in rig.facts(load)? {
+    let mut seen: Vec<(Load, &Ground)> = Vec::new();
+    for (load, ground) in jobs {
+        // Clones differ by their seed alone, and a look at a file takes its time.
+        let unseeded = (Load { seed: 0, ..load.clone() }, ground);
+        if seen.contains(&unseeded) {
+            continue;
+        }
+        for caveat in rig.facts_on(load, ground)? {
             if !caveats.contains(&caveat) {
                 caveats.push(caveat);
             }
         }
+        seen.push(unseeded);
     }
     Ok((prepared, caveats))
 }
@@ -73,10 +93,30 @@ fn first_write(prepared: &Prepared) -> Option<Caveat> {
 /// # Errors
 /// Where a worker cannot be made or its engine fails.
 pub fn run(rig: &Rig, step: &Step, watch: &mut Watch<'_>) -> Result<Measured, LabError> {
-    let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
+    run_on(rig, step, &[], watch)
+}
+
+/// As [`run`], with a ground for each job of the step; all of the target for jobs behind the last.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
+    rig: &Rig,
+    step: &Step,
+    grounds: &[Ground],
+    watch: &mut Watch<'_>,
+) -> Result<Measured, LabError> {
+    let ground = |index: usize| grounds.get(index).cloned().unwrap_or(Ground::All);
+    let loads = step.jobs.iter().map(|job| job.load.clone());
+    let jobs: Vec<_> = loads.enumerate().map(|(index, load)| (load, ground(index))).collect();
     let mut sampler = sampler(rig)?;
-    let mut crew = rig.crew(&loads, step.depth())?;
-    measure::step(crew.as_mut(), step, sampler.as_mut(), watch)
+    let mut crew = rig.crew_on(&jobs, step.depth())?;
+    let mut measured = measure::step(crew.as_mut(), step, sampler.as_mut(), watch)?;
+    measured.fault = crew.fault().map(|(job, fault)| IoFault {
+        part: ground(job as usize).number_of(fault.part),
+        ..fault
+    });
+    Ok(measured)
 }
 
 /// A search with what the machine did meanwhile.

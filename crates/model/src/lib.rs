@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod caveat;
+pub mod fio;
 pub mod guide;
 pub mod histogram;
 pub mod limit;

@@ -10,7 +10,7 @@ use iogauge_model::units::{parse_count, parse_size_bytes};
 use std::ffi::OsString;
 
 /// Options of a load, by fio's names. Those left out take their defaults.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
     /// read, write, randread, randwrite, readwrite, randrw [default: randread]

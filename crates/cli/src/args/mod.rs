@@ -19,7 +19,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    a fault of iogauge or of the machine
-  2    wrong usage
+  2    wrong usage, or a job file that cannot run
   3    the target was refused, so that no data is lost
   4    I/O errors during the run (the result is kept and counts them)
   5    the limit cannot be met even at depth 1
@@ -54,7 +54,7 @@ pub struct Cli {
 pub enum Command {
     /// Find the capacity: the highest IOPS at which the latency limit holds
     Find(Box<FindArgs>),
-    /// Apply one load and measure it
+    /// Apply one load, or the jobs of a fio job file, and measure it
     Run(Box<RunArgs>),
     /// Tell what would spoil a measurement of a target; measures nothing, writes nothing
     Doctor(DoctorArgs),
@@ -181,10 +181,12 @@ pub struct FindArgs {
 /// `iogauge run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Options carry fio's names, with dashes or underscores.
+Options carry fio's names, with dashes or underscores. A TARGET that ends in .fio is a job file of
+fio's: its jobs run in fio's order, on its own files and devices, under the same safety.
 
 Examples:
   iogauge run /data --rw=randread --bs=4k --iodepth=32
+  iogauge run nightly.fio
   iogauge run /data --rw=randrw --rwmixread=70 --bssplit=4k/60:64k/40 --runtime=60
   iogauge run /data --rw=randwrite --rate_iops=2000 --rate_process=poisson
   iogauge run /data --job 'rw=randread iodepth=16' --job 'rw=write bs=128k sync=dsync'
@@ -202,6 +204,9 @@ pub struct RunArgs {
     /// A job beside others: options without dashes that change those given; may be repeated
     #[arg(long = "job", value_name = "OPTION=VALUE …")]
     pub jobs: Vec<String>,
+    /// Leave out what a job file asks for and iogauge lacks, with a warning for each
+    #[arg(long)]
+    pub lenient: bool,
     /// Taken for fio's sake: runs are always bounded by time
     #[arg(long, hide = true)]
     pub time_based: bool,

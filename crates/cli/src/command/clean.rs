@@ -5,6 +5,7 @@ use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_io::target::{TargetSpec, clean};
 use iogauge_lab::{LabError, Rig};
+use std::path::PathBuf;
 
 /// Runs the command.
 ///
@@ -28,8 +29,16 @@ pub fn run(args: &CleanArgs) -> anyhow::Result<Exit> {
 /// As [`run`].
 pub fn remove(rig: Rig) -> anyhow::Result<()> {
     let paths = rig.paths();
+    remove_some(rig, &paths)
+}
+
+/// Removes some of the test files of a run that is over, as [`remove`] does with all of them.
+///
+/// # Errors
+/// As [`run`].
+pub fn remove_some(rig: Rig, paths: &[PathBuf]) -> anyhow::Result<()> {
     drop(rig);
-    for cleaned in clean(&paths).map_err(LabError::from)? {
+    for cleaned in clean(paths).map_err(LabError::from)? {
         screen::tell(&cleaned.to_string());
     }
     Ok(())

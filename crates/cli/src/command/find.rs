@@ -23,8 +23,16 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
     let (target, output) = (&args.target, &args.output);
     let typed = std::slice::from_ref(&args.load);
-    let mut invocation = Invocation::new("find", target, typed, output, args.explain, interrupt)?;
-    match search(&mut invocation, &plan) {
+    let invocation = Invocation::new("find", target, typed, output, args.explain, interrupt)?;
+    run_on(invocation, &plan)
+}
+
+/// Searches with the first load of an invocation, on all of its target.
+///
+/// # Errors
+/// A fault while measuring.
+pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::Result<Exit> {
+    match search(&mut invocation, plan) {
         Ok(document) => {
             let exit = exit(&document);
             let verdict = terminal::find_brief(&document);

@@ -7,12 +7,13 @@ use crate::screen::{self, Screen};
 use iogauge_lab::history::{Ending, History, NewRun, RunId, UtcTime};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::Prepared;
-use iogauge_lab::{Interrupt, Rig, session};
+use iogauge_lab::{Ground, Interrupt, Rig, session};
 use iogauge_model::Caveat;
 use iogauge_model::load::Load;
 use iogauge_model::result::Head;
 use iogauge_model::units::{Bandwidth, Bytes};
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// A measurement about to begin.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ pub struct Invocation {
     pub rig: Rig,
     /// The loads, ready to run.
     pub loads: Vec<Load>,
+    /// What each load is put on; all of the target for those behind the last.
+    pub grounds: Vec<Ground>,
+    /// Files to remove at the end where iogauge made them.
+    pub unlink: Vec<PathBuf>,
     /// Doubts gathered so far.
     pub caveats: Vec<Caveat>,
     history: Option<History>,
@@ -33,6 +38,40 @@ pub struct Invocation {
     pub screen: Screen,
     /// Ends the measurement.
     pub interrupt: Interrupt,
+}
+
+/// A target behind its guards, with what is to be put on it.
+#[derive(Debug)]
+pub struct Opened {
+    /// The target.
+    pub rig: Rig,
+    /// The loads, ready to run.
+    pub loads: Vec<Load>,
+    /// Engines that had to give way to others.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Reads what was typed and lets the guards judge the target. Changes nothing.
+///
+/// # Errors
+/// Wrong usage, a refused target.
+pub fn open(target: &TargetArgs, typed: &[LoadArgs]) -> anyhow::Result<Opened> {
+    // What the options say of themselves is checked before the target is looked at.
+    for load in typed {
+        load.load(load.ioengine.unwrap_or(Load::default().engine))
+            .map_err(iogauge_lab::LabError::from)?;
+    }
+    let rig = Rig::open(&target.target, intent(target, typed))?;
+    let mut loads = Vec::new();
+    let mut caveats = Vec::new();
+    for load in typed {
+        let (engine, caveat) = rig.engine(load.ioengine)?;
+        if let Some(caveat) = caveat.filter(|c| !caveats.contains(c)) {
+            caveats.push(caveat);
+        }
+        loads.push(load.load(engine).map_err(iogauge_lab::LabError::from)?);
+    }
+    Ok(Opened { rig, loads, caveats })
 }
 
 impl Invocation {
@@ -49,22 +88,23 @@ impl Invocation {
         explain: bool,
         interrupt: Interrupt,
     ) -> anyhow::Result<Self> {
-        // What the options say of themselves is checked before the target is looked at.
-        for load in typed {
-            load.load(load.ioengine.unwrap_or(Load::default().engine))
-                .map_err(iogauge_lab::LabError::from)?;
-        }
-        let intent = intent(target, typed);
-        let rig = Rig::open(&target.target, intent)?;
-        let mut loads = Vec::new();
-        let mut caveats = Vec::new();
-        for load in typed {
-            let (engine, caveat) = rig.engine(load.ioengine)?;
-            if let Some(caveat) = caveat.filter(|c| !caveats.contains(c)) {
-                caveats.push(caveat);
-            }
-            loads.push(load.load(engine).map_err(iogauge_lab::LabError::from)?);
-        }
+        let opened = open(target, typed)?;
+        Self::on(kind, target, output, explain, interrupt, opened)
+    }
+
+    /// As [`Self::new`], for a target that is open already.
+    ///
+    /// # Errors
+    /// A history that cannot be written.
+    pub fn on(
+        kind: &'static str,
+        target: &TargetArgs,
+        output: &OutputArgs,
+        explain: bool,
+        interrupt: Interrupt,
+        opened: Opened,
+    ) -> anyhow::Result<Self> {
+        let Opened { rig, loads, caveats } = opened;
         let history = History::open_at(&output.history)?;
         if let Some(history) = &history {
             history.check_writable()?;
@@ -76,6 +116,8 @@ impl Invocation {
             output: output.clone(),
             rig,
             loads,
+            grounds: Vec::new(),
+            unlink: Vec::new(),
             caveats,
             history,
             started,
@@ -91,7 +133,10 @@ impl Invocation {
     /// Where the target cannot be made ready or the run not be kept.
     pub fn begin(&mut self, summary: &str) -> anyhow::Result<()> {
         let mut watch = Watch { observer: &mut self.screen, interrupt: &self.interrupt };
-        let (prepared, caveats) = session::ready(&mut self.rig, &self.loads, &mut watch)?;
+        let ground = |index: usize| self.grounds.get(index).cloned().unwrap_or(Ground::All);
+        let loads = self.loads.iter().cloned().enumerate();
+        let jobs: Vec<_> = loads.map(|(index, load)| (load, ground(index))).collect();
+        let (prepared, caveats) = session::ready_on(&mut self.rig, &jobs, &mut watch)?;
         if let Some(prepared) = prepared
             && !self.output.quiet
             && let Some(line) = prepared_line(self.rig.text(), &prepared)
@@ -104,7 +149,7 @@ impl Invocation {
                 kind: self.kind.to_owned(),
                 started: self.started,
                 command_line: command_line(),
-                target: self.target.target.clone(),
+                target: self.rig.text().to_owned(),
                 load: summary.to_owned(),
                 head: serde_json::to_value(self.head("", serde_json::Value::Null))?,
             };
@@ -163,6 +208,8 @@ impl Invocation {
         }
         if self.target.rm {
             super::clean::remove(self.rig)?;
+        } else if !self.unlink.is_empty() {
+            super::clean::remove_some(self.rig, &self.unlink)?;
         }
         detach::done();
         Ok(exit)

@@ -5,6 +5,8 @@ pub mod doctor;
 pub mod find;
 pub mod history;
 mod invocation;
+mod job_file;
+mod job_source;
 pub mod manual;
 pub mod prepare;
 pub mod run;

@@ -1,6 +1,7 @@
-//! `iogauge run`: one load as given.
+//! `iogauge run`: one load as given; a job file goes to `job_file.rs`.
 
 use super::invocation::Invocation;
+use super::job_file;
 use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
 use iogauge_lab::measure::Watch;
@@ -13,13 +14,20 @@ use iogauge_report::terminal;
 const RUNTIME_NS: u64 = 10_000_000_000;
 const RAMP_NS: u64 = 1_000_000_000;
 /// A job that counts its I/Os ends by itself; this long it may take at most.
-const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+pub(super) const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// Runs the command.
 ///
 /// # Errors
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
+    if let Some(path) = job_file::named(&args.target.target) {
+        return job_file::run(args, path, interrupt);
+    }
+    if args.lenient {
+        let text = "--lenient is for job files; right would be a TARGET that ends in .fio";
+        return Err(Usage(text.to_owned()).into());
+    }
     let typed = jobs(args)?;
     if args.runtime == Some(0) {
         return Err(Usage("--runtime=0 measures nothing; right would be 10s".to_owned()).into());

@@ -53,7 +53,7 @@ impl Default for Intent {
 /// A target that the guards let pass.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Its files and devices, at least one, in the order given.
+    /// Its files and devices, in the order given.
     pub parts: Vec<Part>,
 }
 
@@ -64,8 +64,18 @@ impl Target {
     /// # Errors
     /// [`TargetError::Guard`] for a refusal, others where something is missing or does not fit.
     pub fn resolve(paths: &[PathBuf], intent: &Intent, roots: &Roots) -> Result<Self, TargetError> {
+        let wanted: Vec<_> = paths.iter().map(|path| (path.clone(), *intent)).collect();
+        let target = Self::resolve_each(&wanted, roots)?;
+        if target.parts.is_empty() { Err(TargetError::Nothing) } else { Ok(target) }
+    }
+
+    /// As [`Self::resolve`], with an intent for each path. Without any the target has no parts.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_each(wanted: &[(PathBuf, Intent)], roots: &Roots) -> Result<Self, TargetError> {
         let mut parts: Vec<Part> = Vec::new();
-        for path in paths {
+        for (path, intent) in wanted {
             let part = resolve_path(path, intent, roots)?;
             let same = |known: &&Part| {
                 known.path == part.path
@@ -77,7 +87,8 @@ impl Target {
             }
             parts.push(part);
         }
-        if parts.is_empty() { Err(TargetError::Nothing) } else { Ok(Self { parts }) }
+        check_common_room(&parts)?;
+        Ok(Self { parts })
     }
 
     /// Keeps other runs of iogauge off the target's files until it is dropped.
@@ -315,22 +326,54 @@ fn whole_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
 
 /// Checks that writing all blocks of a file leaves the disk its reserve.
 pub(super) fn check_room(part: &Part) -> Result<(), TargetError> {
-    let directory = part.path.parent().unwrap_or(Path::new("/"));
-    // Blocks beyond the asked size count as well: they are there and need not be written.
-    let allocated = fs::metadata(&part.path).map_or(0, |meta| meta.blocks().saturating_mul(512));
-    let needed_bytes = part.base_bytes.saturating_add(part.size_bytes).saturating_sub(allocated);
-    let room = Room::of(directory)?;
-    if is_prefilled(part) || needed_bytes <= room.spare_bytes() {
+    check_room_of(&[part])
+}
+
+/// Each file fits alone by now; those on one file system have to fit together.
+fn check_common_room(parts: &[Part]) -> Result<(), TargetError> {
+    let is_file = |part: &&Part| matches!(part.kind, PartKind::File(_)) && part.may_write();
+    let mut volumes: Vec<(u64, Vec<&Part>)> = Vec::new();
+    for part in parts.iter().filter(is_file) {
+        let Ok(meta) = fs::metadata(directory_of(part)) else { continue };
+        match volumes.iter_mut().find(|(device, _)| *device == meta.dev()) {
+            Some((_, own)) => own.push(part),
+            None => volumes.push((meta.dev(), vec![part])),
+        }
+    }
+    let shared = volumes.iter().filter(|(_, own)| own.len() > 1);
+    shared.map(|(_, own)| own).try_for_each(|own| check_room_of(own))
+}
+
+/// Checks that writing all blocks of files on one file system, at least one, leaves it its reserve.
+fn check_room_of(parts: &[&Part]) -> Result<(), TargetError> {
+    let (mut needed_bytes, mut allocated_bytes, mut bases_bytes) = (0u64, 0u64, 0u64);
+    for part in parts.iter().filter(|part| !is_prefilled(part)) {
+        // Blocks beyond the asked size count as well: they are there and need not be written.
+        let allocated =
+            fs::metadata(&part.path).map_or(0, |meta| meta.blocks().saturating_mul(512));
+        let needed = part.base_bytes.saturating_add(part.size_bytes).saturating_sub(allocated);
+        needed_bytes = needed_bytes.saturating_add(needed);
+        allocated_bytes = allocated_bytes.saturating_add(allocated);
+        bases_bytes = bases_bytes.saturating_add(part.base_bytes);
+    }
+    let Some(first) = parts.first().filter(|_| needed_bytes > 0) else { return Ok(()) };
+    let room = Room::of(directory_of(first))?;
+    if needed_bytes <= room.spare_bytes() {
         return Ok(());
     }
-    let fits = room.spare_bytes().saturating_add(allocated).saturating_sub(part.base_bytes);
+    let fits = room.spare_bytes().saturating_add(allocated_bytes).saturating_sub(bases_bytes);
+    let each = fits / parts.len() as u64;
     Err(GuardError::NoRoom {
-        path: part.path.clone(),
+        path: first.path.clone(),
         needed_bytes,
         reserve_bytes: room.reserve_bytes(),
-        fits_bytes: fits / SIZE_STEP_BYTES * SIZE_STEP_BYTES,
+        fits_bytes: each / SIZE_STEP_BYTES * SIZE_STEP_BYTES,
     }
     .into())
+}
+
+fn directory_of(part: &Part) -> &Path {
+    part.path.parent().unwrap_or(Path::new("/"))
 }
 
 fn is_prefilled(part: &Part) -> bool {

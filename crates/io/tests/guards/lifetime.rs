@@ -3,8 +3,8 @@
 use crate::support::*;
 use iogauge_io::target::prefill::need;
 use iogauge_io::target::{
-    BASE_BYTES, Cleaned, Intent, LeftBecause, OpenMode, Part, Prefill, PrefillNeed, Roots,
-    TargetError, clean, extents, facts, side_file,
+    BASE_BYTES, Cleaned, GuardError, Intent, LeftBecause, OpenMode, Part, Prefill, PrefillNeed,
+    Roots, Target, TargetError, clean, extents, facts, side_file,
 };
 use iogauge_model::CaveatCode;
 use iogauge_model::load::{Load, SyncMode};
@@ -179,4 +179,24 @@ fn clean_leaves_everything_else() {
     assert!(matches!(cleaned(dir.path()), Cleaned::Removed { .. }));
     let device = or_skip!("clean_device", Loop::new(MIB));
     assert_eq!(left(&device.path), LeftBecause::BlockDevice);
+}
+
+#[test]
+fn files_on_one_disk_have_to_fit_together() {
+    let arguments = ["-t", "tmpfs", "-o", "size=4g", "none"];
+    let disk = or_skip!("files_on_one_disk_have_to_fit_together", Mount::new(&arguments));
+    // All but the reserve of 1 GiB; nothing of it is written.
+    let spare = 3 << 30;
+    let intent = Intent { direct: false, ..sized(spare / 4 * 3 / MIB * MIB) };
+    let wanted = ["a", "b"].map(|name| (disk.point.join(name), intent));
+    for one in &wanted {
+        Target::resolve_each(std::slice::from_ref(one), &Roots::default()).unwrap();
+    }
+    match Target::resolve_each(&wanted, &Roots::default()).unwrap_err() {
+        TargetError::Guard(GuardError::NoRoom { needed_bytes, fits_bytes, .. }) => {
+            assert!(needed_bytes > spare, "{needed_bytes}");
+            assert!(fits_bytes > 0 && 2 * (fits_bytes + BASE_BYTES) <= spare, "{fits_bytes}");
+        }
+        other => panic!("{other}"),
+    }
 }

@@ -1,0 +1,303 @@
+//! `iogauge run FILE.fio`: the jobs of a fio job file, in fio's order.
+
+use super::find;
+use super::invocation::{Invocation, Opened};
+use super::job_source::Here;
+use super::run::LONGEST_NS;
+use crate::args::{LoadArgs, RunArgs, TargetArgs};
+use crate::exit::{Exit, Usage};
+use crate::screen;
+use iogauge_io::target::Intent;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::{Ground, Interrupt, LabError, Rig, session};
+use iogauge_model::fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
+use iogauge_model::load::EngineKind;
+use iogauge_model::plan::Job;
+use iogauge_model::result::{RUN_FORMAT, RunDocument};
+use iogauge_model::{Load, Plan, Step};
+use iogauge_report::terminal;
+use std::path::{Path, PathBuf};
+
+/// Jobs a label names before it counts the rest.
+const MOST_NAMED: usize = 4;
+/// What a search takes where the job has no runtime, as `find` has it.
+const SEARCH_NS: u64 = 30_000_000_000;
+/// Least time a search can do anything with.
+const SHORTEST_SEARCH_NS: u64 = 1_000_000_000;
+
+/// The job file a TARGET is, if it is one.
+pub fn named(target: &str) -> Option<&Path> {
+    let path = Path::new(target);
+    path.extension().is_some_and(|extension| extension == "fio").then_some(path)
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, a job file that cannot run, a refused target, or a fault while measuring.
+pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<Exit> {
+    nothing_beside(args)?;
+    let groups = groups(args, path)?;
+    let wanted = wanted(&groups, &args.target);
+    let text = text(&wanted, path);
+    let rig = Rig::open_each(&text, &wanted)?;
+    let paths: Vec<&Path> = wanted.iter().map(|(path, _)| path.as_path()).collect();
+    if let [Group { jobs, runtime_ns, .. }] = groups.as_slice()
+        && let [job] = jobs.as_slice()
+        && let Some(search) = job.search
+    {
+        let (load, _) = on(job, &rig, &paths)?;
+        let (engine, caveat) = rig.engine(Some(load.engine))?;
+        let caveats = caveat.into_iter().collect();
+        let opened = Opened { rig, loads: vec![Load { engine, ..load }], caveats };
+        let mut invocation =
+            Invocation::on("find", &args.target, &args.output, false, interrupt, opened)?;
+        invocation.unlink = unlinked(&groups);
+        return find::run_on(invocation, &search_plan(search, *runtime_ns));
+    }
+    let mut plan = Plan::default();
+    let mut grounds = Vec::new();
+    for group in &groups {
+        let (step, own) = step(group, &rig, &paths)?;
+        plan.steps.push(step);
+        grounds.push(own);
+    }
+    let loads = plan.steps.iter().flat_map(|step| &step.jobs).map(|job| job.load.clone()).collect();
+    let opened = Opened { rig, loads, caveats: Vec::new() };
+    let mut invocation =
+        Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
+    invocation.grounds = grounds.concat();
+    invocation.unlink = unlinked(&groups);
+    match measure(&mut invocation, &groups, &plan, &grounds) {
+        Ok((document, exit)) => {
+            let verdict = terminal::run_brief(&document);
+            let text = |page| terminal::run(&document, page);
+            invocation.finish(&document, text, &verdict, exit)
+        }
+        Err(error) => {
+            invocation.fail(&error);
+            Err(error)
+        }
+    }
+}
+
+/// The search a `latency_target` asks for; the job's runtime is what it may take.
+fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan {
+    SearchPlan {
+        limits: vec![search.limit],
+        max_depth: search.max_depth,
+        budget_ns: runtime_ns.unwrap_or(SEARCH_NS).max(SHORTEST_SEARCH_NS),
+        precision: 0.02,
+        open_loop: None,
+    }
+}
+
+/// The job file alone says what runs.
+fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
+    let beside = args.load != LoadArgs::default()
+        || args.runtime.is_some()
+        || args.ramp_time.is_some()
+        || !args.jobs.is_empty();
+    if beside {
+        let text = "a job file says itself what runs; right would be its options in its [global] \
+                    instead of on the command line";
+        return Err(Usage(text.to_owned()).into());
+    }
+    Ok(())
+}
+
+/// Reads the file. What it asks for and iogauge lacks is an error, or a warning.
+fn groups(args: &RunArgs, path: &Path) -> anyhow::Result<Vec<Group>> {
+    let wrong = |error: JobFileError| Usage(error.to_string());
+    let file = JobFile::read(path, &Here).map_err(wrong)?;
+    let groups = file.plan().map_err(wrong);
+    if !args.lenient
+        && let Some(first) = file.unsupported.first()
+    {
+        let more = match file.unsupported.len() {
+            1 => String::new(),
+            all => format!(" (and {} more)", all - 1),
+        };
+        return Err(Usage(format!("{first}{more}")).into());
+    }
+    for error in &file.unsupported {
+        if let Fault::Unsupported { option, why } = &error.fault {
+            let place = &error.place;
+            screen::tell(&format!("iogauge: {place}: warning: {option} is left out: {why}"));
+        }
+    }
+    Ok(groups?)
+}
+
+/// What is intended with each file of each job.
+fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Intent)> {
+    let mut wanted: Vec<(PathBuf, Intent)> = Vec::new();
+    let mut whole: Vec<PathBuf> = Vec::new();
+    let jobs = groups.iter().flat_map(|group| &group.jobs);
+    for job in jobs.filter(|job| job.engine() != EngineKind::Null) {
+        for path in &job.files {
+            let own = Intent {
+                writes: job.writes(),
+                destroy_data: target.destroy_data,
+                overwrite: target.overwrite,
+                size_bytes: job.file_size_bytes,
+                direct: job.direct(),
+                create: job.may_create,
+            };
+            if own.size_bytes.is_none() {
+                whole.push(path.clone());
+            }
+            let Some((_, all)) = wanted.iter_mut().find(|(known, _)| known == path) else {
+                wanted.push((path.clone(), own));
+                continue;
+            };
+            all.writes |= own.writes;
+            all.size_bytes = all.size_bytes.max(own.size_bytes);
+            all.direct &= own.direct;
+            all.create |= own.create;
+        }
+    }
+    for (path, intent) in wanted.iter_mut().filter(|(path, _)| whole.contains(path)) {
+        // One that is large enough for all its jobs is used as it is.
+        let is_enough = |size: u64| path.metadata().is_ok_and(|m| !m.is_file() || m.len() >= size);
+        if intent.size_bytes.is_some_and(is_enough) {
+            intent.size_bytes = None;
+        }
+    }
+    wanted
+}
+
+/// The files in the user's words.
+fn text(wanted: &[(PathBuf, Intent)], file: &Path) -> String {
+    let names = wanted.iter().map(|(path, _)| path.display().to_string());
+    let named: Vec<String> = names.take(MOST_NAMED).collect();
+    match wanted.len() {
+        0 => file.display().to_string(),
+        all if all > MOST_NAMED => format!("{},… ({all} files)", named.join(",")),
+        _ => named.join(","),
+    }
+}
+
+/// The step a group is, with the ground of each of its jobs.
+fn step(group: &Group, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Step, Vec<Ground>)> {
+    let mut jobs = Vec::new();
+    let mut grounds = Vec::new();
+    for planned in &group.jobs {
+        rig.engine(Some(planned.engine()))?;
+        let (load, ground) = on(planned, rig, paths)?;
+        jobs.push(Job { name: planned.name.clone(), load });
+        grounds.push(ground);
+    }
+    let label = label(&jobs);
+    let runtime_ns = group.runtime_ns.unwrap_or(LONGEST_NS);
+    Ok((Step { label, jobs, ramp_ns: group.ramp_ns, runtime_ns }, grounds))
+}
+
+/// The load of a job on the files as they were found.
+fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Ground)> {
+    let wrong = |error: JobFileError| Usage(error.to_string());
+    if job.engine() == EngineKind::Null {
+        let each = job.file_size_bytes.unwrap_or(0);
+        let size_bytes = each.saturating_mul(job.files.len() as u64);
+        return Ok((job.load(&[size_bytes]).map_err(wrong)?, Ground::Nothing { size_bytes }));
+    }
+    let number = |file: &PathBuf| paths.iter().position(|path| path == file);
+    let numbers: Vec<usize> = job.files.iter().filter_map(number).collect();
+    let parts = rig.target().map_or(&[][..], |target| &target.parts);
+    let size = |number: &usize| parts.get(*number).map(|part| part.size_bytes);
+    let sizes: Vec<u64> = numbers.iter().filter_map(size).collect();
+    let load = job.load(&sizes).map_err(wrong)?;
+    load.validate().map_err(LabError::from)?;
+    Ok((load, Ground::Parts(numbers)))
+}
+
+/// `a: read 4 KiB depth 1 + b ×4: randwrite 8 KiB depth 16`.
+fn label(jobs: &[Job]) -> String {
+    let mut distinct: Vec<(String, String, u32)> = Vec::new();
+    for job in jobs {
+        let words = job.load.label();
+        let same = |known: &&mut (String, String, u32)| known.0 == job.name && known.1 == words;
+        match distinct.iter_mut().find(same) {
+            Some((_, _, clones)) => *clones += 1,
+            None => distinct.push((job.name.clone(), words, 1)),
+        }
+    }
+    let named = distinct.iter().take(MOST_NAMED).map(|(name, load, clones)| match clones {
+        1 => format!("{name}: {load}"),
+        _ => format!("{name} ×{clones}: {load}"),
+    });
+    let mut label = named.collect::<Vec<_>>().join(" + ");
+    if distinct.len() > MOST_NAMED {
+        label.push_str(&format!(" + {} more", distinct.len() - MOST_NAMED));
+    }
+    label
+}
+
+/// Files that a job asks to be gone at the end.
+fn unlinked(groups: &[Group]) -> Vec<PathBuf> {
+    let jobs = groups.iter().flat_map(|group| &group.jobs);
+    let asked = jobs.filter(|job| job.unlink && job.engine() != EngineKind::Null);
+    let mut files: Vec<PathBuf> = asked.flat_map(|job| job.files.clone()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+fn measure(
+    invocation: &mut Invocation,
+    groups: &[Group],
+    plan: &Plan,
+    grounds: &[Vec<Ground>],
+) -> anyhow::Result<(RunDocument, Exit)> {
+    let summary = plan.steps.iter().map(|step| step.label.as_str()).collect::<Vec<_>>().join(", ");
+    invocation.begin(&summary)?;
+    let mut caveats = std::mem::take(&mut invocation.caveats);
+    let mut steps = Vec::new();
+    let mut interrupted = false;
+    for ((step, group), grounds) in plan.steps.iter().zip(groups).zip(grounds) {
+        let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
+        let mut watch = Watch { observer: screen, interrupt };
+        let mut measured = session::run_on(rig, step, grounds, &mut watch)?;
+        for caveat in session::step_caveats(rig, step, &measured) {
+            if !caveats.contains(&caveat) {
+                caveats.push(caveat);
+            }
+        }
+        if group.sums_up {
+            measured.result.jobs.clear();
+        }
+        invocation.screen.keep(&step.label, &measured.result);
+        steps.push(measured.result);
+        interrupted = measured.interrupted;
+        if interrupted {
+            break;
+        }
+    }
+    let exit = if interrupted {
+        Exit::Interrupted
+    } else if steps.iter().any(|step| step.errors() > 0) {
+        Exit::IoErrors
+    } else {
+        Exit::Done
+    };
+    let document = RunDocument {
+        head: invocation.head(RUN_FORMAT, load(&summary, plan)?),
+        steps,
+        interrupted,
+        caveats,
+        environment: session::environment(&invocation.rig),
+    };
+    Ok((document, exit))
+}
+
+/// What was asked, for the document: as `run` has it where that is one step.
+fn load(summary: &str, plan: &Plan) -> serde_json::Result<serde_json::Value> {
+    match plan.steps.as_slice() {
+        [step] => match step.jobs.as_slice() {
+            [job] => serde_json::to_value(&job.load),
+            jobs => Ok(serde_json::json!({ "jobs": jobs })),
+        },
+        steps => Ok(serde_json::json!({ "label": summary, "steps": steps })),
+    }
+}

@@ -1,0 +1,289 @@
+//! fio job files through the binary, on real files.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Done, Place, direct_io, skip};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const USAGE: i32 = 2;
+const REFUSED: i32 = 3;
+
+/// Writes a job file and runs it.
+fn run(place: &Place, text: &str, more: &[&str]) -> Done {
+    std::fs::write(place.work().join("t.fio"), text).unwrap();
+    place.run(&[&["run", "t.fio"][..], more].concat())
+}
+
+fn steps(place: &Place, text: &str, more: &[&str]) -> Vec<Value> {
+    let done = run(place, text, &[&["--json"][..], more].concat()).ends(0);
+    done.json()["steps"].as_array().unwrap().clone()
+}
+
+/// Reads, writes, and bytes of both.
+fn moved(figures: &Value) -> (u64, u64, u64) {
+    let of = |direction: &str, name: &str| figures[direction][name].as_u64().unwrap_or(0);
+    (of("read", "ios"), of("write", "ios"), of("read", "bytes") + of("write", "bytes"))
+}
+
+/// A file that iogauge did not make; no two of its blocks are equal.
+fn foreign(path: &Path, size_bytes: u32) -> Vec<u8> {
+    let words = (0..size_bytes / 4).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes());
+    let content: Vec<u8> = words.flatten().collect();
+    std::fs::write(path, &content).unwrap();
+    content
+}
+
+#[test]
+fn groups_run_in_order_and_to_their_amount() {
+    let place = Place::new();
+    let text = "[global]\nsize=4m\nfilename=x\n[w]\nrw=write\nbs=256k\n[r]\nstonewall\n\
+                rw=randread\nbs=64k\nloops=2\n[m]\nstonewall\nrw=read\nio_size=1m\nbs=4k,8k\n";
+    let steps = steps(&place, text, &[]);
+    let figures: Vec<_> = steps.iter().map(moved).collect();
+    assert_eq!(figures, [(0, 16, 4 << 20), (128, 0, 8 << 20), (256, 0, 1 << 20)]);
+    let labels: Vec<_> = steps.iter().map(|step| step["label"].as_str().unwrap()).collect();
+    assert_eq!(labels[0], "w: write 256 KiB depth 1");
+    assert_eq!(place.names(), ["t.fio", "x"]);
+
+    // The history knows all of it.
+    let shown = place.run(&["history", "show"]).ends(0).stdout;
+    assert!(shown.contains("Step 3 of 3: m: read 4 KiB,8 KiB depth 1"), "{shown}");
+    // A file that iogauge made is used again, and goes with clean.
+    run(&place, text, &[]).ends(0);
+    place.run(&["clean", "x"]).ends(0);
+    assert_eq!(place.names(), ["t.fio"]);
+}
+
+#[test]
+fn jobs_of_a_group_run_together_on_files_of_their_own() {
+    let place = Place::new();
+    std::fs::create_dir(place.work().join("d")).unwrap();
+    let text = "[global]\ndirectory=d\nsize=1m\nbs=64k\n[a]\nrw=write\nnumjobs=2\n\
+                [b]\nrw=read\nfilename=c\n";
+    let steps = steps(&place, text, &[]);
+    assert_eq!(steps.len(), 1);
+    let jobs = steps[0]["jobs"].as_array().unwrap();
+    let figures: Vec<_> = jobs.iter().map(|job| (job["name"].as_str().unwrap(), moved(job))).collect();
+    let mib = 1 << 20;
+    assert_eq!(figures, [("a", (0, 16, mib)), ("a", (0, 16, mib)), ("b", (16, 0, mib))]);
+    assert_eq!(common::names(&place.work().join("d")), ["a.0.0", "a.1.0", "c"]);
+
+    let summed = format!("{text}[global]\n").replace("bs=64k\n", "bs=64k\ngroup_reporting\n");
+    let steps = self::steps(&place, &summed, &[]);
+    assert!(steps[0]["jobs"].is_null(), "{}", steps[0]);
+    assert_eq!(moved(&steps[0]), (16, 32, 3 * mib));
+}
+
+#[test]
+fn only_the_stretch_asked_for_is_touched() {
+    let place = Place::new();
+    let path = place.work().join("mine");
+    let before = foreign(&path, 8 << 20);
+    let text = "[a]\nfilename=mine\nrw=randwrite\nbs=64k\noffset=25%\nsize=1m\n";
+    let steps = steps(&place, text, &["--overwrite"]);
+    assert_eq!(moved(&steps[0]), (0, 16, 1 << 20));
+    let after = std::fs::read(&path).unwrap();
+    let stretch = 2 << 20..3 << 20;
+    assert_eq!(before[..stretch.start], after[..stretch.start]);
+    assert_eq!(before[stretch.end..], after[stretch.end..]);
+    let changed = |block: usize| before[block << 16..][..1 << 16] != after[block << 16..][..1 << 16];
+    assert!((32..48).all(changed), "every block of the stretch is written once");
+}
+
+#[test]
+fn time_ends_what_is_time_based() {
+    let place = Place::new();
+    let text = "[a]\nfilename=x\nsize=1m\nrw=randread\ntime_based\nruntime=300ms\n";
+    let steps = steps(&place, text, &[]);
+    assert!(moved(&steps[0]).0 > 256, "{}", steps[0]);
+    let seconds = steps[0]["seconds"].as_f64().unwrap();
+    assert!((0.25..5.0).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn no_file_is_needed_where_no_io_is_made() {
+    let place = Place::new();
+    let text = "[a]\nioengine=null\nrw=randrw\nsize=100g\nnumber_ios=5000\n";
+    let steps = steps(&place, text, &[]);
+    let (reads, writes, _) = moved(&steps[0]);
+    assert_eq!(reads + writes, 5000);
+    assert_eq!(place.names(), ["t.fio"]);
+}
+
+#[test]
+fn includes_and_variables_are_read() {
+    let place = Place::new();
+    std::fs::create_dir(place.work().join("inc")).unwrap();
+    std::fs::write(place.work().join("inc/common"), "bs=128k ; blocks\nrw=read\n").unwrap();
+    let text = "[global]\ninclude inc/common\n[a]\nfilename=${IOGAUGE_TEST_NAME}\nsize=(1+1)m\n\
+                numjobs=$ncpus/$ncpus\n";
+    std::fs::write(place.work().join("t.fio"), text).unwrap();
+    let mut command = place.command(&["run", "t.fio", "--json"]);
+    command.env("IOGAUGE_TEST_NAME", "named");
+    let done: Done = command.output().unwrap().into();
+    let done = done.ends(0);
+    assert_eq!(moved(&done.json()["steps"][0]), (16, 0, 2 << 20));
+    assert_eq!(place.names(), ["inc", "named", "t.fio"]);
+}
+
+#[test]
+fn what_was_made_goes_where_unlink_asks_for_it() {
+    let place = Place::new();
+    let text = "[global]\nsize=1m\nbs=64k\n[a]\nfilename=gone\nunlink=1\n[b]\nfilename=stays\n";
+    run(&place, text, &[]).ends(0);
+    assert_eq!(place.names(), ["stays", "t.fio"]);
+    let content = foreign(&place.work().join("mine"), 1 << 20);
+    run(&place, "[a]\nfilename=mine\nunlink=1\n", &[]).ends(0);
+    assert_eq!(std::fs::read(place.work().join("mine")).unwrap(), content);
+    run(&place, "[b]\nfilename=stays\nsize=1m\n", &["--rm"]).ends(0);
+    assert_eq!(place.names(), ["mine", "t.fio"]);
+}
+
+#[test]
+fn guards_judge_every_job_before_the_first_begins() {
+    let place = Place::new();
+    let content = foreign(&place.work().join("mine"), 1 << 20);
+    for last in ["filename=mine\nrw=write", "filename=./mine\nrw=randrw", "filename=/dev/zero"] {
+        let text = format!("[a]\nfilename=new\nsize=1m\nrw=write\n[b]\nstonewall\n{last}\n");
+        let refused = run(&place, &text, &[]).ends(REFUSED);
+        assert_eq!(refused.stdout, "");
+        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+        assert_eq!(place.names(), ["mine", "t.fio"], "{last}");
+    }
+    assert_eq!(std::fs::read(place.work().join("mine")).unwrap(), content);
+    // --lenient is no consent to anything.
+    let text = "[b]\nfilename=mine\nrw=write\nverify=md5\n";
+    run(&place, text, &["--lenient"]).ends(REFUSED);
+    let text = "[a]\nrw=write\nnumjobs=64\nsize=8t\n";
+    let refused = run(&place, text, &[]).ends(REFUSED);
+    assert!(refused.stderr.contains("refused"), "{}", refused.stderr);
+    assert_eq!(place.names(), ["mine", "t.fio"]);
+}
+
+#[test]
+fn mistakes_end_in_one_line_and_touch_nothing() {
+    let place = Place::new();
+    for (text, words) in [
+        ("[a]\nrw=randreed\n", &["t.fio:2: rw: ", "randread"][..]),
+        ("[a]\nfilename=x\n\niodeph=4\n", &["t.fio:4: iodeph", "right would be iodepth"]),
+        ("rw=read\n", &["t.fio:1: rw stands outside"]),
+        ("[a]\nverify=crc32c\nsize=1m\nthinktime=1s", &["t.fio:2: verify", "--lenient", "1 more"]),
+        ("[a]\nioengine=rbd\n", &["t.fio:2: ioengine=rbd", "io_uring"]),
+        ("[a]\nfilename=x\nbs=1000\ndirect=1\nsize=1m", &["t.fio:3: bs: ", "512"]),
+        ("[a]\n", &["a.0.0 does not exist", "size=1g"]),
+        ("[a]\nfilename=x\nsize=1m\noffset=2m", &["offset"]),
+        ("[global]\nrw=read\n", &["t.fio: has no job"]),
+    ] {
+        for more in [&[][..], &["--json"]] {
+            let done = run(&place, text, more).ends(USAGE);
+            assert_eq!(done.stdout, "");
+            assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+            assert!(done.stderr.starts_with("iogauge: "), "{}", done.stderr);
+            for word in words {
+                assert!(done.stderr.contains(word), "{text}: \"{word}\" not in {}", done.stderr);
+            }
+        }
+        assert_eq!(place.names(), ["t.fio"], "{text}");
+        assert_eq!(place.runs(), []);
+    }
+    let none = place.run(&["run", "none.fio"]).ends(USAGE);
+    assert!(none.stderr.contains("none.fio: cannot be read"), "{}", none.stderr);
+    for beside in ["--bs=8k", "--runtime=5", "--job=rw=read"] {
+        let done = run(&place, "[a]\nsize=1m\n", &[beside]).ends(USAGE);
+        assert!(done.stderr.contains("[global]"), "{}", done.stderr);
+    }
+    let done = place.run(&["run", ".", "--lenient"]).ends(USAGE);
+    assert!(done.stderr.contains(".fio"), "{}", done.stderr);
+}
+
+#[test]
+fn lenient_leaves_out_what_is_lacking_and_says_so() {
+    let place = Place::new();
+    let text = "[a]\nfilename=x\nsize=1m\nbs=64k\nverify=crc32c\nthinktime=1s\nrw=write\n";
+    let done = run(&place, text, &["--lenient", "--json"]).ends(0);
+    assert_eq!(moved(&done.json()["steps"][0]), (0, 16, 1 << 20));
+    for words in ["t.fio:5: warning: verify is left out", "t.fio:6: warning: thinktime"] {
+        assert!(done.stderr.contains(words), "{}", done.stderr);
+    }
+    run(&place, "[a]\nsize=1m\nrw=trim\n", &["--lenient"]).ends(USAGE);
+}
+
+#[test]
+fn a_latency_target_is_searched() {
+    let place = Place::new();
+    let text = "[a]\nfilename=x\nsize=16m\nrw=randread\nioengine=psync\niodepth=8\nruntime=2\n\
+                latency_target=10s\nlatency_percentile=99\nlatency_window=1s\n";
+    let document = run(&place, text, &["--json"]).ends(0).json();
+    assert_eq!(document["format"], "iogauge.find/1");
+    assert_eq!(document["limits"][0]["bound_ns"], 10_000_000_000_u64);
+    assert!(document["answer"]["depth"].as_u64().unwrap() <= 8, "{}", document["answer"]);
+}
+
+/// The files of a directory that end in .fio.
+fn job_files(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == "fio")).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn the_examples_run_as_they_stand() {
+    let place = Place::new();
+    if !direct_io("the_examples_run_as_they_stand", &place.work()) {
+        return;
+    }
+    let files = job_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"));
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        let done = place.run(&["run", file.to_str().unwrap(), "--json", "--quiet"]);
+        if done.code == Some(USAGE) && done.stderr.contains("cannot be used here") {
+            return skip("the_examples_run_as_they_stand", done.stderr.trim());
+        }
+        let document = done.ends(0).json();
+        for step in document["steps"].as_array().unwrap() {
+            let (reads, writes, _) = moved(step);
+            assert!(reads + writes > 0, "{}: {step}", file.display());
+        }
+    }
+}
+
+/// fio's own examples on files of the test's place, with sizes and times that a test has.
+#[test]
+fn fios_examples_run_with_other_paths() {
+    const TEST: &str = "fios_examples_run_with_other_paths";
+    let directory = Path::new("/usr/share/doc/fio/examples");
+    if !directory.join("fio-rand-read.fio").exists() {
+        return skip(TEST, "fio's examples are not there (package fio-examples)");
+    }
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    for name in
+        ["aio-read", "fio-rand-read", "fio-rand-RW", "fio-seq-write", "ssd-test", "null", "zipf"]
+    {
+        let mut text = std::fs::read_to_string(directory.join(format!("{name}.fio"))).unwrap();
+        for (from, to) in [
+            ("runtime=900", "runtime=100ms"),
+            ("runtime=60", "runtime=100ms"),
+            ("size=10G", "size=4m"),
+            ("size=10g", "size=4m"),
+            ("size=512m", "size=4m"),
+            ("size=100g", "size=1g"),
+            ("size=1280m", "size=16m"),
+            ("directory=/data1", "directory=."),
+            ("directory=/mount-point-of-ssd", "directory=."),
+        ] {
+            text = text.replace(from, to);
+        }
+        for step in steps(&place, &text, &["--quiet"]) {
+            let (reads, writes, _) = moved(&step);
+            assert!(reads + writes > 0, "{name}: {step}");
+        }
+    }
+}

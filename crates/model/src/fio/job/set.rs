@@ -1,0 +1,377 @@
+//! What each option that is handled does to a section.
+
+use super::engines;
+use super::options::Options;
+use super::value::{KbBase, Value, Wrong, number};
+use crate::load::{BlockSplit, Distribution, LoadError};
+
+type Set = Result<(), Wrong>;
+
+/// Files one job may have, and clones.
+pub(super) const MOST: u32 = 4096;
+
+/// Takes an option's value into the section.
+pub(super) type Setter = fn(&mut Options, &Value<'_>) -> Set;
+
+fn wrong(error: LoadError) -> Wrong {
+    Wrong::Value(error.reason)
+}
+
+fn from_1(number: u32, most: u32) -> Result<u32, Wrong> {
+    if (1..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(Wrong::value(format!("{number} is not from 1 to {most}")))
+    }
+}
+
+pub(super) fn kb_base(o: &mut Options, value: &Value<'_>) -> Set {
+    o.kb_base = match value.word()? {
+        "1024" => KbBase::Old,
+        "1000" => KbBase::Iec,
+        other => return Err(Wrong::value(format!("\"{other}\" is not 1000 or 1024"))),
+    };
+    Ok(())
+}
+
+pub(super) fn name(o: &mut Options, value: &Value<'_>) -> Set {
+    o.name = Some(value.word()?.to_owned());
+    Ok(())
+}
+
+pub(super) fn rw(o: &mut Options, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let word = text.split_once(':').map_or(text, |(word, _)| word);
+    if word.contains("trim") {
+        return Err(Wrong::unsupported("iogauge reads and writes, and trims nothing"));
+    }
+    let pattern = word.parse().map_err(wrong)?;
+    if word != text {
+        let why = "offsets cannot be moved on by a modifier; right would be the word without it";
+        return Err(Wrong::unsupported(why));
+    }
+    o.rw = pattern;
+    Ok(())
+}
+
+pub(super) fn rwmixread(o: &mut Options, value: &Value<'_>) -> Set {
+    o.read_percent = value.percent()?;
+    Ok(())
+}
+
+pub(super) fn rwmixwrite(o: &mut Options, value: &Value<'_>) -> Set {
+    o.read_percent = 100 - value.percent()?;
+    Ok(())
+}
+
+pub(super) fn bs(o: &mut Options, value: &Value<'_>) -> Set {
+    for (own, text) in o.block_bytes.iter_mut().zip(value.directions()?) {
+        if let Some(text) = text {
+            *own = text.number()?;
+        }
+    }
+    Ok(())
+}
+
+/// A range of one size is that size.
+pub(super) fn bsrange(o: &mut Options, value: &Value<'_>) -> Set {
+    for (own, range) in o.block_bytes.iter_mut().zip(value.directions()?) {
+        let Some(range) = range else { continue };
+        let text = range.word()?;
+        let Some((least, most)) = text.split_once(['-', ':']) else {
+            return Err(Wrong::value(format!("\"{text}\" is not a range; right would be 4k-64k")));
+        };
+        let (least, most) = (number(least, value.kb_base)?, number(most, value.kb_base)?);
+        if least != most {
+            let why = "sizes within a range cannot be drawn; right would be bssplit=4k/50:64k/50";
+            return Err(Wrong::unsupported(why));
+        }
+        *own = least;
+    }
+    Ok(())
+}
+
+pub(super) fn bssplit(o: &mut Options, value: &Value<'_>) -> Set {
+    for (own, text) in o.split.iter_mut().zip(value.directions()?) {
+        if let Some(text) = text {
+            *own = Some(split(&text)?);
+        }
+    }
+    Ok(())
+}
+
+fn split(value: &Value<'_>) -> Result<BlockSplit, Wrong> {
+    let mut plain = Vec::new();
+    for entry in value.word()?.split(':') {
+        let (size, share) = match entry.split_once('/') {
+            Some((size, share)) => (size, format!("/{share}")),
+            None => (entry, String::new()),
+        };
+        plain.push(format!("{}{share}", number(size, value.kb_base)?));
+    }
+    BlockSplit::parse(&plain.join(":")).map_err(wrong)
+}
+
+pub(super) fn random_distribution(o: &mut Options, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+    if kind == "zoned_abs" || (kind == "zoned" && rest.contains(',')) {
+        let why = "zones are shares of the file and the same for reads and writes; right would be \
+                   zoned:60/10:40/90";
+        return Err(Wrong::unsupported(why));
+    }
+    if matches!(kind, "zipf" | "pareto" | "normal" | "gauss") && rest.contains(':') {
+        let why = format!(
+            "the centre cannot be moved; right would be {kind}:{}",
+            rest.split(':').next().unwrap_or("")
+        );
+        return Err(Wrong::unsupported(why));
+    }
+    let text = if kind == "zoned" { format!("zoned:{}", zones(rest)) } else { text.to_owned() };
+    o.distribution = text.parse::<Distribution>().map_err(wrong)?;
+    Ok(())
+}
+
+/// A last zone without a size takes what the others leave.
+fn zones(text: &str) -> String {
+    let Some(open) = text.strip_suffix('/') else { return text.to_owned() };
+    let sizes = open.split(':').filter_map(|zone| zone.split_once('/')?.1.parse::<f64>().ok());
+    format!("{open}/{}", 100.0 - sizes.sum::<f64>())
+}
+
+pub(super) fn norandommap(o: &mut Options, value: &Value<'_>) -> Set {
+    o.norandommap = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn direct(o: &mut Options, value: &Value<'_>) -> Set {
+    value.word()?;
+    o.direct = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn buffered(o: &mut Options, value: &Value<'_>) -> Set {
+    value.word()?;
+    o.direct = !value.switch()?;
+    Ok(())
+}
+
+pub(super) fn sync(o: &mut Options, value: &Value<'_>) -> Set {
+    o.sync = value.word()?.parse().map_err(wrong)?;
+    Ok(())
+}
+
+pub(super) fn fsync(o: &mut Options, value: &Value<'_>) -> Set {
+    o.fsync_every = value.small()?;
+    Ok(())
+}
+
+pub(super) fn ioengine(o: &mut Options, value: &Value<'_>) -> Set {
+    o.engine = engines::engine(value.word()?)?;
+    Ok(())
+}
+
+pub(super) fn iodepth(o: &mut Options, value: &Value<'_>) -> Set {
+    o.iodepth = from_1(value.small()?, 65_536)?;
+    Ok(())
+}
+
+pub(super) fn iodepth_batch(o: &mut Options, value: &Value<'_>) -> Set {
+    o.batch_submit = Some(value.small()?);
+    Ok(())
+}
+
+pub(super) fn iodepth_batch_complete_min(o: &mut Options, value: &Value<'_>) -> Set {
+    o.batch_complete_min = Some(value.small()?);
+    Ok(())
+}
+
+pub(super) fn iodepth_batch_complete_max(o: &mut Options, value: &Value<'_>) -> Set {
+    o.batch_complete_max = Some(value.small()?);
+    Ok(())
+}
+
+pub(super) fn numjobs(o: &mut Options, value: &Value<'_>) -> Set {
+    o.numjobs = from_1(value.small()?, MOST)?;
+    Ok(())
+}
+
+pub(super) fn loops(o: &mut Options, value: &Value<'_>) -> Set {
+    o.loops = value.number()?.max(1);
+    Ok(())
+}
+
+fn rates(own: &mut [Option<u64>; 2], value: &Value<'_>) -> Set {
+    for (own, text) in own.iter_mut().zip(value.directions()?) {
+        if let Some(text) = text {
+            *own = Some(text.number()?).filter(|rate| *rate > 0);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn rate(o: &mut Options, value: &Value<'_>) -> Set {
+    rates(&mut o.rate, value)
+}
+
+pub(super) fn rate_iops(o: &mut Options, value: &Value<'_>) -> Set {
+    rates(&mut o.rate_iops, value)
+}
+
+pub(super) fn rate_process(o: &mut Options, value: &Value<'_>) -> Set {
+    o.rate_process = value.word()?.parse().map_err(wrong)?;
+    Ok(())
+}
+
+/// Splits a list at colons; `\:` is a colon within a path.
+fn paths(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
+    let text = value.word()?;
+    let mut list = Vec::new();
+    let mut path = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            ':' => list.push(std::mem::take(&mut path)),
+            '\\' => path.push(chars.next_if_eq(&':').unwrap_or('\\')),
+            c => path.push(c),
+        }
+    }
+    list.push(path);
+    list.retain(|path| !path.is_empty());
+    if list.is_empty() || list.len() > MOST as usize {
+        let reason = format!("\"{text}\" does not name 1 to {MOST} paths; right would be /a:/b");
+        return Err(Wrong::value(reason));
+    }
+    Ok(list)
+}
+
+pub(super) fn filename(o: &mut Options, value: &Value<'_>) -> Set {
+    let list = paths(value)?;
+    if list.iter().any(|path| path == "-") {
+        return Err(Wrong::unsupported("a stream has no offsets; right would be a file"));
+    }
+    o.filename = list;
+    Ok(())
+}
+
+pub(super) fn directory(o: &mut Options, value: &Value<'_>) -> Set {
+    o.directory = paths(value)?;
+    Ok(())
+}
+
+pub(super) fn filename_format(o: &mut Options, value: &Value<'_>) -> Set {
+    o.filename_format = value.word()?.to_owned();
+    Ok(())
+}
+
+pub(super) fn nrfiles(o: &mut Options, value: &Value<'_>) -> Set {
+    o.nrfiles = value.small()?;
+    if o.nrfiles > MOST {
+        let why = format!("one job has up to {MOST} files here");
+        return Err(Wrong::unsupported(why));
+    }
+    o.nrfiles = o.nrfiles.max(1);
+    Ok(())
+}
+
+pub(super) fn size(o: &mut Options, value: &Value<'_>) -> Set {
+    o.size = Some(value.span()?);
+    Ok(())
+}
+
+pub(super) fn io_size(o: &mut Options, value: &Value<'_>) -> Set {
+    o.io_size = Some(value.span()?);
+    Ok(())
+}
+
+pub(super) fn filesize(o: &mut Options, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    if text.contains(['-', ':']) && !text.starts_with('(') {
+        return Err(Wrong::unsupported("files have one size; right would be filesize=1g"));
+    }
+    o.file_size = Some(value.number()?).filter(|size| *size > 0);
+    Ok(())
+}
+
+pub(super) fn offset(o: &mut Options, value: &Value<'_>) -> Set {
+    o.offset = value.span()?;
+    Ok(())
+}
+
+pub(super) fn offset_increment(o: &mut Options, value: &Value<'_>) -> Set {
+    o.offset_increment = value.span()?;
+    Ok(())
+}
+
+pub(super) fn offset_align(o: &mut Options, value: &Value<'_>) -> Set {
+    o.offset_align = value.number()?;
+    Ok(())
+}
+
+pub(super) fn number_ios(o: &mut Options, value: &Value<'_>) -> Set {
+    o.number_ios = Some(value.number()?).filter(|ios| *ios > 0);
+    Ok(())
+}
+
+pub(super) fn runtime(o: &mut Options, value: &Value<'_>) -> Set {
+    o.runtime_ns = value.duration_ns(1e9)?;
+    Ok(())
+}
+
+pub(super) fn time_based(o: &mut Options, value: &Value<'_>) -> Set {
+    o.time_based = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn ramp_time(o: &mut Options, value: &Value<'_>) -> Set {
+    o.ramp_ns = value.duration_ns(1e9)?;
+    Ok(())
+}
+
+pub(super) fn randrepeat(o: &mut Options, value: &Value<'_>) -> Set {
+    o.randrepeat = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn randseed(o: &mut Options, value: &Value<'_>) -> Set {
+    o.randseed = Some(value.number()?);
+    Ok(())
+}
+
+pub(super) fn stonewall(o: &mut Options, value: &Value<'_>) -> Set {
+    o.stonewall = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn wait_for(o: &mut Options, value: &Value<'_>) -> Set {
+    o.wait_for = Some(value.word()?.to_owned());
+    Ok(())
+}
+
+pub(super) fn group_reporting(o: &mut Options, value: &Value<'_>) -> Set {
+    o.group_reporting = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn latency_target(o: &mut Options, value: &Value<'_>) -> Set {
+    o.latency_target_ns = value.duration_ns(1e3)?;
+    Ok(())
+}
+
+pub(super) fn latency_percentile(o: &mut Options, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let percent = text.parse().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    let fail = || Wrong::value(format!("\"{text}\" is not above 0 and up to 100"));
+    o.latency_percentile = percent.ok_or_else(fail)?;
+    Ok(())
+}
+
+pub(super) fn unlink(o: &mut Options, value: &Value<'_>) -> Set {
+    o.unlink = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn allow_file_create(o: &mut Options, value: &Value<'_>) -> Set {
+    o.allow_file_create = value.switch()?;
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! Values of options as fio reads them: sizes, times, switches, one for each direction.
+
+use super::expression::evaluate;
+
+/// What the letters behind a number mean: fio's `kb_base`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KbBase {
+    /// `k` is 1024 and `ki` 1000, as in old scripts: fio's default.
+    Old,
+    /// `k` is 1000 and `ki` 1024, as IEC 80000-13 has them.
+    Iec,
+}
+
+/// A number of bytes, or a share of the file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Span {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of the file, from 0 to 100.
+    Percent(u32),
+}
+
+/// Why a value cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// fio would not take it either.
+    Value(String),
+    /// fio takes it and iogauge does not.
+    Unsupported(String),
+}
+
+impl Wrong {
+    pub(super) fn value(reason: impl Into<String>) -> Self {
+        Self::Value(reason.into())
+    }
+
+    pub(super) fn unsupported(why: impl Into<String>) -> Self {
+        Self::Unsupported(why.into())
+    }
+}
+
+/// What stands behind an option's `=`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value<'a> {
+    /// The text; `None` without `=`.
+    pub text: Option<&'a str>,
+    /// How sizes are read.
+    pub kb_base: KbBase,
+}
+
+impl<'a> Value<'a> {
+    /// The text, which has to be there.
+    pub fn word(&self) -> Result<&'a str, Wrong> {
+        let missing = || Wrong::value("it needs a value; right would be OPTION=VALUE");
+        self.text.filter(|text| !text.is_empty()).ok_or_else(missing)
+    }
+
+    /// On or off; on without a value.
+    pub fn switch(&self) -> Result<bool, Wrong> {
+        match self.text {
+            None | Some("1" | "true") => Ok(true),
+            Some("0" | "false") => Ok(false),
+            Some(other) => Err(Wrong::value(format!("\"{other}\" is not 0 or 1"))),
+        }
+    }
+
+    /// A whole number with fio's suffixes: bytes, or a count.
+    pub fn number(&self) -> Result<u64, Wrong> {
+        number(self.word()?, self.kb_base)
+    }
+
+    /// A number that fits 32 bits.
+    pub fn small(&self) -> Result<u32, Wrong> {
+        let number = self.number()?;
+        u32::try_from(number).map_err(|_| Wrong::value(format!("{number} is too large")))
+    }
+
+    /// A whole percentage; the sign may be left out.
+    pub fn percent(&self) -> Result<u32, Wrong> {
+        percent(self.word()?)
+    }
+
+    /// Bytes, or with a percent sign a share.
+    pub fn span(&self) -> Result<Span, Wrong> {
+        let text = self.word()?;
+        if text.ends_with('%') {
+            return percent(text).map(Span::Percent);
+        }
+        if text.ends_with(['z', 'Z']) {
+            return Err(Wrong::unsupported("zones are not known here; right would be bytes or percent"));
+        }
+        number(text, self.kb_base).map(Span::Bytes)
+    }
+
+    /// A time in nanoseconds; a bare number has this many nanoseconds to its unit.
+    pub fn duration_ns(&self, bare_ns: f64) -> Result<u64, Wrong> {
+        let text = self.word()?;
+        // Within parentheses fio counts microseconds.
+        let scale = if text.starts_with('(') { 1e3 } else { 1.0 };
+        let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+        let factor = if has_unit || scale > 1.0 { scale } else { bare_ns };
+        let unit = |letters: &str| time_unit_ns(letters).map(|ns| ns / scale);
+        evaluate(text, &unit)
+            .map(|number| number * factor)
+            .filter(|ns| (0.0..9e18).contains(ns))
+            .map(|ns| ns.round() as u64)
+            .ok_or_else(|| {
+                Wrong::value(format!("\"{text}\" is not a time; right would be 30s, 5m or 100us"))
+            })
+    }
+
+    /// The texts for reads and writes of `all`, `reads,writes` or `reads,writes,trims`; `None` for
+    /// a direction that keeps what it has.
+    pub fn directions(&self) -> Result<[Option<Self>; 2], Wrong> {
+        let text = self.word()?;
+        let own = |text: &'a str| {
+            let text = Some(text.trim()).filter(|text| !text.is_empty());
+            text.map(|text| Self { text: Some(text), ..*self })
+        };
+        let mut parts = text.split(',');
+        let first = own(parts.next().unwrap_or(""));
+        let second = parts.next();
+        match (second, parts.count()) {
+            (None, _) => Ok([first, first]),
+            (Some(second), 0..=1) => Ok([first, own(second)]),
+            _ => Err(Wrong::value(format!(
+                "\"{text}\" has more than three values; right would be READS,WRITES,TRIMS"
+            ))),
+        }
+    }
+}
+
+fn percent(text: &str) -> Result<u32, Wrong> {
+    let whole = text.strip_suffix('%').unwrap_or(text).trim().parse::<u32>();
+    whole
+        .ok()
+        .filter(|percent| *percent <= 100)
+        .ok_or_else(|| Wrong::value(format!("\"{text}\" is not a percentage from 0 to 100")))
+}
+
+/// Reads a whole number with fio's suffixes, not case sensitive.
+pub(super) fn number(text: &str, kb_base: KbBase) -> Result<u64, Wrong> {
+    evaluate(text, &|letters| size_unit(letters, kb_base))
+        .filter(|number| (0.0..9.2e18).contains(number))
+        .map(|number| number as u64)
+        .ok_or_else(|| {
+            Wrong::value(format!("\"{text}\" is not a number; right would be 4096, 4k or 1g"))
+        })
+}
+
+fn size_unit(letters: &str, kb_base: KbBase) -> Option<f64> {
+    let letters = letters.to_ascii_lowercase();
+    let prefix = letters.strip_suffix('b').unwrap_or(&letters);
+    let (prefix, other) = match prefix.strip_suffix('i') {
+        Some(prefix) => (prefix, true),
+        None => (prefix, false),
+    };
+    let power = match prefix {
+        "" if !other => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        "p" => 5,
+        _ => return None,
+    };
+    let base: f64 = if (kb_base == KbBase::Old) == other { 1000.0 } else { 1024.0 };
+    Some(base.powi(power))
+}
+
+fn time_unit_ns(letters: &str) -> Option<f64> {
+    match letters.to_ascii_lowercase().as_str() {
+        "ns" | "nsec" => Some(1.0),
+        "us" | "usec" => Some(1e3),
+        "ms" | "msec" => Some(1e6),
+        "s" | "sec" => Some(1e9),
+        "m" => Some(60e9),
+        "h" => Some(3600e9),
+        "d" => Some(86_400e9),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(text: &str) -> Value<'_> {
+        Value { text: Some(text), kb_base: KbBase::Old }
+    }
+
+    #[test]
+    fn numbers_have_fios_suffixes() {
+        for (text, old, iec) in [
+            ("4096", 4096, 4096),
+            ("4096b", 4096, 4096),
+            ("4k", 4096, 4000),
+            ("4KB", 4096, 4000),
+            ("4ki", 4000, 4096),
+            ("4KiB", 4000, 4096),
+            ("1m", 1 << 20, 1_000_000),
+            ("1.5g", 3 << 29, 1_500_000_000),
+            ("0x10", 16, 16),
+            ("(2*8)k", 16384, 16000),
+        ] {
+            assert_eq!(number(text, KbBase::Old), Ok(old), "{text}");
+            assert_eq!(number(text, KbBase::Iec), Ok(iec), "{text}");
+        }
+        for text in ["", "k", "4q", "-1", "4 4", "1e9", "99999p"] {
+            assert!(number(text, KbBase::Old).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_have_units_of_their_own() {
+        for (text, ns) in [
+            ("30", 30_000_000_000),
+            ("10ms", 10_000_000),
+            ("250US", 250_000),
+            ("2m", 120_000_000_000),
+            ("(5)", 5_000),
+            ("(1s+500ms)", 1_500_000_000),
+            ("(2*3)s", 6_000_000_000),
+            ("0", 0),
+        ] {
+            assert_eq!(value(text).duration_ns(1e9), Ok(ns), "{text}");
+        }
+        assert_eq!(value("5").duration_ns(1e3), Ok(5_000));
+        assert!(value("5 parsec").duration_ns(1e9).is_err());
+        assert!(value("-5").duration_ns(1e9).is_err());
+    }
+
+    #[test]
+    fn spans_are_bytes_or_shares() {
+        assert_eq!(value("1g").span(), Ok(Span::Bytes(1 << 30)));
+        assert_eq!(value("20%").span(), Ok(Span::Percent(20)));
+        assert!(value("120%").span().is_err());
+        assert!(matches!(value("3z").span(), Err(Wrong::Unsupported(_))));
+    }
+
+    #[test]
+    fn directions_keep_what_is_left_out() {
+        let split = |text| {
+            let [read, write] = value(text).directions().unwrap();
+            (read.and_then(|v: Value<'_>| v.text), write.and_then(|v| v.text))
+        };
+        assert_eq!(split("8k"), (Some("8k"), Some("8k")));
+        assert_eq!(split("8k,4k"), (Some("8k"), Some("4k")));
+        assert_eq!(split("8k,"), (Some("8k"), None));
+        assert_eq!(split(",4k,"), (None, Some("4k")));
+        assert_eq!(split("1,2,3"), (Some("1"), Some("2")));
+        assert!(value("1,2,3,4").directions().is_err());
+        assert!(value("").directions().is_err());
+    }
+
+    #[test]
+    fn switches_stand_alone() {
+        let alone = Value { text: None, kb_base: KbBase::Old };
+        assert_eq!(alone.switch(), Ok(true));
+        assert_eq!(value("0").switch(), Ok(false));
+        assert!(value("yes").switch().is_err());
+        assert!(alone.word().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "\\PC{0,24}") {
+            let value = value(&text);
+            let _ = (value.number(), value.span(), value.duration_ns(1e9), value.directions());
+            let _ = (value.switch(), value.percent(), value.small());
+        }
+    }
+}

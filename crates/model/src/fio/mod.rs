@@ -1,0 +1,3 @@
+//! fio's formats: what its users have, read as they wrote it.
+
+pub mod job;
