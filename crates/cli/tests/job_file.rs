@@ -65,7 +65,8 @@ fn jobs_of_a_group_run_together_on_files_of_their_own() {
     let steps = steps(&place, text, &[]);
     assert_eq!(steps.len(), 1);
     let jobs = steps[0]["jobs"].as_array().unwrap();
-    let figures: Vec<_> = jobs.iter().map(|job| (job["name"].as_str().unwrap(), moved(job))).collect();
+    let figures: Vec<_> =
+        jobs.iter().map(|job| (job["name"].as_str().unwrap(), moved(job))).collect();
     let mib = 1 << 20;
     assert_eq!(figures, [("a", (0, 16, mib)), ("a", (0, 16, mib)), ("b", (16, 0, mib))]);
     assert_eq!(common::names(&place.work().join("d")), ["a.0.0", "a.1.0", "c"]);
@@ -88,7 +89,8 @@ fn only_the_stretch_asked_for_is_touched() {
     let stretch = 2 << 20..3 << 20;
     assert_eq!(before[..stretch.start], after[..stretch.start]);
     assert_eq!(before[stretch.end..], after[stretch.end..]);
-    let changed = |block: usize| before[block << 16..][..1 << 16] != after[block << 16..][..1 << 16];
+    let changed =
+        |block: usize| before[block << 16..][..1 << 16] != after[block << 16..][..1 << 16];
     assert!((32..48).all(changed), "every block of the stretch is written once");
 }
 

@@ -388,11 +388,8 @@ fn access_time(part: &Part, direct: bool) -> Result<Option<Caveat>, LabError> {
 
 fn job(target: &Target, load: &Load, ground: &Ground) -> Result<CrewJob, LabError> {
     let parts = ground.parts(target);
-    let files = if load.engine == EngineKind::Null {
-        Files::default()
-    } else {
-        open_parts(&parts, load)?
-    };
+    let files =
+        if load.engine == EngineKind::Null { Files::default() } else { open_parts(&parts, load)? };
     let extent = |part: &Part| Extent { base_bytes: part.base_bytes, size_bytes: part.size_bytes };
     let extents = match ground {
         Ground::Nothing { size_bytes } => {

@@ -112,10 +112,9 @@ pub fn run_on(
     let mut sampler = sampler(rig)?;
     let mut crew = rig.crew_on(&jobs, step.depth())?;
     let mut measured = measure::step(crew.as_mut(), step, sampler.as_mut(), watch)?;
-    measured.fault = crew.fault().map(|(job, fault)| IoFault {
-        part: ground(job as usize).number_of(fault.part),
-        ..fault
-    });
+    measured.fault = crew
+        .fault()
+        .map(|(job, fault)| IoFault { part: ground(job as usize).number_of(fault.part), ..fault });
     Ok(measured)
 }
 

@@ -100,8 +100,7 @@ impl Parser<'_> {
             self.rest = &hex[end..];
             return Some(value as f64);
         }
-        let end =
-            text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+        let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
         let value = text[..end].parse().ok()?;
         self.rest = &text[end..];
         Some(value)

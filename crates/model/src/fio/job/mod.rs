@@ -55,6 +55,8 @@ impl JobFile {
         for section in reader::read(path, source)? {
             if section.name == "global" {
                 file.take(&mut global, &section.options)?;
+                // A name is of one job only.
+                global.name = None;
             } else {
                 let mut options = global.clone();
                 file.take(&mut options, &section.options)?;

@@ -6,7 +6,9 @@ use super::options::Options;
 use super::set::MOST;
 use super::value::Span;
 use crate::limit::{Limit, Metric, Side};
-use crate::load::{Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Pattern};
+use crate::load::{
+    Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Pattern,
+};
 use std::path::{Path, PathBuf};
 
 /// Files of all clones of a job together.
@@ -103,8 +105,7 @@ fn waits(
         let reason = format!("no job above has the name \"{awaited}\"");
         return Err(section.options.error(&section.place, "wait_for", reason));
     };
-    let Some(group) = groups.last().filter(|group| group.iter().any(|(of, _)| *of == index))
-    else {
+    let Some(group) = groups.last().filter(|group| group.iter().any(|(of, _)| *of == index)) else {
         return Ok(false);
     };
     if group.iter().any(|(of, _)| *of != index) {
@@ -151,7 +152,7 @@ fn group(jobs: Vec<(usize, PlannedJob)>) -> Result<Group, JobFileError> {
 fn clones(section: &Section, random: u64, thread: u32) -> Result<Vec<PlannedJob>, JobFileError> {
     let o = &section.options;
     let load = load(section)?;
-    if o.engine == EngineKind::Null && file_size(o, 1).is_none() {
+    if o.engine == EngineKind::Null && file_size(o, 1, 0).is_none() {
         let reason = "engine null has no file to take it from; right would be size=1g";
         return Err(o.error(&section.place, "size", reason));
     }
@@ -187,7 +188,7 @@ fn clones(section: &Section, random: u64, thread: u32) -> Result<Vec<PlannedJob>
         PlannedJob {
             name: job_name(section),
             place: section.place.clone(),
-            file_size_bytes: file_size(o, files.len() as u64),
+            file_size_bytes: file_size(o, files.len() as u64, clone),
             files,
             may_create: o.allow_file_create,
             unlink: o.unlink,
@@ -222,11 +223,12 @@ fn files(section: &Section, clone: u32) -> Vec<PathBuf> {
     if !o.filename.is_empty() {
         return o.filename.iter().map(|name| plain(&directory.join(name))).collect();
     }
-    let job = job_name(section).replace('/', "_");
+    // The section's name, whatever its `name`.
+    let job = &section.name;
     let named = |file: u32| {
         let name = o
             .filename_format
-            .replace("$jobname", &job)
+            .replace("$jobname", job)
             .replace("$jobnum", &clone.to_string())
             .replace("$filenum", &file.to_string())
             .replace("$clientuid", "");
@@ -246,12 +248,16 @@ fn plain(path: &Path) -> PathBuf {
     }
 }
 
-/// Size each file has to have.
-fn file_size(o: &Options, files: u64) -> Option<u64> {
-    o.file_size.or(match o.size {
-        Some(Span::Bytes(size)) => Some(size / files.max(1)).filter(|size| *size > 0),
-        _ => None,
-    })
+/// Size each file has to have: up to the end of the stretch.
+fn file_size(o: &Options, files: u64, clone: u32) -> Option<u64> {
+    let bytes = |span: Span| match span {
+        Span::Bytes(bytes) => bytes,
+        Span::Percent(_) => 0,
+    };
+    let increment = bytes(o.offset_increment).saturating_mul(u64::from(clone));
+    let offset = bytes(o.offset).saturating_add(increment);
+    let stretch = o.size.map_or(0, bytes) / files.max(1);
+    o.file_size.or((stretch > 0).then(|| offset.saturating_add(stretch)))
 }
 
 /// The load of a section, but for stretch and amount.
@@ -338,7 +344,8 @@ fn arrivals(
 }
 
 fn mean_bytes(split: &BlockSplit) -> f64 {
-    split.entries().iter().map(|(size, share)| *size as f64 * f64::from(*share)).sum::<f64>() / 100.0
+    split.entries().iter().map(|(size, share)| *size as f64 * f64::from(*share)).sum::<f64>()
+        / 100.0
 }
 
 impl PlannedJob {
@@ -394,7 +401,8 @@ impl PlannedJob {
         let o = &self.options;
         let share = |percent: u32| {
             let bytes = (u128::from(whole) * u128::from(percent) / 100) as u64;
-            let step = if o.offset_align > 0 { o.offset_align } else { self.load.block.alignment() };
+            let step =
+                if o.offset_align > 0 { o.offset_align } else { self.load.block.alignment() };
             bytes.checked_next_multiple_of(step.max(1)).unwrap_or(bytes)
         };
         let bytes = |span: Span| match span {
@@ -435,9 +443,7 @@ impl PlannedJob {
         };
         let bytes = match o.io_size {
             Some(Span::Bytes(bytes)) => bytes,
-            Some(Span::Percent(percent)) => {
-                (u128::from(size) * u128::from(percent) / 100) as u64
-            }
+            Some(Span::Percent(percent)) => (u128::from(size) * u128::from(percent) / 100) as u64,
             None => size,
         };
         let bytes = bytes.saturating_mul(o.loops).saturating_mul(workers);

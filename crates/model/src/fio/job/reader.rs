@@ -124,9 +124,7 @@ impl Reader<'_> {
             return Err(JobFileError::form(&place, what));
         };
         if name.is_empty() || name.contains(char::is_whitespace) {
-            let what = format!(
-                "\"{line}\" is neither [SECTION], include FILE nor OPTION=VALUE"
-            );
+            let what = format!("\"{line}\" is neither [SECTION], include FILE nor OPTION=VALUE");
             return Err(JobFileError::form(&place, what));
         }
         let value = value.map(|value| expand(value, &place, self.source)).transpose()?;
@@ -212,10 +210,11 @@ mod tests {
                 ("global".to_owned(), vec![some("rw", "read")]),
                 (
                     "a b%".to_owned(),
-                    vec![some("bs", "4k"), ("time_based".to_owned(), None), some(
-                        "iodepth_batch",
-                        "2"
-                    )]
+                    vec![
+                        some("bs", "4k"),
+                        ("time_based".to_owned(), None),
+                        some("iodepth_batch", "2")
+                    ]
                 ),
                 ("c".to_owned(), vec![]),
             ]
@@ -246,9 +245,8 @@ mod tests {
             .file("inc/g.fio", "iodepth=4\ninclude h.fio\n")
             .file("inc/h.fio", "thread\n");
         let read = sections(&source);
-        let names = |index: usize| {
-            read[index].1.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>()
-        };
+        let names =
+            |index: usize| read[index].1.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
         assert_eq!(names(0), ["iodepth", "thread"]);
         assert_eq!(names(1), ["bs", "iodepth", "thread", "rw"]);
     }

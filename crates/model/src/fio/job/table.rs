@@ -33,11 +33,7 @@ pub struct OptionInfo {
     pub status: Status,
 }
 
-const fn does(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    setter: Setter,
-) -> OptionInfo {
+const fn does(name: &'static str, aliases: &'static [&'static str], setter: Setter) -> OptionInfo {
     OptionInfo { name, aliases, status: Status::Handled(Handler(setter)) }
 }
 
@@ -118,12 +114,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("softrandommap", &[], "visiting every block once takes no memory here"),
     lacks("bs_is_seq_rand", &[], OFF, "block sizes go by direction; right would be bs=READ,WRITE"),
     lacks("ignore_error", &[], &[], "every error is counted; exit code 4 tells of them"),
-    lacks(
-        "rw_sequencer",
-        &[],
-        &[],
-        "offsets cannot be moved on by a modifier of rw",
-    ),
+    lacks("rw_sequencer", &[], &[], "offsets cannot be moved on by a modifier of rw"),
     does("ioengine", &[], set::ioengine),
     does("iodepth", &[], set::iodepth),
     does("iodepth_batch", &["iodepth_batch_submit"], set::iodepth_batch),
@@ -268,11 +259,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("pre_read", &[], OFF, "the page cache is not filled first"),
     lacks("cpumask", &[], &[], "right would be taskset before iogauge"),
     lacks("cpus_allowed", &[], &[], "right would be taskset before iogauge"),
-    takes(
-        "cpus_allowed_policy",
-        &[],
-        "it matters with cpus_allowed only, which is refused",
-    ),
+    takes("cpus_allowed_policy", &[], "it matters with cpus_allowed only, which is refused"),
     lacks("numa_cpu_nodes", &[], &[], NUMA),
     lacks("numa_mem_policy", &[], &["default"], NUMA),
     lacks("end_fsync", &[], OFF, "right would be fsync=N"),
@@ -285,6 +272,8 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("stonewall", &["wait_for_previous"], set::stonewall),
     takes("new_group", &[], "a group is what runs together, and is reported as one"),
     takes("thread", &[], "workers are threads, always"),
+    // Not in fio's list, but fio takes it, and its examples have it.
+    takes("threads", &[], "workers are threads, always"),
     takes("per_job_logs", &[], LOG_DETAIL),
     lacks("write_bw_log", &[], &[], NO_LOG),
     takes("bwavgtime", &[], SERIES),
@@ -448,7 +437,7 @@ mod tests {
             ("io_depth", "iodepth"),
             ("runtme", "runtime"),
             ("block_size", "blocksize"),
-            ("threads", "thread"),
+            ("new_gruop", "new_group"),
         ] {
             assert_eq!(nearest(typed), Some(meant));
         }

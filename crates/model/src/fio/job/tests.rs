@@ -127,11 +127,10 @@ fn groups_end_where_a_job_waits() {
         let text = format!("[global]\nfilename=x\n{text}");
         groups(&text).iter().map(|g| g.jobs.iter().map(|j| j.name.clone()).collect()).collect()
     };
-    assert_eq!(names_of("[a]\n[b]\nstonewall\n[c]\n[d]\nwait_for_previous=1\n"), [
-        vec!["a"],
-        vec!["b", "c"],
-        vec!["d"]
-    ]);
+    assert_eq!(
+        names_of("[a]\n[b]\nstonewall\n[c]\n[d]\nwait_for_previous=1\n"),
+        [vec!["a"], vec!["b", "c"], vec!["d"]]
+    );
     assert_eq!(names_of("[a]\nstonewall\n[b]\nstonewall=0"), [vec!["a", "b"]]);
     assert_eq!(names_of("[a]\n[b]\nnew_group"), [vec!["a", "b"]], "groups of reports, not of time");
     assert_eq!(names_of("[global]\nstonewall\n[a]\n[b]"), [vec!["a"], vec!["b"]]);
@@ -166,7 +165,7 @@ fn files_are_named_as_fio_names_them() {
     let files = |text: &str| jobs(&format!("[j b]\nsize=8m\n{text}")).remove(0).files;
     let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
     assert_eq!(files(""), paths(&["j b.0.0"]));
-    assert_eq!(files("name=k"), paths(&["k.0.0"]));
+    assert_eq!(files("name=k"), paths(&["j b.0.0"]));
     assert_eq!(files("nrfiles=2"), paths(&["j b.0.0", "j b.0.1"]));
     assert_eq!(files("filename=./x"), paths(&["x"]));
     assert_eq!(files("directory=/d\nfilename=x:y"), paths(&["/d/x", "/d/y"]));
@@ -174,6 +173,21 @@ fn files_are_named_as_fio_names_them() {
     assert_eq!(files(r"filename=/dev/by-path/pci-0\:1:/z"), paths(&["/dev/by-path/pci-0:1", "/z"]));
     assert_eq!(files("filename_format=t.$jobnum.$filenum"), paths(&["t.0.0"]));
     assert_eq!(files("filename_format=t\nnrfiles=3"), paths(&["t"]));
+}
+
+#[test]
+fn a_name_is_of_one_job() {
+    let jobs = jobs("[global]\nname=g\nsize=1m\n[a]\n[b]\nname=c");
+    assert_eq!(names(&jobs), ["a", "c"]);
+}
+
+#[test]
+fn a_stretch_begins_behind_the_offset() {
+    let job = jobs("[a]\nfilename=x\nbs=1m\nsize=16m\noffset=8m\noffset_increment=4m\nnumjobs=2");
+    let sizes: Vec<_> = job.iter().map(|job| job.file_size_bytes).collect();
+    assert_eq!(sizes, [Some(24 << 20), Some(28 << 20)]);
+    let load = job[1].load(&[GIB]).unwrap();
+    assert_eq!((load.offset_bytes, load.size_bytes), (12 << 20, Some(16 << 20)));
 }
 
 #[test]

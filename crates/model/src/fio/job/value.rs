@@ -87,7 +87,9 @@ impl<'a> Value<'a> {
             return percent(text).map(Span::Percent);
         }
         if text.ends_with(['z', 'Z']) {
-            return Err(Wrong::unsupported("zones are not known here; right would be bytes or percent"));
+            return Err(Wrong::unsupported(
+                "zones are not known here; right would be bytes or percent",
+            ));
         }
         number(text, self.kb_base).map(Span::Bytes)
     }
