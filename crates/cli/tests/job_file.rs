@@ -175,7 +175,6 @@ fn mistakes_end_in_one_line_and_touch_nothing() {
         ("[a]\nioengine=rbd\n", &["t.fio:2: ioengine=rbd", "io_uring"]),
         ("[a]\nfilename=x\nbs=1000\ndirect=1\nsize=1m", &["t.fio:3: bs: ", "512"]),
         ("[a]\n", &["a.0.0 does not exist", "size=1g"]),
-        ("[a]\nfilename=x\nsize=1m\noffset=2m", &["offset"]),
         ("[global]\nrw=read\n", &["t.fio: has no job"]),
     ] {
         for more in [&[][..], &["--json"]] {

@@ -145,7 +145,7 @@ fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Intent)> {
                 direct: job.direct(),
                 create: job.may_create,
             };
-            if own.size_bytes.is_none() {
+            if job.takes_all {
                 whole.push(path.clone());
             }
             let Some((_, all)) = wanted.iter_mut().find(|(known, _)| known == path) else {

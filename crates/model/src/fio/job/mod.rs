@@ -92,7 +92,7 @@ impl JobFile {
             self.unsupported.push(fail(Fault::Unsupported { option, why }));
             return Ok(());
         };
-        let option = row.name;
+        let option = row.spelled(&written.name);
         match row.status {
             Status::Accepted(_) => {}
             Status::Unsupported { off, why } => {
@@ -112,7 +112,7 @@ impl JobFile {
                         }
                     })
                 })?;
-                options.note(option, &written.place);
+                options.note(row.name, &written.place);
             }
         }
         Ok(())

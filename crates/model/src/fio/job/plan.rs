@@ -39,6 +39,8 @@ pub struct PlannedJob {
     pub files: Vec<PathBuf>,
     /// Size each of them has to have, where that is said.
     pub file_size_bytes: Option<u64>,
+    /// True where the whole of a file that is there counts, since shares of it are asked, or all.
+    pub takes_all: bool,
     /// True where files that are missing may be made.
     pub may_create: bool,
     /// True where files that iogauge made are to be removed at the end.
@@ -189,6 +191,7 @@ fn clones(section: &Section, random: u64, thread: u32) -> Result<Vec<PlannedJob>
             name: job_name(section),
             place: section.place.clone(),
             file_size_bytes: file_size(o, files.len() as u64, clone),
+            takes_all: has_shares(o) || (o.size.is_none() && o.file_size.is_none()),
             files,
             may_create: o.allow_file_create,
             unlink: o.unlink,
@@ -246,6 +249,11 @@ fn plain(path: &Path) -> PathBuf {
         Ok(rest) if rest != Path::new("") => rest.to_owned(),
         _ => plain,
     }
+}
+
+fn has_shares(o: &Options) -> bool {
+    let is_share = |span: &Span| matches!(span, Span::Percent(_));
+    o.size.iter().chain([&o.offset, &o.offset_increment]).any(is_share)
 }
 
 /// Size each file has to have: up to the end of the stretch.
@@ -374,10 +382,7 @@ impl PlannedJob {
     pub fn load(&self, file_bytes: &[u64]) -> Result<Load, JobFileError> {
         let o = &self.options;
         let whole = file_bytes.first().copied().unwrap_or(0);
-        let shares = matches!(o.offset, Span::Percent(_))
-            || matches!(o.offset_increment, Span::Percent(_))
-            || matches!(o.size, Some(Span::Percent(_)));
-        if shares && file_bytes.iter().any(|bytes| *bytes != whole) {
+        if has_shares(o) && file_bytes.iter().any(|bytes| *bytes != whole) {
             let reason = "files of different sizes have no share in common; right would be bytes";
             return Err(o.error(&self.place, "size", reason));
         }

@@ -179,7 +179,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sections(source: &Made) -> Vec<(String, Vec<(String, Option<String>)>)> {
+    /// Names and values.
+    type Options = Vec<(String, Option<String>)>;
+
+    fn sections(source: &Made) -> Vec<(String, Options)> {
         let read = read(Path::new("a.fio"), source).unwrap();
         let plain = |s: Section| {
             (s.name, s.options.into_iter().map(|o| (o.name, o.value)).collect::<Vec<_>>())
@@ -187,7 +190,7 @@ mod tests {
         read.into_iter().map(plain).collect()
     }
 
-    fn options(text: &str) -> Vec<(String, Option<String>)> {
+    fn options(text: &str) -> Options {
         let source = Made::default()
             .file("a.fio", &format!("[a]\n{text}"))
             .variable("SIZE", "64m")

@@ -33,6 +33,13 @@ pub struct OptionInfo {
     pub status: Status,
 }
 
+impl OptionInfo {
+    /// The name or alias that was written, for messages.
+    pub(super) fn spelled(&self, written: &str) -> &'static str {
+        self.aliases.iter().copied().find(|alias| *alias == written).unwrap_or(self.name)
+    }
+}
+
 const fn does(name: &'static str, aliases: &'static [&'static str], setter: Setter) -> OptionInfo {
     OptionInfo { name, aliases, status: Status::Handled(Handler(setter)) }
 }

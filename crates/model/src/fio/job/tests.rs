@@ -308,6 +308,7 @@ fn what_is_lacking_is_told_by_name() {
         ("verify=crc32c", &["verify is not supported", "--lenient"][..]),
         ("thinktime=5ms", &["thinktime is not supported"]),
         ("exitall", &["exitall is not supported"]),
+        ("blockalign=4k", &["blockalign is not supported"]),
         ("http_host=x", &["http_host is not supported", "engine http"]),
         ("ioengine=rbd", &["ioengine=rbd is not supported", "there are io_uring"]),
         ("rw=trim", &["rw=trim is not supported"]),
