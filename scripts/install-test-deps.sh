@@ -34,6 +34,8 @@ kmod            modprobe
 tmux            tmux
 procps          ps
 python3         python3
+python3-venv    /usr/share/doc/python3-venv
+python3-six     /usr/lib/python3/dist-packages/six.py
 '
 
 say() { printf 'test dependencies: %s\n' "$*"; }
@@ -124,3 +126,4 @@ elif command -v apt-get >/dev/null && ((EUID != 0)); then
 else
     say "missing (by their Debian package names): ${missing[*]}"
 fi
+"$(dirname "$0")/install-fio-plot.sh"

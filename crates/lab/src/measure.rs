@@ -82,8 +82,7 @@ pub fn step(
     let fallbacks = crew.fallbacks();
     let mut result = result(step, &total, series.into_points());
     let job_series = job_series.into_iter().map(Series::into_points);
-    result.jobs =
-        job_series.enumerate().map(|(job, s)| job_result(step, job, &total, &s)).collect();
+    result.jobs = job_series.enumerate().map(|(job, s)| job_result(step, job, &total, s)).collect();
     if let (Some(sampler), Some(before), Some(after)) = (sampler, before, after) {
         let totals = after.since(&before, Logical { ios: total.ios(), bytes: total.bytes() });
         result.physical = totals.physical;
@@ -168,9 +167,9 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
 }
 
 /// One job's share of the figures of a window.
-fn job_result(step: &Step, job: usize, total: &Window, series: &[IntervalPoint]) -> JobResult {
+fn job_result(step: &Step, job: usize, total: &Window, series: Vec<IntervalPoint>) -> JobResult {
     let window = total.of_job(job as u32);
-    let direction = |op: Op| direction(window.tally(op), op, window.seconds(), series);
+    let direction = |op: Op| direction(window.tally(op), op, window.seconds(), &series);
     JobResult {
         name: step.jobs[job].name.clone(),
         depth: step.jobs[job].load.depth(),
@@ -178,6 +177,7 @@ fn job_result(step: &Step, job: usize, total: &Window, series: &[IntervalPoint])
         read: direction(Op::Read),
         write: direction(Op::Write),
         sync: direction(Op::Sync),
+        series,
     }
 }
 

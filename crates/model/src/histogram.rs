@@ -280,6 +280,16 @@ pub fn fio_bucket_of(value_ns: u64) -> usize {
     index.min(FIO_BUCKETS - 1)
 }
 
+/// The value fio's JSON names a bucket of its layout by: the middle of the bucket, rounded up.
+#[must_use]
+pub fn fio_bucket_value(index: usize) -> u64 {
+    if index < 128 {
+        return index as u64;
+    }
+    let exponent = index / 64 - 1;
+    (((index & 63) as u64 + 64) << exponent) + (1 << (exponent - 1))
+}
+
 /// The stored form: only buckets that hold something, as index and count.
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -399,6 +409,13 @@ mod tests {
         assert_eq!(fio_bucket_of(130), 129);
         assert_eq!(fio_bucket_of((1 << 34) - 1), FIO_BUCKETS - 1);
         assert_eq!(fio_bucket_of(u64::MAX), FIO_BUCKETS - 1);
+        for index in 0..FIO_BUCKETS {
+            assert_eq!(fio_bucket_of(fio_bucket_value(index)), index);
+        }
+        // As fio 3.33 prints them.
+        assert_eq!(fio_bucket_value(fio_bucket_of(210)), 211);
+        assert_eq!(fio_bucket_value(fio_bucket_of(220_000)), 220_160);
+        assert_eq!(fio_bucket_value(FIO_BUCKETS - 1), 17_112_760_320);
     }
 
     proptest! {

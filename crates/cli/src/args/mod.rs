@@ -10,6 +10,7 @@ use guide::GuideParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState};
 use iogauge_model::Limit;
+use iogauge_model::fio::json_out::Detail;
 use iogauge_model::guide::Guide;
 use iogauge_model::units::{parse_duration_ns, parse_percent};
 use std::ffi::OsString;
@@ -190,6 +191,8 @@ Examples:
   iogauge run /data --rw=randrw --rwmixread=70 --bssplit=4k/60:64k/40 --runtime=60
   iogauge run /data --rw=randwrite --rate_iops=2000 --rate_process=poisson
   iogauge run /data --job 'rw=randread iodepth=16' --job 'rw=write bs=128k sync=dsync'
+  iogauge run /data --iodepth=16 --output-format=json+ > randread-16-1.json
+  iogauge run /data --rw=randrw --iodepth=16 --print-fio > randrw.fio
   iogauge run /dev/sdb,/dev/sdc --rw=write --bs=1m --destroy-data")]
 pub struct RunArgs {
     /// Target.
@@ -213,12 +216,48 @@ pub struct RunArgs {
     /// Taken for fio's sake: jobs are always reported as one
     #[arg(long, hide = true)]
     pub group_reporting: bool,
+    /// Print fio's JSON on stdout, json+ with every bucket of the latencies, and the text on stderr
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t = OutputFormat::Normal,
+        conflicts_with = "json",
+        help_heading = "Output"
+    )]
+    pub output_format: OutputFormat,
+    /// Print the fio job file that asks the same, and measure nothing
+    #[arg(long, conflicts_with_all = ["json", "output_format", "detach"], help_heading = "Output")]
+    pub print_fio: bool,
     /// The load.
     #[command(flatten)]
     pub load: LoadArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// fio's word for what goes to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// Text for people
+    Normal,
+    /// fio's JSON
+    Json,
+    /// fio's JSON with every bucket of the latencies
+    #[value(name = "json+")]
+    JsonPlus,
+}
+
+impl OutputFormat {
+    /// What of the latencies fio's JSON has; `None` for text.
+    pub fn detail(self) -> Option<Detail> {
+        match self {
+            Self::Normal => None,
+            Self::Json => Some(Detail::Percentiles),
+            Self::JsonPlus => Some(Detail::Bins),
+        }
+    }
 }
 
 /// `iogauge doctor`.
@@ -295,6 +334,7 @@ Examples:
   iogauge history list --target /data
   iogauge history show last-1                 the run before the last
   iogauge history show x7k2 --format json     a run by the end of its id
+  iogauge history show --format fio-json+ > last.json
   iogauge history export --format csv > runs.csv
   iogauge history rm last")]
 pub struct HistoryArgs {
@@ -371,6 +411,11 @@ pub enum ShowFormat {
     Json,
     /// A row for each point or direction
     Csv,
+    /// fio's JSON
+    FioJson,
+    /// fio's JSON with every bucket of the latencies
+    #[value(name = "fio-json+")]
+    FioJsonPlus,
 }
 
 /// Options that stand alone or take 0 or 1, which fio's users write behind a space as well.

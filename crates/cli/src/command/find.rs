@@ -37,7 +37,7 @@ pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::R
             let exit = exit(&document);
             let verdict = terminal::find_brief(&document);
             let text = |page| terminal::find(&document, page);
-            invocation.finish(&document, text, &verdict, exit)
+            invocation.finish(&document, None, text, &verdict, exit)
         }
         Err(error) => {
             invocation.fail(&error);

@@ -6,6 +6,7 @@ use crate::screen;
 use iogauge_lab::history::{
     ExportFormat, Filter, History, HistoryError, RunRef, RunRow, Running, StoredRun,
 };
+use iogauge_model::fio::json_out::{self, Detail};
 use iogauge_model::result::{FindDocument, RunDocument};
 use iogauge_report::csv;
 use iogauge_report::terminal::{self, Page, RunLine};
@@ -104,7 +105,30 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
             }
             screen::print(&String::from_utf8_lossy(&table))
         }
+        ShowFormat::FioJson => screen::print(&fio_json(&stored, document, Detail::Percentiles)?),
+        ShowFormat::FioJsonPlus => screen::print(&fio_json(&stored, document, Detail::Bins)?),
     }
+}
+
+/// A run as fio would have printed it.
+fn fio_json(
+    stored: &StoredRun,
+    document: &serde_json::Value,
+    detail: Detail,
+) -> anyhow::Result<String> {
+    let row = &stored.row;
+    if row.kind == "find" {
+        return Err(Usage(format!(
+            "{} is a search, for which fio's JSON has no place; right would be --format json or \
+             csv, or a run",
+            row.id
+        ))
+        .into());
+    }
+    let document: RunDocument = serde_json::from_value(document.clone())?;
+    let fio = json_out::fio_document(&document, detail)
+        .map_err(|error| Usage(format!("{}: {error}; --format json shows it", row.id)))?;
+    Ok(serde_json::to_string_pretty(&fio)?)
 }
 
 fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow::Result<String> {
@@ -122,6 +146,13 @@ fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()>
         return screen::print(&serde_json::to_string_pretty(stored)?);
     }
     let row = &stored.row;
+    if matches!(format, ShowFormat::FioJson | ShowFormat::FioJsonPlus) {
+        return Err(Usage(format!(
+            "run {} is {} and has no result yet; --format json shows what is kept of it",
+            row.id, row.state
+        ))
+        .into());
+    }
     screen::print(&format!(
         "run {} is {}: {} {} {}",
         row.id, row.state, row.kind, row.target, row.load

@@ -174,13 +174,15 @@ impl Invocation {
     }
 
     /// Prints document and text, closes the run in the history, and removes the test file where
-    /// that was asked for.
+    /// that was asked for. `instead` goes to stdout in place of the text, which then goes to stderr,
+    /// as it does beside the document.
     ///
     /// # Errors
     /// Where the result cannot be printed.
     pub fn finish(
         mut self,
         document: &impl Serialize,
+        instead: Option<String>,
         text: impl Fn(iogauge_report::terminal::Page) -> String,
         verdict: &str,
         exit: Exit,
@@ -192,8 +194,12 @@ impl Invocation {
                 self.screen.lost.get_or_insert(error);
             }
         }
-        if self.output.json {
-            screen::print(&serde_json::to_string_pretty(document)?)?;
+        let instead = match instead {
+            None if self.output.json => Some(serde_json::to_string_pretty(document)?),
+            other => other,
+        };
+        if let Some(instead) = instead {
+            screen::print(&instead)?;
             if !self.output.quiet {
                 screen::tell(&text(screen::page(true)));
             }

@@ -3,7 +3,7 @@
 use super::find;
 use super::invocation::{Invocation, Opened};
 use super::job_source::Here;
-use super::run::LONGEST_NS;
+use super::run::{LONGEST_NS, fio_json};
 use crate::args::{LoadArgs, RunArgs, TargetArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
@@ -47,6 +47,11 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         && let [job] = jobs.as_slice()
         && let Some(search) = job.search
     {
+        if args.output_format.detail().is_some() {
+            let text = "--output-format: a job with latency_target is a search, which has no such \
+                        document; right would be --json";
+            return Err(Usage(text.to_owned()).into());
+        }
         let (load, _) = on(job, &rig, &paths)?;
         let (engine, caveat) = rig.engine(Some(load.engine))?;
         let caveats = caveat.into_iter().collect();
@@ -69,11 +74,13 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
     invocation.grounds = grounds.concat();
     invocation.unlink = unlinked(&groups);
-    match measure(&mut invocation, &groups, &plan, &grounds) {
-        Ok((document, exit)) => {
+    let measured = measure(&mut invocation, &groups, &plan, &grounds)
+        .and_then(|(document, exit)| Ok((fio_json(args, &document)?, document, exit)));
+    match measured {
+        Ok((fio, document, exit)) => {
             let verdict = terminal::run_brief(&document);
             let text = |page| terminal::run(&document, page);
-            invocation.finish(&document, text, &verdict, exit)
+            invocation.finish(&document, fio, text, &verdict, exit)
         }
         Err(error) => {
             invocation.fail(&error);
@@ -102,6 +109,10 @@ fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
     if beside {
         let text = "a job file says itself what runs; right would be its options in its [global] \
                     instead of on the command line";
+        return Err(Usage(text.to_owned()).into());
+    }
+    if args.print_fio {
+        let text = "--print-fio makes a job file of options; this one stands already";
         return Err(Usage(text.to_owned()).into());
     }
     Ok(())

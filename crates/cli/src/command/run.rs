@@ -1,14 +1,18 @@
 //! `iogauge run`: one load as given; a job file goes to `job_file.rs`.
 
-use super::invocation::Invocation;
+use super::invocation::{self, Invocation};
 use super::job_file;
 use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
+use crate::screen;
+use iogauge_io::target::{FileOrigin, PartKind};
 use iogauge_lab::measure::Watch;
-use iogauge_lab::{Interrupt, session};
-use iogauge_model::Step;
+use iogauge_lab::{Interrupt, Rig, session};
+use iogauge_model::fio::job_out::{self, FilePart};
+use iogauge_model::fio::json_out;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{RUN_FORMAT, RunDocument};
+use iogauge_model::{Load, Step};
 use iogauge_report::terminal;
 
 const RUNTIME_NS: u64 = 10_000_000_000;
@@ -33,19 +37,60 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         return Err(Usage("--runtime=0 measures nothing; right would be 10s".to_owned()).into());
     }
     let (target, output) = (&args.target, &args.output);
+    if args.print_fio {
+        let opened = invocation::open(target, &typed)?;
+        return print_fio(&opened.rig, &step(args, &opened.loads));
+    }
     let mut invocation = Invocation::new("run", target, &typed, output, false, interrupt)?;
-    let step = step(args, &invocation);
-    match measure(&mut invocation, &step) {
-        Ok((document, exit)) => {
+    let step = step(args, &invocation.loads);
+    let measured = measure(&mut invocation, &step)
+        .and_then(|(document, exit)| Ok((fio_json(args, &document)?, document, exit)));
+    match measured {
+        Ok((fio, document, exit)) => {
             let verdict = terminal::run_brief(&document);
             let text = |page| terminal::run(&document, page);
-            invocation.finish(&document, text, &verdict, exit)
+            invocation.finish(&document, fio, text, &verdict, exit)
         }
         Err(error) => {
             invocation.fail(&error);
             Err(error)
         }
     }
+}
+
+/// What `--output-format` puts on stdout in place of the text.
+pub(super) fn fio_json(args: &RunArgs, document: &RunDocument) -> anyhow::Result<Option<String>> {
+    let Some(detail) = args.output_format.detail() else { return Ok(None) };
+    let fio = json_out::fio_document(document, detail)?;
+    Ok(Some(serde_json::to_string_pretty(&fio)?))
+}
+
+/// Prints the job file of a step; what it cannot say goes to stderr.
+fn print_fio(rig: &Rig, step: &Step) -> anyhow::Result<Exit> {
+    let parts = rig.target().map_or(&[][..], |target| &target.parts);
+    let files: Vec<FilePart> = parts
+        .iter()
+        .map(|part| FilePart {
+            path: part.path.to_string_lossy().into_owned(),
+            base_bytes: part.base_bytes,
+            size_bytes: part.size_bytes,
+        })
+        .collect();
+    let file =
+        job_out::job_file(step, &files).map_err(|error| Usage(format!("--print-fio: {error}")))?;
+    screen::print(&file.text)?;
+    for line in &file.differs {
+        screen::tell(&format!("iogauge: {line}"));
+    }
+    for part in parts.iter().filter(|part| part.kind == PartKind::File(FileOrigin::ToMake)) {
+        let path = part.path.display();
+        screen::tell(&format!(
+            "iogauge: {path} is not there yet, and iogauge would not know again what fio makes \
+             there; right would be iogauge prepare {} first",
+            rig.text()
+        ));
+    }
+    Ok(Exit::Done)
 }
 
 /// The jobs as typed: the options themselves, or each `--job` on top of them.
@@ -67,13 +112,10 @@ fn jobs(args: &RunArgs) -> anyhow::Result<Vec<LoadArgs>> {
         .collect()
 }
 
-fn step(args: &RunArgs, invocation: &Invocation) -> Step {
-    let counted = invocation.loads.iter().any(|load| load.number_ios.is_some());
-    let jobs: Vec<Job> = invocation
-        .loads
-        .iter()
-        .map(|load| Job { name: load.label(), load: load.clone() })
-        .collect();
+fn step(args: &RunArgs, loads: &[Load]) -> Step {
+    let counted = loads.iter().any(|load| load.number_ios.is_some());
+    let jobs: Vec<Job> =
+        loads.iter().map(|load| Job { name: load.label(), load: load.clone() }).collect();
     let label = jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>().join(" + ");
     Step {
         label,

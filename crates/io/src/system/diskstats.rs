@@ -22,6 +22,16 @@ pub struct DiskCounters {
     pub busy_ms: u64,
     /// Flushes completed; 0 on kernels before 5.5, which do not tell.
     pub flushes: u64,
+    /// Reads joined to others.
+    pub reads_merged: u64,
+    /// Writes joined to others.
+    pub writes_merged: u64,
+    /// Time of all reads, in milliseconds.
+    pub read_ms: u64,
+    /// Time of all writes, in milliseconds.
+    pub write_ms: u64,
+    /// Time of all I/Os outstanding, in milliseconds.
+    pub queue_ms: u64,
 }
 
 /// One line of diskstats.
@@ -56,6 +66,11 @@ fn parse_line(line: &str) -> Option<DiskLine<'_>> {
         write_sectors: fields[6],
         busy_ms: fields[9],
         flushes: fields[15],
+        reads_merged: fields[1],
+        writes_merged: fields[5],
+        read_ms: fields[3],
+        write_ms: fields[7],
+        queue_ms: fields[10],
     };
     (given >= 11).then_some(DiskLine { device, counters })
 }
@@ -73,6 +88,11 @@ impl DiskCounters {
             write_sectors: grown(before.write_sectors, self.write_sectors),
             busy_ms: grown(before.busy_ms, self.busy_ms),
             flushes: grown(before.flushes, self.flushes),
+            reads_merged: grown(before.reads_merged, self.reads_merged),
+            writes_merged: grown(before.writes_merged, self.writes_merged),
+            read_ms: grown(before.read_ms, self.read_ms),
+            write_ms: grown(before.write_ms, self.write_ms),
+            queue_ms: grown(before.queue_ms, self.queue_ms),
         }
     }
 
@@ -80,14 +100,20 @@ impl DiskCounters {
     #[must_use]
     pub fn since(&self, before: &Self, device: &str) -> DeviceCounters {
         let growth = self.growth_since(before);
+        let ns = |ms: u64| ms.saturating_mul(1_000_000);
         DeviceCounters {
             device: device.to_owned(),
             reads: growth.reads,
             writes: growth.writes,
             read_bytes: growth.read_bytes(),
             write_bytes: growth.write_bytes(),
-            busy_ns: growth.busy_ms.saturating_mul(1_000_000),
+            busy_ns: ns(growth.busy_ms),
             flushes: growth.flushes,
+            reads_merged: growth.reads_merged,
+            writes_merged: growth.writes_merged,
+            read_time_ns: ns(growth.read_ms),
+            write_time_ns: ns(growth.write_ms),
+            queue_time_ns: ns(growth.queue_ms),
         }
     }
 
@@ -142,6 +168,11 @@ mod tests {
                 write_sectors: 400,
                 busy_ms: 700,
                 flushes: expected_flushes,
+                reads_merged: 1,
+                writes_merged: 2,
+                read_ms: 5,
+                write_ms: 6,
+                queue_ms: 11,
             };
             assert_eq!(line.counters, counters, "{text}");
         }

@@ -66,6 +66,9 @@ pub struct JobResult {
     /// Explicit cache flushes; `None` where none was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<DirectionResult>,
+    /// The job's figures over time; empty in results of versions that did not keep them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<IntervalPoint>,
 }
 
 /// Figures of one interval of a step. Intervals lengthen in long runs, so a series never has more

@@ -20,6 +20,21 @@ pub struct DeviceCounters {
     pub busy_ns: u64,
     /// Cache flushes completed.
     pub flushes: u64,
+    /// Reads that the block layer joined to others before the device saw them.
+    #[serde(default)]
+    pub reads_merged: u64,
+    /// Writes that the block layer joined to others before the device saw them.
+    #[serde(default)]
+    pub writes_merged: u64,
+    /// Time the reads took, summed over them, in nanoseconds.
+    #[serde(default)]
+    pub read_time_ns: u64,
+    /// Time the writes took, summed over them, in nanoseconds.
+    #[serde(default)]
+    pub write_time_ns: u64,
+    /// Time the I/Os were outstanding, summed over them, in nanoseconds.
+    #[serde(default)]
+    pub queue_time_ns: u64,
 }
 
 /// What the devices under the target did during a run, beside what the load asked for.

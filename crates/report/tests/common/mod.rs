@@ -87,7 +87,7 @@ pub fn physical() -> Physical {
         read_bytes: 1_687_552_000,
         write_bytes: 49_152,
         busy_ns: 9_900_000_000,
-        flushes: 0,
+        ..DeviceCounters::default()
     };
     Physical {
         reads: 824_000,

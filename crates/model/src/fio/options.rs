@@ -1,0 +1,231 @@
+//! A load in the words of fio's options.
+
+use crate::load::{
+    ArrivalProcess, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Pattern, SyncMode,
+};
+
+/// An option as it stands in a job file: name and value.
+pub(super) type FioOption = (&'static str, String);
+
+/// Direction, sizes, concurrency, engine and what else fio has an option for, as one worker of
+/// `clones` is told it: fio gives each clone of a job the whole of its rate and number of I/Os,
+/// where a [`Load`] has them over all workers. Options whose value is fio's default are left out,
+/// except those that readers of fio's results look for.
+pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> {
+    let load = &without_dependence(load);
+    let mut options = vec![("rw", load.rw.as_str().to_owned())];
+    if load.rw.is_mixed() {
+        options.push(("rwmixread", load.read_percent.to_string()));
+    }
+    options.push(block_sizes(&load.block));
+    options.extend([
+        ("iodepth", iodepth.to_string()),
+        ("numjobs", clones.to_string()),
+        ("ioengine", engine_word(load.engine).to_owned()),
+        ("direct", u8::from(load.direct && load.engine != EngineKind::Mmap).to_string()),
+    ]);
+    if load.rw.is_random() {
+        if load.distribution != Distribution::Uniform {
+            options.push(("random_distribution", load.distribution.to_string()));
+        }
+        options.push(("norandommap", u8::from(!load.coverage).to_string()));
+    }
+    match load.sync {
+        SyncMode::None => {}
+        SyncMode::Dsync => options.push(("sync", "dsync".to_owned())),
+        SyncMode::Sync => options.push(("sync", "sync".to_owned())),
+    }
+    if load.fsync_every > 0 {
+        options.push(("fsync", load.fsync_every.to_string()));
+    }
+    if let Some(arrivals) = load.arrivals {
+        let [reads, writes] = clone_rates(load, clones).map(whole_rate);
+        let value = if load.rw.is_mixed() {
+            format!("{reads},{writes}")
+        } else {
+            reads.max(writes).to_string()
+        };
+        options.push(("rate_iops", value));
+        let process = match arrivals.process {
+            ArrivalProcess::Linear => "linear",
+            ArrivalProcess::Poisson => "poisson",
+        };
+        options.push(("rate_process", process.to_owned()));
+    }
+    if load.batch.submit > 0 {
+        options.push(("iodepth_batch_submit", load.batch.submit.to_string()));
+    }
+    if load.batch.complete_min > 1 {
+        options.push(("iodepth_batch_complete_min", load.batch.complete_min.to_string()));
+    }
+    if load.batch.complete_max > 0 {
+        options.push(("iodepth_batch_complete_max", load.batch.complete_max.to_string()));
+    }
+    if let Some(ios) = load.number_ios {
+        options.push(("number_ios", ios.div_ceil(u64::from(clones.max(1))).to_string()));
+    }
+    options.push(("randseed", load.seed.to_string()));
+    options
+}
+
+/// The load with reads and writes that do not wait for each other, which is as near as fio comes
+/// to a block read, changed and written back.
+pub(super) fn without_dependence(load: &Load) -> Load {
+    let load = load.clone();
+    if load.dependent {
+        Load { rw: Pattern::RandRw, read_percent: 50, dependent: false, ..load }
+    } else {
+        load
+    }
+}
+
+/// Reads and writes per second that each of `clones` is to start. 0 for a direction the load has
+/// not.
+pub(super) fn clone_rates(load: &Load, clones: u32) -> [f64; 2] {
+    let rate = load.arrivals.map_or(0.0, |arrivals| arrivals.rate_iops) / f64::from(clones.max(1));
+    if load.rw.is_mixed() {
+        let reads = rate * f64::from(load.read_percent) / 100.0;
+        [reads, rate - reads]
+    } else if load.rw.reads() {
+        [rate, 0.0]
+    } else {
+        [0.0, rate]
+    }
+}
+
+/// fio takes whole I/Os per second, and 0 for no bound: a rate that there is stays one.
+pub(super) fn whole_rate(rate: f64) -> u64 {
+    if rate > 0.0 { (rate.round() as u64).max(1) } else { 0 }
+}
+
+fn block_sizes(block: &BlockSizes) -> FioOption {
+    let fixed = |split: &BlockSplit| match split.entries() {
+        [(size, _)] => Some(size_word(*size)),
+        _ => None,
+    };
+    let split = |split: &BlockSplit| {
+        let entry = |(size, share): &(u64, u32)| format!("{}/{share}", size_word(*size));
+        split.entries().iter().map(entry).collect::<Vec<_>>().join(":")
+    };
+    let both = |read: String, write: String| {
+        if read == write { read } else { format!("{read},{write}") }
+    };
+    match (fixed(&block.read), fixed(&block.write)) {
+        (Some(read), Some(write)) => ("bs", both(read, write)),
+        _ => ("bssplit", both(split(&block.read), split(&block.write))),
+    }
+}
+
+/// fio's `ioengine` for an engine; `sim` is no engine of fio's.
+pub(super) fn engine_word(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::IoUring => "io_uring",
+        EngineKind::Libaio => "libaio",
+        EngineKind::Psync => "psync",
+        EngineKind::Mmap => "mmap",
+        EngineKind::Null => "null",
+        EngineKind::Sim => "sim",
+    }
+}
+
+/// Bytes in the largest unit that divides them: `4k`, `1m`, `512`.
+pub(super) fn size_word(bytes: u64) -> String {
+    const UNITS: [(u32, &str); 4] = [(40, "t"), (30, "g"), (20, "m"), (10, "k")];
+    UNITS
+        .iter()
+        .find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift))
+        .map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
+}
+
+/// A time in seconds, or in milliseconds or microseconds where it is no whole number of them.
+pub(super) fn time_word(ns: u64) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    const MILLISECOND: u64 = 1_000_000;
+    if ns.is_multiple_of(SECOND) {
+        (ns / SECOND).to_string()
+    } else if ns.is_multiple_of(MILLISECOND) {
+        format!("{}ms", ns / MILLISECOND)
+    } else {
+        format!("{}us", ns.div_ceil(1000))
+    }
+}
+
+/// Paths as fio's `filename` lists them: between colons, those inside a path escaped.
+pub(super) fn file_list<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    paths.map(|path| path.replace(':', "\\:")).collect::<Vec<_>>().join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Arrivals;
+    use crate::units::parse_size_bytes;
+    use proptest::prelude::*;
+
+    fn value(load: &Load, clones: u32, name: &str) -> Option<String> {
+        let options = of_load(load, load.iodepth, clones);
+        options.into_iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn block_sizes_of_every_form() {
+        let of = |block: BlockSizes| block_sizes(&block);
+        assert_eq!(of(BlockSizes::fixed(4096)), ("bs", "4k".to_owned()));
+        assert_eq!(of(BlockSizes::parse_bs("4k,1m").unwrap()), ("bs", "4k,1m".to_owned()));
+        let split = BlockSizes::parse_bssplit("4k/60:512/40").unwrap();
+        assert_eq!(of(split), ("bssplit", "4k/60:512/40".to_owned()));
+        let split = BlockSizes::parse_bssplit("4k/60:64k/40,8k/100").unwrap();
+        assert_eq!(of(split), ("bssplit", "4k/60:64k/40,8k/100".to_owned()));
+    }
+
+    #[test]
+    fn rates_and_counts_are_those_of_a_clone() {
+        let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Poisson });
+        let load = Load { rw: Pattern::RandRw, read_percent: 70, arrivals, ..Load::default() };
+        assert_eq!(value(&load, 2, "rate_iops").unwrap(), "350,150");
+        assert_eq!(value(&load, 1, "rate_process").unwrap(), "poisson");
+        let load = Load { rw: Pattern::Write, number_ios: Some(10), ..load };
+        assert_eq!(value(&load, 4, "rate_iops").unwrap(), "250");
+        assert_eq!(value(&load, 4, "number_ios").unwrap(), "3");
+        assert_eq!(whole_rate(0.2), 1);
+    }
+
+    #[test]
+    fn defaults_are_left_out_and_what_readers_look_for_is_not() {
+        let load = Load::default();
+        for name in ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"] {
+            assert!(value(&load, 1, name).is_some(), "{name}");
+        }
+        let left_out =
+            ["rwmixread", "sync", "fsync", "rate_iops", "number_ios", "random_distribution"];
+        for name in left_out {
+            assert_eq!(value(&load, 1, name), None, "{name}");
+        }
+        let dependent = Load { dependent: true, ..load.clone() };
+        assert_eq!(value(&dependent, 1, "rw").unwrap(), "randrw");
+        let load = Load { distribution: Distribution::Zipf(1.2), ..load };
+        assert_eq!(value(&load, 1, "random_distribution").unwrap(), "zipf:1.2");
+        let mapped = Load { engine: EngineKind::Mmap, ..load };
+        assert_eq!(value(&mapped, 1, "direct").unwrap(), "0");
+    }
+
+    #[test]
+    fn colons_in_paths_are_escaped() {
+        assert_eq!(file_list(["/a:b", "/c"].into_iter()), "/a\\:b:/c");
+    }
+
+    #[test]
+    fn times_keep_what_they_are() {
+        assert_eq!(time_word(10_000_000_000), "10");
+        assert_eq!(time_word(1_500_000_000), "1500ms");
+        assert_eq!(time_word(1_500), "2us");
+    }
+
+    proptest! {
+        #[test]
+        fn sizes_read_back(bytes in 0u64..1 << 50, shift in 0u32..12) {
+            let bytes = bytes << shift;
+            prop_assert_eq!(parse_size_bytes(&size_word(bytes)), Ok(bytes));
+        }
+    }
+}
