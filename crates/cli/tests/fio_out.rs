@@ -169,6 +169,33 @@ fn print_fio_obeys_the_guards() {
     assert_eq!(place.names(), ["precious"]);
 }
 
+#[test]
+fn fio_runs_a_printed_job_and_leaves_the_mark() {
+    if !starts("fio") {
+        return skip("fio_runs_a_printed_job_and_leaves_the_mark", "fio is not installed");
+    }
+    let place = Place::new();
+    place.run(&["prepare", ".", "--size=16m", "-q"]).ends(0);
+    let line = ["run", ".", "--rw=write", "--bs=64k", "--numjobs=2", "--direct=0"];
+    let more = ["--ioengine=psync", "--runtime=300ms", "--ramp-time=0", "--print-fio"];
+    let printed = place.run(&[&line[..], &more].concat()).ends(0);
+    assert_eq!(printed.stderr, "");
+    std::fs::write(place.work().join("job.fio"), printed.stdout).unwrap();
+    let output = Command::new("fio")
+        .args(["--output-format=json", "job.fio"])
+        .current_dir(place.work())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_str(&said[said.find('{').unwrap()..]).unwrap();
+    assert!(document["jobs"][0]["write"]["total_ios"].as_u64() > Some(0));
+    // The file is as long as it was, and still iogauge's to write.
+    let length = std::fs::metadata(place.work().join("iogauge.dat")).unwrap().len();
+    assert_eq!(length, 17 << 20);
+    place.run(&["run", ".", "--rw=write", "--direct=0", "--runtime=50ms", "-q"]).ends(0);
+}
+
 /// A run of a real file in fio's JSON with every bucket.
 fn real_run(place: &Place, more: &[&str]) -> String {
     let line = [
