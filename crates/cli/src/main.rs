@@ -52,6 +52,8 @@ fn dispatch(
         Command::Clean(args) => command::clean::run(&args),
         Command::History(args) => command::history::run(&args),
         Command::Stop(args) => command::stop::run(&args),
+        Command::Import(args) => command::import::run(&args),
+        Command::Table(args) => command::table::run(&args),
         Command::Man { directory } => command::manual::man(&directory),
         Command::Completions { shell } => command::manual::completions(shell),
     }

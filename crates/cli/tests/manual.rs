@@ -5,8 +5,18 @@ mod common;
 
 use common::{Place, names};
 
-const COMMANDS: [&str; 8] =
-    ["find", "run", "doctor", "prepare", "clean", "history", "stop", "completions"];
+const COMMANDS: [&str; 10] = [
+    "find",
+    "run",
+    "doctor",
+    "prepare",
+    "clean",
+    "history",
+    "stop",
+    "import",
+    "table",
+    "completions",
+];
 
 /// Options of a load, by fio's names, with a value each.
 const OPTIONS: [&str; 25] = [

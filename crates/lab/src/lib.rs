@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod error;
 mod estimates;
 pub mod history;
+pub mod import;
 pub mod measure;
 pub mod observe;
 pub mod prepare;

@@ -2,5 +2,6 @@
 //! stored run is shown again offline. Nothing here prints, measures or reads a clock.
 #![forbid(unsafe_code)]
 
+pub mod classic;
 pub mod csv;
 pub mod terminal;

@@ -1,8 +1,10 @@
 //! Arguments as typed. `load.rs` turns them into what will run.
 
+mod fio;
 mod guide;
 mod load;
 
+pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use load::LoadArgs;
 
 use guide::GuideParser;
@@ -67,6 +69,10 @@ pub enum Command {
     History(HistoryArgs),
     /// End a run that is under way, keeping what it measured
     Stop(StopArgs),
+    /// Take results of fio into the history
+    Import(ImportArgs),
+    /// Print the classic table of results of fio; the history is left alone
+    Table(TableArgs),
     /// Write the man pages into a directory
     #[command(hide = true)]
     Man {
@@ -335,6 +341,7 @@ Examples:
   iogauge history show last-1                 the run before the last
   iogauge history show x7k2 --format json     a run by the end of its id
   iogauge history show --format fio-json+ > last.json
+  iogauge history show last last-1 --format classic --buckets
   iogauge history export --format csv > runs.csv
   iogauge history rm last")]
 pub struct HistoryArgs {
@@ -367,14 +374,17 @@ pub enum HistoryAction {
         #[arg(long)]
         target: Option<String>,
     },
-    /// Show a run as it was printed
+    /// Show runs as they were printed
     Show {
         /// last, last-1, an id or the beginning of one
-        #[arg(default_value = "last", allow_hyphen_values = true)]
-        run: RunRef,
-        /// How to print it
+        #[arg(default_value = "last", allow_negative_numbers = true, value_name = "RUN")]
+        runs: Vec<RunRef>,
+        /// How to print them
         #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
         format: ShowFormat,
+        /// What classic tables show.
+        #[command(flatten)]
+        extra: ExtraArgs,
     },
     /// Remove runs
     Rm {
@@ -416,6 +426,24 @@ pub enum ShowFormat {
     /// fio's JSON with every bucket of the latencies
     #[value(name = "fio-json+")]
     FioJsonPlus,
+    /// The classic table, of all runs named
+    Classic,
+    /// R code that makes a data frame of the classic table
+    R,
+    /// The classic table's columns of R, behind one that names the system
+    ClassicCsv,
+}
+
+impl ShowFormat {
+    /// The form of the classic table, where it is one.
+    pub fn table(self) -> Option<TableFormat> {
+        match self {
+            Self::Classic => Some(TableFormat::Classic),
+            Self::R => Some(TableFormat::R),
+            Self::ClassicCsv => Some(TableFormat::Csv),
+            Self::Text | Self::Json | Self::Csv | Self::FioJson | Self::FioJsonPlus => None,
+        }
+    }
 }
 
 /// Options that stand alone or take 0 or 1, which fio's users write behind a space as well.

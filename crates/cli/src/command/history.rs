@@ -1,5 +1,6 @@
 //! `iogauge history`: list, show, export and remove kept runs.
 
+use super::table;
 use crate::args::{HistoryAction, HistoryArgs, ShowFormat};
 use crate::exit::{Exit, Usage};
 use crate::screen;
@@ -8,9 +9,11 @@ use iogauge_lab::history::{
 };
 use iogauge_model::fio::json_out::{self, Detail};
 use iogauge_model::result::{FindDocument, RunDocument};
+use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
 use iogauge_report::terminal::{self, Page, RunLine};
 use std::io::{BufRead, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 
 /// Runs the command.
 ///
@@ -31,7 +34,10 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
             let lines: Vec<RunLine> = history.list(&filter)?.iter().map(line).collect();
             screen::print(&terminal::history_list(&lines, screen::page(false)))?;
         }
-        HistoryAction::Show { run, format } => show(&history, run, *format)?,
+        HistoryAction::Show { runs, format, extra } => match format.table() {
+            Some(table) => table::print(&classic_rows(&history, runs)?, table, *extra, None)?,
+            None => runs.iter().try_for_each(|run| show(&history, run, *format))?,
+        },
         HistoryAction::Rm { runs, force } => {
             for id in history.rm(runs, running(*force))? {
                 screen::print(&format!("removed {id}"))?;
@@ -96,7 +102,8 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
     match format {
         ShowFormat::Json => screen::print(&serde_json::to_string_pretty(document)?),
         ShowFormat::Text => screen::print(&text(&stored, document, screen::page(false))?),
-        ShowFormat::Csv => {
+        // Classic tables are printed of all runs at once, before it comes to one of them.
+        ShowFormat::Csv | ShowFormat::Classic | ShowFormat::R | ShowFormat::ClassicCsv => {
             let mut table = Vec::new();
             if stored.row.kind == "find" {
                 csv::find(&serde_json::from_value(document.clone())?, &mut table)?;
@@ -129,6 +136,28 @@ fn fio_json(
     let fio = json_out::fio_document(&document, detail)
         .map_err(|error| Usage(format!("{}: {error}; --format json shows it", row.id)))?;
     Ok(serde_json::to_string_pretty(&fio)?)
+}
+
+/// Rows of the classic table, of all the runs.
+fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for run in runs {
+        let stored = history.show(run)?;
+        let Some(document) = stored.document.filter(|document| !document.is_null()) else {
+            let row = &stored.row;
+            let why = format!("run {} is {} and has no result for a table", row.id, row.state);
+            return Err(Usage(why).into());
+        };
+        let host = document.pointer("/environment/host").and_then(|host| host.as_str());
+        let host = host.filter(|host| !host.is_empty()).map(str::to_owned);
+        let system = host.unwrap_or_else(|| table::system(Path::new(&stored.row.target)));
+        rows.extend(if stored.row.kind == "find" {
+            classic::rows_of_find(&serde_json::from_value(document)?, &system)
+        } else {
+            classic::rows_of_run(&serde_json::from_value(document)?, &system)
+        });
+    }
+    Ok(rows)
 }
 
 fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow::Result<String> {

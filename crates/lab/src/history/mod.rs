@@ -26,6 +26,7 @@
 
 mod error;
 mod export;
+mod import;
 mod path;
 mod process;
 mod query;
@@ -41,6 +42,7 @@ pub use error::HistoryError;
 pub use export::{
     EXPORT_CSV_COLUMNS, EXPORT_CSV_FORMAT, EXPORT_FORMAT, ExportFormat, ExportFormatError,
 };
+pub use import::{Imported, Importer, WholeRun};
 pub use path::HistoryPath;
 pub use query::{Filter, RunRow, RunState, StateError, StoredRun, StoredStep};
 pub use run_id::RunId;
@@ -113,6 +115,14 @@ impl History {
     /// As [`Self::check_writable`], or where `/proc` cannot be read.
     pub fn begin(&self, run: &NewRun) -> Result<RunWriter, HistoryError> {
         RunWriter::begin(self.another()?, run)
+    }
+
+    /// Begins to keep runs that another program measured.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn importer(&self) -> Result<Importer, HistoryError> {
+        Importer::new(self.another()?)
     }
 
     /// A second connection, to write with while this one reads.

@@ -1,6 +1,14 @@
-//! fio's formats: job files and results, as fio 3.x reads and writes them.
+//! fio's formats: job files and results, as fio reads and writes them.
 
 pub mod job;
 pub mod job_out;
+mod json_in;
 pub mod json_out;
 mod options;
+mod result;
+mod results_in;
+mod step;
+mod text_in;
+
+pub use result::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
+pub use results_in::{Found, Problem, read_results};

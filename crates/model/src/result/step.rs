@@ -1,6 +1,7 @@
 //! What one step measured.
 
 use super::{CpuUse, Estimate, LatencySummary, Physical, SystemPoint};
+use crate::fio::FioResult;
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -165,6 +166,9 @@ pub struct StepResult {
     /// The machine's figures over time.
     #[serde(default)]
     pub system: Vec<SystemPoint>,
+    /// What fio reported, where the step was read from its output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio: Option<Box<FioResult>>,
 }
 
 impl StepResult {

@@ -1,0 +1,76 @@
+//! `iogauge table`: the classic table of files that fio wrote.
+
+use crate::args::{ExtraArgs, TableArgs, TableFormat};
+use crate::exit::Exit;
+use crate::screen;
+use iogauge_lab::import::FioFile;
+use iogauge_report::classic::{self, Extra, Row};
+use std::path::Path;
+
+/// Runs the command. Files that cannot be read, and those without a result, are told of on stderr
+/// and end with [`Exit::Usage`]; the others are in the table.
+///
+/// # Errors
+/// Where stdout cannot be written.
+pub fn run(args: &TableArgs) -> anyhow::Result<Exit> {
+    let mut rows = Vec::new();
+    let mut exit = Exit::Done;
+    for path in &args.files {
+        let Some(file) = read(path) else {
+            exit = Exit::Usage;
+            continue;
+        };
+        let system = args.system.clone().unwrap_or_else(|| system(path));
+        rows.extend(file.results.iter().flat_map(|result| Row::of_fio(result, &system)));
+    }
+    print(&rows, args.format, args.extra, args.system.as_deref())?;
+    Ok(exit)
+}
+
+/// Reads a file and tells what could not be read of it; `None` where that is all of it.
+pub fn read(path: &Path) -> Option<FioFile> {
+    match FioFile::read(path) {
+        Ok(file) => {
+            file.problems.iter().for_each(|problem| screen::tell(&format!("iogauge: {problem}")));
+            (!file.results.is_empty()).then_some(file)
+        }
+        Err(error) => {
+            screen::tell(&format!("iogauge: cannot read {}: {error}", path.display()));
+            None
+        }
+    }
+}
+
+/// Prints rows. R's `testtype` is `name`, or the system of the first row.
+///
+/// # Errors
+/// Where stdout cannot be written.
+pub fn print(
+    rows: &[Row],
+    format: TableFormat,
+    extra: ExtraArgs,
+    name: Option<&str>,
+) -> anyhow::Result<()> {
+    match format {
+        TableFormat::Classic => {
+            let extra = Extra { buckets: extra.buckets, percentiles: extra.percentiles };
+            screen::print(&classic::plain(rows, extra))
+        }
+        TableFormat::R => {
+            let first = || rows.first().map_or("", |row| &row.system);
+            screen::print(&classic::r_frame(rows, name.unwrap_or_else(first)))
+        }
+        TableFormat::Csv => {
+            let mut table = Vec::new();
+            classic::csv(rows, &mut table)?;
+            screen::print(&String::from_utf8_lossy(&table))
+        }
+    }
+}
+
+/// The directory a file lies in, by which results of one system are often kept together.
+pub fn system(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let directory = absolute.parent().and_then(Path::file_name);
+    directory.unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

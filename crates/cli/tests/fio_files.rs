@@ -1,0 +1,198 @@
+//! Files that fio wrote: the classic table of them, and into the history with them.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::{Place, skip};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+fn data(file: &str) -> String {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/fio");
+    data.join(file).canonicalize().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Outputs of fio 2.0.7, in the order of names.
+fn old() -> Vec<String> {
+    let folder = PathBuf::from(data("2.0.7"));
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().to_str().unwrap().to_owned())
+        .filter(|path| path.ends_with(".out"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// A command with files behind it.
+fn with<'a>(command: &[&'a str], files: &'a [String]) -> Vec<&'a str> {
+    command.iter().copied().chain(files.iter().map(String::as_str)).collect()
+}
+
+#[test]
+fn a_table_straight_from_files_leaves_the_history_alone() {
+    let place = Place::new();
+    let files = old();
+    let table = place.run(&with(&["table"], &files)).ends(0);
+    assert_eq!(table.stdout, fs::read_to_string(data("2.0.7/expected-plain.txt")).unwrap());
+    assert_eq!(table.stderr, "");
+    let table = place.run(&with(&["table", "--percentiles"], &files)).ends(0);
+    assert_eq!(table.stdout, fs::read_to_string(data("2.0.7/expected-p.txt")).unwrap());
+    let table = place.run(&with(&["table", "--buckets"], &files)).ends(0).stdout;
+    assert!(table.lines().next().unwrap().contains("50us   1ms"), "{table}");
+    let csv = place.run(&with(&["table", "--format=csv"], &files)).ends(0).stdout;
+    assert!(csv.starts_with("system,name,users,bs,MB,lat,"), "{csv}");
+    assert!(csv.lines().nth(1).unwrap().starts_with("2.0.7,read,1,8K,135.875,0.055,"), "{csv}");
+    let csv = place.run(&with(&["table", "--format=csv", "--system=a b"], &files)).ends(0).stdout;
+    assert!(csv.lines().nth(22).unwrap().starts_with("a b,write,16,128K,"), "{csv}");
+    assert!(!place.history().exists());
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_is_there() {
+    let place = Place::new();
+    let work = place.work();
+    fs::write(work.join("nothing.out"), "hello\n").unwrap();
+    let json = fs::read_to_string(data("3.33/mix.json")).unwrap();
+    let cut = &json[..json.find("\"mixed\"").unwrap()];
+    fs::write(work.join("cut.json"), cut).unwrap();
+    let done = place.run(&["table", "nothing.out", "cut.json", ".", "missing"]).ends(2);
+    assert_eq!(done.stdout.lines().count(), 3, "{}", done.stdout);
+    let told: Vec<&str> = done.stderr.lines().collect();
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(told[0].starts_with("iogauge: nothing.out:1: no result of fio"), "{told:?}");
+    assert!(told[1].starts_with("iogauge: cut.json:"), "{told:?}");
+    assert!(told[1].contains("ends in the middle"), "{told:?}");
+    assert!(told[2].contains("directory") && told[3].contains("missing"), "{told:?}");
+    place.run(&["table", "cut.json"]).ends(0);
+    place.run(&["table"]).ends(2);
+}
+
+#[test]
+fn imported_runs_are_runs_like_any_other() {
+    let place = Place::new();
+    let (text, json) = (data("3.33/mix.out"), data("3.33/mix.json"));
+    let told = place.run(&["import", &text, &json]).ends(0).stdout;
+    assert_eq!(told.lines().count(), 2, "{told}");
+    assert!(told.lines().all(|line| line.ends_with("3 results")), "{told}");
+    let runs = place.runs();
+    assert_eq!(runs.len(), 2);
+    assert!(runs.iter().all(|(_, state)| state == "done"), "{runs:?}");
+    // The time fio reported.
+    assert!(runs[0].0.starts_with("20261121-0906"), "{runs:?}");
+
+    for (run, file) in [("last-1", &text), ("last", &json)] {
+        for format in ["classic", "r"] {
+            let shown = place.run(&["history", "show", run, "--format", format]).ends(0).stdout;
+            let table = place.run(&["table", "--format", format, file]).ends(0).stdout;
+            assert_eq!(shown, table);
+        }
+    }
+    let shown = place.run(&["history", "show", "last"]).ends(0).stdout;
+    assert!(shown.contains("Step 3 of 3: mixed: randrw 16 KiB depth 8"), "{shown}");
+    let document = place.run(&["history", "show", "last", "--format=json"]).ends(0).json();
+    assert_eq!(document["format"], "iogauge.run/1");
+    assert_eq!(document["run_id"], runs[0].0.as_str());
+    assert_eq!(document["steps"][2]["write"]["ios"], document["steps"][2]["fio"]["write"]["ios"]);
+    let csv = place.run(&["history", "show", "last", "--format=csv"]).ends(0).stdout;
+    assert_eq!(csv.lines().count(), 5, "{csv}");
+    let export = place.run(&["history", "export", "--format=csv"]).ends(0).stdout;
+    assert_eq!(export.lines().count(), 9, "{export}");
+    place.run(&["history", "rm", "last"]).ends(0);
+    place.run(&["import", &json, "-q"]).ends(0);
+    assert_eq!(place.runs().len(), 2, "what was removed may come again");
+}
+
+#[test]
+fn the_same_file_is_one_run_whatever_its_name() {
+    let place = Place::new();
+    let text = data("2.0.7/read_u01_kb0008.out");
+    place.run(&["import", &text]).ends(0);
+    fs::copy(&text, place.work().join("copy.out")).unwrap();
+    let again = place.run(&["import", &text, "copy.out"]).ends(0).stdout;
+    let (id, _) = &place.runs()[0];
+    for line in again.lines() {
+        assert!(line.starts_with(id) && line.ends_with("in the history already"), "{again}");
+    }
+    let mut other = fs::read_to_string(&text).unwrap();
+    other.push('\n');
+    fs::write(place.work().join("copy.out"), other).unwrap();
+    place.run(&["import", "copy.out"]).ends(0);
+    assert_eq!(place.runs().len(), 2, "other bytes are another run");
+
+    let files = old();
+    let at_once: Vec<_> = (0..4).map(|_| place.start(&with(&["import", "-q"], &files))).collect();
+    for import in at_once {
+        assert_eq!(import.end().ends(0).stdout, "");
+    }
+    let export = place.run(&["history", "export", "--format=csv"]).ends(0).stdout;
+    assert_eq!(export.lines().count(), 1 + 1 + 22, "22 files and a changed one");
+    place.run(&["import", &text, "--history=none"]).ends(2);
+}
+
+#[test]
+fn native_runs_in_the_classic_table() {
+    let place = Place::new();
+    let quick = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0", "-q"];
+    place.run(&[&quick[..], &["--rw=randrw", "--bs=8k", "--numjobs=2"]].concat()).ends(0);
+    place.run(&quick).ends(0);
+    place.run(&["find", "sim:sata-ssd", "-q"]).ends(0);
+    let two = ["history", "show", "last-2", "last-1", "--format=classic", "--buckets"];
+    let table = place.run(&two).ends(0).stdout;
+    let rows: Vec<Vec<&str>> = table.lines().map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(rows.len(), 4, "{table}");
+    assert_eq!(rows[1][..4], ["randrw", "2", "8K", "r"], "{table}");
+    assert_eq!(rows[2][..4], ["randrw", "2", "8K", "w"], "{table}");
+    assert_eq!(rows[3][..4], ["randread", "1", "4K", "r"], "{table}");
+    let searched = place.run(&["history", "show", "last", "--format=classic"]).ends(0).stdout;
+    assert!(searched.lines().count() > 3, "{searched}");
+    let csv = place.run(&["history", "show", "last-1", "--format=classic-csv"]).ends(0).stdout;
+    assert_eq!(csv.lines().next().unwrap().split(',').count(), 32, "{csv}");
+    let last = place.run(&["history", "show", "-1", "--format=r"]).ends(0).stdout;
+    assert!(last.contains("m <- data.frame(m"), "{last}");
+}
+
+#[test]
+fn r_reads_the_frame() {
+    if Command::new("Rscript").arg("--version").output().is_err() {
+        return skip("r_reads_the_frame", "Rscript is not installed");
+    }
+    let place = Place::new();
+    let mut files = old();
+    files.push(data("3.33/mix.out"));
+    let line = with(&["table", "--format=r", "--system=my \"box\""], &files);
+    let code = place.run(&line).ends(0).stdout;
+    let checks = "\
+        stopifnot(is.data.frame(m), nrow(m) == 26, ncol(m) == 31)\n\
+        stopifnot(all(sapply(m[-c(1,3)], is.numeric)), is.character(m$name))\n\
+        stopifnot(m$MB[1] == 135.875, m$min[1] == 0.034, m$iops[22] == 16071)\n\
+        stopifnot(m$name[26] == 'randrw_w', m$p99_99[26] == 4.686, testtype == 'my \"box\"')\n";
+    let script = place.work().join("check.r");
+    fs::write(&script, code + checks).unwrap();
+    let done = Command::new("Rscript").arg("--vanilla").arg(&script).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Wall time belongs to no assertion; `--nocapture` shows it. A release build is what it is for.
+#[test]
+fn ten_thousand_files_make_a_table() {
+    let place = Place::new();
+    let outputs = old();
+    for (number, output) in outputs.iter().enumerate() {
+        fs::copy(output, place.work().join(format!("{number}.fio"))).unwrap();
+    }
+    let mut line = vec!["table".to_owned()];
+    for number in 0..10_000 {
+        let name = format!("{number}.out");
+        let output = place.work().join(format!("{}.fio", number % outputs.len()));
+        fs::hard_link(output, place.work().join(&name)).unwrap();
+        line.push(name);
+    }
+    let line: Vec<&str> = line.iter().map(String::as_str).collect();
+    let begin = Instant::now();
+    let table = place.run(&line).ends(0).stdout;
+    eprintln!("10,000 files make a table in {:.2} s", begin.elapsed().as_secs_f64());
+    assert_eq!(table.lines().count(), 10_001);
+}

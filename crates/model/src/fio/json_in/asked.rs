@@ -1,0 +1,133 @@
+//! What a job was asked for, out of the options that stand in fio's JSON (fio 2.6 and later).
+
+use super::stored::Options;
+use crate::fio::result::BlockRange;
+use crate::units::parse_size_bytes;
+
+/// Block size where none was asked for.
+const DEFAULT_BLOCK: &str = "4k";
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Asked {
+    pub(super) rw: String,
+    /// Of reads, writes and trims.
+    pub(super) blocks: [Option<BlockRange>; 3],
+    pub(super) engine: String,
+    pub(super) iodepth: Option<u32>,
+    numjobs: Option<u32>,
+    is_grouped: bool,
+}
+
+impl Asked {
+    /// From the options of a job over those of all; with fio's defaults where neither names one.
+    /// Nothing is known where the job has no options at all.
+    pub(super) fn of(job: Option<&Options>, global: &Options) -> Self {
+        let Some(job) = job else { return Self::default() };
+        let get = |names: &[&str]| job.get(names).or_else(|| global.get(names));
+        let number = |name| get(&[name]).map_or(Some(1), |text| text.trim().parse().ok());
+        let rw = get(&["rw", "readwrite"]).unwrap_or("read");
+        let rw = rw.split(':').next().unwrap_or(rw).trim();
+        let flag = |name| get(&[name]).is_some_and(|value| value.trim() != "0");
+        Self {
+            rw: if rw == "readwrite" { "rw" } else { rw }.to_owned(),
+            blocks: [0, 1, 2].map(|direction| block(&get, direction)),
+            engine: get(&["ioengine"]).unwrap_or("psync").to_owned(),
+            iodepth: number("iodepth"),
+            numjobs: number("numjobs"),
+            is_grouped: flag("group_reporting"),
+        }
+    }
+
+    /// Processes that are in a result. fio's JSON does not count those of a group; but it sums up
+    /// their run times.
+    pub(super) fn users(&self, job_runtime_ms: Option<f64>, runtime_ms: f64) -> Option<u32> {
+        let numjobs = self.numjobs?;
+        if !self.is_grouped {
+            return Some(1);
+        }
+        let summed = job_runtime_ms.filter(|_| runtime_ms > 0.0).unwrap_or_default() / runtime_ms;
+        // None runs longer than the group; what rounding adds makes no further process.
+        let at_least = if summed.is_finite() { (summed - 0.05).ceil() as u32 } else { 1 };
+        Some(numjobs.max(at_least))
+    }
+}
+
+/// Block sizes of a direction: 0 for reads, 1 for writes, 2 for trims.
+fn block<'a>(get: &impl Fn(&[&str]) -> Option<&'a str>, direction: usize) -> Option<BlockRange> {
+    if let Some(split) = get(&["bssplit"]) {
+        let entries = of_direction(split, direction).split(':');
+        let sizes = entries.map(|entry| size(entry.split('/').next().unwrap_or(entry)));
+        let sizes: Option<Vec<u64>> = sizes.collect();
+        let sizes = sizes?;
+        return Some(BlockRange {
+            min_bytes: *sizes.iter().min()?,
+            max_bytes: *sizes.iter().max()?,
+        });
+    }
+    let text = get(&["bsrange", "blocksize_range"]).or_else(|| get(&["bs", "blocksize"]));
+    let text = of_direction(text.unwrap_or(DEFAULT_BLOCK), direction);
+    let text = if text.is_empty() { DEFAULT_BLOCK } else { text };
+    let (min, max) = text.split_once('-').unwrap_or((text, text));
+    Some(BlockRange { min_bytes: size(min)?, max_bytes: size(max)? })
+}
+
+/// The part of `READ,WRITE,TRIM` that holds for a direction: the last one for those behind it.
+fn of_direction(text: &str, direction: usize) -> &str {
+    let mut parts = text.split(',');
+    let first = parts.next().unwrap_or(text);
+    parts.take(direction).last().unwrap_or(first).trim()
+}
+
+fn size(text: &str) -> Option<u64> {
+    parse_size_bytes(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(job: &str, global: &str) -> Asked {
+        let options = |text: &str| serde_json::from_str::<Options>(text).unwrap();
+        Asked::of(Some(&options(job)), &options(global))
+    }
+
+    fn range(min_bytes: u64, max_bytes: u64) -> Option<BlockRange> {
+        Some(BlockRange { min_bytes, max_bytes })
+    }
+
+    #[test]
+    fn options_of_the_job_come_first_and_defaults_last() {
+        let job = asked(r#"{"rw": "randrw:8", "bs": "8k"}"#, r#"{"bs": "4k", "iodepth": "16"}"#);
+        assert_eq!((job.rw.as_str(), job.engine.as_str()), ("randrw", "psync"));
+        assert_eq!((job.blocks[1], job.iodepth), (range(8192, 8192), Some(16)));
+        assert_eq!(asked("{}", "{}").blocks, [range(4096, 4096); 3]);
+        assert_eq!(asked(r#"{"readwrite": "readwrite"}"#, "{}").rw, "rw");
+        assert_eq!(asked(r#"{"iodepth": 4}"#, "{}").iodepth, Some(4), "as other tools write it");
+        assert_eq!(Asked::of(None, &Options::default()), Asked::default());
+    }
+
+    #[test]
+    fn block_sizes_of_directions() {
+        let blocks = |option: &str| asked(&format!("{{{option}}}"), "{}").blocks;
+        let (k4, k8) = (range(4096, 4096), range(8192, 8192));
+        assert_eq!(blocks(r#""bs": "4k,8k""#), [k4, k8, k8]);
+        assert_eq!(blocks(r#""bs": ",8k""#), [k4, k8, k8]);
+        assert_eq!(blocks(r#""bs": "8k,""#), [k8, k4, k4]);
+        assert_eq!(blocks(r#""bsrange": "4k-8k,8k-8k""#), [range(4096, 8192), k8, k8]);
+        assert_eq!(blocks(r#""bssplit": "4k/60:8k/40,8k/100""#), [range(4096, 8192), k8, k8]);
+        assert_eq!(blocks(r#""bs": "many""#), [None; 3]);
+    }
+
+    #[test]
+    fn processes_are_counted_by_their_time() {
+        let grouped = asked(r#"{"numjobs": "1", "group_reporting": "1"}"#, "{}");
+        assert_eq!(grouped.users(Some(24_000.0), 3001.0), Some(8));
+        assert_eq!(grouped.users(Some(3002.0), 3001.0), Some(1));
+        assert_eq!(grouped.users(None, 3001.0), Some(1));
+        assert_eq!(grouped.users(Some(1.0), 0.0), Some(1));
+        let clones = asked(r#"{"numjobs": "4", "group_reporting": ""}"#, "{}");
+        assert_eq!(clones.users(Some(6000.0), 3000.0), Some(4), "two ended early");
+        assert_eq!(asked(r#"{"numjobs": "4"}"#, "{}").users(Some(3000.0), 3000.0), Some(1));
+        assert_eq!(Asked::default().users(Some(1.0), 1.0), None);
+    }
+}

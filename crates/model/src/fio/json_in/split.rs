@@ -1,0 +1,348 @@
+//! Cuts a JSON document into pieces while its bytes come in: one for each member, and one for each
+//! element of a member that is an array. So a job is in memory at a time, and not the document.
+
+/// A piece of a document.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece<'a> {
+    /// Name of the member.
+    pub(super) key: &'a str,
+    /// True where it is an element of the member's array.
+    pub(super) is_element: bool,
+    /// The JSON.
+    pub(super) value: &'a [u8],
+    /// Line it begins at.
+    pub(super) line: u64,
+}
+
+/// How far a document went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It goes on.
+    More,
+    /// It ended with the last byte taken.
+    Ended,
+    /// It broke off behind the last byte taken; the next one is not of it.
+    Broken(&'static str),
+}
+
+/// What is expected next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Begin,
+    /// A name, or the end of the document.
+    Name,
+    InName {
+        escaped: bool,
+    },
+    Colon,
+    /// The value of a member.
+    Value,
+    /// An element of a member's array, or its end.
+    Element,
+    /// In a value that is neither text, object nor array.
+    Plain,
+    /// In a value with quotes or braces.
+    Nested {
+        in_string: bool,
+        escaped: bool,
+    },
+    End,
+}
+
+/// Cuts one document.
+#[derive(Debug)]
+pub(super) struct Splitter {
+    state: State,
+    name: Vec<u8>,
+    in_array: bool,
+    value: Vec<u8>,
+    value_line: u64,
+    /// Braces and brackets open in the value.
+    open: Vec<u8>,
+    /// The last byte outside of strings that is not blank, and the last of all.
+    significant: u8,
+    previous: u8,
+    line: u64,
+}
+
+const IN_THE_MIDDLE: &str = "the document ends in the middle";
+
+impl Splitter {
+    /// For a document whose first brace is at this line.
+    pub(super) fn new(line: u64) -> Self {
+        Self {
+            state: State::Begin,
+            name: Vec::new(),
+            in_array: false,
+            value: Vec::new(),
+            value_line: line,
+            open: Vec::new(),
+            significant: 0,
+            previous: b'\n',
+            line,
+        }
+    }
+
+    /// The line at hand.
+    pub(super) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// True where nothing of the line at hand was taken.
+    pub(super) fn is_at_line_start(&self) -> bool {
+        self.previous == b'\n'
+    }
+
+    /// Takes bytes and hands out pieces; returns how many it took, and why not more.
+    pub(super) fn feed(&mut self, bytes: &[u8], take: &mut impl FnMut(Piece<'_>)) -> (usize, Step) {
+        let mut at = 0;
+        while at < bytes.len() {
+            let (taken, step) = match self.state {
+                State::Nested { .. } => self.nested(&bytes[at..], take),
+                _ => match self.byte(bytes[at], take) {
+                    Step::More => {
+                        self.line += u64::from(bytes[at] == b'\n');
+                        self.previous = bytes[at];
+                        (1, Step::More)
+                    }
+                    step => (0, step),
+                },
+            };
+            at += taken;
+            if step != Step::More {
+                return (at, step);
+            }
+            if self.state == State::End {
+                return (at, Step::Ended);
+            }
+        }
+        (at, Step::More)
+    }
+
+    fn byte(&mut self, byte: u8, take: &mut impl FnMut(Piece<'_>)) -> Step {
+        match self.state {
+            State::End | State::Nested { .. } => Step::Ended,
+            State::InName { escaped } => self.name(byte, escaped),
+            State::Plain => self.plain(byte, take),
+            _ if byte.is_ascii_whitespace() => Step::More,
+            State::Begin => {
+                self.state = State::Name;
+                Step::More
+            }
+            State::Name => self.between(byte),
+            State::Colon if byte == b':' => self.goes_on(State::Value),
+            State::Colon => Step::Broken("a name without a colon"),
+            State::Value => self.value(byte),
+            State::Element => match byte {
+                b',' => Step::More,
+                b']' => {
+                    self.in_array = false;
+                    self.goes_on(State::Name)
+                }
+                _ => self.begin_value(byte),
+            },
+        }
+    }
+
+    fn goes_on(&mut self, state: State) -> Step {
+        self.state = state;
+        Step::More
+    }
+
+    fn between(&mut self, byte: u8) -> Step {
+        match byte {
+            b',' => Step::More,
+            b'}' => self.goes_on(State::End),
+            b'"' => {
+                self.name.clear();
+                self.goes_on(State::InName { escaped: false })
+            }
+            _ => Step::Broken(IN_THE_MIDDLE),
+        }
+    }
+
+    fn name(&mut self, byte: u8, escaped: bool) -> Step {
+        match byte {
+            b'\n' => Step::Broken(IN_THE_MIDDLE),
+            b'"' if !escaped => self.goes_on(State::Colon),
+            _ => {
+                self.name.push(byte);
+                self.goes_on(State::InName { escaped: byte == b'\\' && !escaped })
+            }
+        }
+    }
+
+    fn value(&mut self, byte: u8) -> Step {
+        if byte == b'[' {
+            self.in_array = true;
+            return self.goes_on(State::Element);
+        }
+        self.begin_value(byte)
+    }
+
+    fn begin_value(&mut self, byte: u8) -> Step {
+        self.value.clear();
+        self.value_line = self.line;
+        self.open.clear();
+        self.value.push(byte);
+        self.significant = byte;
+        match byte {
+            b'{' | b'[' => {
+                self.open.push(byte);
+                self.goes_on(State::Nested { in_string: false, escaped: false })
+            }
+            b'"' => self.goes_on(State::Nested { in_string: true, escaped: false }),
+            b'}' | b']' | b':' | b',' => Step::Broken(IN_THE_MIDDLE),
+            _ => self.goes_on(State::Plain),
+        }
+    }
+
+    fn plain(&mut self, byte: u8, take: &mut impl FnMut(Piece<'_>)) -> Step {
+        if !byte.is_ascii_whitespace() && !matches!(byte, b',' | b'}' | b']') {
+            self.value.push(byte);
+            return Step::More;
+        }
+        self.hand_out(take);
+        // The byte is of what stands around the value.
+        self.byte(byte, take)
+    }
+
+    /// Takes bytes of a value with quotes or braces, up to its end.
+    fn nested(&mut self, bytes: &[u8], take: &mut impl FnMut(Piece<'_>)) -> (usize, Step) {
+        let State::Nested { mut in_string, mut escaped } = self.state else {
+            return (0, Step::More);
+        };
+        let (mut at, mut step, mut ended) = (0, Step::More, false);
+        while at < bytes.len() && !ended {
+            let byte = bytes[at];
+            if in_string {
+                if byte == b'\n' {
+                    step = Step::Broken(IN_THE_MIDDLE);
+                    break;
+                }
+                in_string = byte != b'"' || escaped;
+                escaped = byte == b'\\' && !escaped;
+            } else {
+                match byte {
+                    b'"' => in_string = true,
+                    b'{' if self.begins_another() => {
+                        step = Step::Broken(IN_THE_MIDDLE);
+                        break;
+                    }
+                    b'{' | b'[' => self.open.push(byte),
+                    b'}' | b']' => {
+                        self.open.pop();
+                    }
+                    b'\n' => self.line += 1,
+                    _ => {}
+                }
+                if !byte.is_ascii_whitespace() {
+                    self.significant = byte;
+                }
+            }
+            self.previous = byte;
+            at += 1;
+            ended = !in_string && self.open.is_empty();
+        }
+        self.value.extend_from_slice(&bytes[..at]);
+        self.state = State::Nested { in_string, escaped };
+        if ended {
+            self.hand_out(take);
+        }
+        (at, step)
+    }
+
+    /// True for a brace that begins a line where no value can stand: of the next document, behind
+    /// one that broke off.
+    fn begins_another(&self) -> bool {
+        let may_stand = match self.significant {
+            b'[' | b':' => true,
+            b',' => self.open.last() == Some(&b'['),
+            _ => false,
+        };
+        self.previous == b'\n' && !may_stand
+    }
+
+    fn hand_out(&mut self, take: &mut impl FnMut(Piece<'_>)) {
+        take(Piece {
+            key: &String::from_utf8_lossy(&self.name),
+            is_element: self.in_array,
+            value: &self.value,
+            line: self.value_line,
+        });
+        self.state = if self.in_array { State::Element } else { State::Name };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Pieces = Vec<(String, bool, String, u64)>;
+
+    fn split(text: &[u8], chunk: usize) -> (Pieces, usize, Step) {
+        let mut splitter = Splitter::new(1);
+        let mut pieces = Vec::new();
+        let mut taken = 0;
+        for chunk in text.chunks(chunk) {
+            let mut take = |piece: Piece<'_>| {
+                let value = String::from_utf8_lossy(piece.value).into_owned();
+                pieces.push((piece.key.to_owned(), piece.is_element, value, piece.line));
+            };
+            let (n, step) = splitter.feed(chunk, &mut take);
+            taken += n;
+            if step != Step::More {
+                return (pieces, taken, step);
+            }
+        }
+        (pieces, taken, Step::More)
+    }
+
+    #[test]
+    fn members_and_elements() {
+        let text = "{\n \"a\" : \"x}\\\"y\",\n \"jobs\": [ {\"b\": [1, {}]}, 7 ,\"c\"],\n \"n\":-1.5 }\nrest";
+        let (pieces, taken, step) = split(text.as_bytes(), 4096);
+        let piece = |key: &str, is_element, value: &str, line| {
+            (key.to_owned(), is_element, value.to_owned(), line)
+        };
+        assert_eq!(
+            pieces,
+            [
+                piece("a", false, "\"x}\\\"y\"", 2),
+                piece("jobs", true, "{\"b\": [1, {}]}", 3),
+                piece("jobs", true, "7", 3),
+                piece("jobs", true, "\"c\"", 3),
+                piece("n", false, "-1.5", 4),
+            ]
+        );
+        assert_eq!((&text[taken..], step), ("\nrest", Step::Ended));
+        for chunk in 1..9 {
+            assert_eq!(split(text.as_bytes(), chunk), (pieces.clone(), taken, step));
+        }
+    }
+
+    #[test]
+    fn a_document_that_breaks_off_leaves_the_next_one_alone() {
+        for cut in
+            ["{\n \"jobs\": [\n {\"a\": 1", "{\n \"jobs\": [\n {\"a\": {", "{ \"a\"", "{\"a", "{"]
+        {
+            let text = format!("{cut}\n{{\"b\": 2}}");
+            let (_, taken, step) = split(text.as_bytes(), 3);
+            assert!(matches!(step, Step::Broken(_)), "{cut}");
+            assert_eq!(text[taken..].trim_start(), "{\"b\": 2}", "{cut}");
+        }
+        let formatted = "{\n\"jobs\": [\n{\n\"a\": 1\n},\n{\n\"a\":\n{\n}\n}\n]\n}\n";
+        assert_eq!(split(formatted.as_bytes(), 1).2, Step::Ended, "no indentation");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic_and_chunks_do_not_matter(
+            text in prop::collection::vec(prop::sample::select(b"{}[]\":,\\\n a1-".to_vec()), 0..60),
+            chunk in 1usize..9,
+        ) {
+            prop_assert_eq!(split(&text, 4096), split(&text, chunk));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Results of fio out of files: text, JSON and json+, one after the other and with noise between.
+
+use super::json_in::{Document, Fed};
+use super::result::{FioDirection, FioResult};
+use super::text_in::TextReader;
+use std::collections::HashSet;
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+/// What reading comes upon.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// A result.
+    Result(Box<FioResult>),
+    /// Something that should have been one, or part of one; everything around it is read.
+    Problem(Problem),
+}
+
+/// What could not be read, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Problem {
+    pub(super) fn new(file: &str, line: u64, reason: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.reason)
+    }
+}
+
+/// Longer lines of text are read in pieces: fio writes none.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// Reads every result in the output of fio, of any version since 2.0.7: normal text, JSON and
+/// json+, several of them in one file, of client/server runs too, with anything else in between.
+/// Where one run was written both as text and as JSON, its JSON counts alone.
+///
+/// `file` names the source in what is found. Memory is that of one job's JSON, or of one run's
+/// text.
+///
+/// # Errors
+/// Where `input` fails. What cannot be understood is [`Found::Problem`] instead.
+pub fn read_results(
+    file: &str,
+    mut input: impl BufRead,
+    sink: &mut dyn FnMut(Found),
+) -> io::Result<()> {
+    let mut reader = Reader::new(file, sink);
+    let mut line = Vec::new();
+    loop {
+        let chunk = input.fill_buf()?;
+        if chunk.is_empty() {
+            break;
+        }
+        if reader.wants_bytes(chunk) {
+            // It takes at least a byte, or leaves a document that broke off.
+            let taken = reader.bytes(chunk);
+            input.consume(taken);
+            continue;
+        }
+        line.clear();
+        input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        reader.line(&line);
+    }
+    reader.finish();
+    Ok(())
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    output: Output<'a>,
+    text: TextReader<'a>,
+    document: Option<Document<'a>>,
+    /// Number of the line at hand, from 1.
+    number: u64,
+    /// True where nothing of the line at hand was read.
+    at_line_start: bool,
+    /// True behind a document that broke off: what is left of it is not taken for another one,
+    /// which begins a line.
+    broken: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(file: &'a str, sink: &'a mut dyn FnMut(Found)) -> Self {
+        Self {
+            file,
+            output: Output { sink, found: false, seen: HashSet::new() },
+            text: TextReader::new(file),
+            document: None,
+            number: 1,
+            at_line_start: true,
+            broken: false,
+        }
+    }
+
+    /// True where the bytes are blank, or of a document: no lines, which may be of any length.
+    fn wants_bytes(&self, chunk: &[u8]) -> bool {
+        let first = chunk.first().copied().unwrap_or_default();
+        let begins = first == b'{' && (self.at_line_start || !self.broken);
+        self.document.is_some() || first.is_ascii_whitespace() || begins
+    }
+
+    /// Takes bytes for which [`Self::wants_bytes`] holds; returns how many.
+    fn bytes(&mut self, chunk: &[u8]) -> usize {
+        if self.document.is_none() {
+            let blank = chunk.iter().take_while(|b| b.is_ascii_whitespace()).count();
+            for byte in &chunk[..blank] {
+                self.at_line_start = *byte == b'\n';
+                self.number += u64::from(*byte == b'\n');
+            }
+            if blank > 0 {
+                return blank;
+            }
+            self.begin();
+        }
+        self.feed(chunk)
+    }
+
+    fn begin(&mut self) {
+        self.document = Some(Document::new(self.file, self.number));
+        self.broken = false;
+    }
+
+    /// Gives the document at hand its bytes; returns how many it took.
+    fn feed(&mut self, bytes: &[u8]) -> usize {
+        let Some(document) = &mut self.document else { return 0 };
+        let taken = match document.feed(bytes, &mut |found| self.output.take(found)) {
+            Fed::All => return bytes.len(),
+            Fed::Ended(taken) => taken,
+            Fed::Broken(taken) => {
+                self.broken = true;
+                taken
+            }
+        };
+        self.end();
+        taken
+    }
+
+    /// Leaves the document at hand.
+    fn end(&mut self) {
+        let Some(document) = self.document.take() else { return };
+        self.number = document.line();
+        self.at_line_start = document.is_at_line_start();
+        self.output.seen = document.into_results();
+        for result in self.text.take_results() {
+            self.output.take_text(Found::Result(Box::new(result)));
+        }
+    }
+
+    /// Takes a line of text, up to the document that begins in it.
+    fn line(&mut self, mut line: &[u8]) {
+        let ends = line.ends_with(b"\n");
+        while let Some(at) = document_in(line).filter(|_| !self.broken) {
+            self.text_line(&line[..at]);
+            self.begin();
+            let taken = self.feed(&line[at..]);
+            if self.document.is_some() {
+                return;
+            }
+            line = &line[at + taken..];
+        }
+        self.text_line(line);
+        self.number += u64::from(ends);
+        self.at_line_start = ends;
+    }
+
+    fn text_line(&mut self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        self.text.line(&line, self.number, &mut |found| self.output.take_text(found));
+    }
+
+    fn finish(mut self) {
+        if let Some(document) = &mut self.document {
+            document.cut_off(&mut |found| self.output.take(found));
+            self.end();
+        }
+        self.text.finish(&mut |found| self.output.take_text(found));
+        if !self.output.found {
+            let reason = "no result of fio is in it; right would be its text or JSON output";
+            self.output.take(Found::Problem(Problem::new(self.file, 1, reason)));
+        }
+    }
+}
+
+/// What tells the results of one run of fio apart, in either format: name, group, reads, writes.
+pub(super) type ResultKey = (String, u32, u64, u64);
+
+/// The key of a result.
+pub(super) fn key(result: &FioResult) -> ResultKey {
+    let ios = |direction: &Option<FioDirection>| direction.as_ref().map_or(0, |d| d.ios);
+    (result.name.clone(), result.group, ios(&result.read), ios(&result.write))
+}
+
+struct Output<'a> {
+    sink: &'a mut dyn FnMut(Found),
+    /// True where something was found.
+    found: bool,
+    /// Results of the last JSON document. Text beside it says the same of them in fewer digits.
+    seen: HashSet<ResultKey>,
+}
+
+impl Output<'_> {
+    fn take(&mut self, found: Found) {
+        self.found = true;
+        (self.sink)(found);
+    }
+
+    fn take_text(&mut self, found: Found) {
+        match &found {
+            Found::Result(result) if self.seen.contains(&key(result)) => {}
+            _ => self.take(found),
+        }
+    }
+}
+
+/// Where a JSON document begins in a line of text: at a brace before a name or the line's end.
+fn document_in(line: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = line[from..].iter().position(|b| *b == b'{').map(|at| from + at) {
+        let behind = line[at + 1..].iter().find(|b| !b.is_ascii_whitespace());
+        if matches!(behind, None | Some(b'"')) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}

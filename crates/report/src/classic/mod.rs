@@ -1,0 +1,145 @@
+//! The classic table: one row for each direction of each test, as scripts around fio have printed it
+//! for years, and the same rows as an R data frame and as CSV.
+//!
+//! Figures keep the scripts' units and digits: MB are MiB per second, latencies milliseconds, shares
+//! whole percents cut off. `docs/formats.md` says where each comes from.
+
+mod row;
+mod share;
+mod stored;
+
+pub use row::{PERCENTS, Row, RowLatency};
+pub use stored::{rows_of_find, rows_of_run};
+
+use ::csv::{Error, Writer};
+use share::{FINE, Fold, WIDE};
+use std::io::Write;
+
+/// Columns of [`r_frame`], and of [`csv()`] behind its first one.
+pub const COLUMNS: [&str; 31] = [
+    "name", "users", "bs", "MB", "lat", "min", "max", "std", "iops", "us50", "us100", "us250",
+    "us500", "ms1", "ms2", "ms4", "ms10", "ms20", "ms50", "ms100", "ms250", "ms500", "s1", "s2",
+    "s5", "p95_00", "p99_00", "p99_50", "p99_90", "p99_95", "p99_99",
+];
+
+/// What [`plain`] shows beside the figures that are always there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// Shares of I/Os by latency, in percent; empty where there are none.
+    pub buckets: bool,
+    /// Percentiles of completion latency, in milliseconds.
+    pub percentiles: bool,
+}
+
+/// The rows as text. What is not known is `-`.
+#[must_use]
+pub fn plain(rows: &[Row], extra: Extra) -> String {
+    let mut text =
+        "test  users size         MB       ms      min      max      std    IOPS".to_owned();
+    if extra.buckets {
+        text.push_str("    50us   1ms   4ms  10ms  20ms  50ms   .1s    1s    2s   2s+");
+    }
+    if extra.percentiles {
+        text.push_str("       95%      99%    99.5%    99.9%  99.95%    99.99%");
+    }
+    // The scripts end their heading with a blank.
+    text.push_str(" \n");
+    for row in rows {
+        let unknown = || "-".to_owned();
+        let users = row.users.map_or_else(unknown, |users| users.to_string());
+        let size = row.size_text().unwrap_or_else(unknown);
+        text.push_str(&format!("{:>8} {users:>2} {size:>4} {}", row.test, row.side));
+        for figure in row.speed_and_latency() {
+            let figure = figure.map_or_else(unknown, |figure| format!("{figure:.3}"));
+            text.push_str(&format!(" {figure:>8}"));
+        }
+        text.push_str(&format!(" {:>7.0}", row.iops));
+        if extra.buckets {
+            text.push(' ');
+            for share in row.shares(&WIDE) {
+                text.push_str(&format!(" {:>5}", share.map_or_else(unknown, Fold::blank)));
+            }
+        }
+        if extra.percentiles {
+            for ms in row.percentiles_ms() {
+                let ms = ms.map_or_else(unknown, |ms| format!("{ms:.3}"));
+                text.push_str(&format!(",{ms:>8}"));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// R code that makes `m`, a data frame of [`COLUMNS`] with a row for each row, numbers being
+/// numbers, and `testtype`, the name given. What is not known is `NA`.
+#[must_use]
+pub fn r_frame(rows: &[Row], name: &str) -> String {
+    let mut text = "m <- NULL\nm <- matrix(c(\n".to_owned();
+    for (index, row) in rows.iter().enumerate() {
+        let mut cells = cells(row, "NA");
+        for cell in [0, 2] {
+            if cells[cell] != "NA" {
+                cells[cell] = quoted(&cells[cell]);
+            }
+        }
+        text.push(if index == 0 { ' ' } else { ',' });
+        for (column, cell) in cells.iter().enumerate() {
+            let width = [10, 3, 7, 8, 9, 9, 9, 9, 7].get(column).copied().unwrap_or(2);
+            let comma = if column == 0 { "" } else { "," };
+            text.push_str(&format!("{comma}{cell:>width$}"));
+        }
+        text.push('\n');
+    }
+    if rows.is_empty() {
+        text.push_str("character(0)\n");
+    }
+    let names: Vec<String> = COLUMNS.iter().map(|name| format!("\"{name}\"")).collect();
+    text.push_str(&format!("),ncol={},byrow=TRUE)\n", COLUMNS.len()));
+    let halves = names.split_at(names.len() / 2);
+    text.push_str(&format!("colnames <- c({},\n  {})\n", halves.0.join(","), halves.1.join(",")));
+    text.push_str("colnames(m) <- colnames\n");
+    text.push_str("m <- data.frame(m, stringsAsFactors=FALSE)\n");
+    text.push_str("m[-c(1,3)] <- lapply(m[-c(1,3)], as.numeric)\n");
+    text.push_str(&format!("testtype <- {}\n", quoted(name)));
+    text
+}
+
+/// Writes the rows as CSV: `system`, then [`COLUMNS`]. What is not known is empty.
+///
+/// # Errors
+/// Where the writer fails.
+pub fn csv(rows: &[Row], writer: impl Write) -> Result<(), Error> {
+    let mut table = Writer::from_writer(writer);
+    table.write_record(["system"].iter().chain(&COLUMNS))?;
+    for row in rows {
+        let cells = cells(row, "");
+        table.write_record([&row.system].into_iter().chain(&cells))?;
+    }
+    Ok(table.flush()?)
+}
+
+/// The cells of [`COLUMNS`].
+fn cells(row: &Row, unknown: &str) -> Vec<String> {
+    let or_unknown = |text: Option<String>| text.unwrap_or_else(|| unknown.to_owned());
+    let figure = |value: Option<f64>| or_unknown(value.map(|value| format!("{value:.3}")));
+    let mut cells = vec![
+        row.name(),
+        or_unknown(row.users.map(|users| users.to_string())),
+        or_unknown(row.size_text()),
+    ];
+    cells.extend(row.speed_and_latency().map(figure));
+    cells.push(format!("{:.0}", row.iops));
+    cells.extend(row.shares(&FINE).map(|share| or_unknown(share.map(|share| share.zero()))));
+    cells.extend(row.percentiles_ms().map(figure));
+    cells
+}
+
+/// Text as R takes it (R Language Definition, 3.1.1).
+fn quoted(text: &str) -> String {
+    let plain = text.chars().filter(|c| !c.is_control());
+    let escaped: String = plain
+        .flat_map(|c| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c]))
+        .collect();
+    format!("\"{escaped}\"")
+}

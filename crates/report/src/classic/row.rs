@@ -1,0 +1,143 @@
+//! A row of the table.
+
+use super::share::{Bounds, Fold, fold};
+use iogauge_model::fio::{BlockRange, FioDirection, FioResult, LatencyShare};
+
+/// Percentiles of the table.
+pub const PERCENTS: [f64; 6] = [95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+/// One direction of one test.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Row {
+    /// What was measured, in the user's words; the first column of CSV.
+    pub system: String,
+    /// Direction and order as fio's `rw` has it: `randread`.
+    pub test: String,
+    /// Processes at work; `None` where that is not known.
+    pub users: Option<u32>,
+    /// Block sizes; `None` where they are not known.
+    pub size: Option<BlockRange>,
+    /// `r` for reads, `w` for writes, `t` for trims, `m` for all of them as one.
+    pub side: char,
+    /// True where the test has another direction, too.
+    pub is_half: bool,
+    /// Bytes per second; `None` where they are not known.
+    pub bytes_per_sec: Option<f64>,
+    /// Latency; `None` where it is not known.
+    pub latency: Option<RowLatency>,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Shares of the I/Os by latency; `None` where they are not known.
+    pub shares: Option<Vec<LatencyShare>>,
+    /// Percentiles at [`PERCENTS`], in nanoseconds; `None` where they are not known.
+    pub percentiles_ns: [Option<u64>; 6],
+}
+
+/// Latency of a row, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RowLatency {
+    /// Mean.
+    pub mean_ns: f64,
+    /// Minimum.
+    pub min_ns: f64,
+    /// Maximum.
+    pub max_ns: f64,
+    /// Standard deviation.
+    pub stddev_ns: f64,
+}
+
+impl Row {
+    /// The rows of a result of fio: one for each direction.
+    #[must_use]
+    pub fn of_fio(result: &FioResult, system: &str) -> Vec<Self> {
+        let is_half = result.directions().count() > 1;
+        let row = |(word, direction): (&str, &FioDirection)| Self {
+            system: system.to_owned(),
+            test: if result.rw.is_empty() { &result.name } else { &result.rw }.clone(),
+            users: result.users,
+            size: direction.block.or_else(|| mean_size(direction)),
+            side: word.chars().next().unwrap_or(' '),
+            is_half,
+            bytes_per_sec: Some(direction.bytes_per_sec),
+            latency: direction.latency().map(|latency| RowLatency {
+                mean_ns: latency.mean_ns,
+                min_ns: latency.min_ns as f64,
+                max_ns: latency.max_ns as f64,
+                stddev_ns: latency.stddev_ns,
+            }),
+            iops: direction.iops,
+            shares: shares(result, direction, is_half),
+            percentiles_ns: PERCENTS.map(|percent| direction.percentile_ns(percent)),
+        };
+        result.directions().map(row).collect()
+    }
+
+    /// The test, with the direction where it has another one, too: `randrw_w`.
+    pub(super) fn name(&self) -> String {
+        if self.is_half { format!("{}_{}", self.test, self.side) } else { self.test.clone() }
+    }
+
+    /// `8K`, `1M`, `512`; `4K-64K` where sizes differ.
+    pub(super) fn size_text(&self) -> Option<String> {
+        let BlockRange { min_bytes, max_bytes } = self.size?;
+        let (min, max) = (short(min_bytes), short(max_bytes));
+        Some(if min == max { min } else { format!("{min}-{max}") })
+    }
+
+    /// MiB per second; mean, minimum, maximum and standard deviation of latency in milliseconds.
+    pub(super) fn speed_and_latency(&self) -> [Option<f64>; 5] {
+        let ms = |of: fn(RowLatency) -> f64| self.latency.map(|latency| of(latency) / 1e6);
+        let mib = self.bytes_per_sec.map(|bytes| bytes / f64::from(1 << 20));
+        [mib, ms(|l| l.mean_ns), ms(|l| l.min_ns), ms(|l| l.max_ns), ms(|l| l.stddev_ns)]
+    }
+
+    pub(super) fn percentiles_ms(&self) -> [Option<f64>; 6] {
+        self.percentiles_ns.map(|ns| ns.map(|ns| ns as f64 / 1e6))
+    }
+
+    /// The shares in the columns of a table.
+    pub(super) fn shares<const N: usize>(&self, bounds: &Bounds<N>) -> [Option<Fold>; N] {
+        match &self.shares {
+            Some(shares) => fold(shares, bounds).map(Some),
+            None => [None; N],
+        }
+    }
+}
+
+/// fio's own shares count all directions of a result; json+ has a histogram of each.
+fn shares(
+    result: &FioResult,
+    direction: &FioDirection,
+    is_half: bool,
+) -> Option<Vec<LatencyShare>> {
+    let own = || super::share::of_histogram(&direction.histogram()?);
+    let all = || (!result.shares.is_empty()).then(|| result.shares.clone());
+    if is_half { own().or_else(all) } else { all().or_else(own) }
+}
+
+/// What the bytes come to for each I/O.
+fn mean_size(direction: &FioDirection) -> Option<BlockRange> {
+    let mean = direction.bytes.checked_div(direction.ios).filter(|mean| *mean > 0)?;
+    Some(BlockRange { min_bytes: mean, max_bytes: mean })
+}
+
+fn short(bytes: u64) -> String {
+    let units = [(30, "G"), (20, "M"), (10, "K")];
+    let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
+    unit.map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        let shown = [(8192, "8K"), (1 << 20, "1M"), (512, "512"), (1536, "1536"), (0, "0")];
+        for (bytes, text) in shown {
+            assert_eq!(short(bytes), text);
+        }
+        let size = Some(BlockRange { min_bytes: 4096, max_bytes: 65_536 });
+        assert_eq!(Row { size, ..Row::default() }.size_text().unwrap(), "4K-64K");
+    }
+}

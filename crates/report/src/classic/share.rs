@@ -1,0 +1,140 @@
+//! Shares of I/Os by latency, folded into the columns of the table.
+
+use iogauge_model::Histogram;
+use iogauge_model::fio::LatencyShare;
+
+/// Columns as upper bounds in nanoseconds; the last one has what lies beyond.
+pub(super) type Bounds<const N: usize> = [Option<u64>; N];
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// Of the plain table: 50us 1ms 4ms 10ms 20ms 50ms .1s 1s 2s 2s+.
+pub(super) const WIDE: Bounds<10> = [
+    Some(50 * US),
+    Some(MS),
+    Some(4 * MS),
+    Some(10 * MS),
+    Some(20 * MS),
+    Some(50 * MS),
+    Some(100 * MS),
+    Some(1000 * MS),
+    Some(2000 * MS),
+    None,
+];
+
+/// Of R and CSV: us50 … s2, and s5 for what is beyond.
+pub(super) const FINE: Bounds<16> = [
+    Some(50 * US),
+    Some(100 * US),
+    Some(250 * US),
+    Some(500 * US),
+    Some(MS),
+    Some(2 * MS),
+    Some(4 * MS),
+    Some(10 * MS),
+    Some(20 * MS),
+    Some(50 * MS),
+    Some(100 * MS),
+    Some(250 * MS),
+    Some(500 * MS),
+    Some(1000 * MS),
+    Some(2000 * MS),
+    None,
+];
+
+/// Percents of a column.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Fold(f64);
+
+impl Fold {
+    /// Whole percents, cut off; 0 where there are none.
+    pub(super) fn zero(self) -> String {
+        // The sum of shares in hundredths that make 23 may be 22.999999999999996.
+        format!("{:.0}", (self.0 + 1e-6).floor())
+    }
+
+    /// The same, blank where there are none at all.
+    pub(super) fn blank(self) -> String {
+        if self.0 > 0.0 { self.zero() } else { String::new() }
+    }
+}
+
+/// Sums shares up into columns.
+pub(super) fn fold<const N: usize>(shares: &[LatencyShare], bounds: &Bounds<N>) -> [Fold; N] {
+    let mut folded = [Fold::default(); N];
+    for share in shares {
+        let fits = |bound: &Option<u64>| match (bound, share.below_ns) {
+            (None, _) => true,
+            (Some(bound), Some(below_ns)) => below_ns <= *bound,
+            (Some(_), None) => false,
+        };
+        if let Some(column) = bounds.iter().position(fits) {
+            folded[column].0 += share.percent;
+        }
+    }
+    folded
+}
+
+/// Shares of a histogram between the bounds of the finer table, to the width of a bucket; `None`
+/// where nothing was counted.
+pub(super) fn of_histogram(histogram: &Histogram) -> Option<Vec<LatencyShare>> {
+    if histogram.count() == 0 {
+        return None;
+    }
+    let mut below = 0;
+    let shares = FINE.iter().map(|bound| {
+        let counted =
+            bound.map_or(histogram.count(), |bound| histogram.count_at_or_below(bound - 1));
+        let here = counted - below;
+        below = counted;
+        let percent = here as f64 / histogram.count() as f64 * 100.0;
+        LatencyShare { below_ns: *bound, percent }
+    });
+    Some(shares.filter(|share| share.percent > 0.0).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn columns_are_cut_off_not_rounded() {
+        let share = |below_ns, percent| LatencyShare { below_ns, percent };
+        let shares = [
+            share(Some(2 * US), 0.04),
+            share(Some(4 * US), 0.92),
+            share(Some(50 * US), 0.05),
+            share(Some(MS), 98.98),
+            share(None, 0.01),
+        ];
+        let wide = fold(&shares, &WIDE).map(Fold::blank);
+        assert_eq!(wide, ["1", "98", "", "", "", "", "", "", "", "0"]);
+        let fine = fold(&shares, &FINE).map(Fold::zero);
+        assert_eq!(fine[..5], ["1", "0", "0", "0", "98"]);
+        assert_eq!(fine[15], "0");
+    }
+
+    #[test]
+    fn sums_that_are_whole_stay_whole() {
+        let share = |percent| LatencyShare { below_ns: Some(MS), percent };
+        for parts in [[22.97, 0.02, 0.01], [57.0, 0.0, 0.0], [0.1, 0.2, 0.7]] {
+            let whole = parts.iter().sum::<f64>().round();
+            assert_eq!(fold(&parts.map(share), &WIDE)[1].zero(), whole.to_string());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn shares_of_a_histogram_sum_up(values in prop::collection::vec(0u64..1 << 41, 1..100)) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|value| histogram.record(*value));
+            let shares = of_histogram(&histogram).unwrap();
+            prop_assert!((shares.iter().map(|s| s.percent).sum::<f64>() - 100.0).abs() < 1e-6);
+            let below_2_s = values.iter().filter(|v| **v < 1_990_000_000).count() as f64;
+            let folded: f64 = fold(&shares, &WIDE)[..9].iter().map(|fold| fold.0).sum();
+            prop_assert!(folded >= below_2_s / values.len() as f64 * 100.0 - 1e-6);
+        }
+    }
+}

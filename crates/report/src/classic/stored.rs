@@ -1,0 +1,144 @@
+//! Rows of the documents that the history keeps.
+
+use super::row::{PERCENTS, Row, RowLatency};
+use super::share::of_histogram;
+use iogauge_model::Load;
+use iogauge_model::fio::BlockRange;
+use iogauge_model::load::{BlockSplit, Pattern};
+use iogauge_model::plan::Job;
+use iogauge_model::result::{
+    CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument,
+};
+use serde_json::Value;
+
+/// The rows of a run: one for each direction of each job, of each step where it has no jobs.
+/// Imported steps have the rows of what fio reported. Latency is service time, from submission to
+/// completion; flushes have no row.
+#[must_use]
+pub fn rows_of_run(document: &RunDocument, system: &str) -> Vec<Row> {
+    let loads = loads(&document.head.load);
+    let mut rows = Vec::new();
+    for step in &document.steps {
+        if let Some(fio) = &step.fio {
+            rows.extend(Row::of_fio(fio, system));
+            continue;
+        }
+        if step.jobs.is_empty() {
+            let load = if loads.len() == 1 { loads.first() } else { None };
+            rows.extend(directions(system, &step.label, load, [&step.read, &step.write]));
+        }
+        for (index, job) in step.jobs.iter().enumerate() {
+            let load = if loads.len() == step.jobs.len() { loads.get(index) } else { None };
+            rows.extend(directions(system, &job.name, load, [&job.read, &job.write]));
+        }
+    }
+    rows
+}
+
+/// The rows of a search: one for each point of its curve, both directions together, `users` being
+/// the depth. A point keeps no histogram: shares and the percentiles between are not known.
+#[must_use]
+pub fn rows_of_find(document: &FindDocument, system: &str) -> Vec<Row> {
+    let load = loads(&document.head.load).into_iter().next();
+    document.curve.iter().map(|point| of_point(system, load.as_ref(), point)).collect()
+}
+
+/// The loads of a document: itself, or its `jobs`. Empty where it is written otherwise.
+fn loads(value: &Value) -> Vec<Load> {
+    if let Ok(load) = serde_json::from_value(value.clone()) {
+        return vec![load];
+    }
+    let jobs =
+        value.get("jobs").and_then(|jobs| serde_json::from_value::<Vec<Job>>(jobs.clone()).ok());
+    jobs.unwrap_or_default().into_iter().map(|job| job.load).collect()
+}
+
+fn word(pattern: Pattern) -> String {
+    // fio's word for it in every output.
+    if pattern == Pattern::ReadWrite { "rw".to_owned() } else { pattern.to_string() }
+}
+
+fn range(split: &BlockSplit) -> Option<BlockRange> {
+    let sizes = || split.entries().iter().map(|(bytes, _)| *bytes);
+    Some(BlockRange { min_bytes: sizes().min()?, max_bytes: sizes().max()? })
+}
+
+fn directions(
+    system: &str,
+    label: &str,
+    load: Option<&Load>,
+    [read, write]: [&Option<DirectionResult>; 2],
+) -> Vec<Row> {
+    let is_half = read.is_some() && write.is_some();
+    let row = |side: char, result: &DirectionResult| {
+        let histogram = &result.service_histogram;
+        let percentile = |percent| match histogram.count() {
+            0 => of_summary(&result.service_ns, percent),
+            _ => Some(histogram.percentile_ns(percent)),
+        };
+        let block = |load: &Load| {
+            if side == 'r' { range(&load.block.read) } else { range(&load.block.write) }
+        };
+        Row {
+            system: system.to_owned(),
+            test: load.map_or_else(|| label.to_owned(), |load| word(load.rw)),
+            users: load.map(|load| load.numjobs),
+            size: load.and_then(block),
+            side,
+            is_half,
+            bytes_per_sec: Some(result.bytes_per_sec),
+            latency: latency(&result.service_ns),
+            iops: result.iops.mean,
+            shares: of_histogram(histogram),
+            percentiles_ns: PERCENTS.map(percentile),
+        }
+    };
+    let read = read.as_ref().map(|result| row('r', result));
+    let write = write.as_ref().map(|result| row('w', result));
+    read.into_iter().chain(write).collect()
+}
+
+fn of_point(system: &str, load: Option<&Load>, point: &CurvePoint) -> Row {
+    let summary = &point.latency_ns;
+    let size = load.filter(|load| load.block.read == load.block.write);
+    let size = size.and_then(|load| range(&load.block.read));
+    let fixed = size.filter(|size| size.min_bytes == size.max_bytes);
+    let side = match load.map(|load| load.rw) {
+        Some(rw) if !rw.writes() => 'r',
+        Some(rw) if !rw.reads() => 'w',
+        _ => 'm',
+    };
+    Row {
+        system: system.to_owned(),
+        test: load.map_or_else(|| "find".to_owned(), |load| word(load.rw)),
+        users: Some(point.depth),
+        size,
+        side,
+        is_half: false,
+        bytes_per_sec: fixed.map(|size| point.iops.mean * size.min_bytes as f64),
+        latency: latency(summary),
+        iops: point.iops.mean,
+        shares: None,
+        percentiles_ns: PERCENTS.map(|percent| of_summary(summary, percent)),
+    }
+}
+
+fn of_summary(summary: &LatencySummary, percent: f64) -> Option<u64> {
+    let value_ns = match percent {
+        95.0 => summary.p95,
+        99.0 => summary.p99,
+        99.9 => summary.p999,
+        99.99 => summary.p9999,
+        _ => return None,
+    };
+    (summary.n > 0).then_some(value_ns)
+}
+
+fn latency(summary: &LatencySummary) -> Option<RowLatency> {
+    (summary.n > 0).then_some(RowLatency {
+        mean_ns: summary.mean,
+        min_ns: summary.min as f64,
+        max_ns: summary.max as f64,
+        stddev_ns: summary.stddev,
+    })
+}
