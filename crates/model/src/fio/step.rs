@@ -1,7 +1,6 @@
 //! A result of fio as a step of a run, so that it is shown, listed and compared like any other.
 
 use super::result::{FioDirection, FioLatency, FioResult};
-use crate::histogram::Histogram;
 use crate::result::{CpuUse, DirectionResult, Estimate, LatencySummary, StepResult};
 use crate::units::Bytes;
 
@@ -85,7 +84,7 @@ impl FioResult {
             bytes_per_sec: direction.bytes_per_sec,
             service_ns: summary(direction),
             response_ns: None,
-            service_histogram: direction.histogram().unwrap_or_else(Histogram::new),
+            service_histogram: direction.histogram().unwrap_or_default(),
             response_histogram: None,
         }
     }
