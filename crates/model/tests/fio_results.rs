@@ -283,3 +283,24 @@ proptest! {
         read_in(text.as_bytes(), 16).0.iter().for_each(kept);
     }
 }
+
+/// Wall time belongs to no assertion; `--ignored --nocapture` shows it, best of a release build.
+#[test]
+#[ignore = "it measures"]
+fn throughput() {
+    for (folder, name) in
+        [("2.0.7", "read_u08_kb1024.out"), ("3.33", "mix.out"), ("3.33", "mix.json")]
+    {
+        let one = file(folder, name);
+        let many = one.repeat((64 << 20) / one.len());
+        let begin = std::time::Instant::now();
+        let mut results = 0u64;
+        read_results("f", &many[..], &mut |found| {
+            results += u64::from(matches!(found, Found::Result(_)));
+        })
+        .unwrap();
+        let speed = many.len() as f64 / 1e6 / begin.elapsed().as_secs_f64();
+        eprintln!("{folder} {name}: {results} results at {speed:.0} MB/s");
+        assert!(results > 0);
+    }
+}

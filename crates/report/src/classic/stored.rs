@@ -48,9 +48,9 @@ fn loads(value: &Value) -> Vec<Load> {
     if let Ok(load) = serde_json::from_value(value.clone()) {
         return vec![load];
     }
-    let jobs =
-        value.get("jobs").and_then(|jobs| serde_json::from_value::<Vec<Job>>(jobs.clone()).ok());
-    jobs.unwrap_or_default().into_iter().map(|job| job.load).collect()
+    let jobs = value.get("jobs").cloned().unwrap_or_default();
+    let jobs: Vec<Job> = serde_json::from_value(jobs).unwrap_or_default();
+    jobs.into_iter().map(|job| job.load).collect()
 }
 
 fn word(pattern: Pattern) -> String {

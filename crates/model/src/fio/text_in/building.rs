@@ -134,8 +134,8 @@ impl Building {
         let Some(slot) = self.slot(kind) else { return Ok(()) };
         let latency = slot.get_or_insert_default();
         for entry in text.split(']') {
-            let Some((percent, value)) = entry.split_once("th=[") else { continue };
-            let percent = percent.trim_start_matches([',', ' ']);
+            let Some((percent, value)) = entry.split_once('[') else { continue };
+            let percent = percent.trim_start_matches([',', ' ']).trim_end_matches("th=");
             let (Some(percent), Some(value)) = (number(percent), number(value)) else {
                 return Err("a percentile that is no number");
             };
@@ -257,6 +257,8 @@ fn exact(printed: Printed) -> FioDirection {
     }
     if let Some(bytes) = bytes {
         let counted = d.block.filter(|block| block.min_bytes == block.max_bytes);
+        // Up to 2.13 fio takes 1000 for 1024 when it rounds, which is a digit more at most.
+        let bytes = if abbreviated { bytes } else { Figure { step: bytes.step * 2.0, ..bytes } };
         let counted = counted.map(|BlockRange { min_bytes, .. }| d.ios as f64 * min_bytes as f64);
         d.bytes = counted.map_or(bytes.value, |counted| bytes.refined(counted)).round() as u64;
     }

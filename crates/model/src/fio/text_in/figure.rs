@@ -19,7 +19,11 @@ impl Figure {
 
 /// Text behind `key`, up to the next comma, without blanks around it.
 pub(super) fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    let text = &line[line.find(key)? + key.len()..];
+    let (bytes, key) = (line.as_bytes(), key.as_bytes());
+    let first = key.first()?;
+    // Lines and keys are so short that a searcher would take longer to be made than to search.
+    let found = |at: &usize| bytes[*at] == *first && bytes[*at..].starts_with(key);
+    let text = line.get((0..bytes.len()).find(found)? + key.len()..)?;
     Some(text.split(',').next().unwrap_or(text).trim())
 }
 

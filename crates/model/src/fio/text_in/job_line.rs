@@ -68,6 +68,16 @@ impl Asked {
     }
 }
 
+/// True for a line that may be one of [`asked`] or [`reported`]: it has `: (g`. Quicker than they
+/// are, for every line.
+pub(super) fn may_name_a_job(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let is_there = |(at, byte): (usize, &u8)| {
+        *byte == b'(' && bytes[..at].ends_with(b": ") && bytes.get(at + 1) == Some(&b'g')
+    };
+    bytes.iter().enumerate().any(is_there)
+}
+
 /// The group, name and load of a line `NAME: (g=GROUP): rw=…`, which begins with `<HOST> ` in
 /// client mode; `None` for another line.
 pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {

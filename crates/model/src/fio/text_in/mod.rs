@@ -60,36 +60,8 @@ impl<'a> TextReader<'a> {
         let tell = |sink: &mut dyn FnMut(Found), reason: &str| {
             sink(Found::Problem(Problem::new(file, number, reason)));
         };
-        match job_line::reported(text) {
-            Some(Ok(reported)) => {
-                self.close();
-                let asked = self.jobs.of(reported.group, reported.name, reported.users);
-                let result = FioResult {
-                    file: self.file.to_owned(),
-                    line: number,
-                    fio_version: self.version.clone(),
-                    reported_unix_seconds: reported.unix_seconds,
-                    name: reported.name.to_owned(),
-                    group: reported.group,
-                    users: Some(reported.users),
-                    error: reported.error,
-                    ..FioResult::default()
-                };
-                self.building = Some(Building::new(result, asked));
-                return;
-            }
-            Some(Err(reason)) => {
-                self.close();
-                return tell(sink, reason);
-            }
-            None => {}
-        }
-        if let Some((group, name, asked)) = job_line::asked(text) {
-            if self.building.is_some() || !self.results.is_empty() {
-                self.finish(sink);
-                self.jobs = AskedJobs::default();
-            }
-            return self.jobs.add(group, name, asked);
+        if job_line::may_name_a_job(text) && self.job_line(text, number, sink) {
+            return;
         }
         if let Some(rest) = text.strip_prefix("Run status group ") {
             self.close();
@@ -107,6 +79,42 @@ impl<'a> TextReader<'a> {
             tell(sink, "terse output is not read; right would be --output-format=json");
             self.told_of_terse = true;
         }
+    }
+
+    /// Takes a line that names a job; false where it is none.
+    fn job_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) -> bool {
+        match job_line::reported(text) {
+            Some(Ok(reported)) => {
+                self.close();
+                let asked = self.jobs.of(reported.group, reported.name, reported.users);
+                let result = FioResult {
+                    file: self.file.to_owned(),
+                    line: number,
+                    fio_version: self.version.clone(),
+                    reported_unix_seconds: reported.unix_seconds,
+                    name: reported.name.to_owned(),
+                    group: reported.group,
+                    users: Some(reported.users),
+                    error: reported.error,
+                    ..FioResult::default()
+                };
+                self.building = Some(Building::new(result, asked));
+                return true;
+            }
+            Some(Err(reason)) => {
+                self.close();
+                sink(Found::Problem(Problem::new(self.file, number, reason)));
+                return true;
+            }
+            None => {}
+        }
+        let Some((group, name, asked)) = job_line::asked(text) else { return false };
+        if self.building.is_some() || !self.results.is_empty() {
+            self.finish(sink);
+            self.jobs = AskedJobs::default();
+        }
+        self.jobs.add(group, name, asked);
+        true
     }
 
     /// Hands out what is left. To be called where the text ends.
