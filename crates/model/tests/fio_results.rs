@@ -68,10 +68,7 @@ fn every_output_of_2_0_7_is_one_result_as_its_name_says() {
         assert_eq!((result.fio_version.as_str(), result.engine.as_str()), ("2.0.7", "psync"));
         let (_, direction) = result.directions().next().unwrap();
         assert_eq!(direction.block.unwrap().min_bytes, kib * 1024, "{name}");
-        // Large amounts are printed in MB, with a fraction that fio 2.0.7 gets wrong.
-        let bytes = (direction.ios * kib * 1024) as f64;
-        let unit = if bytes >= 1e9 { 1_048_576.0 } else { 0.0 };
-        assert!((direction.bytes as f64 - bytes).abs() <= unit, "{name}");
+        assert_eq!(direction.bytes, direction.ios * kib * 1024, "{name}");
         let rate = direction.ios as f64 / (direction.runtime_ns as f64 / 1e9);
         assert_eq!(direction.iops, rate.floor(), "{name}");
         let clat = direction.clat.as_ref().unwrap();

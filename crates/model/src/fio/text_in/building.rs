@@ -257,8 +257,9 @@ fn exact(printed: Printed) -> FioDirection {
     }
     if let Some(bytes) = bytes {
         let counted = d.block.filter(|block| block.min_bytes == block.max_bytes);
-        // Up to 2.13 fio takes 1000 for 1024 when it rounds, which is a digit more at most.
-        let bytes = if abbreviated { bytes } else { Figure { step: bytes.step * 2.0, ..bytes } };
+        // Up to 2.13 fio takes a remainder of 1024 for one of 1000, and the digit behind the point is
+        // anything: 1652.95 MB are printed as 1652.1MB.
+        let bytes = if abbreviated { bytes } else { Figure { step: bytes.step * 10.0, ..bytes } };
         let counted = counted.map(|BlockRange { min_bytes, .. }| d.ios as f64 * min_bytes as f64);
         d.bytes = counted.map_or(bytes.value, |counted| bytes.refined(counted)).round() as u64;
     }
