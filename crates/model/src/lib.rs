@@ -3,6 +3,7 @@
 //! No system calls and no clocks here; everything is plain data with its parsers and formats.
 #![forbid(unsafe_code)]
 
+pub mod calendar;
 pub mod caveat;
 pub mod fio;
 pub mod guide;

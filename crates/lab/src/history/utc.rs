@@ -1,5 +1,6 @@
 //! Points in time, UTC, proleptic Gregorian.
 
+use iogauge_model::calendar::Civil;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,15 +10,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcTime {
     unix_ns: i64,
-}
-
-struct Civil {
-    year: i64,
-    month: i64,
-    day: i64,
-    hour: i64,
-    minute: i64,
-    second: i64,
 }
 
 impl UtcTime {
@@ -46,26 +38,8 @@ impl UtcTime {
         format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
     }
 
-    /// Days to a date by counting years from March, so that the leap day comes last: Howard
-    /// Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
     fn civil(self) -> Civil {
-        let seconds = self.unix_ns.div_euclid(1_000_000_000);
-        let of_day = seconds.rem_euclid(86_400);
-        let days = seconds.div_euclid(86_400) + 719_468;
-        let era = days.div_euclid(146_097);
-        let of_era = days.rem_euclid(146_097);
-        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month_from_march = (5 * of_year + 2) / 153;
-        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-        Civil {
-            year: year_of_era + era * 400 + i64::from(month <= 2),
-            month,
-            day: of_year - (153 * month_from_march + 2) / 5 + 1,
-            hour: of_day / 3600,
-            minute: of_day / 60 % 60,
-            second: of_day % 60,
-        }
+        Civil::of_unix_seconds(self.unix_ns.div_euclid(1_000_000_000))
     }
 }
 

@@ -1,8 +1,7 @@
 //! The calendar of the document's head, UTC.
 
-const DAY_SECONDS: i64 = 86_400;
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+use crate::calendar::{Civil, MONTHS};
+
 /// 1970-01-01 was a Thursday.
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
@@ -18,7 +17,7 @@ pub(super) fn unix_seconds(text: &str) -> Option<i64> {
         && (0..24).contains(&hour)
         && (0..60).contains(&minute)
         && (0..=60).contains(&second);
-    in_range.then(|| days(year, month, day) * DAY_SECONDS + hour * 3600 + minute * 60 + second)
+    in_range.then(|| Civil { year, month, day, hour, minute, second }.unix_seconds())
 }
 
 fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
@@ -31,36 +30,12 @@ fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
     words.next().is_none().then_some(numbers)
 }
 
-/// Days since 1970-01-01, counting years from March: Howard Hinnant, "chrono-Compatible Low-Level
-/// Date Algorithms", `days_from_civil`.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
 /// A time from 1970 on as asctime(3) shows it: `Sat Nov 21 10:15:30 2026`.
 pub(super) fn shown(unix_seconds: i64) -> String {
-    let day = unix_seconds.div_euclid(DAY_SECONDS);
-    let of_day = unix_seconds.rem_euclid(DAY_SECONDS);
-    // A guess that is never too early, at most a few years too late.
-    let mut year = 1970 + day.div_euclid(365) + 1;
-    while days(year, 1, 1) > day {
-        year -= 1;
-    }
-    let month = (1..=12).rev().find(|month| days(year, *month, 1) <= day).unwrap_or(1);
-    format!(
-        "{} {} {:2} {:02}:{:02}:{:02} {year}",
-        WEEKDAYS[day.rem_euclid(7) as usize],
-        MONTHS[(month - 1) as usize],
-        day - days(year, month, 1) + 1,
-        of_day / 3600,
-        of_day / 60 % 60,
-        of_day % 60,
-    )
+    let weekday = WEEKDAYS[unix_seconds.div_euclid(86_400).rem_euclid(7) as usize];
+    let Civil { year, month, day, hour, minute, second } = Civil::of_unix_seconds(unix_seconds);
+    let month = MONTHS[(month - 1) as usize];
+    format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
 }
 
 #[cfg(test)]

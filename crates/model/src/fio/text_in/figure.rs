@@ -1,5 +1,7 @@
 //! Numbers as fio's text output has them: with suffixes and units that moved between versions.
 
+use crate::calendar::{Civil, MONTHS};
+
 /// What is printed as more is no measurement, and would not stay finite in sums.
 const LARGEST: f64 = 1e30;
 
@@ -106,23 +108,15 @@ pub(super) fn unit_ns(line: &str) -> Option<f64> {
 
 /// Seconds since 1970 of `Sat Nov 21 09:06:36 2026` (ctime(3)), as if it were UTC.
 pub(super) fn unix_seconds(text: &str) -> Option<i64> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let [_, month, day, time, year] = words[..] else { return None };
-    let month = MONTHS.iter().position(|name| *name == month)? as i64;
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
     let day: i64 = day.parse().ok().filter(|day| (1..=31).contains(day))?;
     let year: i64 = year.parse().ok().filter(|year| (1970..10_000).contains(year))?;
     let mut clock =
         time.split(':').map(|part| part.parse::<i64>().ok().filter(|n| (0..61).contains(n)));
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    // Years begin in March here, so that the leap day is the last one: Howard Hinnant,
-    // "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
-    let from_march = (month + 10) % 12;
-    let year = if from_march >= 10 { year - 1 } else { year };
-    let of_year = (153 * from_march + 2) / 5 + day - 1;
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468;
-    Some(days * 86_400 + hour * 3600 + minute * 60 + second)
+    Some(Civil { year, month, day, hour, minute, second }.unix_seconds())
 }
 
 #[cfg(test)]
