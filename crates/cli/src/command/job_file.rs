@@ -3,20 +3,18 @@
 use super::find;
 use super::invocation::{Invocation, Opened};
 use super::job_source::Here;
-use super::run::{LONGEST_NS, fio_json};
+use super::run::LONGEST_NS;
+use super::steps::{self, Wanted};
 use crate::args::{LoadArgs, RunArgs, TargetArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_io::target::Intent;
-use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
-use iogauge_lab::{Ground, Interrupt, LabError, Rig, session};
+use iogauge_lab::{Ground, Interrupt, LabError, Rig};
 use iogauge_model::fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::Job;
-use iogauge_model::result::{RUN_FORMAT, RunDocument};
 use iogauge_model::{Load, Plan, Step};
-use iogauge_report::terminal;
 use std::path::{Path, PathBuf};
 
 /// Jobs a label names before it counts the rest.
@@ -74,19 +72,12 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
     invocation.grounds = grounds.concat();
     invocation.unlink = unlinked(&groups);
-    let measured = measure(&mut invocation, &groups, &plan, &grounds)
-        .and_then(|(document, exit)| Ok((fio_json(args, &document)?, document, exit)));
-    match measured {
-        Ok((fio, document, exit)) => {
-            let verdict = terminal::run_brief(&document);
-            let text = |page| terminal::run(&document, page);
-            invocation.finish(&document, fio, text, &verdict, exit)
-        }
-        Err(error) => {
-            invocation.fail(&error);
-            Err(error)
-        }
-    }
+    let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
+    let both = plan.steps.iter().zip(&groups).zip(&grounds);
+    let wanted: Vec<Wanted<'_>> = both
+        .map(|((step, group), grounds)| Wanted { step, grounds, sums_up: group.sums_up })
+        .collect();
+    steps::run(args, invocation, &labels.join(", "), &wanted)
 }
 
 /// The search a `latency_target` asks for; the job's runtime is what it may take.
@@ -253,62 +244,4 @@ fn unlinked(groups: &[Group]) -> Vec<PathBuf> {
     files.sort();
     files.dedup();
     files
-}
-
-fn measure(
-    invocation: &mut Invocation,
-    groups: &[Group],
-    plan: &Plan,
-    grounds: &[Vec<Ground>],
-) -> anyhow::Result<(RunDocument, Exit)> {
-    let summary = plan.steps.iter().map(|step| step.label.as_str()).collect::<Vec<_>>().join(", ");
-    invocation.begin(&summary)?;
-    let mut caveats = std::mem::take(&mut invocation.caveats);
-    let mut steps = Vec::new();
-    let mut interrupted = false;
-    for ((step, group), grounds) in plan.steps.iter().zip(groups).zip(grounds) {
-        let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
-        let mut watch = Watch { observer: screen, interrupt };
-        let mut measured = session::run_on(rig, step, grounds, &mut watch)?;
-        for caveat in session::step_caveats(rig, step, &measured) {
-            if !caveats.contains(&caveat) {
-                caveats.push(caveat);
-            }
-        }
-        if group.sums_up {
-            measured.result.jobs.clear();
-        }
-        invocation.screen.keep(&step.label, &measured.result);
-        steps.push(measured.result);
-        interrupted = measured.interrupted;
-        if interrupted {
-            break;
-        }
-    }
-    let exit = if interrupted {
-        Exit::Interrupted
-    } else if steps.iter().any(|step| step.errors() > 0) {
-        Exit::IoErrors
-    } else {
-        Exit::Done
-    };
-    let document = RunDocument {
-        head: invocation.head(RUN_FORMAT, load(&summary, plan)?),
-        steps,
-        interrupted,
-        caveats,
-        environment: session::environment(&invocation.rig),
-    };
-    Ok((document, exit))
-}
-
-/// What was asked, for the document: as `run` has it where that is one step.
-fn load(summary: &str, plan: &Plan) -> serde_json::Result<serde_json::Value> {
-    match plan.steps.as_slice() {
-        [step] => match step.jobs.as_slice() {
-            [job] => serde_json::to_value(&job.load),
-            jobs => Ok(serde_json::json!({ "jobs": jobs })),
-        },
-        steps => Ok(serde_json::json!({ "label": summary, "steps": steps })),
-    }
 }

@@ -11,5 +11,6 @@ mod job_source;
 pub mod manual;
 pub mod prepare;
 pub mod run;
+mod steps;
 pub mod stop;
 pub mod table;

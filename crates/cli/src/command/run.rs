@@ -2,18 +2,15 @@
 
 use super::invocation::{self, Invocation};
 use super::job_file;
+use super::steps::{self, Wanted};
 use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_io::target::{FileOrigin, PartKind};
-use iogauge_lab::measure::Watch;
-use iogauge_lab::{Interrupt, Rig, session};
+use iogauge_lab::{Interrupt, Rig};
 use iogauge_model::fio::job_out::{self, FilePart};
-use iogauge_model::fio::json_out;
 use iogauge_model::plan::Job;
-use iogauge_model::result::{RUN_FORMAT, RunDocument};
 use iogauge_model::{Load, Step};
-use iogauge_report::terminal;
 
 const RUNTIME_NS: u64 = 10_000_000_000;
 const RAMP_NS: u64 = 1_000_000_000;
@@ -41,28 +38,14 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         let opened = invocation::open(target, &typed)?;
         return print_fio(&opened.rig, &step(args, &opened.loads));
     }
-    let mut invocation = Invocation::new("run", target, &typed, output, false, interrupt)?;
+    let invocation = Invocation::new("run", target, &typed, output, false, interrupt)?;
     let step = step(args, &invocation.loads);
-    let measured = measure(&mut invocation, &step)
-        .and_then(|(document, exit)| Ok((fio_json(args, &document)?, document, exit)));
-    match measured {
-        Ok((fio, document, exit)) => {
-            let verdict = terminal::run_brief(&document);
-            let text = |page| terminal::run(&document, page);
-            invocation.finish(&document, fio, text, &verdict, exit)
-        }
-        Err(error) => {
-            invocation.fail(&error);
-            Err(error)
-        }
-    }
-}
-
-/// What `--output-format` puts on stdout in place of the text.
-pub(super) fn fio_json(args: &RunArgs, document: &RunDocument) -> anyhow::Result<Option<String>> {
-    let Some(detail) = args.output_format.detail() else { return Ok(None) };
-    let fio = json_out::fio_document(document, detail)?;
-    Ok(Some(serde_json::to_string_pretty(&fio)?))
+    steps::run(
+        args,
+        invocation,
+        &step.label,
+        &[Wanted { step: &step, grounds: &[], sums_up: false }],
+    )
 }
 
 /// Prints the job file of a step; what it cannot say goes to stderr.
@@ -123,32 +106,4 @@ fn step(args: &RunArgs, loads: &[Load]) -> Step {
         ramp_ns: args.ramp_time.unwrap_or(if counted { 0 } else { RAMP_NS }),
         runtime_ns: args.runtime.unwrap_or(if counted { LONGEST_NS } else { RUNTIME_NS }),
     }
-}
-
-fn measure(invocation: &mut Invocation, step: &Step) -> anyhow::Result<(RunDocument, Exit)> {
-    invocation.begin(&step.label)?;
-    let Invocation { rig, screen, interrupt, .. } = invocation;
-    let measured = session::run(rig, step, &mut Watch { observer: screen, interrupt })?;
-    invocation.screen.keep(&step.label, &measured.result);
-    let mut caveats = std::mem::take(&mut invocation.caveats);
-    caveats.extend(session::step_caveats(&invocation.rig, step, &measured));
-    let exit = if measured.interrupted {
-        Exit::Interrupted
-    } else if measured.result.errors() > 0 {
-        Exit::IoErrors
-    } else {
-        Exit::Done
-    };
-    let load = match step.jobs.as_slice() {
-        [job] => serde_json::to_value(&job.load)?,
-        jobs => serde_json::json!({ "jobs": jobs }),
-    };
-    let document = RunDocument {
-        head: invocation.head(RUN_FORMAT, load),
-        steps: vec![measured.result],
-        interrupted: measured.interrupted,
-        caveats,
-        environment: session::environment(&invocation.rig),
-    };
-    Ok((document, exit))
 }

@@ -1,0 +1,109 @@
+//! Steps measured one after the other, and the run they make.
+
+use super::invocation::Invocation;
+use crate::args::RunArgs;
+use crate::exit::Exit;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::{Ground, caveats, session};
+use iogauge_model::Step;
+use iogauge_model::fio::json_out;
+use iogauge_model::result::{RUN_FORMAT, RunDocument};
+use iogauge_report::terminal;
+
+/// A step to measure.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// The step.
+    pub step: &'a Step,
+    /// The ground of each of its jobs; all of the target for jobs behind the last.
+    pub grounds: &'a [Ground],
+    /// Its jobs are reported as one.
+    pub sums_up: bool,
+}
+
+/// Measures steps until the last one or an interrupt, prints what came of them, and keeps it.
+///
+/// # Errors
+/// A fault while measuring or printing; the run is then in the history as failed.
+pub fn run(
+    args: &RunArgs,
+    mut invocation: Invocation,
+    summary: &str,
+    wanted: &[Wanted<'_>],
+) -> anyhow::Result<Exit> {
+    let measured = measure(&mut invocation, summary, wanted)
+        .and_then(|(document, exit)| Ok((fio_json(args, &document)?, document, exit)));
+    match measured {
+        Ok((fio, document, exit)) => {
+            let verdict = terminal::run_brief(&document);
+            let text = |page| terminal::run(&document, page);
+            invocation.finish(&document, fio, text, &verdict, exit)
+        }
+        Err(error) => {
+            invocation.fail(&error);
+            Err(error)
+        }
+    }
+}
+
+/// What `--output-format` puts on stdout in place of the text.
+fn fio_json(args: &RunArgs, document: &RunDocument) -> anyhow::Result<Option<String>> {
+    let Some(detail) = args.output_format.detail() else { return Ok(None) };
+    let fio = json_out::fio_document(document, detail)?;
+    Ok(Some(serde_json::to_string_pretty(&fio)?))
+}
+
+fn measure(
+    invocation: &mut Invocation,
+    summary: &str,
+    wanted: &[Wanted<'_>],
+) -> anyhow::Result<(RunDocument, Exit)> {
+    invocation.begin(summary)?;
+    let mut found = std::mem::take(&mut invocation.caveats);
+    let mut steps = Vec::new();
+    let mut interrupted = false;
+    for Wanted { step, grounds, sums_up } in wanted {
+        let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
+        let mut watch = Watch { observer: screen, interrupt };
+        let mut measured = session::run_on(rig, step, grounds, &mut watch)?;
+        found.extend(session::step_caveats(rig, step, &measured));
+        if *sums_up {
+            measured.result.jobs.clear();
+        }
+        invocation.screen.keep(&step.label, &measured.result);
+        steps.push(measured.result);
+        interrupted = measured.interrupted;
+        if interrupted {
+            break;
+        }
+    }
+    let exit = if interrupted {
+        Exit::Interrupted
+    } else if steps.iter().any(|step| step.errors() > 0) {
+        Exit::IoErrors
+    } else {
+        Exit::Done
+    };
+    let document = RunDocument {
+        head: invocation.head(RUN_FORMAT, load(summary, wanted)?),
+        steps,
+        interrupted,
+        caveats: caveats::distinct(found),
+        environment: session::environment(&invocation.rig),
+    };
+    Ok((document, exit))
+}
+
+/// What was asked, for the document.
+fn load(summary: &str, wanted: &[Wanted<'_>]) -> serde_json::Result<serde_json::Value> {
+    match wanted {
+        [Wanted { step, .. }] => match step.jobs.as_slice() {
+            [job] => serde_json::to_value(&job.load),
+            jobs => Ok(serde_json::json!({ "jobs": jobs })),
+        },
+        wanted => {
+            let steps: Vec<&Step> = wanted.iter().map(|wanted| wanted.step).collect();
+            Ok(serde_json::json!({ "label": summary, "steps": steps }))
+        }
+    }
+}
