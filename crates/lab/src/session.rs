@@ -189,7 +189,7 @@ pub fn find(
 /// thousands of them would wait for arrivals that never come so thick.
 fn in_reach(plan: &SearchPlan, load: &Load) -> SearchPlan {
     let mut plan = plan.clone();
-    if plan.open_loop.is_some() && engine::info(load.engine).synchronous {
+    if plan.open_loop.is_some() && load.engine.is_synchronous() {
         plan.max_depth = plan.max_depth.min(MOST_THREADS);
     }
     plan

@@ -92,6 +92,27 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     scale(number, factor).ok_or_else(fail)
 }
 
+/// Bytes in the largest unit that divides them, as [`parse_size_bytes`] reads them: `4k`, `1m`, `512`.
+#[must_use]
+pub fn size_word(bytes: u64) -> String {
+    const UNITS: [(u32, &str); 4] = [(40, "t"), (30, "g"), (20, "m"), (10, "k")];
+    UNITS
+        .iter()
+        .find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift))
+        .map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
+}
+
+/// A word as a shell takes it: in single quotes where it is not plain.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// Reads a bandwidth in bytes per second: `300MB/s` is 300 × 10⁶ and `300MiB/s` 300 × 2²⁰.
 ///
 /// # Errors

@@ -209,7 +209,7 @@ pub(crate) struct JobPlan {
 
 impl JobPlan {
     pub(crate) fn new(job: CrewJob, number: u32, now_ns: u64) -> Self {
-        let synchronous = crate::engine::info(job.load.engine).synchronous;
+        let synchronous = job.load.engine.is_synchronous();
         let quota = job
             .load
             .number_ios

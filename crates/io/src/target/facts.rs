@@ -10,7 +10,7 @@ use crate::kernel::Roots;
 use crate::system::Memory;
 use iogauge_model::load::{Load, SyncMode};
 use iogauge_model::result::DeviceFacts;
-use iogauge_model::units::Bytes;
+use iogauge_model::units::{Bytes, shell_word};
 use iogauge_model::{Caveat, CaveatCode, Impact};
 use std::fs::File;
 
@@ -64,7 +64,7 @@ pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<Caveat>, Tar
 
 /// The command that writes every block of the part.
 fn prepare(part: &Part) -> String {
-    let path = quoted(&part.path.to_string_lossy());
+    let path = shell_word(&part.path.to_string_lossy());
     match part.kind {
         PartKind::BlockDevice => format!("iogauge prepare {path} --destroy-data"),
         PartKind::File(FileOrigin::Foreign) => format!("iogauge prepare {path} --overwrite"),
@@ -73,16 +73,6 @@ fn prepare(part: &Part) -> String {
             format!("iogauge clean {path} && iogauge prepare {path}")
         }
         PartKind::File(_) => format!("iogauge prepare {path}"),
-    }
-}
-
-/// The path as one word for a shell.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@%=".contains(c);
-    if path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
     }
 }
 
@@ -190,7 +180,7 @@ pub fn smaller_than_cache(part: &Part, cache: &Cache) -> Option<Caveat> {
             cache.words,
         );
         let larger = || {
-            let path = quoted(&part.path.to_string_lossy());
+            let path = shell_word(&part.path.to_string_lossy());
             let size_gib = cache.safe_bytes.div_ceil(1 << 30);
             match part.kind {
                 PartKind::BlockDevice => {
@@ -302,8 +292,8 @@ mod tests {
 
     #[test]
     fn remedies_can_be_pasted() {
-        assert_eq!(quoted("/dev/sdb"), "/dev/sdb");
-        assert_eq!(quoted("/my data/it's"), r"'/my data/it'\''s'");
+        assert_eq!(shell_word("/dev/sdb"), "/dev/sdb");
+        assert_eq!(shell_word("/my data/it's"), r"'/my data/it'\''s'");
     }
 
     #[test]

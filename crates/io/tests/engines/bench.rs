@@ -83,7 +83,7 @@ pub fn exchange(
     mut between: impl FnMut(usize, &[i32]),
 ) {
     let setup = Setup { files: files.clone(), max_depth: pool.slots(), random: true, writes: true };
-    let most = if row.synchronous { 1 } else { pool.slots() as usize };
+    let most = if row.kind.is_synchronous() { 1 } else { pool.slots() as usize };
     let mut each = |run: &mut dyn FnMut(&[Io]) -> Vec<i32>| {
         for (index, ios) in lists.iter().enumerate() {
             between(index, &run(ios));

@@ -183,7 +183,7 @@ fn engines_that_store_nothing_still_count() {
         // A fair mix of 5000 lies within 5 standard deviations of 35.
         let reads = total.tally(Op::Read).ios();
         assert!(reads.abs_diff(2500) < 177, "{}: {reads}", row.name);
-        let threads = if row.synchronous { 8 } else { 1 };
+        let threads = if row.kind.is_synchronous() { 8 } else { 1 };
         assert_eq!(total.workers.len(), threads, "{}", row.name);
     }
 }

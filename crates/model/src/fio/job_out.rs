@@ -1,10 +1,11 @@
 //! A step as the fio job file that asks the same of the same target.
 
 use super::options::{
-    self, clone_rates, file_list, of_load, size_word, time_word, whole_rate, without_dependence,
+    self, clone_rates, file_list, of_load, time_word, whole_rate, without_dependence,
 };
 use crate::load::{Distribution, EngineKind, Load};
 use crate::plan::Step;
+use crate::units::size_word;
 
 /// A file or device of the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +118,7 @@ struct Clones {
 impl Clones {
     /// An engine that blocks has one I/O outstanding in each thread: depth takes clones.
     fn of(load: &Load) -> Self {
-        if matches!(load.engine, EngineKind::Psync | EngineKind::Mmap) {
+        if load.engine.is_synchronous() {
             Self { iodepth: 1, clones: load.depth() }
         } else {
             Self { iodepth: load.iodepth, clones: load.numjobs }
@@ -223,7 +224,7 @@ fn differences(load: &Load, shared: Clones) -> Vec<String> {
         tell(format!(
             "iodepth: fio's {} has one I/O outstanding in each job, and each of {clones} jobs \
              goes through the target itself",
-            options::engine_word(load.engine)
+            load.engine.as_str()
         ));
     }
     differs

@@ -1,8 +1,6 @@
 //! A load in the words of fio's options.
 
-use crate::load::{
-    ArrivalProcess, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Pattern, SyncMode,
-};
+use crate::load::{Distribution, EngineKind, Load, Pattern, SyncMode};
 
 /// An option as it stands in a job file: name and value.
 pub(super) type FioOption = (&'static str, String);
@@ -17,11 +15,11 @@ pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> 
     if load.rw.is_mixed() {
         options.push(("rwmixread", load.read_percent.to_string()));
     }
-    options.push(block_sizes(&load.block));
+    options.push(load.block.as_option());
     options.extend([
         ("iodepth", iodepth.to_string()),
         ("numjobs", clones.to_string()),
-        ("ioengine", engine_word(load.engine).to_owned()),
+        ("ioengine", load.engine.as_str().to_owned()),
         ("direct", u8::from(load.direct && load.engine != EngineKind::Mmap).to_string()),
     ]);
     if load.rw.is_random() {
@@ -30,10 +28,8 @@ pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> 
         }
         options.push(("norandommap", u8::from(!load.coverage).to_string()));
     }
-    match load.sync {
-        SyncMode::None => {}
-        SyncMode::Dsync => options.push(("sync", "dsync".to_owned())),
-        SyncMode::Sync => options.push(("sync", "sync".to_owned())),
+    if load.sync != SyncMode::None {
+        options.push(("sync", load.sync.as_str().to_owned()));
     }
     if load.fsync_every > 0 {
         options.push(("fsync", load.fsync_every.to_string()));
@@ -46,11 +42,7 @@ pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> 
             reads.max(writes).to_string()
         };
         options.push(("rate_iops", value));
-        let process = match arrivals.process {
-            ArrivalProcess::Linear => "linear",
-            ArrivalProcess::Poisson => "poisson",
-        };
-        options.push(("rate_process", process.to_owned()));
+        options.push(("rate_process", arrivals.process.as_str().to_owned()));
     }
     if load.batch.submit > 0 {
         options.push(("iodepth_batch_submit", load.batch.submit.to_string()));
@@ -98,45 +90,6 @@ pub(super) fn whole_rate(rate: f64) -> u64 {
     if rate > 0.0 { (rate.round() as u64).max(1) } else { 0 }
 }
 
-fn block_sizes(block: &BlockSizes) -> FioOption {
-    let fixed = |split: &BlockSplit| match split.entries() {
-        [(size, _)] => Some(size_word(*size)),
-        _ => None,
-    };
-    let split = |split: &BlockSplit| {
-        let entry = |(size, share): &(u64, u32)| format!("{}/{share}", size_word(*size));
-        split.entries().iter().map(entry).collect::<Vec<_>>().join(":")
-    };
-    let both = |read: String, write: String| {
-        if read == write { read } else { format!("{read},{write}") }
-    };
-    match (fixed(&block.read), fixed(&block.write)) {
-        (Some(read), Some(write)) => ("bs", both(read, write)),
-        _ => ("bssplit", both(split(&block.read), split(&block.write))),
-    }
-}
-
-/// fio's `ioengine` for an engine; `sim` is no engine of fio's.
-pub(super) fn engine_word(engine: EngineKind) -> &'static str {
-    match engine {
-        EngineKind::IoUring => "io_uring",
-        EngineKind::Libaio => "libaio",
-        EngineKind::Psync => "psync",
-        EngineKind::Mmap => "mmap",
-        EngineKind::Null => "null",
-        EngineKind::Sim => "sim",
-    }
-}
-
-/// Bytes in the largest unit that divides them: `4k`, `1m`, `512`.
-pub(super) fn size_word(bytes: u64) -> String {
-    const UNITS: [(u32, &str); 4] = [(40, "t"), (30, "g"), (20, "m"), (10, "k")];
-    UNITS
-        .iter()
-        .find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift))
-        .map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
-}
-
 /// A time in seconds, or in milliseconds or microseconds where it is no whole number of them.
 pub(super) fn time_word(ns: u64) -> String {
     const SECOND: u64 = 1_000_000_000;
@@ -158,8 +111,8 @@ pub(super) fn file_list<'a>(paths: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Arrivals;
-    use crate::units::parse_size_bytes;
+    use crate::load::{ArrivalProcess, Arrivals, BlockSizes};
+    use crate::units::{parse_size_bytes, size_word};
     use proptest::prelude::*;
 
     fn value(load: &Load, clones: u32, name: &str) -> Option<String> {
@@ -169,7 +122,7 @@ mod tests {
 
     #[test]
     fn block_sizes_of_every_form() {
-        let of = |block: BlockSizes| block_sizes(&block);
+        let of = |block: BlockSizes| block.as_option();
         assert_eq!(of(BlockSizes::fixed(4096)), ("bs", "4k".to_owned()));
         assert_eq!(of(BlockSizes::parse_bs("4k,1m").unwrap()), ("bs", "4k,1m".to_owned()));
         let split = BlockSizes::parse_bssplit("4k/60:512/40").unwrap();

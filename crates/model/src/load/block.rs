@@ -1,7 +1,7 @@
 //! Block sizes: one, one per direction, or a split by weight.
 
 use super::LoadError;
-use crate::units::{Bytes, parse_size_bytes};
+use crate::units::{Bytes, parse_size_bytes, size_word};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -88,6 +88,27 @@ fn parse_block_size(text: &str) -> Result<u64, LoadError> {
 }
 
 impl BlockSizes {
+    /// The option that asks for them, with its value: `bs=4k,1m` where each direction has one size,
+    /// else `bssplit=4k/60:64k/40`.
+    #[must_use]
+    pub fn as_option(&self) -> (&'static str, String) {
+        let fixed = |split: &BlockSplit| match split.entries() {
+            [(size, _)] => Some(size_word(*size)),
+            _ => None,
+        };
+        let split = |split: &BlockSplit| {
+            let entry = |(size, share): &(u64, u32)| format!("{}/{share}", size_word(*size));
+            split.entries().iter().map(entry).collect::<Vec<_>>().join(":")
+        };
+        let both = |read: String, write: String| {
+            if read == write { read } else { format!("{read},{write}") }
+        };
+        match (fixed(&self.read), fixed(&self.write)) {
+            (Some(read), Some(write)) => ("bs", both(read, write)),
+            _ => ("bssplit", both(split(&self.read), split(&self.write))),
+        }
+    }
+
     /// One size for both directions.
     #[must_use]
     pub fn fixed(size_bytes: u64) -> Self {

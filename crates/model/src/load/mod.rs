@@ -122,6 +122,27 @@ pub enum EngineKind {
     Sim,
 }
 
+impl EngineKind {
+    /// The word used on the command line; fio's, where fio has the engine.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::IoUring => "io_uring",
+            Self::Libaio => "libaio",
+            Self::Psync => "psync",
+            Self::Mmap => "mmap",
+            Self::Null => "null",
+            Self::Sim => "sim",
+        }
+    }
+
+    /// True where a worker has one I/O outstanding at most, so that depth takes threads.
+    #[must_use]
+    pub fn is_synchronous(self) -> bool {
+        matches!(self, Self::Psync | Self::Mmap)
+    }
+}
+
 /// Whether writes wait for the medium: fio's `sync`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -133,6 +154,18 @@ pub enum SyncMode {
     Dsync,
     /// `O_SYNC`: data and all metadata are.
     Sync,
+}
+
+impl SyncMode {
+    /// The word used on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Dsync => "dsync",
+            Self::Sync => "sync",
+        }
+    }
 }
 
 impl FromStr for SyncMode {
@@ -157,6 +190,17 @@ pub enum ArrivalProcess {
     Linear,
     /// Exponential gaps: arrivals that know nothing of each other.
     Poisson,
+}
+
+impl ArrivalProcess {
+    /// The word used on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Poisson => "poisson",
+        }
+    }
 }
 
 impl FromStr for ArrivalProcess {

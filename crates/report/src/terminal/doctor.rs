@@ -3,14 +3,13 @@
 use super::Page;
 use super::grid::{Grid, Kind};
 use super::names::{count, plural};
-use super::options::{engine_name, quoted};
 use super::parts;
 use super::sheet::{Paint, Sheet, clean};
 use iogauge_model::result::{
     DeviceFacts, DoctorDocument, DoctorPart, EngineFacts, ExtentFacts, FileSystemFacts,
     MachineFacts, PartForm,
 };
-use iogauge_model::units::Bytes;
+use iogauge_model::units::{Bytes, shell_word};
 
 /// The document as text: what to expect first, then target, devices, machine, and each doubt with
 /// its remedy.
@@ -27,7 +26,7 @@ pub fn doctor(document: &DoctorDocument, page: Page) -> String {
     parts::caveats(&mut sheet, "what is measured here", &document.caveats);
     if !document.is_refused() {
         sheet.gap();
-        let target = quoted(&document.target);
+        let target = shell_word(&document.target);
         sheet.text(Paint::Plain, &format!("Next: \"iogauge find {target}\" measures it."));
     }
     sheet.into_text()
@@ -226,7 +225,7 @@ fn write_machine(sheet: &mut Sheet, machine: &MachineFacts) {
 }
 
 fn engine(facts: &EngineFacts) -> String {
-    let name = engine_name(facts.engine);
+    let name = facts.engine.as_str();
     match &facts.refused {
         Some(why) => format!("{name} refused ({why})"),
         None => format!("{name} works"),

@@ -1,13 +1,14 @@
 //! A load as options that mean it, so that a suggested command runs what was measured.
 
-use iogauge_model::load::{ArrivalProcess, BlockSplit, Distribution, EngineKind, Load, SyncMode};
+use iogauge_model::load::{Distribution, EngineKind, Load, SyncMode};
+use iogauge_model::units::{shell_word, size_word};
 
 /// The target and the options of `iogauge run` that put this load on it at a depth, without
 /// those that have their defaults. Consent to destroy data is never among them.
 pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
     let defaults = Load::default();
     let workers = load.numjobs.max(1);
-    let mut words = vec![quoted(target)];
+    let mut words = vec![shell_word(target)];
     if load.rw != defaults.rw && !load.dependent {
         words.push(format!("--rw={}", load.rw));
     }
@@ -15,7 +16,8 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
         words.push(format!("--rwmixread={}", load.read_percent));
     }
     if load.block != defaults.block {
-        words.push(block(load));
+        let (name, value) = load.block.as_option();
+        words.push(format!("--{name}={value}"));
     }
     words.push(format!("--iodepth={}", (depth / workers).max(1)));
     if workers > 1 {
@@ -23,42 +25,26 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
     }
     if let Some(arrivals) = load.arrivals {
         words.push(format!("--rate_iops={:.0}", arrivals.rate_iops));
-        let process = match arrivals.process {
-            ArrivalProcess::Linear => "linear",
-            ArrivalProcess::Poisson => "poisson",
-        };
-        words.push(format!("--rate_process={process}"));
+        words.push(format!("--rate_process={}", arrivals.process.as_str()));
     }
     words.extend(access(load));
     words.push("--runtime=60".to_owned());
     words.join(" ")
 }
 
-/// The word of `--ioengine`.
-pub(super) fn engine_name(engine: EngineKind) -> &'static str {
-    match engine {
-        EngineKind::IoUring => "io_uring",
-        EngineKind::Libaio => "libaio",
-        EngineKind::Psync => "psync",
-        EngineKind::Mmap => "mmap",
-        EngineKind::Null => "null",
-        EngineKind::Sim => "sim",
-    }
-}
-
 fn access(load: &Load) -> Vec<String> {
     let mut words = Vec::new();
     if !matches!(load.engine, EngineKind::IoUring | EngineKind::Sim) {
-        words.push(format!("--ioengine={}", engine_name(load.engine)));
+        words.push(format!("--ioengine={}", load.engine.as_str()));
     }
     if !load.direct {
         words.push("--direct=0".to_owned());
     }
     if let Some(size_bytes) = load.size_bytes {
-        words.push(format!("--size={}", size(size_bytes + load.offset_bytes)));
+        words.push(format!("--size={}", size_word(size_bytes + load.offset_bytes)));
     }
     if load.offset_bytes > 0 {
-        words.push(format!("--offset={}", size(load.offset_bytes)));
+        words.push(format!("--offset={}", size_word(load.offset_bytes)));
     }
     if load.distribution != Distribution::Uniform {
         words.push(format!("--random_distribution={}", load.distribution));
@@ -69,50 +55,13 @@ fn access(load: &Load) -> Vec<String> {
     if load.dependent {
         words.push("--dependent".to_owned());
     }
-    match load.sync {
-        SyncMode::None => {}
-        SyncMode::Dsync => words.push("--sync=dsync".to_owned()),
-        SyncMode::Sync => words.push("--sync=sync".to_owned()),
+    if load.sync != SyncMode::None {
+        words.push(format!("--sync={}", load.sync.as_str()));
     }
     if load.fsync_every > 0 {
         words.push(format!("--fsync={}", load.fsync_every));
     }
     words
-}
-
-fn block(load: &Load) -> String {
-    let (read, write) = (&load.block.read, &load.block.write);
-    let one = |split: &BlockSplit| split.entries().len() == 1;
-    let name = if one(read) && one(write) { "bs" } else { "bssplit" };
-    let text = |split: &BlockSplit| match split.entries() {
-        [(size_bytes, _)] if name == "bs" => size(*size_bytes),
-        entries => {
-            let parts = entries.iter().map(|(bytes, share)| format!("{}/{share}", size(*bytes)));
-            parts.collect::<Vec<_>>().join(":")
-        }
-    };
-    if read == write {
-        format!("--{name}={}", text(read))
-    } else {
-        format!("--{name}={},{}", text(read), text(write))
-    }
-}
-
-/// A size as it is typed: `4k`, `64m`.
-fn size(bytes: u64) -> String {
-    let units = [(30, "g"), (20, "m"), (10, "k")];
-    let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
-    unit.map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
-}
-
-/// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -279,8 +279,7 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
         }
     }
     // A thread of its own for each I/O is what these engines mean by depth; fio's have one.
-    let one_by_one = matches!(o.engine, EngineKind::Psync | EngineKind::Mmap);
-    let iodepth = if one_by_one { 1 } else { o.iodepth };
+    let iodepth = if o.engine.is_synchronous() { 1 } else { o.iodepth };
     let uniform = o.distribution == Distribution::Uniform;
     let (arrivals, read_percent) = arrivals(section, &block)?;
     let load = Load {

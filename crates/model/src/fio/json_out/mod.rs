@@ -15,6 +15,7 @@ use crate::plan::{Job, Step};
 use crate::result::{
     DeviceCounters, DirectionResult, IntervalPoint, RunDocument, StepResult, WorkerResult,
 };
+use crate::units::size_word;
 use direction::{Direction, Flushes, Group};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -284,9 +285,9 @@ fn job_options(job: &Job, step: &StepResult, target: &Value) -> Options {
     let load = &job.load;
     options.extend(options::of_load(load, load.iodepth, load.numjobs));
     if load.offset_bytes > 0 {
-        options.push(("offset", options::size_word(load.offset_bytes)));
+        options.push(("offset", size_word(load.offset_bytes)));
     }
-    options.extend(load.size_bytes.map(|size| ("size", options::size_word(size))));
+    options.extend(load.size_bytes.map(|size| ("size", size_word(size))));
     if load.number_ios.is_none() {
         options.push(("time_based", "1".to_owned()));
         options.push(("runtime", time_word(milliseconds(step.seconds) * 1_000_000)));
