@@ -9,7 +9,7 @@ const COMMANDS: [&str; 8] =
     ["find", "run", "doctor", "prepare", "clean", "history", "stop", "completions"];
 
 /// Options of a load, by fio's names, with a value each.
-const OPTIONS: [&str; 25] = [
+const OPTIONS: [&str; 28] = [
     "rw=randrw",
     "bs=4k",
     "blocksize=4k",
@@ -32,6 +32,9 @@ const OPTIONS: [&str; 25] = [
     "iodepth_batch_complete_min=1",
     "iodepth_batch_complete_max=1",
     "number_ios=10",
+    "io_size=64k",
+    "io_limit=64k",
+    "offset_increment=1m",
     "randseed=3",
     "ramp_time=1ms",
     "dependent=1",

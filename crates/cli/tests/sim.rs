@@ -355,6 +355,13 @@ fn step(arguments: &[&str]) -> Value {
     step
 }
 
+/// One step, whose workers do not all work for the same time.
+#[track_caller]
+fn step_of_unequal_times(options: &[&str]) -> Value {
+    let line = [&["run"], options, &["--json", "-q"]].concat();
+    Place::new().run(&line).ends(0).json()["steps"][0].clone()
+}
+
 #[test]
 fn closed_loops() {
     let reads = step(&[EIGHT, "--iodepth=4", "--runtime=2"]);
@@ -410,11 +417,26 @@ fn several_jobs_run_together() {
 
 #[test]
 fn a_number_of_ios_is_exact() {
-    let counted = step(&[EIGHT, "--number_ios=1234", "--iodepth=7", "--numjobs=3"]);
-    assert_eq!(counted["read"]["ios"], 1234);
+    let counted =
+        step_of_unequal_times(&[EIGHT, "--number_ios=1234", "--iodepth=7", "--numjobs=3"]);
+    assert_eq!(counted["read"]["ios"], 3 * 1234);
+    let of_workers: Vec<&Value> =
+        counted["workers"].as_array().unwrap().iter().map(|worker| &worker["ios"]).collect();
+    assert_eq!(of_workers, [1234, 1234, 1234]);
     let mixed = step(&[EIGHT, "--number_ios=777", "--rw=randrw", "--iodepth=5"]);
     let ios = |name: &str| mixed[name]["ios"].as_u64().unwrap();
     assert_eq!(ios("read") + ios("write"), 777);
+}
+
+#[test]
+fn a_number_of_bytes_ends_with_the_io_that_reaches_it() {
+    let even = step_of_unequal_times(&[EIGHT, "--io_size=10k", "--numjobs=2", "--iodepth=4"]);
+    assert_eq!((&even["read"]["ios"], &even["read"]["bytes"]), (&json!(6), &json!(6 * 4096)));
+    let mixed = step(&[EIGHT, "--io_size=1m", "--bssplit=4k/50:64k/50", "--rw=randwrite"]);
+    let bytes = mixed["write"]["bytes"].as_u64().unwrap();
+    assert!((1 << 20..(1 << 20) + (64 << 10)).contains(&bytes), "{bytes}");
+    let first = step(&[EIGHT, "--io_size=1m", "--number_ios=7"]);
+    assert_eq!(first["read"]["ios"], 7);
 }
 
 #[test]

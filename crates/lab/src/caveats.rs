@@ -28,7 +28,7 @@ const OTHER_BYTES: u64 = 16 << 20;
 #[must_use]
 pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Caveat> {
     let mut caveats = Vec::new();
-    let closed = loads.iter().all(|l| l.arrivals.is_none() && l.number_ios.is_none());
+    let closed = loads.iter().all(|l| l.arrivals.is_none() && !l.is_counted());
     if closed && result.ios() > 0 {
         caveats.extend(depth(result.depth, result.depth_achieved));
     }

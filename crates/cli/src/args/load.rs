@@ -40,12 +40,15 @@ pub struct LoadArgs {
     /// Bypass the page cache [default: 1]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub direct: Option<bool>,
-    /// Size of the test file, or how much of the target is used
+    /// How much of the target is used, and the size of a test file made for it
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub size: Option<u64>,
-    /// First byte of the target that is used [default: 0]
+    /// First byte of the target that is used; --size counts from there [default: 0]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub offset: Option<u64>,
+    /// How far behind the one before each of the numjobs begins; without it they share what is used
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub offset_increment: Option<u64>,
     /// random, zipf:1.2, pareto:0.2, normal:20, zoned:60/10:30/20:10/70 [default: random]
     #[arg(long, value_name = "KIND")]
     pub random_distribution: Option<Distribution>,
@@ -76,9 +79,12 @@ pub struct LoadArgs {
     /// Most completions taken back in one call [default: 0, all there are]
     #[arg(long, value_name = "N")]
     pub iodepth_batch_complete_max: Option<u32>,
-    /// End after so many I/Os
+    /// End each of the numjobs after so many I/Os
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub number_ios: Option<u64>,
+    /// End each of the numjobs after so many bytes
+    #[arg(long, visible_alias = "io-limit", value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub io_size: Option<u64>,
     /// Seed of offsets, mix and arrivals [default: 1]
     #[arg(long, value_name = "N")]
     pub randseed: Option<u64>,
@@ -120,6 +126,14 @@ impl LoadArgs {
         Ok(job.load)
     }
 
+    /// Bytes the target has to have for `--size` behind the last offset; `None` for all there are.
+    pub fn target_bytes(&self) -> Option<u64> {
+        let jobs_behind = u64::from(self.numjobs.unwrap_or(1).saturating_sub(1));
+        let last = self.offset_increment.unwrap_or(0).saturating_mul(jobs_behind);
+        let begin = last.saturating_add(self.offset.unwrap_or(0));
+        self.size.map(|size| size.saturating_add(begin))
+    }
+
     /// The load these options mean; `engine` is what was chosen for the target.
     ///
     /// # Errors
@@ -153,18 +167,13 @@ impl LoadArgs {
                 complete_max: self.iodepth_batch_complete_max.unwrap_or(0),
             },
             offset_bytes: self.offset.unwrap_or(0),
-            // The target itself is made as large as asked; a load narrows it only by its offset.
-            size_bytes: self.size.map(|size| size.saturating_sub(self.offset.unwrap_or(0))),
+            offset_increment_bytes: self.offset_increment,
+            size_bytes: self.size,
             number_ios: self.number_ios,
+            io_size_bytes: self.io_size,
             engine,
             seed: self.randseed.unwrap_or(defaults.seed),
         };
-        if let (Some(size), Some(offset)) = (self.size, self.offset)
-            && offset >= size
-        {
-            let reason = format!("{offset} is not before the end, --size={size}");
-            return Err(LoadError { option: "offset", reason });
-        }
         load.validate()?;
         Ok(load)
     }

@@ -193,7 +193,7 @@ fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::target::Intent
         writes: typed.iter().any(writes),
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,
-        size_bytes: typed.iter().filter_map(|load| load.size).max(),
+        size_bytes: typed.iter().filter_map(LoadArgs::target_bytes).max(),
         direct: typed.iter().all(|load| load.direct.unwrap_or(true)),
         create: true,
     }

@@ -5,14 +5,14 @@ use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::{Interrupt, session};
-use iogauge_model::Step;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{RUN_FORMAT, RunDocument};
+use iogauge_model::{Load, Step};
 use iogauge_report::terminal;
 
 const RUNTIME_NS: u64 = 10_000_000_000;
 const RAMP_NS: u64 = 1_000_000_000;
-/// A job that counts its I/Os ends by itself; this long it may take at most.
+/// A job whose end is counted ends by itself; this long it may take at most.
 const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// Runs the command.
@@ -60,7 +60,7 @@ fn jobs(args: &RunArgs) -> anyhow::Result<Vec<LoadArgs>> {
 }
 
 fn step(args: &RunArgs, invocation: &Invocation) -> Step {
-    let counted = invocation.loads.iter().any(|load| load.number_ios.is_some());
+    let counted = invocation.loads.iter().any(Load::is_counted);
     let jobs: Vec<Job> = invocation
         .loads
         .iter()

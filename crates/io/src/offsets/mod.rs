@@ -103,20 +103,19 @@ pub struct OffsetSource {
 }
 
 impl OffsetSource {
-    /// A source for the worker of stream `stream` of `streams`; workers of one stream share
+    /// A source for a worker of stream `stream` of the load's `numjobs`; workers of one stream share
     /// `position`. `parts` are the whole parts; the load's own offset and size narrow them.
     ///
     /// # Errors
-    /// Where the load's stretch of the target holds no block.
+    /// Where the stream's stretch of the target holds no block.
     pub fn new(
         load: &Load,
         parts: &[Extent],
         stream: u32,
-        streams: u32,
         position: Arc<SharedPosition>,
     ) -> Result<Self, OffsetError> {
         let alignment_bytes = load.block.alignment();
-        let parts = narrow(load, parts)?;
+        let parts = narrow(load, parts, stream)?;
         let striped = !load.rw.is_random() && parts.len() > 1;
         let part_blocks: Vec<u64> = parts.iter().map(|p| p.size_bytes / alignment_bytes).collect();
         let mut first_block = vec![0];
@@ -129,7 +128,7 @@ impl OffsetSource {
         } else {
             first_block.last().copied().unwrap_or(0)
         };
-        let order = order(load, blocks, stream, streams);
+        let order = order(load, blocks, stream);
         Ok(Self {
             parts,
             part_blocks,
@@ -220,39 +219,45 @@ fn next_in_lane(cursor: &AtomicU64, blocks: u64, span: u64) -> u64 {
     if usable == 0 { 0 } else { position % usable }
 }
 
-fn narrow(load: &Load, parts: &[Extent]) -> Result<Vec<Extent>, OffsetError> {
+/// The stretch of each part that a stream may touch.
+fn narrow(load: &Load, parts: &[Extent], stream: u32) -> Result<Vec<Extent>, OffsetError> {
     let block_bytes = load.block.largest();
+    let increment = load.offset_increment_bytes.unwrap_or(0);
+    let offset_bytes = load.offset_bytes + increment * u64::from(stream);
     parts
         .iter()
         .map(|part| {
-            let left = part.size_bytes.saturating_sub(load.offset_bytes);
+            let left = part.size_bytes.saturating_sub(offset_bytes);
             let size_bytes = load.size_bytes.map_or(left, |size| size.min(left));
             if size_bytes < block_bytes {
-                let offset_bytes = load.offset_bytes;
                 return Err(OffsetError::NoRoom { size_bytes, offset_bytes, block_bytes });
             }
-            Ok(Extent { base_bytes: part.base_bytes + load.offset_bytes, size_bytes })
+            Ok(Extent { base_bytes: part.base_bytes + offset_bytes, size_bytes })
         })
         .collect()
 }
 
-fn order(load: &Load, blocks: u64, stream: u32, streams: u32) -> Order {
+fn order(load: &Load, blocks: u64, stream: u32) -> Order {
+    // Streams with offsets of their own have nothing to share out.
+    let apart = load.offset_increment_bytes.is_some();
     if !load.rw.is_random() {
         let largest_span = load.block.largest().div_ceil(load.block.alignment()).max(1);
         // Each stream has a stretch of its own, unless the target is too small to share out.
-        let share = blocks / u64::from(streams.max(1));
-        let lane = if share >= largest_span {
+        let share = blocks / u64::from(load.numjobs.max(1));
+        let lane = if share >= largest_span && !apart {
             Lane { first: share * u64::from(stream), blocks: share }
         } else {
             Lane { first: 0, blocks }
         };
         return Order::Sequential { lane };
     }
+    // Workers of one pass agree on its order; each stream apart has a pass of its own.
+    let own_order = if apart { u64::from(stream) << 32 } else { 0 };
     let scatter = || Permutation::new(blocks, load.seed ^ 0x5ca7_7e12);
     match &load.distribution {
         Distribution::Uniform if load.coverage => Order::Covering {
-            permutation: Permutation::new(blocks, load.seed ^ 0x0c0f_fee5),
-            passes_key: load.seed,
+            permutation: Permutation::new(blocks, load.seed ^ 0x0c0f_fee5 ^ own_order),
+            passes_key: load.seed ^ own_order,
         },
         Distribution::Uniform => Order::Uniform,
         Distribution::Zipf(theta) => {
@@ -293,7 +298,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn source(load: &Load, parts: &[Extent]) -> OffsetSource {
-        OffsetSource::new(load, parts, 0, 1, Arc::default()).unwrap()
+        OffsetSource::new(load, parts, 0, Arc::default()).unwrap()
     }
 
     fn extent(base_bytes: u64, size_bytes: u64) -> Extent {
@@ -314,9 +319,58 @@ mod tests {
     fn sequential_streams_have_stretches_of_their_own() {
         let load = Load { rw: Pattern::Write, numjobs: 2, ..Load::default() };
         let parts = [extent(0, 8 * 4096)];
-        let mut second = OffsetSource::new(&load, &parts, 1, 2, Arc::default()).unwrap();
+        let mut second = OffsetSource::new(&load, &parts, 1, Arc::default()).unwrap();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         assert_eq!(second.next(&mut random, 4096, true).offset_bytes, 4 * 4096);
+    }
+
+    #[test]
+    fn an_increment_gives_each_stream_a_stretch_of_the_whole_size() {
+        let parts = [extent(4096, 32 * 4096)];
+        let block = |number: u64| 4096 + number * 4096;
+        for rw in [Pattern::Read, Pattern::RandRead] {
+            let load = Load {
+                rw,
+                coverage: rw.is_random(),
+                numjobs: 3,
+                offset_bytes: 2 * 4096,
+                offset_increment_bytes: Some(8 * 4096),
+                size_bytes: Some(4 * 4096),
+                ..Load::default()
+            };
+            let mut orders = HashSet::new();
+            for stream in 0..3 {
+                let mut source = OffsetSource::new(&load, &parts, stream, Arc::default()).unwrap();
+                let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+                let first = block(2 + 8 * u64::from(stream));
+                let mut pass: Vec<u64> =
+                    (0..4).map(|_| source.next(&mut random, 4096, false).offset_bytes).collect();
+                orders.insert(pass.iter().map(|offset| offset - first).collect::<Vec<_>>());
+                pass.sort_unstable();
+                assert_eq!(pass, [0, 1, 2, 3].map(|n| first + n * 4096), "{rw} {stream}");
+            }
+            assert!(rw == Pattern::Read || orders.len() > 1, "each stream visits in one order");
+        }
+        let load = Load { offset_increment_bytes: Some(31 * 4096), ..Load::default() };
+        let last = OffsetSource::new(&load, &parts, 1, Arc::default()).unwrap();
+        assert_eq!(last.blocks(), 1);
+        assert!(OffsetSource::new(&load, &parts, 2, Arc::default()).is_err());
+    }
+
+    #[test]
+    fn an_increment_of_nothing_has_all_streams_run_through_the_whole() {
+        let load = Load {
+            rw: Pattern::Write,
+            numjobs: 2,
+            offset_increment_bytes: Some(0),
+            ..Load::default()
+        };
+        let mut second =
+            OffsetSource::new(&load, &[extent(0, 8 * 4096)], 1, Arc::default()).unwrap();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let offsets: Vec<u64> =
+            (0..9).map(|_| second.next(&mut random, 4096, true).offset_bytes / 4096).collect();
+        assert_eq!(offsets, [0, 1, 2, 3, 4, 5, 6, 7, 0]);
     }
 
     #[test]
@@ -374,7 +428,7 @@ mod tests {
     #[test]
     fn a_target_without_room_is_refused() {
         let load = Load { offset_bytes: 8192, ..Load::default() };
-        let error = OffsetSource::new(&load, &[extent(0, 8192)], 0, 1, Arc::default()).unwrap_err();
+        let error = OffsetSource::new(&load, &[extent(0, 8192)], 0, Arc::default()).unwrap_err();
         assert!(error.to_string().contains("--size"), "{error}");
     }
 

@@ -2,16 +2,13 @@
 
 use super::accounting::DIRECTIONS;
 use super::control::Control;
+use super::quota::Quota;
 use super::schedule::Schedule;
 use crate::buffers::BufferPool;
 use crate::engine::EngineError;
 use crate::offsets::{OffsetError, OffsetSource, mix64};
 use iogauge_model::load::Load;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
-
-/// I/Os a job may still issue, over all its workers.
-pub type Quota = Arc<AtomicI64>;
 
 /// What a worker is made from, beside its engine.
 #[derive(Debug)]
@@ -22,8 +19,8 @@ pub struct Assignment {
     pub offsets: OffsetSource,
     /// Number of the worker within the step, which its random streams derive from.
     pub number: u32,
-    /// I/Os the job may still issue; `None` without a bound.
-    pub quota: Option<Quota>,
+    /// What it may still issue, with the workers of its stream; `None` without a bound.
+    pub quota: Option<Arc<Quota>>,
     /// Arrivals of the job; `None` for a closed loop.
     pub(crate) schedule: Option<Arc<Schedule>>,
     /// Most I/Os it will ever keep outstanding.

@@ -8,16 +8,18 @@ pub mod accounting;
 mod assignment;
 mod chooser;
 pub mod control;
+mod quota;
 pub(crate) mod schedule;
 
 use crate::buffers::BufferPool;
 use crate::engine::{Engine, EngineError, Io, Op};
 use crate::offsets::mix64;
 use accounting::Bank;
-pub use assignment::{Assignment, Quota, WorkerError, directions};
+pub use assignment::{Assignment, WorkerError, directions};
 use chooser::Chooser;
 use control::{Control, IoFault};
 use iogauge_model::load::Batch;
+pub use quota::Quota;
 use schedule::Pacer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -95,7 +97,7 @@ struct Books {
     pacer: Option<Pacer>,
     /// The last turn queued something, which has to be handed over before anything is waited for.
     queued: bool,
-    quota: Option<Quota>,
+    quota: Option<Arc<Quota>>,
     dependent: bool,
     batch: Batch,
     depth: u32,
@@ -395,7 +397,7 @@ impl Books {
 
     #[inline(always)]
     fn quota_is_left(&self) -> bool {
-        self.quota.as_ref().is_none_or(|q| q.load(Ordering::Relaxed) > 0)
+        self.quota.as_ref().is_none_or(|quota| quota.is_left())
     }
 
     /// I/Os that one decision leads to: a dependent read brings its write.
@@ -404,23 +406,13 @@ impl Books {
         1 + u32::from(self.dependent)
     }
 
-    /// Takes what one decision needs from the job's quota; false where it is used up or the worker
+    /// Takes what one decision needs from the quota; false where it is used up or the worker
     /// has given up.
     #[inline(always)]
     fn take_quota(&self) -> bool {
-        if self.failures >= FAILURES_TO_GIVE_UP {
-            return false;
-        }
-        match &self.quota {
-            None => true,
-            Some(quota) => {
-                let left = quota.fetch_sub(self.ios_per_chain().into(), Ordering::Relaxed);
-                if left <= 0 {
-                    quota.store(0, Ordering::Relaxed);
-                }
-                left > 0
-            }
-        }
+        let ios = self.ios_per_chain();
+        self.failures < FAILURES_TO_GIVE_UP
+            && self.quota.as_ref().is_none_or(|quota| quota.take(ios))
     }
 
     /// Decides the next I/O and puts it in a slot.
@@ -428,6 +420,9 @@ impl Books {
     fn next(&mut self, intended_ns: u64) -> Option<u32> {
         let slot = self.free.pop()?;
         let choice = self.chooser.next();
+        if let Some(quota) = &self.quota {
+            quota.charge(u64::from(choice.len) * u64::from(self.ios_per_chain()));
+        }
         self.slots[slot as usize] = Slot {
             start_ns: 0,
             intended_ns,

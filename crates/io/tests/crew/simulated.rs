@@ -78,7 +78,7 @@ fn depth_changes_live_and_the_window_after_draining_is_new() {
 #[test]
 fn windows_add_up_to_the_quota() {
     let load = Load { rw: Pattern::RandRw, iodepth: 5, numjobs: 3, ..Load::default() };
-    let mut crew = start(Load { number_ios: Some(100_003), ..load }, "service=77us", 15);
+    let mut crew = start(Load { number_ios: Some(33_337), ..load }, "service=77us", 15);
     let (mut total, mut cuts, mut step_ns) = (Window::default(), 0, 1);
     while !crew.finished() {
         step_ns = (step_ns * 48_271 + 11) % 3_000_017;
@@ -88,12 +88,12 @@ fn windows_add_up_to_the_quota() {
     }
     total.append(&crew.stop().unwrap());
     assert!(cuts > 100, "{cuts}");
-    assert_eq!((total.ios(), total.bytes()), (100_003, 100_003 * 4096));
-    assert_eq!(total.workers.iter().map(|w| w.ios).sum::<u64>(), 100_003);
-    assert_eq!(crew.live().ios, 100_003);
-    // Every worker saw the whole time, and its share of depth.
+    assert_eq!((total.ios(), total.bytes()), (100_011, 100_011 * 4096));
+    assert!(total.workers.iter().all(|w| w.ios == 33_337), "{:?}", total.workers);
+    assert_eq!(crew.live().ios, 100_011);
+    // Every worker saw the whole time until its end, which differs by a few I/Os.
     for worker in &total.workers {
-        assert_near("time", worker.elapsed_ns as f64, crew.now_ns() as f64, 0.001);
+        assert_near("time", worker.elapsed_ns as f64, crew.now_ns() as f64, 0.005);
     }
 }
 

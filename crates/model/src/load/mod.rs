@@ -1,6 +1,7 @@
 //! What is asked of a target: direction mix, block sizes, offsets, concurrency, arrivals.
 
 mod block;
+mod check;
 mod offsets;
 
 pub use block::{BlockSizes, BlockSplit};
@@ -234,10 +235,17 @@ pub struct Load {
     pub batch: Batch,
     /// First byte of the target the load may touch.
     pub offset_bytes: u64,
+    /// How far behind the first byte of the one before each of the `numjobs` begins; all of them
+    /// then have a stretch of `size_bytes`. `None` has sequential ones share one stretch out
+    /// among them, and random ones all use the whole of it.
+    pub offset_increment_bytes: Option<u64>,
     /// Bytes of the target the load may touch; `None` for all behind the offset.
     pub size_bytes: Option<u64>,
-    /// I/Os after which the job ends, over all workers; `None` for as long as the step lasts.
+    /// I/Os after which each of the `numjobs` ends; `None` for as long as the step lasts.
     pub number_ios: Option<u64>,
+    /// Bytes after which each of the `numjobs` ends, with the I/O that reaches them; `None` for as
+    /// long as the step lasts.
+    pub io_size_bytes: Option<u64>,
     /// What carries the I/O.
     pub engine: EngineKind,
     /// Seed of offsets, mix, sizes and arrivals. The same seed issues the same I/Os.
@@ -261,8 +269,10 @@ impl Default for Load {
             arrivals: None,
             batch: Batch::default(),
             offset_bytes: 0,
+            offset_increment_bytes: None,
             size_bytes: None,
             number_ios: None,
+            io_size_bytes: None,
             engine: EngineKind::IoUring,
             seed: 1,
         }
@@ -276,82 +286,16 @@ impl Load {
         self.iodepth.saturating_mul(self.numjobs)
     }
 
+    /// True where the load ends by itself, after so many I/Os or bytes.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.number_ios.is_some() || self.io_size_bytes.is_some()
+    }
+
     /// True where the load changes the target.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.rw.writes() || self.dependent
-    }
-
-    /// Checks what single options cannot know of each other.
-    ///
-    /// # Errors
-    /// The first combination that cannot run, by option.
-    pub fn validate(&self) -> Result<(), LoadError> {
-        let fail = |option, reason: String| Err(LoadError::new(option, reason));
-        if self.read_percent > 100 {
-            return fail("rwmixread", format!("{} is over 100", self.read_percent));
-        }
-        if self.iodepth == 0 || self.iodepth > 65_536 {
-            return fail("iodepth", format!("{} is not from 1 to 65536", self.iodepth));
-        }
-        if self.numjobs == 0 || self.numjobs > 4096 {
-            return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
-        }
-        if self.number_ios == Some(0) {
-            return fail("number_ios", "0 measures nothing; right would be 1 or more".to_owned());
-        }
-        if let Some(arrivals) = self.arrivals
-            && !(arrivals.rate_iops > 0.0 && arrivals.rate_iops <= 1e9)
-        {
-            return fail("rate_iops", format!("{} is not from 1 to 1g", arrivals.rate_iops));
-        }
-        if self.batch.complete_min == 0 || self.batch.complete_min > self.iodepth {
-            return fail(
-                "iodepth_batch_complete_min",
-                format!("{} is not from 1 to iodepth ({})", self.batch.complete_min, self.iodepth),
-            );
-        }
-        if self.batch.complete_max != 0 && self.batch.complete_max < self.batch.complete_min {
-            return fail(
-                "iodepth_batch_complete_max",
-                format!(
-                    "{} is under iodepth_batch_complete_min ({})",
-                    self.batch.complete_max, self.batch.complete_min
-                ),
-            );
-        }
-        if self.dependent && !self.rw.is_random() {
-            return fail("dependent", "needs random offsets; right would be rw=randrw".to_owned());
-        }
-        if self.dependent && self.block.read != self.block.write {
-            return fail("dependent", "needs one block size for reads and writes".to_owned());
-        }
-        if self.coverage && self.distribution != Distribution::Uniform {
-            return fail(
-                "norandommap",
-                "visiting every block once leaves no room for random_distribution; drop one"
-                    .to_owned(),
-            );
-        }
-        if self.direct {
-            for size in self.block.sizes() {
-                if size % 512 != 0 {
-                    return fail(
-                        "bs",
-                        format!(
-                            "{size} is not a multiple of 512, which direct I/O needs; --direct=0 would allow it"
-                        ),
-                    );
-                }
-            }
-        }
-        if let Some(size) = self.size_bytes
-            && size < self.block.largest()
-        {
-            let block = self.block.largest();
-            return fail("size", format!("{size} is less than one block, which has {block} bytes"));
-        }
-        Ok(())
     }
 
     /// A few words that tell this load from others: `randread 4 KiB depth 32`.
@@ -388,29 +332,5 @@ mod tests {
         assert_eq!("rw".parse::<Pattern>(), Ok(Pattern::ReadWrite));
         let message = "random".parse::<Pattern>().unwrap_err().to_string();
         assert!(message.contains("randread"), "{message}");
-    }
-
-    #[test]
-    fn what_cannot_run_is_named() {
-        let good = Load::default();
-        assert_eq!(good.validate(), Ok(()));
-        let wrong = [
-            (Load { iodepth: 0, ..good.clone() }, "iodepth"),
-            (Load { numjobs: 0, ..good.clone() }, "numjobs"),
-            (Load { read_percent: 101, ..good.clone() }, "rwmixread"),
-            (Load { block: BlockSizes::fixed(1000), ..good.clone() }, "bs"),
-            (Load { dependent: true, rw: Pattern::Read, ..good.clone() }, "dependent"),
-            (
-                Load { coverage: true, distribution: Distribution::Zipf(1.2), ..good.clone() },
-                "norandommap",
-            ),
-            (
-                Load { batch: Batch { complete_min: 8, ..Batch::default() }, ..good.clone() },
-                "iodepth_batch_complete_min",
-            ),
-        ];
-        for (load, option) in wrong {
-            assert_eq!(load.validate().unwrap_err().option, option);
-        }
     }
 }

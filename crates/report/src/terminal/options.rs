@@ -55,10 +55,13 @@ fn access(load: &Load) -> Vec<String> {
         words.push("--direct=0".to_owned());
     }
     if let Some(size_bytes) = load.size_bytes {
-        words.push(format!("--size={}", size(size_bytes + load.offset_bytes)));
+        words.push(format!("--size={}", size(size_bytes)));
     }
     if load.offset_bytes > 0 {
         words.push(format!("--offset={}", size(load.offset_bytes)));
+    }
+    if let Some(increment_bytes) = load.offset_increment_bytes {
+        words.push(format!("--offset_increment={}", size(increment_bytes)));
     }
     if load.distribution != Distribution::Uniform {
         words.push(format!("--random_distribution={}", load.distribution));
@@ -136,6 +139,7 @@ mod tests {
             engine: EngineKind::Libaio,
             direct: false,
             offset_bytes: 1 << 20,
+            offset_increment_bytes: Some(64 << 20),
             size_bytes: Some(63 << 20),
             distribution: Distribution::Zipf(1.2),
             sync: SyncMode::Dsync,
@@ -145,8 +149,8 @@ mod tests {
         assert_eq!(
             run_command("/my data", &load, 36),
             "'/my data' --rw=randrw --rwmixread=70 --bs=8k,1m --iodepth=9 --numjobs=4 \
-             --ioengine=libaio --direct=0 --size=64m --offset=1m --random_distribution=zipf:1.2 \
-             --sync=dsync --fsync=8 --runtime=60"
+             --ioengine=libaio --direct=0 --size=63m --offset=1m --offset_increment=64m \
+             --random_distribution=zipf:1.2 --sync=dsync --fsync=8 --runtime=60"
         );
         let split = BlockSizes::parse_bssplit("4k/60:1000/40").unwrap();
         let load = Load { block: split, dependent: true, engine: EngineKind::Sim, ..load };

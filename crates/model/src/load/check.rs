@@ -1,0 +1,154 @@
+//! What single options of a load cannot know of each other.
+
+use super::{Distribution, Load, LoadError};
+
+fn fail(option: &'static str, reason: impl Into<String>) -> Result<(), LoadError> {
+    Err(LoadError::new(option, reason))
+}
+
+impl Load {
+    /// Checks what single options cannot know of each other.
+    ///
+    /// # Errors
+    /// The first combination that cannot run, by option.
+    pub fn validate(&self) -> Result<(), LoadError> {
+        self.check_mix()?;
+        self.check_concurrency()?;
+        self.check_order()?;
+        self.check_blocks()?;
+        self.check_extent()
+    }
+
+    fn check_mix(&self) -> Result<(), LoadError> {
+        if self.read_percent > 100 {
+            return fail("rwmixread", format!("{} is over 100", self.read_percent));
+        }
+        if self.dependent && !self.rw.is_random() {
+            return fail("dependent", "needs random offsets; right would be rw=randrw");
+        }
+        if self.dependent && self.block.read != self.block.write {
+            return fail("dependent", "needs one block size for reads and writes");
+        }
+        Ok(())
+    }
+
+    fn check_concurrency(&self) -> Result<(), LoadError> {
+        if self.iodepth == 0 || self.iodepth > 65_536 {
+            return fail("iodepth", format!("{} is not from 1 to 65536", self.iodepth));
+        }
+        if self.numjobs == 0 || self.numjobs > 4096 {
+            return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
+        }
+        if let Some(arrivals) = self.arrivals
+            && !(arrivals.rate_iops > 0.0 && arrivals.rate_iops <= 1e9)
+        {
+            return fail("rate_iops", format!("{} is not from 1 to 1g", arrivals.rate_iops));
+        }
+        let (min, max) = (self.batch.complete_min, self.batch.complete_max);
+        if min == 0 || min > self.iodepth {
+            let reason = format!("{min} is not from 1 to iodepth ({})", self.iodepth);
+            return fail("iodepth_batch_complete_min", reason);
+        }
+        if max != 0 && max < min {
+            let reason = format!("{max} is under iodepth_batch_complete_min ({min})");
+            return fail("iodepth_batch_complete_max", reason);
+        }
+        Ok(())
+    }
+
+    fn check_order(&self) -> Result<(), LoadError> {
+        if self.coverage && self.distribution != Distribution::Uniform {
+            return fail(
+                "norandommap",
+                "visiting every block once leaves no room for random_distribution; drop one",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_blocks(&self) -> Result<(), LoadError> {
+        let unaligned = |size: &u64| self.direct && !size.is_multiple_of(512);
+        if let Some(size) = self.block.sizes().find(unaligned) {
+            return fail(
+                "bs",
+                format!(
+                    "{size} is not a multiple of 512, which direct I/O needs; --direct=0 would \
+                     allow it"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_extent(&self) -> Result<(), LoadError> {
+        if self.number_ios == Some(0) {
+            return fail("number_ios", "0 measures nothing; right would be 1 or more");
+        }
+        if self.io_size_bytes == Some(0) {
+            return fail("io_size", "0 measures nothing; right would be a block or more");
+        }
+        let block = self.block.largest();
+        if let Some(size) = self.size_bytes.filter(|size| *size < block) {
+            let reason = format!("{size} is less than one block, which has {block} bytes");
+            return fail("size", reason);
+        }
+        let (offset, increment) = (self.offset_bytes, self.offset_increment_bytes);
+        if self.direct && !offset.is_multiple_of(512) {
+            let reason = format!("{offset} is not a multiple of 512, which direct I/O needs");
+            return fail("offset", reason);
+        }
+        if let Some(increment) = increment.filter(|bytes| self.direct && !bytes.is_multiple_of(512))
+        {
+            let reason = format!("{increment} is not a multiple of 512, which direct I/O needs");
+            return fail("offset_increment", reason);
+        }
+        // The last of the jobs begins furthest behind.
+        let last = increment.unwrap_or(0).checked_mul(self.numjobs.saturating_sub(1).into());
+        let end = last
+            .and_then(|last| offset.checked_add(last))
+            .and_then(|begin| begin.checked_add(self.size_bytes.unwrap_or(0)));
+        if end.is_none() {
+            return fail("offset_increment", "no target reaches as far as the last job begins");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Batch, BlockSizes, Pattern};
+
+    #[test]
+    fn what_cannot_run_is_named() {
+        let good = Load::default();
+        assert_eq!(good.validate(), Ok(()));
+        let wrong = [
+            (Load { iodepth: 0, ..good.clone() }, "iodepth"),
+            (Load { numjobs: 0, ..good.clone() }, "numjobs"),
+            (Load { read_percent: 101, ..good.clone() }, "rwmixread"),
+            (Load { block: BlockSizes::fixed(1000), ..good.clone() }, "bs"),
+            (Load { dependent: true, rw: Pattern::Read, ..good.clone() }, "dependent"),
+            (
+                Load { coverage: true, distribution: Distribution::Zipf(1.2), ..good.clone() },
+                "norandommap",
+            ),
+            (
+                Load { batch: Batch { complete_min: 8, ..Batch::default() }, ..good.clone() },
+                "iodepth_batch_complete_min",
+            ),
+            (Load { number_ios: Some(0), ..good.clone() }, "number_ios"),
+            (Load { io_size_bytes: Some(0), ..good.clone() }, "io_size"),
+            (Load { size_bytes: Some(4095), ..good.clone() }, "size"),
+            (Load { offset_bytes: 100, ..good.clone() }, "offset"),
+            (Load { offset_increment_bytes: Some(100), ..good.clone() }, "offset_increment"),
+            (
+                Load { offset_increment_bytes: Some(1 << 62), numjobs: 5, ..good.clone() },
+                "offset_increment",
+            ),
+        ];
+        for (load, option) in wrong {
+            assert_eq!(load.validate().unwrap_err().option, option);
+        }
+    }
+}
