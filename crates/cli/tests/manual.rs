@@ -9,7 +9,7 @@ const COMMANDS: [&str; 8] =
     ["find", "run", "doctor", "prepare", "clean", "history", "stop", "completions"];
 
 /// Options of a load, by fio's names, with a value each.
-const OPTIONS: [&str; 28] = [
+const OPTIONS: [&str; 33] = [
     "rw=randrw",
     "bs=4k",
     "blocksize=4k",
@@ -28,6 +28,11 @@ const OPTIONS: [&str; 28] = [
     "norandommap=1",
     "sync=dsync",
     "fsync=8",
+    "fdatasync=8",
+    "end_fsync=1",
+    "thinktime=10us",
+    "thinktime_blocks=4",
+    "startdelay=10ms",
     "iodepth_batch_submit=1",
     "iodepth_batch_complete_min=1",
     "iodepth_batch_complete_max=1",
@@ -105,6 +110,9 @@ fn options_of_a_load_take_dashes_and_underscores() {
             line.push("--runtime=10ms".to_owned());
             if name != "ramp_time" && name != "ramp-time" {
                 line.push("--ramp-time=0".to_owned());
+            }
+            if name.starts_with("thinktime") && name != "thinktime" {
+                line.push("--thinktime=100".to_owned());
             }
             if name == "dependent" {
                 line.push("--rw=randrw".to_owned());

@@ -440,6 +440,42 @@ fn a_number_of_bytes_ends_with_the_io_that_reaches_it() {
 }
 
 #[test]
+fn thinktime_pauses_between_so_many_ios() {
+    // Four at once, 100 µs, and a pause of 300: of 400 µs a quarter has four outstanding.
+    let even = "sim:channels=8,service=100us,dist=const";
+    let line = [even, "--iodepth=8", "--thinktime=300", "--thinktime_blocks=4", "--runtime=2"];
+    let document = Place::new().run(&[&["run"], &line[..], &["--json", "-q"]].concat()).ends(0);
+    let document = document.json();
+    let step = &document["steps"][0];
+    near(&step["read"]["iops"]["mean"], 10_000.0, 0.01);
+    near(&step["depth_achieved"], 1.0, 0.01);
+    assert_eq!(step["read"]["service_ns"]["max"], 100_000);
+    let codes = document["caveats"].as_array().unwrap().iter().map(|caveat| &caveat["code"]);
+    assert!(
+        codes.clone().all(|code| code != "depth-not-reached"),
+        "{:?}",
+        codes.collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn a_delayed_start_is_no_time_of_the_job() {
+    let one = step(&[EIGHT, "--startdelay=5", "--runtime=2"]);
+    near(&one["seconds"], 2.0, 0.001);
+    near(&one["read"]["iops"]["mean"], 10_000.0, 0.01);
+    near(&one["depth_achieved"], 1.0, 0.001);
+    let rated = step(&[EIGHT, "--startdelay=5", "--runtime=2", "--rate_iops=1000"]);
+    near(&rated["read"]["ios"], 2000.0, 0.01);
+    let jobs = ["--job", "rw=randread", "--job", "rw=randwrite startdelay=1s"];
+    let both =
+        step_of_unequal_times(&[&[EIGHT, "--runtime=2", "--ramp-time=0"], &jobs[..]].concat());
+    near(&both["seconds"], 3.0, 0.001);
+    near(&both["read"]["ios"], 30_000.0, 0.01);
+    near(&both["write"]["ios"], 20_000.0, 0.01);
+    near(&both["workers"][1]["iops"], 10_000.0, 0.01);
+}
+
+#[test]
 fn arrivals_at_a_rate() {
     for process in ["linear", "poisson"] {
         let process = format!("--rate_process={process}");

@@ -4,9 +4,11 @@ use clap::{Args, Parser};
 use iogauge_io::engine;
 use iogauge_model::load::{
     ArrivalProcess, Arrivals, Batch, BlockSizes, Distribution, EngineKind, Load, LoadError,
-    Pattern, SyncMode,
+    Pattern, SyncMode, Thinktime,
 };
-use iogauge_model::units::{parse_count, parse_size_bytes};
+use iogauge_model::units::{
+    parse_count, parse_duration_ns, parse_short_duration_ns, parse_size_bytes,
+};
 use std::ffi::OsString;
 
 /// Options of a load, by fio's names. Those left out take their defaults.
@@ -64,6 +66,21 @@ pub struct LoadArgs {
     /// An fsync after so many writes [default: 0, none]
     #[arg(long, value_name = "N")]
     pub fsync: Option<u32>,
+    /// An fdatasync after so many writes [default: 0, none]
+    #[arg(long, value_name = "N")]
+    pub fdatasync: Option<u32>,
+    /// End with an fsync [default: 0]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub end_fsync: Option<bool>,
+    /// Pause of each worker after its I/Os, in microseconds where it has no unit
+    #[arg(long, value_name = "TIME", value_parser = parse_short_duration_ns)]
+    pub thinktime: Option<u64>,
+    /// I/Os between two pauses, and most outstanding then [default: 1]
+    #[arg(long, value_name = "N", requires = "thinktime")]
+    pub thinktime_blocks: Option<u32>,
+    /// Begin so much later, not counted
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub startdelay: Option<u64>,
     /// I/Os to start per second, whatever the target does
     #[arg(long, value_name = "RATE", value_parser = parse_count)]
     pub rate_iops: Option<u64>,
@@ -158,6 +175,13 @@ impl LoadArgs {
             direct: self.direct.unwrap_or(true),
             sync: self.sync.unwrap_or_default(),
             fsync_every: self.fsync.unwrap_or(0),
+            fdatasync_every: self.fdatasync.unwrap_or(0),
+            end_fsync: self.end_fsync.unwrap_or(false),
+            startdelay_ns: self.startdelay.unwrap_or(0),
+            thinktime: self
+                .thinktime
+                .filter(|ns| *ns > 0)
+                .map(|pause_ns| Thinktime { pause_ns, blocks: self.thinktime_blocks.unwrap_or(1) }),
             iodepth: self.iodepth.unwrap_or(1),
             numjobs: self.numjobs.unwrap_or(1),
             arrivals,

@@ -49,6 +49,8 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
         ("--rate_iops", args.load.rate_iops.is_some()),
         ("--number_ios", args.load.number_ios.is_some()),
         ("--io_size", args.load.io_size.is_some()),
+        ("--thinktime", args.load.thinktime.is_some()),
+        ("--startdelay", args.load.startdelay.is_some()),
     ] {
         if typed {
             return refuse(&format!("find works until it has its answer: {option} belongs to run"));

@@ -67,12 +67,13 @@ fn step(args: &RunArgs, invocation: &Invocation) -> Step {
         .map(|load| Job { name: load.label(), load: load.clone() })
         .collect();
     let label = jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>().join(" + ");
-    Step {
+    let step = Step {
         label,
         jobs,
         ramp_ns: args.ramp_time.unwrap_or(if counted { 0 } else { RAMP_NS }),
         runtime_ns: args.runtime.unwrap_or(if counted { LONGEST_NS } else { RUNTIME_NS }),
-    }
+    };
+    step.with_start_delays()
 }
 
 fn measure(invocation: &mut Invocation, step: &Step) -> anyhow::Result<(RunDocument, Exit)> {

@@ -93,6 +93,7 @@ impl ThreadCrew {
                 max_depth: assignment.max_depth,
                 random: load.rw.is_random(),
                 writes: load.writes(),
+                syncs_data_only: load.fdatasync_every > 0,
             };
             let engine = load.engine;
             let control = assignment.control.clone();

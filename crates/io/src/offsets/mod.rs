@@ -204,6 +204,12 @@ impl OffsetSource {
         }
     }
 
+    /// Number of parts.
+    #[must_use]
+    pub fn parts(&self) -> u32 {
+        self.parts.len() as u32
+    }
+
     /// Number of aligned blocks the source covers.
     #[must_use]
     pub fn blocks(&self) -> u64 {

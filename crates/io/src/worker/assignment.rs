@@ -43,7 +43,8 @@ impl Assignment {
 /// Directions in which a load moves anything.
 #[must_use]
 pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
-    [load.rw.reads() || load.dependent, load.writes(), load.fsync_every > 0]
+    let syncs = load.fsync_every > 0 || load.fdatasync_every > 0 || load.end_fsync;
+    [load.rw.reads() || load.dependent, load.writes(), syncs]
 }
 
 /// Why a worker could not be made.

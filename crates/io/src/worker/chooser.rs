@@ -65,7 +65,7 @@ pub(crate) struct Chooser {
     write_sizes: Sizes,
     offsets: OffsetSource,
     random: Xoshiro256PlusPlus,
-    fsync_every: u32,
+    sync_every: u32,
     writes_since_sync: u32,
     last_written_part: u32,
 }
@@ -87,7 +87,8 @@ impl Chooser {
             write_sizes: Sizes::new(&load.block.write),
             offsets,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            fsync_every: load.fsync_every,
+            // One of them at most.
+            sync_every: load.fsync_every.max(load.fdatasync_every),
             writes_since_sync: 0,
             last_written_part: 0,
         }
@@ -96,7 +97,7 @@ impl Chooser {
     /// True where the next I/O is a sync.
     #[inline(always)]
     pub(crate) fn sync_is_due(&self) -> bool {
-        self.fsync_every != 0 && self.writes_since_sync >= self.fsync_every
+        self.sync_every != 0 && self.writes_since_sync >= self.sync_every
     }
 
     /// The next I/O.
@@ -126,7 +127,7 @@ impl Chooser {
         Choice { op, part: place.part, offset_bytes: place.offset_bytes, len }
     }
 
-    /// Counts a write towards the next fsync.
+    /// Counts a write towards the next sync.
     #[inline(always)]
     pub(crate) fn wrote(&mut self, part: u32) {
         self.writes_since_sync += 1;

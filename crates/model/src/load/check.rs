@@ -23,6 +23,9 @@ impl Load {
         if self.read_percent > 100 {
             return fail("rwmixread", format!("{} is over 100", self.read_percent));
         }
+        if self.fsync_every > 0 && self.fdatasync_every > 0 {
+            return fail("fdatasync", "syncs are all of one kind; right would be no fsync");
+        }
         if self.dependent && !self.rw.is_random() {
             return fail("dependent", "needs random offsets; right would be rw=randrw");
         }
@@ -38,6 +41,14 @@ impl Load {
         }
         if self.numjobs == 0 || self.numjobs > 4096 {
             return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
+        }
+        if let Some(thinktime) = self.thinktime {
+            if thinktime.blocks == 0 {
+                return fail("thinktime_blocks", "0 never pauses; right would be 1 or more");
+            }
+            if thinktime.pause_ns == 0 {
+                return fail("thinktime", "0 is no pause; right would be 100us, or no thinktime");
+            }
         }
         if let Some(arrivals) = self.arrivals
             && !(arrivals.rate_iops > 0.0 && arrivals.rate_iops <= 1e9)
@@ -117,7 +128,11 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Batch, BlockSizes, Pattern};
+    use crate::load::{Batch, BlockSizes, Pattern, Thinktime};
+
+    fn thinking(pause_ns: u64, blocks: u32) -> Load {
+        Load { thinktime: Some(Thinktime { pause_ns, blocks }), ..Load::default() }
+    }
 
     #[test]
     fn what_cannot_run_is_named() {
@@ -137,6 +152,9 @@ mod tests {
                 Load { batch: Batch { complete_min: 8, ..Batch::default() }, ..good.clone() },
                 "iodepth_batch_complete_min",
             ),
+            (Load { fsync_every: 8, fdatasync_every: 8, ..good.clone() }, "fdatasync"),
+            (thinking(0, 1), "thinktime"),
+            (thinking(1000, 0), "thinktime_blocks"),
             (Load { number_ios: Some(0), ..good.clone() }, "number_ios"),
             (Load { io_size_bytes: Some(0), ..good.clone() }, "io_size"),
             (Load { size_bytes: Some(4095), ..good.clone() }, "size"),

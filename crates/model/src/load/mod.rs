@@ -203,6 +203,19 @@ impl Default for Batch {
     }
 }
 
+/// Pauses of a worker between its I/Os: fio's `thinktime`.
+///
+/// The worker begins no more than `blocks` I/Os, waits until all of them are done, pauses, and goes
+/// on; so no more than `blocks` are ever outstanding. Pauses are part of what is measured: they
+/// lower the depth achieved, which is an average over all the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thinktime {
+    /// Length of a pause in nanoseconds, above 0.
+    pub pause_ns: u64,
+    /// Reads and writes between two pauses, at least 1: fio's `thinktime_blocks`.
+    pub blocks: u32,
+}
+
 /// One load, checked and ready to be put on a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
@@ -225,6 +238,17 @@ pub struct Load {
     pub sync: SyncMode,
     /// An fsync after so many writes of a worker; 0 for none.
     pub fsync_every: u32,
+    /// An fdatasync after so many writes of a worker, instead of an fsync; 0 for none.
+    #[serde(default)]
+    pub fdatasync_every: u32,
+    /// True where each worker of a load that writes ends with an fsync.
+    #[serde(default)]
+    pub end_fsync: bool,
+    /// Time before the workers begin, in nanoseconds. It is no part of what is measured of them.
+    #[serde(default)]
+    pub startdelay_ns: u64,
+    /// Pauses of each worker; `None` for none.
+    pub thinktime: Option<Thinktime>,
     /// I/Os kept outstanding by each worker, at least 1.
     pub iodepth: u32,
     /// Workers, at least 1.
@@ -264,6 +288,10 @@ impl Default for Load {
             direct: true,
             sync: SyncMode::None,
             fsync_every: 0,
+            fdatasync_every: 0,
+            end_fsync: false,
+            startdelay_ns: 0,
+            thinktime: None,
             iodepth: 1,
             numjobs: 1,
             arrivals: None,

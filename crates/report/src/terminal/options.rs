@@ -80,6 +80,12 @@ fn access(load: &Load) -> Vec<String> {
     if load.fsync_every > 0 {
         words.push(format!("--fsync={}", load.fsync_every));
     }
+    if load.fdatasync_every > 0 {
+        words.push(format!("--fdatasync={}", load.fdatasync_every));
+    }
+    if load.end_fsync {
+        words.push("--end_fsync".to_owned());
+    }
     words
 }
 
@@ -143,14 +149,15 @@ mod tests {
             size_bytes: Some(63 << 20),
             distribution: Distribution::Zipf(1.2),
             sync: SyncMode::Dsync,
-            fsync_every: 8,
+            fdatasync_every: 8,
+            end_fsync: true,
             ..Load::default()
         };
         assert_eq!(
             run_command("/my data", &load, 36),
             "'/my data' --rw=randrw --rwmixread=70 --bs=8k,1m --iodepth=9 --numjobs=4 \
              --ioengine=libaio --direct=0 --size=63m --offset=1m --offset_increment=64m \
-             --random_distribution=zipf:1.2 --sync=dsync --fsync=8 --runtime=60"
+             --random_distribution=zipf:1.2 --sync=dsync --fdatasync=8 --end_fsync --runtime=60"
         );
         let split = BlockSizes::parse_bssplit("4k/60:1000/40").unwrap();
         let load = Load { block: split, dependent: true, engine: EngineKind::Sim, ..load };
