@@ -9,8 +9,16 @@ const COMMANDS: [&str; 8] =
     ["find", "run", "doctor", "prepare", "clean", "history", "stop", "completions"];
 
 /// Options of a load, by fio's names, with a value each.
-const OPTIONS: [&str; 33] = [
+const OPTIONS: [&str; 41] = [
     "rw=randrw",
+    "rw=randread:8",
+    "rw_sequencer=identical",
+    "bsrange=4k-64k",
+    "blocksize_range=4k-64k",
+    "bs_unaligned=0",
+    "blocksize_unaligned=0",
+    "blockalign=512",
+    "ba=512",
     "bs=4k",
     "blocksize=4k",
     "bssplit=4k/50:8k/50",

@@ -4,7 +4,7 @@ use clap::{Args, Parser};
 use iogauge_io::engine;
 use iogauge_model::load::{
     ArrivalProcess, Arrivals, Batch, BlockSizes, Distribution, EngineKind, Load, LoadError,
-    Pattern, SyncMode, Thinktime,
+    Pattern, Rw, Sequencer, SyncMode, Thinktime,
 };
 use iogauge_model::units::{
     parse_count, parse_duration_ns, parse_short_duration_ns, parse_size_bytes,
@@ -15,9 +15,13 @@ use std::ffi::OsString;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// read, write, randread, randwrite, readwrite, randrw [default: randread]
-    #[arg(long, visible_alias = "readwrite", value_name = "PATTERN")]
-    pub rw: Option<Pattern>,
+    /// read, write, randread, randwrite, readwrite, randrw [default: randread]; with a number as in
+    /// randread:8 so many I/Os from each offset on, as in read:64k so many bytes left out after each
+    #[arg(long, visible_alias = "readwrite", value_name = "PATTERN[:N]")]
+    pub rw: Option<Rw>,
+    /// I/Os of a number behind a random pattern: sequential or identical [default: sequential]
+    #[arg(long, value_name = "KIND")]
+    pub rw_sequencer: Option<Sequencer>,
     /// Share of reads in a mixed pattern [default: 50]
     #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
     pub rwmixread: Option<u32>,
@@ -30,6 +34,15 @@ pub struct LoadArgs {
     /// Block sizes with their shares: 4k/60:64k/40
     #[arg(long, value_name = "SPLIT", conflicts_with = "bs", value_parser = BlockSizes::parse_bssplit)]
     pub bssplit: Option<BlockSizes>,
+    /// Block sizes from SIZE to SIZE, multiples of the first, all as likely
+    #[arg(long, visible_alias = "blocksize-range", value_name = "SIZE-SIZE", conflicts_with_all = ["bs", "bssplit"], value_parser = BlockSizes::parse_bsrange)]
+    pub bsrange: Option<BlockSizes>,
+    /// Any size in --bsrange, not only multiples of the first
+    #[arg(long, visible_alias = "blocksize-unaligned", value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub bs_unaligned: Option<bool>,
+    /// What random offsets are multiples of [default: the smallest block size]
+    #[arg(long, visible_alias = "ba", value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub blockalign: Option<u64>,
     /// I/Os each worker keeps outstanding [default: 1]
     #[arg(long, value_name = "N")]
     pub iodepth: Option<u32>,
@@ -151,24 +164,38 @@ impl LoadArgs {
         self.size.map(|size| size.saturating_add(begin))
     }
 
+    /// Direction and order.
+    pub fn pattern(&self) -> Pattern {
+        self.rw.map_or(Load::default().rw, |rw| rw.pattern)
+    }
+
+    fn block(&self) -> Option<BlockSizes> {
+        let sizes = self.bsrange.clone().or_else(|| self.bssplit.clone());
+        let sizes = sizes.or_else(|| self.bs.clone())?;
+        Some(if self.bs_unaligned.unwrap_or(false) { sizes.unaligned() } else { sizes })
+    }
+
     /// The load these options mean; `engine` is what was chosen for the target.
     ///
     /// # Errors
     /// Options that do not go together.
     pub fn load(&self, engine: EngineKind) -> Result<Load, LoadError> {
         let defaults = Load::default();
-        let rw = self.rw.unwrap_or(defaults.rw);
         let arrivals = self.rate_iops.map(|rate| Arrivals {
             rate_iops: rate as f64,
             process: self.rate_process.unwrap_or_default(),
         });
         let load = Load {
-            rw,
+            rw: self.pattern(),
+            modifier: self
+                .rw
+                .map_or(defaults.modifier, |rw| rw.modifier(self.rw_sequencer.unwrap_or_default())),
             read_percent: self
                 .rwmixread
                 .or(self.rwmixwrite.map(|writes| 100 - writes))
                 .unwrap_or(defaults.read_percent),
-            block: self.bssplit.clone().or_else(|| self.bs.clone()).unwrap_or(defaults.block),
+            block: self.block().unwrap_or(defaults.block),
+            blockalign_bytes: self.blockalign,
             distribution: self.random_distribution.clone().unwrap_or(defaults.distribution),
             coverage: !self.norandommap.unwrap_or(true),
             dependent: self.dependent.unwrap_or(false),

@@ -185,10 +185,7 @@ impl Invocation {
 }
 
 fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::target::Intent {
-    let defaults = Load::default();
-    let writes = |load: &LoadArgs| {
-        load.rw.unwrap_or(defaults.rw).writes() || load.dependent.unwrap_or(false)
-    };
+    let writes = |load: &LoadArgs| load.pattern().writes() || load.dependent.unwrap_or(false);
     iogauge_io::target::Intent {
         writes: typed.iter().any(writes),
         destroy_data: target.destroy_data,

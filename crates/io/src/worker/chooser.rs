@@ -21,12 +21,22 @@ enum Sizes {
     One(u32),
     /// Size for draws up to each threshold of 2³².
     Split(Vec<(u64, u32)>),
+    /// So many sizes a step apart, all equally likely.
+    Range {
+        least: u32,
+        step: u32,
+        count: u64,
+    },
 }
 
 impl Sizes {
     fn new(split: &BlockSplit) -> Self {
         if let [(size, _)] = split.entries() {
             return Self::One(*size as u32);
+        }
+        if let Some(range) = split.range() {
+            let (least, step) = (range.least_bytes as u32, range.step_bytes as u32);
+            return Self::Range { least, step, count: range.count() };
         }
         let mut share = 0;
         let entries = split.entries().iter().map(|(size, percent)| {
@@ -44,6 +54,11 @@ impl Sizes {
                 let draw = random.next_u64() >> 32;
                 // The last threshold is 2³², above every draw.
                 entries.iter().find(|(below, _)| draw < *below).map_or(entries[0].1, |e| e.1)
+            }
+            Self::Range { least, step, count } => {
+                // No more than 2³⁰ sizes, so a draw of 32 bits times their number fits.
+                let index = ((random.next_u64() >> 32) * count) >> 32;
+                least + step * index as u32
             }
         }
     }

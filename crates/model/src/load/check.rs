@@ -1,6 +1,6 @@
 //! What single options of a load cannot know of each other.
 
-use super::{Distribution, Load, LoadError};
+use super::{Distribution, Load, LoadError, Modifier};
 
 fn fail(option: &'static str, reason: impl Into<String>) -> Result<(), LoadError> {
     Err(LoadError::new(option, reason))
@@ -74,6 +74,28 @@ impl Load {
                 "visiting every block once leaves no room for random_distribution; drop one",
             );
         }
+        let (random, wanted) = match self.modifier {
+            Modifier::None => return Ok(()),
+            Modifier::Skip(_) => (false, "bytes to leave out are for sequential patterns"),
+            Modifier::Sequential(ios) | Modifier::Identical(ios) if ios < 2 => {
+                return fail("rw", format!("{ios} I/Os for each offset is not 2 or more"));
+            }
+            Modifier::Sequential(_) | Modifier::Identical(_) => {
+                (true, "several I/Os for each offset are for random patterns")
+            }
+        };
+        if random != self.rw.is_random() {
+            return fail("rw", wanted);
+        }
+        if random && self.coverage {
+            return fail(
+                "norandommap",
+                "visiting every block once leaves no room for several I/Os behind each offset",
+            );
+        }
+        if random && self.blockalign_bytes.is_some() {
+            return fail("blockalign", "several I/Os behind each offset follow the block size");
+        }
         Ok(())
     }
 
@@ -87,6 +109,24 @@ impl Load {
                      allow it"
                 ),
             );
+        }
+        if self.direct && self.block.is_unaligned() {
+            return fail("bs_unaligned", "direct I/O needs multiples of 512; right: --direct=0");
+        }
+        if let Some(align) = self.blockalign_bytes {
+            if align == 0 || unaligned(&align) {
+                let reason = format!("{align} is not a multiple of 512, which direct I/O needs");
+                return fail("blockalign", reason);
+            }
+            if self.coverage && self.rw.is_random() {
+                return fail("blockalign", "visiting every block once has an alignment of its own");
+            }
+        }
+        if let Modifier::Skip(bytes) = self.modifier
+            && unaligned(&bytes.unsigned_abs())
+        {
+            let reason = format!("{bytes} is not a multiple of 512, which direct I/O needs");
+            return fail("rw", reason);
         }
         Ok(())
     }
@@ -151,6 +191,32 @@ mod tests {
             (
                 Load { batch: Batch { complete_min: 8, ..Batch::default() }, ..good.clone() },
                 "iodepth_batch_complete_min",
+            ),
+            (Load { modifier: Modifier::Skip(4096), ..good.clone() }, "rw"),
+            (Load { modifier: Modifier::Identical(1), ..good.clone() }, "rw"),
+            (Load { modifier: Modifier::Sequential(8), rw: Pattern::Read, ..good.clone() }, "rw"),
+            (Load { modifier: Modifier::Skip(100), rw: Pattern::Read, ..good.clone() }, "rw"),
+            (
+                Load { modifier: Modifier::Sequential(8), coverage: true, ..good.clone() },
+                "norandommap",
+            ),
+            (
+                Load {
+                    modifier: Modifier::Sequential(8),
+                    blockalign_bytes: Some(512),
+                    ..good.clone()
+                },
+                "blockalign",
+            ),
+            (Load { blockalign_bytes: Some(0), ..good.clone() }, "blockalign"),
+            (Load { blockalign_bytes: Some(100), ..good.clone() }, "blockalign"),
+            (Load { blockalign_bytes: Some(512), coverage: true, ..good.clone() }, "blockalign"),
+            (
+                Load {
+                    block: BlockSizes::parse_bsrange("4k-8k").unwrap().unaligned(),
+                    ..good.clone()
+                },
+                "bs_unaligned",
             ),
             (Load { fsync_every: 8, fdatasync_every: 8, ..good.clone() }, "fdatasync"),
             (thinking(0, 1), "thinktime"),

@@ -3,12 +3,13 @@
 mod block;
 mod check;
 mod offsets;
+mod pattern;
 
-pub use block::{BlockSizes, BlockSplit};
+pub use block::{BlockRange, BlockSizes, BlockSplit};
 pub use offsets::{Distribution, Zone};
+pub use pattern::{Modifier, Pattern, Rw, Sequencer};
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
 
 /// A part of a load that could not be read: what it was, and what would be right.
@@ -24,84 +25,6 @@ pub struct LoadError {
 impl LoadError {
     pub(crate) fn new(option: &'static str, reason: impl Into<String>) -> Self {
         Self { option, reason: reason.into() }
-    }
-}
-
-/// Direction and order of the I/Os: fio's `rw`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pattern {
-    /// Sequential reads.
-    Read,
-    /// Sequential writes.
-    Write,
-    /// Random reads.
-    RandRead,
-    /// Random writes.
-    RandWrite,
-    /// Sequential reads and writes mixed, each direction with a position of its own.
-    ReadWrite,
-    /// Random reads and writes mixed.
-    RandRw,
-}
-
-impl Pattern {
-    /// Every pattern with its word.
-    pub const ALL: &[(Self, &'static str)] = &[
-        (Self::Read, "read"),
-        (Self::Write, "write"),
-        (Self::RandRead, "randread"),
-        (Self::RandWrite, "randwrite"),
-        (Self::ReadWrite, "readwrite"),
-        (Self::RandRw, "randrw"),
-    ];
-
-    /// The word used on the command line and in output.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(p, _)| *p == self).map_or("", |(_, word)| word)
-    }
-
-    /// True where offsets are drawn at random.
-    #[must_use]
-    pub fn is_random(self) -> bool {
-        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
-    }
-
-    /// True where some I/Os read.
-    #[must_use]
-    pub fn reads(self) -> bool {
-        !matches!(self, Self::Write | Self::RandWrite)
-    }
-
-    /// True where some I/Os write.
-    #[must_use]
-    pub fn writes(self) -> bool {
-        !matches!(self, Self::Read | Self::RandRead)
-    }
-
-    /// True where both directions occur.
-    #[must_use]
-    pub fn is_mixed(self) -> bool {
-        self.reads() && self.writes()
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = LoadError;
-
-    fn from_str(text: &str) -> Result<Self, LoadError> {
-        let word = if text == "rw" { "readwrite" } else { text };
-        Self::ALL.iter().find(|(_, w)| *w == word).map(|(p, _)| *p).ok_or_else(|| {
-            let words: Vec<_> = Self::ALL.iter().map(|(_, w)| *w).collect();
-            LoadError::new("rw", format!("\"{text}\" is not one of {}", words.join(", ")))
-        })
-    }
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
@@ -221,10 +144,16 @@ pub struct Thinktime {
 pub struct Load {
     /// Direction and order.
     pub rw: Pattern,
+    /// What becomes of offsets after they are drawn.
+    #[serde(default)]
+    pub modifier: Modifier,
     /// Share of reads in a mixed pattern, in percent.
     pub read_percent: u32,
     /// Block sizes of both directions.
     pub block: BlockSizes,
+    /// Random offsets are multiples of this, behind the first byte; `None` for the smallest block
+    /// size.
+    pub blockalign_bytes: Option<u64>,
     /// Distribution of random offsets.
     pub distribution: Distribution,
     /// True where every block is visited once before any is visited again.
@@ -280,8 +209,10 @@ impl Default for Load {
     fn default() -> Self {
         Self {
             rw: Pattern::RandRead,
+            modifier: Modifier::None,
             read_percent: 50,
             block: BlockSizes::fixed(4096),
+            blockalign_bytes: None,
             distribution: Distribution::Uniform,
             coverage: false,
             dependent: false,
@@ -329,7 +260,7 @@ impl Load {
     /// A few words that tell this load from others: `randread 4 KiB depth 32`.
     #[must_use]
     pub fn label(&self) -> String {
-        let mut label = self.rw.to_string();
+        let mut label = format!("{}{}", self.rw, self.modifier);
         if self.dependent {
             label.push_str(" dependent");
         } else if self.rw.is_mixed() {
@@ -344,21 +275,5 @@ impl Load {
             label.push_str(&format!(" ({}×{})", self.iodepth, self.numjobs));
         }
         label
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_read_their_own_words() {
-        for (pattern, word) in Pattern::ALL {
-            assert_eq!(word.parse::<Pattern>(), Ok(*pattern));
-            assert_eq!(pattern.to_string(), *word);
-        }
-        assert_eq!("rw".parse::<Pattern>(), Ok(Pattern::ReadWrite));
-        let message = "random".parse::<Pattern>().unwrap_err().to_string();
-        assert!(message.contains("randread"), "{message}");
     }
 }

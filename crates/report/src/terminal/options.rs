@@ -1,6 +1,8 @@
 //! A load as options that mean it, so that a suggested command runs what was measured.
 
-use iogauge_model::load::{ArrivalProcess, BlockSplit, Distribution, EngineKind, Load, SyncMode};
+use iogauge_model::load::{
+    ArrivalProcess, BlockSplit, Distribution, EngineKind, Load, Modifier, SyncMode,
+};
 
 /// The target and the options of `iogauge run` that put this load on it at a depth, without
 /// those that have their defaults. Consent to destroy data is never among them.
@@ -8,14 +10,18 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
     let defaults = Load::default();
     let workers = load.numjobs.max(1);
     let mut words = vec![quoted(target)];
-    if load.rw != defaults.rw && !load.dependent {
-        words.push(format!("--rw={}", load.rw));
-    }
+    words.extend(pattern(load));
     if load.rw.is_mixed() && !load.dependent && load.read_percent != defaults.read_percent {
         words.push(format!("--rwmixread={}", load.read_percent));
     }
     if load.block != defaults.block {
         words.push(block(load));
+    }
+    if load.block.is_unaligned() {
+        words.push("--bs_unaligned".to_owned());
+    }
+    if let Some(align_bytes) = load.blockalign_bytes {
+        words.push(format!("--blockalign={}", size(align_bytes)));
     }
     words.push(format!("--iodepth={}", (depth / workers).max(1)));
     if workers > 1 {
@@ -32,6 +38,30 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
     words.extend(access(load));
     words.push("--runtime=60".to_owned());
     words.join(" ")
+}
+
+/// `--rw` and `--rw_sequencer`, where they are not the default.
+fn pattern(load: &Load) -> Vec<String> {
+    let number = match load.modifier {
+        Modifier::None => None,
+        Modifier::Sequential(ios) | Modifier::Identical(ios) => Some(ios.to_string()),
+        Modifier::Skip(bytes) => {
+            let sign = if bytes < 0 { "-" } else { "" };
+            Some(format!("{sign}{}", size(bytes.unsigned_abs())))
+        }
+    };
+    let mut words = Vec::new();
+    match number {
+        Some(number) => words.push(format!("--rw={}:{number}", load.rw)),
+        None if load.rw != Load::default().rw && !load.dependent => {
+            words.push(format!("--rw={}", load.rw));
+        }
+        None => {}
+    }
+    if matches!(load.modifier, Modifier::Identical(_)) {
+        words.push("--rw_sequencer=identical".to_owned());
+    }
+    words
 }
 
 /// The word of `--ioengine`.
@@ -92,10 +122,20 @@ fn access(load: &Load) -> Vec<String> {
 fn block(load: &Load) -> String {
     let (read, write) = (&load.block.read, &load.block.write);
     let one = |split: &BlockSplit| split.entries().len() == 1;
-    let name = if one(read) && one(write) { "bs" } else { "bssplit" };
-    let text = |split: &BlockSplit| match split.entries() {
-        [(size_bytes, _)] if name == "bs" => size(*size_bytes),
-        entries => {
+    let name = match (read.range(), write.range()) {
+        (None, None) if one(read) && one(write) => "bs",
+        (None, None) => "bssplit",
+        _ => "bsrange",
+    };
+    let text = |split: &BlockSplit| match (split.range(), split.entries()) {
+        (Some(range), _) => {
+            format!("{}-{}", size(range.least_bytes), size(range.most_bytes))
+        }
+        (None, [(size_bytes, _)]) if name == "bs" => size(*size_bytes),
+        (None, [(size_bytes, _)]) if name == "bsrange" => {
+            format!("{}-{}", size(*size_bytes), size(*size_bytes))
+        }
+        (None, entries) => {
             let parts = entries.iter().map(|(bytes, share)| format!("{}/{share}", size(*bytes)));
             parts.collect::<Vec<_>>().join(":")
         }
@@ -160,6 +200,19 @@ mod tests {
              --random_distribution=zipf:1.2 --sync=dsync --fdatasync=8 --end_fsync --runtime=60"
         );
         let split = BlockSizes::parse_bssplit("4k/60:1000/40").unwrap();
+        let range = BlockSizes::parse_bsrange("4k-64k,8k-8k").unwrap();
+        let bursts = Load {
+            rw: Pattern::RandRead,
+            modifier: Modifier::Identical(8),
+            block: range.unaligned(),
+            ..load.clone()
+        };
+        let command = run_command("a", &bursts, 4);
+        let wanted = "a --rw=randread:8 --rw_sequencer=identical --bsrange=4k-64k,8k-8k \
+                      --bs_unaligned --iodepth=1 --numjobs=4 ";
+        assert!(command.starts_with(wanted), "{command}");
+        let back = Load { rw: Pattern::Read, modifier: Modifier::Skip(-8192), ..Load::default() };
+        assert!(run_command("a", &back, 1).starts_with("a --rw=read:-8k --iodepth=1"));
         let load = Load { block: split, dependent: true, engine: EngineKind::Sim, ..load };
         assert!(run_command("a", &load, 1).starts_with("a --bssplit=4k/60:1000/40 --iodepth=1"));
     }
