@@ -9,7 +9,7 @@ const COMMANDS: [&str; 8] =
     ["find", "run", "doctor", "prepare", "clean", "history", "stop", "completions"];
 
 /// Options of a load, by fio's names, with a value each.
-const OPTIONS: [&str; 41] = [
+const OPTIONS: [&str; 52] = [
     "rw=randrw",
     "rw=randread:8",
     "rw_sequencer=identical",
@@ -49,6 +49,17 @@ const OPTIONS: [&str; 41] = [
     "io_limit=64k",
     "offset_increment=1m",
     "randseed=3",
+    "randrepeat=0",
+    "allrandrepeat=1",
+    "rate=1m",
+    "cpus_allowed=0",
+    "cpus_allowed_policy=split",
+    "nice=1",
+    "nice=-1",
+    "buffer_compress_percentage=50",
+    "buffer_compress_chunk=4k",
+    "dedupe_percentage=30",
+    "refill_buffers=1",
     "ramp_time=1ms",
     "dependent=1",
 ];
@@ -121,6 +132,9 @@ fn options_of_a_load_take_dashes_and_underscores() {
             }
             if name.starts_with("thinktime") && name != "thinktime" {
                 line.push("--thinktime=100".to_owned());
+            }
+            if name.ends_with("policy") {
+                line.push("--cpus_allowed=0".to_owned());
             }
             if name == "dependent" {
                 line.push("--rw=randrw".to_owned());

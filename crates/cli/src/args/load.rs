@@ -3,13 +3,14 @@
 use clap::{Args, Parser};
 use iogauge_io::engine;
 use iogauge_model::load::{
-    ArrivalProcess, Arrivals, Batch, BlockSizes, Distribution, EngineKind, Load, LoadError,
-    Pattern, Rw, Sequencer, SyncMode, Thinktime,
+    ArrivalProcess, Arrivals, Batch, BlockSizes, Content, CpuPolicy, Cpus, Distribution,
+    EngineKind, Load, LoadError, Pattern, Rw, Sequencer, SyncMode, Thinktime,
 };
 use iogauge_model::units::{
     parse_count, parse_duration_ns, parse_short_duration_ns, parse_size_bytes,
 };
 use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
 
 /// Options of a load, by fio's names. Those left out take their defaults.
 #[derive(Debug, Clone, Default, Args)]
@@ -89,7 +90,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_short_duration_ns)]
     pub thinktime: Option<u64>,
     /// I/Os between two pauses, and most outstanding then [default: 1]
-    #[arg(long, value_name = "N", requires = "thinktime")]
+    #[arg(long, value_name = "N")]
     pub thinktime_blocks: Option<u32>,
     /// Begin so much later, not counted
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
@@ -97,6 +98,9 @@ pub struct LoadArgs {
     /// I/Os to start per second, whatever the target does
     #[arg(long, value_name = "RATE", value_parser = parse_count)]
     pub rate_iops: Option<u64>,
+    /// Bytes to start per second, whatever the target does
+    #[arg(long, value_name = "SIZE", conflicts_with = "rate_iops", value_parser = parse_size_bytes)]
+    pub rate: Option<u64>,
     /// linear or poisson arrivals [default: linear]
     #[arg(long, value_name = "KIND")]
     pub rate_process: Option<ArrivalProcess>,
@@ -118,6 +122,33 @@ pub struct LoadArgs {
     /// Seed of offsets, mix and arrivals [default: 1]
     #[arg(long, value_name = "N")]
     pub randseed: Option<u64>,
+    /// 0 takes another seed for each run [default: 1]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub randrepeat: Option<bool>,
+    /// Taken for fio's sake: one seed serves all that is drawn
+    #[arg(long, hide = true, value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub allrandrepeat: Option<bool>,
+    /// Share of what is written that is zeros, so that it compresses [default: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
+    pub buffer_compress_percentage: Option<u32>,
+    /// Length of the stretches that are random first and zeros then; 0 for a block [default: 512]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub buffer_compress_chunk: Option<u64>,
+    /// Share of the writes that repeat the data of one before [default: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
+    pub dedupe_percentage: Option<u32>,
+    /// Taken for fio's sake: every write has data of its own
+    #[arg(long, hide = true, value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub refill_buffers: Option<bool>,
+    /// Processors the workers may run on: 0,5,8-15
+    #[arg(long, value_name = "LIST")]
+    pub cpus_allowed: Option<Cpus>,
+    /// shared, or split to give each worker one of them [default: shared]
+    #[arg(long, value_name = "POLICY")]
+    pub cpus_allowed_policy: Option<CpuPolicy>,
+    /// Added to the nice value of the workers, -20 to 19 [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub nice: Option<i32>,
 }
 
 fn whole_percent(text: &str) -> Result<u32, String> {
@@ -175,17 +206,49 @@ impl LoadArgs {
         Some(if self.bs_unaligned.unwrap_or(false) { sizes.unaligned() } else { sizes })
     }
 
+    /// Options that mean nothing without another one.
+    fn check_companions(&self) -> Result<(), LoadError> {
+        let lone = |option, reason: &str| Err(LoadError { option, reason: reason.to_owned() });
+        if self.thinktime_blocks.is_some() && self.thinktime.is_none() {
+            return lone(
+                "thinktime_blocks",
+                "there is no pause; right would be --thinktime=1ms, too",
+            );
+        }
+        if self.cpus_allowed_policy.is_some() && self.cpus_allowed.is_none() {
+            return lone("cpus_allowed_policy", "right would be --cpus_allowed=0-3, too");
+        }
+        Ok(())
+    }
+
+    fn content(&self) -> Content {
+        let defaults = Content::default();
+        let chunk = self.buffer_compress_chunk.map(|bytes| u32::try_from(bytes).unwrap_or(0));
+        Content {
+            compress_percent: self.buffer_compress_percentage.unwrap_or(0),
+            // A chunk beyond every block is the block.
+            compress_chunk_bytes: chunk.unwrap_or(defaults.compress_chunk_bytes),
+            dedupe_percent: self.dedupe_percentage.unwrap_or(0),
+        }
+    }
+
+    /// The seed: the one typed, that of every run, or where runs are not to repeat a new one, which
+    /// readers of JSON that know no integers keep.
+    fn seed(&self) -> u64 {
+        let repeats = self.randrepeat.unwrap_or(true) || self.allrandrepeat.unwrap_or(false);
+        self.randseed.unwrap_or_else(|| {
+            if repeats { Load::default().seed } else { RandomState::new().hash_one(0) >> 11 }
+        })
+    }
+
     /// The load these options mean; `engine` is what was chosen for the target.
     ///
     /// # Errors
     /// Options that do not go together.
     pub fn load(&self, engine: EngineKind) -> Result<Load, LoadError> {
         let defaults = Load::default();
-        let arrivals = self.rate_iops.map(|rate| Arrivals {
-            rate_iops: rate as f64,
-            process: self.rate_process.unwrap_or_default(),
-        });
-        let load = Load {
+        self.check_companions()?;
+        let mut load = Load {
             rw: self.pattern(),
             modifier: self
                 .rw
@@ -211,7 +274,7 @@ impl LoadArgs {
                 .map(|pause_ns| Thinktime { pause_ns, blocks: self.thinktime_blocks.unwrap_or(1) }),
             iodepth: self.iodepth.unwrap_or(1),
             numjobs: self.numjobs.unwrap_or(1),
-            arrivals,
+            arrivals: None,
             batch: Batch {
                 submit: self.iodepth_batch_submit.unwrap_or(0),
                 complete_min: self.iodepth_batch_complete_min.unwrap_or(1),
@@ -223,8 +286,16 @@ impl LoadArgs {
             number_ios: self.number_ios,
             io_size_bytes: self.io_size,
             engine,
-            seed: self.randseed.unwrap_or(defaults.seed),
+            content: self.content(),
+            cpus: self.cpus_allowed.clone(),
+            cpu_policy: self.cpus_allowed_policy.unwrap_or_default(),
+            nice: self.nice.unwrap_or(0),
+            seed: self.seed(),
         };
+        let of_bytes = self.rate.map(|bytes| bytes as f64 / load.mean_block_bytes());
+        load.arrivals = self.rate_iops.map(|rate| rate as f64).or(of_bytes).map(|rate_iops| {
+            Arrivals { rate_iops, process: self.rate_process.unwrap_or_default() }
+        });
         load.validate()?;
         Ok(load)
     }

@@ -47,6 +47,7 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     }
     for (option, typed) in [
         ("--rate_iops", args.load.rate_iops.is_some()),
+        ("--rate", args.load.rate.is_some()),
         ("--number_ios", args.load.number_ios.is_some()),
         ("--io_size", args.load.io_size.is_some()),
         ("--thinktime", args.load.thinktime.is_some()),

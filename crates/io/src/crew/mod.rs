@@ -2,6 +2,7 @@
 //! taken without stopping them.
 
 mod arrivals;
+mod placement;
 mod threads;
 mod virtual_time;
 

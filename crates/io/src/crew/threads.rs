@@ -1,5 +1,6 @@
 //! Workers on real targets: a thread each.
 
+use super::placement::place;
 use super::{Arrivals, Crew, CrewJob, JobPlan, WorkerHandle, collect, share, shares};
 use crate::buffers::BufferPool;
 use crate::clock::Clock;
@@ -236,12 +237,16 @@ impl Crew for ThreadCrew {
 
     /// `None` for several jobs, whose share of the load would change; for jobs whose I/Os depend on
     /// the number of workers; beyond one worker for each I/O outstanding and for each processor
-    /// this process may run on; and where the system refuses another thread, ring or buffer, since
+    /// the workers may run on; and where the system refuses another thread, ring or buffer, since
     /// those at work go on without.
     fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
         let workers = self.handles.len() as u32;
         let depth = self.handles.iter().map(|handle| handle.depth).sum();
-        let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let cpus = self.plans.first().and_then(|plan| plan.job.load.cpus.as_ref());
+        let processors = cpus.map_or_else(
+            || std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            |cpus| cpus.numbers().len() as u32,
+        );
         let fits = matches!(self.plans.as_slice(), [plan] if plan.takes_more_workers());
         if !fits || workers >= processors.min(depth) || self.hire_for_the_job(1).is_err() {
             return Ok(None);
@@ -311,6 +316,10 @@ fn work(
     assignment: Assignment,
     ready: &Sender<Ready>,
 ) -> Result<(), WorkerError> {
+    // Before anything is allocated, so that memory is near the processor.
+    if let Err(error) = place(&assignment.load, assignment.number) {
+        return refuse(error, ready);
+    }
     let pool = assignment.pool().map_err(|source| WorkerError::Memory {
         slots: assignment.max_depth,
         block_bytes: assignment.load.block.largest(),
@@ -318,10 +327,7 @@ fn work(
     });
     let pool = match pool {
         Ok(pool) => pool,
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            return Ok(());
-        }
+        Err(error) => return refuse(error, ready),
     };
     match engine {
         EngineKind::IoUring => match Uring::new(setup, &pool) {

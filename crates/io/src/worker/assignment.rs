@@ -36,7 +36,8 @@ impl Assignment {
     /// Where there is not enough memory.
     pub fn pool(&self) -> std::io::Result<BufferPool> {
         let seed = mix64(self.load.seed ^ mix64(u64::from(self.number) << 32 | 2));
-        BufferPool::new(self.max_depth, self.load.block.largest(), seed)
+        let pool = BufferPool::new(self.max_depth, self.load.block.largest(), seed)?;
+        Ok(pool.with_content(self.load.content))
     }
 }
 
@@ -68,6 +69,18 @@ pub enum WorkerError {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The system lets no thread run as the load wants it.
+    #[error(
+        "{option}={value} cannot be had here: {source}; right would be what this process may use"
+    )]
+    Placement {
+        /// fio's name of the option.
+        option: &'static str,
+        /// What was asked.
+        value: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// The system refused a thread.
     #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
     Thread(std::io::Error),

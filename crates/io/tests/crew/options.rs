@@ -4,7 +4,8 @@ use crate::support::{MIB, image};
 use crate::threads::{MS, alone, start_on, to_the_end, usable};
 use iogauge_io::crew::Crew;
 use iogauge_io::engine::Op;
-use iogauge_model::load::{BlockSizes, Load, Pattern, Thinktime};
+use iogauge_model::load::{BlockSizes, Content, CpuPolicy, Load, Pattern, Thinktime};
+use std::collections::HashSet;
 use std::time::Instant;
 
 const BLOCK: u64 = 4096;
@@ -110,4 +111,88 @@ fn a_pause_holds_up_nobody() {
         assert!(asked.elapsed().as_millis() < 300, "{engine:?}: {:?}", asked.elapsed());
         assert_eq!(total.ios(), 1, "{engine:?}");
     }
+}
+
+#[test]
+fn what_is_written_compresses_and_repeats_as_asked() {
+    let _alone = alone();
+    for engine in usable() {
+        let image = image(8 * MIB);
+        let content = Content { compress_percent: 60, dedupe_percent: 40, ..Content::default() };
+        let load = Load { engine, content, rw: Pattern::Write, ..Load::default() };
+        let load = Load { iodepth: 4, number_ios: Some(8 * MIB / BLOCK), ..load };
+        to_the_end(&mut start_on(image.path(), load, 4));
+        let data = std::fs::read(image.path()).unwrap();
+        let zeros = data.iter().filter(|byte| **byte == 0).count() as f64 / data.len() as f64;
+        // And one of 256 of the others.
+        assert!((0.59..0.61).contains(&zeros), "{engine:?}: {zeros}");
+        let blocks: HashSet<&[u8]> = data.chunks(BLOCK as usize).collect();
+        let distinct = blocks.len() as f64 / (data.len() as u64 / BLOCK) as f64;
+        // psync writes with four workers, each of which repeats its own.
+        assert!((0.55..0.65).contains(&distinct), "{engine:?}: {distinct}");
+    }
+}
+
+/// Nice value of a thread, of its `stat`: field 19 of proc_pid_stat(5), behind a name in brackets.
+fn nice_of(stat: &str) -> i64 {
+    stat.rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().parse().unwrap()
+}
+
+/// Lists of processors that the crews' threads may run on, and their nice values.
+fn placements() -> Vec<(String, i64)> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let mut found = Vec::new();
+    for task in tasks {
+        let path = task.unwrap().path();
+        let read = |name: &str| std::fs::read_to_string(path.join(name)).unwrap_or_default();
+        let (status, stat) = (read("status"), read("stat"));
+        if !status.starts_with("Name:\tiogauge-") {
+            continue;
+        }
+        let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
+        found.push((cpus.unwrap().to_owned(), nice_of(&stat)));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn workers_run_where_they_are_to() {
+    let _alone = alone();
+    let image = image(MIB);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
+    let mine: iogauge_model::load::Cpus = list.unwrap().parse().unwrap();
+    let [first, second, ..] = *mine.numbers() else {
+        return crate::support::skip("workers_run_where_they_are_to", "it takes two processors");
+    };
+    let base = nice_of(&std::fs::read_to_string("/proc/self/stat").unwrap());
+    for engine in usable() {
+        for (cpu_policy, wanted) in [
+            (CpuPolicy::Shared, [format!("{first}"), format!("{first}")]),
+            (CpuPolicy::Split, [format!("{first}"), format!("{second}")]),
+        ] {
+            let list = match cpu_policy {
+                CpuPolicy::Shared => first.to_string(),
+                CpuPolicy::Split => format!("{first},{second}"),
+            };
+            let cpus = Some(list.parse().unwrap());
+            let load = Load { engine, cpus, cpu_policy, nice: 3, numjobs: 2, ..Load::default() };
+            let mut crew = start_on(image.path(), load, 2);
+            crew.advance(20 * MS).unwrap();
+            assert_eq!(
+                placements(),
+                wanted.map(|cpus| (cpus, base + 3)),
+                "{engine:?} {cpu_policy:?}"
+            );
+            assert!(crew.stop().unwrap().ios() > 0);
+        }
+    }
+    let load = Load { cpus: Some("1023".parse().unwrap()), ..Load::default() };
+    let file = std::fs::File::open(image.path()).unwrap();
+    let extents = vec![iogauge_io::offsets::Extent { base_bytes: 0, size_bytes: MIB }];
+    let files = std::sync::Arc::new(vec![file.into()]);
+    let job = iogauge_io::crew::CrewJob { load, files, extents };
+    let error = iogauge_io::crew::ThreadCrew::start(vec![job], 1).unwrap_err().to_string();
+    assert!(error.contains("cpus_allowed=1023") && error.contains("may use"), "{error}");
 }

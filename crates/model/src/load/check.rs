@@ -16,6 +16,7 @@ impl Load {
         self.check_concurrency()?;
         self.check_order()?;
         self.check_blocks()?;
+        self.content.check()?;
         self.check_extent()
     }
 
@@ -41,6 +42,9 @@ impl Load {
         }
         if self.numjobs == 0 || self.numjobs > 4096 {
             return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
+        }
+        if !(-20..=19).contains(&self.nice) {
+            return fail("nice", format!("{} is not from -20 to 19", self.nice));
         }
         if let Some(thinktime) = self.thinktime {
             if thinktime.blocks == 0 {
@@ -168,10 +172,14 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Batch, BlockSizes, Pattern, Thinktime};
+    use crate::load::{Batch, BlockSizes, Content, Pattern, Thinktime};
 
     fn thinking(pause_ns: u64, blocks: u32) -> Load {
         Load { thinktime: Some(Thinktime { pause_ns, blocks }), ..Load::default() }
+    }
+
+    fn writing(content: Content) -> Load {
+        Load { content, ..Load::default() }
     }
 
     #[test]
@@ -219,6 +227,12 @@ mod tests {
                 "bs_unaligned",
             ),
             (Load { fsync_every: 8, fdatasync_every: 8, ..good.clone() }, "fdatasync"),
+            (Load { nice: 20, ..good.clone() }, "nice"),
+            (writing(Content { dedupe_percent: 101, ..good.content }), "dedupe_percentage"),
+            (
+                writing(Content { compress_percent: 101, ..good.content }),
+                "buffer_compress_percentage",
+            ),
             (thinking(0, 1), "thinktime"),
             (thinking(1000, 0), "thinktime_blocks"),
             (Load { number_ios: Some(0), ..good.clone() }, "number_ios"),

@@ -2,10 +2,14 @@
 
 mod block;
 mod check;
+mod content;
+mod cpus;
 mod offsets;
 mod pattern;
 
 pub use block::{BlockRange, BlockSizes, BlockSplit};
+pub use content::Content;
+pub use cpus::{CpuPolicy, Cpus};
 pub use offsets::{Distribution, Zone};
 pub use pattern::{Modifier, Pattern, Rw, Sequencer};
 
@@ -201,6 +205,17 @@ pub struct Load {
     pub io_size_bytes: Option<u64>,
     /// What carries the I/O.
     pub engine: EngineKind,
+    /// What is written.
+    #[serde(default)]
+    pub content: Content,
+    /// Processors the workers may run on; `None` for those this process may use.
+    pub cpus: Option<Cpus>,
+    /// Whether the workers share those processors.
+    #[serde(default)]
+    pub cpu_policy: CpuPolicy,
+    /// Added to the workers' nice value, from -20 (which takes privilege) to 19.
+    #[serde(default)]
+    pub nice: i32,
     /// Seed of offsets, mix, sizes and arrivals. The same seed issues the same I/Os.
     pub seed: u64,
 }
@@ -233,6 +248,10 @@ impl Default for Load {
             number_ios: None,
             io_size_bytes: None,
             engine: EngineKind::IoUring,
+            content: Content::default(),
+            cpus: None,
+            cpu_policy: CpuPolicy::Shared,
+            nice: 0,
             seed: 1,
         }
     }
@@ -257,6 +276,20 @@ impl Load {
         self.rw.writes() || self.dependent
     }
 
+    /// Mean size of an I/O, over both directions in their shares.
+    #[must_use]
+    pub fn mean_block_bytes(&self) -> f64 {
+        let (read, write) = (self.block.read.mean_bytes(), self.block.write.mean_bytes());
+        if self.rw.is_mixed() && !self.dependent {
+            let reads = f64::from(self.read_percent) / 100.0;
+            reads * read + (1.0 - reads) * write
+        } else if self.rw.reads() {
+            read
+        } else {
+            write
+        }
+    }
+
     /// A few words that tell this load from others: `randread 4 KiB depth 32`.
     #[must_use]
     pub fn label(&self) -> String {
@@ -275,5 +308,48 @@ impl Load {
             label.push_str(&format!(" ({}×{})", self.iodepth, self.numjobs));
         }
         label
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_block_goes_by_the_shares() {
+        let load = |rw, dependent| Load {
+            rw,
+            dependent,
+            read_percent: 75,
+            block: BlockSizes::parse_bssplit("4k/50:12k/50,16k").unwrap(),
+            ..Load::default()
+        };
+        assert_eq!(load(Pattern::Read, false).mean_block_bytes(), 8192.0);
+        assert_eq!(load(Pattern::RandWrite, false).mean_block_bytes(), 16384.0);
+        assert_eq!(load(Pattern::RandRw, false).mean_block_bytes(), 10240.0);
+    }
+
+    #[test]
+    fn loads_stored_before_an_option_was_there_read_back() {
+        let now = Load { number_ios: Some(7), ..Load::default() };
+        let mut stored = serde_json::to_value(&now).unwrap();
+        let fields = stored.as_object_mut().unwrap();
+        for added in [
+            "modifier",
+            "blockalign_bytes",
+            "fdatasync_every",
+            "end_fsync",
+            "startdelay_ns",
+            "thinktime",
+            "offset_increment_bytes",
+            "io_size_bytes",
+            "content",
+            "cpus",
+            "cpu_policy",
+            "nice",
+        ] {
+            assert!(fields.remove(added).is_some(), "{added}");
+        }
+        assert_eq!(serde_json::from_value::<Load>(stored).unwrap(), now);
     }
 }

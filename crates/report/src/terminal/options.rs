@@ -1,7 +1,8 @@
 //! A load as options that mean it, so that a suggested command runs what was measured.
 
 use iogauge_model::load::{
-    ArrivalProcess, BlockSplit, Distribution, EngineKind, Load, Modifier, SyncMode,
+    ArrivalProcess, BlockSplit, Content, CpuPolicy, Distribution, EngineKind, Load, Modifier,
+    SyncMode,
 };
 
 /// The target and the options of `iogauge run` that put this load on it at a depth, without
@@ -36,6 +37,8 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
         words.push(format!("--rate_process={process}"));
     }
     words.extend(access(load));
+    words.extend(content(load));
+    words.extend(placement(load));
     words.push("--runtime=60".to_owned());
     words.join(" ")
 }
@@ -119,6 +122,36 @@ fn access(load: &Load) -> Vec<String> {
     words
 }
 
+fn content(load: &Load) -> Vec<String> {
+    let (content, defaults) = (load.content, Content::default());
+    let mut words = Vec::new();
+    if content.compress_percent > 0 {
+        words.push(format!("--buffer_compress_percentage={}", content.compress_percent));
+        if content.compress_chunk_bytes != defaults.compress_chunk_bytes {
+            let chunk = size(content.compress_chunk_bytes.into());
+            words.push(format!("--buffer_compress_chunk={chunk}"));
+        }
+    }
+    if content.dedupe_percent > 0 {
+        words.push(format!("--dedupe_percentage={}", content.dedupe_percent));
+    }
+    words
+}
+
+fn placement(load: &Load) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(cpus) = &load.cpus {
+        words.push(format!("--cpus_allowed={cpus}"));
+        if load.cpu_policy == CpuPolicy::Split {
+            words.push("--cpus_allowed_policy=split".to_owned());
+        }
+    }
+    if load.nice != 0 {
+        words.push(format!("--nice={}", load.nice));
+    }
+    words
+}
+
 fn block(load: &Load) -> String {
     let (read, write) = (&load.block.read, &load.block.write);
     let one = |split: &BlockSplit| split.entries().len() == 1;
@@ -191,13 +224,19 @@ mod tests {
             sync: SyncMode::Dsync,
             fdatasync_every: 8,
             end_fsync: true,
+            content: Content { compress_percent: 50, compress_chunk_bytes: 0, dedupe_percent: 20 },
+            cpus: Some("0,2-3".parse().unwrap()),
+            cpu_policy: CpuPolicy::Split,
+            nice: -5,
             ..Load::default()
         };
         assert_eq!(
             run_command("/my data", &load, 36),
             "'/my data' --rw=randrw --rwmixread=70 --bs=8k,1m --iodepth=9 --numjobs=4 \
              --ioengine=libaio --direct=0 --size=63m --offset=1m --offset_increment=64m \
-             --random_distribution=zipf:1.2 --sync=dsync --fdatasync=8 --end_fsync --runtime=60"
+             --random_distribution=zipf:1.2 --sync=dsync --fdatasync=8 --end_fsync \
+             --buffer_compress_percentage=50 --buffer_compress_chunk=0 --dedupe_percentage=20 \
+             --cpus_allowed=0,2-3 --cpus_allowed_policy=split --nice=-5 --runtime=60"
         );
         let split = BlockSizes::parse_bssplit("4k/60:1000/40").unwrap();
         let range = BlockSizes::parse_bsrange("4k-64k,8k-8k").unwrap();
