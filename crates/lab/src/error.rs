@@ -81,7 +81,11 @@ impl LabError {
                         | TargetError::NamedTwice { .. }
                         | TargetError::Nothing
                 )
-                | Self::Worker(WorkerError::Offsets(_) | WorkerError::Memory { .. })
+                | Self::Worker(
+                    WorkerError::Offsets(_)
+                        | WorkerError::Memory { .. }
+                        | WorkerError::Placement { .. }
+                )
         )
     }
 }

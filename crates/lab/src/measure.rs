@@ -75,8 +75,8 @@ pub fn step(
     // The machine's counters belong to the window that has just ended, not to the draining.
     let after = mark(&mut sampler)?;
     let tail = crew.stop()?;
-    if crew.finished() && step.jobs.iter().any(|job| job.load.number_ios.is_some()) {
-        // A job that counts its I/Os counts all of them.
+    if crew.finished() && step.jobs.iter().any(|job| job.load.is_counted()) {
+        // A job whose end is counted counts all its I/Os.
         total.append(&tail);
     }
     let fallbacks = crew.fallbacks();

@@ -447,7 +447,16 @@ impl ShowFormat {
 }
 
 /// Options that stand alone or take 0 or 1, which fio's users write behind a space as well.
-const FLAGS: [&str; 3] = ["--direct", "--norandommap", "--dependent"];
+const FLAGS: [&str; 8] = [
+    "--direct",
+    "--norandommap",
+    "--dependent",
+    "--end-fsync",
+    "--bs-unaligned",
+    "--randrepeat",
+    "--allrandrepeat",
+    "--refill-buffers",
+];
 
 /// Brings arguments from fio's way of writing into clap's: names with dashes where they were typed
 /// with underscores (`--rate_iops=5` means `--rate-iops=5`; values stay as they are), and

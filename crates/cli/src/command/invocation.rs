@@ -238,15 +238,12 @@ impl Invocation {
 }
 
 fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::target::Intent {
-    let defaults = Load::default();
-    let writes = |load: &LoadArgs| {
-        load.rw.unwrap_or(defaults.rw).writes() || load.dependent.unwrap_or(false)
-    };
+    let writes = |load: &LoadArgs| load.pattern().writes() || load.dependent.unwrap_or(false);
     iogauge_io::target::Intent {
         writes: typed.iter().any(writes),
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,
-        size_bytes: typed.iter().filter_map(|load| load.size).max(),
+        size_bytes: typed.iter().filter_map(LoadArgs::target_bytes).max(),
         direct: typed.iter().all(|load| load.direct.unwrap_or(true)),
         create: true,
     }
