@@ -13,6 +13,7 @@ pub use cpus::{CpuPolicy, Cpus};
 pub use offsets::{Distribution, Zone};
 pub use pattern::{Modifier, Pattern, Rw, Sequencer};
 
+use crate::units::size_word;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -306,6 +307,20 @@ impl Load {
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.iodepth.saturating_mul(self.numjobs)
+    }
+
+    /// The value of `rw` that asks for the pattern and what comes behind it: `randread:8`, `read:-8k`.
+    /// Whether such I/Os are `identical` is the word of `rw_sequencer`.
+    #[must_use]
+    pub fn rw_word(&self) -> String {
+        match self.modifier {
+            Modifier::None => self.rw.as_str().to_owned(),
+            Modifier::Sequential(ios) | Modifier::Identical(ios) => format!("{}:{ios}", self.rw),
+            Modifier::Skip(bytes) => {
+                let sign = if bytes < 0 { "-" } else { "" };
+                format!("{}:{sign}{}", self.rw, size_word(bytes.unsigned_abs()))
+            }
+        }
     }
 
     /// True where the load ends by itself, after so many I/Os or bytes.

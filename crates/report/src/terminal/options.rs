@@ -40,21 +40,9 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
 
 /// `--rw` and `--rw_sequencer`, where they are not the default.
 fn pattern(load: &Load) -> Vec<String> {
-    let number = match load.modifier {
-        Modifier::None => None,
-        Modifier::Sequential(ios) | Modifier::Identical(ios) => Some(ios.to_string()),
-        Modifier::Skip(bytes) => {
-            let sign = if bytes < 0 { "-" } else { "" };
-            Some(format!("{sign}{}", size_word(bytes.unsigned_abs())))
-        }
-    };
     let mut words = Vec::new();
-    match number {
-        Some(number) => words.push(format!("--rw={}:{number}", load.rw)),
-        None if load.rw != Load::default().rw && !load.dependent => {
-            words.push(format!("--rw={}", load.rw));
-        }
-        None => {}
+    if load.modifier != Modifier::None || (load.rw != Load::default().rw && !load.dependent) {
+        words.push(format!("--rw={}", load.rw_word()));
     }
     if matches!(load.modifier, Modifier::Identical(_)) {
         words.push("--rw_sequencer=identical".to_owned());

@@ -288,7 +288,8 @@ fn job_options(job: &Job, step: &StepResult, target: &Value) -> Options {
         options.push(("offset", size_word(load.offset_bytes)));
     }
     options.extend(load.size_bytes.map(|size| ("size", size_word(size))));
-    if load.number_ios.is_none() {
+    options.extend(load.offset_increment_bytes.map(|bytes| ("offset_increment", size_word(bytes))));
+    if !load.is_counted() {
         options.push(("time_based", "1".to_owned()));
         options.push(("runtime", time_word(milliseconds(step.seconds) * 1_000_000)));
     }
