@@ -133,6 +133,36 @@ fn the_same_file_is_one_run_whatever_its_name() {
 }
 
 #[test]
+fn a_large_file_goes_through_in_pieces() {
+    let place = Place::new();
+    let one = fs::read(data("3.33/mix.out")).unwrap();
+    fs::write(place.work().join("large.out"), one.repeat(600)).unwrap();
+    let line = ["import", "large.out"];
+    let at_once: Vec<_> = (0..3).map(|_| place.start(&line)).collect();
+    let told: Vec<String> = at_once.into_iter().map(|run| run.end().ends(0).stdout).collect();
+    let new: Vec<_> = told.iter().filter(|line| line.ends_with("1800 results\n")).collect();
+    assert_eq!(new.len(), 1, "{told:?}");
+    let runs = place.runs();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    assert_eq!(runs[0].1, "done");
+    assert!(told.iter().all(|line| line.starts_with(&runs[0].0)), "{told:?}");
+    let document = place.run(&["history", "show", "--format=json"]).ends(0).json();
+    assert_eq!(document["steps"].as_array().unwrap().len(), 1800);
+    assert!(document["load"]["label"].as_str().unwrap().ends_with("and 1799 more"));
+
+    // One that ends in the middle keeps what is before, a named pipe does as well as a file.
+    let json = fs::read(data("3.33/mix.json")).unwrap();
+    let cut = [&json.repeat(60)[..], &json[..json.len() / 2]].concat();
+    let pipe = place.work().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let started = place.start(&["import", "pipe"]);
+    fs::write(&pipe, &cut).unwrap();
+    let done = started.end().ends(0);
+    assert!(done.stderr.contains("pipe:") && done.stderr.contains("ends in the middle"));
+    assert_eq!(place.runs().len(), 2);
+}
+
+#[test]
 fn native_runs_in_the_classic_table() {
     let place = Place::new();
     let quick = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0", "-q"];

@@ -1,28 +1,35 @@
 //! Files that fio wrote, as runs of the history.
+//!
+//! A file goes through in one stream: one thread reads it and makes steps, the other writes them,
+//! and a few mebibytes are between them, however large the file is.
 
-use crate::history::{IMPORT, NewRun, UtcTime, WholeRun};
+use crate::history::{
+    HistoryError, IMPORT, Imported, Importer, NewRun, ReadyStep, UnderWay, UtcTime, WholeRun,
+};
 use iogauge_model::fio::{FioResult, Found, Problem, read_results};
 use iogauge_model::result::{Environment, Head, RUN_FORMAT, RunDocument, StepResult};
 use serde_json::json;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Read at a time.
 const BUFFER_BYTES: usize = 1 << 17;
+/// JSON of the steps that are written in one transaction.
+const BATCH_BYTES: usize = 1 << 20;
+/// Batches made and not written yet, at most.
+const BATCHES_WAITING: usize = 4;
 
 /// What was read of one file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioFile {
-    /// The file, as it was named.
-    pub path: String,
     /// Its results, in their order.
     pub results: Vec<FioResult>,
     /// What could not be read.
     pub problems: Vec<Problem>,
-    /// The same for files of the same bytes, different for others.
-    pub content: String,
-    modified: UtcTime,
 }
 
 impl FioFile {
@@ -32,107 +39,296 @@ impl FioFile {
     /// Where it cannot be opened or read. What is in it and cannot be understood is in
     /// [`Self::problems`].
     pub fn read(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let about = file.metadata()?;
-        if about.is_dir() {
-            return Err(io::Error::other("it is a directory; right would be the files in it"));
-        }
-        let mut read = Self {
-            path: path.display().to_string(),
-            results: Vec::new(),
-            problems: Vec::new(),
-            content: String::new(),
-            modified: about.modified().map_or_else(|_| UtcTime::now(), UtcTime::from),
-        };
-        let mut input = BufReader::with_capacity(BUFFER_BYTES, Fingerprint::of(file));
-        read_results(&read.path, &mut input, &mut |found| match found {
+        let (file, _) = open(path)?;
+        let mut read = Self { results: Vec::new(), problems: Vec::new() };
+        let input = BufReader::with_capacity(BUFFER_BYTES, file);
+        read_results(&path.display().to_string(), input, &mut |found| match found {
             Found::Result(result) => read.results.push(*result),
             Found::Problem(problem) => read.problems.push(problem),
         })?;
-        read.content = input.into_inner().text();
         Ok(read)
     }
+}
 
-    /// A step for each result, made as they are asked for: one takes far more memory than its
-    /// result.
-    pub fn steps(&self) -> impl ExactSizeIterator<Item = StepResult> + '_ {
-        self.results.iter().map(FioResult::to_step)
+/// Why a file was not imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It cannot be opened or read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    /// The history cannot take it.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+}
+
+/// A file that was imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedFile {
+    /// The run it is.
+    pub run: Imported,
+    /// Its results; 0 for a file that was known before.
+    pub results: u32,
+}
+
+/// What stands beside the steps of a run made of a file.
+pub struct Words<'a> {
+    /// What the user typed.
+    pub command_line: String,
+    /// The result in one line, of the first step and how many there are.
+    pub verdict: &'a dyn Fn(&StepResult, u32) -> String,
+}
+
+/// Imports a file, unless its bytes are in the history already; tells what could not be read of it.
+/// `None` where it holds no result. Costs a flush when the importer is finished, and memory of a
+/// few batches and the longest job's JSON or run's text.
+///
+/// # Errors
+/// Where the file cannot be read or the history not be written; nothing of it is then kept.
+pub fn import(
+    importer: &mut Importer,
+    path: &Path,
+    words: &Words<'_>,
+    tell: &mut dyn FnMut(Problem),
+) -> Result<Option<ImportedFile>, ImportError> {
+    let (file, modified) = open(path)?;
+    // Looking whether it is known is far quicker than reading it; a pipe can be read once only.
+    if file.metadata()?.is_file()
+        && let Some(known) = importer.known(&content_of(&file)?)?
+    {
+        return Ok(Some(ImportedFile { run: Imported::Known(known), results: 0 }));
+    }
+    let about = About::new(path, modified);
+    let (sender, batches) = sync_channel(BATCHES_WAITING);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || read_batches(file, about, &sender));
+        let mut under_way = None;
+        let kept = keep(importer, batches, words, tell, &mut under_way);
+        let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let closed = match (kept, read) {
+            (Ok(last), Ok((about, content))) => {
+                close(importer, last, &about, &content, words, &mut under_way)
+            }
+            (Err(error), _) => Err(error.into()),
+            (_, Err(error)) => Err(error.into()),
+        };
+        if closed.is_err()
+            && let Some(begun) = under_way
+        {
+            // The first error is what the user has to hear.
+            let _ = importer.discard(begun);
+        }
+        closed
+    })
+}
+
+fn open(path: &Path) -> io::Result<(File, UtcTime)> {
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    if about.is_dir() {
+        return Err(io::Error::other("it is a directory; right would be the files in it"));
+    }
+    let modified = about.modified().map_or_else(|_| UtcTime::now(), UtcTime::from);
+    Ok((file, modified))
+}
+
+/// Steps on their way, with what is known of their file by then.
+struct Batch {
+    steps: Vec<ReadyStep>,
+    problems: Vec<Problem>,
+    about: About,
+}
+
+/// What is known of a file, as far as it is read.
+#[derive(Debug, Clone)]
+struct About {
+    path: String,
+    modified: UtcTime,
+    results: u32,
+    reported_unix_seconds: Option<i64>,
+    version: String,
+    label: String,
+    first: Option<Box<StepResult>>,
+}
+
+impl About {
+    fn new(path: &Path, modified: UtcTime) -> Self {
+        Self {
+            path: path.display().to_string(),
+            modified,
+            results: 0,
+            reported_unix_seconds: None,
+            version: String::new(),
+            label: String::new(),
+            first: None,
+        }
     }
 
-    /// The file as a run, at the time fio reported the first result; that of the file's last change
-    /// where it reported none. The line is what the user typed, the verdict that of
-    /// [`Self::steps`].
-    #[must_use]
-    pub fn run(&self, line: &str, verdict: String) -> WholeRun {
-        let reported = self.results.iter().filter_map(|result| result.reported_unix_seconds).min();
-        let started = reported.and_then(|seconds| seconds.checked_mul(1_000_000_000));
-        let started = started.map_or(self.modified, UtcTime::from_unix_ns);
-        let version = self.results.first().map_or("", |result| result.fio_version.as_str());
-        let load = match self.results.as_slice() {
-            [] => String::new(),
-            [only] => only.label(),
-            [first, others @ ..] => format!("{} and {} more", first.label(), others.len()),
-        };
+    fn add(&mut self, result: &FioResult, step: &StepResult) {
+        if self.results == 0 {
+            self.version.clone_from(&result.fio_version);
+            self.label = result.label();
+            self.first = Some(Box::new(step.clone()));
+        }
+        self.results += 1;
+        let reported = [self.reported_unix_seconds, result.reported_unix_seconds];
+        self.reported_unix_seconds = reported.into_iter().flatten().min();
+    }
+
+    fn load(&self) -> String {
+        match self.results {
+            0 | 1 => self.label.clone(),
+            all => format!("{} and {} more", self.label, all - 1),
+        }
+    }
+
+    /// When fio reported the first result; the file's last change where it reported none.
+    fn started(&self) -> UtcTime {
+        let reported = self.reported_unix_seconds.and_then(|s| s.checked_mul(1_000_000_000));
+        reported.map_or(self.modified, UtcTime::from_unix_ns)
+    }
+
+    /// The run of the file; without `content` one that is not whole yet.
+    fn run(&self, content: Option<&str>, words: &Words<'_>) -> WholeRun {
+        let started = self.started();
+        let mut target = json!({ "path": self.path, "kind": "fio", "fio_version": self.version });
+        if let Some(content) = content {
+            target["content"] = content.into();
+        }
         let head = Head {
             format: RUN_FORMAT.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             run_id: String::new(),
             started: started.to_string(),
-            target: json!({
-                "path": self.path,
-                "kind": "fio",
-                "fio_version": version,
-                "content": self.content,
-            }),
-            load: json!({ "label": load }),
+            target,
+            load: json!({ "label": self.load() }),
+        };
+        let run = NewRun {
+            kind: IMPORT.to_owned(),
+            started,
+            command_line: words.command_line.clone(),
+            target: self.path.clone(),
+            load: self.load(),
+            head: json!(head),
         };
         let document = RunDocument {
-            head: head.clone(),
+            head,
             steps: Vec::new(),
             interrupted: false,
             caveats: Vec::new(),
             environment: Environment::default(),
         };
-        let run = NewRun {
-            kind: IMPORT.to_owned(),
-            started,
-            command_line: line.to_owned(),
-            target: self.path.clone(),
-            load,
-            head: json!(head),
-        };
-        WholeRun { run, document, verdict }
+        let verdict = self.first.as_ref().map(|first| (words.verdict)(first, self.results));
+        WholeRun { run, document, verdict: verdict.unwrap_or_default() }
     }
 }
 
-/// Tells files apart by their bytes while they are read: FNV-1a of 128 bits (Fowler, Noll, Vo),
-/// and the length. Nobody gains by making two files equal in it.
-struct Fingerprint<R> {
-    input: R,
-    hash: u128,
-    length: u64,
-}
-
-impl<R: Read> Fingerprint<R> {
-    fn of(input: R) -> Self {
-        Self { input, hash: 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, length: 0 }
-    }
-
-    fn text(&self) -> String {
-        format!("fnv1a-128:{:032x}:{}", self.hash, self.length)
-    }
-}
-
-impl<R: Read> Read for Fingerprint<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-        let taken = self.input.read(buffer)?;
-        for byte in &buffer[..taken] {
-            self.hash = (self.hash ^ u128::from(*byte)).wrapping_mul(PRIME);
+/// Reads a file and hands out its steps in batches; what is known of it then, and its content.
+fn read_batches(
+    file: File,
+    mut about: About,
+    batches: &SyncSender<Batch>,
+) -> io::Result<(About, String)> {
+    let unwanted = Cell::new(false);
+    let input = Fingerprint { input: file, hash: Xxh3::new(), length: 0, ends: &unwanted };
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
+    let (mut steps, mut problems, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let path = about.path.clone();
+    read_results(&path, &mut input, &mut |found| {
+        match found {
+            Found::Problem(problem) => {
+                bytes += problem.reason.len();
+                problems.push(problem);
+            }
+            Found::Result(result) => {
+                let step = result.to_step();
+                about.add(&result, &step);
+                let step = ReadyStep::of(&step);
+                bytes += step.bytes();
+                steps.push(step);
+            }
         }
+        if bytes >= BATCH_BYTES {
+            bytes = 0;
+            let (steps, problems) = (std::mem::take(&mut steps), std::mem::take(&mut problems));
+            let batch = Batch { steps, problems, about: about.clone() };
+            unwanted.set(unwanted.get() || batches.send(batch).is_err());
+        }
+    })?;
+    // Where nobody takes it, the other side says why.
+    let _ = batches.send(Batch { steps, problems, about: about.clone() });
+    Ok((about, input.into_inner().text()))
+}
+
+/// Writes batches as they come, but for the last one, which is closed with the run.
+fn keep(
+    importer: &mut Importer,
+    batches: Receiver<Batch>,
+    words: &Words<'_>,
+    tell: &mut dyn FnMut(Problem),
+    under_way: &mut Option<UnderWay>,
+) -> Result<Vec<ReadyStep>, HistoryError> {
+    let mut waiting: Option<Batch> = None;
+    for mut batch in batches {
+        batch.problems.drain(..).for_each(&mut *tell);
+        if let Some(Batch { steps, about, .. }) = waiting.replace(batch) {
+            importer.put(&about.run(None, words).run, under_way, &steps)?;
+        }
+    }
+    Ok(waiting.map_or_else(Vec::new, |batch| batch.steps))
+}
+
+fn close(
+    importer: &mut Importer,
+    last: Vec<ReadyStep>,
+    about: &About,
+    content: &str,
+    words: &Words<'_>,
+    under_way: &mut Option<UnderWay>,
+) -> Result<Option<ImportedFile>, ImportError> {
+    if about.results == 0 {
+        return Ok(None);
+    }
+    let run = importer.close(&about.run(Some(content), words), content, under_way, &last)?;
+    Ok(Some(ImportedFile { run, results: about.results }))
+}
+
+/// Tells files apart by their bytes while they are read: XXH3 of 128 bits and the length. Nobody
+/// gains by making two files equal in it.
+struct Fingerprint<'a, R> {
+    input: R,
+    hash: Xxh3,
+    length: u64,
+    /// What comes behind is not wanted any more.
+    ends: &'a Cell<bool>,
+}
+
+impl<R> Fingerprint<'_, R> {
+    fn text(&self) -> String {
+        format!("xxh3-128:{:032x}:{}", self.hash.digest128(), self.length)
+    }
+}
+
+impl<R: Read> Read for Fingerprint<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ends.get() {
+            return Ok(0);
+        }
+        let taken = self.input.read(buffer)?;
+        self.hash.update(&buffer[..taken]);
         self.length += taken as u64;
         Ok(taken)
     }
+}
+
+/// The same for files of the same bytes, different for others. The file stands at its begin again.
+fn content_of(mut file: &File) -> io::Result<String> {
+    let mut input =
+        Fingerprint { input: file, hash: Xxh3::new(), length: 0, ends: &Cell::new(false) };
+    let mut buffer = vec![0; BUFFER_BYTES];
+    while input.read(&mut buffer)? > 0 {}
+    let content = input.text();
+    io::Seek::rewind(&mut file)?;
+    Ok(content)
 }
 
 #[cfg(test)]
@@ -140,14 +336,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_are_those_of_their_authors() {
+    fn contents_are_those_of_their_bytes() {
         let of = |bytes: &[u8]| {
-            let mut fingerprint = Fingerprint::of(bytes);
-            io::copy(&mut fingerprint, &mut io::sink()).unwrap();
-            fingerprint.text()
+            let ends = Cell::new(false);
+            let mut input = Fingerprint { input: bytes, hash: Xxh3::new(), length: 0, ends: &ends };
+            io::copy(&mut input, &mut io::sink()).unwrap();
+            input.text()
         };
-        assert_eq!(of(b"a"), "fnv1a-128:d228cb696f1a8caf78912b704e4a8964:1");
-        assert_eq!(of(b"foobar"), "fnv1a-128:343e1662793c64bf6f0d3597ba446f18:6");
+        // As xxhsum -H2 prints it.
+        assert_eq!(of(b""), "xxh3-128:99aa06d3014798d86001c324468d497f:0");
         assert_ne!(of(b"ab"), of(b"ba"));
     }
 }

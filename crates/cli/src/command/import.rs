@@ -1,10 +1,10 @@
 //! `iogauge import`: files that fio wrote into the history.
 
-use super::table::read;
 use crate::args::ImportArgs;
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::history::{History, Imported};
+use iogauge_lab::import::{ImportError, ImportedFile, Words, import};
 use iogauge_report::terminal;
 
 /// Runs the command. Files that cannot be read, and those without a result, are told of on stderr
@@ -19,20 +19,31 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
     let mut importer = history.importer()?;
     let mut exit = Exit::Done;
     for path in &args.files {
-        let Some(file) = read(path) else {
-            exit = Exit::Usage;
-            continue;
+        let shown = path.display();
+        let words = Words {
+            command_line: format!("iogauge import {shown}"),
+            verdict: &|first, steps| terminal::steps_brief(first, steps.into()),
         };
-        let line = format!("iogauge import {}", file.path);
-        let verdict = terminal::steps_brief(file.steps());
-        let kept = importer.keep(file.run(&line, verdict), || file.steps())?;
+        let mut tell = |problem| screen::tell(&format!("iogauge: {problem}"));
+        let ImportedFile { run, results } = match import(&mut importer, path, &words, &mut tell) {
+            Ok(Some(imported)) => imported,
+            Ok(None) => {
+                exit = Exit::Usage;
+                continue;
+            }
+            Err(ImportError::Read(error)) => {
+                screen::tell(&format!("iogauge: cannot read {shown}: {error}"));
+                exit = Exit::Usage;
+                continue;
+            }
+            Err(ImportError::History(error)) => return Err(error.into()),
+        };
         if args.quiet {
             continue;
         }
-        let (path, results) = (&file.path, file.results.len());
-        screen::print(&match kept {
-            Imported::New(id) => format!("{id} {path}: {results} results"),
-            Imported::Known(id) => format!("{id} {path}: in the history already"),
+        screen::print(&match run {
+            Imported::New(id) => format!("{id} {shown}: {results} results"),
+            Imported::Known(id) => format!("{id} {shown}: in the history already"),
         })?;
     }
     importer.finish()?;

@@ -1,11 +1,11 @@
-//! Runs that were measured by another program: kept whole, and once.
+//! Runs that were measured by another program: kept once.
 
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
 use super::writer::{close_run, insert_run, put_step};
 use super::{Ending, HistoryError, NewRun, RunId};
 use iogauge_model::result::{RunDocument, StepResult};
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 /// The kind of the runs that are kept here.
 pub const IMPORT: &str = "import";
@@ -27,6 +27,28 @@ pub struct WholeRun {
     pub verdict: String,
 }
 
+/// A step as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadyStep {
+    label: String,
+    result: Result<String, String>,
+}
+
+impl ReadyStep {
+    /// The step as JSON.
+    #[must_use]
+    pub fn of(step: &StepResult) -> Self {
+        let result = serde_json::to_string(step).map_err(|error| error.to_string());
+        Self { label: step.label.clone(), result }
+    }
+
+    /// Bytes it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.label.len() + self.result.as_ref().map_or(0, String::len)
+    }
+}
+
 /// What became of a run that was to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
@@ -36,8 +58,16 @@ pub enum Imported {
     Known(RunId),
 }
 
-/// Keeps runs, each in a transaction of its own. What is dropped without
-/// [`Importer::finish`] outlives the process, but perhaps not the machine.
+/// A run of which some steps are kept.
+#[derive(Debug)]
+pub struct UnderWay {
+    id: RunId,
+    seq: i64,
+    steps: u32,
+}
+
+/// Keeps runs that come in pieces. What is dropped without [`Importer::finish`] outlives the
+/// process, but perhaps not the machine.
 #[derive(Debug)]
 pub struct Importer {
     store: Store,
@@ -51,52 +81,140 @@ impl Importer {
         Ok(Self { store, process })
     }
 
-    /// Keeps a run with its steps, unless one of the same content is there; several processes may
-    /// do so at once. One step is in memory at a time.
+    /// The run of this content.
     ///
     /// # Errors
-    /// [`HistoryError::DiskFull`], [`HistoryError::Busy`] …; the run is then not in the history.
-    pub fn keep<S: Iterator<Item = StepResult>>(
+    /// Where the history cannot be read.
+    pub fn known(&mut self, content: &str) -> Result<Option<RunId>, HistoryError> {
+        self.store.write(Durability::Process, |t| of_content(t, content))
+    }
+
+    /// Keeps steps of a run that is not whole yet, behind those kept before. Until it is closed it
+    /// shows as running, and as crashed when this process ends.
+    ///
+    /// # Errors
+    /// [`HistoryError::DiskFull`], [`HistoryError::Busy`] …; none of these steps is kept then.
+    pub fn put(
         &mut self,
-        mut whole: WholeRun,
-        steps: impl Fn() -> S,
-    ) -> Result<Imported, HistoryError> {
-        let content = whole.run.head.pointer("/target/content").and_then(|c| c.as_str());
-        let content = content.unwrap_or_default().to_owned();
-        loop {
-            let id = RunId::generate(whole.run.started);
-            whole.document.head.run_id = id.to_string();
-            let document = serde_json::to_string(&whole.document)
-                .map_err(|source| HistoryError::Json { run: id.clone(), source })?;
-            let process = &self.process;
+        run: &NewRun,
+        under_way: &mut Option<UnderWay>,
+        steps: &[ReadyStep],
+    ) -> Result<(), HistoryError> {
+        let process = &self.process;
+        let (id, seq, index) = loop {
+            let drawn = drawn(under_way.as_ref(), run);
             let kept = self.store.write(Durability::Process, |t| {
-                if let Some(known) = of_content(t, &content)? {
+                let Some((seq, index)) = begun(t, under_way.as_ref(), &drawn, run, process)? else {
+                    return Ok(None);
+                };
+                put_steps(t, seq, index, steps).map(|()| Some((seq, index)))
+            })?;
+            if let Some((seq, index)) = kept {
+                break (drawn, seq, index);
+            }
+        };
+        *under_way = Some(UnderWay { id, seq, steps: index + steps.len() as u32 });
+        Ok(())
+    }
+
+    /// Keeps the last steps of a run and closes it, unless one of the same content is there; several
+    /// processes may do so at once.
+    ///
+    /// # Errors
+    /// [`HistoryError::DiskFull`], [`HistoryError::Busy`] …; the run is then not closed.
+    pub fn close(
+        &mut self,
+        whole: &WholeRun,
+        content: &str,
+        under_way: &mut Option<UnderWay>,
+        steps: &[ReadyStep],
+    ) -> Result<Imported, HistoryError> {
+        let WholeRun { run, document, verdict } = whole;
+        let process = &self.process;
+        loop {
+            let id = drawn(under_way.as_ref(), run);
+            let mut document = document.clone();
+            document.head.run_id = id.to_string();
+            let document = serde_json::to_string(&document)
+                .map_err(|source| HistoryError::Json { run: id.clone(), source })?;
+            let kept = self.store.write(Durability::Process, |t| {
+                if let Some(known) = of_content(t, content)? {
+                    if let Some(begun) = under_way.as_ref() {
+                        remove(t, begun)?;
+                    }
                     return Ok(Some(Imported::Known(known)));
                 }
-                let Some(seq) = insert_run(t, &id, &whole.run, process)? else { return Ok(None) };
-                for (index, step) in (0..).zip(steps()) {
-                    let result = serde_json::to_string(&step)
-                        .map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
-                    put_step(t, seq, index, &step.label, &result)?;
-                }
-                close_run(t, seq, Ending::Done, 0, &document, &whole.verdict)?;
+                let Some((seq, index)) = begun(t, under_way.as_ref(), &id, run, process)? else {
+                    return Ok(None);
+                };
+                put_steps(t, seq, index, steps)?;
+                t.execute(
+                    "UPDATE run SET load = ?2, head = ?3 WHERE seq = ?1",
+                    params![seq, run.load, run.head],
+                )?;
+                close_run(t, seq, Ending::Done, 0, &document, verdict)?;
                 Ok(Some(Imported::New(id.clone())))
             })?;
             // Where another run has the name, another one is drawn.
             if let Some(kept) = kept {
+                *under_way = None;
                 return Ok(kept);
             }
         }
     }
 
+    /// Removes a run that will not be closed.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn discard(&mut self, begun: UnderWay) -> Result<(), HistoryError> {
+        self.store.write(Durability::Process, |t| remove(t, &begun))
+    }
+
     /// Puts everything kept on the medium; costs one flush.
     ///
     /// # Errors
-    /// As [`Self::keep`].
+    /// As [`Self::put`].
     pub fn finish(mut self) -> Result<(), HistoryError> {
         let version = super::SCHEMA_VERSION;
         self.store.write(Durability::Machine, |t| t.pragma_update(None, "user_version", version))
     }
+}
+
+/// The name of the run under way, or a new one.
+fn drawn(under_way: Option<&UnderWay>, run: &NewRun) -> RunId {
+    under_way.map_or_else(|| RunId::generate(run.started), |begun| begun.id.clone())
+}
+
+/// Number of the run and of its next step; `None` where another run has the name.
+fn begun(
+    t: &Transaction<'_>,
+    under_way: Option<&UnderWay>,
+    id: &RunId,
+    run: &NewRun,
+    process: &ProcessIdentity,
+) -> rusqlite::Result<Option<(i64, u32)>> {
+    match under_way {
+        Some(begun) => Ok(Some((begun.seq, begun.steps))),
+        None => Ok(insert_run(t, id, run, process)?.map(|seq| (seq, 0))),
+    }
+}
+
+fn put_steps(
+    t: &Transaction<'_>,
+    seq: i64,
+    first: u32,
+    steps: &[ReadyStep],
+) -> rusqlite::Result<()> {
+    for (index, step) in (first..).zip(steps) {
+        let wrong = |e: &String| rusqlite::Error::ToSqlConversionFailure(e.clone().into());
+        put_step(t, seq, index, &step.label, step.result.as_ref().map_err(wrong)?)?;
+    }
+    Ok(())
+}
+
+fn remove(t: &Transaction<'_>, begun: &UnderWay) -> rusqlite::Result<()> {
+    t.execute("DELETE FROM run WHERE seq = ?1", [begun.seq]).map(drop)
 }
 
 fn of_content(t: &Transaction<'_>, content: &str) -> rusqlite::Result<Option<RunId>> {

@@ -4,7 +4,6 @@ use super::{names, options};
 use iogauge_model::limit::Bound;
 use iogauge_model::load::{ArrivalProcess, Load};
 use iogauge_model::result::{Answer, FindDocument, RunDocument, StepResult, StoppedBy};
-use std::borrow::Borrow;
 
 /// The result as the sentence a find document begins with: what was found, and why no more.
 #[must_use]
@@ -62,17 +61,16 @@ pub fn find_brief(document: &FindDocument) -> String {
 /// The figures of a run in one line: of its only step, or how many steps there are.
 #[must_use]
 pub fn run_brief(document: &RunDocument) -> String {
-    steps_brief(document.steps.iter())
+    match document.steps.first() {
+        Some(first) => steps_brief(first, document.steps.len() as u64),
+        None => "nothing measured".to_owned(),
+    }
 }
 
-/// As [`run_brief`], of steps that are in no document; makes the first one alone.
+/// As [`run_brief`], of so many steps of which the first is this.
 #[must_use]
-pub fn steps_brief(mut steps: impl ExactSizeIterator<Item: Borrow<StepResult>>) -> String {
-    match (steps.len(), steps.next()) {
-        (_, None) => "nothing measured".to_owned(),
-        (1, Some(step)) => step_brief(step.borrow()),
-        (count, _) => names::plural(count as u64, "step"),
-    }
+pub fn steps_brief(first: &StepResult, steps: u64) -> String {
+    if steps == 1 { step_brief(first) } else { names::plural(steps, "step") }
 }
 
 fn step_brief(step: &StepResult) -> String {
