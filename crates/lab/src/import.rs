@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Read at a time.
 const BUFFER_BYTES: usize = 1 << 17;
 /// JSON of the steps that are written in one transaction.
-const BATCH_BYTES: usize = 1 << 20;
+const BATCH_BYTES: usize = 2 << 20;
 /// Batches made and not written yet, at most.
 const BATCHES_WAITING: usize = 4;
 
@@ -145,9 +145,7 @@ struct About {
     modified: UtcTime,
     results: u32,
     reported_unix_seconds: Option<i64>,
-    version: String,
-    label: String,
-    first: Option<Box<StepResult>>,
+    first: Option<Box<FioResult>>,
 }
 
 impl About {
@@ -157,27 +155,22 @@ impl About {
             modified,
             results: 0,
             reported_unix_seconds: None,
-            version: String::new(),
-            label: String::new(),
             first: None,
         }
     }
 
-    fn add(&mut self, result: &FioResult, step: &StepResult) {
-        if self.results == 0 {
-            self.version.clone_from(&result.fio_version);
-            self.label = result.label();
-            self.first = Some(Box::new(step.clone()));
-        }
+    fn add(&mut self, result: &FioResult) {
+        self.first.get_or_insert_with(|| Box::new(result.clone()));
         self.results += 1;
         let reported = [self.reported_unix_seconds, result.reported_unix_seconds];
         self.reported_unix_seconds = reported.into_iter().flatten().min();
     }
 
     fn load(&self) -> String {
+        let label = self.first.as_ref().map_or_else(String::new, |first| first.label());
         match self.results {
-            0 | 1 => self.label.clone(),
-            all => format!("{} and {} more", self.label, all - 1),
+            0 | 1 => label,
+            all => format!("{label} and {} more", all - 1),
         }
     }
 
@@ -190,7 +183,8 @@ impl About {
     /// The run of the file; without `content` one that is not whole yet.
     fn run(&self, content: Option<&str>, words: &Words<'_>) -> WholeRun {
         let started = self.started();
-        let mut target = json!({ "path": self.path, "kind": "fio", "fio_version": self.version });
+        let version = self.first.as_ref().map_or("", |first| &first.fio_version);
+        let mut target = json!({ "path": self.path, "kind": "fio", "fio_version": version });
         if let Some(content) = content {
             target["content"] = content.into();
         }
@@ -217,7 +211,7 @@ impl About {
             caveats: Vec::new(),
             environment: Environment::default(),
         };
-        let verdict = self.first.as_ref().map(|first| (words.verdict)(first, self.results));
+        let verdict = self.first.as_ref().map(|f| (words.verdict)(&f.to_step(), self.results));
         WholeRun { run, document, verdict: verdict.unwrap_or_default() }
     }
 }
@@ -240,9 +234,8 @@ fn read_batches(
                 problems.push(problem);
             }
             Found::Result(result) => {
-                let step = result.to_step();
-                about.add(&result, &step);
-                let step = ReadyStep::of(&step);
+                about.add(&result);
+                let step = ReadyStep::of(&result.into_step());
                 bytes += step.bytes();
                 steps.push(step);
             }
@@ -267,14 +260,14 @@ fn keep(
     tell: &mut dyn FnMut(Problem),
     under_way: &mut Option<UnderWay>,
 ) -> Result<Vec<ReadyStep>, HistoryError> {
-    let mut waiting: Option<Batch> = None;
-    for mut batch in batches {
-        batch.problems.drain(..).for_each(&mut *tell);
-        if let Some(Batch { steps, about, .. }) = waiting.replace(batch) {
+    let mut waiting: Option<(Vec<ReadyStep>, About)> = None;
+    for Batch { steps, problems, about } in batches {
+        problems.into_iter().for_each(&mut *tell);
+        if let Some((steps, about)) = waiting.replace((steps, about)) {
             importer.put(&about.run(None, words).run, under_way, &steps)?;
         }
     }
-    Ok(waiting.map_or_else(Vec::new, |batch| batch.steps))
+    Ok(waiting.map_or_else(Vec::new, |(steps, _)| steps))
 }
 
 fn close(

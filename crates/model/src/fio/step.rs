@@ -13,6 +13,12 @@ impl FioResult {
     /// are in [`StepResult::fio`] alone.
     #[must_use]
     pub fn to_step(&self) -> StepResult {
+        self.clone().into_step()
+    }
+
+    /// As [`Self::to_step`], without a copy.
+    #[must_use]
+    pub fn into_step(self) -> StepResult {
         let directions = || self.directions().map(|(_, direction)| direction);
         let runtime_ns = directions().map(|d| d.runtime_ns).max().unwrap_or_default();
         let users = f64::from(self.users.unwrap_or(1));
@@ -20,7 +26,7 @@ impl FioResult {
         let busy_percent = (self.user_cpu_percent + self.system_cpu_percent) * users;
         let busy_ns = busy_percent / 100.0 * runtime_ns as f64;
         let read = self.read.as_ref().or(self.mixed.as_ref());
-        StepResult {
+        let step = StepResult {
             label: self.label(),
             depth: self.depth().or(self.users).unwrap_or(1),
             depth_achieved: directions().map(outstanding).sum(),
@@ -40,8 +46,9 @@ impl FioResult {
             },
             series: Vec::new(),
             system: Vec::new(),
-            fio: Some(Box::new(self.clone())),
-        }
+            fio: None,
+        };
+        StepResult { fio: Some(Box::new(self)), ..step }
     }
 
     /// A few words that tell it from others: `job1: randread 8 KiB depth 16 (2×8)`.

@@ -1,8 +1,9 @@
 //! A result as its lines come in.
 
-use super::figure::{Figure, Prefix, bytes, cut, field, number, percent, unit_ns};
+use super::figure::{Figure, Prefix, bytes, cut, field, number, once, percent, pieces, unit_ns};
 use super::job_line::Asked;
 use crate::fio::result::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
+use memchr::memrchr;
 
 /// Direction of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +18,8 @@ pub(super) enum Way {
 impl Way {
     /// The direction a line begins with, and what stands behind its colon.
     pub(super) fn of(text: &str) -> Option<(Self, &str)> {
-        let (word, rest) = text.split_once(':')?;
-        let way = match word.trim_end() {
+        let (word, rest) = once(text, b':')?;
+        let way = match word.trim_ascii_end() {
             "read" | "READ" => Self::Read,
             "write" | "WRITE" => Self::Write,
             "trim" | "TRIM" => Self::Trim,
@@ -96,7 +97,7 @@ impl Building {
                 return Ok(());
             }
         };
-        let rest = text[word.len()..].trim_start();
+        let rest = text[word.len()..].trim_ascii_start();
         if rest.starts_with("percentiles (") {
             let unit = unit_ns(rest).ok_or("percentiles without a unit")?;
             self.percentiles_of = Some((kind, unit));
@@ -133,8 +134,8 @@ impl Building {
         let Some((kind, unit)) = self.percentiles_of else { return Ok(()) };
         let Some(slot) = self.slot(kind) else { return Ok(()) };
         let latency = slot.get_or_insert_default();
-        for entry in text.split(']') {
-            let Some((percent, value)) = entry.split_once('[') else { continue };
+        for entry in pieces(text, b']') {
+            let Some((percent, value)) = once(entry, b'[') else { continue };
             let percent = percent.trim_start_matches([',', ' ']);
             let percent = percent.strip_suffix("th=").unwrap_or(percent);
             let (Some(percent), Some(value)) = (number(percent), number(value)) else {
@@ -148,9 +149,10 @@ impl Building {
     fn shares(&mut self, rest: &str) -> Result<(), &'static str> {
         const WRONG: &str = "a share of latencies without bound or percent";
         let unit = unit_ns(rest).ok_or("shares of latencies without a unit")?;
-        let (_, shares) = rest.split_once(':').ok_or(WRONG)?;
-        for share in shares.split(',').map(str::trim).filter(|share| !share.is_empty()) {
-            let (bound, share) = share.rsplit_once('=').ok_or(WRONG)?;
+        let (_, shares) = once(rest, b':').ok_or(WRONG)?;
+        for share in pieces(shares, b',').map(str::trim_ascii).filter(|share| !share.is_empty()) {
+            let at = memrchr(b'=', share.as_bytes()).ok_or(WRONG)?;
+            let (bound, share) = (&share[..at], &share[at + 1..]);
             let below_ns = if bound.starts_with('>') {
                 None
             } else {
@@ -287,21 +289,22 @@ fn old_figures(text: &str) -> Option<Printed> {
 /// `IOPS=65.7k, BW=513MiB/s (538MB/s)(1539MiB/3001msec); 0 zone resets`.
 fn new_figures(text: &str) -> Option<Printed> {
     let speed = field(text, "BW=")?;
-    let (moved, time) = speed.rsplit_once('(')?.1.split_once('/')?;
-    let speed = speed.split('(').next()?.trim_end();
+    let bracket = memrchr(b'(', speed.as_bytes())?;
+    let (moved, time) = once(&speed[bracket + 1..], b'/')?;
+    let speed = pieces(speed, b'(').next()?.trim_ascii_end();
     Some(Printed {
         iops: Some(number(field(text, "IOPS=")?)?),
         bytes_per_sec: Some(bytes(speed, Prefix::Decimal)?),
         bytes: Some(bytes(moved, Prefix::Decimal)?),
         abbreviated: true,
-        direction: with_runtime(time.split(')').next()?)?,
+        direction: with_runtime(pieces(time, b')').next()?)?,
     })
 }
 
 fn with_runtime(text: &str) -> Option<FioDirection> {
-    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit())?;
     let runtime: u64 = text[..end].parse().ok()?;
-    let unit = match text[end..].trim() {
+    let unit = match text[end..].trim_ascii() {
         "msec" => 1_000_000,
         "usec" => 1000,
         "sec" => 1_000_000_000,

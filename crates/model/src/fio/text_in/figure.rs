@@ -24,7 +24,7 @@ impl Figure {
 pub(super) fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (_, text) = cut(line, key)?;
     let end = memchr(b',', text.as_bytes()).unwrap_or(text.len());
-    Some(text[..end].trim())
+    Some(text[..end].trim_ascii())
 }
 
 /// What stands before `key`, and what behind it. Lines and keys are so short that the searcher of
@@ -36,9 +36,26 @@ pub(super) fn cut<'a>(line: &'a str, key: &str) -> Option<(&'a str, &'a str)> {
     Some((&line[..at], &line[at + key.len()..]))
 }
 
+/// What stands before a byte below 128, and what behind it: `str::split_once` without what it
+/// costs to look for a character of any length.
+pub(super) fn once(text: &str, by: u8) -> Option<(&str, &str)> {
+    let at = memchr(by, text.as_bytes())?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+/// The pieces between such bytes, like `str::split`.
+pub(super) fn pieces(text: &str, by: u8) -> impl Iterator<Item = &str> {
+    let ends = memchr_iter(by, text.as_bytes()).chain([text.len()]);
+    ends.scan(0, move |begin, end| {
+        let piece = &text[*begin..end];
+        *begin = end + 1;
+        Some(piece)
+    })
+}
+
 /// The number `text` begins with, and what stands behind it.
 fn leading(text: &str) -> Option<(Figure, &str)> {
-    let text = text.trim_start();
+    let text = text.trim_ascii_start();
     let text = text.strip_prefix(">=").unwrap_or(text);
     let is_of_it = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let end = text.bytes().position(|byte| !is_of_it(&byte)).unwrap_or(text.len());
@@ -48,9 +65,15 @@ fn leading(text: &str) -> Option<(Figure, &str)> {
         1..=EXACT_DIGITS => short(digits.as_bytes(), decimals)?,
         _ => digits.parse().ok()?,
     };
-    Some((Figure { value, step: 0.1f64.powi(i32::try_from(decimals).ok()?) }, rest))
+    let step = match STEPS.get(decimals) {
+        Some(step) => *step,
+        None => 0.1f64.powi(i32::try_from(decimals).ok()?),
+    };
+    Some((Figure { value, step }, rest))
 }
 
+/// One unit of the last of so many decimals.
+const STEPS: [f64; 7] = [1.0, 0.1, 0.01, 0.001, 0.000_1, 0.000_01, 0.000_001];
 /// So many digits make a whole number, and so many decimals a power of ten, without rounding.
 const EXACT_DIGITS: usize = 15;
 
@@ -80,7 +103,7 @@ fn scaled(figure: Figure, factor: f64) -> Option<Figure> {
 /// A count, rate or latency: `46.0k` is 46 000, `1.2M` is 1 200 000.
 pub(super) fn number(text: &str) -> Option<Figure> {
     let (figure, rest) = leading(text)?;
-    let factor = match rest.trim_end() {
+    let factor = match rest.trim_ascii_end() {
         "" => 1.0,
         "k" | "K" => 1e3,
         "m" | "M" => 1e6,
@@ -103,7 +126,9 @@ pub(super) enum Prefix {
 /// all clients together.
 pub(super) fn bytes(text: &str, prefix: Prefix) -> Option<Figure> {
     let (figure, rest) = leading(text)?;
-    let unit = rest.trim().trim_end_matches("/s").trim_end().trim_end_matches('B');
+    let unit = rest.trim_ascii();
+    let unit = unit.strip_suffix("/s").unwrap_or(unit).trim_ascii_end();
+    let unit = unit.strip_suffix('B').unwrap_or(unit);
     let (letter, base) = match unit.strip_suffix('i') {
         Some(letter) => (letter, 1024f64),
         None if prefix == Prefix::Binary => (unit, 1024.0),
@@ -124,13 +149,13 @@ pub(super) fn bytes(text: &str, prefix: Prefix) -> Option<Figure> {
 /// A share such as `47.29%`.
 pub(super) fn percent(text: &str) -> Option<f64> {
     let (figure, rest) = leading(text)?;
-    (rest.trim() == "%").then_some(figure.value)
+    (rest.trim_ascii() == "%").then_some(figure.value)
 }
 
 /// Nanoseconds of the unit in the first parentheses of a line: `clat (usec): min=…`.
 pub(super) fn unit_ns(line: &str) -> Option<f64> {
-    let (_, behind) = line.split_once('(')?;
-    match behind.split_once(')')?.0.trim() {
+    let (_, behind) = once(line, b'(')?;
+    match once(behind, b')')?.0.trim_ascii() {
         "nsec" => Some(1.0),
         "usec" => Some(1e3),
         "msec" => Some(1e6),
@@ -215,6 +240,8 @@ mod tests {
         #[test]
         fn keys_are_found_where_they_are(line in "[ab=é]{0,12}", key in "[ab=é]{1,3}") {
             prop_assert_eq!(cut(&line, &key), line.split_once(&key));
+            prop_assert_eq!(once(&line, b'='), line.split_once('='));
+            prop_assert!(pieces(&line, b'=').eq(line.split('=')));
         }
 
         #[test]

@@ -1,8 +1,8 @@
 //! The lines that name jobs: one for each before a run, one for each result behind it.
 
-use super::figure::{Prefix, bytes, cut, field, unix_seconds};
+use super::figure::{Prefix, bytes, cut, field, once, pieces, unix_seconds};
 use crate::fio::result::BlockRange;
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter};
 use std::collections::HashMap;
 
 /// What fio says of a job before it runs: `job1: (g=0): rw=read, bs=8K-8K/8K-8K, ioengine=…`.
@@ -104,10 +104,11 @@ pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
 /// `(R) 16.0KiB-16.0KiB, (W) …`.
 fn blocks(text: &str) -> [Option<BlockRange>; 3] {
     let prefix = if cut(text, "B-").is_some() { Prefix::Decimal } else { Prefix::Binary };
-    let mut ranges = text.split(['/', ',']).map(|part| {
-        let part = part.trim();
-        let part = part.strip_prefix('(').and_then(|p| p.split_once(')')).map_or(part, |p| p.1);
-        let (min, max) = part.split_once('-').unwrap_or((part, part));
+    let by = if memchr(b'/', text.as_bytes()).is_some() { b'/' } else { b',' };
+    let mut ranges = pieces(text, by).map(|part| {
+        let part = part.trim_ascii();
+        let part = part.strip_prefix('(').and_then(|p| once(p, b')')).map_or(part, |p| p.1);
+        let (min, max) = once(part, b'-').unwrap_or((part, part));
         let size = |text| Some(bytes(text, prefix)?.value.round() as u64);
         Some(BlockRange { min_bytes: size(min)?, max_bytes: size(max)? })
     });
@@ -131,9 +132,9 @@ pub(super) fn reported(line: &str) -> Option<Result<Reported<'_>, &'static str>>
 }
 
 fn read_reported<'a>(name: &'a str, rest: &'a str) -> Result<Reported<'a>, &'static str> {
-    let (group, behind) = rest.split_once(',').ok_or("groupid= without jobs=")?;
+    let (group, behind) = once(rest, b',').ok_or("groupid= without jobs=")?;
     let group = group.trim().parse().map_err(|_| "groupid= is no number")?;
-    let (users, behind) = behind.split_once(')').ok_or("jobs= does not end")?;
+    let (users, behind) = once(behind, b')').ok_or("jobs= does not end")?;
     let users = users.trim().strip_prefix("jobs=").and_then(|users| users.parse().ok());
     let users = users.filter(|users| *users > 0).ok_or("jobs= is no number above 0")?;
     let error = cut(behind, "err=").map_or("", |(_, error)| error).trim_start();

@@ -56,8 +56,8 @@ impl<'a> TextReader<'a> {
     /// Takes a line with its number, from 1.
     pub fn line(&mut self, line: &str, number: u64, sink: &mut dyn FnMut(Found)) {
         // Behind a progress line stands what a terminal shows in its place.
-        let text = line.trim();
-        let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_start());
+        let text = line.trim_ascii();
+        let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_ascii_start());
         let text = shown.unwrap_or(text);
         let file = self.file;
         let tell = |sink: &mut dyn FnMut(Found), reason: &str| {
