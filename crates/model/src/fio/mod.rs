@@ -1,5 +1,6 @@
 //! fio's formats: job files and results, as fio reads and writes them.
 
+mod asked;
 pub mod job;
 pub mod job_out;
 mod json_in;

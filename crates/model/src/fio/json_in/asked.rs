@@ -1,24 +1,22 @@
 //! What a job was asked for, out of the options that stand in fio's JSON (fio 2.6 and later).
 
 use super::stored::Options;
+use crate::fio::asked::Asked;
 use crate::fio::result::BlockRange;
 use crate::units::parse_size_bytes;
 
 /// Block size where none was asked for.
 const DEFAULT_BLOCK: &str = "4k";
 
+/// The options of a job that tell of its result.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Asked {
-    pub(super) rw: String,
-    /// Of reads, writes and trims.
-    pub(super) blocks: [Option<BlockRange>; 3],
-    pub(super) engine: String,
-    pub(super) iodepth: Option<u32>,
+pub(super) struct JobOptions {
+    pub(super) asked: Asked,
     numjobs: Option<u32>,
     is_grouped: bool,
 }
 
-impl Asked {
+impl JobOptions {
     /// From the options of a job over those of all; with fio's defaults where neither names one.
     /// Nothing is known where the job has no options at all.
     pub(super) fn of(job: Option<&Options>, global: &Options) -> Self {
@@ -28,14 +26,14 @@ impl Asked {
         let rw = get(&["rw", "readwrite"]).unwrap_or("read");
         let rw = rw.split(':').next().unwrap_or(rw).trim();
         let flag = |name| get(&[name]).is_some_and(|value| value.trim() != "0");
-        Self {
+        let asked = Asked {
+            host: String::new(),
             rw: if rw == "readwrite" { "rw" } else { rw }.to_owned(),
             blocks: [0, 1, 2].map(|direction| block(&get, direction)),
             engine: get(&["ioengine"]).unwrap_or("psync").to_owned(),
             iodepth: number("iodepth"),
-            numjobs: number("numjobs"),
-            is_grouped: flag("group_reporting"),
-        }
+        };
+        Self { asked, numjobs: number("numjobs"), is_grouped: flag("group_reporting") }
     }
 
     /// Processes that are in a result. fio's JSON does not count those of a group; but it sums up
@@ -86,9 +84,13 @@ fn size(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn asked(job: &str, global: &str) -> Asked {
+    fn of(job: &str, global: &str) -> JobOptions {
         let options = |text: &str| serde_json::from_str::<Options>(text).unwrap();
-        Asked::of(Some(&options(job)), &options(global))
+        JobOptions::of(Some(&options(job)), &options(global))
+    }
+
+    fn asked(job: &str, global: &str) -> Asked {
+        of(job, global).asked
     }
 
     fn range(min_bytes: u64, max_bytes: u64) -> Option<BlockRange> {
@@ -103,7 +105,7 @@ mod tests {
         assert_eq!(asked("{}", "{}").blocks, [range(4096, 4096); 3]);
         assert_eq!(asked(r#"{"readwrite": "readwrite"}"#, "{}").rw, "rw");
         assert_eq!(asked(r#"{"iodepth": 4}"#, "{}").iodepth, Some(4), "as other tools write it");
-        assert_eq!(Asked::of(None, &Options::default()), Asked::default());
+        assert_eq!(JobOptions::of(None, &Options::default()), JobOptions::default());
     }
 
     #[test]
@@ -120,14 +122,14 @@ mod tests {
 
     #[test]
     fn processes_are_counted_by_their_time() {
-        let grouped = asked(r#"{"numjobs": "1", "group_reporting": "1"}"#, "{}");
+        let grouped = of(r#"{"numjobs": "1", "group_reporting": "1"}"#, "{}");
         assert_eq!(grouped.users(Some(24_000.0), 3001.0), Some(8));
         assert_eq!(grouped.users(Some(3002.0), 3001.0), Some(1));
         assert_eq!(grouped.users(None, 3001.0), Some(1));
         assert_eq!(grouped.users(Some(1.0), 0.0), Some(1));
-        let clones = asked(r#"{"numjobs": "4", "group_reporting": ""}"#, "{}");
+        let clones = of(r#"{"numjobs": "4", "group_reporting": ""}"#, "{}");
         assert_eq!(clones.users(Some(6000.0), 3000.0), Some(4), "two ended early");
-        assert_eq!(asked(r#"{"numjobs": "4"}"#, "{}").users(Some(3000.0), 3000.0), Some(1));
-        assert_eq!(Asked::default().users(Some(1.0), 1.0), None);
+        assert_eq!(of(r#"{"numjobs": "4"}"#, "{}").users(Some(3000.0), 3000.0), Some(1));
+        assert_eq!(JobOptions::default().users(Some(1.0), 1.0), None);
     }
 }

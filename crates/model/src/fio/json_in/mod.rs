@@ -5,9 +5,10 @@ mod figures;
 mod split;
 mod stored;
 
+use super::asked::{ALL_CLIENTS, Asked};
 use super::result::{FioDirection, FioResult};
 use super::results_in::{Found, Problem, ResultKey, key};
-use asked::Asked;
+use asked::JobOptions;
 use figures::{figures, moved, real, shares, whole};
 use split::{Piece, Splitter, Step};
 use std::collections::HashSet;
@@ -38,10 +39,9 @@ struct Content<'a> {
     version: String,
     unix_seconds: Option<i64>,
     options: Options,
-    /// Processes of the clients so far, by group, for the result of all of them.
-    client_users: Vec<(u32, Option<u32>)>,
-    /// What the last client was asked for; the result of all of them does not say it.
-    client_asked: Asked,
+    /// What the clients so far have in common, and their processes: the result of all of them does
+    /// not say it.
+    clients: Option<(Asked, Option<u32>)>,
     results: HashSet<ResultKey>,
     jobs: u64,
 }
@@ -55,8 +55,7 @@ impl<'a> Document<'a> {
             version: String::new(),
             unix_seconds: None,
             options: Options::default(),
-            client_users: Vec::new(),
-            client_asked: Asked::default(),
+            clients: None,
             results: HashSet::new(),
             jobs: 0,
         };
@@ -143,22 +142,27 @@ impl Content<'_> {
         }
     }
 
+    fn add_client(&mut self, asked: &Asked, users: Option<u32>) {
+        let Some((common, all)) = &mut self.clients else {
+            self.clients = Some((asked.clone(), users));
+            return;
+        };
+        common.join(asked);
+        *all = all.and_then(|all| Some(all.saturating_add(users?)));
+    }
+
     fn result(&mut self, job: Job, line: u64) -> FioResult {
-        let group = whole(job.groupid) as u32;
-        let mut asked = Asked::of(job.options.as_ref(), &self.options);
-        let users = if job.jobname == "All clients" {
-            asked = self.client_asked.clone();
-            let of_group = self.client_users.iter().filter(|(g, _)| *g == group);
-            of_group.map(|(_, users)| *users).reduce(|a, b| Some(a?.saturating_add(b?))).flatten()
+        let (asked, users) = if job.jobname == ALL_CLIENTS {
+            self.clients.take().unwrap_or_default()
         } else {
+            let options = JobOptions::of(job.options.as_ref(), &self.options);
             let ways = [&job.read, &job.write, &job.trim, &job.mixed].into_iter().flatten();
             let runtime_ms = ways.map(|way| way.runtime).fold(0.0, f64::max);
-            let users = asked.users(job.job_runtime, runtime_ms);
+            let users = options.users(job.job_runtime, runtime_ms);
             if !job.hostname.is_empty() {
-                self.client_users.push((group, users));
-                self.client_asked = asked.clone();
+                self.add_client(&options.asked, users);
             }
-            users
+            (options.asked, users)
         };
         let direction = |direction: Option<Direction>, index: usize| {
             let asked_block = asked.blocks.get(index).copied().flatten();
@@ -171,7 +175,7 @@ impl Content<'_> {
             reported_unix_seconds: self.unix_seconds,
             host: job.hostname,
             name: job.jobname,
-            group,
+            group: whole(job.groupid) as u32,
             users,
             iodepth: asked.iodepth,
             error: job.error as i32,
@@ -325,6 +329,11 @@ mod tests {
         let users: Vec<_> = results.iter().map(|result| result.users).collect();
         assert_eq!(users, [Some(2), Some(2), Some(4)]);
         assert_eq!((results[1].host.as_str(), results[2].rw.as_str()), ("two", "randread"));
+
+        let other = client("two").replace("randread", "write");
+        let text = format!("{{\"client_stats\": [{}, {other}, {all}]}}", client("one"));
+        let (results, _) = feed(&text, 4096);
+        assert_eq!((results[2].rw.as_str(), results[2].users), ("randread+write", Some(4)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A result as its lines come in.
 
 use super::figure::{Figure, Prefix, bytes, cut, field, number, once, percent, pieces, unit_ns};
-use super::job_line::Asked;
+use crate::fio::asked::Asked;
 use crate::fio::result::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
 use memchr::memrchr;
 

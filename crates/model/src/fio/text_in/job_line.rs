@@ -1,26 +1,16 @@
 //! The lines that name jobs: one for each before a run, one for each result behind it.
 
 use super::figure::{Prefix, bytes, cut, field, once, pieces, unix_seconds};
+use crate::fio::asked::{ALL_CLIENTS, Asked};
 use crate::fio::result::BlockRange;
 use memchr::{memchr, memchr_iter};
-use std::collections::HashMap;
-
-/// What fio says of a job before it runs: `job1: (g=0): rw=read, bs=8K-8K/8K-8K, ioengine=…`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Asked {
-    pub(super) host: String,
-    pub(super) rw: String,
-    /// Block sizes of reads, writes and trims.
-    pub(super) blocks: [Option<BlockRange>; 3],
-    pub(super) engine: String,
-    pub(super) iodepth: Option<u32>,
-}
+use std::collections::{BTreeMap, HashMap};
 
 /// The jobs of a run by group and name, and what the jobs of each group have in common.
 #[derive(Debug, Default)]
 pub(super) struct AskedJobs {
     jobs: HashMap<(u32, String), Asked>,
-    groups: HashMap<u32, Asked>,
+    groups: BTreeMap<u32, Asked>,
 }
 
 impl AskedJobs {
@@ -36,36 +26,13 @@ impl AskedJobs {
     /// What a result was asked for: that of its job, or of its whole group where it is the result
     /// of several.
     pub(super) fn of(&self, group: u32, name: &str, users: u32) -> Asked {
+        if name == ALL_CLIENTS {
+            return Asked::common(self.groups.values());
+        }
         let Some(common) = self.groups.get(&group) else { return Asked::default() };
         let job = self.jobs.get(&(group, name.to_owned())).filter(|_| users == 1);
         // Clients run jobs of one name; which of them a result is of, the text does not say.
         Asked { host: common.host.clone(), ..job.unwrap_or(common).clone() }
-    }
-}
-
-impl Asked {
-    fn join(&mut self, other: &Self) {
-        if !self.rw.split('+').any(|rw| rw == other.rw) {
-            self.rw = format!("{}+{}", self.rw, other.rw);
-        }
-        for (mine, theirs) in self.blocks.iter_mut().zip(other.blocks) {
-            *mine = match (*mine, theirs) {
-                (Some(a), Some(b)) => Some(BlockRange {
-                    min_bytes: a.min_bytes.min(b.min_bytes),
-                    max_bytes: a.max_bytes.max(b.max_bytes),
-                }),
-                _ => None,
-            };
-        }
-        if self.iodepth != other.iodepth {
-            self.iodepth = None;
-        }
-        if self.engine != other.engine {
-            self.engine.clear();
-        }
-        if self.host != other.host {
-            self.host.clear();
-        }
     }
 }
 
@@ -209,5 +176,15 @@ mod tests {
         assert_eq!((both.rw.as_str(), both.iodepth), ("read+write", None));
         assert_eq!(both.blocks[0], Some(BlockRange { min_bytes: 4096, max_bytes: 8192 }));
         assert_eq!(jobs.of(7, "c", 1), Asked::default());
+
+        let (group, name, asked) =
+            asked("<h> c: (g=1): rw=read, bs=1K-1K, ioengine=psync").unwrap();
+        jobs.add(group, name, asked);
+        let all = jobs.of(1, "All clients", 3);
+        assert_eq!(
+            (all.rw.as_str(), all.engine.as_str(), all.iodepth),
+            ("read+write", "psync", None)
+        );
+        assert_eq!(all.blocks[0].unwrap().min_bytes, 1024);
     }
 }
