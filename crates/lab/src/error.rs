@@ -82,6 +82,6 @@ impl LabError {
                         | TargetError::Nothing
                 )
                 | Self::Worker(WorkerError::Offsets(_) | WorkerError::Memory { .. })
-        )
+        ) || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_usage())
     }
 }

@@ -78,6 +78,7 @@ impl FioFile {
                 "content": self.content,
             }),
             load: json!({ "label": load }),
+            via: None,
         };
         let document = RunDocument {
             head: head.clone(),

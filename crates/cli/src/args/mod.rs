@@ -3,9 +3,11 @@
 mod fio;
 mod guide;
 mod load;
+mod via;
 
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use load::LoadArgs;
+pub use via::ViaArg;
 
 use guide::GuideParser;
 
@@ -148,6 +150,8 @@ Examples:
   iogauge find /data --guide flash --limit 'p99.9<=3ms'
   iogauge find /dev/nvme0n1 --limit 'mean<=1ms'
   iogauge find /data --open-loop --limit 'p99<=5ms'
+  iogauge find /data --via fio
+  iogauge find nfs.fio --via fio --limit 'p99<=20ms'
   iogauge find sim:channels=8,service=100us --limit 'mean<=10ms' --json")]
 pub struct FindArgs {
     /// Target.
@@ -174,6 +178,10 @@ pub struct FindArgs {
     /// spaces the arrivals evenly
     #[arg(long)]
     pub open_loop: bool,
+    /// Let real fio do the I/O and measure it, in a closed loop: for engines that iogauge lacks, in a
+    /// job file, or to see what fio finds
+    #[arg(long, value_name = "fio[=BINARY]")]
+    pub via: Option<ViaArg>,
     /// Tell each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,
@@ -194,6 +202,7 @@ fio's: its jobs run in fio's order, on its own files and devices, under the same
 Examples:
   iogauge run /data --rw=randread --bs=4k --iodepth=32
   iogauge run nightly.fio
+  iogauge run http.fio --via fio
   iogauge run /data --rw=randrw --rwmixread=70 --bssplit=4k/60:64k/40 --runtime=60
   iogauge run /data --rw=randwrite --rate_iops=2000 --rate_process=poisson
   iogauge run /data --job 'rw=randread iodepth=16' --job 'rw=write bs=128k sync=dsync'
@@ -213,6 +222,10 @@ pub struct RunArgs {
     /// A job beside others: options without dashes that change those given; may be repeated
     #[arg(long = "job", value_name = "OPTION=VALUE …")]
     pub jobs: Vec<String>,
+    /// Let real fio do the I/O and measure it: for engines that iogauge lacks, in a job file, or to
+    /// see what fio finds
+    #[arg(long, value_name = "fio[=BINARY]")]
+    pub via: Option<ViaArg>,
     /// Leave out what a job file asks for and iogauge lacks, with a warning for each
     #[arg(long)]
     pub lenient: bool,

@@ -1,8 +1,9 @@
 //! `iogauge find`: the capacity under a limit.
 
-use super::invocation::Invocation;
+use super::invocation::{self, Invocation};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
+use iogauge_io::crew::fio::FioError;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, LabError, session};
@@ -23,7 +24,8 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
     let (target, output) = (&args.target, &args.output);
     let typed = std::slice::from_ref(&args.load);
-    let invocation = Invocation::new("find", target, typed, output, args.explain, interrupt)?;
+    let opened = invocation::open(target, typed, args.via.as_ref())?;
+    let invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
     run_on(invocation, &plan)
 }
 
@@ -60,6 +62,9 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     }
     if args.load.rate_process.is_some() && !args.open_loop {
         return refuse("--rate_process spaces arrivals, which find has with --open-loop only");
+    }
+    if args.open_loop && args.via.is_some() {
+        return refuse(&FioError::OpenLoop.to_string());
     }
     if args.budget < SHORTEST_BUDGET_NS {
         return refuse("--budget is too short to search in; right would be 1s or more");

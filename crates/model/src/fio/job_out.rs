@@ -43,12 +43,38 @@ pub enum JobOutError {
     },
 }
 
+/// What a job file is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To be read by people, and run by them.
+    Print,
+    /// To be run and its results read by iogauge.
+    Drive {
+        /// Each job is reported alone.
+        apart: bool,
+    },
+}
+
 /// Writes the job file of a step on these parts of a target. `ramp_ns` and `runtime_ns` of the
 /// step become `ramp_time` and `runtime`.
 ///
 /// # Errors
 /// Where the target is nothing fio can reach, or its path nothing a job file can hold.
 pub fn job_file(step: &Step, parts: &[FilePart]) -> Result<JobFile, JobOutError> {
+    write(step, parts, Purpose::Print)
+}
+
+/// The same for iogauge to run itself and read the results of: with every latency from submission
+/// to completion, workers that are threads, and errors counted as iogauge counts them. Jobs are
+/// reported as one unless they are to be kept apart.
+///
+/// # Errors
+/// As [`job_file`].
+pub fn driven_file(step: &Step, parts: &[FilePart], apart: bool) -> Result<JobFile, JobOutError> {
+    write(step, parts, Purpose::Drive { apart })
+}
+
+fn write(step: &Step, parts: &[FilePart], purpose: Purpose) -> Result<JobFile, JobOutError> {
     let simulated = step.jobs.iter().any(|job| job.load.engine == EngineKind::Sim);
     if simulated || parts.is_empty() {
         return Err(JobOutError::Simulated);
@@ -68,6 +94,11 @@ pub fn job_file(step: &Step, parts: &[FilePart]) -> Result<JobFile, JobOutError>
     if step.ramp_ns > 0 {
         put("ramp_time", &time_word(step.ramp_ns));
     }
+    if purpose != Purpose::Print {
+        put("lat_percentiles", "1");
+        put("continue_on_error", "all");
+        put("thread", "1");
+    }
     let mut differs = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for job in &step.jobs {
@@ -76,6 +107,9 @@ pub fn job_file(step: &Step, parts: &[FilePart]) -> Result<JobFile, JobOutError>
         names.push(word);
         let number = if same == 0 { String::new() } else { format!("-{}", same + 1) };
         text.push_str(&format!("\n[{word}{number}]\n"));
+        if purpose == (Purpose::Drive { apart: true }) {
+            text.push_str("new_group=1\n");
+        }
         let (options, job_differs) = job_options(&job.load, parts);
         for (name, value) in options {
             text.push_str(&format!("{name}={value}\n"));
@@ -141,6 +175,14 @@ fn job_options(load: &Load, parts: &[FilePart]) -> (Vec<options::FioOption>, Vec
         if load.batch.complete_max == 0 {
             options.push(("iodepth_batch_complete_max", depth));
         }
+    }
+    if load.number_ios.is_some() {
+        // What has time ends with it alone, and what has none once its size is done.
+        let clones = u64::from(shared.clones.max(1));
+        let ios = load.number_ios.unwrap_or_default().div_ceil(clones);
+        let bytes = ios.saturating_mul(load.block.largest());
+        options.push(("time_based", "0".to_owned()));
+        options.push(("io_size", size_word(bytes)));
     }
     if load.writes() {
         // Data that neither compresses nor repeats.

@@ -21,6 +21,18 @@ pub struct Head {
     pub target: Value,
     /// What was asked of it.
     pub load: Value,
+    /// The program that did the I/O, where it was not iogauge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
+}
+
+/// A program that did the I/O and measured it, driven by iogauge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Via {
+    /// What it calls itself: `fio-3.33`.
+    pub version: String,
+    /// The program as it was started.
+    pub binary: String,
 }
 
 /// The document of `iogauge run`.

@@ -13,7 +13,7 @@ pub use doctor::{
     MachineFacts, PartForm,
 };
 pub use documents::{
-    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy,
+    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy, Via,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};

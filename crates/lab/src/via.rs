@@ -1,0 +1,88 @@
+//! Plans driven through real fio instead of iogauge's own workers.
+
+use crate::error::LabError;
+use crate::rig::Rig;
+use iogauge_io::crew::Crew;
+use iogauge_io::crew::fio::{FioBinary, FioCrew, FioWork, Span};
+use iogauge_io::target::Target;
+use iogauge_model::fio::job_out::{self, FilePart};
+use iogauge_model::result::Via;
+use iogauge_model::{Caveat, CaveatCode, Impact, Load, Step};
+
+/// Most threads of fio's: as many as it has jobs for, and some are left.
+pub(crate) const MOST_CLONES: u32 = 2048;
+
+/// Starts fio on a step of a target.
+pub(crate) fn crew(
+    rig: &Rig,
+    target: &Target,
+    fio: &FioBinary,
+    step: &Step,
+    span: Span,
+) -> Result<Box<dyn Crew>, LabError> {
+    let mut files = Vec::new();
+    for job in &step.jobs {
+        files.push(rig.open_files(target, &job.load)?);
+    }
+    let work = FioWork::Step { step: step.clone(), parts: file_parts(target) };
+    Ok(Box::new(FioCrew::start(fio.clone(), work, span, files)?))
+}
+
+/// The parts of a target as a job file names them.
+#[must_use]
+pub fn file_parts(target: &Target) -> Vec<FilePart> {
+    let part = |part: &iogauge_io::target::Part| FilePart {
+        path: part.path.to_string_lossy().into_owned(),
+        base_bytes: part.base_bytes,
+        size_bytes: part.size_bytes,
+    };
+    target.parts.iter().map(part).collect()
+}
+
+/// How documents tell which program did the I/O.
+#[must_use]
+pub fn describe(fio: &FioBinary) -> Via {
+    Via { version: fio.version().to_owned(), binary: fio.path().display().to_string() }
+}
+
+/// What a reader of figures that fio measured has to know.
+#[must_use]
+pub fn caveat(fio: &FioBinary) -> Caveat {
+    Caveat::of(
+        CaveatCode::ViaFio,
+        format!(
+            "{} did the I/O and took its latencies: the depth achieved is rate times latency \
+             (Little's law), and percentiles come from buckets of 1/64",
+            fio.version()
+        ),
+    )
+}
+
+/// Doubts about loads that fio cannot make exactly.
+#[must_use]
+pub fn differences(step: &Step, parts: &[FilePart]) -> Vec<Caveat> {
+    let Ok(file) = job_out::job_file(step, parts) else { return Vec::new() };
+    let of = |line: &String| {
+        Caveat::new(
+            CaveatCode::ViaFio,
+            format!("fio was asked for another load: {line}"),
+            "leave out --via to measure the load itself",
+        )
+        .with_impact(Impact::Doubt)
+    };
+    let rated = step.jobs.iter().any(|job| job.load.arrivals.is_some());
+    let late = Caveat::new(
+        CaveatCode::ViaFio,
+        "fio measures an I/O from when it is issued, not from when it was due: with --rate_iops its \
+         latencies hide what waits",
+        "leave out --via to measure response times",
+    )
+    .with_impact(Impact::Doubt);
+    file.differs.iter().map(of).chain(rated.then_some(late)).collect()
+}
+
+/// The largest depth a search may ask of fio for a load.
+#[must_use]
+pub(crate) fn most_depth(load: &Load) -> u32 {
+    if load.engine.is_synchronous() { MOST_CLONES } else { u32::MAX }
+}
