@@ -19,6 +19,8 @@ pub enum Exit {
     IoErrors = 4,
     /// The limit cannot be met even at depth 1.
     Unattainable = 5,
+    /// What was compared differs.
+    Differs = 6,
     /// Interrupted; the result is kept.
     Interrupted = 130,
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod caveats;
+pub mod crosscheck;
 pub mod doctor;
 pub mod error;
 mod estimates;

@@ -57,7 +57,7 @@ pub fn step(
     mut sampler: Option<&mut Sampler>,
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
-    if step.ramp_ns > 0 {
+    if step.ramp_ns > 0 || !crew.has_begun() {
         run_for(crew, step.ramp_ns, Phase::Ramp, watch, &mut |_| {})?;
         crew.cut()?;
     }
@@ -83,6 +83,7 @@ pub fn step(
         // A job that counts its I/Os counts all of them.
         total.append(&tail);
     }
+    let windows = Seen { ios: total.ios(), bytes: total.bytes(), seconds: total.seconds() };
     if let Some(summed_up) = crew.summed_up() {
         total = summed_up;
     }
@@ -95,10 +96,10 @@ pub fn step(
     let job_series = job_series.into_iter().map(Series::into_points);
     result.jobs = job_series.enumerate().map(|(job, s)| job_result(step, job, &total, s)).collect();
     if let (Some(sampler), Some(before), Some(after)) = (sampler, before, after) {
-        let totals = after.since(&before, Logical { ios: total.ios(), bytes: total.bytes() });
+        let totals = after.since(&before, Logical { ios: windows.ios, bytes: windows.bytes });
         result.physical = totals.physical;
         let used = crew.cpu().zip(cpu_before).map(|(after, before)| after.since(&before));
-        result.cpu = cpu_of(&totals.cpu, used, result.seconds, result.ios());
+        result.cpu = cpu_of(&totals.cpu, used, windows.seconds, windows.ios);
         result.system = sampler.points_between(&before, &after);
     }
     Ok(Measured {
@@ -108,6 +109,13 @@ pub fn step(
         fallbacks,
         workers,
     })
+}
+
+/// What the windows between two marks of the machine hold.
+struct Seen {
+    ios: u64,
+    bytes: u64,
+    seconds: f64,
 }
 
 /// Processor use with the time of those who did the I/O, where they are not of this process.
@@ -137,8 +145,11 @@ fn run_for(
     see: &mut dyn FnMut(&Window),
 ) -> Result<bool, LabError> {
     let end_ns = crew.now_ns().saturating_add(duration_ns);
-    let until_it_ends = phase == Phase::Measuring && crew.keeps_its_time();
-    while (until_it_ends || crew.now_ns() < end_ns) && !crew.finished() {
+    let goes_on = |crew: &dyn Crew| match phase {
+        Phase::Measuring if crew.keeps_its_time() => true,
+        _ => crew.now_ns() < end_ns || !crew.has_begun(),
+    };
+    while goes_on(crew) && !crew.finished() {
         if watch.interrupt.is_set() {
             return Ok(false);
         }

@@ -242,6 +242,11 @@ impl Rig {
         Ok(())
     }
 
+    /// From now on workers of this process do the I/O.
+    pub fn go_alone(&mut self) {
+        self.via = None;
+    }
+
     /// The fio that does the I/O, where one does.
     #[must_use]
     pub fn via(&self) -> Option<&FioBinary> {
@@ -283,11 +288,7 @@ impl Rig {
     ///
     /// # Errors
     /// As [`Self::crew`].
-    fn crew_on(
-        &self,
-        jobs: &[(Load, Ground)],
-        max_depth: u32,
-    ) -> Result<Box<dyn Crew>, LabError> {
+    fn crew_on(&self, jobs: &[(Load, Ground)], max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
         match &self.medium {
             Medium::Simulated(spec) => {
                 let extents = vec![Extent { base_bytes: 0, size_bytes: spec.size_bytes }];

@@ -1,10 +1,12 @@
 //! Arguments as typed. `load.rs` turns them into what will run.
 
+mod crosscheck;
 mod fio;
 mod guide;
 mod load;
 mod via;
 
+pub use crosscheck::CrosscheckArgs;
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use load::LoadArgs;
 pub use via::ViaArg;
@@ -28,6 +30,7 @@ Exit codes:
   3    the target was refused, so that no data is lost
   4    I/O errors during the run (the result is kept and counts them)
   5    the limit cannot be met even at depth 1
+  6    crosscheck found that iogauge and fio differ
   130  interrupted (what was measured is kept and printed)";
 
 const EXAMPLES: &str = "\
@@ -61,6 +64,8 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Apply one load, or the jobs of a fio job file, and measure it
     Run(Box<RunArgs>),
+    /// Measure a load with iogauge and with fio in turn, and tell whether they agree
+    Crosscheck(Box<CrosscheckArgs>),
     /// Tell what would spoil a measurement of a target; measures nothing, writes nothing
     Doctor(DoctorArgs),
     /// Make and prefill the test file, so that later runs measure at once

@@ -25,7 +25,9 @@ impl FromStr for ViaArg {
         match text.split_once('=') {
             None if text == "fio" => Ok(Self::default()),
             Some(("fio", path)) if !path.is_empty() => Ok(Self { binary: PathBuf::from(path) }),
-            _ => Err(format!("\"{text}\" is no program that I/O goes through; right would be fio, or fio=BINARY")),
+            _ => Err(format!(
+                "\"{text}\" is no program that I/O goes through; right would be fio, or fio=BINARY"
+            )),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One file for each subcommand.
 
 pub mod clean;
+pub mod crosscheck;
 pub mod doctor;
 pub mod find;
 pub mod history;

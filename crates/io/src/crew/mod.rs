@@ -137,6 +137,11 @@ pub trait Crew {
         false
     }
 
+    /// True once I/Os count: workers that keep their time begin and ramp up first.
+    fn has_begun(&self) -> bool {
+        true
+    }
+
     /// The whole of what was measured as the workers themselves sum it up at their end, where they
     /// keep their time: exacter than the windows, which it holds.
     fn summed_up(&self) -> Option<Window> {

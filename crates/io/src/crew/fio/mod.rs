@@ -54,6 +54,10 @@ pub struct FioCrew {
     arrivals: Arrivals,
     depth: u32,
     process: Option<FioProcess>,
+    /// True once the process has printed a document.
+    any: bool,
+    /// When it was heard of last.
+    heard: Instant,
     /// The last document of the process.
     last: Snapshot,
     /// What was measured since the last cut.
@@ -63,11 +67,12 @@ pub struct FioCrew {
 }
 
 impl FioCrew {
-    /// Starts fio and waits for its first figures: some tenths of a second. `files` are kept open
-    /// as long as the crew is there.
+    /// Starts fio, and waits for its first figures where it does not keep its time itself: some
+    /// tenths of a second. `files` are kept open as long as the crew is there.
     ///
     /// # Errors
-    /// Where fio does not start, refuses what it is to do, or prints nothing that can be read.
+    /// Where fio does not start, refuses what it is to do, or prints nothing that can be read; the
+    /// latter two from [`Crew::advance`] where fio keeps its time.
     pub fn start(
         binary: FioBinary,
         work: FioWork,
@@ -83,6 +88,8 @@ impl FioCrew {
             clock: Clock::get(),
             arrivals: Arrivals::default(),
             process: None,
+            any: false,
+            heard: Instant::now(),
             last: Snapshot::default(),
             pending: Window::default(),
             live: LiveFigures::default(),
@@ -96,20 +103,16 @@ impl FioCrew {
         let job_file = self.work.job_file(self.depth, self.span)?;
         self.last = Snapshot::default();
         self.process = Some(FioProcess::start(&self.binary, &job_file)?);
+        self.heard = Instant::now();
+        self.any = false;
         let begin = Instant::now();
-        let mut any = false;
-        loop {
-            any |= self.take_next(INTERVAL)?;
-            let counts = self.span == Span::Own || self.last.counts();
-            if self.process.is_none() || (any && counts) {
-                return Ok(());
+        while self.span == Span::Open && self.process.is_some() && !self.last.counts() {
+            self.take_next(INTERVAL)?;
+            if self.any && begin.elapsed() > PATIENCE_FOR_IO {
+                break;
             }
-            let patience = if any { PATIENCE_FOR_IO } else { PATIENCE_TO_BEGIN };
-            if begin.elapsed() < patience {
-                continue;
-            }
-            return if any { Ok(()) } else { Err(self.silent()) };
         }
+        Ok(())
     }
 
     fn silent(&mut self) -> FioError {
@@ -122,16 +125,20 @@ impl FioCrew {
         self.binary.version().to_owned()
     }
 
-    /// Waits for a document, at most so long; true where one came.
-    fn take_next(&mut self, patience: Duration) -> Result<bool, FioError> {
-        let Some(process) = &mut self.process else { return Ok(false) };
+    /// Waits for a document, at most so long.
+    fn take_next(&mut self, patience: Duration) -> Result<(), FioError> {
+        let Some(process) = &mut self.process else { return Ok(()) };
         match process.next(patience) {
             Next::Document(snapshot) => {
+                (self.any, self.heard) = (true, Instant::now());
                 self.take(snapshot);
-                Ok(true)
+                Ok(())
             }
-            Next::Nothing => Ok(false),
-            Next::Ended(status) => self.ended(status, false).map(|()| false),
+            Next::Nothing if self.heard.elapsed() > PATIENCE_TO_BEGIN && !self.any => {
+                Err(self.silent())
+            }
+            Next::Nothing => Ok(()),
+            Next::Ended(status) => self.ended(status, false),
         }
     }
 
@@ -245,6 +252,10 @@ impl Crew for FioCrew {
 
     fn keeps_its_time(&self) -> bool {
         self.span == Span::Own
+    }
+
+    fn has_begun(&self) -> bool {
+        self.span == Span::Open || self.last.counts()
     }
 
     fn summed_up(&self) -> Option<Window> {

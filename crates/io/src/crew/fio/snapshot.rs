@@ -144,11 +144,7 @@ impl Counts {
         let has_bins = |latency: &&FioLatency| !latency.bins.is_empty();
         let lat = direction.lat.as_ref().filter(has_bins);
         let clat = || direction.clat.as_ref().filter(has_bins);
-        let counts = Self {
-            bytes: direction.bytes,
-            short: direction.short_ios,
-            ..Self::default()
-        };
+        let counts = Self { bytes: direction.bytes, short: direction.short_ios, ..Self::default() };
         let Some(latency) = lat.or_else(clat) else { return counts };
         let mut bins = BTreeMap::new();
         for (value_ns, n) in &latency.bins {
@@ -189,7 +185,8 @@ impl Counts {
             // fio tells the extremes since it began: only those that are new are of this window.
             let min_ns = if first || self.min_ns < earlier.min_ns { self.min_ns } else { *lowest };
             let max_ns = if self.max_ns > earlier.max_ns { self.max_ns } else { *highest };
-            let (max_ns, sum_ns) = (max_ns.min(self.max_ns), self.sum_ns.saturating_sub(earlier.sum_ns));
+            let (max_ns, sum_ns) =
+                (max_ns.min(self.max_ns), self.sum_ns.saturating_sub(earlier.sum_ns));
             let known = bins.iter().filter_map(|(value_ns, n)| Some((bucket_of(*value_ns)?, *n)));
             let beyond = bins.iter().filter(|(value_ns, _)| bucket_of(*value_ns).is_none());
             let overflow = beyond.map(|(_, n)| n).sum();
@@ -258,7 +255,10 @@ mod tests {
         assert!((window.depth() - 9000.0 / 250e6).abs() < 1e-12);
         assert_eq!(second.cpu().system_ns, 140_000_000);
         let whole = second.whole();
-        assert_eq!((whole.ios(), whole.service().min_ns(), whole.service().max_ns()), (5, 1000, 9000));
+        assert_eq!(
+            (whole.ios(), whole.service().min_ns(), whole.service().max_ns()),
+            (5, 1000, 9000)
+        );
     }
 
     #[test]

@@ -42,10 +42,17 @@ impl FioWork {
 
     /// Threads or processes that do the I/O at a depth.
     pub(super) fn workers(&self, depth: u32) -> u32 {
-        let of = |load: &Load| if load.engine.is_synchronous() { load.depth() } else { load.numjobs };
+        let of =
+            |load: &Load| if load.engine.is_synchronous() { load.depth() } else { load.numjobs };
         match self {
             Self::Step { step, .. } => jobs(step, depth).iter().map(|job| of(&job.load)).sum(),
-            Self::Foreign(job) => if job.synchronous { depth } else { 1 },
+            Self::Foreign(job) => {
+                if job.synchronous {
+                    depth
+                } else {
+                    1
+                }
+            }
         }
     }
 
