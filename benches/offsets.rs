@@ -23,7 +23,7 @@ fn offsets(c: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     for (name, load) in loads {
         group.bench_function(name, |b| {
-            let source = OffsetSource::new(&load, &parts, 0, 1, Arc::default());
+            let source = OffsetSource::new(&load, &parts, 0, Arc::default());
             let Ok(mut source) = source else { panic!("{source:?}") };
             let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
             b.iter(|| source.next(&mut random, 4096, false));

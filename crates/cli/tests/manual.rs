@@ -19,8 +19,16 @@ const COMMANDS: [&str; 10] = [
 ];
 
 /// Options of a load, by fio's names, with a value each.
-const OPTIONS: [&str; 25] = [
+const OPTIONS: [&str; 52] = [
     "rw=randrw",
+    "rw=randread:8",
+    "rw_sequencer=identical",
+    "bsrange=4k-64k",
+    "blocksize_range=4k-64k",
+    "bs_unaligned=0",
+    "blocksize_unaligned=0",
+    "blockalign=512",
+    "ba=512",
     "bs=4k",
     "blocksize=4k",
     "bssplit=4k/50:8k/50",
@@ -38,11 +46,30 @@ const OPTIONS: [&str; 25] = [
     "norandommap=1",
     "sync=dsync",
     "fsync=8",
+    "fdatasync=8",
+    "end_fsync=1",
+    "thinktime=10us",
+    "thinktime_blocks=4",
+    "startdelay=10ms",
     "iodepth_batch_submit=1",
     "iodepth_batch_complete_min=1",
     "iodepth_batch_complete_max=1",
     "number_ios=10",
+    "io_size=64k",
+    "io_limit=64k",
+    "offset_increment=1m",
     "randseed=3",
+    "randrepeat=0",
+    "allrandrepeat=1",
+    "rate=1m",
+    "cpus_allowed=0",
+    "cpus_allowed_policy=split",
+    "nice=1",
+    "nice=-1",
+    "buffer_compress_percentage=50",
+    "buffer_compress_chunk=4k",
+    "dedupe_percentage=30",
+    "refill_buffers=1",
     "ramp_time=1ms",
     "dependent=1",
 ];
@@ -112,6 +139,12 @@ fn options_of_a_load_take_dashes_and_underscores() {
             line.push("--runtime=10ms".to_owned());
             if name != "ramp_time" && name != "ramp-time" {
                 line.push("--ramp-time=0".to_owned());
+            }
+            if name.starts_with("thinktime") && name != "thinktime" {
+                line.push("--thinktime=100".to_owned());
+            }
+            if name.ends_with("policy") {
+                line.push("--cpus_allowed=0".to_owned());
             }
             if name == "dependent" {
                 line.push("--rw=randrw".to_owned());

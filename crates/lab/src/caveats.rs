@@ -28,11 +28,14 @@ const OTHER_BYTES: u64 = 16 << 20;
 #[must_use]
 pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Caveat> {
     let mut caveats = Vec::new();
-    let closed = loads.iter().all(|l| l.arrivals.is_none() && l.number_ios.is_none());
+    let closed =
+        loads.iter().all(|l| l.arrivals.is_none() && !l.is_counted() && l.thinktime.is_none());
     if closed && result.ios() > 0 {
         caveats.extend(depth(result.depth, result.depth_achieved));
     }
-    if let Some(offered) = result.rate_iops {
+    // Jobs that begin one after the other have no time over which all of them offer their rates.
+    let together = loads.len() < 2 || loads.iter().all(|l| l.startdelay_ns == 0);
+    if let Some(offered) = result.rate_iops.filter(|_| together) {
         let achieved = result.ios() as f64 / result.seconds.max(1e-9);
         caveats.extend(rate(
             offered,

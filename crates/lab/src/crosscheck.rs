@@ -67,7 +67,7 @@ pub fn measure(
             for job in &mut step.jobs {
                 job.load.seed = job.load.seed.wrapping_add(u64::from(round));
             }
-            let measured = session::run(rig, &step, watch)?;
+            let measured = session::run_on(rig, &step, &[], watch)?;
             for caveat in session::step_caveats(rig, &step, &measured) {
                 if !seen.contains(&(side, caveat.code)) {
                     seen.push((side, caveat.code));

@@ -81,7 +81,11 @@ impl LabError {
                         | TargetError::NamedTwice { .. }
                         | TargetError::Nothing
                 )
-                | Self::Worker(WorkerError::Offsets(_) | WorkerError::Memory { .. })
+                | Self::Worker(
+                    WorkerError::Offsets(_)
+                        | WorkerError::Memory { .. }
+                        | WorkerError::Placement { .. }
+                )
         ) || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_usage())
     }
 }

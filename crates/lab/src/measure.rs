@@ -79,8 +79,8 @@ pub fn step(
     let after = mark(&mut sampler)?;
     let workers = crew.workers();
     let tail = crew.stop()?;
-    if crew.finished() && step.jobs.iter().any(|job| job.load.number_ios.is_some()) {
-        // A job that counts its I/Os counts all of them.
+    if crew.finished() && step.jobs.iter().any(|job| job.load.is_counted()) {
+        // A job whose end is counted counts all its I/Os.
         total.append(&tail);
     }
     let windows = Seen { ios: total.ios(), bytes: total.bytes(), seconds: total.seconds() };

@@ -60,13 +60,26 @@ pub fn parse_size_bytes(text: &str) -> Result<u64, UnitError> {
 /// # Errors
 /// When the text is not a number with one of the units ns, us, ms, s, m, h, d.
 pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
+    duration_ns(text, 1e9)
+}
+
+/// Reads a duration in nanoseconds; a bare number means microseconds, as in fio's `thinktime`.
+///
+/// # Errors
+/// When the text is not a number with one of the units ns, us, ms, s, m, h, d.
+pub fn parse_short_duration_ns(text: &str) -> Result<u64, UnitError> {
+    duration_ns(text, 1e3)
+}
+
+fn duration_ns(text: &str, bare: f64) -> Result<u64, UnitError> {
     let fail = || UnitError::new(text, "a duration", "30s, 10ms, 250us or 5m");
     let (number, unit) = split(text).ok_or_else(fail)?;
     let factor = match unit.as_str() {
         "ns" | "nsec" => 1.0,
         "us" | "usec" | "µs" | "μs" => 1e3,
         "ms" | "msec" => 1e6,
-        "" | "s" | "sec" => 1e9,
+        "" => bare,
+        "s" | "sec" => 1e9,
         "m" | "min" => 60e9,
         "h" => 3600e9,
         "d" => 86400e9,

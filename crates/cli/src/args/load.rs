@@ -3,19 +3,26 @@
 use clap::{Args, Parser};
 use iogauge_io::engine;
 use iogauge_model::load::{
-    ArrivalProcess, Arrivals, Batch, BlockSizes, Distribution, EngineKind, Load, LoadError,
-    Pattern, SyncMode,
+    ArrivalProcess, Arrivals, Batch, BlockSizes, Content, CpuPolicy, Cpus, Distribution,
+    EngineKind, Load, LoadError, Pattern, Rw, Sequencer, SyncMode, Thinktime,
 };
-use iogauge_model::units::{parse_count, parse_size_bytes};
+use iogauge_model::units::{
+    parse_count, parse_duration_ns, parse_short_duration_ns, parse_size_bytes,
+};
 use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
 
 /// Options of a load, by fio's names. Those left out take their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// read, write, randread, randwrite, readwrite, randrw [default: randread]
-    #[arg(long, visible_alias = "readwrite", value_name = "PATTERN")]
-    pub rw: Option<Pattern>,
+    /// read, write, randread, randwrite, readwrite, randrw [default: randread]; with a number as in
+    /// randread:8 so many I/Os from each offset on, as in read:64k so many bytes left out after each
+    #[arg(long, visible_alias = "readwrite", value_name = "PATTERN[:N]")]
+    pub rw: Option<Rw>,
+    /// I/Os of a number behind a random pattern: sequential or identical [default: sequential]
+    #[arg(long, value_name = "KIND")]
+    pub rw_sequencer: Option<Sequencer>,
     /// Share of reads in a mixed pattern [default: 50]
     #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
     pub rwmixread: Option<u32>,
@@ -28,6 +35,15 @@ pub struct LoadArgs {
     /// Block sizes with their shares: 4k/60:64k/40
     #[arg(long, value_name = "SPLIT", conflicts_with = "bs", value_parser = BlockSizes::parse_bssplit)]
     pub bssplit: Option<BlockSizes>,
+    /// Block sizes from SIZE to SIZE, multiples of the first, all as likely
+    #[arg(long, visible_alias = "blocksize-range", value_name = "SIZE-SIZE", conflicts_with_all = ["bs", "bssplit"], value_parser = BlockSizes::parse_bsrange)]
+    pub bsrange: Option<BlockSizes>,
+    /// Any size in --bsrange, not only multiples of the first
+    #[arg(long, visible_alias = "blocksize-unaligned", value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub bs_unaligned: Option<bool>,
+    /// What random offsets are multiples of [default: the smallest block size]
+    #[arg(long, visible_alias = "ba", value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub blockalign: Option<u64>,
     /// I/Os each worker keeps outstanding [default: 1]
     #[arg(long, value_name = "N")]
     pub iodepth: Option<u32>,
@@ -40,12 +56,15 @@ pub struct LoadArgs {
     /// Bypass the page cache [default: 1]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub direct: Option<bool>,
-    /// Size of the test file, or how much of the target is used
+    /// How much of the target is used, and the size of a test file made for it
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub size: Option<u64>,
-    /// First byte of the target that is used [default: 0]
+    /// First byte of the target that is used; --size counts from there [default: 0]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub offset: Option<u64>,
+    /// How far behind the one before each of the numjobs begins; without it they share what is used
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub offset_increment: Option<u64>,
     /// random, zipf:1.2, pareto:0.2, normal:20, zoned:60/10:30/20:10/70 [default: random]
     #[arg(long, value_name = "KIND")]
     pub random_distribution: Option<Distribution>,
@@ -61,9 +80,27 @@ pub struct LoadArgs {
     /// An fsync after so many writes [default: 0, none]
     #[arg(long, value_name = "N")]
     pub fsync: Option<u32>,
+    /// An fdatasync after so many writes [default: 0, none]
+    #[arg(long, value_name = "N")]
+    pub fdatasync: Option<u32>,
+    /// End with an fsync [default: 0]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub end_fsync: Option<bool>,
+    /// Pause of each worker after its I/Os, in microseconds where it has no unit
+    #[arg(long, value_name = "TIME", value_parser = parse_short_duration_ns)]
+    pub thinktime: Option<u64>,
+    /// I/Os between two pauses, and most outstanding then [default: 1]
+    #[arg(long, value_name = "N")]
+    pub thinktime_blocks: Option<u32>,
+    /// Begin so much later, not counted
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub startdelay: Option<u64>,
     /// I/Os to start per second, whatever the target does
     #[arg(long, value_name = "RATE", value_parser = parse_count)]
     pub rate_iops: Option<u64>,
+    /// Bytes to start per second, whatever the target does
+    #[arg(long, value_name = "SIZE", conflicts_with = "rate_iops", value_parser = parse_size_bytes)]
+    pub rate: Option<u64>,
     /// linear or poisson arrivals [default: linear]
     #[arg(long, value_name = "KIND")]
     pub rate_process: Option<ArrivalProcess>,
@@ -76,12 +113,42 @@ pub struct LoadArgs {
     /// Most completions taken back in one call [default: 0, all there are]
     #[arg(long, value_name = "N")]
     pub iodepth_batch_complete_max: Option<u32>,
-    /// End after so many I/Os
+    /// End each of the numjobs after so many I/Os
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub number_ios: Option<u64>,
+    /// End each of the numjobs after so many bytes
+    #[arg(long, visible_alias = "io-limit", value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub io_size: Option<u64>,
     /// Seed of offsets, mix and arrivals [default: 1]
     #[arg(long, value_name = "N")]
     pub randseed: Option<u64>,
+    /// 0 takes another seed for each run [default: 1]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub randrepeat: Option<bool>,
+    /// Taken for fio's sake: one seed serves all that is drawn
+    #[arg(long, hide = true, value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub allrandrepeat: Option<bool>,
+    /// Share of what is written that is zeros, so that it compresses [default: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
+    pub buffer_compress_percentage: Option<u32>,
+    /// Length of the stretches that are random first and zeros then; 0 for a block [default: 512]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub buffer_compress_chunk: Option<u64>,
+    /// Share of the writes that repeat the data of one before [default: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
+    pub dedupe_percentage: Option<u32>,
+    /// Taken for fio's sake: every write has data of its own
+    #[arg(long, hide = true, value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub refill_buffers: Option<bool>,
+    /// Processors the workers may run on: 0,5,8-15
+    #[arg(long, value_name = "LIST")]
+    pub cpus_allowed: Option<Cpus>,
+    /// shared, or split to give each worker one of them [default: shared]
+    #[arg(long, value_name = "POLICY")]
+    pub cpus_allowed_policy: Option<CpuPolicy>,
+    /// Added to the nice value of the workers, -20 to 19 [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub nice: Option<i32>,
 }
 
 fn whole_percent(text: &str) -> Result<u32, String> {
@@ -120,51 +187,115 @@ impl LoadArgs {
         Ok(job.load)
     }
 
+    /// Bytes the target has to have for `--size` behind the last offset; `None` for all there are.
+    pub fn target_bytes(&self) -> Option<u64> {
+        let jobs_behind = u64::from(self.numjobs.unwrap_or(1).saturating_sub(1));
+        let last = self.offset_increment.unwrap_or(0).saturating_mul(jobs_behind);
+        let begin = last.saturating_add(self.offset.unwrap_or(0));
+        self.size.map(|size| size.saturating_add(begin))
+    }
+
+    /// Direction and order.
+    pub fn pattern(&self) -> Pattern {
+        self.rw.map_or(Load::default().rw, |rw| rw.pattern)
+    }
+
+    fn block(&self) -> Option<BlockSizes> {
+        let sizes = self.bsrange.clone().or_else(|| self.bssplit.clone());
+        let sizes = sizes.or_else(|| self.bs.clone())?;
+        Some(if self.bs_unaligned.unwrap_or(false) { sizes.unaligned() } else { sizes })
+    }
+
+    /// Options that mean nothing without another one.
+    fn check_companions(&self) -> Result<(), LoadError> {
+        let lone = |option, reason: &str| Err(LoadError { option, reason: reason.to_owned() });
+        if self.thinktime_blocks.is_some() && self.thinktime.is_none() {
+            return lone(
+                "thinktime_blocks",
+                "there is no pause; right would be --thinktime=1ms, too",
+            );
+        }
+        if self.cpus_allowed_policy.is_some() && self.cpus_allowed.is_none() {
+            return lone("cpus_allowed_policy", "right would be --cpus_allowed=0-3, too");
+        }
+        Ok(())
+    }
+
+    fn content(&self) -> Content {
+        let defaults = Content::default();
+        let chunk = self.buffer_compress_chunk.map(|bytes| u32::try_from(bytes).unwrap_or(0));
+        Content {
+            compress_percent: self.buffer_compress_percentage.unwrap_or(0),
+            // A chunk beyond every block is the block.
+            compress_chunk_bytes: chunk.unwrap_or(defaults.compress_chunk_bytes),
+            dedupe_percent: self.dedupe_percentage.unwrap_or(0),
+        }
+    }
+
+    /// The seed: the one typed, that of every run, or where runs are not to repeat a new one, which
+    /// readers of JSON that know no integers keep.
+    fn seed(&self) -> u64 {
+        let repeats = self.randrepeat.unwrap_or(true) || self.allrandrepeat.unwrap_or(false);
+        self.randseed.unwrap_or_else(|| {
+            if repeats { Load::default().seed } else { RandomState::new().hash_one(0) >> 11 }
+        })
+    }
+
     /// The load these options mean; `engine` is what was chosen for the target.
     ///
     /// # Errors
     /// Options that do not go together.
     pub fn load(&self, engine: EngineKind) -> Result<Load, LoadError> {
         let defaults = Load::default();
-        let rw = self.rw.unwrap_or(defaults.rw);
-        let arrivals = self.rate_iops.map(|rate| Arrivals {
-            rate_iops: rate as f64,
-            process: self.rate_process.unwrap_or_default(),
-        });
-        let load = Load {
-            rw,
+        self.check_companions()?;
+        let mut load = Load {
+            rw: self.pattern(),
+            modifier: self
+                .rw
+                .map_or(defaults.modifier, |rw| rw.modifier(self.rw_sequencer.unwrap_or_default())),
             read_percent: self
                 .rwmixread
                 .or(self.rwmixwrite.map(|writes| 100 - writes))
                 .unwrap_or(defaults.read_percent),
-            block: self.bssplit.clone().or_else(|| self.bs.clone()).unwrap_or(defaults.block),
+            block: self.block().unwrap_or(defaults.block),
+            blockalign_bytes: self.blockalign,
             distribution: self.random_distribution.clone().unwrap_or(defaults.distribution),
             coverage: !self.norandommap.unwrap_or(true),
             dependent: self.dependent.unwrap_or(false),
             direct: self.direct.unwrap_or(true),
             sync: self.sync.unwrap_or_default(),
             fsync_every: self.fsync.unwrap_or(0),
+            fdatasync_every: self.fdatasync.unwrap_or(0),
+            end_fsync: self.end_fsync.unwrap_or(false),
+            startdelay_ns: self.startdelay.unwrap_or(0),
+            thinktime: self
+                .thinktime
+                .filter(|ns| *ns > 0)
+                .map(|pause_ns| Thinktime { pause_ns, blocks: self.thinktime_blocks.unwrap_or(1) }),
             iodepth: self.iodepth.unwrap_or(1),
             numjobs: self.numjobs.unwrap_or(1),
-            arrivals,
+            arrivals: None,
             batch: Batch {
                 submit: self.iodepth_batch_submit.unwrap_or(0),
                 complete_min: self.iodepth_batch_complete_min.unwrap_or(1),
                 complete_max: self.iodepth_batch_complete_max.unwrap_or(0),
             },
             offset_bytes: self.offset.unwrap_or(0),
-            // The target itself is made as large as asked; a load narrows it only by its offset.
-            size_bytes: self.size.map(|size| size.saturating_sub(self.offset.unwrap_or(0))),
+            offset_increment_bytes: self.offset_increment,
+            size_bytes: self.size,
             number_ios: self.number_ios,
+            io_size_bytes: self.io_size,
             engine,
-            seed: self.randseed.unwrap_or(defaults.seed),
+            content: self.content(),
+            cpus: self.cpus_allowed.clone(),
+            cpu_policy: self.cpus_allowed_policy.unwrap_or_default(),
+            nice: self.nice.unwrap_or(0),
+            seed: self.seed(),
         };
-        if let (Some(size), Some(offset)) = (self.size, self.offset)
-            && offset >= size
-        {
-            let reason = format!("{offset} is not before the end, --size={size}");
-            return Err(LoadError { option: "offset", reason });
-        }
+        let of_bytes = self.rate.map(|bytes| bytes as f64 / load.mean_block_bytes());
+        load.arrivals = self.rate_iops.map(|rate| rate as f64).or(of_bytes).map(|rate_iops| {
+            Arrivals { rate_iops, process: self.rate_process.unwrap_or_default() }
+        });
         load.validate()?;
         Ok(load)
     }

@@ -437,8 +437,8 @@ pub enum ShowFormat {
     Text,
     /// The document
     Json,
-    /// A row for each point or direction
-    Csv,
+    /// All that is known, a row for each point or direction
+    IogaugeCsv,
     /// fio's JSON
     FioJson,
     /// fio's JSON with every bucket of the latencies
@@ -448,8 +448,8 @@ pub enum ShowFormat {
     Classic,
     /// R code that makes a data frame of the classic table
     R,
-    /// The classic table's columns of R, behind one that names the system
-    ClassicCsv,
+    /// The same columns as CSV, behind one that names the system
+    Csv,
 }
 
 impl ShowFormat {
@@ -458,14 +458,23 @@ impl ShowFormat {
         match self {
             Self::Classic => Some(TableFormat::Classic),
             Self::R => Some(TableFormat::R),
-            Self::ClassicCsv => Some(TableFormat::Csv),
-            Self::Text | Self::Json | Self::Csv | Self::FioJson | Self::FioJsonPlus => None,
+            Self::Csv => Some(TableFormat::Csv),
+            Self::Text | Self::Json | Self::IogaugeCsv | Self::FioJson | Self::FioJsonPlus => None,
         }
     }
 }
 
 /// Options that stand alone or take 0 or 1, which fio's users write behind a space as well.
-const FLAGS: [&str; 3] = ["--direct", "--norandommap", "--dependent"];
+const FLAGS: [&str; 8] = [
+    "--direct",
+    "--norandommap",
+    "--dependent",
+    "--end-fsync",
+    "--bs-unaligned",
+    "--randrepeat",
+    "--allrandrepeat",
+    "--refill-buffers",
+];
 
 /// Brings arguments from fio's way of writing into clap's: names with dashes where they were typed
 /// with underscores (`--rate_iops=5` means `--rate-iops=5`; values stay as they are), and

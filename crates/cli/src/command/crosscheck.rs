@@ -17,8 +17,8 @@ use iogauge_report::terminal;
 /// Wrong usage, no such fio, a refused target, or a fault while measuring.
 pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
-    if args.load.number_ios.is_some() {
-        return refuse("crosscheck measures for a time: --number_ios belongs to run");
+    if args.load.number_ios.is_some() || args.load.io_size.is_some() {
+        return refuse("crosscheck measures for a time: --number_ios and --io_size belong to run");
     }
     if args.runtime == 0 || args.tolerance <= 0.0 {
         return refuse("--runtime and --tolerance have to be above 0; right would be 5s and 5%");

@@ -55,10 +55,17 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
             "find chooses the depth itself: --iodepth belongs to run; --max-depth bounds it",
         );
     }
-    if args.load.rate_iops.is_some() || args.load.number_ios.is_some() {
-        return refuse(
-            "find works until it has its answer: --rate_iops and --number_ios belong to run",
-        );
+    for (option, typed) in [
+        ("--rate_iops", args.load.rate_iops.is_some()),
+        ("--rate", args.load.rate.is_some()),
+        ("--number_ios", args.load.number_ios.is_some()),
+        ("--io_size", args.load.io_size.is_some()),
+        ("--thinktime", args.load.thinktime.is_some()),
+        ("--startdelay", args.load.startdelay.is_some()),
+    ] {
+        if typed {
+            return refuse(&format!("find works until it has its answer: {option} belongs to run"));
+        }
     }
     if args.load.rate_process.is_some() && !args.open_loop {
         return refuse("--rate_process spaces arrivals, which find has with --open-loop only");

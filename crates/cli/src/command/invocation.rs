@@ -4,6 +4,7 @@ use crate::args::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
 use crate::detach;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
+use iogauge_lab::caveats::distinct;
 use iogauge_lab::history::{Ending, History, NewRun, RunId, UtcTime};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::Prepared;
@@ -75,12 +76,10 @@ pub fn open(
     let mut caveats = Vec::new();
     for load in typed {
         let (engine, caveat) = rig.engine(load.ioengine)?;
-        if let Some(caveat) = caveat.filter(|c| !caveats.contains(c)) {
-            caveats.push(caveat);
-        }
+        caveats.extend(caveat);
         loads.push(load.load(engine).map_err(iogauge_lab::LabError::from)?);
     }
-    Ok(Opened { rig, loads, caveats })
+    Ok(Opened { rig, loads, caveats: distinct(caveats) })
 }
 
 impl Invocation {
@@ -232,15 +231,12 @@ impl Invocation {
 }
 
 fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::target::Intent {
-    let defaults = Load::default();
-    let writes = |load: &LoadArgs| {
-        load.rw.unwrap_or(defaults.rw).writes() || load.dependent.unwrap_or(false)
-    };
+    let writes = |load: &LoadArgs| load.pattern().writes() || load.dependent.unwrap_or(false);
     iogauge_io::target::Intent {
         writes: typed.iter().any(writes),
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,
-        size_bytes: typed.iter().filter_map(|load| load.size).max(),
+        size_bytes: typed.iter().filter_map(LoadArgs::target_bytes).max(),
         direct: typed.iter().all(|load| load.direct.unwrap_or(true)),
         create: true,
     }

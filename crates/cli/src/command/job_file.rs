@@ -193,7 +193,8 @@ fn step(group: &Group, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Step, Vec<
     }
     let label = label(&jobs);
     let runtime_ns = group.runtime_ns.unwrap_or(LONGEST_NS);
-    Ok((Step { label, jobs, ramp_ns: group.ramp_ns, runtime_ns }, grounds))
+    let step = Step { label, jobs, ramp_ns: group.ramp_ns, runtime_ns };
+    Ok((step.with_start_delays(), grounds))
 }
 
 /// The load of a job on the files as they were found.

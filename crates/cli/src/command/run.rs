@@ -14,7 +14,7 @@ use iogauge_model::{Load, Step};
 
 const RUNTIME_NS: u64 = 10_000_000_000;
 const RAMP_NS: u64 = 1_000_000_000;
-/// A job that counts its I/Os ends by itself; this long it may take at most.
+/// A job whose end is counted ends by itself; this long it may take at most.
 pub(super) const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// Runs the command.
@@ -90,14 +90,15 @@ fn jobs(args: &RunArgs) -> anyhow::Result<Vec<LoadArgs>> {
 }
 
 fn step(args: &RunArgs, loads: &[Load]) -> Step {
-    let counted = loads.iter().any(|load| load.number_ios.is_some());
+    let counted = loads.iter().any(Load::is_counted);
     let jobs: Vec<Job> =
         loads.iter().map(|load| Job { name: load.label(), load: load.clone() }).collect();
     let label = jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>().join(" + ");
-    Step {
+    let step = Step {
         label,
         jobs,
         ramp_ns: args.ramp_time.unwrap_or(if counted { 0 } else { RAMP_NS }),
         runtime_ns: args.runtime.unwrap_or(if counted { LONGEST_NS } else { RUNTIME_NS }),
-    }
+    };
+    step.with_start_delays()
 }

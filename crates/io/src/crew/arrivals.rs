@@ -17,6 +17,8 @@ struct JobArrivals {
     schedule: Arc<Schedule>,
     /// Rate of the job's load, in I/Os per second.
     load_iops: f64,
+    /// The first ones come so long after the beginning.
+    delay_ns: u64,
     /// One arrival of a dependent chain is two I/Os.
     ios_per_arrival: u64,
     closed_loop: bool,
@@ -58,6 +60,7 @@ impl Arrivals {
                 untaken: schedule.position(),
                 schedule,
                 load_iops: arrivals.rate_iops,
+                delay_ns: load.startdelay_ns,
                 ios_per_arrival: 1 + u64::from(load.dependent),
                 closed_loop: false,
                 reported: 0,
@@ -67,10 +70,10 @@ impl Arrivals {
         self.jobs.push(job);
     }
 
-    /// Lets the arrivals begin, at the rates of the loads.
+    /// Lets the arrivals begin, at the rates of the loads and after their delays.
     pub(super) fn begin(&mut self, now_ns: u64) {
         for job in self.jobs.iter_mut().flatten() {
-            job.restart(Some(job.load_iops), now_ns);
+            job.restart(Some(job.load_iops), now_ns.saturating_add(job.delay_ns));
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod arrivals;
 pub mod fio;
+mod placement;
 mod threads;
 mod virtual_time;
 
@@ -19,7 +20,7 @@ use crate::worker::schedule::Schedule;
 use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// One job with the files it works on.
 #[derive(Debug, Clone)]
@@ -224,6 +225,13 @@ fn collect(handles: &[WorkerHandle], window: &mut Window) {
     window.sum_up_jobs();
 }
 
+/// What the workers of one of a load's `numjobs` share.
+#[derive(Debug)]
+struct Stream {
+    position: Arc<SharedPosition>,
+    quota: Option<Arc<Quota>>,
+}
+
 /// A job's share-out: how many workers, and what they share.
 #[derive(Debug)]
 pub(crate) struct JobPlan {
@@ -231,8 +239,8 @@ pub(crate) struct JobPlan {
     pub(crate) number: u32,
     /// One I/O per worker, so that depth takes workers.
     synchronous: bool,
-    streams: Vec<Arc<SharedPosition>>,
-    quota: Option<Quota>,
+    /// One for each of the load's `numjobs`.
+    streams: Vec<Stream>,
     pub(crate) schedule: Option<Arc<Schedule>>,
     workers: u32,
 }
@@ -240,16 +248,16 @@ pub(crate) struct JobPlan {
 impl JobPlan {
     pub(crate) fn new(job: CrewJob, number: u32, now_ns: u64) -> Self {
         let synchronous = job.load.engine.is_synchronous();
-        let quota = job
-            .load
-            .number_ios
-            .map(|n| Arc::new(AtomicI64::new(i64::try_from(n).unwrap_or(i64::MAX))));
-        let streams = (0..job.load.numjobs).map(|_| Arc::default()).collect();
+        let stream = |_| {
+            let quota = Quota::of(&job.load).map(Arc::new);
+            Stream { position: Arc::default(), quota }
+        };
+        let streams = (0..job.load.numjobs).map(stream).collect();
         let schedule = job.load.arrivals.map(|arrivals| {
             let seed = mix64(job.load.seed ^ mix64(u64::from(number) << 32 | 3));
             Arc::new(Schedule::new(arrivals.process, seed, now_ns))
         });
-        Self { job, number, synchronous, streams, quota, schedule, workers: 0 }
+        Self { job, number, synchronous, streams, schedule, workers: 0 }
     }
 
     /// Workers the job needs for a depth.
@@ -258,9 +266,11 @@ impl JobPlan {
     }
 
     /// True where the job does the same I/Os with any number of workers: a sequential stream would
-    /// become several, and one I/O per worker makes depth and workers the same thing.
+    /// become several, one of several stretches would get more than its share, and one I/O per
+    /// worker makes depth and workers the same thing.
     pub(crate) fn takes_more_workers(&self) -> bool {
-        !self.synchronous && self.job.load.rw.is_random()
+        let load = &self.job.load;
+        !self.synchronous && load.rw.is_random() && load.offset_increment_bytes.is_none()
     }
 
     /// What the job's next worker is made from.
@@ -272,15 +282,11 @@ impl JobPlan {
         let load = &self.job.load;
         let stream = self.workers % load.numjobs;
         self.workers += 1;
-        // Random patterns share one coverage pass; sequential streams have a position each.
-        let shared = if load.rw.is_random() { 0 } else { stream as usize };
-        let offsets = OffsetSource::new(
-            load,
-            &self.job.extents,
-            stream,
-            load.numjobs,
-            self.streams[shared].clone(),
-        )?;
+        let Stream { position, quota } = &self.streams[stream as usize];
+        // Random patterns over one stretch share one coverage pass.
+        let shared = load.rw.is_random() && load.offset_increment_bytes.is_none();
+        let position = if shared { &self.streams[0].position } else { position };
+        let offsets = OffsetSource::new(load, &self.job.extents, stream, position.clone())?;
         let control = Arc::new(Control::new(directions(load), load.arrivals.is_some()));
         let max_depth = if self.synchronous {
             1
@@ -292,7 +298,7 @@ impl JobPlan {
             load: load.clone(),
             offsets,
             number,
-            quota: self.quota.clone(),
+            quota: quota.clone(),
             schedule: self.schedule.clone(),
             max_depth,
             control,

@@ -1,5 +1,6 @@
 //! Workers on real targets: a thread each.
 
+use super::placement::place;
 use super::{Arrivals, Crew, CrewJob, JobPlan, WorkerHandle, collect, share, shares};
 use crate::buffers::BufferPool;
 use crate::clock::Clock;
@@ -98,6 +99,7 @@ impl ThreadCrew {
                 max_depth: assignment.max_depth,
                 random: load.rw.is_random(),
                 writes: load.writes(),
+                syncs_data_only: load.fdatasync_every > 0,
             };
             let engine = load.engine;
             let control = assignment.control.clone();
@@ -240,9 +242,13 @@ impl Crew for ThreadCrew {
 
     /// False for several jobs, whose share of the load would change; for jobs whose I/Os depend on
     /// the number of workers; and beyond one worker for each I/O outstanding and for each processor
-    /// this process may run on.
+    /// the workers may run on.
     fn could_add_worker(&self) -> bool {
-        let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let cpus = self.plans.first().and_then(|plan| plan.job.load.cpus.as_ref());
+        let processors = cpus.map_or_else(
+            || std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            |cpus| cpus.numbers().len() as u32,
+        );
         let fits = matches!(self.plans.as_slice(), [plan] if plan.takes_more_workers());
         fits && (self.handles.len() as u32) < processors.min(self.depth())
     }
@@ -319,6 +325,10 @@ fn work(
     assignment: Assignment,
     ready: &Sender<Ready>,
 ) -> Result<(), WorkerError> {
+    // Before anything is allocated, so that memory is near the processor.
+    if let Err(error) = place(&assignment.load, assignment.number) {
+        return refuse(error, ready);
+    }
     let pool = assignment.pool().map_err(|source| WorkerError::Memory {
         slots: assignment.max_depth,
         block_bytes: assignment.load.block.largest(),
@@ -326,10 +336,7 @@ fn work(
     });
     let pool = match pool {
         Ok(pool) => pool,
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            return Ok(());
-        }
+        Err(error) => return refuse(error, ready),
     };
     match engine {
         EngineKind::IoUring => match Uring::new(setup, &pool) {

@@ -4,7 +4,7 @@
 use super::{Engine, EngineError, Files, Io, Op, Setup};
 use crate::buffers::BufferPool;
 use crate::clock::Clock;
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -49,6 +49,7 @@ pub struct Uring {
     files: Files,
     /// Files are registered: submissions name them by index.
     fixed_files: bool,
+    sync_flags: FsyncFlags,
     registered: Registered,
     /// Turns until the next look; 0 as long as looks find what they look for.
     look_in: u32,
@@ -144,6 +145,8 @@ impl Uring {
                 false
             }
         };
+        let sync_flags =
+            if setup.syncs_data_only { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
         let slot_bytes = pool.stride_bytes();
         let slots_per_stretch = (REGISTERED_STRETCH_BYTES / slot_bytes).max(1) as u32;
         let stretches = pool.slots().div_ceil(slots_per_stretch);
@@ -161,6 +164,7 @@ impl Uring {
             ring: Some(ring),
             files: setup.files.clone(),
             fixed_files,
+            sync_flags,
             registered,
             look_in: 0,
             fallbacks,
@@ -199,7 +203,7 @@ impl Uring {
                     (Op::Write, None) => opcode::Write::new($target, io.buffer, io.len)
                         .offset(io.offset_bytes)
                         .build(),
-                    (Op::Sync, _) => opcode::Fsync::new($target).build(),
+                    (Op::Sync, _) => opcode::Fsync::new($target).flags(self.sync_flags).build(),
                 }
             };
         }

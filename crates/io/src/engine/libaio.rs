@@ -36,12 +36,14 @@ struct IoEvent {
 const PREAD: u16 = 0;
 const PWRITE: u16 = 1;
 const FSYNC: u16 = 2;
+const FDSYNC: u16 = 3;
 
 /// An AIO context with its control blocks, one per slot.
 #[derive(Debug)]
 pub struct Libaio {
     clock: Clock,
     files: Files,
+    sync_opcode: u16,
     context: libc::c_ulong,
     /// One per slot; the kernel copies them on submission.
     blocks: Vec<Iocb>,
@@ -82,6 +84,7 @@ impl Libaio {
         Ok(Self {
             clock: Clock::get(),
             files: setup.files.clone(),
+            sync_opcode: if setup.syncs_data_only { FDSYNC } else { FSYNC },
             context,
             blocks: vec![Iocb::default(); depth],
             queued: Vec::with_capacity(depth),
@@ -146,7 +149,7 @@ impl Engine for Libaio {
             opcode: match io.op {
                 Op::Read => PREAD,
                 Op::Write => PWRITE,
-                Op::Sync => FSYNC,
+                Op::Sync => self.sync_opcode,
             },
             fd: self.files[io.file as usize].as_raw_fd() as u32,
             buffer: if io.op == Op::Sync { 0 } else { io.buffer as u64 },

@@ -111,7 +111,13 @@ pub fn parse(word: &str) -> Result<EngineKind, UnknownEngine> {
 /// # Errors
 /// What the kernel said.
 pub fn probe(kind: EngineKind) -> Result<(), EngineError> {
-    let setup = Setup { files: Files::default(), max_depth: 1, random: true, writes: false };
+    let setup = Setup {
+        files: Files::default(),
+        max_depth: 1,
+        random: true,
+        writes: false,
+        syncs_data_only: false,
+    };
     match kind {
         EngineKind::IoUring => io_uring::probe(),
         EngineKind::Libaio => libaio::Libaio::new(&setup).map(drop),
@@ -214,6 +220,8 @@ pub struct Setup {
     pub random: bool,
     /// True where the load writes.
     pub writes: bool,
+    /// True where a sync is an `fdatasync`: metadata that nobody needs to read the data stays behind.
+    pub syncs_data_only: bool,
 }
 
 /// Sleeps, but not through signals.

@@ -9,6 +9,7 @@ use rustix::io::{pread, pwrite};
 pub struct Psync {
     clock: Clock,
     files: Files,
+    syncs_data_only: bool,
     queued: Option<Io>,
     done: Option<(u32, i32)>,
 }
@@ -17,7 +18,13 @@ impl Psync {
     /// An engine over these files.
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
-        Self { clock: Clock::get(), files: setup.files.clone(), queued: None, done: None }
+        Self {
+            clock: Clock::get(),
+            files: setup.files.clone(),
+            syncs_data_only: setup.syncs_data_only,
+            queued: None,
+            done: None,
+        }
     }
 }
 
@@ -43,6 +50,7 @@ impl Engine for Psync {
         let result = match io.op {
             Op::Read => pread(file, data, io.offset_bytes),
             Op::Write => pwrite(file, data, io.offset_bytes),
+            Op::Sync if self.syncs_data_only => rustix::fs::fdatasync(file).map(|()| 0),
             Op::Sync => rustix::fs::fsync(file).map(|()| 0),
         };
         let result = match result {

@@ -1,5 +1,6 @@
 //! Where the next I/O goes: offsets of every pattern over one or several parts of a target.
 
+mod bursts;
 mod permutation;
 mod skewed;
 
@@ -8,7 +9,8 @@ pub(crate) use permutation::mix64;
 pub use skewed::{Normal, Pareto, Zipf};
 pub(crate) use skewed::{below, unit};
 
-use iogauge_model::load::{Distribution, Load};
+use bursts::Bursts;
+use iogauge_model::load::{Distribution, Load, Modifier};
 use rand_core::Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,11 +63,28 @@ pub struct Place {
 /// How block numbers are chosen.
 #[derive(Debug)]
 enum Order {
-    Sequential { lane: Lane },
+    Sequential {
+        lane: Lane,
+    },
+    /// Sequential with so many blocks left out behind each I/O, or gone back.
+    Skipping {
+        lane: Lane,
+        skip: i64,
+    },
+    Bursts(Box<Bursts>),
     Uniform,
-    Covering { permutation: Permutation, passes_key: u64 },
-    Zipf { ranks: Zipf, scatter: Permutation },
-    Pareto { ranks: Pareto, scatter: Permutation },
+    Covering {
+        permutation: Permutation,
+        passes_key: u64,
+    },
+    Zipf {
+        ranks: Zipf,
+        scatter: Permutation,
+    },
+    Pareto {
+        ranks: Pareto,
+        scatter: Permutation,
+    },
     Normal(Normal),
     Zoned(Vec<ZoneBlocks>),
 }
@@ -85,16 +104,20 @@ struct ZoneBlocks {
     blocks: u64,
 }
 
-/// Draws places for one worker. Offsets are multiples of the alignment (the smallest block size)
-/// from the beginning of each part, and no I/O reaches beyond the end of its part.
+/// Draws places for one worker. Offsets are multiples of the alignment (the smallest block size,
+/// where the load has no other) from the beginning of each part, and no I/O reaches beyond the end
+/// of its part.
 #[derive(Debug)]
 pub struct OffsetSource {
     parts: Vec<Extent>,
-    /// Whole blocks of each part.
+    /// Aligned offsets of each part that have room for the smallest I/O; below they are called
+    /// blocks, which they are where the smallest I/O is as large as the alignment.
     part_blocks: Vec<u64>,
     /// First block number of each part, and the total behind the last.
     first_block: Vec<u64>,
     alignment_bytes: u64,
+    /// Smallest I/O; in sequential streams the alignment.
+    least_bytes: u64,
     blocks: u64,
     /// Sequential streams go round the parts, so that several devices work as one.
     striped: bool,
@@ -103,22 +126,23 @@ pub struct OffsetSource {
 }
 
 impl OffsetSource {
-    /// A source for the worker of stream `stream` of `streams`; workers of one stream share
+    /// A source for a worker of stream `stream` of the load's `numjobs`; workers of one stream share
     /// `position`. `parts` are the whole parts; the load's own offset and size narrow them.
     ///
     /// # Errors
-    /// Where the load's stretch of the target holds no block.
+    /// Where the stream's stretch of the target holds no block.
     pub fn new(
         load: &Load,
         parts: &[Extent],
         stream: u32,
-        streams: u32,
         position: Arc<SharedPosition>,
     ) -> Result<Self, OffsetError> {
-        let alignment_bytes = load.block.alignment();
-        let parts = narrow(load, parts)?;
-        let striped = !load.rw.is_random() && parts.len() > 1;
-        let part_blocks: Vec<u64> = parts.iter().map(|p| p.size_bytes / alignment_bytes).collect();
+        let parts = narrow(load, parts, stream)?;
+        let (alignment_bytes, least_bytes) = grid(load, parts.len());
+        let skips = matches!(load.modifier, Modifier::Skip(_));
+        let striped = !load.rw.is_random() && parts.len() > 1 && !skips;
+        let positions = |part: &Extent| (part.size_bytes - least_bytes) / alignment_bytes + 1;
+        let part_blocks: Vec<u64> = parts.iter().map(positions).collect();
         let mut first_block = vec![0];
         for blocks in &part_blocks {
             let last = first_block.last().copied().unwrap_or(0);
@@ -129,12 +153,13 @@ impl OffsetSource {
         } else {
             first_block.last().copied().unwrap_or(0)
         };
-        let order = order(load, blocks, stream, streams);
+        let order = order(load, blocks, alignment_bytes, stream);
         Ok(Self {
             parts,
             part_blocks,
             first_block,
             alignment_bytes,
+            least_bytes,
             blocks,
             striped,
             order,
@@ -146,21 +171,31 @@ impl OffsetSource {
     #[inline(always)]
     pub fn next(&mut self, random: &mut impl Rng, len: u64, write: bool) -> Place {
         // The usual single block size needs no division, which would cost as much as the draw.
-        let span = if len == self.alignment_bytes { 1 } else { len.div_ceil(self.alignment_bytes) };
+        let span = if len == self.least_bytes {
+            1
+        } else {
+            1 + (len - self.least_bytes).div_ceil(self.alignment_bytes)
+        };
         let block = match &self.order {
             Order::Uniform => below(random, self.blocks),
             Order::Sequential { lane } => {
                 let cursor = if write { &self.position.write } else { &self.position.read };
                 lane.first + next_in_lane(cursor, lane.blocks, span)
             }
-            other => self.draw(other, random),
+            other => self.draw(other, random, span, write),
         };
         self.place(block, span)
     }
 
     #[inline(never)]
-    fn draw(&self, order: &Order, random: &mut impl Rng) -> u64 {
+    fn draw(&self, order: &Order, random: &mut impl Rng, span: u64, write: bool) -> u64 {
         match order {
+            Order::Bursts(bursts) => bursts
+                .next(span, write, self.blocks, |starts| self.draw(starts, random, span, write)),
+            Order::Skipping { lane, skip } => {
+                let cursor = if write { &self.position.write } else { &self.position.read };
+                next_skipping(cursor, *lane, *skip, span)
+            }
             Order::Covering { permutation, passes_key } => {
                 let index = self.position.covered.fetch_add(1, Ordering::Relaxed);
                 let (pass, index) = (index / self.blocks, index % self.blocks);
@@ -205,6 +240,12 @@ impl OffsetSource {
         }
     }
 
+    /// Number of parts.
+    #[must_use]
+    pub fn parts(&self) -> u32 {
+        self.parts.len() as u32
+    }
+
     /// Number of aligned blocks the source covers.
     #[must_use]
     pub fn blocks(&self) -> u64 {
@@ -220,39 +261,82 @@ fn next_in_lane(cursor: &AtomicU64, blocks: u64, span: u64) -> u64 {
     if usable == 0 { 0 } else { position % usable }
 }
 
-fn narrow(load: &Load, parts: &[Extent]) -> Result<Vec<Extent>, OffsetError> {
+/// Moves a sequential position on by a block of `span` and what is left out behind it, and begins
+/// again at the other end.
+fn next_skipping(cursor: &AtomicU64, lane: Lane, skip: i64, span: u64) -> u64 {
+    let stride = skip.saturating_add_unsigned(span);
+    let last = lane.blocks.saturating_sub(span);
+    let position = match stride.unsigned_abs() {
+        0 => 0,
+        step => {
+            let passed = cursor.fetch_add(step, Ordering::Relaxed);
+            (passed % ((last / step + 1) * step)).min(last)
+        }
+    };
+    lane.first + if stride < 0 { last - position } else { position }
+}
+
+/// The alignment of offsets, and the size of an I/O that takes one of them.
+fn grid(load: &Load, parts: usize) -> (u64, u64) {
+    let least = load.block.alignment();
+    if load.rw.is_random() {
+        return (load.blockalign_bytes.unwrap_or(least), least);
+    }
+    let step = match load.modifier {
+        Modifier::Skip(bytes) => common_divisor(least, bytes.unsigned_abs()),
+        // One stream over several parts takes turns at blocks, and bytes would be too small ones.
+        _ if load.block.is_unaligned() && parts == 1 => 1,
+        _ => least,
+    };
+    (step, step)
+}
+
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+/// The stretch of each part that a stream may touch.
+fn narrow(load: &Load, parts: &[Extent], stream: u32) -> Result<Vec<Extent>, OffsetError> {
     let block_bytes = load.block.largest();
+    let increment = load.offset_increment_bytes.unwrap_or(0);
+    let offset_bytes = load.offset_bytes + increment * u64::from(stream);
     parts
         .iter()
         .map(|part| {
-            let left = part.size_bytes.saturating_sub(load.offset_bytes);
+            let left = part.size_bytes.saturating_sub(offset_bytes);
             let size_bytes = load.size_bytes.map_or(left, |size| size.min(left));
             if size_bytes < block_bytes {
-                let offset_bytes = load.offset_bytes;
                 return Err(OffsetError::NoRoom { size_bytes, offset_bytes, block_bytes });
             }
-            Ok(Extent { base_bytes: part.base_bytes + load.offset_bytes, size_bytes })
+            Ok(Extent { base_bytes: part.base_bytes + offset_bytes, size_bytes })
         })
         .collect()
 }
 
-fn order(load: &Load, blocks: u64, stream: u32, streams: u32) -> Order {
+fn order(load: &Load, blocks: u64, alignment_bytes: u64, stream: u32) -> Order {
+    // Streams with offsets of their own have nothing to share out.
+    let apart = load.offset_increment_bytes.is_some();
     if !load.rw.is_random() {
-        let largest_span = load.block.largest().div_ceil(load.block.alignment()).max(1);
+        let largest_span = load.block.largest().div_ceil(alignment_bytes).max(1);
         // Each stream has a stretch of its own, unless the target is too small to share out.
-        let share = blocks / u64::from(streams.max(1));
-        let lane = if share >= largest_span {
+        let share = blocks / u64::from(load.numjobs.max(1));
+        let lane = if share >= largest_span && !apart {
             Lane { first: share * u64::from(stream), blocks: share }
         } else {
             Lane { first: 0, blocks }
         };
-        return Order::Sequential { lane };
+        return match load.modifier {
+            Modifier::Skip(bytes) => Order::Skipping { lane, skip: bytes / alignment_bytes as i64 },
+            _ => Order::Sequential { lane },
+        };
     }
+    // Workers of one pass agree on its order; each stream apart has a pass of its own.
+    let own_order = if apart { u64::from(stream) << 32 } else { 0 };
     let scatter = || Permutation::new(blocks, load.seed ^ 0x5ca7_7e12);
-    match &load.distribution {
+    let starts = match &load.distribution {
         Distribution::Uniform if load.coverage => Order::Covering {
-            permutation: Permutation::new(blocks, load.seed ^ 0x0c0f_fee5),
-            passes_key: load.seed,
+            permutation: Permutation::new(blocks, load.seed ^ 0x0c0f_fee5 ^ own_order),
+            passes_key: load.seed ^ own_order,
         },
         Distribution::Uniform => Order::Uniform,
         Distribution::Zipf(theta) => {
@@ -280,141 +364,9 @@ fn order(load: &Load, blocks: u64, stream: u32, streams: u32) -> Order {
                 .collect();
             Order::Zoned(zones)
         }
-    }
+    };
+    Bursts::wrap(starts, load.modifier)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use iogauge_model::load::{BlockSizes, Pattern};
-    use proptest::prelude::*;
-    use rand_core::SeedableRng;
-    use rand_xoshiro::Xoshiro256PlusPlus;
-    use std::collections::HashSet;
-
-    fn source(load: &Load, parts: &[Extent]) -> OffsetSource {
-        OffsetSource::new(load, parts, 0, 1, Arc::default()).unwrap()
-    }
-
-    fn extent(base_bytes: u64, size_bytes: u64) -> Extent {
-        Extent { base_bytes, size_bytes }
-    }
-
-    #[test]
-    fn sequential_streams_run_through_and_wrap() {
-        let load = Load { rw: Pattern::Read, ..Load::default() };
-        let mut source = source(&load, &[extent(4096, 3 * 4096)]);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-        let offsets: Vec<u64> =
-            (0..4).map(|_| source.next(&mut random, 4096, false).offset_bytes).collect();
-        assert_eq!(offsets, [4096, 8192, 12288, 4096]);
-    }
-
-    #[test]
-    fn sequential_streams_have_stretches_of_their_own() {
-        let load = Load { rw: Pattern::Write, numjobs: 2, ..Load::default() };
-        let parts = [extent(0, 8 * 4096)];
-        let mut second = OffsetSource::new(&load, &parts, 1, 2, Arc::default()).unwrap();
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-        assert_eq!(second.next(&mut random, 4096, true).offset_bytes, 4 * 4096);
-    }
-
-    #[test]
-    fn several_parts_are_striped_in_order_and_weighted_at_random() {
-        let parts = [extent(0, 8 * 4096), extent(0, 8 * 4096)];
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut sequential = source(&Load { rw: Pattern::Read, ..Load::default() }, &parts);
-        let places: Vec<(u32, u64)> = (0..4)
-            .map(|_| sequential.next(&mut random, 4096, false))
-            .map(|p| (p.part, p.offset_bytes))
-            .collect();
-        assert_eq!(places, [(0, 0), (1, 0), (0, 4096), (1, 4096)]);
-        let parts = [extent(0, 1 << 20), extent(0, 3 << 20)];
-        let mut uniform = source(&Load::default(), &parts);
-        let second =
-            (0..10_000).filter(|_| uniform.next(&mut random, 4096, false).part == 1).count();
-        assert!((7200..7800).contains(&second), "{second}");
-    }
-
-    #[test]
-    fn coverage_visits_every_block_once_a_pass() {
-        let load = Load { coverage: true, ..Load::default() };
-        let mut source = source(&load, &[extent(0, 1000 * 4096)]);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-        for _ in 0..3 {
-            let seen: HashSet<u64> =
-                (0..1000).map(|_| source.next(&mut random, 4096, false).offset_bytes).collect();
-            assert_eq!(seen.len(), 1000);
-        }
-    }
-
-    #[test]
-    fn zones_get_their_shares() {
-        let load =
-            Load { distribution: "zoned:60/10:30/20:10/70".parse().unwrap(), ..Load::default() };
-        let mut source = source(&load, &[extent(0, 1 << 30)]);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut counts = [0; 3];
-        for _ in 0..100_000 {
-            let share =
-                source.next(&mut random, 4096, false).offset_bytes as f64 / (1u64 << 30) as f64;
-            counts[if share < 0.1 {
-                0
-            } else if share < 0.3 {
-                1
-            } else {
-                2
-            }] += 1;
-        }
-        for (count, wanted) in counts.iter().zip([60_000, 30_000, 10_000]) {
-            assert!((*count as i64 - wanted as i64).abs() < 900, "{counts:?}");
-        }
-    }
-
-    #[test]
-    fn a_target_without_room_is_refused() {
-        let load = Load { offset_bytes: 8192, ..Load::default() };
-        let error = OffsetSource::new(&load, &[extent(0, 8192)], 0, 1, Arc::default()).unwrap_err();
-        assert!(error.to_string().contains("--size"), "{error}");
-    }
-
-    fn any_distribution() -> impl Strategy<Value = Distribution> {
-        prop_oneof![
-            Just(Distribution::Uniform),
-            (0.1f64..3.0).prop_map(Distribution::Zipf),
-            (0.05f64..0.95).prop_map(Distribution::Pareto),
-            (1.0f64..100.0).prop_map(Distribution::Normal),
-            Just("zoned:50/1:50/99".parse().unwrap()),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn every_place_lies_inside_and_is_aligned(
-            distribution in any_distribution(),
-            random_order in any::<bool>(),
-            sizes in prop::collection::vec(3u64..200, 1..4),
-            base in 0u64..4,
-            seed in any::<u64>(),
-        ) {
-            let load = Load {
-                rw: if random_order { Pattern::RandRw } else { Pattern::ReadWrite },
-                distribution,
-                block: BlockSizes::parse_bssplit("4k/50:12k/50").unwrap(),
-                seed,
-                ..Load::default()
-            };
-            let parts: Vec<_> = sizes.iter().map(|s| extent(base * 4096, s * 4096 + 512)).collect();
-            let mut source = source(&load, &parts);
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-            for step in 0..200 {
-                let len = if step % 3 == 0 { 12288 } else { 4096 };
-                let place = source.next(&mut random, len, step % 2 == 0);
-                let part = parts[place.part as usize];
-                prop_assert!(place.offset_bytes >= part.base_bytes);
-                prop_assert!(place.offset_bytes + len <= part.base_bytes + part.size_bytes);
-                prop_assert_eq!((place.offset_bytes - part.base_bytes) % 4096, 0);
-            }
-        }
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::accounting::DIRECTIONS;
 use super::control::Control;
+use super::quota::Quota;
 use super::schedule::Schedule;
 use crate::buffers::BufferPool;
 use crate::crew::fio::FioError;
@@ -9,10 +10,6 @@ use crate::engine::EngineError;
 use crate::offsets::{OffsetError, OffsetSource, mix64};
 use iogauge_model::load::Load;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
-
-/// I/Os a job may still issue, over all its workers.
-pub type Quota = Arc<AtomicI64>;
 
 /// What a worker is made from, beside its engine.
 #[derive(Debug)]
@@ -23,8 +20,8 @@ pub struct Assignment {
     pub offsets: OffsetSource,
     /// Number of the worker within the step, which its random streams derive from.
     pub number: u32,
-    /// I/Os the job may still issue; `None` without a bound.
-    pub quota: Option<Quota>,
+    /// What it may still issue, with the workers of its stream; `None` without a bound.
+    pub quota: Option<Arc<Quota>>,
     /// Arrivals of the job; `None` for a closed loop.
     pub(crate) schedule: Option<Arc<Schedule>>,
     /// Most I/Os it will ever keep outstanding.
@@ -40,14 +37,16 @@ impl Assignment {
     /// Where there is not enough memory.
     pub fn pool(&self) -> std::io::Result<BufferPool> {
         let seed = mix64(self.load.seed ^ mix64(u64::from(self.number) << 32 | 2));
-        BufferPool::new(self.max_depth, self.load.block.largest(), seed)
+        let pool = BufferPool::new(self.max_depth, self.load.block.largest(), seed)?;
+        Ok(pool.with_content(self.load.content))
     }
 }
 
 /// Directions in which a load moves anything.
 #[must_use]
 pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
-    [load.rw.reads() || load.dependent, load.writes(), load.fsync_every > 0]
+    let syncs = load.fsync_every > 0 || load.fdatasync_every > 0 || load.end_fsync;
+    [load.rw.reads() || load.dependent, load.writes(), syncs]
 }
 
 /// Why a worker could not be made.
@@ -71,6 +70,18 @@ pub enum WorkerError {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The system lets no thread run as the load wants it.
+    #[error(
+        "{option}={value} cannot be had here: {source}; right would be what this process may use"
+    )]
+    Placement {
+        /// fio's name of the option.
+        option: &'static str,
+        /// What was asked.
+        value: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// The system refused a thread.
     #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
     Thread(std::io::Error),

@@ -21,12 +21,22 @@ enum Sizes {
     One(u32),
     /// Size for draws up to each threshold of 2³².
     Split(Vec<(u64, u32)>),
+    /// So many sizes a step apart, all equally likely.
+    Range {
+        least: u32,
+        step: u32,
+        count: u64,
+    },
 }
 
 impl Sizes {
     fn new(split: &BlockSplit) -> Self {
         if let [(size, _)] = split.entries() {
             return Self::One(*size as u32);
+        }
+        if let Some(range) = split.range() {
+            let (least, step) = (range.least_bytes as u32, range.step_bytes as u32);
+            return Self::Range { least, step, count: range.count() };
         }
         let mut share = 0;
         let entries = split.entries().iter().map(|(size, percent)| {
@@ -44,6 +54,11 @@ impl Sizes {
                 let draw = random.next_u64() >> 32;
                 // The last threshold is 2³², above every draw.
                 entries.iter().find(|(below, _)| draw < *below).map_or(entries[0].1, |e| e.1)
+            }
+            Self::Range { least, step, count } => {
+                // No more than 2³⁰ sizes, so a draw of 32 bits times their number fits.
+                let index = ((random.next_u64() >> 32) * count) >> 32;
+                least + step * index as u32
             }
         }
     }
@@ -65,7 +80,7 @@ pub(crate) struct Chooser {
     write_sizes: Sizes,
     offsets: OffsetSource,
     random: Xoshiro256PlusPlus,
-    fsync_every: u32,
+    sync_every: u32,
     writes_since_sync: u32,
     last_written_part: u32,
 }
@@ -87,7 +102,8 @@ impl Chooser {
             write_sizes: Sizes::new(&load.block.write),
             offsets,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            fsync_every: load.fsync_every,
+            // One of them at most.
+            sync_every: load.fsync_every.max(load.fdatasync_every),
             writes_since_sync: 0,
             last_written_part: 0,
         }
@@ -96,7 +112,7 @@ impl Chooser {
     /// True where the next I/O is a sync.
     #[inline(always)]
     pub(crate) fn sync_is_due(&self) -> bool {
-        self.fsync_every != 0 && self.writes_since_sync >= self.fsync_every
+        self.sync_every != 0 && self.writes_since_sync >= self.sync_every
     }
 
     /// The next I/O.
@@ -126,7 +142,7 @@ impl Chooser {
         Choice { op, part: place.part, offset_bytes: place.offset_bytes, len }
     }
 
-    /// Counts a write towards the next fsync.
+    /// Counts a write towards the next sync.
     #[inline(always)]
     pub(crate) fn wrote(&mut self, part: u32) {
         self.writes_since_sync += 1;

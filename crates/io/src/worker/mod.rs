@@ -8,25 +8,25 @@ pub mod accounting;
 mod assignment;
 mod chooser;
 pub mod control;
+mod pauses;
+mod quota;
 pub(crate) mod schedule;
+mod waiting;
 
 use crate::buffers::BufferPool;
 use crate::engine::{Engine, EngineError, Io, Op};
 use crate::offsets::mix64;
 use accounting::Bank;
-pub use assignment::{Assignment, Quota, WorkerError, directions};
+pub use assignment::{Assignment, WorkerError, directions};
 use chooser::Chooser;
 use control::{Control, IoFault};
 use iogauge_model::load::Batch;
+use pauses::Pauses;
+pub use quota::Quota;
 use schedule::Pacer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Sleeps end this long before an arrival is due and the rest is spent polling: a timer wakes a
-/// thread tens of microseconds late, which would be counted as the device's response time.
-const POLL_BEFORE_ARRIVAL_NS: u64 = 60_000;
-/// A worker looks up this often though its next arrival is further away.
-const LONGEST_SLEEP_NS: u64 = 10_000_000;
 /// Most I/Os of one worker: as many completions as io_uring keeps room for.
 pub(crate) const MAX_DEPTH_PER_WORKER: u32 = 65_536;
 /// A worker gives up after so many failures in a row: there is nothing left to measure.
@@ -93,9 +93,12 @@ struct Books {
     pool: BufferPool,
     chooser: Chooser,
     pacer: Option<Pacer>,
+    pauses: Option<Pauses>,
+    /// Parts still to be synced when everything else is done.
+    closing_syncs: u32,
     /// The last turn queued something, which has to be handed over before anything is waited for.
     queued: bool,
-    quota: Option<Quota>,
+    quota: Option<Arc<Quota>>,
     dependent: bool,
     batch: Batch,
     depth: u32,
@@ -119,6 +122,7 @@ impl<E: Engine> Worker<E> {
         let clock_ns = engine.now_ns();
         // SAFETY: the worker's own bank; nothing else refers to it before the worker stands.
         unsafe { control.writing(0) }.begin(clock_ns);
+        let closing_syncs = if load.end_fsync && load.writes() { offsets.parts() } else { 0 };
         let books = Books {
             control,
             change: 0,
@@ -131,6 +135,8 @@ impl<E: Engine> Worker<E> {
             pool,
             chooser: Chooser::new(&load, offsets, seed),
             pacer: schedule.map(Pacer::new),
+            pauses: Pauses::of(&load),
+            closing_syncs,
             queued: false,
             quota,
             dependent: load.dependent,
@@ -149,10 +155,10 @@ impl<E: Engine> Worker<E> {
     }
 
     /// When the worker has something to do of its own accord: its next arrival, where it has room
-    /// for one. For clocks that jump.
+    /// for one, or the end of a pause. For clocks that jump.
     #[must_use]
     pub fn due_ns(&self) -> Option<u64> {
-        self.books.open_pacer().and_then(Pacer::due_ns)
+        self.books.open_pacer().and_then(Pacer::due_ns).or_else(|| self.books.paused_until_ns())
     }
 
     /// Completions worth a turn, at least 1. For clocks that jump.
@@ -167,7 +173,8 @@ impl<E: Engine> Worker<E> {
     pub fn has_more_to_submit(&self) -> bool {
         let books = &self.books;
         let closed = books.pacer.as_ref().is_none_or(Pacer::is_closed_loop);
-        closed && books.failures < FAILURES_TO_GIVE_UP && books.has_more_to_submit()
+        let more = closed && books.failures < FAILURES_TO_GIVE_UP && books.has_more_to_submit();
+        more || !books.again.is_empty()
     }
 
     /// One turn: hand over and wait, take back, obey, queue.
@@ -206,6 +213,9 @@ impl<E: Engine> Worker<E> {
         if first {
             // Waiting for the other workers was no window.
             books.bank().begin(now_ns);
+            if let Some(pauses) = &mut books.pauses {
+                pauses.begin(now_ns);
+            }
         } else {
             books.hand_over(now_ns);
         }
@@ -224,6 +234,7 @@ impl<E: Engine> Worker<E> {
         let begun = books.outstanding + books.again.len() as u32;
         let room = books.depth.saturating_sub(begun);
         let room = if books.batch.submit == 0 { room } else { room.min(books.batch.submit) };
+        let room = if books.pauses.is_some() { books.room_in_pauses(room, now_ns) } else { room };
         // What is begun already is finished even when stopping.
         let mut queued = 0;
         while let Some(slot) = books.again.pop() {
@@ -264,8 +275,9 @@ impl<E: Engine> Worker<E> {
     pub fn finish(&mut self) {
         let now_ns = self.engine.now_ns();
         let books = &mut self.books;
-        // SAFETY: the worker owns the bank it writes until the line below.
-        unsafe { books.control.writing(books.bank) }.end(now_ns);
+        if !books.is_delayed() {
+            books.bank().end(now_ns);
+        }
         books.publish();
         books.control.finish(books.bank);
     }
@@ -299,15 +311,32 @@ impl Books {
         if !self.control.may_hand_over() {
             return;
         }
+        if !self.is_delayed() {
+            self.bank().end(now_ns);
+        }
         let full = self.bank;
         self.bank = 1 - full;
-        // SAFETY: the worker owns the bank it has written so far, and the other one as well since
-        // the controller has emptied it.
-        unsafe {
-            self.control.writing(full).end(now_ns);
-            self.control.writing(self.bank).begin(now_ns);
-        }
+        // The other bank is the worker's as well since the controller has emptied it.
+        self.bank().begin(now_ns);
         self.control.hand_over(full);
+    }
+
+    /// True where the worker has not begun yet, and time is none of its own.
+    fn is_delayed(&self) -> bool {
+        self.pauses.as_ref().is_some_and(Pauses::is_delayed)
+    }
+
+    /// How much of the room a load with pauses may use now.
+    #[cold]
+    fn room_in_pauses(&mut self, room: u32, now_ns: u64) -> u32 {
+        let begun = self.outstanding + self.again.len() as u32;
+        let Some(pauses) = &mut self.pauses else { return room };
+        let begins = pauses.review(begun, self.ios, now_ns);
+        let room = room.min(pauses.room(begun, self.ios));
+        if begins {
+            self.bank().begin(now_ns);
+        }
+        room
     }
 
     /// I/Os begun and not over: outstanding, or short so far and about to be continued.
@@ -324,49 +353,6 @@ impl Books {
         self.bank().integrate(self.outstanding, elapsed_ns);
     }
 
-    /// How many completions to wait for in this turn, and for how long at most.
-    #[inline(always)]
-    fn patience(&mut self) -> (u32, Option<u64>) {
-        if self.open_pacer().is_none() {
-            return (self.completions_wanted(), None);
-        }
-        // Handing over may take long, and meanwhile the next arrival is for whoever is idle.
-        if self.queued {
-            return (0, None);
-        }
-        let due_ns = self.pacer.as_mut().and_then(Pacer::reserve).unwrap_or(u64::MAX);
-        let rest_ns = due_ns.saturating_sub(self.clock_ns);
-        if rest_ns <= POLL_BEFORE_ARRIVAL_NS {
-            return (0, None);
-        }
-        let wait = self.outstanding.min(1);
-        (wait, Some((rest_ns - POLL_BEFORE_ARRIVAL_NS).min(LONGEST_SLEEP_NS)))
-    }
-
-    /// The pacer of a worker that has room for another arrival, in an open loop.
-    #[inline(always)]
-    fn open_pacer(&self) -> Option<&Pacer> {
-        let pacer = self.pacer.as_ref()?;
-        let room = !self.stopping
-            && self.outstanding < self.depth
-            && self.quota_is_left()
-            && self.failures < FAILURES_TO_GIVE_UP;
-        (room && !pacer.is_closed_loop()).then_some(pacer)
-    }
-
-    /// How many completions to wait for where nothing else can happen; with room for arrivals any
-    /// one will do.
-    #[inline(always)]
-    fn completions_wanted(&self) -> u32 {
-        if self.open_pacer().is_some() {
-            return self.outstanding.min(1);
-        }
-        if self.has_more_to_submit() {
-            return 0;
-        }
-        self.batch.complete_min.min(self.outstanding)
-    }
-
     /// Writes down how many arrivals wait, after as many were issued as the depth allows.
     #[inline(always)]
     fn note_backlog(&mut self, now_ns: u64) {
@@ -376,51 +362,19 @@ impl Books {
         }
     }
 
-    /// True where the batch of the last turn was smaller than the room there was.
-    #[inline(always)]
-    fn has_more_to_submit(&self) -> bool {
-        self.batch.submit != 0 && self.outstanding < self.depth && self.quota_is_left()
-    }
-
-    fn state(&self) -> Turn {
-        if self.outstanding > 0 {
-            return Turn::Going;
-        }
-        if self.stopping || !self.quota_is_left() || self.failures >= FAILURES_TO_GIVE_UP {
-            return Turn::Finished;
-        }
-        let scheduled = self.pacer.as_ref().is_some_and(|p| p.due_ns().is_some());
-        if scheduled && self.depth > 0 { Turn::Going } else { Turn::Resting }
-    }
-
-    #[inline(always)]
-    fn quota_is_left(&self) -> bool {
-        self.quota.as_ref().is_none_or(|q| q.load(Ordering::Relaxed) > 0)
-    }
-
     /// I/Os that one decision leads to: a dependent read brings its write.
     #[inline(always)]
     fn ios_per_chain(&self) -> u32 {
         1 + u32::from(self.dependent)
     }
 
-    /// Takes what one decision needs from the job's quota; false where it is used up or the worker
+    /// Takes what one decision needs from the quota; false where it is used up or the worker
     /// has given up.
     #[inline(always)]
     fn take_quota(&self) -> bool {
-        if self.failures >= FAILURES_TO_GIVE_UP {
-            return false;
-        }
-        match &self.quota {
-            None => true,
-            Some(quota) => {
-                let left = quota.fetch_sub(self.ios_per_chain().into(), Ordering::Relaxed);
-                if left <= 0 {
-                    quota.store(0, Ordering::Relaxed);
-                }
-                left > 0
-            }
-        }
+        let ios = self.ios_per_chain();
+        self.failures < FAILURES_TO_GIVE_UP
+            && self.quota.as_ref().is_none_or(|quota| quota.take(ios))
     }
 
     /// Decides the next I/O and puts it in a slot.
@@ -428,6 +382,9 @@ impl Books {
     fn next(&mut self, intended_ns: u64) -> Option<u32> {
         let slot = self.free.pop()?;
         let choice = self.chooser.next();
+        if let Some(quota) = &self.quota {
+            quota.charge(u64::from(choice.len) * u64::from(self.ios_per_chain()));
+        }
         self.slots[slot as usize] = Slot {
             start_ns: 0,
             intended_ns,

@@ -4,6 +4,7 @@
 mod arrivals;
 #[path = "../support/mmc.rs"]
 mod mmc;
+mod options;
 mod simulated;
 #[path = "../guards/support.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]

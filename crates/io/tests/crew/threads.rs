@@ -11,21 +11,21 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 const SIZE: u64 = 64 * MIB;
 const ENGINES: [EngineKind; 3] = [EngineKind::Psync, EngineKind::IoUring, EngineKind::Libaio];
 
 /// One crew at a time: they are counted, and they share two processors.
-fn alone() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn usable() -> impl Iterator<Item = EngineKind> {
+pub(crate) fn usable() -> impl Iterator<Item = EngineKind> {
     ENGINES.into_iter().filter(|kind| iogauge_io::engine::probe(*kind).is_ok())
 }
 
-fn start_on(path: &Path, load: Load, max_depth: u32) -> ThreadCrew {
+pub(crate) fn start_on(path: &Path, load: Load, max_depth: u32) -> ThreadCrew {
     load.validate().unwrap();
     let mut options = std::fs::OpenOptions::new();
     let flags = if load.direct { libc::O_DIRECT } else { 0 };
@@ -101,7 +101,7 @@ fn windows_add_up_to_the_quota() {
     for engine in usable() {
         let iodepth = if engine == EngineKind::Psync { 1 } else { 4 };
         let load = Load { engine, iodepth, numjobs: 3, ..Load::default() };
-        let mut crew = start_on(image.path(), Load { number_ios: Some(150_000), ..load }, 12);
+        let mut crew = start_on(image.path(), Load { number_ios: Some(50_000), ..load }, 12);
         let began = Instant::now();
         let (mut total, mut cuts, mut pause_ns) = (Window::default(), 0, 1);
         while !crew.finished() {
@@ -374,7 +374,7 @@ fn dependent_chains_write_where_they_read() {
             coverage: true,
             iodepth: 4,
             numjobs: 2,
-            number_ios: Some(2 * blocks),
+            number_ios: Some(blocks),
             ..Load::default()
         };
         let total = to_the_end(&mut start_on(image.path(), load, 8));
@@ -385,7 +385,7 @@ fn dependent_chains_write_where_they_read() {
     }
 }
 
-fn to_the_end(crew: &mut dyn Crew) -> Window {
+pub(crate) fn to_the_end(crew: &mut dyn Crew) -> Window {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !crew.finished() {
         assert!(Instant::now() < deadline, "the crew goes on: {:?}", crew.live());

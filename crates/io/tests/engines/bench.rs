@@ -82,7 +82,13 @@ pub fn exchange(
     lists: &[Vec<Io>],
     mut between: impl FnMut(usize, &[i32]),
 ) {
-    let setup = Setup { files: files.clone(), max_depth: pool.slots(), random: true, writes: true };
+    let setup = Setup {
+        files: files.clone(),
+        max_depth: pool.slots(),
+        random: true,
+        writes: true,
+        syncs_data_only: false,
+    };
     let most = if row.kind.is_synchronous() { 1 } else { pool.slots() as usize };
     let mut each = |run: &mut dyn FnMut(&[Io]) -> Vec<i32>| {
         for (index, ios) in lists.iter().enumerate() {

@@ -176,15 +176,16 @@ fn job_options(load: &Load, parts: &[FilePart]) -> (Vec<options::FioOption>, Vec
             options.push(("iodepth_batch_complete_max", depth));
         }
     }
-    if load.number_ios.is_some() {
-        // What has time ends with it alone, and what has none once its size is done.
-        let clones = u64::from(shared.clones.max(1));
-        let ios = load.number_ios.unwrap_or_default().div_ceil(clones);
-        let bytes = ios.saturating_mul(load.block.largest());
+    if load.is_counted() {
+        // What is based on time goes on when its amount is done.
         options.push(("time_based", "0".to_owned()));
-        options.push(("io_size", size_word(bytes)));
     }
-    if load.writes() {
+    if let (Some(ios), None) = (load.number_ios, load.io_size_bytes) {
+        // And what is not ends once its size is done, however many I/Os are left.
+        let each = ios.div_ceil(u64::from(shared.clones.max(1)));
+        options.push(("io_size", size_word(each.saturating_mul(load.block.largest()))));
+    }
+    if load.writes() && load.content.is_random() {
         // Data that neither compresses nor repeats.
         options.push(("refill_buffers", "1".to_owned()));
     }
@@ -218,7 +219,9 @@ fn region(load: &Load, parts: &[FilePart], differs: &mut Vec<String>) -> Vec<opt
         options.push(("offset", size_word(offset)));
     }
     let stretch = each / streams / alignment * alignment;
-    if !load.rw.is_random() && streams > 1 && stretch >= load.block.largest() {
+    if let Some(increment) = load.offset_increment_bytes {
+        options.push(("offset_increment", size_word(increment)));
+    } else if !load.rw.is_random() && streams > 1 && stretch >= load.block.largest() {
         each = stretch;
         options.push(("offset_increment", size_word(stretch)));
     }
@@ -248,10 +251,12 @@ fn differences(load: &Load, shared: Clones) -> Vec<String> {
         }
     }
     if let Some(ios) = load.number_ios
-        && ios % u64::from(clones.max(1)) != 0
+        && !ios.saturating_mul(u64::from(load.numjobs)).is_multiple_of(u64::from(clones.max(1)))
     {
         tell(format!(
-            "number_ios: {ios} I/Os do not divide among {clones} jobs; printed is the next that do"
+            "number_ios: {ios} I/Os do not divide among the jobs that each of the {} becomes; \
+             printed is the next number that does",
+            load.numjobs
         ));
     }
     if load.coverage && load.rw.is_random() && clones > 1 {
@@ -355,7 +360,15 @@ iodepth_batch_complete_max=16
         let cases = [
             (Load { dependent: true, ..Load::default() }, "dependent: "),
             (Load { arrivals: arrivals(1000.0), numjobs: 3, ..Load::default() }, "rate_iops: "),
-            (Load { number_ios: Some(10), numjobs: 3, ..Load::default() }, "number_ios: "),
+            (
+                Load {
+                    number_ios: Some(10),
+                    iodepth: 3,
+                    engine: EngineKind::Psync,
+                    ..Load::default()
+                },
+                "number_ios: ",
+            ),
             (Load { coverage: true, numjobs: 3, ..Load::default() }, "norandommap: "),
             (
                 Load {

@@ -1,6 +1,9 @@
 //! A load in the words of fio's options.
 
-use crate::load::{Distribution, EngineKind, Load, Pattern, SyncMode};
+use crate::load::{
+    Content, CpuPolicy, Distribution, EngineKind, Load, Modifier, Pattern, SyncMode,
+};
+use crate::units::size_word;
 
 /// An option as it stands in a job file: name and value.
 pub(super) type FioOption = (&'static str, String);
@@ -11,11 +14,14 @@ pub(super) type FioOption = (&'static str, String);
 /// except those that readers of fio's results look for.
 pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> {
     let load = &without_dependence(load);
-    let mut options = vec![("rw", load.rw.as_str().to_owned())];
-    if load.rw.is_mixed() {
-        options.push(("rwmixread", load.read_percent.to_string()));
-    }
+    let mut options = direction(load);
     options.push(load.block.as_option());
+    if load.block.is_unaligned() {
+        options.push(("bs_unaligned", "1".to_owned()));
+    }
+    if let Some(bytes) = load.blockalign_bytes {
+        options.push(("blockalign", size_word(bytes)));
+    }
     options.extend([
         ("iodepth", iodepth.to_string()),
         ("numjobs", clones.to_string()),
@@ -31,8 +37,50 @@ pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> 
     if load.sync != SyncMode::None {
         options.push(("sync", load.sync.as_str().to_owned()));
     }
-    if load.fsync_every > 0 {
-        options.push(("fsync", load.fsync_every.to_string()));
+    for (name, every) in [
+        ("fsync", load.fsync_every),
+        ("fdatasync", load.fdatasync_every),
+        ("end_fsync", u32::from(load.end_fsync)),
+    ] {
+        if every > 0 {
+            options.push((name, every.to_string()));
+        }
+    }
+    options.extend(pace(load, clones));
+    options.extend(content(&load.content));
+    if let Some(cpus) = &load.cpus {
+        options.push(("cpus_allowed", cpus.to_string()));
+        if load.cpu_policy == CpuPolicy::Split {
+            options.push(("cpus_allowed_policy", "split".to_owned()));
+        }
+    }
+    if load.nice != 0 {
+        options.push(("nice", load.nice.to_string()));
+    }
+    options.push(("randseed", load.seed.to_string()));
+    options
+}
+
+fn direction(load: &Load) -> Vec<FioOption> {
+    let mut options = vec![("rw", load.rw_word())];
+    if matches!(load.modifier, Modifier::Identical(_)) {
+        options.push(("rw_sequencer", "identical".to_owned()));
+    }
+    if load.rw.is_mixed() {
+        options.push(("rwmixread", load.read_percent.to_string()));
+    }
+    options
+}
+
+/// When I/Os are made, in what portions, and how many.
+fn pace(load: &Load, clones: u32) -> Vec<FioOption> {
+    let mut options = Vec::new();
+    if load.startdelay_ns > 0 {
+        options.push(("startdelay", time_word(load.startdelay_ns)));
+    }
+    if let Some(thinktime) = load.thinktime {
+        options.push(("thinktime", format!("{}us", thinktime.pause_ns.div_ceil(1000))));
+        options.push(("thinktime_blocks", thinktime.blocks.to_string()));
     }
     if let Some(arrivals) = load.arrivals {
         let [reads, writes] = clone_rates(load, clones).map(whole_rate);
@@ -53,10 +101,28 @@ pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> 
     if load.batch.complete_max > 0 {
         options.push(("iodepth_batch_complete_max", load.batch.complete_max.to_string()));
     }
+    // An engine that blocks has more clones than jobs, which share what a job does.
+    let of_clone =
+        |each: u64| each.saturating_mul(u64::from(load.numjobs)).div_ceil(u64::from(clones.max(1)));
     if let Some(ios) = load.number_ios {
-        options.push(("number_ios", ios.div_ceil(u64::from(clones.max(1))).to_string()));
+        options.push(("number_ios", of_clone(ios).to_string()));
     }
-    options.push(("randseed", load.seed.to_string()));
+    if let Some(bytes) = load.io_size_bytes {
+        options.push(("io_size", size_word(of_clone(bytes))));
+    }
+    options
+}
+
+fn content(content: &Content) -> Vec<FioOption> {
+    let mut options = Vec::new();
+    if content.compress_percent > 0 {
+        options.push(("buffer_compress_percentage", content.compress_percent.to_string()));
+        let chunk = u64::from(content.compress_chunk_bytes);
+        options.push(("buffer_compress_chunk", size_word(chunk)));
+    }
+    if content.dedupe_percent > 0 {
+        options.push(("dedupe_percentage", content.dedupe_percent.to_string()));
+    }
     options
 }
 
@@ -111,8 +177,8 @@ pub(super) fn file_list<'a>(paths: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{ArrivalProcess, Arrivals, BlockSizes};
-    use crate::units::{parse_size_bytes, size_word};
+    use crate::load::{ArrivalProcess, Arrivals, BlockSizes, Rw};
+    use crate::units::parse_size_bytes;
     use proptest::prelude::*;
 
     fn value(load: &Load, clones: u32, name: &str) -> Option<String> {
@@ -129,6 +195,8 @@ mod tests {
         assert_eq!(of(split), ("bssplit", "4k/60:512/40".to_owned()));
         let split = BlockSizes::parse_bssplit("4k/60:64k/40,8k/100").unwrap();
         assert_eq!(of(split), ("bssplit", "4k/60:64k/40,8k/100".to_owned()));
+        let range = BlockSizes::parse_bsrange("4k-64k,8k-1m").unwrap();
+        assert_eq!(of(range), ("bsrange", "4k-64k,8k-1m".to_owned()));
     }
 
     #[test]
@@ -139,6 +207,7 @@ mod tests {
         assert_eq!(value(&load, 1, "rate_process").unwrap(), "poisson");
         let load = Load { rw: Pattern::Write, number_ios: Some(10), ..load };
         assert_eq!(value(&load, 4, "rate_iops").unwrap(), "250");
+        assert_eq!(value(&load, 1, "number_ios").unwrap(), "10");
         assert_eq!(value(&load, 4, "number_ios").unwrap(), "3");
         assert_eq!(whole_rate(0.2), 1);
     }
@@ -160,6 +229,20 @@ mod tests {
         assert_eq!(value(&load, 1, "random_distribution").unwrap(), "zipf:1.2");
         let mapped = Load { engine: EngineKind::Mmap, ..load };
         assert_eq!(value(&mapped, 1, "direct").unwrap(), "0");
+    }
+
+    #[test]
+    fn a_modifier_stands_behind_the_pattern() {
+        let of = |rw: &str, sequencer: &str| {
+            let typed: Rw = rw.parse().unwrap();
+            let modifier = typed.modifier(sequencer.parse().unwrap());
+            let load = Load { rw: typed.pattern, modifier, ..Load::default() };
+            (value(&load, 1, "rw").unwrap(), value(&load, 1, "rw_sequencer"))
+        };
+        assert_eq!(of("randread:8", "sequential"), ("randread:8".to_owned(), None));
+        let identical = Some("identical".to_owned());
+        assert_eq!(of("randread:8", "identical"), ("randread:8".to_owned(), identical));
+        assert_eq!(of("read:-8k", "sequential"), ("read:-8k".to_owned(), None));
     }
 
     #[test]

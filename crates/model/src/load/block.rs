@@ -1,4 +1,4 @@
-//! Block sizes: one, one per direction, or a split by weight.
+//! Block sizes: one, one per direction, a split by weight, or a range.
 
 use super::LoadError;
 use crate::units::{Bytes, parse_size_bytes, size_word};
@@ -8,21 +8,127 @@ use std::fmt;
 /// Largest block an I/O may have: what one system call moves at most is just under 2 GiB.
 const LARGEST_BYTES: u64 = 1 << 30;
 
-/// Block sizes of one direction with their shares in percent, which sum to 100.
+/// Block sizes of one direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BlockSplit(Vec<(u64, u32)>);
+pub struct BlockSplit(Sizes);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Sizes {
+    /// With their shares in percent, which sum to 100.
+    Shares(Vec<(u64, u32)>),
+    Range(BlockRange),
+}
+
+/// Sizes that are all equally likely: the least, and those whole steps above it up to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockRange {
+    /// Smallest size.
+    pub least_bytes: u64,
+    /// No size is above this, which is itself one where whole steps reach it.
+    pub most_bytes: u64,
+    /// Distance of the sizes: the smallest one, or 1 where any size is as good.
+    pub step_bytes: u64,
+}
+
+impl BlockRange {
+    /// Number of sizes.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        (self.most_bytes - self.least_bytes) / self.step_bytes + 1
+    }
+
+    /// Largest size that occurs.
+    #[must_use]
+    pub fn largest_bytes(&self) -> u64 {
+        self.least_bytes + (self.count() - 1) * self.step_bytes
+    }
+}
 
 impl BlockSplit {
     /// One size for every I/O.
     #[must_use]
     pub fn fixed(size_bytes: u64) -> Self {
-        Self(vec![(size_bytes, 100)])
+        Self(Sizes::Shares(vec![(size_bytes, 100)]))
     }
 
-    /// The sizes with their shares in percent.
+    /// The sizes with their shares in percent; none of a range.
     #[must_use]
     pub fn entries(&self) -> &[(u64, u32)] {
-        &self.0
+        match &self.0 {
+            Sizes::Shares(entries) => entries,
+            Sizes::Range(_) => &[],
+        }
+    }
+
+    /// The range, where the sizes are one.
+    #[must_use]
+    pub fn range(&self) -> Option<BlockRange> {
+        match &self.0 {
+            Sizes::Shares(_) => None,
+            Sizes::Range(range) => Some(*range),
+        }
+    }
+
+    /// Mean size of an I/O.
+    #[must_use]
+    pub fn mean_bytes(&self) -> f64 {
+        match &self.0 {
+            Sizes::Shares(entries) => {
+                entries.iter().map(|(size, share)| *size as f64 * f64::from(*share) / 100.0).sum()
+            }
+            Sizes::Range(range) => (range.least_bytes + range.largest_bytes()) as f64 / 2.0,
+        }
+    }
+
+    /// `4k-64k`, of one size `4k-4k`.
+    fn range_word(&self) -> String {
+        let ends = self.range().map(|range| (range.least_bytes, range.most_bytes));
+        let (least, most) = ends.unwrap_or_else(|| {
+            let size = self.sizes().next().unwrap_or(0);
+            (size, size)
+        });
+        format!("{}-{}", size_word(least), size_word(most))
+    }
+
+    /// `4k/60:64k/40`.
+    fn split_word(&self) -> String {
+        let entry = |(size, share): &(u64, u32)| format!("{}/{share}", size_word(*size));
+        self.entries().iter().map(entry).collect::<Vec<_>>().join(":")
+    }
+
+    /// Each size that occurs; of a range the smallest and the largest.
+    fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
+        let ends = self.range().map(|range| [range.least_bytes, range.largest_bytes()]);
+        self.entries().iter().map(|(size, _)| *size).chain(ends.into_iter().flatten())
+    }
+
+    /// Reads `4k-64k` as fio's `bsrange` does: multiples of the smallest.
+    ///
+    /// # Errors
+    /// Where a size is wrong, or the first is above the second.
+    pub fn parse_range(text: &str) -> Result<Self, LoadError> {
+        let fail = |reason: String| LoadError::new("bsrange", reason);
+        let (least, most) = text
+            .split_once('-')
+            .ok_or_else(|| fail(format!("\"{text}\" is not two sizes; right would be 4k-64k")))?;
+        let (least_bytes, most_bytes) = (parse_block_size(least)?, parse_block_size(most)?);
+        if least_bytes > most_bytes {
+            return Err(fail(format!("\"{text}\" ends before it begins")));
+        }
+        if least_bytes == most_bytes {
+            return Ok(Self::fixed(least_bytes));
+        }
+        let range = BlockRange { least_bytes, most_bytes, step_bytes: least_bytes };
+        Ok(Self(Sizes::Range(range)))
+    }
+
+    /// The same, but a range has every size between its ends.
+    fn unaligned(self) -> Self {
+        match self.0 {
+            Sizes::Range(range) => Self(Sizes::Range(BlockRange { step_bytes: 1, ..range })),
+            shares @ Sizes::Shares(_) => Self(shares),
+        }
     }
 
     /// Reads `4k/60:8k/30:64k` as fio's `bssplit` does: entries without a share divide what the
@@ -66,7 +172,7 @@ impl BlockSplit {
             })
             .filter(|(_, share)| *share > 0)
             .collect();
-        Ok(Self(split))
+        Ok(Self(Sizes::Shares(split)))
     }
 }
 
@@ -89,23 +195,20 @@ fn parse_block_size(text: &str) -> Result<u64, LoadError> {
 
 impl BlockSizes {
     /// The option that asks for them, with its value: `bs=4k,1m` where each direction has one size,
-    /// else `bssplit=4k/60:64k/40`.
+    /// `bsrange=4k-64k` where one has a range, else `bssplit=4k/60:64k/40`.
     #[must_use]
     pub fn as_option(&self) -> (&'static str, String) {
-        let fixed = |split: &BlockSplit| match split.entries() {
-            [(size, _)] => Some(size_word(*size)),
-            _ => None,
-        };
-        let split = |split: &BlockSplit| {
-            let entry = |(size, share): &(u64, u32)| format!("{}/{share}", size_word(*size));
-            split.entries().iter().map(entry).collect::<Vec<_>>().join(":")
-        };
-        let both = |read: String, write: String| {
+        let directions = [&self.read, &self.write];
+        let text = |word: fn(&BlockSplit) -> String| {
+            let [read, write] = directions.map(word);
             if read == write { read } else { format!("{read},{write}") }
         };
-        match (fixed(&self.read), fixed(&self.write)) {
-            (Some(read), Some(write)) => ("bs", both(read, write)),
-            _ => ("bssplit", both(split(&self.read), split(&self.write))),
+        if directions.iter().any(|split| split.range().is_some()) {
+            ("bsrange", text(BlockSplit::range_word))
+        } else if directions.iter().all(|split| split.entries().len() == 1) {
+            ("bs", text(|split| split.sizes().map(size_word).collect()))
+        } else {
+            ("bssplit", text(BlockSplit::split_word))
         }
     }
 
@@ -137,13 +240,36 @@ impl BlockSizes {
         Ok(Self { read, write })
     }
 
+    /// Reads fio's `bsrange`: `4k-64k`, or two of them with a comma for reads and writes.
+    ///
+    /// # Errors
+    /// Where a range is wrong.
+    pub fn parse_bsrange(text: &str) -> Result<Self, LoadError> {
+        let (read, write) = Self::directions(text);
+        let read = BlockSplit::parse_range(read)?;
+        let write = if write.is_empty() { read.clone() } else { BlockSplit::parse_range(write)? };
+        Ok(Self { read, write })
+    }
+
+    /// The same, but ranges have every size between their ends: fio's `bs_unaligned`.
+    #[must_use]
+    pub fn unaligned(self) -> Self {
+        Self { read: self.read.unaligned(), write: self.write.unaligned() }
+    }
+
+    /// True where sizes need not be multiples of anything.
+    #[must_use]
+    pub fn is_unaligned(&self) -> bool {
+        [&self.read, &self.write].iter().any(|s| s.range().is_some_and(|r| r.step_bytes == 1))
+    }
+
     fn directions(text: &str) -> (&str, &str) {
         text.split_once(',').map_or((text, ""), |(read, write)| (read, write))
     }
 
-    /// Every size that occurs.
+    /// Every size that occurs; of a range the smallest and the largest.
     pub fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
-        self.read.entries().iter().chain(self.write.entries()).map(|(size, _)| *size)
+        self.read.sizes().chain(self.write.sizes())
     }
 
     /// The largest size that occurs.
@@ -168,10 +294,15 @@ impl BlockSizes {
 
 impl fmt::Display for BlockSplit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [(size, _)] = self.0.as_slice() {
+        if let Some(range) = self.range() {
+            let (least, most) = (Bytes(range.least_bytes), Bytes(range.largest_bytes()));
+            let kind = if range.step_bytes == 1 { " unaligned" } else { "" };
+            return write!(f, "{least}–{most}{kind}");
+        }
+        if let [(size, _)] = self.entries() {
             return write!(f, "{}", Bytes(*size));
         }
-        for (index, (size, share)) in self.0.iter().enumerate() {
+        for (index, (size, share)) in self.entries().iter().enumerate() {
             let separator = if index == 0 { "" } else { ":" };
             write!(f, "{separator}{}/{share}", Bytes(*size))?;
         }
@@ -215,10 +346,50 @@ mod tests {
         assert!(BlockSizes::parse_bs("2g").is_err());
     }
 
+    #[test]
+    fn ranges_have_the_multiples_of_their_smallest() {
+        let sizes = BlockSizes::parse_bsrange("4k-64k,1k-10k").unwrap();
+        let (read, write) = (sizes.read.range().unwrap(), sizes.write.range().unwrap());
+        assert_eq!((read.count(), read.largest_bytes()), (16, 65536));
+        assert_eq!((write.count(), write.largest_bytes()), (10, 10240));
+        assert_eq!((sizes.largest(), sizes.alignment(), sizes.single()), (65536, 1024, None));
+        assert_eq!(sizes.to_string(), "4 KiB–64 KiB,1 KiB–10 KiB");
+        let odd = BlockSizes::parse_bsrange("4k-10k").unwrap();
+        assert_eq!((odd.largest(), odd.read.mean_bytes()), (8192, 6144.0));
+        assert!(!odd.is_unaligned());
+        let odd = odd.unaligned();
+        assert_eq!((odd.largest(), odd.read.range().unwrap().count()), (10240, 6145));
+        assert!(odd.is_unaligned());
+        assert_eq!(BlockSizes::parse_bsrange("8k-8k").unwrap(), BlockSizes::fixed(8192));
+        for text in ["4k", "8k-4k", "0-4k", "4k-2g", "4k-8k-16k", "-"] {
+            assert!(BlockSizes::parse_bsrange(text).is_err(), "{text}");
+        }
+        assert_eq!(BlockSplit::parse("4k/75:8k/25").unwrap().mean_bytes(), 5120.0);
+    }
+
+    #[test]
+    fn stored_sizes_read_back() {
+        for sizes in [
+            BlockSizes::fixed(4096),
+            BlockSizes::parse_bssplit("4k/60:64k/40,8k").unwrap(),
+            BlockSizes::parse_bsrange("4k-64k,1k-9k").unwrap().unaligned(),
+        ] {
+            let text = serde_json::to_string(&sizes).unwrap();
+            assert_eq!(serde_json::from_str::<BlockSizes>(&text).unwrap(), sizes, "{text}");
+        }
+        // As it was stored before there were ranges.
+        let split: BlockSplit = serde_json::from_str("[[4096,60],[65536,40]]").unwrap();
+        assert_eq!(split, BlockSplit::parse("4k/60:64k/40").unwrap());
+    }
+
     proptest! {
         #[test]
         fn nothing_panics(text in "[0-9kmg/:,. -]{0,24}") {
             let _ = BlockSizes::parse_bs(&text);
+            if let Ok(sizes) = BlockSizes::parse_bsrange(&text) {
+                prop_assert!(sizes.alignment() > 0 && sizes.alignment() <= sizes.largest());
+                prop_assert!(sizes.unaligned().largest() <= LARGEST_BYTES);
+            }
             if let Ok(split) = BlockSizes::parse_bssplit(&text) {
                 prop_assert_eq!(split.read.entries().iter().map(|e| e.1).sum::<u32>(), 100);
             }

@@ -1,13 +1,20 @@
 //! What is asked of a target: direction mix, block sizes, offsets, concurrency, arrivals.
 
 mod block;
+mod check;
+mod content;
+mod cpus;
 mod offsets;
+mod pattern;
 
-pub use block::{BlockSizes, BlockSplit};
+pub use block::{BlockRange, BlockSizes, BlockSplit};
+pub use content::Content;
+pub use cpus::{CpuPolicy, Cpus};
 pub use offsets::{Distribution, Zone};
+pub use pattern::{Modifier, Pattern, Rw, Sequencer};
 
+use crate::units::size_word;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
 
 /// A part of a load that could not be read: what it was, and what would be right.
@@ -23,84 +30,6 @@ pub struct LoadError {
 impl LoadError {
     pub(crate) fn new(option: &'static str, reason: impl Into<String>) -> Self {
         Self { option, reason: reason.into() }
-    }
-}
-
-/// Direction and order of the I/Os: fio's `rw`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pattern {
-    /// Sequential reads.
-    Read,
-    /// Sequential writes.
-    Write,
-    /// Random reads.
-    RandRead,
-    /// Random writes.
-    RandWrite,
-    /// Sequential reads and writes mixed, each direction with a position of its own.
-    ReadWrite,
-    /// Random reads and writes mixed.
-    RandRw,
-}
-
-impl Pattern {
-    /// Every pattern with its word.
-    pub const ALL: &[(Self, &'static str)] = &[
-        (Self::Read, "read"),
-        (Self::Write, "write"),
-        (Self::RandRead, "randread"),
-        (Self::RandWrite, "randwrite"),
-        (Self::ReadWrite, "readwrite"),
-        (Self::RandRw, "randrw"),
-    ];
-
-    /// The word used on the command line and in output.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(p, _)| *p == self).map_or("", |(_, word)| word)
-    }
-
-    /// True where offsets are drawn at random.
-    #[must_use]
-    pub fn is_random(self) -> bool {
-        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
-    }
-
-    /// True where some I/Os read.
-    #[must_use]
-    pub fn reads(self) -> bool {
-        !matches!(self, Self::Write | Self::RandWrite)
-    }
-
-    /// True where some I/Os write.
-    #[must_use]
-    pub fn writes(self) -> bool {
-        !matches!(self, Self::Read | Self::RandRead)
-    }
-
-    /// True where both directions occur.
-    #[must_use]
-    pub fn is_mixed(self) -> bool {
-        self.reads() && self.writes()
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = LoadError;
-
-    fn from_str(text: &str) -> Result<Self, LoadError> {
-        let word = if text == "rw" { "readwrite" } else { text };
-        Self::ALL.iter().find(|(_, w)| *w == word).map(|(p, _)| *p).ok_or_else(|| {
-            let words: Vec<_> = Self::ALL.iter().map(|(_, w)| *w).collect();
-            LoadError::new("rw", format!("\"{text}\" is not one of {}", words.join(", ")))
-        })
-    }
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
@@ -246,15 +175,34 @@ impl Default for Batch {
     }
 }
 
+/// Pauses of a worker between its I/Os: fio's `thinktime`.
+///
+/// The worker begins no more than `blocks` I/Os, waits until all of them are done, pauses, and goes
+/// on; so no more than `blocks` are ever outstanding. Pauses are part of what is measured: they
+/// lower the depth achieved, which is an average over all the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thinktime {
+    /// Length of a pause in nanoseconds, above 0.
+    pub pause_ns: u64,
+    /// Reads and writes between two pauses, at least 1: fio's `thinktime_blocks`.
+    pub blocks: u32,
+}
+
 /// One load, checked and ready to be put on a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Direction and order.
     pub rw: Pattern,
+    /// What becomes of offsets after they are drawn.
+    #[serde(default)]
+    pub modifier: Modifier,
     /// Share of reads in a mixed pattern, in percent.
     pub read_percent: u32,
     /// Block sizes of both directions.
     pub block: BlockSizes,
+    /// Random offsets are multiples of this, behind the first byte; `None` for the smallest block
+    /// size.
+    pub blockalign_bytes: Option<u64>,
     /// Distribution of random offsets.
     pub distribution: Distribution,
     /// True where every block is visited once before any is visited again.
@@ -268,6 +216,17 @@ pub struct Load {
     pub sync: SyncMode,
     /// An fsync after so many writes of a worker; 0 for none.
     pub fsync_every: u32,
+    /// An fdatasync after so many writes of a worker, instead of an fsync; 0 for none.
+    #[serde(default)]
+    pub fdatasync_every: u32,
+    /// True where each worker of a load that writes ends with an fsync.
+    #[serde(default)]
+    pub end_fsync: bool,
+    /// Time before the workers begin, in nanoseconds. It is no part of what is measured of them.
+    #[serde(default)]
+    pub startdelay_ns: u64,
+    /// Pauses of each worker; `None` for none.
+    pub thinktime: Option<Thinktime>,
     /// I/Os kept outstanding by each worker, at least 1.
     pub iodepth: u32,
     /// Workers, at least 1.
@@ -278,12 +237,30 @@ pub struct Load {
     pub batch: Batch,
     /// First byte of the target the load may touch.
     pub offset_bytes: u64,
+    /// How far behind the first byte of the one before each of the `numjobs` begins; all of them
+    /// then have a stretch of `size_bytes`. `None` has sequential ones share one stretch out
+    /// among them, and random ones all use the whole of it.
+    pub offset_increment_bytes: Option<u64>,
     /// Bytes of the target the load may touch; `None` for all behind the offset.
     pub size_bytes: Option<u64>,
-    /// I/Os after which the job ends, over all workers; `None` for as long as the step lasts.
+    /// I/Os after which each of the `numjobs` ends; `None` for as long as the step lasts.
     pub number_ios: Option<u64>,
+    /// Bytes after which each of the `numjobs` ends, with the I/O that reaches them; `None` for as
+    /// long as the step lasts.
+    pub io_size_bytes: Option<u64>,
     /// What carries the I/O.
     pub engine: EngineKind,
+    /// What is written.
+    #[serde(default)]
+    pub content: Content,
+    /// Processors the workers may run on; `None` for those this process may use.
+    pub cpus: Option<Cpus>,
+    /// Whether the workers share those processors.
+    #[serde(default)]
+    pub cpu_policy: CpuPolicy,
+    /// Added to the workers' nice value, from -20 (which takes privilege) to 19.
+    #[serde(default)]
+    pub nice: i32,
     /// Seed of offsets, mix, sizes and arrivals. The same seed issues the same I/Os.
     pub seed: u64,
 }
@@ -292,22 +269,34 @@ impl Default for Load {
     fn default() -> Self {
         Self {
             rw: Pattern::RandRead,
+            modifier: Modifier::None,
             read_percent: 50,
             block: BlockSizes::fixed(4096),
+            blockalign_bytes: None,
             distribution: Distribution::Uniform,
             coverage: false,
             dependent: false,
             direct: true,
             sync: SyncMode::None,
             fsync_every: 0,
+            fdatasync_every: 0,
+            end_fsync: false,
+            startdelay_ns: 0,
+            thinktime: None,
             iodepth: 1,
             numjobs: 1,
             arrivals: None,
             batch: Batch::default(),
             offset_bytes: 0,
+            offset_increment_bytes: None,
             size_bytes: None,
             number_ios: None,
+            io_size_bytes: None,
             engine: EngineKind::IoUring,
+            content: Content::default(),
+            cpus: None,
+            cpu_policy: CpuPolicy::Shared,
+            nice: 0,
             seed: 1,
         }
     }
@@ -320,88 +309,50 @@ impl Load {
         self.iodepth.saturating_mul(self.numjobs)
     }
 
+    /// The value of `rw` that asks for the pattern and what comes behind it: `randread:8`, `read:-8k`.
+    /// Whether such I/Os are `identical` is the word of `rw_sequencer`.
+    #[must_use]
+    pub fn rw_word(&self) -> String {
+        match self.modifier {
+            Modifier::None => self.rw.as_str().to_owned(),
+            Modifier::Sequential(ios) | Modifier::Identical(ios) => format!("{}:{ios}", self.rw),
+            Modifier::Skip(bytes) => {
+                let sign = if bytes < 0 { "-" } else { "" };
+                format!("{}:{sign}{}", self.rw, size_word(bytes.unsigned_abs()))
+            }
+        }
+    }
+
+    /// True where the load ends by itself, after so many I/Os or bytes.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.number_ios.is_some() || self.io_size_bytes.is_some()
+    }
+
     /// True where the load changes the target.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.rw.writes() || self.dependent
     }
 
-    /// Checks what single options cannot know of each other.
-    ///
-    /// # Errors
-    /// The first combination that cannot run, by option.
-    pub fn validate(&self) -> Result<(), LoadError> {
-        let fail = |option, reason: String| Err(LoadError::new(option, reason));
-        if self.read_percent > 100 {
-            return fail("rwmixread", format!("{} is over 100", self.read_percent));
+    /// Mean size of an I/O, over both directions in their shares.
+    #[must_use]
+    pub fn mean_block_bytes(&self) -> f64 {
+        let (read, write) = (self.block.read.mean_bytes(), self.block.write.mean_bytes());
+        if self.rw.is_mixed() && !self.dependent {
+            let reads = f64::from(self.read_percent) / 100.0;
+            reads * read + (1.0 - reads) * write
+        } else if self.rw.reads() {
+            read
+        } else {
+            write
         }
-        if self.iodepth == 0 || self.iodepth > 65_536 {
-            return fail("iodepth", format!("{} is not from 1 to 65536", self.iodepth));
-        }
-        if self.numjobs == 0 || self.numjobs > 4096 {
-            return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
-        }
-        if self.number_ios == Some(0) {
-            return fail("number_ios", "0 measures nothing; right would be 1 or more".to_owned());
-        }
-        if let Some(arrivals) = self.arrivals
-            && !(arrivals.rate_iops > 0.0 && arrivals.rate_iops <= 1e9)
-        {
-            return fail("rate_iops", format!("{} is not from 1 to 1g", arrivals.rate_iops));
-        }
-        if self.batch.complete_min == 0 || self.batch.complete_min > self.iodepth {
-            return fail(
-                "iodepth_batch_complete_min",
-                format!("{} is not from 1 to iodepth ({})", self.batch.complete_min, self.iodepth),
-            );
-        }
-        if self.batch.complete_max != 0 && self.batch.complete_max < self.batch.complete_min {
-            return fail(
-                "iodepth_batch_complete_max",
-                format!(
-                    "{} is under iodepth_batch_complete_min ({})",
-                    self.batch.complete_max, self.batch.complete_min
-                ),
-            );
-        }
-        if self.dependent && !self.rw.is_random() {
-            return fail("dependent", "needs random offsets; right would be rw=randrw".to_owned());
-        }
-        if self.dependent && self.block.read != self.block.write {
-            return fail("dependent", "needs one block size for reads and writes".to_owned());
-        }
-        if self.coverage && self.distribution != Distribution::Uniform {
-            return fail(
-                "norandommap",
-                "visiting every block once leaves no room for random_distribution; drop one"
-                    .to_owned(),
-            );
-        }
-        if self.direct {
-            for size in self.block.sizes() {
-                if size % 512 != 0 {
-                    return fail(
-                        "bs",
-                        format!(
-                            "{size} is not a multiple of 512, which direct I/O needs; --direct=0 would allow it"
-                        ),
-                    );
-                }
-            }
-        }
-        if let Some(size) = self.size_bytes
-            && size < self.block.largest()
-        {
-            let block = self.block.largest();
-            return fail("size", format!("{size} is less than one block, which has {block} bytes"));
-        }
-        Ok(())
     }
 
     /// A few words that tell this load from others: `randread 4 KiB depth 32`.
     #[must_use]
     pub fn label(&self) -> String {
-        let mut label = self.rw.to_string();
+        let mut label = format!("{}{}", self.rw, self.modifier);
         if self.dependent {
             label.push_str(" dependent");
         } else if self.rw.is_mixed() {
@@ -424,37 +375,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_read_their_own_words() {
-        for (pattern, word) in Pattern::ALL {
-            assert_eq!(word.parse::<Pattern>(), Ok(*pattern));
-            assert_eq!(pattern.to_string(), *word);
-        }
-        assert_eq!("rw".parse::<Pattern>(), Ok(Pattern::ReadWrite));
-        let message = "random".parse::<Pattern>().unwrap_err().to_string();
-        assert!(message.contains("randread"), "{message}");
+    fn the_mean_block_goes_by_the_shares() {
+        let load = |rw, dependent| Load {
+            rw,
+            dependent,
+            read_percent: 75,
+            block: BlockSizes::parse_bssplit("4k/50:12k/50,16k").unwrap(),
+            ..Load::default()
+        };
+        assert_eq!(load(Pattern::Read, false).mean_block_bytes(), 8192.0);
+        assert_eq!(load(Pattern::RandWrite, false).mean_block_bytes(), 16384.0);
+        assert_eq!(load(Pattern::RandRw, false).mean_block_bytes(), 10240.0);
     }
 
     #[test]
-    fn what_cannot_run_is_named() {
-        let good = Load::default();
-        assert_eq!(good.validate(), Ok(()));
-        let wrong = [
-            (Load { iodepth: 0, ..good.clone() }, "iodepth"),
-            (Load { numjobs: 0, ..good.clone() }, "numjobs"),
-            (Load { read_percent: 101, ..good.clone() }, "rwmixread"),
-            (Load { block: BlockSizes::fixed(1000), ..good.clone() }, "bs"),
-            (Load { dependent: true, rw: Pattern::Read, ..good.clone() }, "dependent"),
-            (
-                Load { coverage: true, distribution: Distribution::Zipf(1.2), ..good.clone() },
-                "norandommap",
-            ),
-            (
-                Load { batch: Batch { complete_min: 8, ..Batch::default() }, ..good.clone() },
-                "iodepth_batch_complete_min",
-            ),
-        ];
-        for (load, option) in wrong {
-            assert_eq!(load.validate().unwrap_err().option, option);
+    fn loads_stored_before_an_option_was_there_read_back() {
+        let now = Load { number_ios: Some(7), ..Load::default() };
+        let mut stored = serde_json::to_value(&now).unwrap();
+        let fields = stored.as_object_mut().unwrap();
+        for added in [
+            "modifier",
+            "blockalign_bytes",
+            "fdatasync_every",
+            "end_fsync",
+            "startdelay_ns",
+            "thinktime",
+            "offset_increment_bytes",
+            "io_size_bytes",
+            "content",
+            "cpus",
+            "cpu_policy",
+            "nice",
+        ] {
+            assert!(fields.remove(added).is_some(), "{added}");
         }
+        assert_eq!(serde_json::from_value::<Load>(stored).unwrap(), now);
     }
 }

@@ -1,7 +1,7 @@
 //! The values of a document in words.
 
 use iogauge_model::limit::{Bound, Metric, Side};
-use iogauge_model::load::Pattern;
+use iogauge_model::load::{Modifier, Pattern};
 use iogauge_model::result::{Answer, Estimate, FindDocument, LatencySummary, LimitValue};
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Load};
@@ -37,6 +37,12 @@ pub(super) fn load(value: &Value) -> String {
 fn load_words(load: &Load) -> String {
     let order = if load.rw.is_random() { "random" } else { "sequential" };
     let block = &load.block;
+    if let Modifier::Sequential(ios) | Modifier::Identical(ios) = load.modifier {
+        let place =
+            if matches!(load.modifier, Modifier::Sequential(_)) { "in a row" } else { "alike" };
+        let one = Load { modifier: Modifier::None, ..load.clone() };
+        return format!("{}, {ios} {place}", load_words(&one));
+    }
     if load.dependent {
         return format!("dependent {block} {order} updates");
     }

@@ -2,7 +2,10 @@
 
 use super::error::{JobFileError, Place};
 use super::value::{KbBase, Span};
-use crate::load::{ArrivalProcess, BlockSplit, Distribution, EngineKind, Pattern, SyncMode};
+use crate::load::{
+    ArrivalProcess, BlockSplit, Content, CpuPolicy, Cpus, Distribution, EngineKind, Pattern, Rw,
+    Sequencer, SyncMode,
+};
 use std::collections::BTreeMap;
 
 /// What a section says, its own options on top of those of `[global]`, with fio's defaults for the
@@ -12,16 +15,30 @@ pub(super) struct Options {
     pub kb_base: KbBase,
     pub name: Option<String>,
     pub rw: Pattern,
+    /// The pattern with the number behind it.
+    pub rw_number: Option<Rw>,
+    pub rw_sequencer: Sequencer,
     pub read_percent: u32,
     /// Block sizes of reads and writes.
     pub block_bytes: [u64; 2],
-    /// Block sizes by weight, which take precedence.
+    /// Block sizes by weight or range, which take precedence.
     pub split: [Option<BlockSplit>; 2],
+    pub bs_unaligned: bool,
+    pub blockalign: Option<u64>,
     pub distribution: Distribution,
     pub norandommap: bool,
     pub direct: bool,
     pub sync: SyncMode,
     pub fsync_every: u32,
+    pub fdatasync_every: u32,
+    pub end_fsync: bool,
+    pub startdelay_ns: u64,
+    pub thinktime_ns: u64,
+    pub thinktime_blocks: u32,
+    pub content: Content,
+    pub cpus: Option<Cpus>,
+    pub cpu_policy: CpuPolicy,
+    pub nice: i32,
     pub engine: EngineKind,
     pub iodepth: u32,
     pub batch_submit: Option<u32>,
@@ -68,14 +85,27 @@ impl Default for Options {
             kb_base: KbBase::Old,
             name: None,
             rw: Pattern::Read,
+            rw_number: None,
+            rw_sequencer: Sequencer::default(),
             read_percent: 50,
             block_bytes: [4096; 2],
             split: [None, None],
+            bs_unaligned: false,
+            blockalign: None,
             distribution: Distribution::Uniform,
             norandommap: false,
             direct: false,
             sync: SyncMode::None,
             fsync_every: 0,
+            fdatasync_every: 0,
+            end_fsync: false,
+            startdelay_ns: 0,
+            thinktime_ns: 0,
+            thinktime_blocks: 1,
+            content: Content::default(),
+            cpus: None,
+            cpu_policy: CpuPolicy::default(),
+            nice: 0,
             engine: EngineKind::Psync,
             iodepth: 1,
             batch_submit: None,

@@ -7,7 +7,7 @@ use super::set::MOST;
 use super::value::Span;
 use crate::limit::{Limit, Metric, Side};
 use crate::load::{
-    Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Pattern,
+    Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Modifier, Thinktime,
 };
 use std::path::{Path, PathBuf};
 
@@ -272,6 +272,8 @@ fn file_size(o: &Options, files: u64, clone: u32) -> Option<u64> {
 fn load(section: &Section) -> Result<Load, JobFileError> {
     let o = &section.options;
     let block = BlockSizes { read: split(o, 0), write: split(o, 1) };
+    let block = if o.bs_unaligned { block.unaligned() } else { block };
+    let modifier = o.rw_number.map_or(Modifier::None, |rw| rw.modifier(o.rw_sequencer));
     for size in block.sizes() {
         if size == 0 || size > 1 << 30 {
             let reason = format!("{size} is not from 1 byte to 1 GiB");
@@ -280,16 +282,29 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
     }
     // A thread of its own for each I/O is what these engines mean by depth; fio's have one.
     let iodepth = if o.engine.is_synchronous() { 1 } else { o.iodepth };
+    let aligned = o.blockalign.is_none() && modifier == Modifier::None;
     let uniform = o.distribution == Distribution::Uniform;
     let (arrivals, read_percent) = arrivals(section, &block)?;
     let load = Load {
         rw: o.rw,
         read_percent,
         distribution: if o.rw.is_random() { o.distribution.clone() } else { Distribution::Uniform },
-        coverage: o.rw.is_random() && uniform && !o.norandommap,
+        // As in fio: other alignments and several I/Os at an offset leave no map to keep.
+        coverage: o.rw.is_random() && uniform && !o.norandommap && aligned,
+        modifier,
+        blockalign_bytes: o.blockalign.filter(|_| o.rw.is_random()),
         direct: o.direct,
         sync: o.sync,
         fsync_every: o.fsync_every,
+        fdatasync_every: o.fdatasync_every,
+        end_fsync: o.end_fsync,
+        startdelay_ns: o.startdelay_ns,
+        thinktime: (o.thinktime_ns > 0)
+            .then_some(Thinktime { pause_ns: o.thinktime_ns, blocks: o.thinktime_blocks }),
+        content: o.content,
+        cpus: o.cpus.clone(),
+        cpu_policy: o.cpu_policy,
+        nice: o.nice,
         iodepth,
         arrivals,
         batch: batch(o, iodepth),
@@ -326,8 +341,8 @@ fn arrivals(
         ("rate_iops", o.rate_iops.map(|rate| rate.map(|rate| rate as f64)))
     } else {
         let [read, write] = o.rate.map(|rate| rate.map(|rate| rate as f64));
-        let read = read.map(|rate| rate / mean_bytes(&block.read));
-        ("rate", [read, write.map(|rate| rate / mean_bytes(&block.write))])
+        let read = read.map(|rate| rate / block.read.mean_bytes());
+        ("rate", [read, write.map(|rate| rate / block.write.mean_bytes())])
     };
     if option == "rate_iops" && o.rate.iter().any(Option::is_some) {
         let reason = "rate and rate_iops bound the same; drop one";
@@ -348,11 +363,6 @@ fn arrivals(
     };
     let process = o.rate_process;
     Ok((rate_iops.map(|rate_iops| Arrivals { rate_iops, process }), read_percent))
-}
-
-fn mean_bytes(split: &BlockSplit) -> f64 {
-    split.entries().iter().map(|(size, share)| *size as f64 * f64::from(*share)).sum::<f64>()
-        / 100.0
 }
 
 impl PlannedJob {
@@ -395,7 +405,8 @@ impl PlannedJob {
         let covered = file_bytes.iter().map(|bytes| size.unwrap_or(u64::MAX).min(bytes - offset));
         let mut load = Load { offset_bytes: offset, size_bytes: size, ..self.load.clone() };
         if self.search.is_none() {
-            load.number_ios = self.ios(covered.sum());
+            load.number_ios = o.number_ios;
+            load.io_size_bytes = self.amount(covered.sum());
         }
         load.validate().map_err(|error| o.error(&self.place, error.option, error.reason))?;
         Ok(load)
@@ -433,13 +444,11 @@ impl PlannedJob {
         Some(bytes).filter(|bytes| *bytes > 0)
     }
 
-    /// I/Os after which the job ends, over all its workers; `None` where time ends it.
-    fn ios(&self, covered_bytes: u64) -> Option<u64> {
+    /// Bytes after which each worker ends; `None` where time ends it.
+    fn amount(&self, covered_bytes: u64) -> Option<u64> {
         let o = &self.options;
-        let workers = u64::from(self.load.numjobs);
-        let counted = o.number_ios.map(|ios| ios.saturating_mul(workers));
         if o.time_based && o.runtime_ns > 0 {
-            return counted;
+            return None;
         }
         let size = match (o.size, o.file_size) {
             (Some(Span::Bytes(size)), Some(_)) => size,
@@ -450,22 +459,8 @@ impl PlannedJob {
             Some(Span::Percent(percent)) => (u128::from(size) * u128::from(percent) / 100) as u64,
             None => size,
         };
-        let bytes = bytes.saturating_mul(o.loops).saturating_mul(workers);
-        let ios = ((bytes as f64 / self.mean_io_bytes()) as u64).max(1);
-        Some(counted.map_or(ios, |counted| counted.min(ios)))
-    }
-
-    /// Mean size of an I/O: exact where there is one size, and what the draw comes to otherwise.
-    fn mean_io_bytes(&self) -> f64 {
-        let block = &self.load.block;
-        let (read, write) = (mean_bytes(&block.read), mean_bytes(&block.write));
-        match self.load.rw {
-            Pattern::Read | Pattern::RandRead => read,
-            Pattern::Write | Pattern::RandWrite => write,
-            Pattern::ReadWrite | Pattern::RandRw => {
-                let reads = f64::from(self.load.read_percent) / 100.0;
-                (read * reads + write * (1.0 - reads)).max(1.0)
-            }
-        }
+        // Whole blocks only, but one at least.
+        let block = self.load.block.alignment().max(1);
+        Some((bytes - bytes % block).max(block).saturating_mul(o.loops))
     }
 }

@@ -3,7 +3,7 @@
 use super::engines;
 use super::options::Options;
 use super::value::{KbBase, Value, Wrong, number};
-use crate::load::{BlockSplit, Distribution, LoadError};
+use crate::load::{BlockSplit, Distribution, LoadError, Rw};
 
 type Set = Result<(), Wrong>;
 
@@ -45,12 +45,8 @@ pub(super) fn rw(o: &mut Options, value: &Value<'_>) -> Set {
     if word.contains("trim") {
         return Err(Wrong::unsupported("iogauge reads and writes, and trims nothing"));
     }
-    let pattern = word.parse().map_err(wrong)?;
-    if word != text {
-        let why = "offsets cannot be moved on by a modifier; right would be the word without it";
-        return Err(Wrong::unsupported(why));
-    }
-    o.rw = pattern;
+    let rw = text.parse::<Rw>().map_err(wrong)?;
+    (o.rw, o.rw_number) = (rw.pattern, Some(rw));
     Ok(())
 }
 
@@ -73,21 +69,103 @@ pub(super) fn bs(o: &mut Options, value: &Value<'_>) -> Set {
     Ok(())
 }
 
-/// A range of one size is that size.
+pub(super) fn rw_sequencer(o: &mut Options, value: &Value<'_>) -> Set {
+    o.rw_sequencer = value.word()?.parse().map_err(wrong)?;
+    Ok(())
+}
+
 pub(super) fn bsrange(o: &mut Options, value: &Value<'_>) -> Set {
-    for (own, range) in o.block_bytes.iter_mut().zip(value.directions()?) {
+    for (own, range) in o.split.iter_mut().zip(value.directions()?) {
         let Some(range) = range else { continue };
         let text = range.word()?;
         let Some((least, most)) = text.split_once(['-', ':']) else {
             return Err(Wrong::value(format!("\"{text}\" is not a range; right would be 4k-64k")));
         };
-        let (least, most) = (number(least, value.kb_base)?, number(most, value.kb_base)?);
-        if least != most {
-            let why = "sizes within a range cannot be drawn; right would be bssplit=4k/50:64k/50";
-            return Err(Wrong::unsupported(why));
-        }
-        *own = least;
+        let (a, b) = (number(least, value.kb_base)?, number(most, value.kb_base)?);
+        // fio puts the ends in order.
+        let plain = format!("{}-{}", a.min(b), a.max(b));
+        *own = Some(BlockSplit::parse_range(&plain).map_err(wrong)?);
     }
+    Ok(())
+}
+
+pub(super) fn bs_unaligned(o: &mut Options, value: &Value<'_>) -> Set {
+    o.bs_unaligned = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn blockalign(o: &mut Options, value: &Value<'_>) -> Set {
+    let [read, write] = value.directions()?;
+    let (read, write) = (read.map(|v| v.number()), write.map(|v| v.number()));
+    let (read, write) = (read.transpose()?, write.transpose()?);
+    if let (Some(read), Some(write)) = (read, write)
+        && read != write
+    {
+        let why = "reads and writes have one alignment; right would be one number";
+        return Err(Wrong::unsupported(why));
+    }
+    o.blockalign = read.or(write).filter(|bytes| *bytes > 0);
+    Ok(())
+}
+
+pub(super) fn fdatasync(o: &mut Options, value: &Value<'_>) -> Set {
+    o.fdatasync_every = value.small()?;
+    Ok(())
+}
+
+pub(super) fn end_fsync(o: &mut Options, value: &Value<'_>) -> Set {
+    value.word()?;
+    o.end_fsync = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn startdelay(o: &mut Options, value: &Value<'_>) -> Set {
+    if value.word()?.contains(['-', ':']) {
+        return Err(Wrong::unsupported("a delay is not drawn; right would be startdelay=5"));
+    }
+    o.startdelay_ns = value.duration_ns(1e9)?;
+    Ok(())
+}
+
+pub(super) fn thinktime(o: &mut Options, value: &Value<'_>) -> Set {
+    o.thinktime_ns = value.duration_ns(1e3)?;
+    Ok(())
+}
+
+pub(super) fn thinktime_blocks(o: &mut Options, value: &Value<'_>) -> Set {
+    o.thinktime_blocks = value.small()?.max(1);
+    Ok(())
+}
+
+pub(super) fn buffer_compress_percentage(o: &mut Options, value: &Value<'_>) -> Set {
+    o.content.compress_percent = value.percent()?;
+    Ok(())
+}
+
+pub(super) fn buffer_compress_chunk(o: &mut Options, value: &Value<'_>) -> Set {
+    o.content.compress_chunk_bytes = value.small()?;
+    Ok(())
+}
+
+pub(super) fn dedupe_percentage(o: &mut Options, value: &Value<'_>) -> Set {
+    o.content.dedupe_percent = value.percent()?;
+    Ok(())
+}
+
+pub(super) fn cpus_allowed(o: &mut Options, value: &Value<'_>) -> Set {
+    o.cpus = Some(value.word()?.parse().map_err(wrong)?);
+    Ok(())
+}
+
+pub(super) fn cpus_allowed_policy(o: &mut Options, value: &Value<'_>) -> Set {
+    o.cpu_policy = value.word()?.parse().map_err(wrong)?;
+    Ok(())
+}
+
+pub(super) fn nice(o: &mut Options, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let nice = text.parse().ok().filter(|nice| (-20..=19).contains(nice));
+    o.nice = nice.ok_or_else(|| Wrong::value(format!("\"{text}\" is not from -20 to 19")))?;
     Ok(())
 }
 

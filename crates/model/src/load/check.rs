@@ -1,0 +1,252 @@
+//! What single options of a load cannot know of each other.
+
+use super::{Distribution, Load, LoadError, Modifier};
+
+fn fail(option: &'static str, reason: impl Into<String>) -> Result<(), LoadError> {
+    Err(LoadError::new(option, reason))
+}
+
+impl Load {
+    /// Checks what single options cannot know of each other.
+    ///
+    /// # Errors
+    /// The first combination that cannot run, by option.
+    pub fn validate(&self) -> Result<(), LoadError> {
+        self.check_mix()?;
+        self.check_concurrency()?;
+        self.check_order()?;
+        self.check_blocks()?;
+        self.content.check()?;
+        self.check_extent()
+    }
+
+    fn check_mix(&self) -> Result<(), LoadError> {
+        if self.read_percent > 100 {
+            return fail("rwmixread", format!("{} is over 100", self.read_percent));
+        }
+        if self.fsync_every > 0 && self.fdatasync_every > 0 {
+            return fail("fdatasync", "syncs are all of one kind; right would be no fsync");
+        }
+        if self.dependent && !self.rw.is_random() {
+            return fail("dependent", "needs random offsets; right would be rw=randrw");
+        }
+        if self.dependent && self.block.read != self.block.write {
+            return fail("dependent", "needs one block size for reads and writes");
+        }
+        Ok(())
+    }
+
+    fn check_concurrency(&self) -> Result<(), LoadError> {
+        if self.iodepth == 0 || self.iodepth > 65_536 {
+            return fail("iodepth", format!("{} is not from 1 to 65536", self.iodepth));
+        }
+        if self.numjobs == 0 || self.numjobs > 4096 {
+            return fail("numjobs", format!("{} is not from 1 to 4096", self.numjobs));
+        }
+        if !(-20..=19).contains(&self.nice) {
+            return fail("nice", format!("{} is not from -20 to 19", self.nice));
+        }
+        if let Some(thinktime) = self.thinktime {
+            if thinktime.blocks == 0 {
+                return fail("thinktime_blocks", "0 never pauses; right would be 1 or more");
+            }
+            if thinktime.pause_ns == 0 {
+                return fail("thinktime", "0 is no pause; right would be 100us, or no thinktime");
+            }
+        }
+        if let Some(arrivals) = self.arrivals
+            && !(arrivals.rate_iops > 0.0 && arrivals.rate_iops <= 1e9)
+        {
+            return fail("rate_iops", format!("{} is not from 1 to 1g", arrivals.rate_iops));
+        }
+        let (min, max) = (self.batch.complete_min, self.batch.complete_max);
+        if min == 0 || min > self.iodepth {
+            let reason = format!("{min} is not from 1 to iodepth ({})", self.iodepth);
+            return fail("iodepth_batch_complete_min", reason);
+        }
+        if max != 0 && max < min {
+            let reason = format!("{max} is under iodepth_batch_complete_min ({min})");
+            return fail("iodepth_batch_complete_max", reason);
+        }
+        Ok(())
+    }
+
+    fn check_order(&self) -> Result<(), LoadError> {
+        if self.coverage && self.distribution != Distribution::Uniform {
+            return fail(
+                "norandommap",
+                "visiting every block once leaves no room for random_distribution; drop one",
+            );
+        }
+        let (random, wanted) = match self.modifier {
+            Modifier::None => return Ok(()),
+            Modifier::Skip(_) => (false, "bytes to leave out are for sequential patterns"),
+            Modifier::Sequential(ios) | Modifier::Identical(ios) if ios < 2 => {
+                return fail("rw", format!("{ios} I/Os for each offset is not 2 or more"));
+            }
+            Modifier::Sequential(_) | Modifier::Identical(_) => {
+                (true, "several I/Os for each offset are for random patterns")
+            }
+        };
+        if random != self.rw.is_random() {
+            return fail("rw", wanted);
+        }
+        if random && self.coverage {
+            return fail(
+                "norandommap",
+                "visiting every block once leaves no room for several I/Os behind each offset",
+            );
+        }
+        if random && self.blockalign_bytes.is_some() {
+            return fail("blockalign", "several I/Os behind each offset follow the block size");
+        }
+        Ok(())
+    }
+
+    fn check_blocks(&self) -> Result<(), LoadError> {
+        let unaligned = |size: &u64| self.direct && !size.is_multiple_of(512);
+        if let Some(size) = self.block.sizes().find(unaligned) {
+            return fail(
+                "bs",
+                format!(
+                    "{size} is not a multiple of 512, which direct I/O needs; --direct=0 would \
+                     allow it"
+                ),
+            );
+        }
+        if self.direct && self.block.is_unaligned() {
+            return fail("bs_unaligned", "direct I/O needs multiples of 512; right: --direct=0");
+        }
+        if let Some(align) = self.blockalign_bytes {
+            if align == 0 || unaligned(&align) {
+                let reason = format!("{align} is not a multiple of 512, which direct I/O needs");
+                return fail("blockalign", reason);
+            }
+            if self.coverage && self.rw.is_random() {
+                return fail("blockalign", "visiting every block once has an alignment of its own");
+            }
+        }
+        if let Modifier::Skip(bytes) = self.modifier
+            && unaligned(&bytes.unsigned_abs())
+        {
+            let reason = format!("{bytes} is not a multiple of 512, which direct I/O needs");
+            return fail("rw", reason);
+        }
+        Ok(())
+    }
+
+    fn check_extent(&self) -> Result<(), LoadError> {
+        if self.number_ios == Some(0) {
+            return fail("number_ios", "0 measures nothing; right would be 1 or more");
+        }
+        if self.io_size_bytes == Some(0) {
+            return fail("io_size", "0 measures nothing; right would be a block or more");
+        }
+        let block = self.block.largest();
+        if let Some(size) = self.size_bytes.filter(|size| *size < block) {
+            let reason = format!("{size} is less than one block, which has {block} bytes");
+            return fail("size", reason);
+        }
+        let (offset, increment) = (self.offset_bytes, self.offset_increment_bytes);
+        if self.direct && !offset.is_multiple_of(512) {
+            let reason = format!("{offset} is not a multiple of 512, which direct I/O needs");
+            return fail("offset", reason);
+        }
+        if let Some(increment) = increment.filter(|bytes| self.direct && !bytes.is_multiple_of(512))
+        {
+            let reason = format!("{increment} is not a multiple of 512, which direct I/O needs");
+            return fail("offset_increment", reason);
+        }
+        // The last of the jobs begins furthest behind.
+        let last = increment.unwrap_or(0).checked_mul(self.numjobs.saturating_sub(1).into());
+        let end = last
+            .and_then(|last| offset.checked_add(last))
+            .and_then(|begin| begin.checked_add(self.size_bytes.unwrap_or(0)));
+        if end.is_none() {
+            return fail("offset_increment", "no target reaches as far as the last job begins");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Batch, BlockSizes, Content, Pattern, Thinktime};
+
+    fn thinking(pause_ns: u64, blocks: u32) -> Load {
+        Load { thinktime: Some(Thinktime { pause_ns, blocks }), ..Load::default() }
+    }
+
+    fn writing(content: Content) -> Load {
+        Load { content, ..Load::default() }
+    }
+
+    #[test]
+    fn what_cannot_run_is_named() {
+        let good = Load::default();
+        assert_eq!(good.validate(), Ok(()));
+        let wrong = [
+            (Load { iodepth: 0, ..good.clone() }, "iodepth"),
+            (Load { numjobs: 0, ..good.clone() }, "numjobs"),
+            (Load { read_percent: 101, ..good.clone() }, "rwmixread"),
+            (Load { block: BlockSizes::fixed(1000), ..good.clone() }, "bs"),
+            (Load { dependent: true, rw: Pattern::Read, ..good.clone() }, "dependent"),
+            (
+                Load { coverage: true, distribution: Distribution::Zipf(1.2), ..good.clone() },
+                "norandommap",
+            ),
+            (
+                Load { batch: Batch { complete_min: 8, ..Batch::default() }, ..good.clone() },
+                "iodepth_batch_complete_min",
+            ),
+            (Load { modifier: Modifier::Skip(4096), ..good.clone() }, "rw"),
+            (Load { modifier: Modifier::Identical(1), ..good.clone() }, "rw"),
+            (Load { modifier: Modifier::Sequential(8), rw: Pattern::Read, ..good.clone() }, "rw"),
+            (Load { modifier: Modifier::Skip(100), rw: Pattern::Read, ..good.clone() }, "rw"),
+            (
+                Load { modifier: Modifier::Sequential(8), coverage: true, ..good.clone() },
+                "norandommap",
+            ),
+            (
+                Load {
+                    modifier: Modifier::Sequential(8),
+                    blockalign_bytes: Some(512),
+                    ..good.clone()
+                },
+                "blockalign",
+            ),
+            (Load { blockalign_bytes: Some(0), ..good.clone() }, "blockalign"),
+            (Load { blockalign_bytes: Some(100), ..good.clone() }, "blockalign"),
+            (Load { blockalign_bytes: Some(512), coverage: true, ..good.clone() }, "blockalign"),
+            (
+                Load {
+                    block: BlockSizes::parse_bsrange("4k-8k").unwrap().unaligned(),
+                    ..good.clone()
+                },
+                "bs_unaligned",
+            ),
+            (Load { fsync_every: 8, fdatasync_every: 8, ..good.clone() }, "fdatasync"),
+            (Load { nice: 20, ..good.clone() }, "nice"),
+            (writing(Content { dedupe_percent: 101, ..good.content }), "dedupe_percentage"),
+            (
+                writing(Content { compress_percent: 101, ..good.content }),
+                "buffer_compress_percentage",
+            ),
+            (thinking(0, 1), "thinktime"),
+            (thinking(1000, 0), "thinktime_blocks"),
+            (Load { number_ios: Some(0), ..good.clone() }, "number_ios"),
+            (Load { io_size_bytes: Some(0), ..good.clone() }, "io_size"),
+            (Load { size_bytes: Some(4095), ..good.clone() }, "size"),
+            (Load { offset_bytes: 100, ..good.clone() }, "offset"),
+            (Load { offset_increment_bytes: Some(100), ..good.clone() }, "offset_increment"),
+            (
+                Load { offset_increment_bytes: Some(1 << 62), numjobs: 5, ..good.clone() },
+                "offset_increment",
+            ),
+        ];
+        for (load, option) in wrong {
+            assert_eq!(load.validate().unwrap_err().option, option);
+        }
+    }
+}
