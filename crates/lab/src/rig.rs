@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::{caveats, surroundings, via};
-use iogauge_io::crew::fio::{FioBinary, Span};
+use iogauge_io::crew::fio::{FioBinary, FioCrew, FioWork, ForeignJob, Span};
 use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
@@ -75,6 +75,8 @@ pub struct Rig {
     roots: Roots,
     /// Does the I/O instead of workers of this process.
     via: Option<FioBinary>,
+    /// What it does instead of the loads that are put on the target.
+    foreign: Option<ForeignJob>,
 }
 
 /// A mistyped directory or device must not become a test file somewhere else: a file of a name of
@@ -114,7 +116,7 @@ impl Rig {
                 Medium::Real(Target::resolve(&paths, &intent, &roots)?)
             }
         };
-        Ok(Self { text: text.to_owned(), medium, intent, roots, via: None })
+        Ok(Self { text: text.to_owned(), medium, intent, roots, via: None, foreign: None })
     }
 
     /// Finds out what these files and devices are and lets the guards judge what is intended with
@@ -136,7 +138,7 @@ impl Rig {
         let medium = Medium::Real(Target::resolve_each(wanted, &roots)?);
         let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| *intent);
         intent.writes = wanted.iter().any(|(_, intent)| intent.writes);
-        Ok(Self { text: text.to_owned(), medium, intent, roots, via: None })
+        Ok(Self { text: text.to_owned(), medium, intent, roots, via: None, foreign: None })
     }
 
     /// TARGET as typed.
@@ -242,6 +244,23 @@ impl Rig {
         Ok(())
     }
 
+    /// From now on fio does the I/O, and what it does is a job of its own: loads say only at which
+    /// depth.
+    ///
+    /// # Errors
+    /// As [`Self::go_via`].
+    pub fn go_via_job(&mut self, fio: FioBinary, job: ForeignJob) -> Result<(), LabError> {
+        self.go_via(fio)?;
+        self.foreign = Some(job);
+        Ok(())
+    }
+
+    /// The job that fio does whatever the load, where there is one.
+    #[must_use]
+    pub fn foreign(&self) -> Option<&ForeignJob> {
+        self.foreign.as_ref()
+    }
+
     /// From now on workers of this process do the I/O.
     pub fn go_alone(&mut self) {
         self.via = None;
@@ -259,6 +278,10 @@ impl Rig {
     /// # Errors
     /// Where a load does not fit the target, a file cannot be opened or a worker not be made.
     pub fn crew(&self, load: &Load, max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
+        if let (Some(fio), Some(job)) = (&self.via, &self.foreign) {
+            let work = FioWork::Foreign(job.clone());
+            return Ok(Box::new(FioCrew::start(fio.clone(), work, Span::Open, Vec::new())?));
+        }
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
             return via::crew(self, target, fio, &Step::single(load.clone(), 0, 0), Span::Open);
         }

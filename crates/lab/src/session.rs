@@ -35,6 +35,10 @@ pub fn ready_on(
     jobs: &[(Load, Ground)],
     watch: &mut Watch<'_>,
 ) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
+    if rig.foreign().is_some() {
+        // fio makes what its job needs.
+        return Ok((None, Vec::new()));
+    }
     let touched = jobs.iter().any(|(load, _)| load.engine != EngineKind::Null);
     let mut prepared = None;
     let mut caveats = Vec::new();
@@ -124,7 +128,7 @@ pub fn find(
     // The search sets the rate itself.
     let arrivals = plan.open_loop.map(|process| Arrivals { rate_iops: 1.0, process });
     let load = Load { iodepth: 1, arrivals, ..load.clone() };
-    let plan = &in_reach(plan, &load, rig.via().is_some());
+    let plan = &in_reach(plan, &load, rig);
     let mut crew = rig.crew(&load, plan.max_depth)?;
     let found = match plan.open_loop {
         None => search::find(crew.as_mut(), plan, watch)?,
@@ -169,10 +173,10 @@ pub fn find(
 
 /// The plan with as many I/Os outstanding as an open loop can have at all: where each takes a thread,
 /// thousands of them would wait for arrivals that never come so thick. Or as many as fio can have.
-fn in_reach(plan: &SearchPlan, load: &Load, via_fio: bool) -> SearchPlan {
+fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     let mut plan = plan.clone();
-    if via_fio {
-        plan.max_depth = plan.max_depth.min(via::most_depth(load));
+    if rig.via().is_some() {
+        plan.max_depth = plan.max_depth.min(via::most_depth(rig, load));
     }
     if plan.open_loop.is_some() && load.engine.is_synchronous() {
         plan.max_depth = plan.max_depth.min(MOST_THREADS);

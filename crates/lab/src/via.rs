@@ -1,13 +1,18 @@
 //! Plans driven through real fio instead of iogauge's own workers.
 
 use crate::error::LabError;
+use crate::measure::Watch;
+use crate::observe::{Phase, Status};
 use crate::rig::Rig;
 use iogauge_io::crew::Crew;
-use iogauge_io::crew::fio::{FioBinary, FioCrew, FioWork, Span};
+use iogauge_io::crew::fio::{FioBinary, FioCrew, FioJobFile, FioWork, Span};
 use iogauge_io::target::Target;
+use iogauge_io::worker::WorkerError;
+use iogauge_model::fio::FioResult;
 use iogauge_model::fio::job_out::{self, FilePart};
 use iogauge_model::result::Via;
 use iogauge_model::{Caveat, CaveatCode, Impact, Load, Step};
+use std::path::Path;
 
 /// Most threads of fio's: as many as it has jobs for, and some are left.
 pub(crate) const MOST_CLONES: u32 = 2048;
@@ -83,6 +88,37 @@ pub fn differences(step: &Step, parts: &[FilePart]) -> Vec<Caveat> {
 
 /// The largest depth a search may ask of fio for a load.
 #[must_use]
-pub(crate) fn most_depth(load: &Load) -> u32 {
-    if load.engine.is_synchronous() { MOST_CLONES } else { u32::MAX }
+pub(crate) fn most_depth(rig: &Rig, load: &Load) -> u32 {
+    let synchronous = rig.foreign().map_or(load.engine.is_synchronous(), |job| job.synchronous);
+    if synchronous { MOST_CLONES } else { u32::MAX }
+}
+
+/// Lets fio run a job file as it stands, and returns what it reported, and whether the user ended
+/// it.
+///
+/// # Errors
+/// Where fio does not run it.
+pub fn run_file(
+    fio: &FioBinary,
+    path: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<(Vec<FioResult>, bool), LabError> {
+    let started = FioJobFile::start(fio.clone(), path);
+    let mut running = started.map_err(WorkerError::from)?;
+    let mut interrupted = false;
+    while !running.has_ended() && !interrupted {
+        let window = running.advance();
+        interrupted = watch.interrupt.is_set();
+        watch.observer.status(&Status {
+            phase: Phase::Measuring,
+            depth: window.depth().round() as u32,
+            iops: window.iops(),
+            bytes_per_sec: window.bytes_per_sec(),
+            latency_mean_ns: window.service().mean_ns(),
+            limits: &[],
+            left_ns: None,
+        });
+    }
+    let results = running.finish().map_err(WorkerError::from)?;
+    Ok((results, interrupted))
 }

@@ -30,6 +30,8 @@ pub struct Invocation {
     pub grounds: Vec<Ground>,
     /// Files to remove at the end where iogauge made them.
     pub unlink: Vec<PathBuf>,
+    /// The load in words, where it is one that only fio knows.
+    pub words: Option<String>,
     /// Doubts gathered so far.
     pub caveats: Vec<Caveat>,
     history: Option<History>,
@@ -110,6 +112,7 @@ impl Invocation {
             loads,
             grounds: Vec::new(),
             unlink: Vec::new(),
+            words: None,
             caveats,
             history,
             started,

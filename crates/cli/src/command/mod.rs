@@ -15,3 +15,4 @@ pub mod run;
 mod steps;
 pub mod stop;
 pub mod table;
+mod via_file;

@@ -3,6 +3,7 @@
 use super::invocation::{self, Invocation};
 use super::job_file;
 use super::steps::{self, Wanted};
+use super::via_file;
 use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
@@ -23,6 +24,9 @@ pub(super) const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     if let Some(path) = job_file::named(&args.target.target) {
+        if let Some(fio) = &args.via {
+            return via_file::run(args, path, fio, interrupt);
+        }
         return job_file::run(args, path, interrupt);
     }
     if args.lenient {

@@ -32,6 +32,14 @@ pub enum FioError {
         /// Its own first words of it.
         said: String,
     },
+    /// fio ended as if all were well.
+    #[error("{version} ended without figures; it said: {said}")]
+    Mute {
+        /// fio's version.
+        version: String,
+        /// What it said instead.
+        said: String,
+    },
     /// fio ended in the middle.
     #[error("{version} ended before its time ({status}): {said}")]
     Ended {

@@ -5,12 +5,14 @@
 
 mod binary;
 mod error;
+mod job_file;
 mod process;
 mod snapshot;
 mod work;
 
 pub use binary::FioBinary;
 pub use error::FioError;
+pub use job_file::FioJobFile;
 pub use work::{FioWork, ForeignJob};
 
 use super::{Arrivals, Crew, LiveFigures, WorkerHandle};
@@ -129,9 +131,9 @@ impl FioCrew {
     fn take_next(&mut self, patience: Duration) -> Result<(), FioError> {
         let Some(process) = &mut self.process else { return Ok(()) };
         match process.next(patience) {
-            Next::Document(snapshot) => {
+            Next::Document(results) => {
                 (self.any, self.heard) = (true, Instant::now());
-                self.take(snapshot);
+                self.take(Snapshot::of(&results));
                 Ok(())
             }
             Next::Nothing if self.heard.elapsed() > PATIENCE_TO_BEGIN && !self.any => {
@@ -168,11 +170,16 @@ impl FioCrew {
     /// fio has ended: by itself, or because it was asked to.
     fn ended(&mut self, status: ExitStatus, asked: bool) -> Result<(), FioError> {
         let Some(process) = self.process.take() else { return Ok(()) };
-        if status.success() || asked || self.last.whole().errors() > 0 && status.code().is_some() {
+        // One that failed and says which I/Os did has done what it could.
+        let failed = || status.code().is_some() && self.last.whole().errors() > 0 && self.worked();
+        if asked || (status.success() && self.any) || failed() {
             return Ok(());
         }
         let (version, said) = (self.version(), process.complaint());
-        if status.code().is_some() && !self.last.counts() {
+        if status.success() {
+            return Err(FioError::Mute { version, said });
+        }
+        if status.code().is_some() && !self.worked() {
             return Err(FioError::Refused { version, said });
         }
         Err(FioError::Ended { version, status: status.to_string(), said })
@@ -181,10 +188,15 @@ impl FioCrew {
     /// Ends fio, where it has not ended, with everything it has measured.
     fn end(&mut self) -> Result<(), FioError> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
-        let status = process.end(|snapshot| self.take(snapshot));
+        let status = process.end(|results| self.take(Snapshot::of(&results)));
         self.process = Some(process);
         self.live.outstanding = 0;
         self.ended(status, true)
+    }
+
+    /// True where an I/O was done.
+    fn worked(&self) -> bool {
+        self.live.ios > 0
     }
 
     fn window(&mut self) -> Window {

@@ -1,6 +1,5 @@
 //! fio as a child process: started with a job file, read as it goes, ended and reaped.
 
-use super::snapshot::Snapshot;
 use super::{FioBinary, FioError};
 use iogauge_model::fio::{FioResult, Found, read_results};
 use rustix::fs::MemfdFlags;
@@ -8,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ const MOST_COMPLAINTS: usize = 16;
 #[derive(Debug)]
 pub(super) enum Next {
     /// It came.
-    Document(Snapshot),
+    Document(Vec<FioResult>),
     /// None came in that time.
     Nothing,
     /// fio has ended, and all it said was read.
@@ -51,15 +51,26 @@ pub(super) struct FioProcess {
 }
 
 impl FioProcess {
-    /// Starts fio with a job file, on its standard input.
+    /// Starts fio with the text of a job file, on its standard input.
     pub(super) fn start(binary: &FioBinary, job_file: &str) -> Result<Self, FioError> {
         let stdin = handed_over(job_file).map_err(FioError::JobFile)?;
+        Self::spawn(binary, Path::new("-"), Stdio::from(stdin))
+    }
+
+    /// Starts fio with a job file of its own.
+    pub(super) fn start_with(binary: &FioBinary, job_file: &Path) -> Result<Self, FioError> {
+        // A name with a dash in front would be an option.
+        let named = Path::new(".").join(job_file);
+        Self::spawn(binary, &named, Stdio::null())
+    }
+
+    fn spawn(binary: &FioBinary, job_file: &Path, stdin: Stdio) -> Result<Self, FioError> {
         let mut command = Command::new(binary.path());
         command
             .arg("--output-format=json+")
             .arg(format!("--status-interval={}ms", INTERVAL.as_millis()))
-            .arg("-")
-            .stdin(Stdio::from(stdin))
+            .arg(job_file)
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A group of its own: Ctrl-C on the terminal is iogauge's to pass on.
@@ -101,7 +112,7 @@ impl FioProcess {
     /// Waits for the next document, at most so long.
     pub(super) fn next(&mut self, patience: Duration) -> Next {
         match self.documents.recv_timeout(patience) {
-            Ok(results) => Next::Document(Snapshot::of(&results)),
+            Ok(results) => Next::Document(results),
             Err(RecvTimeoutError::Timeout) => Next::Nothing,
             Err(RecvTimeoutError::Disconnected) => Next::Ended(self.reap()),
         }
@@ -117,12 +128,12 @@ impl FioProcess {
 
     /// Ends fio and hands out the documents that came meanwhile. One that does not end in time is
     /// killed.
-    pub(super) fn end(&mut self, mut see: impl FnMut(Snapshot)) -> ExitStatus {
+    pub(super) fn end(&mut self, mut see: impl FnMut(Vec<FioResult>)) -> ExitStatus {
         self.ask_to_end();
         let begin = Instant::now();
         loop {
             match self.next(PATIENCE_TO_END.saturating_sub(begin.elapsed())) {
-                Next::Document(snapshot) => see(snapshot),
+                Next::Document(results) => see(results),
                 Next::Nothing => {
                     self.kill();
                     return self.reap();
