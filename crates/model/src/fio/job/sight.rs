@@ -136,7 +136,8 @@ fn seen(name: &str, options: &[&Written]) -> SeenJob {
     let rw = value(options, "rw").unwrap_or("read").to_owned();
     let engine = value(options, "ioengine").unwrap_or("psync").to_owned();
     let reads = matches!(rw.split(':').next(), Some("read" | "randread"));
-    let harmless = reads && engines::reach(&engine) == Reach::Elsewhere;
+    let elsewhere = engines::reach(&engine) == Reach::Elsewhere;
+    let harmless = reads && elsewhere && beyond(options).is_none();
     let synchronous = engines::is_synchronous(&engine);
     SeenJob { name: name.to_owned(), rw, engine, synchronous, harmless }
 }
@@ -146,11 +147,16 @@ fn hides(job: &SeenJob, options: &[&Written]) -> Option<String> {
     if engines::reach(&job.engine) != Reach::Files {
         return Some(format!("engine {} goes where iogauge cannot look", job.engine));
     }
-    let beyond = |written: &&&Written| {
+    beyond(options).map(|option| format!("{option} does more than its I/O"))
+}
+
+/// The option by which a job does more than its direction and its files say, if any.
+fn beyond<'a>(options: &[&'a Written]) -> Option<&'a str> {
+    let is_beyond = |written: &&&Written| {
         let name = find(&written.name).map_or(written.name.as_str(), |row| row.name);
         BEYOND.contains(&name) && !matches!(written.value.as_deref(), Some("0" | "none"))
     };
-    options.iter().find(beyond).map(|written| format!("{} does more than its I/O", written.name))
+    options.iter().find(is_beyond).map(|written| written.name.as_str())
 }
 
 /// The section with what decides its files, as the guards of other job files see it.
@@ -169,7 +175,8 @@ fn sighted(
     let word = job.rw.split(':').next().unwrap_or("read");
     // What is trimmed is lost as well.
     let rw = if word.contains("trim") { "randwrite" } else { word };
-    for (option, value) in [("rw", rw), ("ioengine", "psync")] {
+    let engine = if job.engine == "null" { "null" } else { "psync" };
+    for (option, value) in [("rw", rw), ("ioengine", engine)] {
         let value = Some(value.to_owned());
         deciding.push(Written { place: place.clone(), name: option.to_owned(), value });
     }
@@ -212,6 +219,7 @@ mod tests {
         for (text, harmless, word) in [
             ("[a]\nioengine=http\nhttp_host=h\nrw=read\n", true, "engine http"),
             ("[a]\nioengine=http\nrw=write\n", false, "engine http"),
+            ("[a]\nioengine=http\nrw=read\nexec_postrun=rm x\n", false, "engine http"),
             ("[a]\nioengine=sg\nrw=randread\nfilename=/dev/sg0\n", true, "engine sg"),
             ("[a]\nioengine=exec\nprogram=/bin/x\n", false, "engine exec"),
             ("[a]\nioengine=external:./x.so\nrw=read\n", false, "engine external"),
