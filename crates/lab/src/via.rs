@@ -9,7 +9,7 @@ use iogauge_io::crew::fio::{FioBinary, FioCrew, FioJobFile, FioWork, Span};
 use iogauge_io::target::Target;
 use iogauge_io::worker::WorkerError;
 use iogauge_model::fio::FioResult;
-use iogauge_model::fio::job_out::{self, FilePart};
+use iogauge_model::fio::job_out::FilePart;
 use iogauge_model::result::Via;
 use iogauge_model::{Caveat, CaveatCode, Impact, Load, Step};
 use std::path::Path;
@@ -66,7 +66,7 @@ pub fn caveat(fio: &FioBinary) -> Caveat {
 /// Doubts about loads that fio cannot make exactly.
 #[must_use]
 pub fn differences(step: &Step, parts: &[FilePart]) -> Vec<Caveat> {
-    let Ok(file) = job_out::job_file(step, parts) else { return Vec::new() };
+    let differs = FioWork::Step { step: step.clone(), parts: parts.to_vec() }.differs();
     let of = |line: &String| {
         Caveat::new(
             CaveatCode::ViaFio,
@@ -83,7 +83,7 @@ pub fn differences(step: &Step, parts: &[FilePart]) -> Vec<Caveat> {
         "leave out --via to measure response times",
     )
     .with_impact(Impact::Doubt);
-    file.differs.iter().map(of).chain(rated.then_some(late)).collect()
+    differs.iter().map(of).chain(rated.then_some(late)).collect()
 }
 
 /// The largest depth a search may ask of fio for a load.

@@ -1,6 +1,7 @@
 //! `iogauge crosscheck`: does fio measure the same?
 
 use super::invocation::{self, Invocation};
+use super::job_file;
 use crate::args::CrosscheckArgs;
 use crate::exit::{Exit, Usage};
 use iogauge_io::crew::fio::FioBinary;
@@ -17,6 +18,9 @@ use iogauge_report::terminal;
 /// Wrong usage, no such fio, a refused target, or a fault while measuring.
 pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
+    if job_file::named(&args.target.target).is_some() {
+        return refuse("crosscheck measures the load that its options say, not a job file");
+    }
     if args.load.number_ios.is_some() || args.load.io_size.is_some() {
         return refuse("crosscheck measures for a time: --number_ios and --io_size belong to run");
     }

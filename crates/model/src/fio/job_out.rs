@@ -250,6 +250,14 @@ fn differences(load: &Load, shared: Clones) -> Vec<String> {
             ));
         }
     }
+    if load.engine == EngineKind::IoUring && !shared.iodepth.is_power_of_two() {
+        tell(format!(
+            "iodepth: io_uring of fio 3.33 keeps as many I/Os outstanding as the next power of two, \
+             {}; libaio keeps {}",
+            shared.iodepth.next_power_of_two(),
+            shared.iodepth
+        ));
+    }
     if let Some(ios) = load.number_ios
         && !ios.saturating_mul(u64::from(load.numjobs)).is_multiple_of(u64::from(clones.max(1)))
     {

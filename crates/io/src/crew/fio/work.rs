@@ -2,7 +2,7 @@
 
 use super::{FioError, Span};
 use iogauge_model::fio::job_out::{self, FilePart};
-use iogauge_model::load::Load;
+use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::plan::{Job, Step};
 
 /// As good as for ever; what goes on so long was forgotten.
@@ -56,6 +56,15 @@ impl FioWork {
         }
     }
 
+    /// What of it fio does otherwise than asked, one line each.
+    #[must_use]
+    pub fn differs(&self) -> Vec<String> {
+        let Self::Step { step, parts } = self else { return Vec::new() };
+        let apart = step.jobs.len() > 1;
+        let step = Step { jobs: jobs(step, step.depth()), ..step.clone() };
+        job_out::driven_file(&step, parts, apart).map(|file| file.differs).unwrap_or_default()
+    }
+
     /// The job file at a depth.
     ///
     /// # Errors
@@ -89,12 +98,34 @@ impl ForeignJob {
     }
 }
 
+/// A job as jobs whose depths fio keeps: its io_uring rounds each up to a power of two, so that one
+/// of another depth becomes several of such, reported as one. Only random I/Os that nobody counts
+/// are the same from several jobs.
+fn kept(job: Job) -> Vec<Job> {
+    let load = &job.load;
+    let divides = load.rw.is_random()
+        && !load.coverage
+        && !load.dependent
+        && load.arrivals.is_none()
+        && !load.is_counted();
+    if load.engine != EngineKind::IoUring || load.iodepth.is_power_of_two() || !divides {
+        return vec![job];
+    }
+    let bits = (0..u32::BITS).rev().filter(|bit| load.iodepth >> bit & 1 == 1);
+    let of = |bit: u32| {
+        let seed = load.seed.wrapping_add(u64::from(bit) << 32);
+        let load = Load { iodepth: 1 << bit, seed, ..load.clone() };
+        Job { name: job.name.clone(), load }
+    };
+    bits.map(of).collect()
+}
+
 /// The step's jobs at a depth: that of its one job is shared out over its workers, and where it
 /// does not divide some have one I/O more, as a job of their own. Several jobs keep their depths.
 fn jobs(step: &Step, depth: u32) -> Vec<Job> {
     let [job] = step.jobs.as_slice() else { return step.jobs.clone() };
     if depth == job.load.depth() {
-        return vec![job.clone()];
+        return kept(job.clone());
     }
     let workers = job.load.numjobs.min(depth).max(1);
     let (each, more) = (depth / workers, depth % workers);
@@ -103,13 +134,13 @@ fn jobs(step: &Step, depth: u32) -> Vec<Job> {
         let load = Load { numjobs, iodepth, seed, ..job.load.clone() };
         (numjobs > 0).then(|| Job { name: job.name.clone(), load })
     };
-    of(workers - more, each, 0).into_iter().chain(of(more, each + 1, workers - more)).collect()
+    let shares = [of(workers - more, each, 0), of(more, each + 1, workers - more)];
+    shares.into_iter().flatten().flat_map(kept).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iogauge_model::load::EngineKind;
     use proptest::prelude::*;
 
     fn step(load: Load) -> FioWork {
@@ -120,7 +151,9 @@ mod tests {
     #[test]
     fn depth_is_iodepth_or_threads() {
         let uring = step(Load::default()).job_file(20, Span::Open).unwrap();
-        assert!(uring.contains("\niodepth=20\nnumjobs=1\n"), "{uring}");
+        // fio's io_uring would make 32 of 20.
+        assert!(uring.contains("\niodepth=16\nnumjobs=1\n"), "{uring}");
+        assert!(uring.contains("\niodepth=4\nnumjobs=1\n"), "{uring}");
         assert!(uring.contains("\nruntime=604800\n") && !uring.contains("ramp_time"), "{uring}");
         let psync = Load { engine: EngineKind::Psync, ..Load::default() };
         let psync = step(psync).job_file(20, Span::Own).unwrap();
@@ -141,11 +174,15 @@ mod tests {
     proptest! {
         #[test]
         fn depth_is_shared_out_whole(depth in 1u32..5000, numjobs in 1u32..64) {
-            let load = Load { numjobs, ..Load::default() };
+            let load = Load { numjobs, engine: EngineKind::Libaio, ..Load::default() };
             let jobs = jobs(&Step::single(load, 0, 1), depth);
             prop_assert_eq!(jobs.iter().map(|job| job.load.depth()).sum::<u32>(), depth);
             let workers: u32 = jobs.iter().map(|job| job.load.numjobs).sum();
             prop_assert_eq!(workers, numjobs.min(depth));
+            let uring = Load { numjobs, ..Load::default() };
+            let jobs = super::jobs(&Step::single(uring, 0, 1), depth);
+            prop_assert_eq!(jobs.iter().map(|job| job.load.depth()).sum::<u32>(), depth);
+            prop_assert!(jobs.iter().all(|job| job.load.iodepth.is_power_of_two()));
         }
     }
 }
