@@ -352,8 +352,9 @@ fn job_files_go_to_fio_as_they_stand() {
     assert_eq!(steps[1]["read"]["ios"], 128);
     assert_eq!(steps[1]["fio"]["engine"], "splice");
     assert!(done["via"]["version"].as_str().unwrap().starts_with("fio-"));
-    let fio_json = ["run", "a.fio", "--via", "fio", "-q", "--overwrite", "--output-format=json"];
-    place.run(&fio_json).ends(0);
+    place.run(&["run", "a.fio", "--via", "fio", "-q", "--overwrite"]).ends(0);
+    let fio_json = ["run", "a.fio", "--via", "fio", "--overwrite", "--output-format=json"];
+    place.run(&fio_json).ends(2);
     // The same refuses what would do harm.
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
     assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);

@@ -47,7 +47,7 @@ pub fn run(
 }
 
 /// What `--output-format` puts on stdout in place of the text.
-pub(super) fn fio_json(args: &RunArgs, document: &RunDocument) -> anyhow::Result<Option<String>> {
+fn fio_json(args: &RunArgs, document: &RunDocument) -> anyhow::Result<Option<String>> {
     let Some(detail) = args.output_format.detail() else { return Ok(None) };
     let fio = json_out::fio_document(document, detail)?;
     Ok(Some(serde_json::to_string_pretty(&fio)?))

@@ -34,6 +34,11 @@ pub fn run(
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
     job_file::nothing_beside(args)?;
+    if args.output_format.detail().is_some() {
+        let text = "--output-format: fio itself prints its JSON of a job file of its own; right \
+                    would be --json";
+        return Err(Usage(text.to_owned()).into());
+    }
     let Judged { mut rig, fio, jobs } = judge(path, fio, &args.target)?;
     rig.go_via(fio.clone())?;
     let opened = Opened { rig, loads: Vec::new(), caveats: Vec::new() };
@@ -41,13 +46,11 @@ pub fn run(
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
     let names: Vec<String> = jobs.iter().map(|job| format!("{}: {}", job.name, job.rw)).collect();
     let measured = measure(&mut invocation, &fio, path, &names.join(", "));
-    match measured
-        .and_then(|(document, exit)| Ok((super::steps::fio_json(args, &document)?, document, exit)))
-    {
-        Ok((instead, document, exit)) => {
+    match measured {
+        Ok((document, exit)) => {
             let verdict = terminal::run_brief(&document);
             let text = |page| terminal::run(&document, page);
-            invocation.finish(&document, instead, text, &verdict, exit)
+            invocation.finish(&document, None, text, &verdict, exit)
         }
         Err(error) => {
             invocation.fail(&error);
