@@ -19,6 +19,8 @@ pub enum Exit {
     IoErrors = 4,
     /// The limit cannot be met even at depth 1.
     Unattainable = 5,
+    /// What was compared differs.
+    Differs = 6,
     /// Interrupted; the result is kept.
     Interrupted = 130,
 }
@@ -34,11 +36,19 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub struct Usage(pub String);
 
+/// A target refused after the arguments were parsed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
 /// The exit code an error stands for.
 pub fn of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
         if cause.is::<Usage>() {
             return Exit::Usage;
+        }
+        if cause.is::<Refused>() {
+            return Exit::Refused;
         }
         if let Some(error) = cause.downcast_ref::<LabError>() {
             return match error {

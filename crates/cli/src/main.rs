@@ -47,6 +47,10 @@ fn dispatch(
         }
         Command::Find(args) => command::find::run(&args, interrupt),
         Command::Run(args) => command::run::run(&args, interrupt),
+        Command::Crosscheck(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
+        Command::Crosscheck(args) => command::crosscheck::run(&args, interrupt),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Prepare(args) => command::prepare::run(&args, &interrupt),
         Command::Clean(args) => command::clean::run(&args),

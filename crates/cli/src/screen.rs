@@ -5,7 +5,7 @@ use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
 use iogauge_lab::search::Decision;
 use iogauge_lab::{Observer, Status};
-use iogauge_model::result::CurvePoint;
+use iogauge_model::result::{CurvePoint, StepResult};
 use iogauge_report::terminal::Page;
 use std::io::{IsTerminal, Write};
 
@@ -65,6 +65,10 @@ impl Observer for Screen {
 
     fn point(&mut self, point: &CurvePoint) {
         self.keep(&format!("depth {}", point.depth), point);
+    }
+
+    fn step(&mut self, step: &StepResult) {
+        self.keep(&step.label, step);
     }
 }
 

@@ -5,10 +5,11 @@ mod common;
 
 use common::{Place, names};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "find",
     "run",
     "doctor",
+    "crosscheck",
     "prepare",
     "clean",
     "history",

@@ -86,6 +86,6 @@ impl LabError {
                         | WorkerError::Memory { .. }
                         | WorkerError::Placement { .. }
                 )
-        )
+        ) || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_usage())
     }
 }

@@ -195,6 +195,7 @@ impl About {
             started: started.to_string(),
             target,
             load: json!({ "label": self.load() }),
+            via: None,
         };
         let run = NewRun {
             kind: IMPORT.to_owned(),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod caveats;
+pub mod crosscheck;
 pub mod doctor;
 pub mod error;
 mod estimates;
@@ -17,6 +18,7 @@ pub mod session;
 pub mod stats;
 mod steadiness;
 mod surroundings;
+pub mod via;
 
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};

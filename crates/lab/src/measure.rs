@@ -6,7 +6,7 @@ use crate::observe::{Interrupt, Observer, Phase, Status};
 use crate::series::Series;
 use iogauge_io::crew::Crew;
 use iogauge_io::engine::Op;
-use iogauge_io::system::{Counters, Logical, Sampler};
+use iogauge_io::system::{Counters, Logical, ProcessCpu, Sampler};
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::Step;
@@ -28,6 +28,8 @@ pub struct Measured {
     pub fault: Option<IoFault>,
     /// What engines had to give up.
     pub fallbacks: Vec<String>,
+    /// Workers at work.
+    pub workers: usize,
 }
 
 /// What a measurement reports to and obeys.
@@ -55,11 +57,12 @@ pub fn step(
     mut sampler: Option<&mut Sampler>,
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
-    if step.ramp_ns > 0 {
+    if step.ramp_ns > 0 || !crew.has_begun() {
         run_for(crew, step.ramp_ns, Phase::Ramp, watch, &mut |_| {})?;
         crew.cut()?;
     }
     let before = mark(&mut sampler)?;
+    let cpu_before = crew.cpu();
     let mut series = Series::new();
     let jobs = if step.jobs.len() > 1 { step.jobs.len() } else { 0 };
     let mut job_series: Vec<Series> = (0..jobs).map(|_| Series::new()).collect();
@@ -74,19 +77,29 @@ pub fn step(
     let whole = run_for(crew, step.runtime_ns, Phase::Measuring, watch, &mut tally)?;
     // The machine's counters belong to the window that has just ended, not to the draining.
     let after = mark(&mut sampler)?;
+    let workers = crew.workers();
     let tail = crew.stop()?;
     if crew.finished() && step.jobs.iter().any(|job| job.load.is_counted()) {
         // A job whose end is counted counts all its I/Os.
         total.append(&tail);
     }
+    let windows = Seen { ios: total.ios(), bytes: total.bytes(), seconds: total.seconds() };
+    if let Some(summed_up) = crew.summed_up() {
+        total = summed_up;
+    }
     let fallbacks = crew.fallbacks();
     let mut result = result(step, &total, series.into_points());
+    if crew.controls().is_empty() {
+        // Another program's workers, which it does not tell apart.
+        result.workers.clear();
+    }
     let job_series = job_series.into_iter().map(Series::into_points);
     result.jobs = job_series.enumerate().map(|(job, s)| job_result(step, job, &total, s)).collect();
     if let (Some(sampler), Some(before), Some(after)) = (sampler, before, after) {
-        let totals = after.since(&before, Logical { ios: total.ios(), bytes: total.bytes() });
+        let totals = after.since(&before, Logical { ios: windows.ios, bytes: windows.bytes });
         result.physical = totals.physical;
-        result.cpu = totals.cpu;
+        let used = crew.cpu().zip(cpu_before).map(|(after, before)| after.since(&before));
+        result.cpu = cpu_of(&totals.cpu, used, windows.seconds, windows.ios);
         result.system = sampler.points_between(&before, &after);
     }
     Ok(Measured {
@@ -94,7 +107,29 @@ pub fn step(
         interrupted: !whole,
         fault: crew.fault().map(|(_, fault)| fault),
         fallbacks,
+        workers,
     })
+}
+
+/// What the windows between two marks of the machine hold.
+struct Seen {
+    ios: u64,
+    bytes: u64,
+    seconds: f64,
+}
+
+/// Processor use with the time of those who did the I/O, where they are not of this process.
+pub(crate) fn cpu_of(cpu: &CpuUse, used: Option<ProcessCpu>, seconds: f64, ios: u64) -> CpuUse {
+    let Some(used) = used else { return *cpu };
+    let percent = |ns: u64| if seconds > 0.0 { ns as f64 / 1e7 / seconds } else { 0.0 };
+    CpuUse {
+        user_percent: percent(used.user_ns),
+        system_percent: percent(used.system_ns),
+        ns_per_io: if ios > 0 { used.total_ns() as f64 / ios as f64 } else { 0.0 },
+        // Nobody told how long they waited for a processor.
+        wait_percent: 0.0,
+        ..*cpu
+    }
 }
 
 fn mark(sampler: &mut Option<&mut Sampler>) -> Result<Option<Counters>, LabError> {
@@ -110,11 +145,15 @@ fn run_for(
     see: &mut dyn FnMut(&Window),
 ) -> Result<bool, LabError> {
     let end_ns = crew.now_ns().saturating_add(duration_ns);
-    while crew.now_ns() < end_ns && !crew.finished() {
+    let goes_on = |crew: &dyn Crew| match phase {
+        Phase::Measuring if crew.keeps_its_time() => true,
+        _ => crew.now_ns() < end_ns || !crew.has_begun(),
+    };
+    while goes_on(crew) && !crew.finished() {
         if watch.interrupt.is_set() {
             return Ok(false);
         }
-        crew.advance(TICK_NS.min(end_ns - crew.now_ns()))?;
+        crew.advance(TICK_NS.min(end_ns.saturating_sub(crew.now_ns())))?;
         let window = crew.cut()?;
         see(&window);
         watch.observer.status(&Status {

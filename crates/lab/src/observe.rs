@@ -2,7 +2,7 @@
 
 use crate::search::Decision;
 use iogauge_model::Limit;
-use iogauge_model::result::CurvePoint;
+use iogauge_model::result::{CurvePoint, StepResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -95,6 +95,9 @@ pub trait Observer {
 
     /// A point of the curve is measured: the time to keep it.
     fn point(&mut self, _point: &CurvePoint) {}
+
+    /// A step of several is measured: the time to keep it.
+    fn step(&mut self, _step: &StepResult) {}
 }
 
 /// Sees nothing.

@@ -1,7 +1,8 @@
 //! A target with everything that is needed to put loads on it.
 
 use crate::error::LabError;
-use crate::{caveats, surroundings};
+use crate::{caveats, surroundings, via};
+use iogauge_io::crew::fio::{FioBinary, FioCrew, FioWork, ForeignJob, Span};
 use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
@@ -11,8 +12,9 @@ use iogauge_io::target::{
     Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, device_facts,
 };
 use iogauge_model::load::{EngineKind, Load, SyncMode};
+use iogauge_model::plan::Job;
 use iogauge_model::result::DeviceFacts;
-use iogauge_model::{Caveat, CaveatCode};
+use iogauge_model::{Caveat, CaveatCode, Step};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -71,6 +73,10 @@ pub struct Rig {
     medium: Medium,
     intent: Intent,
     roots: Roots,
+    /// Does the I/O instead of workers of this process.
+    via: Option<FioBinary>,
+    /// What it does instead of the loads that are put on the target.
+    foreign: Option<ForeignJob>,
 }
 
 /// A mistyped directory or device must not become a test file somewhere else: a file of a name of
@@ -110,7 +116,7 @@ impl Rig {
                 Medium::Real(Target::resolve(&paths, &intent, &roots)?)
             }
         };
-        Ok(Self { text: text.to_owned(), medium, intent, roots })
+        Ok(Self { text: text.to_owned(), medium, intent, roots, via: None, foreign: None })
     }
 
     /// Finds out what these files and devices are and lets the guards judge what is intended with
@@ -132,7 +138,7 @@ impl Rig {
         let medium = Medium::Real(Target::resolve_each(wanted, &roots)?);
         let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| *intent);
         intent.writes = wanted.iter().any(|(_, intent)| intent.writes);
-        Ok(Self { text: text.to_owned(), medium, intent, roots })
+        Ok(Self { text: text.to_owned(), medium, intent, roots, via: None, foreign: None })
     }
 
     /// TARGET as typed.
@@ -222,24 +228,90 @@ impl Rig {
         }
     }
 
-    /// Starts workers on the target. The depth may later rise to `max_depth`.
+    /// From now on fio does the I/O.
+    ///
+    /// # Errors
+    /// Where the target is nothing fio can reach.
+    pub fn go_via(&mut self, fio: FioBinary) -> Result<(), LabError> {
+        if self.is_simulated() {
+            return Err(LabError::Mismatch(format!(
+                "--via fio: fio cannot reach the simulated device {}; right would be a directory, \
+                 a file or a block device",
+                self.text
+            )));
+        }
+        self.via = Some(fio);
+        Ok(())
+    }
+
+    /// From now on fio does the I/O, and what it does is a job of its own: loads say only at which
+    /// depth.
+    ///
+    /// # Errors
+    /// As [`Self::go_via`].
+    pub fn go_via_job(&mut self, fio: FioBinary, job: ForeignJob) -> Result<(), LabError> {
+        self.go_via(fio)?;
+        self.foreign = Some(job);
+        Ok(())
+    }
+
+    /// The job that fio does whatever the load, where there is one.
+    #[must_use]
+    pub fn foreign(&self) -> Option<&ForeignJob> {
+        self.foreign.as_ref()
+    }
+
+    /// From now on workers of this process do the I/O.
+    pub fn go_alone(&mut self) {
+        self.via = None;
+    }
+
+    /// The fio that does the I/O, where one does.
+    #[must_use]
+    pub fn via(&self) -> Option<&FioBinary> {
+        self.via.as_ref()
+    }
+
+    /// Starts what does the I/O of a load, until it is stopped. The depth may later rise to
+    /// `max_depth`.
     ///
     /// # Errors
     /// Where a load does not fit the target, a file cannot be opened or a worker not be made.
-    pub fn crew(&self, loads: &[Load], max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
-        let jobs: Vec<_> = loads.iter().map(|load| (load.clone(), Ground::All)).collect();
-        self.crew_on(&jobs, max_depth)
+    pub fn crew(&self, load: &Load, max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
+        if let (Some(fio), Some(job)) = (&self.via, &self.foreign) {
+            let work = FioWork::Foreign(job.clone());
+            return Ok(Box::new(FioCrew::start(fio.clone(), work, Span::Open, Vec::new())?));
+        }
+        if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
+            return via::crew(self, target, fio, &Step::single(load.clone(), 0, 0), Span::Open);
+        }
+        self.crew_on(&[(load.clone(), Ground::All)], max_depth)
+    }
+
+    /// Starts what does the I/O of a step, each job on its own ground.
+    ///
+    /// # Errors
+    /// As [`Self::crew`].
+    pub fn crew_of(&self, step: &Step, grounds: &[Ground]) -> Result<Box<dyn Crew>, LabError> {
+        if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
+            return via::crew(self, target, fio, step, Span::Own);
+        }
+        let ground = |index: usize| grounds.get(index).cloned().unwrap_or(Ground::All);
+        let job = |(index, job): (usize, &Job)| (job.load.clone(), ground(index));
+        let jobs: Vec<_> = step.jobs.iter().enumerate().map(job).collect();
+        self.crew_on(&jobs, step.depth())
+    }
+
+    /// The files of a target, opened as a load wants them and proven to be those that were judged.
+    pub(crate) fn open_files(&self, target: &Target, load: &Load) -> Result<Files, LabError> {
+        Ok(job(target, load, &Ground::All)?.files)
     }
 
     /// Starts workers, each job on its own ground. A simulated target is one ground for all.
     ///
     /// # Errors
     /// As [`Self::crew`].
-    pub fn crew_on(
-        &self,
-        jobs: &[(Load, Ground)],
-        max_depth: u32,
-    ) -> Result<Box<dyn Crew>, LabError> {
+    fn crew_on(&self, jobs: &[(Load, Ground)], max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
         match &self.medium {
             Medium::Simulated(spec) => {
                 let extents = vec![Extent { base_bytes: 0, size_bytes: spec.size_bytes }];

@@ -6,9 +6,12 @@ use crate::measure::{self, Measured, Watch};
 use crate::prepare::{Prepared, prepare};
 use crate::rig::{Ground, Rig};
 use crate::search::{self, Found, SearchPlan};
+use crate::via;
 use iogauge_io::clock::Clock;
+use iogauge_io::crew::fio::FioError;
 use iogauge_io::engine;
 use iogauge_io::system::{self, Logical, Sampler};
+use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{Arrivals, EngineKind, Load};
 use iogauge_model::result::{Environment, Physical};
@@ -32,6 +35,10 @@ pub fn ready_on(
     jobs: &[(Load, Ground)],
     watch: &mut Watch<'_>,
 ) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
+    if rig.foreign().is_some() {
+        // fio makes what its job needs.
+        return Ok((None, Vec::new()));
+    }
     let touched = jobs.iter().any(|(load, _)| load.engine != EngineKind::Null);
     let mut prepared = None;
     let mut caveats = Vec::new();
@@ -83,10 +90,8 @@ pub fn run_on(
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
     let ground = |index: usize| grounds.get(index).cloned().unwrap_or(Ground::All);
-    let loads = step.jobs.iter().map(|job| job.load.clone());
-    let jobs: Vec<_> = loads.enumerate().map(|(index, load)| (load, ground(index))).collect();
     let mut sampler = sampler(rig)?;
-    let mut crew = rig.crew_on(&jobs, step.depth())?;
+    let mut crew = rig.crew_of(step, grounds)?;
     let mut measured = measure::step(crew.as_mut(), step, sampler.as_mut(), watch)?;
     measured.fault = crew
         .fault()
@@ -115,13 +120,16 @@ pub fn find(
     plan: &SearchPlan,
     watch: &mut Watch<'_>,
 ) -> Result<Searched, LabError> {
+    if plan.open_loop.is_some() && rig.via().is_some() {
+        return Err(WorkerError::from(FioError::OpenLoop).into());
+    }
     let mut sampler = sampler(rig)?;
     let before = sampler.as_mut().map(Sampler::mark).transpose()?;
     // The search sets the rate itself.
     let arrivals = plan.open_loop.map(|process| Arrivals { rate_iops: 1.0, process });
     let load = Load { iodepth: 1, arrivals, ..load.clone() };
-    let plan = &in_reach(plan, &load);
-    let mut crew = rig.crew(std::slice::from_ref(&load), plan.max_depth)?;
+    let plan = &in_reach(plan, &load, rig);
+    let mut crew = rig.crew(&load, plan.max_depth)?;
     let found = match plan.open_loop {
         None => search::find(crew.as_mut(), plan, watch)?,
         Some(_) => search::find_open(crew.as_mut(), plan, watch)?,
@@ -130,7 +138,8 @@ pub fn find(
     let after = sampler.as_mut().map(Sampler::mark).transpose()?;
     crew.stop()?;
     let mut caveats = caveats::fallbacks(crew.fallbacks());
-    let workers = crew.controls().len();
+    let workers = crew.workers();
+    let cpu = crew.cpu();
     let fault = crew.fault().map(|(_, fault)| fault);
     let mut physical = None;
     if let (Some(after), Some(before)) = (&after, &before) {
@@ -139,7 +148,8 @@ pub fn find(
         let direct = engine::is_direct(&load);
         caveats.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
         if load.engine != EngineKind::Null {
-            caveats.extend(caveats::machine(&totals.cpu, workers));
+            let cpu = measure::cpu_of(&totals.cpu, cpu, found.measured_seconds, ios);
+            caveats.extend(caveats::machine(&cpu, workers));
         }
         physical = totals.physical;
     }
@@ -162,9 +172,12 @@ pub fn find(
 }
 
 /// The plan with as many I/Os outstanding as an open loop can have at all: where each takes a thread,
-/// thousands of them would wait for arrivals that never come so thick.
-fn in_reach(plan: &SearchPlan, load: &Load) -> SearchPlan {
+/// thousands of them would wait for arrivals that never come so thick. Or as many as fio can have.
+fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     let mut plan = plan.clone();
+    if rig.via().is_some() {
+        plan.max_depth = plan.max_depth.min(via::most_depth(rig, load));
+    }
     if plan.open_loop.is_some() && load.engine.is_synchronous() {
         plan.max_depth = plan.max_depth.min(MOST_THREADS);
     }
@@ -177,12 +190,15 @@ pub fn step_caveats(rig: &Rig, step: &Step, measured: &Measured) -> Vec<Caveat> 
     let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
     let mut caveats = caveats::fallbacks(measured.fallbacks.clone());
     if !loads.iter().all(|load| load.engine == EngineKind::Null) {
-        caveats.extend(caveats::of_step(&measured.result, &loads, measured.result.workers.len()));
+        caveats.extend(caveats::of_step(&measured.result, &loads, measured.workers));
     }
     let fault = measured.fault.as_ref();
     caveats.extend(caveats::errors(measured.result.errors(), fault, &part_path(rig, fault)));
     if measured.interrupted {
         caveats.push(caveats::interrupted());
+    }
+    if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
+        caveats.extend(via::differences(step, &via::file_parts(target)));
     }
     caveats
 }
@@ -203,6 +219,10 @@ fn sampler(rig: &Rig) -> Result<Option<Sampler>, LabError> {
 /// Where the run takes place.
 #[must_use]
 pub fn environment(rig: &Rig) -> Environment {
-    let clock = if rig.is_simulated() { "virtual" } else { Clock::get().name() };
+    let clock = match (rig.via(), rig.is_simulated()) {
+        (Some(_), _) => "fio",
+        (None, true) => "virtual",
+        (None, false) => Clock::get().name(),
+    };
     Environment { iogauge: env!("CARGO_PKG_VERSION").to_owned(), ..system::environment(clock) }
 }

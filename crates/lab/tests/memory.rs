@@ -24,7 +24,7 @@ fn an_hour_is_measured_in_bounded_memory() {
     };
     let run = |seconds: u64| {
         let step = Step::single(load.clone(), SECOND, seconds * SECOND);
-        let mut crew = rig.crew(std::slice::from_ref(&load), 8).unwrap();
+        let mut crew = rig.crew(&load, 8).unwrap();
         let mut watch = Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
         measure::step(crew.as_mut(), &step, None, &mut watch).unwrap().result
     };

@@ -104,6 +104,7 @@ fn run(load: Value, steps: Vec<StepResult>) -> RunDocument {
             started: "2026-11-21T10:15:30Z".to_owned(),
             target: json!({"name": "/data", "parts": [{"path": "/data/iogauge.dat"}]}),
             load,
+            via: None,
         },
         steps,
         interrupted: false,

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser};
 use iogauge_io::engine;
+use iogauge_model::fio::job::foreign_engine;
 use iogauge_model::load::{
     ArrivalProcess, Arrivals, Batch, BlockSizes, Content, CpuPolicy, Cpus, Distribution,
     EngineKind, Load, LoadError, Pattern, Rw, Sequencer, SyncMode, Thinktime,
@@ -51,7 +52,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N")]
     pub numjobs: Option<u32>,
     /// io_uring, libaio, psync, mmap or null [default: io_uring]
-    #[arg(long, value_name = "NAME", value_parser = engine::parse)]
+    #[arg(long, value_name = "NAME", value_parser = engine_word)]
     pub ioengine: Option<EngineKind>,
     /// Bypass the page cache [default: 1]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
@@ -165,6 +166,17 @@ fn flag(text: &str) -> Result<bool, String> {
         "0" | "false" => Ok(false),
         _ => Err(format!("\"{text}\" is not 0 or 1")),
     }
+}
+
+/// An engine; one that fio alone has is told how to get.
+fn engine_word(text: &str) -> Result<EngineKind, String> {
+    engine::parse(text).map_err(|error| match foreign_engine(text) {
+        Some(why) => format!(
+            "iogauge has no engine {text}: {why}; right would be a job file with ioengine={text}, \
+             run with --via fio FILE.fio"
+        ),
+        None => error.to_string(),
+    })
 }
 
 /// A job typed as one text: `rw=write bs=128k`.

@@ -1,11 +1,15 @@
 //! Arguments as typed. `load.rs` turns them into what will run.
 
+mod crosscheck;
 mod fio;
 mod guide;
 mod load;
+mod via;
 
+pub use crosscheck::CrosscheckArgs;
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use load::LoadArgs;
+pub use via::ViaArg;
 
 use guide::GuideParser;
 
@@ -26,6 +30,7 @@ Exit codes:
   3    the target was refused, so that no data is lost
   4    I/O errors during the run (the result is kept and counts them)
   5    the limit cannot be met even at depth 1
+  6    crosscheck found that iogauge and fio differ
   130  interrupted (what was measured is kept and printed)";
 
 const EXAMPLES: &str = "\
@@ -59,6 +64,8 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Apply one load, or the jobs of a fio job file, and measure it
     Run(Box<RunArgs>),
+    /// Measure a load with iogauge and with fio in turn, and tell whether they agree
+    Crosscheck(Box<CrosscheckArgs>),
     /// Tell what would spoil a measurement of a target; measures nothing, writes nothing
     Doctor(DoctorArgs),
     /// Make and prefill the test file, so that later runs measure at once
@@ -148,6 +155,8 @@ Examples:
   iogauge find /data --guide flash --limit 'p99.9<=3ms'
   iogauge find /dev/nvme0n1 --limit 'mean<=1ms'
   iogauge find /data --open-loop --limit 'p99<=5ms'
+  iogauge find /data --via fio
+  iogauge find nfs.fio --via fio --limit 'p99<=20ms'
   iogauge find sim:channels=8,service=100us --limit 'mean<=10ms' --json")]
 pub struct FindArgs {
     /// Target.
@@ -174,6 +183,10 @@ pub struct FindArgs {
     /// spaces the arrivals evenly
     #[arg(long)]
     pub open_loop: bool,
+    /// Let real fio do the I/O and measure it, in a closed loop: for engines that iogauge lacks, in a
+    /// job file, or to see what fio finds
+    #[arg(long, value_name = "fio[=BINARY]")]
+    pub via: Option<ViaArg>,
     /// Tell each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,
@@ -194,6 +207,7 @@ fio's: its jobs run in fio's order, on its own files and devices, under the same
 Examples:
   iogauge run /data --rw=randread --bs=4k --iodepth=32
   iogauge run nightly.fio
+  iogauge run http.fio --via fio
   iogauge run /data --rw=randrw --rwmixread=70 --bssplit=4k/60:64k/40 --runtime=60
   iogauge run /data --rw=randwrite --rate_iops=2000 --rate_process=poisson
   iogauge run /data --job 'rw=randread iodepth=16' --job 'rw=write bs=128k sync=dsync'
@@ -213,6 +227,10 @@ pub struct RunArgs {
     /// A job beside others: options without dashes that change those given; may be repeated
     #[arg(long = "job", value_name = "OPTION=VALUE …")]
     pub jobs: Vec<String>,
+    /// Let real fio do the I/O and measure it: for engines that iogauge lacks, in a job file, or to
+    /// see what fio finds
+    #[arg(long, value_name = "fio[=BINARY]")]
+    pub via: Option<ViaArg>,
     /// Leave out what a job file asks for and iogauge lacks, with a warning for each
     #[arg(long)]
     pub lenient: bool,

@@ -1,8 +1,10 @@
 //! `iogauge find`: the capacity under a limit.
 
-use super::invocation::Invocation;
+use super::invocation::{self, Invocation};
+use super::{job_file, via_file};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
+use iogauge_io::crew::fio::FioError;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, LabError, session};
@@ -21,9 +23,13 @@ const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
+    if let (Some(fio), Some(path)) = (&args.via, job_file::named(&args.target.target)) {
+        return via_file::find(args, &plan, path, fio, interrupt);
+    }
     let (target, output) = (&args.target, &args.output);
     let typed = std::slice::from_ref(&args.load);
-    let invocation = Invocation::new("find", target, typed, output, args.explain, interrupt)?;
+    let opened = invocation::open(target, typed, args.via.as_ref())?;
+    let invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
     run_on(invocation, &plan)
 }
 
@@ -68,6 +74,9 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     if args.load.rate_process.is_some() && !args.open_loop {
         return refuse("--rate_process spaces arrivals, which find has with --open-loop only");
     }
+    if args.open_loop && args.via.is_some() {
+        return refuse(&FioError::OpenLoop.to_string());
+    }
     if args.budget < SHORTEST_BUDGET_NS {
         return refuse("--budget is too short to search in; right would be 1s or more");
     }
@@ -107,7 +116,9 @@ fn limits(args: &FindArgs) -> anyhow::Result<Vec<Limit>> {
 fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<FindDocument> {
     let load = invocation.loads[0].clone();
     let limits: Vec<String> = plan.limits.iter().map(ToString::to_string).collect();
-    invocation.begin(&format!("{} {} under {}", load.rw, load.block, limits.join(", ")))?;
+    let words = invocation.words.clone();
+    let words = words.unwrap_or_else(|| format!("{} {}", load.rw, load.block));
+    invocation.begin(&format!("{words} under {}", limits.join(", ")))?;
     let Invocation { rig, screen, interrupt, .. } = invocation;
     let searched = session::find(rig, &load, plan, &mut Watch { observer: screen, interrupt })?;
     let mut caveats = std::mem::take(&mut invocation.caveats);
@@ -119,8 +130,12 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
         arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process }),
         ..load
     };
+    let what = match &invocation.words {
+        Some(words) => serde_json::json!({ "label": words }),
+        None => serde_json::to_value(&load)?,
+    };
     Ok(FindDocument {
-        head: invocation.head(FIND_FORMAT, serde_json::to_value(&load)?),
+        head: invocation.head(FIND_FORMAT, what),
         limits: plan.limits.clone(),
         answer: found.answer,
         knee: found.knee,

@@ -8,7 +8,7 @@ use iogauge_lab::history::{
     ExportFormat, Filter, History, HistoryError, RunRef, RunRow, Running, StoredRun,
 };
 use iogauge_model::fio::json_out::{self, Detail};
-use iogauge_model::result::{FindDocument, RunDocument};
+use iogauge_model::result::{CrosscheckDocument, FindDocument, RunDocument};
 use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
 use iogauge_report::terminal::{self, Page, RunLine};
@@ -164,6 +164,10 @@ fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow:
     if stored.row.kind == "find" {
         let document: FindDocument = serde_json::from_value(document.clone())?;
         return Ok(terminal::find(&document, page));
+    }
+    if stored.row.kind == "crosscheck" {
+        let document: CrosscheckDocument = serde_json::from_value(document.clone())?;
+        return Ok(terminal::crosscheck(&document, page));
     }
     let document: RunDocument = serde_json::from_value(document.clone())?;
     Ok(terminal::run(&document, page))

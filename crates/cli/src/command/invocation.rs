@@ -1,6 +1,6 @@
 //! What `run` and `find` have in common: target, engine, history, documents, the way out.
 
-use crate::args::{LoadArgs, OutputArgs, TargetArgs};
+use crate::args::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
 use crate::detach;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
@@ -8,7 +8,7 @@ use iogauge_lab::caveats::distinct;
 use iogauge_lab::history::{Ending, History, NewRun, RunId, UtcTime};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::Prepared;
-use iogauge_lab::{Ground, Interrupt, Rig, session};
+use iogauge_lab::{Ground, Interrupt, Rig, session, via};
 use iogauge_model::Caveat;
 use iogauge_model::load::Load;
 use iogauge_model::result::Head;
@@ -30,6 +30,8 @@ pub struct Invocation {
     pub grounds: Vec<Ground>,
     /// Files to remove at the end where iogauge made them.
     pub unlink: Vec<PathBuf>,
+    /// The load in words, where it is one that only fio knows.
+    pub words: Option<String>,
     /// Doubts gathered so far.
     pub caveats: Vec<Caveat>,
     history: Option<History>,
@@ -52,17 +54,26 @@ pub struct Opened {
     pub caveats: Vec<Caveat>,
 }
 
-/// Reads what was typed and lets the guards judge the target. Changes nothing.
+/// Reads what was typed and lets the guards judge the target, which fio is to reach where it does the
+/// I/O. Changes nothing.
 ///
 /// # Errors
-/// Wrong usage, a refused target.
-pub fn open(target: &TargetArgs, typed: &[LoadArgs]) -> anyhow::Result<Opened> {
+/// Wrong usage, no such fio, a refused target.
+pub fn open(
+    target: &TargetArgs,
+    typed: &[LoadArgs],
+    via: Option<&ViaArg>,
+) -> anyhow::Result<Opened> {
     // What the options say of themselves is checked before the target is looked at.
     for load in typed {
         load.load(load.ioengine.unwrap_or(Load::default().engine))
             .map_err(iogauge_lab::LabError::from)?;
     }
-    let rig = Rig::open(&target.target, intent(target, typed))?;
+    let fio = via.map(ViaArg::find).transpose()?;
+    let mut rig = Rig::open(&target.target, intent(target, typed))?;
+    if let Some(fio) = fio {
+        rig.go_via(fio)?;
+    }
     let mut loads = Vec::new();
     let mut caveats = Vec::new();
     for load in typed {
@@ -74,24 +85,7 @@ pub fn open(target: &TargetArgs, typed: &[LoadArgs]) -> anyhow::Result<Opened> {
 }
 
 impl Invocation {
-    /// Reads what was typed, opens the target and checks that results can be kept. Measures and
-    /// changes nothing.
-    ///
-    /// # Errors
-    /// Wrong usage, a refused target, a history that cannot be written.
-    pub fn new(
-        kind: &'static str,
-        target: &TargetArgs,
-        typed: &[LoadArgs],
-        output: &OutputArgs,
-        explain: bool,
-        interrupt: Interrupt,
-    ) -> anyhow::Result<Self> {
-        let opened = open(target, typed)?;
-        Self::on(kind, target, output, explain, interrupt, opened)
-    }
-
-    /// As [`Self::new`], for a target that is open already.
+    /// Checks that results of an open target can be kept. Measures and changes nothing.
     ///
     /// # Errors
     /// A history that cannot be written.
@@ -103,7 +97,8 @@ impl Invocation {
         interrupt: Interrupt,
         opened: Opened,
     ) -> anyhow::Result<Self> {
-        let Opened { rig, loads, caveats } = opened;
+        let Opened { rig, loads, mut caveats } = opened;
+        caveats.extend(rig.via().map(via::caveat));
         let history = History::open_at(&output.history)?;
         if let Some(history) = &history {
             history.check_writable()?;
@@ -117,6 +112,7 @@ impl Invocation {
             loads,
             grounds: Vec::new(),
             unlink: Vec::new(),
+            words: None,
             caveats,
             history,
             started,
@@ -169,6 +165,7 @@ impl Invocation {
             started: self.started.to_string(),
             target: self.rig.describe(),
             load,
+            via: self.rig.via().map(via::describe),
         }
     }
 

@@ -92,7 +92,7 @@ fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan {
 }
 
 /// The job file alone says what runs.
-fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
+pub(super) fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
     let beside = args.load != LoadArgs::default()
         || args.runtime.is_some()
         || args.ramp_time.is_some()
@@ -133,7 +133,7 @@ fn groups(args: &RunArgs, path: &Path) -> anyhow::Result<Vec<Group>> {
 }
 
 /// What is intended with each file of each job.
-fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Intent)> {
+pub(super) fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Intent)> {
     let mut wanted: Vec<(PathBuf, Intent)> = Vec::new();
     let mut whole: Vec<PathBuf> = Vec::new();
     let jobs = groups.iter().flat_map(|group| &group.jobs);

@@ -1,6 +1,7 @@
 //! One file for each subcommand.
 
 pub mod clean;
+pub mod crosscheck;
 pub mod doctor;
 pub mod find;
 pub mod history;
@@ -14,3 +15,4 @@ pub mod run;
 mod steps;
 pub mod stop;
 pub mod table;
+mod via_file;

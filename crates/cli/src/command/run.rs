@@ -3,12 +3,13 @@
 use super::invocation::{self, Invocation};
 use super::job_file;
 use super::steps::{self, Wanted};
+use super::via_file;
 use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_io::target::{FileOrigin, PartKind};
-use iogauge_lab::{Interrupt, Rig};
-use iogauge_model::fio::job_out::{self, FilePart};
+use iogauge_lab::{Interrupt, Rig, via};
+use iogauge_model::fio::job_out;
 use iogauge_model::plan::Job;
 use iogauge_model::{Load, Step};
 
@@ -23,6 +24,9 @@ pub(super) const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     if let Some(path) = job_file::named(&args.target.target) {
+        if let Some(fio) = &args.via {
+            return via_file::run(args, path, fio, interrupt);
+        }
         return job_file::run(args, path, interrupt);
     }
     if args.lenient {
@@ -35,10 +39,11 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     }
     let (target, output) = (&args.target, &args.output);
     if args.print_fio {
-        let opened = invocation::open(target, &typed)?;
+        let opened = invocation::open(target, &typed, None)?;
         return print_fio(&opened.rig, &step(args, &opened.loads));
     }
-    let invocation = Invocation::new("run", target, &typed, output, false, interrupt)?;
+    let opened = invocation::open(target, &typed, args.via.as_ref())?;
+    let invocation = Invocation::on("run", target, output, false, interrupt, opened)?;
     let step = step(args, &invocation.loads);
     steps::run(
         args,
@@ -51,14 +56,7 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
 /// Prints the job file of a step; what it cannot say goes to stderr.
 fn print_fio(rig: &Rig, step: &Step) -> anyhow::Result<Exit> {
     let parts = rig.target().map_or(&[][..], |target| &target.parts);
-    let files: Vec<FilePart> = parts
-        .iter()
-        .map(|part| FilePart {
-            path: part.path.to_string_lossy().into_owned(),
-            base_bytes: part.base_bytes,
-            size_bytes: part.size_bytes,
-        })
-        .collect();
+    let files = rig.target().map(via::file_parts).unwrap_or_default();
     let file =
         job_out::job_file(step, &files).map_err(|error| Usage(format!("--print-fio: {error}")))?;
     screen::print(&file.text)?;

@@ -79,11 +79,16 @@ const SOURCES: [&str; 3] =
     [include_str!("figures.rs"), include_str!("machine.rs"), include_str!("target.rs")];
 
 /// Codes that a test elsewhere provokes: its source and its name.
-const ELSEWHERE: [(CaveatCode, &str, &str); 2] = [
+const ELSEWHERE: [(CaveatCode, &str, &str); 3] = [
     (
         CaveatCode::EngineFallback,
         include_str!("../fallback.rs"),
         "the_default_engine_gives_way_with_a_caveat",
+    ),
+    (
+        CaveatCode::ViaFio,
+        include_str!("../via_fio.rs"),
+        "a_run_through_fio_is_a_run_like_any_other",
     ),
     // Steal time cannot be provoked from within a machine: it is read from a made-up /proc.
     (CaveatCode::StealTime, include_str!("../../../lab/tests/caveats.rs"), "steal_time"),

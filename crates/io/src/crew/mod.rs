@@ -2,6 +2,7 @@
 //! taken without stopping them.
 
 mod arrivals;
+pub mod fio;
 mod placement;
 mod threads;
 mod virtual_time;
@@ -12,6 +13,7 @@ pub use virtual_time::VirtualCrew;
 
 use crate::engine::{Files, Op};
 use crate::offsets::{Extent, OffsetSource, SharedPosition, mix64};
+use crate::system::ProcessCpu;
 use crate::worker::accounting::{Window, WorkerWindow};
 use crate::worker::control::{Control, IoFault};
 use crate::worker::schedule::Schedule;
@@ -98,8 +100,14 @@ pub trait Crew {
     /// Where an engine failed.
     fn stop(&mut self) -> Result<Window, WorkerError>;
 
-    /// The workers' controls.
+    /// The workers' controls; none where the workers are another program's, which then says itself
+    /// what the methods below tell.
     fn controls(&self) -> &[WorkerHandle];
+
+    /// How many workers there are.
+    fn workers(&self) -> usize {
+        self.controls().len()
+    }
 
     /// The arrivals of its jobs.
     fn arrivals(&self) -> &Arrivals;
@@ -118,6 +126,28 @@ pub trait Crew {
 
     /// True where time is virtual.
     fn is_virtual(&self) -> bool;
+
+    /// Processor time the workers have used for what is counted; `None` where they are threads of
+    /// this process.
+    fn cpu(&self) -> Option<ProcessCpu> {
+        None
+    }
+
+    /// True where the workers end by themselves when their time is over, ramp time and all.
+    fn keeps_its_time(&self) -> bool {
+        false
+    }
+
+    /// True once I/Os count: workers that keep their time begin and ramp up first.
+    fn has_begun(&self) -> bool {
+        true
+    }
+
+    /// The whole of what was measured as the workers themselves sum it up at their end, where they
+    /// keep their time: exacter than the windows, which it holds.
+    fn summed_up(&self) -> Option<Window> {
+        None
+    }
 
     /// True once no I/O issued before the last change is outstanding.
     fn drained(&self) -> bool {

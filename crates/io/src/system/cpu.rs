@@ -26,6 +26,15 @@ impl ProcessCpu {
         Self { user_ns: timeval_ns(usage.ru_utime), system_ns: timeval_ns(usage.ru_stime) }
     }
 
+    /// What was used between an earlier reading and this one.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+        }
+    }
+
     /// User and system time together, in nanoseconds.
     #[must_use]
     pub fn total_ns(&self) -> u64 {

@@ -5,6 +5,7 @@ use super::control::Control;
 use super::quota::Quota;
 use super::schedule::Schedule;
 use crate::buffers::BufferPool;
+use crate::crew::fio::FioError;
 use crate::engine::EngineError;
 use crate::offsets::{OffsetError, OffsetSource, mix64};
 use iogauge_model::load::Load;
@@ -84,4 +85,7 @@ pub enum WorkerError {
     /// The system refused a thread.
     #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
     Thread(std::io::Error),
+    /// fio, which was to do the I/O, does not.
+    #[error(transparent)]
+    Fio(#[from] FioError),
 }

@@ -58,7 +58,7 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     pub(super) fn workers(&self) -> u32 {
-        self.crew.controls().len() as u32
+        self.crew.workers() as u32
     }
 
     pub(super) fn could_add_worker(&self) -> bool {
@@ -110,11 +110,16 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     pub(super) fn stopwatch(&self) -> Stopwatch {
-        Stopwatch { cpu: ProcessCpu::now(), begin_ns: self.crew.now_ns() }
+        Stopwatch { cpu: self.cpu(), begin_ns: self.crew.now_ns() }
     }
 
     pub(super) fn elapsed_ns(&self, since: &Stopwatch) -> u64 {
         self.crew.now_ns() - since.begin_ns
+    }
+
+    /// Processor time of those who do the I/O so far.
+    fn cpu(&self) -> ProcessCpu {
+        self.crew.cpu().unwrap_or_else(ProcessCpu::now)
     }
 
     /// Processor time used, in percent of one processor; 0 in virtual time.
@@ -122,7 +127,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         if self.crew.is_virtual() {
             return 0.0;
         }
-        let used_ns = ProcessCpu::now().total_ns().saturating_sub(since.cpu.total_ns());
+        let used_ns = self.cpu().total_ns().saturating_sub(since.cpu.total_ns());
         used_ns as f64 * 100.0 / self.elapsed_ns(since).max(1) as f64
     }
 

@@ -36,7 +36,7 @@ fn measure(scenario: &Scenario, depth: u32) -> Option<f64> {
     let rig = Rig::open(&format!("sim:{},seed={SEED}", scenario.device), Intent::default())
         .expect("a device of the table");
     let load = Load { iodepth: depth, ..load(scenario) };
-    let mut crew = rig.crew(&[load], depth).expect("a crew in virtual time");
+    let mut crew = rig.crew(&load, depth).expect("a crew in virtual time");
     crew.advance(SETTLE_NS).expect("virtual time passes");
     crew.cut().expect("a window");
     crew.advance(MEASURE_NS).expect("virtual time passes");

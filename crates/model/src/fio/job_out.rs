@@ -43,12 +43,38 @@ pub enum JobOutError {
     },
 }
 
+/// What a job file is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To be read by people, and run by them.
+    Print,
+    /// To be run and its results read by iogauge.
+    Drive {
+        /// Each job is reported alone.
+        apart: bool,
+    },
+}
+
 /// Writes the job file of a step on these parts of a target. `ramp_ns` and `runtime_ns` of the
 /// step become `ramp_time` and `runtime`.
 ///
 /// # Errors
 /// Where the target is nothing fio can reach, or its path nothing a job file can hold.
 pub fn job_file(step: &Step, parts: &[FilePart]) -> Result<JobFile, JobOutError> {
+    write(step, parts, Purpose::Print)
+}
+
+/// The same for iogauge to run itself and read the results of: with every latency from submission
+/// to completion, workers that are threads, and errors counted as iogauge counts them. Jobs are
+/// reported as one unless they are to be kept apart.
+///
+/// # Errors
+/// As [`job_file`].
+pub fn driven_file(step: &Step, parts: &[FilePart], apart: bool) -> Result<JobFile, JobOutError> {
+    write(step, parts, Purpose::Drive { apart })
+}
+
+fn write(step: &Step, parts: &[FilePart], purpose: Purpose) -> Result<JobFile, JobOutError> {
     let simulated = step.jobs.iter().any(|job| job.load.engine == EngineKind::Sim);
     if simulated || parts.is_empty() {
         return Err(JobOutError::Simulated);
@@ -68,6 +94,11 @@ pub fn job_file(step: &Step, parts: &[FilePart]) -> Result<JobFile, JobOutError>
     if step.ramp_ns > 0 {
         put("ramp_time", &time_word(step.ramp_ns));
     }
+    if purpose != Purpose::Print {
+        put("lat_percentiles", "1");
+        put("continue_on_error", "all");
+        put("thread", "1");
+    }
     let mut differs = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for job in &step.jobs {
@@ -76,6 +107,9 @@ pub fn job_file(step: &Step, parts: &[FilePart]) -> Result<JobFile, JobOutError>
         names.push(word);
         let number = if same == 0 { String::new() } else { format!("-{}", same + 1) };
         text.push_str(&format!("\n[{word}{number}]\n"));
+        if purpose == (Purpose::Drive { apart: true }) {
+            text.push_str("new_group=1\n");
+        }
         let (options, job_differs) = job_options(&job.load, parts);
         for (name, value) in options {
             text.push_str(&format!("{name}={value}\n"));
@@ -142,6 +176,15 @@ fn job_options(load: &Load, parts: &[FilePart]) -> (Vec<options::FioOption>, Vec
             options.push(("iodepth_batch_complete_max", depth));
         }
     }
+    if load.is_counted() {
+        // What is based on time goes on when its amount is done.
+        options.push(("time_based", "0".to_owned()));
+    }
+    if let (Some(ios), None) = (load.number_ios, load.io_size_bytes) {
+        // And what is not ends once its size is done, however many I/Os are left.
+        let each = ios.div_ceil(u64::from(shared.clones.max(1)));
+        options.push(("io_size", size_word(each.saturating_mul(load.block.largest()))));
+    }
     if load.writes() && load.content.is_random() {
         // Data that neither compresses nor repeats.
         options.push(("refill_buffers", "1".to_owned()));
@@ -206,6 +249,14 @@ fn differences(load: &Load, shared: Clones) -> Vec<String> {
                  {clones} jobs; printed is the nearest"
             ));
         }
+    }
+    if load.engine == EngineKind::IoUring && !shared.iodepth.is_power_of_two() {
+        tell(format!(
+            "iodepth: io_uring of fio 3.33 keeps as many I/Os outstanding as the next power of two, \
+             {}; libaio keeps {}",
+            shared.iodepth.next_power_of_two(),
+            shared.iodepth
+        ));
     }
     if let Some(ios) = load.number_ios
         && !ios.saturating_mul(u64::from(load.numjobs)).is_multiple_of(u64::from(clones.max(1)))

@@ -24,6 +24,18 @@ pub struct Head {
     /// What was asked of it: a [`Load`], the `jobs` of one step, or `steps` with their jobs; of an
     /// imported run no more than a label.
     pub load: Value,
+    /// The program that did the I/O, where it was not iogauge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
+}
+
+/// A program that did the I/O and measured it, driven by iogauge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Via {
+    /// What it calls itself: `fio-3.33`.
+    pub version: String,
+    /// The program as it was started.
+    pub binary: String,
 }
 
 impl Head {

@@ -1,5 +1,6 @@
 //! What was measured: the values every output is made from.
 
+mod crosscheck;
 mod device;
 mod doctor;
 mod documents;
@@ -7,13 +8,14 @@ mod estimate;
 mod step;
 mod system;
 
+pub use crosscheck::{Agreement, Comparison, CrosscheckDocument, Figure, Side};
 pub use device::DeviceFacts;
 pub use doctor::{
     DoctorDocument, DoctorPart, EngineFacts, ExtentFacts, FileSystemFacts, IoBound, IoLimit,
     MachineFacts, PartForm,
 };
 pub use documents::{
-    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy,
+    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy, Via,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
@@ -23,5 +25,7 @@ pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};
 pub const RUN_FORMAT: &str = "iogauge.run/1";
 /// Version word of the document `iogauge find --json` prints.
 pub const FIND_FORMAT: &str = "iogauge.find/1";
+/// Version word of the document `iogauge crosscheck --json` prints.
+pub const CROSSCHECK_FORMAT: &str = "iogauge.crosscheck/1";
 /// Version word of the document `iogauge doctor --json` prints.
 pub const DOCTOR_FORMAT: &str = "iogauge.doctor/1";

@@ -4,6 +4,7 @@
 //! do not fit leave out the columns least missed, then continue below with their first column repeated;
 //! text is wrapped.
 
+mod crosscheck;
 mod doctor;
 mod find;
 mod grid;
@@ -15,6 +16,7 @@ mod run;
 mod sheet;
 mod verdict;
 
+pub use crosscheck::{crosscheck, crosscheck_brief};
 pub use doctor::doctor;
 pub use find::find;
 pub(crate) use find::marks;

@@ -16,7 +16,8 @@ pub(super) struct Logical {
 }
 
 pub(super) fn head(sheet: &mut Sheet, head: &Head) {
-    let title = format!("{}  {}  {}", head.run_id, head.started, target(&head.target));
+    let via = head.via.as_ref().map_or_else(String::new, |via| format!("  via {}", via.version));
+    let title = format!("{}  {}  {}{via}", head.run_id, head.started, target(&head.target));
     sheet.text(Paint::Strong, &title);
 }
 

@@ -175,9 +175,12 @@ pub(super) fn next_step(document: &FindDocument) -> String {
     match stopped_by {
         StoppedBy::Limit => {
             let target = names::target(&document.head.target);
-            let load = serde_json::from_value(document.head.load.clone()).unwrap_or_default();
+            let Ok(load) = serde_json::from_value(document.head.load.clone()) else {
+                return "a longer --budget, and the same again on another day.".to_owned();
+            };
             let command = options::run_command(&target, &load, document.answer.depth);
-            format!("\"iogauge run {command}\" holds this load for longer.")
+            let via = document.head.via.as_ref().map_or("", |_| " --via fio");
+            format!("\"iogauge run {command}{via}\" holds this load for longer.")
         }
         StoppedBy::Saturated => match &document.knee {
             Some(knee) => format!(

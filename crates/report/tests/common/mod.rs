@@ -21,6 +21,7 @@ pub fn head(format: &str, target: Value) -> Head {
         started: "2026-11-21T10:15:30Z".to_owned(),
         target,
         load: serde_json::to_value(Load::default()).unwrap(),
+        via: None,
     }
 }
 

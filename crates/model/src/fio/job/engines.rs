@@ -136,6 +136,67 @@ pub(super) const OPTIONS: &[(&str, &[&str])] = &[
     ("libcufile", &["gpu_dev_ids", "cuda_io"]),
 ];
 
+/// Engines without a counterpart here that read and write the files and devices a job names.
+const OF_FILES: &[&str] = &["vsync", "posixaio", "splice"];
+/// Engines without a counterpart here that keep many I/Os outstanding in one thread.
+const ASYNCHRONOUS: &[&str] = &[
+    "posixaio",
+    "io_uring_cmd",
+    "sg",
+    "xnvme",
+    "libblkio",
+    "rados",
+    "rbd",
+    "nbd",
+    "nfs",
+    "libiscsi",
+    "gfapi_async",
+    "dfs",
+    "ime_aio",
+    "rdma",
+    "librpma_apm_client",
+    "librpma_gpspm_client",
+    "cpp_null",
+    "external",
+];
+
+/// What an engine of fio's reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The files and block devices that its job names.
+    Files,
+    /// Something that a job reads without changing it, and that iogauge cannot look at.
+    Elsewhere,
+    /// Anything.
+    Unknown,
+}
+
+/// What an engine reaches.
+pub(super) fn reach(word: &str) -> Reach {
+    if HANDLED.iter().any(|(name, _)| *name == word) || OF_FILES.contains(&word) {
+        return Reach::Files;
+    }
+    let elsewhere = &UNSUPPORTED[1..3];
+    let is_it = elsewhere.iter().any(|(_, engines)| engines.contains(&word));
+    if is_it { Reach::Elsewhere } else { Reach::Unknown }
+}
+
+/// True where an engine has one I/O outstanding in each thread.
+pub(super) fn is_synchronous(word: &str) -> bool {
+    let base = word.split(':').next().unwrap_or("");
+    match HANDLED.iter().find(|(name, _)| *name == word) {
+        Some((_, engine)) => engine.is_synchronous(),
+        None => !ASYNCHRONOUS.contains(&base),
+    }
+}
+
+/// Why an engine of fio's cannot be asked for by its name alone, where fio has it and iogauge lacks
+/// it.
+pub fn foreign(word: &str) -> Option<&'static str> {
+    let base = word.split(':').next().unwrap_or("");
+    UNSUPPORTED.iter().find(|(_, engines)| engines.contains(&base)).map(|(why, _)| *why)
+}
+
 /// The engine of a word.
 pub(super) fn engine(word: &str) -> Result<EngineKind, Wrong> {
     if let Some((_, engine)) = HANDLED.iter().find(|(name, _)| *name == word) {

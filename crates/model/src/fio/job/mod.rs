@@ -10,12 +10,15 @@ mod options;
 mod plan;
 mod reader;
 mod set;
+mod sight;
 mod source;
 mod table;
 mod value;
 
+pub use engines::foreign as foreign_engine;
 pub use error::{Fault, JobFileError, Place};
 pub use plan::{Group, PlannedJob, Search};
+pub use sight::{SeenJob, Sight};
 pub use source::Source;
 pub use table::{Handler, OPTIONS, OptionInfo, Status, find, nearest};
 

@@ -134,7 +134,7 @@ impl Reader<'_> {
 }
 
 /// The path behind `include`, where the line is one.
-fn included(line: &str) -> Option<&str> {
+pub(super) fn included(line: &str) -> Option<&str> {
     let path = line.strip_prefix("include")?;
     let path = path.strip_prefix(char::is_whitespace)?.trim();
     (!path.is_empty() && !path.starts_with('=')).then_some(path)

@@ -1,0 +1,57 @@
+//! `--via`: the program that does the I/O.
+
+use iogauge_io::crew::fio::{FioBinary, FioError};
+use iogauge_io::worker::WorkerError;
+use iogauge_lab::LabError;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// fio as typed: `fio`, of `$PATH`, or `fio=BINARY`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViaArg {
+    binary: PathBuf,
+}
+
+impl Default for ViaArg {
+    fn default() -> Self {
+        Self { binary: PathBuf::from("fio") }
+    }
+}
+
+impl FromStr for ViaArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "fio" => Ok(Self::default()),
+            Some(("fio", path)) if !path.is_empty() => Ok(Self { binary: PathBuf::from(path) }),
+            _ => Err(format!(
+                "\"{text}\" is no program that I/O goes through; right would be fio, or fio=BINARY"
+            )),
+        }
+    }
+}
+
+impl ViaArg {
+    /// The program itself, with its version.
+    ///
+    /// # Errors
+    /// Where it does not start, or is not fio.
+    pub fn find(&self) -> Result<FioBinary, LabError> {
+        FioBinary::find(&self.binary).map_err(|error: FioError| WorkerError::from(error).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fio_is_the_one_program() {
+        assert_eq!("fio".parse(), Ok(ViaArg::default()));
+        assert_eq!("fio=/a=b".parse(), Ok(ViaArg { binary: PathBuf::from("/a=b") }));
+        for wrong in ["", "fio=", "dd", "/usr/bin/fio", "dd=/usr/bin/fio"] {
+            assert!(wrong.parse::<ViaArg>().unwrap_err().contains("fio=BINARY"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `iogauge crosscheck`: does fio measure the same?
+
+use super::invocation::{self, Invocation};
+use super::job_file;
+use crate::args::CrosscheckArgs;
+use crate::exit::{Exit, Usage};
+use iogauge_io::crew::fio::FioBinary;
+use iogauge_lab::crosscheck::{self, CrosscheckPlan};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::{Interrupt, caveats, session, via};
+use iogauge_model::Step;
+use iogauge_model::result::{Agreement, CROSSCHECK_FORMAT, CrosscheckDocument};
+use iogauge_report::terminal;
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, no such fio, a refused target, or a fault while measuring.
+pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
+    let refuse = |text: &str| Err(Usage(text.to_owned()).into());
+    if job_file::named(&args.target.target).is_some() {
+        return refuse("crosscheck measures the load that its options say, not a job file");
+    }
+    if args.load.number_ios.is_some() || args.load.io_size.is_some() {
+        return refuse("crosscheck measures for a time: --number_ios and --io_size belong to run");
+    }
+    if args.runtime == 0 || args.tolerance <= 0.0 {
+        return refuse("--runtime and --tolerance have to be above 0; right would be 5s and 5%");
+    }
+    let typed = std::slice::from_ref(&args.load);
+    let opened = invocation::open(&args.target, typed, Some(&args.via))?;
+    let Some(fio) = opened.rig.via().cloned() else {
+        return refuse("crosscheck needs fio; right would be --via fio=BINARY");
+    };
+    let plan = CrosscheckPlan {
+        step: Step::single(opened.loads[0].clone(), args.ramp_time, args.runtime),
+        rounds: args.rounds,
+        tolerance: args.tolerance / 100.0,
+    };
+    let (target, output) = (&args.target, &args.output);
+    let mut invocation = Invocation::on("crosscheck", target, output, false, interrupt, opened)?;
+    match measure(&mut invocation, &fio, &plan) {
+        Ok(document) => {
+            let exit = exit(&document);
+            let verdict = terminal::crosscheck_brief(&document);
+            let text = |page| terminal::crosscheck(&document, page);
+            invocation.finish(&document, None, text, &verdict, exit)
+        }
+        Err(error) => {
+            invocation.fail(&error);
+            Err(error)
+        }
+    }
+}
+
+fn measure(
+    invocation: &mut Invocation,
+    fio: &FioBinary,
+    plan: &CrosscheckPlan,
+) -> anyhow::Result<CrosscheckDocument> {
+    let load = plan.step.jobs[0].load.clone();
+    invocation.begin(&format!("{} against {}", plan.step.label, fio.version()))?;
+    let mut found = std::mem::take(&mut invocation.caveats);
+    let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
+    let done = crosscheck::measure(rig, fio, plan, &mut Watch { observer: screen, interrupt })?;
+    found.extend(done.caveats.iter().cloned());
+    let figures = done.compare(plan.tolerance);
+    // The head tells which fio it was; its clock was one of two.
+    invocation.rig.go_alone();
+    let environment = session::environment(&invocation.rig);
+    let mut head = invocation.head(CROSSCHECK_FORMAT, serde_json::to_value(&load)?);
+    head.via = Some(via::describe(fio));
+    Ok(CrosscheckDocument {
+        head,
+        verdict: crosscheck::verdict(&figures),
+        tolerance: plan.tolerance,
+        rounds: done.whole_rounds(),
+        round_seconds: plan.step.runtime_ns as f64 / 1e9,
+        figures,
+        sides: done.sides,
+        steps: done.steps,
+        interrupted: done.interrupted,
+        caveats: caveats::distinct(found),
+        environment,
+    })
+}
+
+fn exit(document: &CrosscheckDocument) -> Exit {
+    if document.interrupted {
+        Exit::Interrupted
+    } else if document.steps.iter().any(|step| step.errors() > 0) {
+        Exit::IoErrors
+    } else if document.verdict == Agreement::Differ {
+        Exit::Differs
+    } else {
+        Exit::Done
+    }
+}

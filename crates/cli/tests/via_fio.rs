@@ -1,0 +1,403 @@
+//! Plans driven through real fio, and through programs that pretend to be fio.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "../../io/tests/guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
+#[path = "../../io/tests/support/throttle.rs"]
+mod throttle;
+
+use common::{Done, Place, eventually, skip};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{Loop, MIB, or_skip};
+use throttle::Throttle;
+
+/// True where fio is installed; says that the test is skipped otherwise.
+fn fio(test: &str) -> bool {
+    let there = Command::new("fio").arg("--version").output().is_ok();
+    if !there {
+        skip(test, "fio is not installed");
+    }
+    there
+}
+
+/// A program in the place's directory.
+fn program(place: &Place, name: &str, script: &str) -> String {
+    let path = place.work().join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("fio={}", path.display())
+}
+
+/// One that tells fio's version and then does as its script says.
+fn fake(place: &Place, script: &str) -> String {
+    let version = "if [ \"$1\" = --version ]; then echo fio-3.99; exit 0; fi";
+    program(place, "fake", &format!("{version}\n{script}"))
+}
+
+/// A document of a job that has read so many I/Os of 1 ms, in a number of milliseconds.
+fn document(reads: u64, runtime_ms: u64, more: &str) -> String {
+    let bytes = reads * 4096;
+    format!(
+        "{{\n  \"fio version\" : \"fio-3.99\",\n  \"jobs\" : [\n    {{ \"jobname\" : \"a\", {more}\
+         \"usr_cpu\" : 10, \"sys_cpu\" : 20,\n      \"read\" : {{ \"io_bytes\" : {bytes}, \
+         \"io_kbytes\" : 1, \"total_ios\" : {reads}, \"runtime\" : {runtime_ms},\n        \
+         \"lat_ns\" : {{ \"min\" : 900000, \"max\" : 1100000, \"mean\" : 1000000, \"stddev\" : 1, \
+         \"N\" : {reads}, \"bins\" : {{ \"1003520\" : {reads} }} }} }} }}\n  ]\n}}\n"
+    )
+}
+
+const SMALL: [&str; 4] = ["--size=16m", "--direct=0", "--ramp_time=0", "-q"];
+
+fn run(place: &Place, via: &str, more: &[&str]) -> Done {
+    place.run(&[&["run", ".", "--via", via][..], &SMALL, more].concat())
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn codes(document: &Value) -> Vec<String> {
+    let caveats = document["caveats"].as_array().unwrap();
+    caveats.iter().map(|caveat| caveat["code"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_run_through_fio_is_a_run_like_any_other() {
+    if !fio("a_run_through_fio_is_a_run_like_any_other") {
+        return;
+    }
+    let place = Place::new();
+    let done = run(&place, "fio", &["--runtime=1", "--iodepth=4", "--json"]).ends(0).json();
+    let version = done["via"]["version"].as_str().unwrap();
+    assert!(version.starts_with("fio-"), "{version}");
+    let (step, read) = (&done["steps"][0], &done["steps"][0]["read"]);
+    assert!((number(&step["seconds"]) - 1.0).abs() < 0.2, "{}", step["seconds"]);
+    let rate = number(&read["ios"]) / number(&step["seconds"]);
+    assert!((number(&read["iops"]["mean"]) / rate - 1.0).abs() < 1e-6);
+    assert_eq!(number(&read["bytes"]) / number(&read["ios"]), 4096.0);
+    let counts = read["service_histogram"]["counts"].as_array().unwrap();
+    let counted: u64 = counts.iter().map(|pair| pair[1].as_u64().unwrap()).sum();
+    assert_eq!(Some(counted), read["ios"].as_u64());
+    assert!(step["series"].as_array().unwrap().len() >= 3, "{}", step["series"]);
+    assert!(codes(&done).contains(&"via-fio".to_owned()));
+    let text = place.run(&["history", "show"]).ends(0).stdout;
+    assert!(text.contains(&format!("via {version}")) && text.contains("Little's law"), "{text}");
+    place.run(&["history", "show", "--format=fio-json"]).ends(0);
+    // Other loads: mixed, with threads for depth and flushes; jobs apart; a number of I/Os.
+    let mixed = ["--rw=randrw", "--ioengine=psync", "--iodepth=3", "--fsync=16", "--runtime=500ms"];
+    let mixed = run(&place, "fio", &[&mixed[..], &["--json"]].concat()).ends(0).json();
+    for direction in ["read", "write", "sync"] {
+        assert!(number(&mixed["steps"][0][direction]["ios"]) > 0.0, "{direction}");
+    }
+    let jobs = ["--job", "rw=randread", "--job", "rw=randwrite bs=8k", "--runtime=500ms"];
+    let jobs = run(&place, "fio", &[&jobs[..], &["--json"]].concat()).ends(0).json();
+    let [first, second] = [0, 1].map(|job| &jobs["steps"][0]["jobs"][job]);
+    assert!(first["write"].is_null() && second["read"].is_null(), "{jobs}");
+    let counted = ["--number_ios=30000", "--numjobs=3", "--runtime=60", "--json"];
+    let counted = run(&place, "fio", &counted).ends(0).json();
+    assert_eq!(counted["steps"][0]["read"]["ios"], 30_000);
+    // What fio wrote lies behind the mark by which iogauge knows its file.
+    let alone = ["run", ".", "--rw=write", "--runtime=50ms", "--json"];
+    let alone = place.run(&[&alone[..], &SMALL].concat()).ends(0).json();
+    assert!(alone["via"].is_null() && !codes(&alone).contains(&"via-fio".to_owned()));
+}
+
+#[test]
+fn another_load_than_asked_is_told() {
+    if !fio("another_load_than_asked_is_told") {
+        return;
+    }
+    let place = Place::new();
+    let more = ["--rw=randrw", "--dependent", "--runtime=200ms", "--json"];
+    let done = run(&place, "fio", &more).ends(0).json();
+    let told = done["caveats"].as_array().unwrap();
+    let doubt = |c: &&Value| c["code"] == "via-fio" && c["impact"] == "doubt";
+    assert!(told.iter().any(|c| doubt(&c) && c["message"].as_str().unwrap().contains("dependent")));
+    let rated = ["--rate_iops=500", "--runtime=300ms", "--json"];
+    let done = run(&place, "fio", &rated).ends(0).json();
+    let told = done["caveats"].as_array().unwrap();
+    assert!(
+        told.iter().any(|c| doubt(&c) && c["message"].as_str().unwrap().contains("--rate_iops"))
+    );
+}
+
+#[test]
+fn what_is_no_fio_is_told_in_a_line() {
+    let place = Place::new();
+    let refuses = "echo 'fio: the first word' >&2; echo more >&2; exit 1";
+    let garbage = "yes not a document | head -100000";
+    let cases = [
+        ("fio=/no/such/fio".to_owned(), 2, "cannot be started"),
+        ("dd".to_owned(), 2, "fio=BINARY"),
+        (program(&place, "other", "echo something else"), 2, "is not fio"),
+        (fake(&place, refuses), 2, "fio-3.99 does not run this: fio: the first word"),
+    ];
+    for (via, code, word) in cases {
+        let done = run(&place, &via, &["--runtime=1"]).ends(code);
+        assert!(done.stderr.contains(word), "{}", done.stderr);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        assert_eq!(done.stdout, "");
+    }
+    let done = run(&place, &fake(&place, garbage), &["--runtime=1"]).ends(1);
+    assert!(done.stderr.contains("without figures; it said: not a document"), "{}", done.stderr);
+    let killed = format!("cat <<'END'\n{}END\nkill -KILL $$", document(50, 100, ""));
+    let done = run(&place, &fake(&place, &killed), &["--runtime=1"]).ends(1);
+    assert!(done.stderr.contains("ended before its time (signal: 9"), "{}", done.stderr);
+    let states: Vec<String> = place.runs().into_iter().map(|run| run.1).collect();
+    assert!(states.iter().all(|state| state == "failed"), "{states:?}");
+    let simulated = place.run(&["run", "sim:nvme", "--via", "fio"]);
+    assert!(simulated.code == Some(2), "{}", simulated.stderr);
+}
+
+#[test]
+fn figures_are_the_last_document_and_errors_are_counted() {
+    let place = Place::new();
+    let documents = [
+        // The ramp time's, then counted anew.
+        "{\n  \"jobs\" : [\n    { \"jobname\" : \"a\", \"read\" : { \"io_bytes\" : 4096, \"total_ios\" \
+         : 1, \"runtime\" : 900 } }\n  ]\n}\n"
+            .to_owned(),
+        document(100, 100, ""),
+        document(250, 300, ""),
+        document(1000, 1000, "\"error\" : 5, \"total_err\" : 3, \"first_error\" : 5, "),
+    ];
+    let script: Vec<String> =
+        documents.iter().map(|text| format!("cat <<'END'\n{text}END\nsleep 0.1")).collect();
+    let via = fake(&place, &script.join("\n"));
+    let done = run(&place, &via, &["--runtime=1", "--json"]).ends(4).json();
+    let (step, read) = (&done["steps"][0], &done["steps"][0]["read"]);
+    assert_eq!((&read["ios"], &read["errors"]), (&1000.into(), &3.into()));
+    assert_eq!(number(&read["iops"]["mean"]), 1000.0);
+    assert_eq!(
+        (&read["service_ns"]["min"], &read["service_ns"]["max"]),
+        (&900_000.into(), &1_100_000.into())
+    );
+    // A thousand times a millisecond in a second.
+    assert!((number(&step["depth_achieved"]) - 1.0).abs() < 1e-9);
+    assert!(codes(&done).contains(&"io-errors".to_owned()));
+    assert_eq!(done["via"]["version"], "fio-3.99");
+}
+
+#[test]
+fn an_interrupt_keeps_the_result_and_leaves_no_fio_behind() {
+    const TEST: &str = "an_interrupt_keeps_the_result_and_leaves_no_fio_behind";
+    if !fio(TEST) {
+        return;
+    }
+    let place = Place::new();
+    place.run(&["prepare", ".", "--size=16m", "-q"]).ends(0);
+    let own = place.work().join("own-fio");
+    let path = std::env::var_os("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|dir| dir.join("fio")).find(|fio| fio.exists());
+    std::os::unix::fs::symlink(real.unwrap(), &own).unwrap();
+    let via = format!("fio={}", own.display());
+    let line = [&["run", ".", "--via", &via, "--runtime=60", "--json"][..], &SMALL].concat();
+    let started = place.start(&line);
+    eventually(|| !running(&own).is_empty());
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    started.signal("INT");
+    let done = started.end().ends(130).json();
+    assert_eq!(done["interrupted"], true);
+    assert!(number(&done["steps"][0]["read"]["ios"]) > 0.0);
+    assert_eq!(running(&own), [0; 0]);
+    // Nor does one that cannot clean up.
+    let started = place.start(&line);
+    eventually(|| !running(&own).is_empty());
+    std::thread::sleep(std::time::Duration::from_millis(1000));
+    started.signal("KILL");
+    eventually(|| running(&own).is_empty());
+}
+
+/// Processes that run a program.
+fn running(program: &Path) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let first = line.split(|byte| *byte == 0).next().unwrap_or_default();
+        if first == program.as_os_str().as_encoded_bytes() {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_search_through_fio_finds_the_depth_of_the_device() {
+    const TEST: &str = "a_search_through_fio_finds_the_depth_of_the_device";
+    const IOPS: u32 = 2000;
+    if !fio(TEST) {
+        return;
+    }
+    let place = Place::new();
+    let device =
+        or_skip!("a_search_through_fio_finds_the_depth_of_the_device", Loop::new(64 * MIB));
+    let limit = Throttle::this_process(&device.path, IOPS);
+    let _limit = or_skip!("a_search_through_fio_finds_the_depth_of_the_device", limit);
+    let target = device.path.to_str().unwrap();
+    let line = ["find", target, "--via", "fio", "--limit", "mean<=10ms", "--budget=20s", "--json"];
+    let mut answers = Vec::new();
+    // By Little's law 20 I/Os outstanding take 10 ms. A machine busy with something else may keep
+    // fio from taking its share: one of several searches has to be right.
+    loop {
+        let found = place.run(&line).ends(0).json();
+        let answer = &found["answer"];
+        let (iops, depth) = (number(&answer["iops"]["mean"]), number(&answer["depth"]));
+        if (iops / f64::from(IOPS) - 1.0).abs() < 0.03 && (depth - 20.0).abs() <= 1.0 {
+            assert!(found["via"]["version"].as_str().unwrap().starts_with("fio-"));
+            return;
+        }
+        answers.push((iops, depth));
+        assert!(answers.len() < 3, "{answers:?}, not {IOPS} IOPS at depth 20");
+    }
+}
+
+#[test]
+fn crosschecks_agree_with_fio_and_differ_from_a_liar() {
+    const TEST: &str = "crosschecks_agree_with_fio_and_differ_from_a_liar";
+    if !fio(TEST) {
+        return;
+    }
+    let place = Place::new();
+    let device = or_skip!("crosschecks_agree_with_fio_and_differ_from_a_liar", Loop::new(64 * MIB));
+    let limit = Throttle::this_process(&device.path, 2000);
+    let _limit = or_skip!("crosschecks_agree_with_fio_and_differ_from_a_liar", limit);
+    let target = device.path.to_str().unwrap();
+    let line = ["crosscheck", target, "--iodepth=16", "--rounds=3", "--runtime=2s", "--json"];
+    let mut said = Vec::new();
+    // The throttle lets I/Os go in bursts: percentiles may need more rounds than there is time for.
+    loop {
+        let done = place.run(&[&line[..], &["--tolerance=10%"]].concat());
+        let document = done.json();
+        assert_eq!(document["format"], "iogauge.crosscheck/1");
+        let steps = document["steps"].as_array().unwrap().len();
+        assert_eq!((steps, &document["sides"][2]), (6, &"fio".into()));
+        let iops = &document["figures"][0];
+        assert_eq!(iops["figure"], "iops");
+        if iops["verdict"] == "agree" && document["figures"][1]["verdict"] == "agree" {
+            break;
+        }
+        said.push(document["figures"].to_string());
+        assert!(said.len() < 4, "{}", said.join("\n"));
+    }
+    let kept = place.run(&["history", "show"]).ends(0).stdout;
+    assert!(kept.contains("3 rounds") && kept.contains("iogauge"), "{kept}");
+    let csv = place.run(&["history", "show", "--format=csv"]).ends(0).stdout;
+    assert_eq!(csv.lines().count(), 7, "{csv}");
+    let lies = "if [ \"$1\" = --version ]; then exec fio --version; fi\n\
+                sed 's/^iodepth=/rate_iops=500\\niodepth=/' > \"$0.job\"\n\
+                exec fio --output-format=json+ --status-interval=100ms \"$0.job\"";
+    let liar = program(&place, "liar", lies);
+    let done = place.run(&[&line[..], &["--via", &liar, "-q"]].concat()).ends(6);
+    let document = done.json();
+    assert_eq!(
+        (&document["verdict"], &document["figures"][0]["verdict"]),
+        (&"differ".into(), &"differ".into())
+    );
+    let ratio = number(&document["figures"][0]["ratio"]["mean"]);
+    assert!((ratio / 4.0 - 1.0).abs() < 0.2, "{ratio}");
+    let text = place.run(&["history", "show"]).ends(0).stdout;
+    assert!(text.contains("differ: IOPS"), "{text}");
+}
+
+#[test]
+fn crosschecks_that_cannot_be_are_wrong_usage() {
+    let place = Place::new();
+    for (line, word) in [
+        (&["crosscheck", "sim:nvme", "--via", "fio"][..], "simulated"),
+        (&["crosscheck", ".", "--number_ios=5"], "--number_ios"),
+        (&["crosscheck", ".", "--tolerance=0"], "--tolerance"),
+        (&["crosscheck", ".", "--rounds=1"], "rounds"),
+        (&["crosscheck", ".", "--via", "fio=/no/such"], "cannot be started"),
+        (&["find", ".", "--open-loop", "--via", "fio"], "not from when it was due"),
+        (&["run", ".", "--via", "fio", "--ioengine=http"], "ioengine=http, run with --via fio"),
+    ] {
+        let done = place.run(line);
+        if done.stderr.contains("/fio: ") || line.contains(&"sim:nvme") && !fio("crosschecks") {
+            continue;
+        }
+        let done = done.ends(2);
+        assert!(done.stderr.contains(word), "{line:?}: {}", done.stderr);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    }
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+/// Writes a job file.
+fn job(place: &Place, text: &str) -> PathBuf {
+    let path = place.work().join("a.fio");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn job_files_go_to_fio_as_they_stand() {
+    if !fio("job_files_go_to_fio_as_they_stand") {
+        return;
+    }
+    let place = Place::new();
+    // An engine, block sizes and a verification that iogauge lacks.
+    let text = "[global]\nioengine=splice\nsize=1m\nfilename=data\n[w]\nrw=write\nbsrange=4k-16k\n\
+                [r]\nstonewall\nrw=read\nbs=8k\n";
+    job(&place, text);
+    let done = place.run(&["run", "a.fio", "--via", "fio", "--json", "-q"]).ends(0).json();
+    let steps = done["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2);
+    assert!(number(&steps[0]["write"]["bytes"]) > f64::from(1 << 19));
+    assert_eq!(steps[1]["read"]["ios"], 128);
+    assert_eq!(steps[1]["fio"]["engine"], "splice");
+    assert!(done["via"]["version"].as_str().unwrap().starts_with("fio-"));
+    place.run(&["run", "a.fio", "--via", "fio", "-q", "--overwrite"]).ends(0);
+    let fio_json = ["run", "a.fio", "--via", "fio", "--overwrite", "--output-format=json"];
+    place.run(&fio_json).ends(2);
+    // The same refuses what would do harm.
+    let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
+    assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);
+    job(&place, "[a]\nioengine=http\nhttp_host=localhost\nrw=write\nsize=1m\nfilename=/x\n");
+    let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
+    assert!(refused.stderr.contains("engine http") && refused.stderr.contains("--destroy-data"));
+    job(&place, "[a]\nno_such_option=1\nsize=1m\nfilename=new\n");
+    let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(2);
+    assert!(refused.stderr.contains("Bad option <no_such_option=1>"), "{}", refused.stderr);
+    place.run(&["prepare", "marked", "--size=2m", "-q"]).ends(0);
+    job(&place, "[a]\nrw=write\nsize=1m\nfilename=marked\n");
+    let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
+    assert!(refused.stderr.contains("mark"), "{}", refused.stderr);
+    // fio would write a file anew that is smaller than its job wants, though the job only reads.
+    std::fs::write(place.work().join("precious"), vec![7; 4096]).unwrap();
+    job(&place, "[a]\nrw=read\nsize=1m\nfilename=precious\n");
+    assert_ne!(place.run(&["run", "a.fio", "--via", "fio"]).code, Some(0));
+    assert_eq!(std::fs::read(place.work().join("precious")).unwrap(), vec![7; 4096]);
+}
+
+#[test]
+fn a_search_decides_the_depth_of_a_job_file() {
+    if !fio("a_search_decides_the_depth_of_a_job_file") {
+        return;
+    }
+    let place = Place::new();
+    job(
+        &place,
+        "[a]\nioengine=posixaio\nrw=randread\nsize=4m\nfilename=data\nruntime=1\niodepth=9\n",
+    );
+    let line = ["find", "a.fio", "--via", "fio", "--max-depth=3", "--budget=4s", "-q"];
+    let found = place.run(&[&line[..], &["--json"]].concat()).ends(0).json();
+    let depths: Vec<u64> =
+        found["curve"].as_array().unwrap().iter().map(|p| p["depth"].as_u64().unwrap()).collect();
+    assert_eq!(depths.first(), Some(&1));
+    assert!(depths.contains(&3) && depths.iter().all(|depth| *depth <= 3), "{depths:?}");
+    assert!(number(&found["answer"]["iops"]["mean"]) > 0.0);
+    assert_eq!(found["load"]["label"], "randread through posixaio (a)");
+    let text = place.run(&["history", "show"]).ends(0).stdout;
+    assert!(text.contains("posixaio"), "{text}");
+    let beside = place.run(&[&line[..], &["--bs=8k"]].concat()).ends(2);
+    assert!(beside.stderr.contains("a job file says itself"), "{}", beside.stderr);
+    job(&place, "[a]\nrw=read\nsize=1m\nfilename=x\n[b]\nrw=read\nsize=1m\nfilename=x\n");
+    let two = place.run(&line).ends(2);
+    assert!(two.stderr.contains("a file of one job"), "{}", two.stderr);
+}

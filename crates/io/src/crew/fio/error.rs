@@ -1,0 +1,91 @@
+//! What can go wrong with fio as the one that does the I/O.
+
+use std::path::PathBuf;
+
+/// Why fio does not measure. Each says in one line what is wrong and what would be right.
+#[derive(Debug, thiserror::Error)]
+pub enum FioError {
+    /// The program cannot be started.
+    #[error(
+        "{}: cannot be started: {source}; right would be --via fio=PATH of fio's binary",
+        binary.display()
+    )]
+    Binary {
+        /// The program.
+        binary: PathBuf,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The program starts and is not fio.
+    #[error("{}: it says {said:?} of its version, and is not fio", binary.display())]
+    NotFio {
+        /// The program.
+        binary: PathBuf,
+        /// Its words.
+        said: String,
+    },
+    /// fio ended without any I/O.
+    #[error("{version} does not run this: {said}")]
+    Refused {
+        /// fio's version.
+        version: String,
+        /// Its own first words of it.
+        said: String,
+    },
+    /// fio ended as if all were well.
+    #[error("{version} ended without figures; it said: {said}")]
+    Mute {
+        /// fio's version.
+        version: String,
+        /// What it said instead.
+        said: String,
+    },
+    /// fio ended in the middle.
+    #[error("{version} ended before its time ({status}): {said}")]
+    Ended {
+        /// fio's version.
+        version: String,
+        /// How it ended.
+        status: String,
+        /// Its own first words of it.
+        said: String,
+    },
+    /// fio says nothing that can be read.
+    #[error("{version} printed no figures within {seconds} s; it said: {said}")]
+    Silent {
+        /// fio's version.
+        version: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// What it said instead.
+        said: String,
+    },
+    /// The system did not give what fio is started with.
+    #[error("fio's job file cannot be handed over: {0}")]
+    JobFile(std::io::Error),
+    /// The load is nothing a job file can say.
+    #[error(transparent)]
+    Unsayable(#[from] iogauge_model::fio::job_out::JobOutError),
+    /// Arrivals that wait are not measured from when they were due.
+    #[error(
+        "--open-loop: fio measures an I/O from when it is issued, not from when it was due, so that \
+         its latencies hide what waits; right would be --open-loop without --via, or --via without \
+         --open-loop"
+    )]
+    OpenLoop,
+}
+
+impl FioError {
+    /// True where the user asked for something that cannot be.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Binary { .. }
+                | Self::NotFio { .. }
+                | Self::Refused { .. }
+                | Self::Unsayable(_)
+                | Self::OpenLoop
+        )
+    }
+}

@@ -1,0 +1,289 @@
+//! fio as the crew: its workers do the I/O, and its own documents say what they did.
+//!
+//! fio prints what it has counted since it began several times a second; windows are the differences
+//! of two such documents, on fio's clock. What runs cannot be changed: another depth is another fio.
+
+mod binary;
+mod error;
+mod job_file;
+mod process;
+mod snapshot;
+mod work;
+
+pub use binary::FioBinary;
+pub use error::FioError;
+pub use job_file::FioJobFile;
+pub use work::{FioWork, ForeignJob};
+
+use super::{Arrivals, Crew, LiveFigures, WorkerHandle};
+use crate::clock::Clock;
+use crate::engine::Files;
+use crate::system::ProcessCpu;
+use crate::worker::WorkerError;
+use crate::worker::accounting::Window;
+use process::{FioProcess, INTERVAL, Next};
+use snapshot::Snapshot;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// fio that has printed nothing after this long is given up.
+const PATIENCE_TO_BEGIN: Duration = Duration::from_secs(30);
+/// And one that prints documents without an I/O in them is waited for no longer: the target stands
+/// still.
+const PATIENCE_FOR_IO: Duration = Duration::from_secs(5);
+/// An advance without a document ends after so many of fio's intervals, so that an interrupt is
+/// seen.
+const MISSED_INTERVALS: u32 = 10;
+
+/// Who keeps the time of what fio does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// fio: it ramps up, measures and ends as its job file says.
+    Own,
+    /// The controller: fio goes on until it is changed or stopped.
+    Open,
+}
+
+/// A crew whose workers are fio's.
+#[derive(Debug)]
+pub struct FioCrew {
+    binary: FioBinary,
+    work: FioWork,
+    span: Span,
+    /// Proof that the files are those the guards judged, and the hold on devices, while fio works.
+    _files: Vec<Files>,
+    clock: Clock,
+    arrivals: Arrivals,
+    depth: u32,
+    process: Option<FioProcess>,
+    /// True once the process has printed a document.
+    any: bool,
+    /// When it was heard of last.
+    heard: Instant,
+    /// The last document of the process.
+    last: Snapshot,
+    /// What was measured since the last cut.
+    pending: Window,
+    live: LiveFigures,
+    cpu: ProcessCpu,
+}
+
+impl FioCrew {
+    /// Starts fio, and waits for its first figures where it does not keep its time itself: some
+    /// tenths of a second. `files` are kept open as long as the crew is there.
+    ///
+    /// # Errors
+    /// Where fio does not start, refuses what it is to do, or prints nothing that can be read; the
+    /// latter two from [`Crew::advance`] where fio keeps its time.
+    pub fn start(
+        binary: FioBinary,
+        work: FioWork,
+        span: Span,
+        files: Vec<Files>,
+    ) -> Result<Self, WorkerError> {
+        let mut crew = Self {
+            depth: work.depth(),
+            binary,
+            work,
+            span,
+            _files: files,
+            clock: Clock::get(),
+            arrivals: Arrivals::default(),
+            process: None,
+            any: false,
+            heard: Instant::now(),
+            last: Snapshot::default(),
+            pending: Window::default(),
+            live: LiveFigures::default(),
+            cpu: ProcessCpu::default(),
+        };
+        crew.launch()?;
+        Ok(crew)
+    }
+
+    fn launch(&mut self) -> Result<(), FioError> {
+        let job_file = self.work.job_file(self.depth, self.span)?;
+        self.last = Snapshot::default();
+        self.process = Some(FioProcess::start(&self.binary, &job_file)?);
+        self.heard = Instant::now();
+        self.any = false;
+        let begin = Instant::now();
+        while self.span == Span::Open && self.process.is_some() && !self.last.counts() {
+            self.take_next(INTERVAL)?;
+            if self.any && begin.elapsed() > PATIENCE_FOR_IO {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn silent(&mut self) -> FioError {
+        let said = self.process.take().map(|process| process.complaint()).unwrap_or_default();
+        let (version, seconds) = (self.version(), PATIENCE_TO_BEGIN.as_secs());
+        FioError::Silent { version, seconds, said }
+    }
+
+    fn version(&self) -> String {
+        self.binary.version().to_owned()
+    }
+
+    /// Waits for a document, at most so long.
+    fn take_next(&mut self, patience: Duration) -> Result<(), FioError> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        match process.next(patience) {
+            Next::Document(results) => {
+                (self.any, self.heard) = (true, Instant::now());
+                self.take(Snapshot::of(&results));
+                Ok(())
+            }
+            Next::Nothing if self.heard.elapsed() > PATIENCE_TO_BEGIN && !self.any => {
+                Err(self.silent())
+            }
+            Next::Nothing => Ok(()),
+            Next::Ended(status) => self.ended(status, false),
+        }
+    }
+
+    /// Adds what a document says that the one before it did not.
+    fn take(&mut self, snapshot: Snapshot) {
+        let now_ns = self.clock.now_ns();
+        if !snapshot.counts() {
+            return;
+        }
+        if snapshot.begins_anew(&self.last) {
+            self.last = Snapshot::default();
+        }
+        let mut window = snapshot.since(&self.last);
+        window.ended_ns = now_ns;
+        self.live.ios += window.ios();
+        self.live.bytes += window.bytes();
+        let service = window.service();
+        self.live.latency_ns += u64::try_from(service.sum_ns()).unwrap_or(u64::MAX);
+        self.live.outstanding = window.depth().round() as u32;
+        let (used, before) = (snapshot.cpu(), self.last.cpu());
+        self.cpu.user_ns += used.user_ns.saturating_sub(before.user_ns);
+        self.cpu.system_ns += used.system_ns.saturating_sub(before.system_ns);
+        self.pending.append(&window);
+        self.last = snapshot;
+    }
+
+    /// fio has ended: by itself, or because it was asked to.
+    fn ended(&mut self, status: ExitStatus, asked: bool) -> Result<(), FioError> {
+        let Some(process) = self.process.take() else { return Ok(()) };
+        // One that failed and says which I/Os did has done what it could.
+        let failed = || status.code().is_some() && self.last.whole().errors() > 0 && self.worked();
+        if asked || (status.success() && self.any) || failed() {
+            return Ok(());
+        }
+        let (version, said) = (self.version(), process.complaint());
+        if status.success() {
+            return Err(FioError::Mute { version, said });
+        }
+        if status.code().is_some() && !self.worked() {
+            return Err(FioError::Refused { version, said });
+        }
+        Err(FioError::Ended { version, status: status.to_string(), said })
+    }
+
+    /// Ends fio, where it has not ended, with everything it has measured.
+    fn end(&mut self) -> Result<(), FioError> {
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        let status = process.end(|results| self.take(Snapshot::of(&results)));
+        self.process = Some(process);
+        self.live.outstanding = 0;
+        self.ended(status, true)
+    }
+
+    /// True where an I/O was done.
+    fn worked(&self) -> bool {
+        self.live.ios > 0
+    }
+
+    fn window(&mut self) -> Window {
+        let mut window = std::mem::take(&mut self.pending);
+        window.ended_ns = window.ended_ns.max(self.clock.now_ns());
+        window
+    }
+}
+
+impl Crew for FioCrew {
+    /// Returns with fio's next document, which may be later than asked.
+    fn advance(&mut self, _ns: u64) -> Result<(), WorkerError> {
+        self.take_next(INTERVAL * MISSED_INTERVALS)?;
+        Ok(())
+    }
+
+    fn cut(&mut self) -> Result<Window, WorkerError> {
+        Ok(self.window())
+    }
+
+    /// Ends fio and starts another, which takes some tenths of a second.
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+        if depth == self.depth && self.process.is_some() {
+            return self.cut();
+        }
+        self.end()?;
+        let window = self.window();
+        self.depth = depth;
+        self.launch()?;
+        Ok(window)
+    }
+
+    fn set_rate(&mut self, _rate_iops: Option<f64>) -> Result<Window, WorkerError> {
+        Err(FioError::OpenLoop.into())
+    }
+
+    fn stop(&mut self) -> Result<Window, WorkerError> {
+        self.end()?;
+        Ok(self.window())
+    }
+
+    fn controls(&self) -> &[WorkerHandle] {
+        &[]
+    }
+
+    fn workers(&self) -> usize {
+        self.work.workers(self.depth) as usize
+    }
+
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
+    fn cpu(&self) -> Option<ProcessCpu> {
+        Some(self.cpu)
+    }
+
+    fn keeps_its_time(&self) -> bool {
+        self.span == Span::Own
+    }
+
+    fn has_begun(&self) -> bool {
+        self.span == Span::Open || self.last.counts()
+    }
+
+    fn summed_up(&self) -> Option<Window> {
+        (self.span == Span::Own && self.process.is_none()).then(|| self.last.whole())
+    }
+
+    /// Another fio has no I/Os of the one before it.
+    fn drained(&self) -> bool {
+        true
+    }
+
+    fn finished(&self) -> bool {
+        self.process.is_none()
+    }
+
+    fn live(&self) -> LiveFigures {
+        self.live
+    }
+}

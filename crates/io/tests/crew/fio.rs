@@ -1,0 +1,118 @@
+//! fio as a crew, played by scripts that print its documents.
+
+use iogauge_io::crew::Crew;
+use iogauge_io::crew::fio::{FioBinary, FioCrew, FioError, FioWork, ForeignJob, Span};
+use iogauge_io::worker::WorkerError;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A script that plays fio: it counts 100 I/Os of 1 ms in each document, by `$depth`, the last
+/// `iodepth` it was given.
+struct Player {
+    dir: TempDir,
+}
+
+impl Player {
+    fn new(body: &str) -> Self {
+        let dir = TempDir::new().unwrap();
+        let script = format!(
+            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo fio-3.99; exit 0; fi\n\
+             depth=$(sed -n 's/^iodepth=//p' | tail -1)\n\
+             echo $$ $depth >> {}/started\nn=0\n\
+             print() {{\n\
+             n=$((n + 100 * depth)); ms=$((ms + 100))\n\
+             printf '{{\\n  \"jobs\" : [\\n    {{ \"jobname\" : \"a\", \"read\" : {{ \"io_bytes\" : %d, \
+             \"io_kbytes\" : 1, \"total_ios\" : %d, \"runtime\" : %d, \"lat_ns\" : {{ \"min\" : 900000, \
+             \"max\" : 1100000, \"mean\" : 1000000, \"stddev\" : 1, \"bins\" : {{ \"1003520\" : %d }} }} \
+             }} }}\\n  ]\\n}}\\n' $((n * 4096)) $n $ms $n\n}}\n{body}\n",
+            dir.path().display()
+        );
+        let path = dir.path().join("fio");
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self { dir }
+    }
+
+    fn binary(&self) -> FioBinary {
+        FioBinary::find(&self.dir.path().join("fio")).unwrap()
+    }
+
+    fn start(&self, span: Span) -> Result<FioCrew, WorkerError> {
+        let text = "[a]\niodepth=1\n".to_owned();
+        let work = FioWork::Foreign(ForeignJob { text, synchronous: false });
+        FioCrew::start(self.binary(), work, span, Vec::new())
+    }
+
+    /// Process and depth of each that was started.
+    fn started(&self) -> Vec<(PathBuf, u32)> {
+        let text = std::fs::read_to_string(self.dir.path().join("started")).unwrap();
+        let each = |line: &str| {
+            let (pid, depth) = line.split_once(' ').unwrap();
+            (Path::new("/proc").join(pid), depth.parse().unwrap())
+        };
+        text.lines().map(each).collect()
+    }
+}
+
+const FOR_EVER: &str = "trap 'print; exit 128' INT\nwhile :; do print; sleep 0.05; done";
+
+#[test]
+fn another_depth_is_another_fio_and_nothing_is_lost() {
+    let player = Player::new(FOR_EVER);
+    let mut crew = player.start(Span::Open).unwrap();
+    let mut total = 0;
+    for _ in 0..3 {
+        crew.advance(1).unwrap();
+        total += crew.cut().unwrap().ios();
+    }
+    assert!(total >= 300 && total % 100 == 0, "{total}");
+    let ended = crew.set_depth(4).unwrap();
+    assert_eq!(total + ended.ios() + crew.cut().unwrap().ios(), crew.live().ios);
+    crew.advance(1).unwrap();
+    let window = crew.cut().unwrap();
+    // Four hundred I/Os of a millisecond in a tenth of a second.
+    assert!((window.depth() - 4.0).abs() < 0.05, "{}", window.depth());
+    assert!((window.iops() - 4000.0).abs() < 1.0, "{}", window.iops());
+    assert_eq!((crew.workers(), crew.finished(), crew.drained()), (1, false, true));
+    let started = player.started();
+    assert_eq!(started.iter().map(|(_, depth)| *depth).collect::<Vec<_>>(), [1, 4]);
+    assert!(!started[0].0.exists() && started[1].0.exists());
+    drop(crew);
+    assert!(!started[1].0.exists(), "fio is left behind");
+}
+
+#[test]
+fn one_that_keeps_its_time_is_summed_up_by_its_last_document() {
+    let player = Player::new("print; sleep 0.15; print; print");
+    let mut crew = player.start(Span::Own).unwrap();
+    assert!(crew.keeps_its_time());
+    let mut total = 0;
+    while !crew.finished() {
+        crew.advance(1).unwrap();
+        total += crew.cut().unwrap().ios();
+    }
+    let whole = crew.summed_up().unwrap();
+    assert_eq!((total, whole.ios()), (300, 300));
+    assert_eq!((whole.seconds(), whole.service().max_ns()), (0.3, 1_100_000));
+}
+
+#[test]
+fn what_fio_says_instead_of_figures_is_told() {
+    let refused = Player::new("echo 'fio: no such engine' >&2; exit 1").start(Span::Open);
+    let error = refused.unwrap_err();
+    assert!(matches!(&error, WorkerError::Fio(fio) if fio.is_usage()), "{error}");
+    assert!(error.to_string().contains("fio: no such engine"), "{error}");
+    let mute = Player::new("echo hello").start(Span::Open).unwrap_err();
+    assert!(matches!(&mute, WorkerError::Fio(FioError::Mute { said, .. }) if said == "hello"));
+    let mut killed = Player::new("print; kill -KILL $$").start(Span::Own).unwrap();
+    let error = loop {
+        if let Err(error) = killed.advance(1) {
+            break error;
+        }
+        assert!(!killed.finished(), "it was killed");
+    };
+    assert!(matches!(error, WorkerError::Fio(FioError::Ended { .. })), "{error}");
+    let none = FioBinary::find(Path::new("/no/such/fio")).unwrap_err();
+    assert!(matches!(none, FioError::Binary { .. }) && none.is_usage());
+}
