@@ -127,7 +127,7 @@ caveat_codes! {
     NoIo = "no-io", Doubt, "nothing was issued to any device",
         "leave out --ioengine=null to measure the target";
     /// fio did the I/O: its figures are taken its way, or its load is not quite the one asked.
-    ViaFio = "via-fio", Note, "fio did the I/O",
+    ViaFio = "via-fio", Note, "real fio did the I/O",
         "iogauge crosscheck TARGET tells whether both measure the same";
     /// The limit was not reached because the search ran out of time or range.
     SearchCutShort = "search-cut-short", Doubt, "the search ended before the limit",

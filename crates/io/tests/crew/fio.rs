@@ -99,13 +99,15 @@ fn one_that_keeps_its_time_is_summed_up_by_its_last_document() {
 
 #[test]
 fn what_fio_says_instead_of_figures_is_told() {
-    let refused = Player::new("echo 'fio: no such engine' >&2; exit 1").start(Span::Open);
-    let error = refused.unwrap_err();
+    let refused = Player::new("echo 'fio: no such engine' >&2; exit 1");
+    let error = refused.start(Span::Open).unwrap_err();
     assert!(matches!(&error, WorkerError::Fio(fio) if fio.is_usage()), "{error}");
     assert!(error.to_string().contains("fio: no such engine"), "{error}");
-    let mute = Player::new("echo hello").start(Span::Open).unwrap_err();
+    let silent = Player::new("echo hello");
+    let mute = silent.start(Span::Open).unwrap_err();
     assert!(matches!(&mute, WorkerError::Fio(FioError::Mute { said, .. }) if said == "hello"));
-    let mut killed = Player::new("print; kill -KILL $$").start(Span::Own).unwrap();
+    let player = Player::new("print; kill -KILL $$");
+    let mut killed = player.start(Span::Own).unwrap();
     let error = loop {
         if let Err(error) = killed.advance(1) {
             break error;
