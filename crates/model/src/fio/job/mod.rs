@@ -16,7 +16,7 @@ mod value;
 
 pub use error::{Fault, JobFileError, Place};
 pub use plan::{Group, PlannedJob, Search};
-pub use source::Source;
+pub use source::{MemorySource, Source};
 pub use table::{Handler, OPTIONS, OptionInfo, Status, find, nearest};
 
 use options::Options;

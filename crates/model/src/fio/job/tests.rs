@@ -1,4 +1,4 @@
-use super::source::tests::Made;
+use super::source::MemorySource;
 use super::*;
 use crate::load::{ArrivalProcess, Distribution, EngineKind, Pattern, SyncMode};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const GIB: u64 = 1 << 30;
 
 fn read(text: &str) -> Result<JobFile, JobFileError> {
-    JobFile::read(Path::new("a.fio"), &Made::default().file("a.fio", text))
+    JobFile::read(Path::new("a.fio"), &MemorySource::default().file("a.fio", text))
 }
 
 #[track_caller]
