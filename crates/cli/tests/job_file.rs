@@ -105,6 +105,27 @@ fn time_ends_what_is_time_based() {
 }
 
 #[test]
+fn each_job_has_its_own_time() {
+    let place = Place::new();
+    let text = "[global]\nfilename=x\nsize=1m\nbs=4k\ntime_based\n[long]\nrw=read\nruntime=900ms\n\
+                [short]\nrw=randread\nruntime=300ms\nramp_time=200ms\n\
+                [late]\nrw=read\nstartdelay=300ms\nruntime=200ms\n[done]\nrw=read\ntime_based=0\n\
+                io_size=64k\n";
+    let step = &steps(&place, text, &[])[0];
+    let seconds = |value: &Value| value["seconds"].as_f64().unwrap();
+    let jobs: Vec<f64> = step["jobs"].as_array().unwrap().iter().map(seconds).collect();
+    for (got, wanted) in jobs.iter().zip([0.9, 0.3, 0.2, 0.0]) {
+        assert!((wanted..wanted + 0.2).contains(got), "{jobs:?}");
+    }
+    assert_eq!(seconds(step), jobs[0], "the longest");
+    assert_eq!(step["jobs"][3]["read"]["ios"], 16);
+
+    let fio = run(&place, text, &["--output-format=json", "-q"]).ends(0).json();
+    let runtime = |job: usize| fio["jobs"][job]["read"]["runtime"].as_u64().unwrap();
+    assert!(runtime(0) >= 900 && (300..500).contains(&runtime(1)), "{} {}", runtime(0), runtime(1));
+}
+
+#[test]
 fn no_file_is_needed_where_no_io_is_made() {
     let place = Place::new();
     let text = "[a]\nioengine=null\nrw=randrw\nsize=100g\nnumber_ios=5000\n";

@@ -75,8 +75,8 @@ pub fn step(
     // The machine's counters belong to the window that has just ended, not to the draining.
     let after = mark(&mut sampler)?;
     let tail = crew.stop()?;
-    if crew.finished() && step.jobs.iter().any(|job| job.load.is_counted()) {
-        // A job whose end is counted counts all its I/Os.
+    if crew.finished() && step.jobs.iter().any(|job| job.load.ends_by_itself()) {
+        // A job that ends by itself counts all its I/Os.
         total.append(&tail);
     }
     let fallbacks = crew.fallbacks();
@@ -173,6 +173,7 @@ fn job_result(step: &Step, job: usize, total: &Window, series: Vec<IntervalPoint
     let direction = |op: Op| direction(window.tally(op), op, window.seconds(), &series);
     JobResult {
         name: step.jobs[job].name.clone(),
+        seconds: Some(window.seconds()),
         depth: step.jobs[job].load.depth(),
         depth_achieved: window.depth(),
         read: direction(Op::Read),

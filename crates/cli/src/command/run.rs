@@ -39,7 +39,7 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         return print_fio(&opened.rig, &step(args, &opened.loads));
     }
     let invocation = Invocation::new("run", target, &typed, output, false, interrupt)?;
-    let step = step(args, &invocation.loads);
+    let step = step(args, &invocation.loads).with_own_times();
     steps::run(
         args,
         invocation,
@@ -100,11 +100,10 @@ fn step(args: &RunArgs, loads: &[Load]) -> Step {
     let jobs: Vec<Job> =
         loads.iter().map(|load| Job { name: load.label(), load: load.clone() }).collect();
     let label = jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>().join(" + ");
-    let step = Step {
+    Step {
         label,
         jobs,
         ramp_ns: args.ramp_time.unwrap_or(if counted { 0 } else { RAMP_NS }),
         runtime_ns: args.runtime.unwrap_or(if counted { LONGEST_NS } else { RUNTIME_NS }),
-    };
-    step.with_start_delays()
+    }
 }

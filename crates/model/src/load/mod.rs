@@ -188,6 +188,17 @@ pub struct Thinktime {
     pub blocks: u32,
 }
 
+/// Times of a job that are not those of its step: fio's `ramp_time` and `runtime`, which count from
+/// the job's own beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTime {
+    /// Time in which I/Os are issued and not counted, in nanoseconds.
+    pub ramp_ns: u64,
+    /// Time behind it after which no more I/Os begin, in nanoseconds; `None` for as long as the
+    /// step lasts.
+    pub runtime_ns: Option<u64>,
+}
+
 /// One load, checked and ready to be put on a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
@@ -225,6 +236,9 @@ pub struct Load {
     /// Time before the workers begin, in nanoseconds. It is no part of what is measured of them.
     #[serde(default)]
     pub startdelay_ns: u64,
+    /// Ramp and runtime of its own; `None` for those of the step.
+    #[serde(default)]
+    pub own_time: Option<OwnTime>,
     /// Pauses of each worker; `None` for none.
     pub thinktime: Option<Thinktime>,
     /// I/Os kept outstanding by each worker, at least 1.
@@ -282,6 +296,7 @@ impl Default for Load {
             fdatasync_every: 0,
             end_fsync: false,
             startdelay_ns: 0,
+            own_time: None,
             thinktime: None,
             iodepth: 1,
             numjobs: 1,
@@ -327,6 +342,12 @@ impl Load {
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.number_ios.is_some() || self.io_size_bytes.is_some()
+    }
+
+    /// True where the load ends by itself, by an amount or at a time of its own.
+    #[must_use]
+    pub fn ends_by_itself(&self) -> bool {
+        self.is_counted() || self.own_time.is_some_and(|time| time.runtime_ns.is_some())
     }
 
     /// True where the load changes the target.
@@ -399,6 +420,7 @@ mod tests {
             "fdatasync_every",
             "end_fsync",
             "startdelay_ns",
+            "own_time",
             "thinktime",
             "offset_increment_bytes",
             "io_size_bytes",

@@ -188,6 +188,7 @@ fn jobs_of(load: &Value) -> Vec<Job> {
 
 /// What one job did.
 struct Outcome<'a> {
+    seconds: f64,
     read: Option<&'a DirectionResult>,
     write: Option<&'a DirectionResult>,
     sync: Option<&'a DirectionResult>,
@@ -198,6 +199,7 @@ struct Outcome<'a> {
 fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
     if step.jobs.is_empty() {
         return vec![Outcome {
+            seconds: step.seconds,
             read: step.read.as_ref(),
             write: step.write.as_ref(),
             sync: step.sync.as_ref(),
@@ -207,6 +209,7 @@ fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
     }
     let jobs = step.jobs.iter().zip(0..);
     jobs.map(|(job, number)| Outcome {
+        seconds: job.seconds.unwrap_or(step.seconds),
         read: job.read.as_ref(),
         write: job.write.as_ref(),
         sync: job.sync.as_ref(),
@@ -223,7 +226,7 @@ fn entry(
     target: &Value,
     detail: Detail,
 ) -> JobEntry {
-    let runtime_ms = milliseconds(step.seconds);
+    let runtime_ms = milliseconds(outcome.seconds);
     let group = |direction: &Option<DirectionResult>| Group {
         runtime_ms,
         bytes_per_sec: direction.as_ref().map_or(0.0, |direction| direction.bytes_per_sec),
@@ -242,7 +245,7 @@ fn entry(
         error,
         eta: 0,
         elapsed: 0,
-        job_options: job_options(job, step, target),
+        job_options: job_options(job, outcome.seconds, target),
         read: Direction::of(outcome.read, series, &group(&step.read), direction::reads),
         write: Direction::of(outcome.write, series, &group(&step.write), direction::writes),
         trim: Direction::of(None, &[], &group(&None), direction::reads),
@@ -273,7 +276,7 @@ fn milliseconds(seconds: f64) -> u64 {
 }
 
 /// The job in fio's words. Its time is the one measured: an interrupted run says how long it ran.
-fn job_options(job: &Job, step: &StepResult, target: &Value) -> Options {
+fn job_options(job: &Job, seconds: f64, target: &Value) -> Options {
     let mut options = vec![("name", job.name.clone())];
     let parts = target.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let paths: Vec<&str> =
@@ -291,7 +294,7 @@ fn job_options(job: &Job, step: &StepResult, target: &Value) -> Options {
     options.extend(load.offset_increment_bytes.map(|bytes| ("offset_increment", size_word(bytes))));
     if !load.is_counted() {
         options.push(("time_based", "1".to_owned()));
-        options.push(("runtime", time_word(milliseconds(step.seconds) * 1_000_000)));
+        options.push(("runtime", time_word(milliseconds(seconds) * 1_000_000)));
     }
     Options(options)
 }
