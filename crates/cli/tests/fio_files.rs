@@ -96,7 +96,7 @@ fn imported_runs_are_runs_like_any_other() {
     assert_eq!(document["format"], "iogauge.run/1");
     assert_eq!(document["run_id"], runs[0].0.as_str());
     assert_eq!(document["steps"][2]["write"]["ios"], document["steps"][2]["fio"]["write"]["ios"]);
-    let csv = place.run(&["history", "show", "last", "--format=csv"]).ends(0).stdout;
+    let csv = place.run(&["history", "show", "last", "--format=iogauge-csv"]).ends(0).stdout;
     assert_eq!(csv.lines().count(), 5, "{csv}");
     let export = place.run(&["history", "export", "--format=csv"]).ends(0).stdout;
     assert_eq!(export.lines().count(), 9, "{export}");
@@ -148,7 +148,7 @@ fn native_runs_in_the_classic_table() {
     assert_eq!(rows[3][..4], ["randread", "1", "4K", "r"], "{table}");
     let searched = place.run(&["history", "show", "last", "--format=classic"]).ends(0).stdout;
     assert!(searched.lines().count() > 3, "{searched}");
-    let csv = place.run(&["history", "show", "last-1", "--format=classic-csv"]).ends(0).stdout;
+    let csv = place.run(&["history", "show", "last-1", "--format=csv"]).ends(0).stdout;
     assert_eq!(csv.lines().next().unwrap().split(',').count(), 32, "{csv}");
     let last = place.run(&["history", "show", "-1", "--format=r"]).ends(0).stdout;
     assert!(last.contains("m <- data.frame(m"), "{last}");

@@ -36,7 +36,7 @@ fn what_was_printed_is_shown_again() {
             json.json()
         );
     }
-    let csv = place.run(&["history", "show", "last-2", "--format", "csv"]).ends(0).stdout;
+    let csv = place.run(&["history", "show", "last-2", "--format", "iogauge-csv"]).ends(0).stdout;
     assert!(csv.starts_with("format,run_id,"), "{csv}");
     assert!(csv.lines().count() > 3, "{csv}");
 }
@@ -219,7 +219,7 @@ fn a_reader_that_leaves_is_no_fault() {
         "history list",
         "history show",
         "history show --format json",
-        "history show --format csv",
+        "history show --format iogauge-csv",
         "find --help",
         "completions bash",
         "run sim:nvme --runtime=10ms",

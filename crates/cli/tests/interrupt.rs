@@ -153,7 +153,7 @@ fn a_killed_search_keeps_its_points() {
     assert!(shown.contains("is crashed") && shown.contains("IOPS"), "{shown}");
     let json = place.run(&["history", "show", "--format=json"]).ends(0).json();
     assert!(json["steps"].as_array().unwrap().len() >= 2);
-    place.run(&["history", "show", "--format=csv"]).ends(0);
+    place.run(&["history", "show", "--format=iogauge-csv"]).ends(0);
 }
 
 #[test]

@@ -75,6 +75,17 @@ fn jobs_of_a_group_run_together_on_files_of_their_own() {
     let steps = self::steps(&place, &summed, &[]);
     assert!(steps[0]["jobs"].is_null(), "{}", steps[0]);
     assert_eq!(moved(&steps[0]), (16, 32, 3 * mib));
+
+    // As in fio, the group has one entry, told by its first job.
+    let fio = place.run(&["run", "t.fio", "--output-format=json", "-q"]).ends(0).json();
+    let entries = fio["jobs"].as_array().unwrap();
+    assert_eq!(entries.len(), 1);
+    assert_eq!(
+        (&entries[0]["jobname"], &entries[0]["job options"]["rw"]),
+        (&"a".into(), &"write".into())
+    );
+    let ios = |direction: &str| entries[0][direction]["total_ios"].as_u64().unwrap();
+    assert_eq!((ios("read"), ios("write")), (16, 32));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Files that fio wrote, as runs of the history.
 
-use crate::history::{NewRun, UtcTime, WholeRun};
+use crate::history::{IMPORT, NewRun, UtcTime, WholeRun};
 use iogauge_model::fio::{FioResult, Found, Problem, read_results};
-use iogauge_model::result::{Environment, Head, RUN_FORMAT, RunDocument};
+use iogauge_model::result::{Environment, Head, RUN_FORMAT, RunDocument, StepResult};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -53,10 +53,17 @@ impl FioFile {
         Ok(read)
     }
 
-    /// The file as a run: a step for each result, at the time fio reported the first one; that of
-    /// the file's last change where it reported none. The line is what the user typed.
+    /// A step for each result, made as they are asked for: one takes far more memory than its
+    /// result.
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = StepResult> + '_ {
+        self.results.iter().map(FioResult::to_step)
+    }
+
+    /// The file as a run, at the time fio reported the first result; that of the file's last change
+    /// where it reported none. The line is what the user typed, the verdict that of
+    /// [`Self::steps`].
     #[must_use]
-    pub fn run(&self, line: &str, verdict: impl Fn(&RunDocument) -> String) -> WholeRun {
+    pub fn run(&self, line: &str, verdict: String) -> WholeRun {
         let reported = self.results.iter().filter_map(|result| result.reported_unix_seconds).min();
         let started = reported.and_then(|seconds| seconds.checked_mul(1_000_000_000));
         let started = started.map_or(self.modified, UtcTime::from_unix_ns);
@@ -81,20 +88,19 @@ impl FioFile {
         };
         let document = RunDocument {
             head: head.clone(),
-            steps: self.results.iter().map(FioResult::to_step).collect(),
+            steps: Vec::new(),
             interrupted: false,
             caveats: Vec::new(),
             environment: Environment::default(),
         };
         let run = NewRun {
-            kind: "import".to_owned(),
+            kind: IMPORT.to_owned(),
             started,
             command_line: line.to_owned(),
             target: self.path.clone(),
             load,
             head: json!(head),
         };
-        let verdict = verdict(&document);
         WholeRun { run, document, verdict }
     }
 }

@@ -271,15 +271,7 @@ impl Rig {
         Ok(DeviceTree::under_all(there)?)
     }
 
-    /// Doubts that show before a run.
-    ///
-    /// # Errors
-    /// Where a part cannot be looked at.
-    pub fn facts(&self, load: &Load) -> Result<Vec<Caveat>, LabError> {
-        self.facts_on(load, &Ground::All)
-    }
-
-    /// Doubts that show before a run on part of the target.
+    /// Doubts that show before a run on a ground.
     ///
     /// # Errors
     /// Where a part cannot be looked at.

@@ -22,24 +22,11 @@ const CADENCE: Duration = Duration::from_millis(500);
 /// First writes and rewrites that differ by more than this factor are worth a word.
 const FIRST_WRITE_DIFFERS: f64 = 1.3;
 
-/// Makes the target ready for these loads and gathers the doubts that show before a run. Does
-/// nothing to a target that no load touches.
+/// Makes the target ready for these loads, each on its ground, and gathers the doubts that show
+/// before a run. Does nothing to a target that no load touches.
 ///
 /// # Errors
 /// As [`prepare`], and where a part cannot be looked at.
-pub fn ready(
-    rig: &mut Rig,
-    loads: &[Load],
-    watch: &mut Watch<'_>,
-) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
-    let jobs: Vec<_> = loads.iter().map(|load| (load.clone(), Ground::All)).collect();
-    ready_on(rig, &jobs, watch)
-}
-
-/// As [`ready`], for jobs that have grounds of their own.
-///
-/// # Errors
-/// As [`ready`].
 pub fn ready_on(
     rig: &mut Rig,
     jobs: &[(Load, Ground)],
@@ -62,14 +49,10 @@ pub fn ready_on(
         if seen.contains(&unseeded) {
             continue;
         }
-        for caveat in rig.facts_on(load, ground)? {
-            if !caveats.contains(&caveat) {
-                caveats.push(caveat);
-            }
-        }
+        caveats.extend(rig.facts_on(load, ground)?);
         seen.push(unseeded);
     }
-    Ok((prepared, caveats))
+    Ok((prepared, caveats::distinct(caveats)))
 }
 
 fn first_write(prepared: &Prepared) -> Option<Caveat> {
@@ -88,18 +71,11 @@ fn first_write(prepared: &Prepared) -> Option<Caveat> {
     })
 }
 
-/// Runs one step on a target that is ready.
+/// Runs one step on a target that is ready, with a ground for each of its jobs; all of the target
+/// for jobs behind the last.
 ///
 /// # Errors
 /// Where a worker cannot be made or its engine fails.
-pub fn run(rig: &Rig, step: &Step, watch: &mut Watch<'_>) -> Result<Measured, LabError> {
-    run_on(rig, step, &[], watch)
-}
-
-/// As [`run`], with a ground for each job of the step; all of the target for jobs behind the last.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_on(
     rig: &Rig,
     step: &Step,

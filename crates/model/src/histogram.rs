@@ -252,7 +252,8 @@ impl Histogram {
 
     /// The buckets that hold something, in rising order: index and count.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.counts.iter().copied().enumerate().filter(|(_, n)| *n > 0)
+        let held = if self.count > self.overflow { &self.counts[..] } else { &[] };
+        held.iter().copied().enumerate().filter(|(_, n)| *n > 0)
     }
 
     /// The counts in fio's 1856 buckets; what lies beyond fio's range (2³⁴ ns, 17 s) is in the

@@ -5,7 +5,7 @@ use iogauge_model::fio::{FioResult, Found, read_results};
 use iogauge_model::result::StepResult;
 use proptest::prelude::*;
 use std::fs;
-use std::io::BufReader;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 fn data(folder: &str) -> PathBuf {
@@ -19,6 +19,44 @@ fn read_in(text: &[u8], chunk: usize) -> (Vec<FioResult>, Vec<String>) {
         Found::Problem(problem) => problems.push(problem.to_string()),
     };
     read_results("f", BufReader::with_capacity(chunk, text), &mut sink).unwrap();
+    (results, problems)
+}
+
+/// A source whose reads end where they please.
+struct Torn<'a> {
+    text: &'a [u8],
+    /// Lengths of the reads, over and over.
+    lengths: &'a [usize],
+    reads: usize,
+}
+
+impl Read for Torn<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let taken = self.fill_buf()?.read(buffer)?;
+        self.consume(taken);
+        Ok(taken)
+    }
+}
+
+impl BufRead for Torn<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let length = self.lengths[self.reads % self.lengths.len()];
+        Ok(&self.text[..length.min(self.text.len())])
+    }
+
+    fn consume(&mut self, taken: usize) {
+        self.reads += 1;
+        self.text = &self.text[taken..];
+    }
+}
+
+fn read_torn(text: &[u8], lengths: &[usize]) -> (Vec<FioResult>, Vec<String>) {
+    let (mut results, mut problems) = (Vec::new(), Vec::new());
+    let mut sink = |found| match found {
+        Found::Result(result) => results.push(*result),
+        Found::Problem(problem) => problems.push(problem.to_string()),
+    };
+    read_results("f", Torn { text, lengths, reads: 0 }, &mut sink).unwrap();
     (results, problems)
 }
 
@@ -208,6 +246,21 @@ fn other_ends_of_lines_and_indentation() {
     assert_eq!(figures(read(flat.as_bytes())), expected);
 }
 
+/// Lines of noise longer than any of fio are read in pieces, the same whether they are in memory
+/// already or come in small reads.
+#[test]
+fn a_line_without_end_is_noise() {
+    let text = file("3.33", "mix.out");
+    let noise = [&b"x".repeat(5 << 19)[..], b"\xff\n"].concat();
+    let noisy = [&noise[..], &text, &noise, &text].concat();
+    let expected = figures([read(&text), read(&text)].concat());
+    let whole = read_in(&noisy, 1 << 16);
+    assert_eq!(read_torn(&noisy, &[noisy.len()]), whole);
+    assert_eq!(whole.1, [""; 0]);
+    assert_eq!(whole.0[0].line, 2 + read(&text)[0].line - 1);
+    assert_eq!(figures(whole.0), expected);
+}
+
 #[test]
 fn a_file_without_results_is_a_problem() {
     for text in [&b""[..], b"hello\nworld", b"{}", b"{\"a\": 1}\n", b"\xff\xfe\0"] {
@@ -258,6 +311,27 @@ proptest! {
         prop_assert_eq!(&whole, &read_in(&text, chunk));
         prop_assert!(!whole.0.is_empty() || !whole.1.is_empty());
         whole.0.iter().for_each(kept);
+    }
+
+    #[test]
+    fn where_reads_end_does_not_matter(
+        text in spoiled(),
+        windows in any::<bool>(),
+        lengths in prop::collection::vec(1usize..200, 1..20),
+    ) {
+        let text = if windows {
+            text.split_inclusive(|byte| *byte == b'\n')
+                .flat_map(|line| match line.strip_suffix(b"\n") {
+                    Some(line) => [line, &b"\r\n"[..]].concat(),
+                    None => line.to_vec(),
+                })
+                .collect()
+        } else {
+            text
+        };
+        let whole = read_torn(&text, &[text.len()]);
+        prop_assert_eq!(&whole, &read_torn(&text, &lengths));
+        prop_assert_eq!(&whole, &read_in(&text, 4096));
     }
 
     #[test]

@@ -419,8 +419,8 @@ pub enum ShowFormat {
     Text,
     /// The document
     Json,
-    /// A row for each point or direction
-    Csv,
+    /// All that is known, a row for each point or direction
+    IogaugeCsv,
     /// fio's JSON
     FioJson,
     /// fio's JSON with every bucket of the latencies
@@ -430,8 +430,8 @@ pub enum ShowFormat {
     Classic,
     /// R code that makes a data frame of the classic table
     R,
-    /// The classic table's columns of R, behind one that names the system
-    ClassicCsv,
+    /// The same columns as CSV, behind one that names the system
+    Csv,
 }
 
 impl ShowFormat {
@@ -440,8 +440,8 @@ impl ShowFormat {
         match self {
             Self::Classic => Some(TableFormat::Classic),
             Self::R => Some(TableFormat::R),
-            Self::ClassicCsv => Some(TableFormat::Csv),
-            Self::Text | Self::Json | Self::Csv | Self::FioJson | Self::FioJsonPlus => None,
+            Self::Csv => Some(TableFormat::Csv),
+            Self::Text | Self::Json | Self::IogaugeCsv | Self::FioJson | Self::FioJsonPlus => None,
         }
     }
 }

@@ -103,7 +103,7 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
         ShowFormat::Json => screen::print(&serde_json::to_string_pretty(document)?),
         ShowFormat::Text => screen::print(&text(&stored, document, screen::page(false))?),
         // Classic tables are printed of all runs at once, before it comes to one of them.
-        ShowFormat::Csv | ShowFormat::Classic | ShowFormat::R | ShowFormat::ClassicCsv => {
+        ShowFormat::IogaugeCsv | ShowFormat::Classic | ShowFormat::R | ShowFormat::Csv => {
             let mut table = Vec::new();
             if stored.row.kind == "find" {
                 csv::find(&serde_json::from_value(document.clone())?, &mut table)?;

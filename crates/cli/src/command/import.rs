@@ -24,7 +24,8 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
             continue;
         };
         let line = format!("iogauge import {}", file.path);
-        let kept = importer.keep(file.run(&line, terminal::run_brief))?;
+        let verdict = terminal::steps_brief(file.steps());
+        let kept = importer.keep(file.run(&line, verdict), || file.steps())?;
         if args.quiet {
             continue;
         }

@@ -4,6 +4,7 @@ use crate::args::{LoadArgs, OutputArgs, TargetArgs};
 use crate::detach;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
+use iogauge_lab::caveats::distinct;
 use iogauge_lab::history::{Ending, History, NewRun, RunId, UtcTime};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::Prepared;
@@ -66,12 +67,10 @@ pub fn open(target: &TargetArgs, typed: &[LoadArgs]) -> anyhow::Result<Opened> {
     let mut caveats = Vec::new();
     for load in typed {
         let (engine, caveat) = rig.engine(load.ioengine)?;
-        if let Some(caveat) = caveat.filter(|c| !caveats.contains(c)) {
-            caveats.push(caveat);
-        }
+        caveats.extend(caveat);
         loads.push(load.load(engine).map_err(iogauge_lab::LabError::from)?);
     }
-    Ok(Opened { rig, loads, caveats })
+    Ok(Opened { rig, loads, caveats: distinct(caveats) })
 }
 
 impl Invocation {

@@ -1,5 +1,6 @@
 //! Reading runs back.
 
+use super::import::IMPORT;
 use super::process::{Liveness, ProcessIdentity, Surroundings};
 use super::{RunId, UtcTime};
 use rusqlite::{Connection, Row, params};
@@ -230,7 +231,7 @@ pub(super) fn show(
     here: &Surroundings,
 ) -> rusqlite::Result<StoredRun> {
     let row = row_of(connection, seq, here)?;
-    let (head, document) = connection.query_row(
+    let (head, mut document): (Value, Option<Value>) = connection.query_row(
         "SELECT head, document FROM run WHERE seq = ?1",
         params![seq],
         |row| Ok((row.get(0)?, row.get(1)?)),
@@ -239,7 +240,7 @@ pub(super) fn show(
         "SELECT step_index, label, recorded_ns, result FROM step
          WHERE run_seq = ?1 ORDER BY step_index",
     )?;
-    let steps = statement
+    let steps: Vec<StoredStep> = statement
         .query_map([seq], |row| {
             Ok(StoredStep {
                 index: row.get(0)?,
@@ -249,5 +250,13 @@ pub(super) fn show(
             })
         })?
         .collect::<rusqlite::Result<_>>()?;
+    if row.kind == IMPORT
+        && let Some(document) = &mut document
+        && let Some(Value::Array(its_steps)) = document.get_mut("steps")
+        && its_steps.is_empty()
+    {
+        // It was kept without them.
+        its_steps.extend(steps.iter().map(|step| step.result.clone()));
+    }
     Ok(StoredRun { row, head, steps, document })
 }

@@ -92,18 +92,14 @@ impl RunWriter {
         result: &impl Serialize,
     ) -> Result<(), HistoryError> {
         let result = self.json(result)?;
-        let recorded = UtcTime::now().unix_ns();
         let seq = self.seq;
         let added = self.store.write(Durability::Process, |t| {
-            let sql =
-                "INSERT OR REPLACE INTO step (run_seq, step_index, label, recorded_ns, result)
-                       VALUES (?1, ?2, ?3, ?4, ?5)";
-            match t.execute(sql, params![seq, index, label, recorded, result]) {
+            match put_step(t, seq, index, label, &result) {
                 // The one constraint the values cannot keep by themselves is the run's existence.
                 Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                     Ok(false)
                 }
-                result => result.map(|_| true),
+                put => put.map(|()| true),
             }
         })?;
         if added { Ok(()) } else { Err(HistoryError::RunRemoved { run: self.id.clone() }) }
@@ -122,17 +118,12 @@ impl RunWriter {
         verdict: &str,
     ) -> Result<RunId, HistoryError> {
         let document = self.json(document)?;
-        let finished = UtcTime::now().unix_ns();
         let seq = self.seq;
         self.store.defer_checkpoints(false)?;
         let closed = self.store.write(Durability::Machine, |t| {
-            t.execute(
-                "UPDATE run SET state = ?2, finished_ns = ?3, exit_code = ?4, document = ?5,
-                        verdict = ?6 WHERE seq = ?1",
-                params![seq, ending.as_str(), finished, exit_code, document, verdict],
-            )
+            close_run(t, seq, ending, exit_code, &document, verdict)
         })?;
-        if closed == 1 { Ok(self.id) } else { Err(HistoryError::RunRemoved { run: self.id }) }
+        if closed { Ok(self.id) } else { Err(HistoryError::RunRemoved { run: self.id }) }
     }
 
     fn json(&self, value: &impl Serialize) -> Result<String, HistoryError> {
@@ -141,8 +132,8 @@ impl RunWriter {
     }
 }
 
-/// The number of the run, `None` where another one has the name.
-fn insert_run(
+/// Begins a run: its number, `None` where another one has the name.
+pub(super) fn insert_run(
     transaction: &Transaction<'_>,
     id: &RunId,
     run: &NewRun,
@@ -169,4 +160,36 @@ fn insert_run(
         },
     )?;
     Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
+}
+
+/// Keeps a step of a run, in place of the one of the same index.
+pub(super) fn put_step(
+    transaction: &Transaction<'_>,
+    seq: i64,
+    index: u32,
+    label: &str,
+    result: &str,
+) -> rusqlite::Result<()> {
+    let mut put = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO step (run_seq, step_index, label, recorded_ns, result)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    put.execute(params![seq, index, label, UtcTime::now().unix_ns(), result]).map(drop)
+}
+
+/// Closes a run; false where it is not there any more.
+pub(super) fn close_run(
+    transaction: &Transaction<'_>,
+    seq: i64,
+    ending: Ending,
+    exit_code: i32,
+    document: &str,
+    verdict: &str,
+) -> rusqlite::Result<bool> {
+    let closed = transaction.execute(
+        "UPDATE run SET state = ?2, finished_ns = ?3, exit_code = ?4, document = ?5, verdict = ?6
+         WHERE seq = ?1",
+        params![seq, ending.as_str(), UtcTime::now().unix_ns(), exit_code, document, verdict],
+    )?;
+    Ok(closed == 1)
 }

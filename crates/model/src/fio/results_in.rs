@@ -3,6 +3,8 @@
 use super::json_in::{Document, Fed};
 use super::result::{FioDirection, FioResult};
 use super::text_in::TextReader;
+use memchr::{memchr, memchr_iter};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -40,7 +42,7 @@ impl fmt::Display for Problem {
 }
 
 /// Longer lines of text are read in pieces: fio writes none.
-const LONGEST_LINE: u64 = 1 << 20;
+const LONGEST_LINE: usize = 1 << 20;
 
 /// Reads every result in the output of fio, of any version since 2.0.7: normal text, JSON and
 /// json+, several of them in one file, of client/server runs too, with anything else in between.
@@ -69,8 +71,13 @@ pub fn read_results(
             input.consume(taken);
             continue;
         }
+        if let Some(end) = memchr(b'\n', &chunk[..chunk.len().min(LONGEST_LINE)]) {
+            reader.line(&chunk[..=end]);
+            input.consume(end + 1);
+            continue;
+        }
         line.clear();
-        input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        input.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
         reader.line(&line);
     }
     reader.finish();
@@ -176,7 +183,8 @@ impl<'a> Reader<'a> {
     }
 
     fn text_line(&mut self, line: &[u8]) {
-        let line = String::from_utf8_lossy(line);
+        // Replacing what is no UTF-8 goes byte by byte; almost no line needs it.
+        let line = str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::from);
         self.text.line(&line, self.number, &mut |found| self.output.take_text(found));
     }
 
@@ -226,13 +234,8 @@ impl Output<'_> {
 
 /// Where a JSON document begins in a line of text: at a brace before a name or the line's end.
 fn document_in(line: &[u8]) -> Option<usize> {
-    let mut from = 0;
-    while let Some(at) = line[from..].iter().position(|b| *b == b'{').map(|at| from + at) {
+    memchr_iter(b'{', line).find(|at| {
         let behind = line[at + 1..].iter().find(|b| !b.is_ascii_whitespace());
-        if matches!(behind, None | Some(b'"')) {
-            return Some(at);
-        }
-        from = at + 1;
-    }
-    None
+        matches!(behind, None | Some(b'"'))
+    })
 }

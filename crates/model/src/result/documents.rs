@@ -3,6 +3,8 @@
 use super::{Environment, Estimate, LatencySummary, Physical, StepResult};
 use crate::caveat::Caveat;
 use crate::limit::Limit;
+use crate::load::Load;
+use crate::plan::{Job, Step};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,8 +21,25 @@ pub struct Head {
     pub started: String,
     /// What was measured: path, kind, size, devices under it.
     pub target: Value,
-    /// What was asked of it.
+    /// What was asked of it: a [`Load`], the `jobs` of one step, or `steps` with their jobs; of an
+    /// imported run no more than a label.
     pub load: Value,
+}
+
+impl Head {
+    /// The jobs of each step, as far as the document tells.
+    #[must_use]
+    pub fn jobs_of_steps(&self) -> Vec<Vec<Job>> {
+        let member = |name| self.load.get(name).cloned();
+        if let Some(steps) = member("steps") {
+            let steps: Vec<Step> = serde_json::from_value(steps).unwrap_or_default();
+            return steps.into_iter().map(|step| step.jobs).collect();
+        }
+        let jobs = member("jobs").and_then(|jobs| serde_json::from_value(jobs).ok());
+        let load: Option<Load> = serde_json::from_value(self.load.clone()).ok();
+        let single = |load: Load| vec![Job { name: load.rw.to_string(), load }];
+        jobs.or_else(|| load.map(single)).into_iter().collect()
+    }
 }
 
 /// The document of `iogauge run`.

@@ -9,26 +9,28 @@ use iogauge_model::plan::Job;
 use iogauge_model::result::{
     CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument,
 };
-use serde_json::Value;
 
 /// The rows of a run: one for each direction of each job, of each step where it has no jobs.
 /// Imported steps have the rows of what fio reported. Latency is service time, from submission to
 /// completion; flushes have no row.
 #[must_use]
 pub fn rows_of_run(document: &RunDocument, system: &str) -> Vec<Row> {
-    let loads = loads(&document.head.load);
+    let mut jobs = document.head.jobs_of_steps().into_iter();
     let mut rows = Vec::new();
     for step in &document.steps {
+        let of_step = jobs.next().unwrap_or_default();
         if let Some(fio) = &step.fio {
             rows.extend(Row::of_fio(fio, system));
             continue;
         }
         if step.jobs.is_empty() {
-            let load = if loads.len() == 1 { loads.first() } else { None };
-            rows.extend(directions(system, &step.label, load, [&step.read, &step.write]));
+            let load = of_all(&of_step);
+            let both = [&step.read, &step.write];
+            rows.extend(directions(system, &step.label, load.as_ref(), both));
         }
         for (index, job) in step.jobs.iter().enumerate() {
-            let load = if loads.len() == step.jobs.len() { loads.get(index) } else { None };
+            let planned = of_step.get(index).filter(|_| of_step.len() == step.jobs.len());
+            let load = planned.map(|planned| &planned.load);
             rows.extend(directions(system, &job.name, load, [&job.read, &job.write]));
         }
     }
@@ -39,18 +41,17 @@ pub fn rows_of_run(document: &RunDocument, system: &str) -> Vec<Row> {
 /// the depth. A point keeps no histogram: shares and the percentiles between are not known.
 #[must_use]
 pub fn rows_of_find(document: &FindDocument, system: &str) -> Vec<Row> {
-    let load = loads(&document.head.load).into_iter().next();
+    let load = document.head.jobs_of_steps().into_iter().flatten().next().map(|job| job.load);
     document.curve.iter().map(|point| of_point(system, load.as_ref(), point)).collect()
 }
 
-/// The loads of a document: itself, or its `jobs`. Empty where it is written otherwise.
-fn loads(value: &Value) -> Vec<Load> {
-    if let Ok(load) = serde_json::from_value(value.clone()) {
-        return vec![load];
-    }
-    let jobs = value.get("jobs").cloned().unwrap_or_default();
-    let jobs: Vec<Job> = serde_json::from_value(jobs).unwrap_or_default();
-    jobs.into_iter().map(|job| job.load).collect()
+/// What jobs reported as one have in common: the load of the first with the users of all, where the
+/// others do the same with blocks of the same sizes.
+fn of_all(jobs: &[Job]) -> Option<Load> {
+    let first = &jobs.first()?.load;
+    let same = |job: &Job| job.load.rw == first.rw && job.load.block == first.block;
+    let numjobs = jobs.iter().map(|job| job.load.numjobs).sum();
+    jobs.iter().all(same).then(|| Load { numjobs, ..first.clone() })
 }
 
 fn word(pattern: Pattern) -> String {

@@ -21,7 +21,7 @@ pub(crate) use find::marks;
 pub use history::{RunLine, history_list};
 pub(crate) use names::target as target_name;
 pub use run::run;
-pub use verdict::{find_brief, find_verdict, run_brief};
+pub use verdict::{find_brief, find_verdict, run_brief, steps_brief};
 
 /// What is written on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

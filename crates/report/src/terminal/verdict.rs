@@ -3,7 +3,8 @@
 use super::{names, options};
 use iogauge_model::limit::Bound;
 use iogauge_model::load::{ArrivalProcess, Load};
-use iogauge_model::result::{Answer, FindDocument, RunDocument, StoppedBy};
+use iogauge_model::result::{Answer, FindDocument, RunDocument, StepResult, StoppedBy};
+use std::borrow::Borrow;
 
 /// The result as the sentence a find document begins with: what was found, and why no more.
 #[must_use]
@@ -61,11 +62,20 @@ pub fn find_brief(document: &FindDocument) -> String {
 /// The figures of a run in one line: of its only step, or how many steps there are.
 #[must_use]
 pub fn run_brief(document: &RunDocument) -> String {
-    let step = match document.steps.as_slice() {
-        [] => return "nothing measured".to_owned(),
-        [step] => step,
-        steps => return names::plural(steps.len() as u64, "step"),
-    };
+    steps_brief(document.steps.iter())
+}
+
+/// As [`run_brief`], of steps that are in no document; makes the first one alone.
+#[must_use]
+pub fn steps_brief(mut steps: impl ExactSizeIterator<Item: Borrow<StepResult>>) -> String {
+    match (steps.len(), steps.next()) {
+        (_, None) => "nothing measured".to_owned(),
+        (1, Some(step)) => step_brief(step.borrow()),
+        (count, _) => names::plural(count as u64, "step"),
+    }
+}
+
+fn step_brief(step: &StepResult) -> String {
     let directions = [("read", &step.read), ("write", &step.write)];
     let mut figures: Vec<_> = directions
         .iter()

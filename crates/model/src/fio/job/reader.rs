@@ -282,7 +282,7 @@ mod tests {
         let mut source = MemorySource::default().file("a.fio", "[a]\ninclude 0");
         for depth in 0..7 {
             let line = format!("include {}\n", depth + 1);
-            source = source.file(&depth.to_string(), &line.repeat(50));
+            source = source.file(depth.to_string(), &line.repeat(50));
         }
         assert!(error(&source.file("7", "")).contains("too many includes"));
     }

@@ -10,8 +10,7 @@ mod time;
 
 use super::options::{self, file_list, time_word};
 use crate::caveat::Caveat;
-use crate::load::Load;
-use crate::plan::{Job, Step};
+use crate::plan::Job;
 use crate::result::{
     DeviceCounters, DirectionResult, IntervalPoint, RunDocument, StepResult, WorkerResult,
 };
@@ -135,13 +134,15 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
     let started = &run.head.started;
     let timestamp =
         time::unix_seconds(started).ok_or_else(|| JsonOutError::Started(started.clone()))?;
-    let mut jobs = jobs_of(&run.head.load).into_iter();
+    let mut jobs = run.head.jobs_of_steps().into_iter();
     let seconds: f64 = run.steps.iter().map(|step| step.seconds).sum();
     let mut entries = Vec::new();
     for (group, step) in run.steps.iter().enumerate() {
         let outcomes = outcomes(step);
-        let of_step: Vec<Job> = jobs.by_ref().take(outcomes.len()).collect();
-        if of_step.len() != outcomes.len() {
+        let of_step = jobs.next().unwrap_or_default();
+        // Jobs reported as one are told by the first of them, as fio does it.
+        let is_sum = step.jobs.is_empty() && !of_step.is_empty();
+        if !is_sum && of_step.len() != outcomes.len() {
             return Err(JsonOutError::NoLoads);
         }
         for (job, outcome) in of_step.iter().zip(&outcomes) {
@@ -151,9 +152,6 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
                 ..entry(job, outcome, step, &run.head.target, detail)
             });
         }
-    }
-    if jobs.next().is_some() {
-        return Err(JsonOutError::NoLoads);
     }
     Ok(FioDocument {
         // The form of fio's own builds between releases, so that readers find the number they know.
@@ -170,20 +168,6 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
             caveats: run.caveats.clone(),
         },
     })
-}
-
-/// The jobs of a run, step after step, from its `load`: one load, jobs, or steps with jobs.
-fn jobs_of(load: &Value) -> Vec<Job> {
-    if let Some(steps) = load.get("steps").and_then(Value::as_array) {
-        let steps: Option<Vec<Step>> =
-            steps.iter().map(|step| serde_json::from_value(step.clone()).ok()).collect();
-        return steps.unwrap_or_default().into_iter().flat_map(|step| step.jobs).collect();
-    }
-    if let Some(jobs) = load.get("jobs") {
-        return serde_json::from_value(jobs.clone()).unwrap_or_default();
-    }
-    let load: Option<Load> = serde_json::from_value(load.clone()).ok();
-    load.map(|load| Job { name: load.rw.to_string(), load }).into_iter().collect()
 }
 
 /// What one job did.

@@ -1,6 +1,6 @@
 //! A result as its lines come in.
 
-use super::figure::{Figure, Prefix, bytes, field, number, percent, unit_ns};
+use super::figure::{Figure, Prefix, bytes, cut, field, number, percent, unit_ns};
 use super::job_line::Asked;
 use crate::fio::result::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
 
@@ -135,7 +135,8 @@ impl Building {
         let latency = slot.get_or_insert_default();
         for entry in text.split(']') {
             let Some((percent, value)) = entry.split_once('[') else { continue };
-            let percent = percent.trim_start_matches([',', ' ']).trim_end_matches("th=");
+            let percent = percent.trim_start_matches([',', ' ']);
+            let percent = percent.strip_suffix("th=").unwrap_or(percent);
             let (Some(percent), Some(value)) = (number(percent), number(value)) else {
                 return Err("a percentile that is no number");
             };
@@ -177,7 +178,7 @@ impl Building {
     /// `issued    : total=r=133222/w=0/d=0, short=…` or `issued rwts: total=9993,0,0,0 short=…`.
     fn counts(&mut self, text: &str) -> Result<(), &'static str> {
         let of = |key: &str| {
-            let (_, counts) = text.split_once(key)?;
+            let (_, counts) = cut(text, key)?;
             let parts = counts.split([',', '/', ' ']);
             let mut numbers = parts.map_while(|part| {
                 part.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '=').parse().ok()
@@ -193,9 +194,9 @@ impl Building {
     /// The figures of a direction, in fio's old or new way of writing them.
     fn way(&mut self, text: &str) -> Result<(), &'static str> {
         let Some((way, rest)) = Way::of(text) else { return Ok(()) };
-        let printed = if rest.contains("IOPS=") {
+        let printed = if cut(rest, "IOPS=").is_some() {
             new_figures(rest)
-        } else if rest.contains("iops=") {
+        } else if cut(rest, "iops=").is_some() {
             old_figures(rest)
         } else {
             return Ok(());

@@ -1,7 +1,8 @@
 //! The lines that name jobs: one for each before a run, one for each result behind it.
 
-use super::figure::{Prefix, bytes, field, unix_seconds};
+use super::figure::{Prefix, bytes, cut, field, unix_seconds};
 use crate::fio::result::BlockRange;
+use memchr::memchr_iter;
 use std::collections::HashMap;
 
 /// What fio says of a job before it runs: `job1: (g=0): rw=read, bs=8K-8K/8K-8K, ioengine=…`.
@@ -72,25 +73,23 @@ impl Asked {
 /// are, for every line.
 pub(super) fn may_name_a_job(line: &str) -> bool {
     let bytes = line.as_bytes();
-    let is_there = |(at, byte): (usize, &u8)| {
-        *byte == b'(' && bytes[..at].ends_with(b": ") && bytes.get(at + 1) == Some(&b'g')
-    };
-    bytes.iter().enumerate().any(is_there)
+    let is_there = |at| bytes[..at].ends_with(b": ") && bytes.get(at + 1) == Some(&b'g');
+    memchr_iter(b'(', bytes).any(is_there)
 }
 
 /// The group, name and load of a line `NAME: (g=GROUP): rw=…`, which begins with `<HOST> ` in
 /// client mode; `None` for another line.
 pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
-    let (name, rest) = line.split_once(": (g=")?;
-    let (group, rest) = rest.split_once("):")?;
+    let (name, rest) = cut(line, ": (g=")?;
+    let (group, rest) = cut(rest, "):")?;
     let group = group.trim().parse().ok()?;
     let rw = field(rest, "rw=")?;
-    let (host, name) = match name.strip_prefix('<').and_then(|name| name.split_once("> ")) {
+    let (host, name) = match name.strip_prefix('<').and_then(|name| cut(name, "> ")) {
         Some((host, name)) => (host, name),
         None => ("", name),
     };
-    let sizes = rest.split_once("bs=").map_or("", |(_, sizes)| sizes);
-    let sizes = sizes.split_once(", ioengine=").map_or(sizes, |(sizes, _)| sizes);
+    let sizes = cut(rest, "bs=").map_or("", |(_, sizes)| sizes);
+    let sizes = cut(sizes, ", ioengine=").map_or(sizes, |(sizes, _)| sizes);
     let asked = Asked {
         host: host.to_owned(),
         rw: rw.to_owned(),
@@ -104,7 +103,7 @@ pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
 /// Block sizes of reads, writes and trims: `8K-8K/8K-8K`, `4096B-4096B,4096B-4096B,…`, or
 /// `(R) 16.0KiB-16.0KiB, (W) …`.
 fn blocks(text: &str) -> [Option<BlockRange>; 3] {
-    let prefix = if text.contains("B-") { Prefix::Decimal } else { Prefix::Binary };
+    let prefix = if cut(text, "B-").is_some() { Prefix::Decimal } else { Prefix::Binary };
     let mut ranges = text.split(['/', ',']).map(|part| {
         let part = part.trim();
         let part = part.strip_prefix('(').and_then(|p| p.split_once(')')).map_or(part, |p| p.1);
@@ -127,7 +126,7 @@ pub(super) struct Reported<'a> {
 
 /// Where a line is of that kind: what it says, or what is wrong with it.
 pub(super) fn reported(line: &str) -> Option<Result<Reported<'_>, &'static str>> {
-    let (name, rest) = line.split_once(": (groupid=")?;
+    let (name, rest) = cut(line, ": (groupid=")?;
     Some(read_reported(name, rest))
 }
 
@@ -137,10 +136,10 @@ fn read_reported<'a>(name: &'a str, rest: &'a str) -> Result<Reported<'a>, &'sta
     let (users, behind) = behind.split_once(')').ok_or("jobs= does not end")?;
     let users = users.trim().strip_prefix("jobs=").and_then(|users| users.parse().ok());
     let users = users.filter(|users| *users > 0).ok_or("jobs= is no number above 0")?;
-    let error = behind.split_once("err=").map_or("", |(_, error)| error).trim_start();
+    let error = cut(behind, "err=").map_or("", |(_, error)| error).trim_start();
     let digits = error.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(error.len());
     let error = error[..digits].parse().map_err(|_| "err= is no number")?;
-    let time = behind.split_once("pid=").and_then(|(_, pid)| pid.split_once(": "));
+    let time = cut(behind, "pid=").and_then(|(_, pid)| cut(pid, ": "));
     let unix_seconds = time.and_then(|(_, time)| unix_seconds(time));
     Ok(Reported { name, group, users, error, unix_seconds })
 }

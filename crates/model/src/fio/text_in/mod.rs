@@ -12,6 +12,7 @@ use super::results_in::{Found, Problem};
 use building::{Building, Way};
 use figure::{Prefix, bytes, field};
 use job_line::AskedJobs;
+use memchr::memrchr;
 
 /// Reads text line by line. Holds the results of one run of fio, which it hands out when the run
 /// is over: the summary at its end has figures that belong to them.
@@ -55,7 +56,9 @@ impl<'a> TextReader<'a> {
     /// Takes a line with its number, from 1.
     pub fn line(&mut self, line: &str, number: u64, sink: &mut dyn FnMut(Found)) {
         // Behind a progress line stands what a terminal shows in its place.
-        let text = line.trim().rsplit('\r').next().unwrap_or_default().trim_start();
+        let text = line.trim();
+        let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_start());
+        let text = shown.unwrap_or(text);
         let file = self.file;
         let tell = |sink: &mut dyn FnMut(Found), reason: &str| {
             sink(Found::Problem(Problem::new(file, number, reason)));
