@@ -223,6 +223,9 @@ pub struct Load {
     pub dependent: bool,
     /// True where the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
+    /// True where what the page cache holds of the files goes before a load that uses it begins.
+    #[serde(default)]
+    pub invalidate: bool,
     /// Whether writes wait for the medium.
     pub sync: SyncMode,
     /// An fsync after so many writes of a worker; 0 for none.
@@ -275,6 +278,10 @@ pub struct Load {
     /// Added to the workers' nice value, from -20 (which takes privilege) to 19.
     #[serde(default)]
     pub nice: i32,
+    /// Percentiles that fio's JSON shows of it, above 0 and up to 100, ascending; none for those fio
+    /// has by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles: Vec<f64>,
     /// Seed of offsets, mix, sizes and arrivals. The same seed issues the same I/Os.
     pub seed: u64,
 }
@@ -291,6 +298,7 @@ impl Default for Load {
             coverage: false,
             dependent: false,
             direct: true,
+            invalidate: false,
             sync: SyncMode::None,
             fsync_every: 0,
             fdatasync_every: 0,
@@ -312,6 +320,7 @@ impl Default for Load {
             cpus: None,
             cpu_policy: CpuPolicy::Shared,
             nice: 0,
+            percentiles: Vec::new(),
             seed: 1,
         }
     }
@@ -417,6 +426,7 @@ mod tests {
         for added in [
             "modifier",
             "blockalign_bytes",
+            "invalidate",
             "fdatasync_every",
             "end_fsync",
             "startdelay_ns",

@@ -215,6 +215,7 @@ fn entry(
         runtime_ms,
         bytes_per_sec: direction.as_ref().map_or(0.0, |direction| direction.bytes_per_sec),
         detail,
+        percentiles: &job.load.percentiles,
     };
     let series = outcome.series;
     let all = [outcome.read, outcome.write, outcome.sync];
@@ -233,7 +234,7 @@ fn entry(
         read: Direction::of(outcome.read, series, &group(&step.read), direction::reads),
         write: Direction::of(outcome.write, series, &group(&step.write), direction::writes),
         trim: Direction::of(None, &[], &group(&None), direction::reads),
-        sync: Flushes::of(outcome.sync, detail),
+        sync: Flushes::of(outcome.sync, &group(&None)),
         job_runtime: runtime_ms * outcome.workers.len().max(1) as u64,
         usr_cpu: step.cpu.user_percent / threads,
         sys_cpu: step.cpu.system_percent / threads,
