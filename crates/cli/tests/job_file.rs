@@ -126,14 +126,14 @@ fn each_job_has_its_own_time() {
     let seconds = |value: &Value| value["seconds"].as_f64().unwrap();
     let jobs: Vec<f64> = step["jobs"].as_array().unwrap().iter().map(seconds).collect();
     for (got, wanted) in jobs.iter().zip([0.9, 0.3, 0.2, 0.0]) {
-        assert!((wanted..wanted + 0.2).contains(got), "{jobs:?}");
+        assert!((wanted..wanted + 0.4).contains(got), "{jobs:?}");
     }
     assert_eq!(seconds(step), jobs[0], "the longest");
     assert_eq!(step["jobs"][3]["read"]["ios"], 16);
 
     let fio = run(&place, text, &["--output-format=json", "-q"]).ends(0).json();
     let runtime = |job: usize| fio["jobs"][job]["read"]["runtime"].as_u64().unwrap();
-    assert!(runtime(0) >= 900 && (300..500).contains(&runtime(1)), "{} {}", runtime(0), runtime(1));
+    assert!(runtime(0) >= 900 && (300..700).contains(&runtime(1)), "{} {}", runtime(0), runtime(1));
 }
 
 #[test]

@@ -57,7 +57,6 @@ impl Pauses {
     /// Ends the pause under way where its time is over, and begins one where nothing is begun and
     /// enough was done since the last. True where the worker counts from now on.
     pub(super) fn review(&mut self, begun: u32, done: u64, now_ns: u64) -> bool {
-        self.over = now_ns >= self.ends_ns;
         match self.until_ns {
             Some(until_ns) if until_ns > now_ns => {}
             Some(_) => {
@@ -70,7 +69,13 @@ impl Pauses {
                 }
             }
         }
-        self.counts_from_ns.take_if(|from_ns| *from_ns <= now_ns).is_some()
+        let counts = self.counts_from_ns.take_if(|from_ns| *from_ns <= now_ns).is_some();
+        if counts {
+            // A worker that was woken late has all of its time.
+            self.ends_ns = now_ns.saturating_add(self.runtime_ns);
+        }
+        self.over = now_ns >= self.ends_ns;
+        counts
     }
 
     /// I/Os that may begin before the next pause, beside those begun and done.
