@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test truth bench versus-fio versus-sweep audit fmt lint doc man completions install clean help
+.PHONY: run build test fuzz truth bench versus-fio versus-sweep audit fmt lint doc man completions install clean help
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -21,6 +21,9 @@ run: build ## Build, then find the capacity of the storage under this directory
 test: ## Every test; installs what they need where it can
 	scripts/install-test-deps.sh
 	scripts/test.sh
+
+fuzz: ## Every parser on made-up input, a minute each; FUZZ_SECONDS=600 for longer
+	scripts/fuzz.sh
 
 truth: ## The search against devices whose capacity is known, 400 seeds each; prints a table
 	IOGAUGE_TRUTH_SEEDS=400 $(CARGO) test --profile truth -p iogauge-lab --test truth -- --nocapture

@@ -116,6 +116,66 @@ fn time_ends_what_is_time_based() {
 }
 
 #[test]
+fn each_job_has_its_own_time() {
+    let place = Place::new();
+    let text = "[global]\nfilename=x\nsize=1m\nbs=4k\ntime_based\n[long]\nrw=read\nruntime=900ms\n\
+                [short]\nrw=randread\nruntime=300ms\nramp_time=200ms\n\
+                [late]\nrw=read\nstartdelay=300ms\nruntime=200ms\n[done]\nrw=read\ntime_based=0\n\
+                io_size=64k\n";
+    let step = &steps(&place, text, &[])[0];
+    let seconds = |value: &Value| value["seconds"].as_f64().unwrap();
+    let jobs: Vec<f64> = step["jobs"].as_array().unwrap().iter().map(seconds).collect();
+    for (got, wanted) in jobs.iter().zip([0.9, 0.3, 0.2, 0.0]) {
+        assert!((wanted..wanted + 0.4).contains(got), "{jobs:?}");
+    }
+    assert_eq!(seconds(step), jobs[0], "the longest");
+    assert_eq!(step["jobs"][3]["read"]["ios"], 16);
+
+    let fio = run(&place, text, &["--output-format=json", "-q"]).ends(0).json();
+    let runtime = |job: usize| fio["jobs"][job]["read"]["runtime"].as_u64().unwrap();
+    assert!(runtime(0) >= 900 && (300..700).contains(&runtime(1)), "{} {}", runtime(0), runtime(1));
+}
+
+#[test]
+fn the_page_cache_is_emptied_before_buffered_io() {
+    const TEST: &str = "the_page_cache_is_emptied_before_buffered_io";
+    let place = Place::new();
+    let path = place.work().join("mine");
+    let cached_kib = || {
+        let mut command = std::process::Command::new("fincore");
+        let output = command.args(["-n", "-b", "-o", "RES"]).arg(&path).output().ok()?;
+        String::from_utf8(output.stdout).ok()?.trim().parse::<u64>().ok().map(|b| b >> 10)
+    };
+    let text = "[a]\nfilename=mine\nrw=randread\nbs=4k\nio_size=64k\n";
+    for (option, is_emptied) in [("invalidate=0", false), ("invalidate=1", true), ("", true)] {
+        foreign(&path, 8 << 20);
+        std::fs::File::open(&path).unwrap().sync_all().unwrap();
+        let Some(before) = cached_kib() else { return skip(TEST, "fincore is not installed") };
+        if before < 8 << 10 {
+            return skip(TEST, "the file system keeps nothing in the page cache");
+        }
+        run(&place, &format!("{text}{option}\n"), &[]).ends(0);
+        let after = cached_kib().unwrap();
+        assert_eq!(after < 1 << 10, is_emptied, "{option}: {after} KiB are cached");
+    }
+}
+
+#[test]
+fn percentiles_are_those_asked_for() {
+    let place = Place::new();
+    let text =
+        "[a]\nioengine=null\nsize=1m\npercentile_list=99.9:50\n[b]\nioengine=null\nsize=1m\n";
+    let fio = run(&place, text, &["--output-format=json", "-q"]).ends(0).json();
+    let names = |job: usize| -> Vec<String> {
+        let percentiles = &fio["jobs"][job]["read"]["clat_ns"]["percentile"];
+        percentiles.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(names(0), ["50.000000", "99.900000"]);
+    assert_eq!(names(1).len(), 17);
+    assert_eq!(fio["jobs"][0]["job options"]["percentile_list"], "50:99.9");
+}
+
+#[test]
 fn no_file_is_needed_where_no_io_is_made() {
     let place = Place::new();
     let text = "[a]\nioengine=null\nrw=randrw\nsize=100g\nnumber_ios=5000\n";

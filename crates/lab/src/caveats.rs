@@ -33,8 +33,8 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Cavea
     if closed && result.ios() > 0 {
         caveats.extend(depth(result.depth, result.depth_achieved));
     }
-    // Jobs that begin one after the other have no time over which all of them offer their rates.
-    let together = loads.len() < 2 || loads.iter().all(|l| l.startdelay_ns == 0);
+    // Jobs with times of their own have none over which all of them offer their rates.
+    let together = loads.iter().all(|l| l.own_time.is_none());
     if let Some(offered) = result.rate_iops.filter(|_| together) {
         let achieved = result.ios() as f64 / result.seconds.max(1e-9);
         caveats.extend(rate(

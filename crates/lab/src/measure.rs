@@ -79,8 +79,8 @@ pub fn step(
     let after = mark(&mut sampler)?;
     let workers = crew.workers();
     let tail = crew.stop()?;
-    if crew.finished() && step.jobs.iter().any(|job| job.load.is_counted()) {
-        // A job whose end is counted counts all its I/Os.
+    if crew.finished() && step.jobs.iter().any(|job| job.load.ends_by_itself()) {
+        // A job that ends by itself counts all its I/Os.
         total.append(&tail);
     }
     let windows = Seen { ios: total.ios(), bytes: total.bytes(), seconds: total.seconds() };
@@ -212,6 +212,7 @@ fn job_result(step: &Step, job: usize, total: &Window, series: Vec<IntervalPoint
     let direction = |op: Op| direction(window.tally(op), op, window.seconds(), &series);
     JobResult {
         name: step.jobs[job].name.clone(),
+        seconds: Some(window.seconds()),
         depth: step.jobs[job].load.depth(),
         depth_achieved: window.depth(),
         read: direction(Op::Read),

@@ -9,7 +9,7 @@ use iogauge_io::offsets::Extent;
 use iogauge_io::sim::SimSpec;
 use iogauge_io::system::{DeviceTree, GroupLimits, Memory};
 use iogauge_io::target::{
-    Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, device_facts,
+    Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, advise, device_facts,
 };
 use iogauge_model::load::{EngineKind, Load, SyncMode};
 use iogauge_model::plan::Job;
@@ -473,7 +473,11 @@ fn open_parts(parts: &[Part], load: &Load) -> Result<Files, LabError> {
     };
     let mut files = Vec::new();
     for part in parts {
-        files.push(part.open(mode)?.fd);
+        let fd = part.open(mode)?.fd;
+        if !mode.direct {
+            advise(&fd, load.rw.is_random(), load.invalidate);
+        }
+        files.push(fd);
     }
     Ok(Arc::new(files))
 }

@@ -1,6 +1,6 @@
 //! Steps in order: what a command, a job file, a suite or a search unfolds to.
 
-use crate::load::Load;
+use crate::load::{Load, OwnTime};
 use serde::{Deserialize, Serialize};
 
 /// One load with its name.
@@ -12,7 +12,7 @@ pub struct Job {
     pub load: Load,
 }
 
-/// Jobs that start and stop together.
+/// Jobs that run together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Label shown beside its figures.
@@ -34,16 +34,30 @@ impl Step {
         Self { label, jobs, ramp_ns, runtime_ns }
     }
 
-    /// The step with time for the delays of its jobs: the ramp begins when the first of them does,
-    /// and the last one to begin still has the whole time measured. A step without a ramp measures
-    /// from its own beginning.
+    /// The step as long as its jobs take together, each of which has its ramp and its runtime from
+    /// its own beginning, as in fio. Where all begin together and have the same times, these are
+    /// the step's, behind the delay; otherwise each job gets times of its own, and the step
+    /// measures from its own beginning until the last one's end.
     #[must_use]
-    pub fn with_start_delays(mut self) -> Self {
-        let delays = || self.jobs.iter().map(|job| job.load.startdelay_ns);
-        let (first, last) = (delays().min().unwrap_or(0), delays().max().unwrap_or(0));
-        let before_ns = if self.ramp_ns > 0 { first } else { 0 };
-        self.ramp_ns = self.ramp_ns.saturating_add(before_ns);
-        self.runtime_ns = self.runtime_ns.saturating_add(last - before_ns);
+    pub fn with_own_times(mut self) -> Self {
+        let delay_ns = self.jobs.first().map_or(0, |job| job.load.startdelay_ns);
+        let is_usual =
+            |job: &Job| job.load.startdelay_ns == delay_ns && job.load.own_time.is_none();
+        if self.jobs.iter().all(is_usual) {
+            let of_step = if self.ramp_ns > 0 { &mut self.ramp_ns } else { &mut self.runtime_ns };
+            *of_step = of_step.saturating_add(delay_ns);
+            return self;
+        }
+        let usual = OwnTime { ramp_ns: self.ramp_ns, runtime_ns: Some(self.runtime_ns) };
+        let mut last_ns = 0;
+        for Job { load, .. } in &mut self.jobs {
+            let own = load.own_time.get_or_insert(usual);
+            let begin_ns = load.startdelay_ns.saturating_add(own.ramp_ns);
+            let end_ns = begin_ns.saturating_add(own.runtime_ns.unwrap_or(self.runtime_ns));
+            last_ns = end_ns.max(last_ns);
+        }
+        self.ramp_ns = 0;
+        self.runtime_ns = last_ns;
         self
     }
 
@@ -71,22 +85,40 @@ pub struct Plan {
 mod tests {
     use super::*;
 
+    fn step(ramp_ns: u64, loads: impl IntoIterator<Item = Load>) -> Step {
+        let job = |load| Job { name: String::new(), load };
+        let jobs = loads.into_iter().map(job).collect();
+        Step { label: String::new(), jobs, ramp_ns, runtime_ns: 100 }.with_own_times()
+    }
+
     #[test]
-    fn delays_lengthen_the_step() {
-        let step = |ramp_ns, delays: &[u64]| {
-            let jobs = delays.iter().map(|ns| Job {
-                name: String::new(),
-                load: Load { startdelay_ns: *ns, ..Load::default() },
-            });
-            let step =
-                Step { label: String::new(), jobs: jobs.collect(), ramp_ns, runtime_ns: 100 };
-            let step = step.with_start_delays();
+    fn a_delay_of_all_jobs_lengthens_the_step() {
+        let delayed = |ramp_ns, delay_ns| {
+            let load = Load { startdelay_ns: delay_ns, ..Load::default() };
+            let step = step(ramp_ns, [load.clone(), load]);
+            assert!(step.jobs.iter().all(|job| job.load.own_time.is_none()));
             (step.ramp_ns, step.runtime_ns)
         };
-        assert_eq!(step(10, &[0]), (10, 100));
-        assert_eq!(step(10, &[5]), (15, 100));
-        assert_eq!(step(10, &[7, 5]), (15, 102));
-        assert_eq!(step(0, &[7, 5]), (0, 107));
-        assert_eq!(step(0, &[u64::MAX]), (0, u64::MAX));
+        assert_eq!(delayed(10, 0), (10, 100));
+        assert_eq!(delayed(10, 5), (15, 100));
+        assert_eq!(delayed(0, 7), (0, 107));
+        assert_eq!(delayed(0, u64::MAX), (0, u64::MAX));
+    }
+
+    #[test]
+    fn jobs_with_times_of_their_own_lie_within_the_step() {
+        let own = |ramp_ns, runtime_ns| Some(OwnTime { ramp_ns, runtime_ns });
+        let loads = [
+            Load { startdelay_ns: 7, ..Load::default() },
+            Load { own_time: own(1, Some(50)), ..Load::default() },
+        ];
+        let both = step(10, loads.clone());
+        assert_eq!((both.ramp_ns, both.runtime_ns), (0, 117));
+        let times: Vec<_> = both.jobs.iter().map(|job| job.load.own_time).collect();
+        assert_eq!(times, [own(10, Some(100)), own(1, Some(50))]);
+        let longer = Load { own_time: own(20, Some(300)), ..Load::default() };
+        assert_eq!(step(10, loads.into_iter().chain([longer])).runtime_ns, 320);
+        let endless = Load { own_time: own(20, None), ..Load::default() };
+        assert_eq!(step(10, [endless]).runtime_ns, 120);
     }
 }

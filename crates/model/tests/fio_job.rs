@@ -1,7 +1,7 @@
 //! The table of options beside fio itself, its examples, and the page that describes it.
 #![allow(clippy::unwrap_used)]
 
-use iogauge_model::fio::job::{self, Fault, JobFile, OPTIONS, Source, Status};
+use iogauge_model::fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,39 +15,18 @@ fn skip(test: &str, why: &str) {
     assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
 }
 
-/// Real files; variables that the examples leave to their user.
-struct Files;
-
-impl Source for Files {
-    fn read(&self, path: &Path) -> std::io::Result<String> {
-        std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        let value = match name {
-            "FIO_RW" => "randread",
-            "FIO_IODEPTH" => "4",
-            "FIO_BS" => "4k",
-            _ => "x",
-        };
-        Some(value.to_owned())
-    }
-
-    fn processors(&self) -> u64 {
-        2
-    }
-
-    fn page_bytes(&self) -> u64 {
-        4096
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        1 << 30
-    }
-
-    fn random(&self) -> u64 {
-        1
-    }
+/// A file that is there; variables that the examples leave to their user.
+fn source(path: &Path) -> MemorySource {
+    let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    let names = text.match_indices("${").filter_map(|(at, _)| text[at + 2..].split('}').next());
+    let value = |name: &str| match name {
+        "FIO_RW" => "randread",
+        "FIO_IODEPTH" => "4",
+        "FIO_BS" => "4k",
+        _ => "x",
+    };
+    let source = MemorySource::default().file(path, &text);
+    names.fold(source, |source, name| source.variable(name, value(name)))
 }
 
 /// Names that `fio --cmdhelp=all` lists, with underscores; `None` without fio.
@@ -109,7 +88,7 @@ fn fios_examples_run_or_are_refused_by_name() {
     files.sort();
     let (mut run, mut refused) = (Vec::new(), Vec::new());
     for path in &files {
-        let error = match JobFile::read(path, &Files) {
+        let error = match JobFile::read(path, &source(path)) {
             Err(error) => error,
             Ok(file) => match (file.unsupported.first(), file.plan()) {
                 (Some(error), _) => error.clone(),

@@ -258,6 +258,7 @@ fn of_jobs(loads: &[Load]) -> (Vec<Job>, StepResult) {
         loads.iter().map(|load| Job { name: load.label(), load: load.clone() }).collect();
     let result = |number: usize| JobResult {
         name: jobs[number].name.clone(),
+        seconds: None,
         depth: 1,
         depth_achieved: 1.0,
         read: (number == 0).then(|| direction(600, 50_000)),
@@ -265,7 +266,9 @@ fn of_jobs(loads: &[Load]) -> (Vec<Job>, StepResult) {
         sync: None,
         series: step().series,
     };
-    let results = (0..jobs.len()).map(result).collect();
+    let mut results: Vec<JobResult> = (0..jobs.len()).map(result).collect();
+    // The first one had a time of its own, the others that of the step.
+    results[0].seconds = Some(2.5);
     let workers = (0..jobs.len() as u32).map(|job| worker(job, job)).collect();
     (jobs, StepResult { jobs: results, workers, ..step() })
 }
@@ -288,6 +291,8 @@ fn jobs_and_steps_have_entries_and_groups() {
     let groups: Vec<_> = entries.iter().map(|e| e["groupid"].as_u64().unwrap()).collect();
     assert_eq!(groups, [0, 0, 1]);
     assert_eq!(entries[0]["read"]["total_ios"], 600);
+    let runtimes = [&entries[0]["read"], &entries[1]["write"]].map(|d| d["runtime"].as_u64());
+    assert_eq!(runtimes, [Some(2500), Some(2000)]);
     assert_eq!(entries[1]["write"]["total_ios"], 400);
     assert_eq!(entries[1]["job options"]["bs"], "1m");
     assert_eq!(entries[2]["jobname"], "one");

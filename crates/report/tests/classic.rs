@@ -169,6 +169,7 @@ fn native_runs_have_rows_too() {
     document.head.load = json!({"jobs": [job("a"), job("b")]});
     let result = |name: &str| JobResult {
         name: name.to_owned(),
+        seconds: None,
         depth: 1,
         depth_achieved: 1.0,
         read: Some(direction(10.0, 100.0)),

@@ -280,6 +280,9 @@ impl LoadArgs {
             fdatasync_every: self.fdatasync.unwrap_or(0),
             end_fsync: self.end_fsync.unwrap_or(false),
             startdelay_ns: self.startdelay.unwrap_or(0),
+            own_time: None,
+            invalidate: false,
+            percentiles: Vec::new(),
             thinktime: self
                 .thinktime
                 .filter(|ns| *ns > 0)

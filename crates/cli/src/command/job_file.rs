@@ -194,7 +194,7 @@ fn step(group: &Group, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Step, Vec<
     let label = label(&jobs);
     let runtime_ns = group.runtime_ns.unwrap_or(LONGEST_NS);
     let step = Step { label, jobs, ramp_ns: group.ramp_ns, runtime_ns };
-    Ok((step.with_start_delays(), grounds))
+    Ok((step.with_own_times(), grounds))
 }
 
 /// The load of a job on the files as they were found.

@@ -44,7 +44,7 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     }
     let opened = invocation::open(target, &typed, args.via.as_ref())?;
     let invocation = Invocation::on("run", target, output, false, interrupt, opened)?;
-    let step = step(args, &invocation.loads);
+    let step = step(args, &invocation.loads).with_own_times();
     steps::run(
         args,
         invocation,
@@ -98,11 +98,10 @@ fn step(args: &RunArgs, loads: &[Load]) -> Step {
     let jobs: Vec<Job> =
         loads.iter().map(|load| Job { name: load.label(), load: load.clone() }).collect();
     let label = jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>().join(" + ");
-    let step = Step {
+    Step {
         label,
         jobs,
         ramp_ns: args.ramp_time.unwrap_or(if counted { 0 } else { RAMP_NS }),
         runtime_ns: args.runtime.unwrap_or(if counted { LONGEST_NS } else { RUNTIME_NS }),
-    };
-    step.with_start_delays()
+    }
 }

@@ -29,7 +29,7 @@ pub use extents::{ExtentReport, ExtentSource, extents};
 pub use facts::facts;
 pub use guard::{Contents, GuardError, Signature};
 pub use marker::{BASE_BYTES, Header, Marker, Ownership, TEST_FILE_NAME, ownership, side_file};
-pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind};
+pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise};
 pub use prefill::{Prefill, PrefillNeed};
 pub use resolve::{Intent, Target};
 pub use sample::{BlockSample, sample_blocks};

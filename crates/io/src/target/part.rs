@@ -8,7 +8,7 @@ use super::marker::{Header, lock};
 use super::volume::Volume;
 use crate::kernel::{DeviceNumber, Roots};
 use iogauge_model::load::SyncMode;
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Advice, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -255,6 +255,17 @@ impl Part {
             self.lock = Some(Arc::new(lock(&self.path, self.may_write())?));
         }
         Ok(())
+    }
+}
+
+/// Tells the kernel how a buffered descriptor is going to be read, and with `forget` to drop what it
+/// has of the file so far. What is dirty stays, and a file system may decline: this saves or costs
+/// time and changes no data.
+pub fn advise(fd: impl std::os::fd::AsFd, random: bool, forget: bool) {
+    let order = if random { Advice::Random } else { Advice::Sequential };
+    let _ = rustix::fs::fadvise(&fd, 0, None, order);
+    if forget {
+        let _ = rustix::fs::fadvise(&fd, 0, None, Advice::DontNeed);
     }
 }
 

@@ -157,6 +157,12 @@ impl Bank {
     pub(crate) fn end(&mut self, now_ns: u64) {
         self.ended_ns = now_ns;
     }
+
+    /// Forgets everything and begins anew.
+    pub(crate) fn discard(&mut self, now_ns: u64) {
+        Window::default().collect(0, self);
+        self.begin(now_ns);
+    }
 }
 
 /// The two banks of a worker.

@@ -155,10 +155,14 @@ impl<E: Engine> Worker<E> {
     }
 
     /// When the worker has something to do of its own accord: its next arrival, where it has room
-    /// for one, or the end of a pause. For clocks that jump.
+    /// for one, the end of a pause, or a turn of its own times. For clocks that jump.
     #[must_use]
     pub fn due_ns(&self) -> Option<u64> {
-        self.books.open_pacer().and_then(Pacer::due_ns).or_else(|| self.books.paused_until_ns())
+        let books = &self.books;
+        let due_ns = books.open_pacer().and_then(Pacer::due_ns).or_else(|| books.paused_until_ns());
+        let turns_ns = books.pauses.as_ref().and_then(Pauses::turns_ns);
+        let turns_ns = turns_ns.filter(|_| !books.begins_no_more());
+        due_ns.into_iter().chain(turns_ns).min()
     }
 
     /// Completions worth a turn, at least 1. For clocks that jump.
@@ -275,9 +279,7 @@ impl<E: Engine> Worker<E> {
     pub fn finish(&mut self) {
         let now_ns = self.engine.now_ns();
         let books = &mut self.books;
-        if !books.is_delayed() {
-            books.bank().end(now_ns);
-        }
+        books.end_window(now_ns);
         books.publish();
         books.control.finish(books.bank);
     }
@@ -311,9 +313,7 @@ impl Books {
         if !self.control.may_hand_over() {
             return;
         }
-        if !self.is_delayed() {
-            self.bank().end(now_ns);
-        }
+        self.end_window(now_ns);
         let full = self.bank;
         self.bank = 1 - full;
         // The other bank is the worker's as well since the controller has emptied it.
@@ -321,9 +321,13 @@ impl Books {
         self.control.hand_over(full);
     }
 
-    /// True where the worker has not begun yet, and time is none of its own.
-    fn is_delayed(&self) -> bool {
-        self.pauses.as_ref().is_some_and(Pauses::is_delayed)
+    /// Ends the window under way. There is nothing in it where the worker does not count yet.
+    fn end_window(&mut self, now_ns: u64) {
+        if self.pauses.as_ref().is_some_and(Pauses::is_uncounted) {
+            self.bank().discard(now_ns);
+        } else {
+            self.bank().end(now_ns);
+        }
     }
 
     /// How much of the room a load with pauses may use now.
@@ -331,10 +335,10 @@ impl Books {
     fn room_in_pauses(&mut self, room: u32, now_ns: u64) -> u32 {
         let begun = self.outstanding + self.again.len() as u32;
         let Some(pauses) = &mut self.pauses else { return room };
-        let begins = pauses.review(begun, self.ios, now_ns);
+        let counts = pauses.review(begun, self.ios, now_ns);
         let room = room.min(pauses.room(begun, self.ios));
-        if begins {
-            self.bank().begin(now_ns);
+        if counts {
+            self.bank().discard(now_ns);
         }
         room
     }

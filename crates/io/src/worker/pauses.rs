@@ -1,4 +1,5 @@
-//! Stretches in which a worker begins nothing: fio's `startdelay` and `thinktime`.
+//! Stretches in which a worker begins nothing or counts nothing: fio's `startdelay`, `thinktime`, and
+//! the `ramp_time` and `runtime` of a job that has its own.
 
 use iogauge_model::load::Load;
 
@@ -6,6 +7,10 @@ use iogauge_model::load::Load;
 #[derive(Debug)]
 pub(super) struct Pauses {
     delay_ns: u64,
+    /// Behind the delay: I/Os are not counted yet.
+    ramp_ns: u64,
+    /// Behind the ramp; no I/O begins afterwards.
+    runtime_ns: u64,
     think_ns: u64,
     /// Reads and writes between two pauses.
     blocks: u64,
@@ -13,52 +18,69 @@ pub(super) struct Pauses {
     done_before: u64,
     /// End of the pause under way.
     until_ns: Option<u64>,
-    /// The pause under way is the delay of the start.
-    delayed: bool,
+    /// When the worker begins to count; `None` once it does.
+    counts_from_ns: Option<u64>,
+    /// When it begins no more.
+    ends_ns: u64,
+    /// That time has come.
+    over: bool,
 }
 
 impl Pauses {
     /// The pauses of a load; `None` where it makes none.
     pub(super) fn of(load: &Load) -> Option<Self> {
         let think_ns = load.thinktime.map_or(0, |thinktime| thinktime.pause_ns);
-        (think_ns > 0 || load.startdelay_ns > 0).then(|| Self {
+        let own = load.own_time;
+        (think_ns > 0 || load.startdelay_ns > 0 || own.is_some()).then(|| Self {
             delay_ns: load.startdelay_ns,
+            ramp_ns: own.map_or(0, |own| own.ramp_ns),
+            runtime_ns: own.and_then(|own| own.runtime_ns).unwrap_or(u64::MAX),
             think_ns,
             blocks: load.thinktime.map_or(u64::MAX, |thinktime| thinktime.blocks.into()),
             done_before: 0,
             until_ns: None,
-            delayed: false,
+            counts_from_ns: None,
+            ends_ns: u64::MAX,
+            over: false,
         })
     }
 
     /// Begins with the delay of the start.
     pub(super) fn begin(&mut self, now_ns: u64) {
-        self.delayed = self.delay_ns > 0;
-        self.until_ns = self.delayed.then(|| now_ns.saturating_add(self.delay_ns));
+        let begin_ns = now_ns.saturating_add(self.delay_ns);
+        self.until_ns = Some(begin_ns).filter(|begin_ns| *begin_ns > now_ns);
+        let ramped_ns = begin_ns.saturating_add(self.ramp_ns);
+        self.counts_from_ns = Some(ramped_ns).filter(|ramped_ns| *ramped_ns > now_ns);
+        self.ends_ns = ramped_ns.saturating_add(self.runtime_ns);
     }
 
     /// Ends the pause under way where its time is over, and begins one where nothing is begun and
-    /// enough was done since the last. True where this ended the delay of the start.
+    /// enough was done since the last. True where the worker counts from now on.
     pub(super) fn review(&mut self, begun: u32, done: u64, now_ns: u64) -> bool {
         match self.until_ns {
-            Some(until_ns) if until_ns > now_ns => false,
+            Some(until_ns) if until_ns > now_ns => {}
             Some(_) => {
                 self.until_ns = None;
                 self.done_before = done;
-                std::mem::take(&mut self.delayed)
             }
             None => {
                 if begun == 0 && done - self.done_before >= self.blocks {
                     self.until_ns = Some(now_ns.saturating_add(self.think_ns));
                 }
-                false
             }
         }
+        let counts = self.counts_from_ns.take_if(|from_ns| *from_ns <= now_ns).is_some();
+        if counts {
+            // A worker that was woken late has all of its time.
+            self.ends_ns = now_ns.saturating_add(self.runtime_ns);
+        }
+        self.over = now_ns >= self.ends_ns;
+        counts
     }
 
     /// I/Os that may begin before the next pause, beside those begun and done.
     pub(super) fn room(&self, begun: u32, done: u64) -> u32 {
-        if self.until_ns.is_some() {
+        if self.until_ns.is_some() || self.over {
             return 0;
         }
         let used = done - self.done_before + u64::from(begun);
@@ -70,16 +92,27 @@ impl Pauses {
         self.until_ns
     }
 
-    /// True where the worker has not begun yet.
-    pub(super) fn is_delayed(&self) -> bool {
-        self.delayed
+    /// True where the worker has not begun yet, or is in a ramp of its own.
+    pub(super) fn is_uncounted(&self) -> bool {
+        self.counts_from_ns.is_some()
+    }
+
+    /// True where the worker begins no more.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// When the worker begins to count, or else begins no more; `None` where neither is to come.
+    pub(super) fn turns_ns(&self) -> Option<u64> {
+        let ends_ns = Some(self.ends_ns).filter(|ends_ns| *ends_ns < u64::MAX && !self.over);
+        self.counts_from_ns.or(ends_ns)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iogauge_model::load::Thinktime;
+    use iogauge_model::load::{OwnTime, Thinktime};
 
     #[test]
     fn so_many_ios_and_a_pause() {
@@ -104,11 +137,26 @@ mod tests {
     fn a_delay_comes_once() {
         let mut pauses = Pauses::of(&Load { startdelay_ns: 50, ..Load::default() }).unwrap();
         pauses.begin(1000);
-        assert!(!pauses.review(0, 0, 1049) && pauses.is_delayed());
+        assert!(!pauses.review(0, 0, 1049) && pauses.is_uncounted());
         assert_eq!((pauses.room(0, 0), pauses.until_ns()), (0, Some(1050)));
         assert!(pauses.review(0, 0, 1060));
-        assert_eq!((pauses.room(0, 0), pauses.is_delayed()), (u32::MAX, false));
+        assert_eq!((pauses.room(0, 0), pauses.is_uncounted()), (u32::MAX, false));
         assert!(!pauses.review(0, 1_000_000, 2000));
-        assert_eq!(pauses.until_ns(), None);
+        assert_eq!((pauses.until_ns(), pauses.turns_ns()), (None, None));
+    }
+
+    #[test]
+    fn times_count_from_the_beginning() {
+        let own_time = Some(OwnTime { ramp_ns: 20, runtime_ns: Some(30) });
+        let load = Load { startdelay_ns: 50, own_time, ..Load::default() };
+        let mut pauses = Pauses::of(&load).unwrap();
+        pauses.begin(1000);
+        assert!(!pauses.review(0, 0, 1050) && pauses.is_uncounted());
+        assert_eq!((pauses.room(0, 0), pauses.turns_ns()), (u32::MAX, Some(1070)));
+        assert!(pauses.review(1, 9, 1070) && !pauses.is_uncounted());
+        assert!(!pauses.review(1, 9, 1099) && !pauses.is_over());
+        assert_eq!((pauses.room(1, 9), pauses.turns_ns()), (u32::MAX, Some(1100)));
+        assert!(!pauses.review(1, 9, 1100) && pauses.is_over());
+        assert_eq!((pauses.room(1, 9), pauses.turns_ns()), (0, None));
     }
 }

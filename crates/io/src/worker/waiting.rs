@@ -1,5 +1,6 @@
 //! What a worker waits for and for how long, and whether it goes on at all.
 
+use super::pauses::Pauses;
 use super::schedule::Pacer;
 use super::{Books, EMPTY, FAILURES_TO_GIVE_UP, Slot, Turn};
 use crate::engine::Op;
@@ -75,8 +76,11 @@ impl Books {
 
     /// True where the worker begins no more reads and writes.
     #[inline(always)]
-    fn begins_no_more(&self) -> bool {
-        self.stopping || !self.quota_is_left() || self.failures >= FAILURES_TO_GIVE_UP
+    pub(super) fn begins_no_more(&self) -> bool {
+        self.stopping
+            || !self.quota_is_left()
+            || self.failures >= FAILURES_TO_GIVE_UP
+            || self.pauses.as_ref().is_some_and(Pauses::is_over)
     }
 
     /// Decides on the sync of the next part, of a worker that ends with syncs; false where none is

@@ -5,7 +5,7 @@ use iogauge_io::engine::Op;
 use iogauge_io::offsets::Extent;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{
-    ArrivalProcess, Arrivals, Batch, BlockSizes, EngineKind, Load, Pattern, Thinktime,
+    ArrivalProcess, Arrivals, Batch, BlockSizes, EngineKind, Load, OwnTime, Pattern, Thinktime,
 };
 use std::sync::Arc;
 
@@ -284,6 +284,54 @@ fn a_delayed_job_begins_late_and_has_no_time_before() {
     let window = crew.stop().unwrap();
     assert_eq!((window.ios(), window.seconds()), (0, 0.0));
     assert!(crew.finished());
+}
+
+#[test]
+fn jobs_have_ramps_and_runtimes_of_their_own() {
+    let own = |ramp_ns, runtime_ns| Some(OwnTime { ramp_ns, runtime_ns: Some(runtime_ns) });
+    let load = |own_time| sim(Load { own_time, ..Load::default() });
+    let pause = Thinktime { pause_ns: 10 * SECOND, blocks: 1 };
+    let arrivals = Some(Arrivals { rate_iops: 500.0, process: ArrivalProcess::Linear });
+    let loads = [
+        load(own(0, SECOND)),
+        Load { startdelay_ns: SECOND, ..load(own(SECOND / 2, 2 * SECOND)) },
+        Load { iodepth: 4, ..load(own(SECOND / 2, SECOND / 4)) },
+        Load { arrivals, iodepth: 8, ..load(own(SECOND, SECOND)) },
+        Load { thinktime: Some(pause), ..load(own(0, SECOND / 2)) },
+        // Done before its ramp is.
+        Load { number_ios: Some(10), ..load(own(SECOND, SECOND)) },
+    ];
+    let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
+    let job = |load: &Load| CrewJob {
+        load: load.clone(),
+        files: Arc::default(),
+        extents: extents.clone(),
+    };
+    let jobs = loads.iter().map(job).collect();
+    let mut crew =
+        VirtualCrew::start(jobs, "channels=16,service=100us,dist=const".parse().unwrap(), 16)
+            .unwrap();
+    let mut total = Window::default();
+    // Cuts fall into ramps, delays and behind ends.
+    while !crew.finished() {
+        crew.advance(SECOND / 10).unwrap();
+        total.append(&crew.cut().unwrap());
+    }
+    assert_eq!(crew.now_ns(), 7 * SECOND / 2);
+    total.append(&crew.stop().unwrap());
+    let figures: Vec<_> = (0..6)
+        .map(|job| total.of_job(job))
+        .map(|window| (window.seconds(), window.ios(), window.depth()))
+        .collect();
+    assert_eq!(figures[0], (1.0, 10_000, 1.0));
+    assert_eq!(figures[1], (2.0, 20_000, 1.0));
+    assert_eq!(figures[2], (0.25, 10_000, 4.0));
+    // An arrival right before the end is served behind it.
+    assert_near("seconds", figures[3].0, 1.0, 0.0002);
+    assert_near("arrivals", figures[3].1 as f64, 500.0, 0.003);
+    assert_eq!((figures[4].0, figures[4].1), (0.5, 1));
+    assert_eq!(figures[5], (0.0, 0, 0.0));
+    assert_eq!(total.seconds(), 2.0);
 }
 
 #[test]

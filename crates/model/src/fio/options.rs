@@ -22,12 +22,20 @@ pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> 
     if let Some(bytes) = load.blockalign_bytes {
         options.push(("blockalign", size_word(bytes)));
     }
+    let direct = load.direct && load.engine != EngineKind::Mmap;
     options.extend([
         ("iodepth", iodepth.to_string()),
         ("numjobs", clones.to_string()),
         ("ioengine", load.engine.as_str().to_owned()),
-        ("direct", u8::from(load.direct && load.engine != EngineKind::Mmap).to_string()),
+        ("direct", u8::from(direct).to_string()),
     ]);
+    if !direct && !load.invalidate {
+        options.push(("invalidate", "0".to_owned()));
+    }
+    if !load.percentiles.is_empty() {
+        let percents: Vec<String> = load.percentiles.iter().map(f64::to_string).collect();
+        options.push(("percentile_list", percents.join(":")));
+    }
     if load.rw.is_random() {
         if load.distribution != Distribution::Uniform {
             options.push(("random_distribution", load.distribution.to_string()));

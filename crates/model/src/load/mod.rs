@@ -188,6 +188,17 @@ pub struct Thinktime {
     pub blocks: u32,
 }
 
+/// Times of a job that are not those of its step: fio's `ramp_time` and `runtime`, which count from
+/// the job's own beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTime {
+    /// Time in which I/Os are issued and not counted, in nanoseconds.
+    pub ramp_ns: u64,
+    /// Time behind it after which no more I/Os begin, in nanoseconds; `None` for as long as the
+    /// step lasts.
+    pub runtime_ns: Option<u64>,
+}
+
 /// One load, checked and ready to be put on a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
@@ -212,6 +223,9 @@ pub struct Load {
     pub dependent: bool,
     /// True where the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
+    /// True where what the page cache holds of the files goes before a load that uses it begins.
+    #[serde(default)]
+    pub invalidate: bool,
     /// Whether writes wait for the medium.
     pub sync: SyncMode,
     /// An fsync after so many writes of a worker; 0 for none.
@@ -225,6 +239,9 @@ pub struct Load {
     /// Time before the workers begin, in nanoseconds. It is no part of what is measured of them.
     #[serde(default)]
     pub startdelay_ns: u64,
+    /// Ramp and runtime of its own; `None` for those of the step.
+    #[serde(default)]
+    pub own_time: Option<OwnTime>,
     /// Pauses of each worker; `None` for none.
     pub thinktime: Option<Thinktime>,
     /// I/Os kept outstanding by each worker, at least 1.
@@ -261,6 +278,10 @@ pub struct Load {
     /// Added to the workers' nice value, from -20 (which takes privilege) to 19.
     #[serde(default)]
     pub nice: i32,
+    /// Percentiles that fio's JSON shows of it, above 0 and up to 100, ascending; none for those fio
+    /// has by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles: Vec<f64>,
     /// Seed of offsets, mix, sizes and arrivals. The same seed issues the same I/Os.
     pub seed: u64,
 }
@@ -277,11 +298,13 @@ impl Default for Load {
             coverage: false,
             dependent: false,
             direct: true,
+            invalidate: false,
             sync: SyncMode::None,
             fsync_every: 0,
             fdatasync_every: 0,
             end_fsync: false,
             startdelay_ns: 0,
+            own_time: None,
             thinktime: None,
             iodepth: 1,
             numjobs: 1,
@@ -297,6 +320,7 @@ impl Default for Load {
             cpus: None,
             cpu_policy: CpuPolicy::Shared,
             nice: 0,
+            percentiles: Vec::new(),
             seed: 1,
         }
     }
@@ -327,6 +351,12 @@ impl Load {
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.number_ios.is_some() || self.io_size_bytes.is_some()
+    }
+
+    /// True where the load ends by itself, by an amount or at a time of its own.
+    #[must_use]
+    pub fn ends_by_itself(&self) -> bool {
+        self.is_counted() || self.own_time.is_some_and(|time| time.runtime_ns.is_some())
     }
 
     /// True where the load changes the target.
@@ -396,9 +426,11 @@ mod tests {
         for added in [
             "modifier",
             "blockalign_bytes",
+            "invalidate",
             "fdatasync_every",
             "end_fsync",
             "startdelay_ns",
+            "own_time",
             "thinktime",
             "offset_increment_bytes",
             "io_size_bytes",

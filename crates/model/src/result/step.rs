@@ -56,6 +56,9 @@ pub struct WorkerResult {
 pub struct JobResult {
     /// What the job was: `randread 4 KiB depth 32`.
     pub name: String,
+    /// Length of its own measurement, in seconds; `None` in results of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
     /// Depth asked, over the job's workers.
     pub depth: u32,
     /// Time average of the job's I/Os outstanding.

@@ -19,7 +19,7 @@ pub use engines::foreign as foreign_engine;
 pub use error::{Fault, JobFileError, Place};
 pub use plan::{Group, PlannedJob, Search};
 pub use sight::{SeenJob, Sight};
-pub use source::Source;
+pub use source::{MemorySource, Source};
 pub use table::{Handler, OPTIONS, OptionInfo, Status, find, nearest};
 
 use options::Options;

@@ -28,6 +28,7 @@ pub(super) struct Options {
     pub distribution: Distribution,
     pub norandommap: bool,
     pub direct: bool,
+    pub invalidate: bool,
     pub sync: SyncMode,
     pub fsync_every: u32,
     pub fdatasync_every: u32,
@@ -73,6 +74,8 @@ pub(super) struct Options {
     /// 0 for none.
     pub latency_target_ns: u64,
     pub latency_percentile: f64,
+    /// Ascending; none for fio's own.
+    pub percentiles: Vec<f64>,
     pub unlink: bool,
     pub allow_file_create: bool,
     /// Where each option was set last.
@@ -95,6 +98,7 @@ impl Default for Options {
             distribution: Distribution::Uniform,
             norandommap: false,
             direct: false,
+            invalidate: true,
             sync: SyncMode::None,
             fsync_every: 0,
             fdatasync_every: 0,
@@ -137,6 +141,7 @@ impl Default for Options {
             group_reporting: false,
             latency_target_ns: 0,
             latency_percentile: 100.0,
+            percentiles: Vec::new(),
             unlink: false,
             allow_file_create: true,
             places: BTreeMap::new(),

@@ -7,7 +7,8 @@ use super::set::MOST;
 use super::value::Span;
 use crate::limit::{Limit, Metric, Side};
 use crate::load::{
-    Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Modifier, Thinktime,
+    Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Modifier, OwnTime,
+    Thinktime,
 };
 use std::path::{Path, PathBuf};
 
@@ -19,10 +20,10 @@ const MOST_FILES: u64 = 16_384;
 pub struct Group {
     /// The jobs, at least one.
     pub jobs: Vec<PlannedJob>,
-    /// Time before measuring begins, in nanoseconds.
+    /// Time before measuring begins, in nanoseconds; 0 where jobs have ramps of their own.
     pub ramp_ns: u64,
     /// Time after which all of them end, in nanoseconds; `None` where each ends when its amount is
-    /// done.
+    /// done, or at a time of its own.
     pub runtime_ns: Option<u64>,
     /// True where only the sum of the jobs is reported.
     pub sums_up: bool,
@@ -83,7 +84,7 @@ pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobF
             group.extend(jobs.into_iter().map(|job| (index, job)));
         }
     }
-    let groups = groups.into_iter().map(group).collect::<Result<Vec<_>, _>>()?;
+    let groups: Vec<Group> = groups.into_iter().map(group).collect();
     let jobs: Vec<&PlannedJob> = groups.iter().flat_map(|group| &group.jobs).collect();
     if let Some(job) = jobs.iter().find(|job| job.search.is_some())
         && jobs.len() > 1
@@ -126,27 +127,22 @@ fn job_name(section: &Section) -> String {
     section.options.name.clone().unwrap_or_else(|| section.name.clone())
 }
 
-fn group(jobs: Vec<(usize, PlannedJob)>) -> Result<Group, JobFileError> {
-    let jobs: Vec<PlannedJob> = jobs.into_iter().map(|(_, job)| job).collect();
-    let mut ramp_ns = 0;
-    let mut runtime_ns = None;
-    for (index, job) in jobs.iter().enumerate() {
-        let o = &job.options;
-        let own = Some(o.runtime_ns).filter(|ns| *ns > 0);
-        if index == 0 {
-            (ramp_ns, runtime_ns) = (o.ramp_ns, own);
-        }
-        let differs = "jobs that run together need the same; right would be one value in [global], \
-                       or stonewall";
-        if o.ramp_ns != ramp_ns {
-            return Err(o.error(&job.place, "ramp_time", differs));
-        }
-        if own != runtime_ns {
-            return Err(o.error(&job.place, "runtime", differs));
-        }
-    }
+/// Times that all jobs have in common are the group's; where they differ, each job has its own.
+fn group(jobs: Vec<(usize, PlannedJob)>) -> Group {
+    let mut jobs: Vec<PlannedJob> = jobs.into_iter().map(|(_, job)| job).collect();
     let sums_up = jobs.iter().all(|job| job.options.group_reporting);
-    Ok(Group { jobs, ramp_ns, runtime_ns, sums_up })
+    let time = |job: &PlannedJob| OwnTime {
+        ramp_ns: job.options.ramp_ns,
+        runtime_ns: Some(job.options.runtime_ns).filter(|ns| *ns > 0),
+    };
+    let first = jobs.first().map_or(OwnTime { ramp_ns: 0, runtime_ns: None }, time);
+    if jobs.iter().all(|job| time(job) == first) {
+        return Group { jobs, ramp_ns: first.ramp_ns, runtime_ns: first.runtime_ns, sums_up };
+    }
+    for job in &mut jobs {
+        job.load.own_time = Some(time(job));
+    }
+    Group { jobs, ramp_ns: 0, runtime_ns: None, sums_up }
 }
 
 /// The jobs a section stands for. Clones that draw their offsets from the same files are workers of
@@ -294,6 +290,7 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
         modifier,
         blockalign_bytes: o.blockalign.filter(|_| o.rw.is_random()),
         direct: o.direct,
+        invalidate: o.invalidate,
         sync: o.sync,
         fsync_every: o.fsync_every,
         fdatasync_every: o.fdatasync_every,
@@ -305,6 +302,7 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
         cpus: o.cpus.clone(),
         cpu_policy: o.cpu_policy,
         nice: o.nice,
+        percentiles: o.percentiles.clone(),
         iodepth,
         arrivals,
         batch: batch(o, iodepth),

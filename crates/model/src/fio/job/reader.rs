@@ -175,14 +175,14 @@ fn expand(value: &str, place: &Place, source: &dyn Source) -> Result<String, Job
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::tests::Made;
+    use super::super::source::MemorySource;
     use super::*;
     use proptest::prelude::*;
 
     /// Names and values.
     type Options = Vec<(String, Option<String>)>;
 
-    fn sections(source: &Made) -> Vec<(String, Options)> {
+    fn sections(source: &MemorySource) -> Vec<(String, Options)> {
         let read = read(Path::new("a.fio"), source).unwrap();
         let plain = |s: Section| {
             (s.name, s.options.into_iter().map(|o| (o.name, o.value)).collect::<Vec<_>>())
@@ -191,14 +191,14 @@ mod tests {
     }
 
     fn options(text: &str) -> Options {
-        let source = Made::default()
+        let source = MemorySource::default()
             .file("a.fio", &format!("[a]\n{text}"))
             .variable("SIZE", "64m")
             .variable("DISK", "sdz");
         sections(&source).remove(0).1
     }
 
-    fn error(source: &Made) -> String {
+    fn error(source: &MemorySource) -> String {
         read(Path::new("a.fio"), source).unwrap_err().to_string()
     }
 
@@ -208,7 +208,7 @@ mod tests {
                     time_based\niodepth-batch=2\n[c]";
         let some = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
         assert_eq!(
-            sections(&Made::default().file("a.fio", text)),
+            sections(&MemorySource::default().file("a.fio", text)),
             [
                 ("global".to_owned(), vec![some("rw", "read")]),
                 (
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn included_options_belong_to_the_section_that_includes_them() {
-        let source = Made::default()
+        let source = MemorySource::default()
             .file("a.fio", "[global]\ninclude inc/g.fio\n[a]\nbs=8k\ninclude inc/g.fio\nrw=read")
             .file("inc/g.fio", "iodepth=4\ninclude h.fio\n")
             .file("inc/h.fio", "thread\n");
@@ -256,9 +256,9 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        let file = |text: &str| Made::default().file("a.fio", text);
+        let file = |text: &str| MemorySource::default().file("a.fio", text);
         for (source, wanted) in [
-            (Made::default(), "a.fio: cannot be read"),
+            (MemorySource::default(), "a.fio: cannot be read"),
             (file("rw=read"), "a.fio:1: rw stands outside a section"),
             (file("[a]\n[b\n"), "a.fio:2: \"[b\" is no section; right would be [NAME]"),
             (file("[a]\n[ ]\n"), "a.fio:2: "),
@@ -279,10 +279,10 @@ mod tests {
 
     #[test]
     fn includes_that_multiply_end() {
-        let mut source = Made::default().file("a.fio", "[a]\ninclude 0");
+        let mut source = MemorySource::default().file("a.fio", "[a]\ninclude 0");
         for depth in 0..7 {
             let line = format!("include {}\n", depth + 1);
-            source = source.file(&depth.to_string(), &line.repeat(50));
+            source = source.file(depth.to_string(), &line.repeat(50));
         }
         assert!(error(&source.file("7", "")).contains("too many includes"));
     }
@@ -290,7 +290,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(text in "(\\PC|[\\[\\]=;#${}\n ]){0,80}") {
-            let _ = read(Path::new("a.fio"), &Made::default().file("a.fio", &text));
+            let _ = read(Path::new("a.fio"), &MemorySource::default().file("a.fio", &text));
         }
     }
 }

@@ -444,6 +444,30 @@ pub(super) fn latency_percentile(o: &mut Options, value: &Value<'_>) -> Set {
     Ok(())
 }
 
+/// Most percentiles of a list in fio.
+const MOST_PERCENTILES: usize = 20;
+
+pub(super) fn percentile_list(o: &mut Options, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let percent = |text: &str| {
+        text.trim().parse().ok().filter(|percent: &f64| *percent > 0.0 && *percent <= 100.0)
+    };
+    let all: Option<Vec<f64>> = text.split(':').map(percent).collect();
+    let mut all = all.filter(|all| all.len() <= MOST_PERCENTILES).ok_or_else(|| {
+        let most = MOST_PERCENTILES;
+        Wrong::value(format!("\"{text}\" is not up to {most} of above 0 and up to 100, as 50:99.9"))
+    })?;
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    o.percentiles = all;
+    Ok(())
+}
+
+pub(super) fn invalidate(o: &mut Options, value: &Value<'_>) -> Set {
+    o.invalidate = value.switch()?;
+    Ok(())
+}
+
 pub(super) fn unlink(o: &mut Options, value: &Value<'_>) -> Set {
     o.unlink = value.switch()?;
     Ok(())

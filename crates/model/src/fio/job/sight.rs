@@ -191,11 +191,11 @@ fn sighted(
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::tests::Made;
+    use super::super::MemorySource;
     use super::*;
 
     fn sight(text: &str) -> Sight {
-        JobFile::sight(Path::new("a.fio"), &Made::default().file("a.fio", text)).unwrap()
+        JobFile::sight(Path::new("a.fio"), &MemorySource::default().file("a.fio", text)).unwrap()
     }
 
     #[test]

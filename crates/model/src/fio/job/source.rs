@@ -1,6 +1,7 @@
 //! What a job file reads beside its own text.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// Files, environment and machine behind a job file. The crate makes no system calls, so whoever
 /// reads a job file says what they are.
@@ -27,54 +28,52 @@ pub trait Source {
     fn random(&self) -> u64;
 }
 
-#[cfg(test)]
-pub(super) mod tests {
-    use super::Source;
-    use std::collections::BTreeMap;
-    use std::path::{Path, PathBuf};
+/// Files and variables held in memory, on a machine of 4 processors and 8 GiB: for job files that are
+/// in no file, and for tests.
+#[derive(Debug, Clone, Default)]
+pub struct MemorySource {
+    files: BTreeMap<PathBuf, String>,
+    variables: BTreeMap<String, String>,
+}
 
-    /// Files and variables held in memory, on a machine of 4 processors and 8 GiB.
-    #[derive(Debug, Default)]
-    pub struct Made {
-        pub files: BTreeMap<PathBuf, String>,
-        pub variables: BTreeMap<String, String>,
+impl MemorySource {
+    /// With a file, under the path that job files know it by.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<PathBuf>, text: &str) -> Self {
+        self.files.insert(path.into(), text.to_owned());
+        self
     }
 
-    impl Made {
-        pub fn file(mut self, path: &str, text: &str) -> Self {
-            self.files.insert(path.into(), text.to_owned());
-            self
-        }
+    /// With a variable set.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+}
 
-        pub fn variable(mut self, name: &str, value: &str) -> Self {
-            self.variables.insert(name.to_owned(), value.to_owned());
-            self
-        }
+impl Source for MemorySource {
+    fn read(&self, path: &Path) -> std::io::Result<String> {
+        self.files.get(path).cloned().ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
-    impl Source for Made {
-        fn read(&self, path: &Path) -> std::io::Result<String> {
-            self.files.get(path).cloned().ok_or_else(|| std::io::ErrorKind::NotFound.into())
-        }
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
+    }
 
-        fn variable(&self, name: &str) -> Option<String> {
-            self.variables.get(name).cloned()
-        }
+    fn processors(&self) -> u64 {
+        4
+    }
 
-        fn processors(&self) -> u64 {
-            4
-        }
+    fn page_bytes(&self) -> u64 {
+        4096
+    }
 
-        fn page_bytes(&self) -> u64 {
-            4096
-        }
+    fn memory_bytes(&self) -> u64 {
+        8 << 30
+    }
 
-        fn memory_bytes(&self) -> u64 {
-            8 << 30
-        }
-
-        fn random(&self) -> u64 {
-            42
-        }
+    fn random(&self) -> u64 {
+        42
     }
 }

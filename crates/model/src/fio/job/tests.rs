@@ -1,13 +1,13 @@
-use super::source::tests::Made;
+use super::source::MemorySource;
 use super::*;
-use crate::load::{ArrivalProcess, Distribution, EngineKind, Pattern, SyncMode};
+use crate::load::{ArrivalProcess, Distribution, EngineKind, OwnTime, Pattern, SyncMode};
 use proptest::prelude::*;
 use std::path::PathBuf;
 
 const GIB: u64 = 1 << 30;
 
 fn read(text: &str) -> Result<JobFile, JobFileError> {
-    JobFile::read(Path::new("a.fio"), &Made::default().file("a.fio", text))
+    JobFile::read(Path::new("a.fio"), &MemorySource::default().file("a.fio", text))
 }
 
 #[track_caller]
@@ -233,6 +233,24 @@ fn amounts_and_times_bound_each_other() {
 }
 
 #[test]
+fn jobs_that_differ_in_their_times_have_times_of_their_own() {
+    let times = |text: &str| {
+        let group = groups(&format!("[global]\nfilename=x\nsize=1m\n{text}")).remove(0);
+        let own = |job: &PlannedJob| job.load(&[GIB]).unwrap().own_time;
+        (group.ramp_ns, group.runtime_ns, group.jobs.iter().map(own).collect::<Vec<_>>())
+    };
+    let own = |ramp_ns, runtime_ns| Some(OwnTime { ramp_ns, runtime_ns });
+    let second = 1_000_000_000;
+    let same = times("ramp_time=1\nruntime=5\n[a]\n[b]\nnumjobs=2");
+    assert_eq!(same, (second, Some(5 * second), vec![None; 3]));
+    let (ramp_ns, runtime_ns, all) = times("runtime=5\n[a]\nruntime=6\nramp_time=1\n[b]");
+    assert_eq!((ramp_ns, runtime_ns), (0, None));
+    assert_eq!(all, [own(second, Some(6 * second)), own(0, Some(5 * second))]);
+    let (.., all) = times("[a]\nruntime=6\n[b]");
+    assert_eq!(all, [own(0, Some(6 * second)), own(0, None)]);
+}
+
+#[test]
 fn offsets_are_bytes_or_shares() {
     let job = |text: &str| load(&format!("bs=64k\n{text}"));
     assert_eq!(job("offset=1m").offset_bytes, 1 << 20);
@@ -333,8 +351,6 @@ fn what_is_lacking_is_told_by_name() {
 #[test]
 fn jobs_that_cannot_run_together_are_refused() {
     let planned = |text: &str| read(text).unwrap().plan().map(drop).unwrap_err().to_string();
-    let message = planned("[a]\nruntime=5\n[b]\nruntime=6");
-    assert!(message.starts_with("a.fio:4: runtime"), "{message}");
     let message = planned("[a]\n[b]\n[c]\nwait_for=b");
     assert!(message.starts_with("a.fio:4: wait_for=b is not supported"), "{message}");
     let message = planned("[a]\nnumjobs=4000\n[b]\nnumjobs=4000");

@@ -16,12 +16,14 @@ const SAMPLE_SECONDS: f64 = 0.5;
 
 /// What an entry needs to know of its step.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct Group<'a> {
     /// Length of the step.
     pub(super) runtime_ms: u64,
     /// Bytes per second of the direction over all jobs of the step.
     pub(super) bytes_per_sec: f64,
     pub(super) detail: Detail,
+    /// Percentiles to show; none for fio's own.
+    pub(super) percentiles: &'a [f64],
 }
 
 #[derive(Debug, Serialize)]
@@ -75,14 +77,14 @@ struct Latency {
     bins: Option<Bins>,
 }
 
-/// Values of [`PERCENTILES`].
+/// Percents and the value of each.
 #[derive(Debug, Clone)]
-struct Percentiles(Vec<u64>);
+struct Percentiles(Vec<(f64, u64)>);
 
 impl Serialize for Percentiles {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let entries = PERCENTILES.iter().zip(&self.0);
-        serializer.collect_map(entries.map(|(percent, value)| (format!("{percent:.6}"), value)))
+        serializer
+            .collect_map(self.0.iter().map(|(percent, value)| (format!("{percent:.6}"), value)))
     }
 }
 
@@ -97,11 +99,12 @@ impl Serialize for Bins {
 }
 
 impl Latency {
-    fn of(histogram: &Histogram, detail: Detail) -> Self {
+    fn of(histogram: &Histogram, group: &Group<'_>) -> Self {
         if histogram.count() == 0 {
             return Self::default();
         }
-        let percentiles = PERCENTILES.iter().map(|percent| histogram.percentile_ns(*percent));
+        let asked = if group.percentiles.is_empty() { &PERCENTILES } else { group.percentiles };
+        let percentiles = asked.iter().map(|percent| (*percent, histogram.percentile_ns(*percent)));
         let bins = || {
             let folded = histogram.fold_to_fio().into_iter().enumerate();
             Bins(folded.filter(|(_, n)| *n > 0).map(|(i, n)| (fio_bucket_value(i), n)).collect())
@@ -113,7 +116,7 @@ impl Latency {
             stddev: histogram.stddev_ns(),
             n: histogram.count(),
             percentile: Some(Percentiles(percentiles.collect())),
-            bins: (detail == Detail::Bins).then(bins),
+            bins: (group.detail == Detail::Bins).then(bins),
         }
     }
 }
@@ -123,13 +126,13 @@ impl Direction {
     pub(super) fn of(
         result: Option<&DirectionResult>,
         series: &[IntervalPoint],
-        group: &Group,
+        group: &Group<'_>,
         pick: fn(&IntervalPoint) -> (u64, u64),
     ) -> Self {
         let empty = Histogram::new();
         let service = result.map_or(&empty, |r| &r.service_histogram);
         let response = result.and_then(|r| r.response_histogram.as_ref());
-        let latency = Latency::of(service, group.detail);
+        let latency = Latency::of(service, group);
         let bytes = result.map_or(0, |r| r.bytes);
         let bytes_per_sec = result.map_or(0.0, |r| r.bytes_per_sec);
         let (bw, iops) = match result {
@@ -150,7 +153,7 @@ impl Direction {
             slat_ns: Latency::default(),
             clat_ns: latency.clone(),
             lat_ns: latency,
-            response_ns: response.map(|histogram| Latency::of(histogram, group.detail)),
+            response_ns: response.map(|histogram| Latency::of(histogram, group)),
             bw_min: bw.min as u64,
             bw_max: bw.max as u64,
             bw_agg: if group_kib > 0.0 { (bw.mean / group_kib * 100.0).min(100.0) } else { 0.0 },
@@ -167,8 +170,8 @@ impl Direction {
 }
 
 impl Flushes {
-    pub(super) fn of(result: Option<&DirectionResult>, detail: Detail) -> Self {
-        let lat_ns = result.map(|r| Latency::of(&r.service_histogram, detail));
+    pub(super) fn of(result: Option<&DirectionResult>, group: &Group<'_>) -> Self {
+        let lat_ns = result.map(|r| Latency::of(&r.service_histogram, group));
         Self { total_ios: result.map_or(0, |r| r.ios), lat_ns: lat_ns.unwrap_or_default() }
     }
 }
@@ -262,12 +265,16 @@ mod tests {
         fn bins_hold_every_latency(values in prop::collection::vec(0u64..1 << 42, 1..200)) {
             let mut histogram = Histogram::new();
             values.iter().for_each(|value| histogram.record(*value));
-            let latency = Latency::of(&histogram, Detail::Bins);
+            let of = |detail| {
+                let group = Group { runtime_ms: 0, bytes_per_sec: 0.0, detail, percentiles: &[] };
+                Latency::of(&histogram, &group)
+            };
+            let latency = of(Detail::Bins);
             let bins = latency.bins.unwrap().0;
             prop_assert_eq!(bins.iter().map(|(_, n)| n).sum::<u64>(), latency.n);
             prop_assert!(bins.windows(2).all(|pair| pair[0].0 < pair[1].0));
             prop_assert_eq!(latency.max, *values.iter().max().unwrap());
-            prop_assert!(Latency::of(&histogram, Detail::Percentiles).bins.is_none());
+            prop_assert!(of(Detail::Percentiles).bins.is_none());
         }
     }
 }

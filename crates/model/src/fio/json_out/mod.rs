@@ -172,6 +172,7 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
 
 /// What one job did.
 struct Outcome<'a> {
+    seconds: f64,
     read: Option<&'a DirectionResult>,
     write: Option<&'a DirectionResult>,
     sync: Option<&'a DirectionResult>,
@@ -182,6 +183,7 @@ struct Outcome<'a> {
 fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
     if step.jobs.is_empty() {
         return vec![Outcome {
+            seconds: step.seconds,
             read: step.read.as_ref(),
             write: step.write.as_ref(),
             sync: step.sync.as_ref(),
@@ -191,6 +193,7 @@ fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
     }
     let jobs = step.jobs.iter().zip(0..);
     jobs.map(|(job, number)| Outcome {
+        seconds: job.seconds.unwrap_or(step.seconds),
         read: job.read.as_ref(),
         write: job.write.as_ref(),
         sync: job.sync.as_ref(),
@@ -207,11 +210,12 @@ fn entry(
     target: &Value,
     detail: Detail,
 ) -> JobEntry {
-    let runtime_ms = milliseconds(step.seconds);
+    let runtime_ms = milliseconds(outcome.seconds);
     let group = |direction: &Option<DirectionResult>| Group {
         runtime_ms,
         bytes_per_sec: direction.as_ref().map_or(0.0, |direction| direction.bytes_per_sec),
         detail,
+        percentiles: &job.load.percentiles,
     };
     let series = outcome.series;
     let all = [outcome.read, outcome.write, outcome.sync];
@@ -226,11 +230,11 @@ fn entry(
         error,
         eta: 0,
         elapsed: 0,
-        job_options: job_options(job, step, target),
+        job_options: job_options(job, outcome.seconds, target),
         read: Direction::of(outcome.read, series, &group(&step.read), direction::reads),
         write: Direction::of(outcome.write, series, &group(&step.write), direction::writes),
         trim: Direction::of(None, &[], &group(&None), direction::reads),
-        sync: Flushes::of(outcome.sync, detail),
+        sync: Flushes::of(outcome.sync, &group(&None)),
         job_runtime: runtime_ms * outcome.workers.len().max(1) as u64,
         usr_cpu: step.cpu.user_percent / threads,
         sys_cpu: step.cpu.system_percent / threads,
@@ -257,7 +261,7 @@ fn milliseconds(seconds: f64) -> u64 {
 }
 
 /// The job in fio's words. Its time is the one measured: an interrupted run says how long it ran.
-fn job_options(job: &Job, step: &StepResult, target: &Value) -> Options {
+fn job_options(job: &Job, seconds: f64, target: &Value) -> Options {
     let mut options = vec![("name", job.name.clone())];
     let parts = target.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let paths: Vec<&str> =
@@ -275,7 +279,7 @@ fn job_options(job: &Job, step: &StepResult, target: &Value) -> Options {
     options.extend(load.offset_increment_bytes.map(|bytes| ("offset_increment", size_word(bytes))));
     if !load.is_counted() {
         options.push(("time_based", "1".to_owned()));
-        options.push(("runtime", time_word(milliseconds(step.seconds) * 1_000_000)));
+        options.push(("runtime", time_word(milliseconds(seconds) * 1_000_000)));
     }
     Options(options)
 }

@@ -1,0 +1,100 @@
+//! Where random I/Os go.
+
+use crate::seen::{Io, Op, Seen};
+use crate::stage::{DEVICE_BYTES, Stage};
+use crate::statistics::{alike, by_rank};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn random_reads_meet_every_block_once() {
+    let Some(stage) = Stage::new("random_reads_meet_every_block_once") else { return };
+    let pair = stage.both("randread.fio");
+    pair.same_amounts();
+    pair.same_list("places", Seen::sorted);
+    assert_eq!(pair.fio.seen.count(Op::Read), 4096);
+}
+
+#[test]
+fn random_writes_meet_every_block_of_their_stretch_once() {
+    let Some(stage) = Stage::new("random_writes_meet_every_block_of_their_stretch_once") else {
+        return;
+    };
+    let pair = stage.both("randwrite-map.fio");
+    pair.same_amounts();
+    pair.same_list("places", Seen::sorted);
+    assert_eq!(pair.iogauge.seen.range(), (8 * MIB, 24 * MIB));
+}
+
+#[test]
+fn a_mix_is_spread_evenly() {
+    let Some(stage) = Stage::new("a_mix_is_spread_evenly") else { return };
+    let pair = stage.both("randrw.fio");
+    pair.same_mix();
+    pair.same_places((0, 32 * MIB), 4096);
+    let [read, write] = [Op::Read, Op::Write].map(|op| pair.iogauge.seen.count(op));
+    assert!(alike(&[read, write], &[7000, 3000]), "{read} reads, {write} writes");
+}
+
+#[test]
+fn skews_are_the_same() {
+    let Some(stage) = Stage::new("skews_are_the_same") else { return };
+    let ranks = |seen: &Seen| by_rank(seen.visits());
+    let with = |distribution: &str, other: &str| {
+        let fio = stage.fio("skewed.fio", &[("DISTRIBUTION", distribution)]);
+        let iogauge = stage.iogauge("skewed.fio", &[("DISTRIBUTION", distribution)]);
+        let different = stage.iogauge("skewed.fio", &[("DISTRIBUTION", other)]);
+        fio.says_what_it_did("fio");
+        iogauge.says_what_it_did("iogauge");
+        let [fio, iogauge, different] = [fio, iogauge, different].map(|run| ranks(&run.seen));
+        assert!(alike(&fio, &iogauge), "{distribution}: fio {fio:?}, iogauge {iogauge:?}");
+        // What the test is for: another skew does not pass.
+        assert!(!alike(&fio, &different), "{other}: fio {fio:?}, iogauge {different:?}");
+    };
+    with("zipf:1.2", "zipf:1.1");
+    with("zipf:0.8", "zipf:0.9");
+    with("pareto:0.2", "pareto:0.25");
+}
+
+/// fio 3.33 scatters the blocks of its bell over the whole range, and it is a narrower one, so that
+/// only the amounts are alike.
+#[test]
+fn normal_places_lie_around_the_middle() {
+    let Some(stage) = Stage::new("normal_places_lie_around_the_middle") else { return };
+    let pair = stage.both_with("skewed.fio", &[("DISTRIBUTION", "normal:15")]);
+    pair.same_amounts();
+    let is_near = |io: &Io| io.offset_bytes.abs_diff(8 * MIB) * 100 < 15 * 16 * MIB;
+    let seen = &pair.iogauge.seen;
+    let near = seen.only(is_near).ios.len() as u64;
+    let far = seen.count(Op::Read) - near;
+    assert!(alike(&[near, far], &[68_269, 31_731]), "{near} within one deviation, {far} beyond");
+}
+
+#[test]
+fn zones_get_their_shares() {
+    let Some(stage) = Stage::new("zones_get_their_shares") else { return };
+    let pair = stage.both_with("skewed.fio", &[("DISTRIBUTION", "zoned:60/10:30/20:10/70")]);
+    pair.same_amounts();
+    pair.same_places((0, 16 * MIB), 4096);
+}
+
+#[test]
+fn alignment_is_asked_of_places_alone() {
+    let Some(stage) = Stage::new("alignment_is_asked_of_places_alone") else { return };
+    let pair = stage.both("blockalign.fio");
+    pair.same_amounts();
+    pair.same_places((0, DEVICE_BYTES), 64 << 10);
+    assert_eq!(pair.iogauge.seen.sizes(Op::Read).into_keys().collect::<Vec<_>>(), [4096]);
+}
+
+#[test]
+fn two_devices_get_their_share() {
+    let Some(stage) = Stage::new("two_devices_get_their_share") else { return };
+    let pair = stage.both("two-devices.fio");
+    pair.same_amounts();
+    let of = |seen: &Seen, device: usize| seen.only(|io| io.device == device);
+    pair.same("I/Os of each device", |seen| [0, 1].map(|device| of(seen, device).ios.len()));
+    for device in [0, 1] {
+        pair.same_list("places", |seen| of(seen, device).sorted());
+    }
+}

@@ -1,0 +1,196 @@
+//! Devices of a test, and both tools run on them while the kernel writes down their I/Os.
+
+use crate::common::{Place, skip};
+use crate::pair::{Pair, Run};
+use crate::reports;
+use crate::seen::Seen;
+use crate::trace::Trace;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// Size of each device.
+pub const DEVICE_BYTES: u64 = 64 << 20;
+/// Size of a file system: iogauge leaves 1 GiB of it free.
+const FILE_SYSTEM_BYTES: u64 = 2 << 30;
+
+/// One search for a free device at a time: losetup opens what it found though another search has
+/// taken it in the meantime.
+static SEARCH: Mutex<()> = Mutex::new(());
+
+/// Runs a command and returns what it printed.
+pub fn tool(command: &str, arguments: &[&str]) -> Result<String, String> {
+    let run = Command::new(command).args(arguments).stdin(Stdio::null()).output();
+    let output = run.map_err(|error| format!("{command}: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// What was written before, so that iogauge has nothing to write before it measures: no block is
+/// empty, and none compresses.
+fn content() -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut word = move || {
+        // Xorshift (Marsaglia 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    (0..DEVICE_BYTES / 8).flat_map(|_| word()).collect()
+}
+
+/// A loop device on a file, and a mount of it.
+pub struct Loop {
+    pub path: String,
+    mounted: Option<PathBuf>,
+}
+
+impl Loop {
+    fn new(image: &Path) -> Result<Self, String> {
+        let _one = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = tool("losetup", &["--find", "--show", image.to_str().unwrap()])?;
+        Ok(Self { path, mounted: None })
+    }
+
+    /// Makes a file system on the device and mounts it.
+    fn mount(&mut self, point: &Path) -> Result<(), String> {
+        tool("mkfs.ext4", &["-q", "-F", "-b", "4096", "-N", "64", &self.path])?;
+        std::fs::create_dir_all(point).map_err(|error| error.to_string())?;
+        tool("mount", &["-t", "ext4", &self.path, point.to_str().unwrap()])?;
+        self.mounted = Some(point.to_owned());
+        Ok(())
+    }
+
+    /// Major and minor number.
+    fn number(&self) -> Result<(u32, u32), String> {
+        let path = format!("/sys/block/{}/dev", self.path.trim_start_matches("/dev/"));
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let number = text
+            .trim()
+            .split_once(':')
+            .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        number.ok_or_else(|| format!("{path} has {text:?}"))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Some(point) = &self.mounted {
+            let _ = tool("umount", &[point.to_str().unwrap()]);
+        }
+        let _ = tool("losetup", &["--detach", &self.path]);
+    }
+}
+
+/// Devices, and the place the tools run in. Fields are dropped in this order: the trace before its
+/// mount point, devices before their images.
+pub struct Stage {
+    trace: Trace,
+    devices: Vec<Loop>,
+    pub place: Place,
+}
+
+impl Stage {
+    /// Two devices without anything on them; `None`, said aloud, where something is missing.
+    pub fn new(test: &str) -> Option<Self> {
+        Self::set_up().map_err(|why| skip(test, &why)).ok()
+    }
+
+    fn set_up() -> Result<Self, String> {
+        tool("fio", &["--version"])?;
+        let place = Place::new();
+        let image = |name: &str| place.work().join(name);
+        for name in ["a", "b"] {
+            std::fs::write(image(name), content()).map_err(|error| error.to_string())?;
+        }
+        Self::on(place, &["a", "b"])
+    }
+
+    fn on(place: Place, images: &[&str]) -> Result<Self, String> {
+        let images = images.iter().map(|name| place.work().join(name));
+        let devices = images.map(|image| Loop::new(&image)).collect::<Result<Vec<_>, _>>()?;
+        let numbers = devices.iter().map(Loop::number).collect::<Result<Vec<_>, _>>()?;
+        let trace = Trace::new(&place.work().join("tracing"), &numbers)?;
+        Ok(Self { trace, devices, place })
+    }
+
+    /// A device with a file system, and where it is mounted.
+    pub fn with_files(test: &str) -> Option<(Self, PathBuf)> {
+        Self::set_up_files().map_err(|why| skip(test, &why)).ok()
+    }
+
+    fn set_up_files() -> Result<(Self, PathBuf), String> {
+        tool("filefrag", &["-V"])?;
+        let place = Place::new();
+        let (image, point) = (place.work().join("image"), place.work().join("mounted"));
+        let file = std::fs::File::create(&image).map_err(|error| error.to_string())?;
+        file.set_len(FILE_SYSTEM_BYTES).map_err(|error| error.to_string())?;
+        let mut stage = Self::on(place, &["image"])?;
+        stage.devices[0].mount(&point)?;
+        Ok((stage, point))
+    }
+
+    /// Path of a job file of this folder.
+    fn job(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/jobs").join(name)
+    }
+
+    /// Variables that job files name, on top of those of the test.
+    fn variables(&self, more: &[(&str, &str)]) -> Vec<(String, String)> {
+        let mut all: Vec<(String, String)> =
+            more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let names = ["DEVICE", "OTHER"].into_iter().zip(&self.devices);
+        all.extend(names.map(|(name, device)| (name.to_owned(), device.path.clone())));
+        all
+    }
+
+    /// Runs a job file through fio.
+    pub fn fio(&self, job: &str, variables: &[(&str, &str)]) -> Run {
+        let output = self.place.work().join("fio.json");
+        let mut command = Command::new("fio");
+        command.arg("--output-format=json").arg("--output").arg(&output).arg(Self::job(job));
+        let text =
+            self.run(command, variables, |_| std::fs::read_to_string(&output).unwrap_or_default());
+        self.ended(&text, |task| task == "fio")
+    }
+
+    /// Runs a job file through iogauge.
+    pub fn iogauge(&self, job: &str, variables: &[(&str, &str)]) -> Run {
+        let job = Self::job(job);
+        let line = ["run", job.to_str().unwrap(), "--destroy-data", "--output-format=json", "-q"];
+        let text = self.run(self.place.command(&line), variables, |stdout| stdout.to_owned());
+        self.ended(&text, |task| task.starts_with("iogauge-"))
+    }
+
+    fn run(
+        &self,
+        mut command: Command,
+        variables: &[(&str, &str)],
+        report: impl Fn(&str) -> String,
+    ) -> String {
+        command.envs(self.variables(variables)).current_dir(self.place.work());
+        self.trace.begin();
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|b| String::from_utf8_lossy(b));
+        assert!(output.status.success(), "{command:?}: {stdout}\n{stderr}");
+        report(&stdout)
+    }
+
+    fn ended(&self, report: &str, is_worker: impl Fn(&str) -> bool) -> Run {
+        // What io_uring could not do at once is done by threads of its own.
+        let all = self.trace.end().into_iter();
+        let ios = all.filter(|io| is_worker(&io.task) || io.task.starts_with("iou-wrk"));
+        Run { seen: Seen { ios: ios.collect() }, report: reports::read(report) }
+    }
+
+    /// Runs a job file through both.
+    pub fn both(&self, job: &str) -> Pair {
+        self.both_with(job, &[])
+    }
+
+    /// Runs a job file through both, with variables set.
+    pub fn both_with(&self, job: &str, variables: &[(&str, &str)]) -> Pair {
+        Pair { fio: self.fio(job, variables), iogauge: self.iogauge(job, variables) }
+    }
+}

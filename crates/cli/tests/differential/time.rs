@@ -1,0 +1,43 @@
+//! When I/Os come.
+
+use crate::seen::{Op, Seen};
+use crate::stage::Stage;
+
+fn seconds(seen: &Seen) -> f64 {
+    let (first, last) = seen.time();
+    last - first
+}
+
+#[test]
+fn pauses_come_between_so_many_ios() {
+    let Some(stage) = Stage::new("pauses_come_between_so_many_ios") else { return };
+    let pair = stage.both("thinktime.fio");
+    pair.same_amounts();
+    pair.same("order", Seen::steps);
+    // 60 I/Os, four between two pauses of 30 ms.
+    pair.same("pauses", |seen| seen.gaps(0.029));
+    assert_eq!(pair.iogauge.seen.gaps(0.029), 14);
+}
+
+#[test]
+fn a_delayed_job_begins_so_much_later() {
+    let Some(stage) = Stage::new("a_delayed_job_begins_so_much_later") else { return };
+    let pair = stage.both("startdelay.fio");
+    for (run, tool) in [(&pair.fio, "fio"), (&pair.iogauge, "iogauge")] {
+        let begin = |op| run.seen.only(|io| io.op == op).time().0;
+        let delay = begin(Op::Write) - begin(Op::Read);
+        assert!((0.9..1.6).contains(&delay), "{tool}: {delay} s");
+    }
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let Some(stage) = Stage::new("a_rate_is_kept") else { return };
+    let pair = stage.both("rate.fio");
+    for (run, tool) in [(&pair.fio, "fio"), (&pair.iogauge, "iogauge")] {
+        let rate = (run.seen.count(Op::Read) - 1) as f64 / seconds(&run.seen);
+        assert!((475.0..525.0).contains(&rate), "{tool}: {rate} I/Os per second");
+        let time = seconds(&run.seen);
+        assert!((1.9..2.5).contains(&time), "{tool}: {time} s");
+    }
+}

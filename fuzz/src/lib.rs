@@ -1,0 +1,154 @@
+//! What is fuzzed: each function takes any input and panics where the code under test breaks its
+//! word. `fuzz_targets/` runs them under libFuzzer; `crates/io/tests/fuzz.rs` runs the same ones on
+//! made-up input where that is not at hand.
+
+use iogauge_io::kernel::parse_mountinfo;
+use iogauge_io::sim::{Device, SimSpec};
+use iogauge_io::system::{DiskCounters, parse_diskstats};
+use iogauge_io::target::TargetSpec;
+use iogauge_model::Limit;
+use iogauge_model::fio::job::{JobFile, MemorySource};
+use iogauge_model::fio::{Found, read_results};
+use iogauge_model::load::{BlockSizes, BlockSplit, Distribution};
+use iogauge_model::result::{LatencySummary, StepResult};
+use iogauge_model::units::{
+    Bandwidth, Bytes, Count, Latency, parse_bytes_per_sec, parse_count, parse_duration_ns,
+    parse_percent, parse_size_bytes,
+};
+use std::io::BufReader;
+use std::path::Path;
+
+/// `bs` and `bssplit`. Shares add up to 100 and sizes are usable.
+pub fn block_sizes(text: &str) {
+    fn check(split: &BlockSplit) {
+        assert_eq!(
+            split.entries().iter().map(|(_, percent)| u64::from(*percent)).sum::<u64>(),
+            100
+        );
+        assert!(split.entries().iter().all(|(size_bytes, _)| *size_bytes > 0));
+    }
+    let sizes = [BlockSizes::parse_bs(text), BlockSizes::parse_bssplit(text)];
+    for sizes in sizes.into_iter().flatten() {
+        check(&sizes.read);
+        check(&sizes.write);
+        assert!(sizes.alignment() >= 1 && sizes.alignment() <= sizes.largest());
+    }
+}
+
+/// The text of `/proc/diskstats`.
+pub fn diskstats(text: &str) {
+    let mut before = DiskCounters::default();
+    for line in parse_diskstats(text) {
+        let _ = line.counters.since(&before, line.device);
+        before = line.counters;
+    }
+}
+
+/// `random_distribution`. What is accepted is shown in a form that reads back.
+pub fn distribution(text: &str) {
+    if let Ok(distribution) = text.parse::<Distribution>() {
+        assert_eq!(distribution.to_string().parse(), Ok(distribution));
+    }
+}
+
+/// A fio job file, and behind a NUL one to include. What is refused names its place in one line;
+/// what is read has files and loads.
+pub fn fio_job(text: &str) {
+    let (text, included) = text.split_once('\0').unwrap_or((text, ""));
+    let source = MemorySource::default().file("a.fio", text).file("b", included);
+    match JobFile::read(Path::new("a.fio"), &source.variable("b", "1")) {
+        Ok(file) => {
+            for job in file.plan().iter().flatten().flat_map(|group| &group.jobs) {
+                assert!(!job.files.is_empty());
+                let _ = job.load(&vec![1 << 30; job.files.len()]);
+            }
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(line.starts_with("a.fio") || line.starts_with('b'), "{line}");
+            assert_eq!(line.lines().count(), 1);
+        }
+    }
+}
+
+/// Output of fio, text and JSON. What is read can be kept, and does not depend on how the bytes come
+/// in.
+pub fn fio_results(bytes: &[u8]) {
+    fn read(bytes: &[u8], chunk: usize) -> Vec<Found> {
+        let mut all = Vec::new();
+        let input = BufReader::with_capacity(chunk, bytes);
+        read_results("f", input, &mut |found| all.push(found)).expect("memory is read");
+        all
+    }
+    let found = read(bytes, 1 << 16);
+    assert!(!found.is_empty(), "a file without results is told of");
+    assert_eq!(found, read(bytes, 7));
+    for result in found {
+        let Found::Result(result) = result else { continue };
+        let stored = serde_json::to_string(&result.to_step()).expect("a step has a stored form");
+        assert!(serde_json::from_str::<StepResult>(&stored).is_ok(), "{stored}");
+    }
+}
+
+/// `METRIC<=TIME`. A limit accepted has to read back from its stored form.
+pub fn limit(text: &str) {
+    if let Ok(limit) = text.parse::<Limit>() {
+        assert!(limit.bound_ns > 0);
+        let stored = serde_json::to_string(&limit).expect("a limit has a stored form");
+        assert_eq!(serde_json::from_str::<Limit>(&stored).expect("which reads back"), limit);
+    }
+}
+
+/// The text of `/proc/PID/mountinfo`.
+pub fn mountinfo(text: &[u8]) {
+    let lines = text.split(|byte| *byte == b'\n').count();
+    assert!(parse_mountinfo(text).len() <= lines);
+}
+
+/// What stands behind `sim:`. Whatever is accepted has to make a device.
+pub fn sim_spec(text: &str) {
+    if let Ok(spec) = text.parse::<SimSpec>() {
+        assert!(spec.channels > 0);
+        let _ = Device::new(spec);
+    }
+}
+
+/// A step as the history and the documents keep it. What is read can be written and read again, and
+/// its histograms answer.
+pub fn step_result(text: &str) {
+    let Ok(step) = serde_json::from_str::<StepResult>(text) else { return };
+    for direction in step.read.iter().chain(&step.write).chain(&step.sync) {
+        let _ = LatencySummary::of(&direction.service_histogram, [0.0, 0.0]);
+        let _ = direction.service_histogram.fold_to_fio();
+    }
+    let again = serde_json::to_string(&step).expect("a step has a stored form");
+    assert!(serde_json::from_str::<StepResult>(&again).is_ok(), "{again}");
+}
+
+/// TARGET as typed. What it means has to come back from what is shown of it.
+pub fn target_spec(text: &str) {
+    match text.parse::<TargetSpec>() {
+        Ok(TargetSpec::Paths(paths)) => assert!(!paths.is_empty()),
+        Ok(TargetSpec::Simulated(text)) => assert!(text.starts_with("sim:")),
+        Err(error) => assert!(!error.to_string().contains('\n') || text.contains('\n')),
+    }
+}
+
+/// Sizes, times, counts, rates and percentages as typed; and how numbers are shown.
+pub fn units(text: &str) {
+    if let Ok(size_bytes) = parse_size_bytes(text) {
+        let _ = Bytes(size_bytes).to_string();
+    }
+    if let Ok(duration_ns) = parse_duration_ns(text) {
+        let _ = Latency(duration_ns as f64).to_string();
+    }
+    if let Ok(count) = parse_count(text) {
+        let _ = Count(count as f64).to_string();
+    }
+    if let Ok(bytes_per_sec) = parse_bytes_per_sec(text) {
+        let _ = Bandwidth(bytes_per_sec as f64).to_string();
+    }
+    if let Ok(percent) = parse_percent(text) {
+        assert!((0.0..=100.0).contains(&percent));
+    }
+}
