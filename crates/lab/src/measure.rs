@@ -163,6 +163,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         cpu: CpuUse::default(),
         series,
         system: Vec::new(),
+        verify: None,
         fio: None,
     }
 }

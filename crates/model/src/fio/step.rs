@@ -40,6 +40,7 @@ impl FioResult {
             },
             series: Vec::new(),
             system: Vec::new(),
+            verify: None,
             fio: Some(Box::new(self.clone())),
         }
     }

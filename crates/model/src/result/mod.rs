@@ -6,6 +6,7 @@ mod documents;
 mod estimate;
 mod step;
 mod system;
+mod verify;
 
 pub use device::DeviceFacts;
 pub use doctor::{
@@ -18,6 +19,7 @@ pub use documents::{
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
 pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};
+pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyResult};
 
 /// Version word of the document `iogauge run --json` prints.
 pub const RUN_FORMAT: &str = "iogauge.run/1";
