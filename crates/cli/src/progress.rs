@@ -64,10 +64,13 @@ fn line(status: &Status<'_>) -> String {
     let left = status
         .left_ns
         .map_or_else(String::new, |ns| format!("  {} s left", (ns as f64 / 1e9).ceil()));
-    if let Phase::Prefill { done_bytes, total_bytes } = status.phase {
+    if let Phase::Prefill { done_bytes, total_bytes }
+    | Phase::Checking { done_bytes, total_bytes } = status.phase
+    {
         let percent = done_bytes as f64 * 100.0 / total_bytes.max(1) as f64;
         return format!(
-            "prefill  {} of {} ({percent:.0} %)  {}{left}",
+            "{}  {} of {} ({percent:.0} %)  {}{left}",
+            status.phase.word(),
             Bytes(done_bytes),
             Bytes(total_bytes),
             Bandwidth(status.bytes_per_sec),

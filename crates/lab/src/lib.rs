@@ -17,6 +17,7 @@ pub mod session;
 pub mod stats;
 mod steadiness;
 mod surroundings;
+pub mod verify;
 
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};

@@ -238,7 +238,10 @@ impl Invocation {
 }
 
 fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::target::Intent {
-    let writes = |load: &LoadArgs| load.pattern().writes() || load.dependent.unwrap_or(false);
+    let writes = |load: &LoadArgs| {
+        let only_checks = load.verify_only.unwrap_or(false);
+        (load.pattern().writes() && !only_checks) || load.dependent.unwrap_or(false)
+    };
     iogauge_io::target::Intent {
         writes: typed.iter().any(writes),
         destroy_data: target.destroy_data,

@@ -11,7 +11,7 @@ use crate::engine::io_uring::Uring;
 use crate::engine::libaio::Libaio;
 use crate::engine::mmap::Mmap;
 use crate::engine::psync::Psync;
-use crate::engine::{Engine, EngineError, Files, Io, Op, Setup};
+use crate::engine::{self, Engine, EngineError, Files, Io, Op, Setup};
 use crate::worker::{MAX_DEPTH_PER_WORKER, WorkerError};
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::result::VerifyFault;
@@ -67,6 +67,9 @@ impl Check {
         let mut fields: Vec<Arc<Field>> = Vec::new();
         let mut check = Self { threads: Vec::new(), progress: Arc::default(), total_units: 0 };
         for job in jobs {
+            if !engine::is_direct(&job.load) {
+                forget(&job.files);
+            }
             let mut own = Vec::new();
             for territory in &job.verify.territories {
                 let known = fields.iter().find(|f| Arc::ptr_eq(&f.territory, territory));
@@ -141,6 +144,15 @@ impl Drop for Check {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+    }
+}
+
+/// Has the page cache written to the device and emptied, so that the device is read and not the
+/// cache. Where that fails, what is read tells.
+fn forget(files: &Files) {
+    for file in files.iter() {
+        let _ = rustix::fs::fdatasync(file);
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
     }
 }
 

@@ -82,7 +82,11 @@ fn pattern(format: &Format, unit: &[u8], place: Place) -> Verdict {
 /// What is wrong with a unit that is whole.
 fn whole(origin: &Origin, place: Place, expected: Expected) -> Option<VerifyFault> {
     let Origin { offset_bytes, part, sequence, run, .. } = *origin;
-    let misplaced = VerifyFault::Misplaced { of_offset_bytes: offset_bytes, of_part: part };
+    let other_part = match expected {
+        Expected::AnyRun => None,
+        Expected::Of { .. } => Some(part).filter(|part| *part != place.part),
+    };
+    let misplaced = VerifyFault::Misplaced { of_offset_bytes: offset_bytes, of_part: other_part };
     if offset_bytes != place.offset_bytes {
         return Some(misplaced);
     }
@@ -90,7 +94,7 @@ fn whole(origin: &Origin, place: Place, expected: Expected) -> Option<VerifyFaul
     if run != own {
         return Some(VerifyFault::OtherRun { run });
     }
-    if part != place.part {
+    if other_part.is_some() {
         return Some(misplaced);
     }
     let (first, last) = match known {
@@ -203,14 +207,14 @@ mod tests {
         assert_eq!(judged(&mut unit(5), other), Verdict::Wrong(VerifyFault::OtherRun { run: 7 }));
         let format = format(VerifyAlgorithm::Crc32c);
         let away = Place { offset_bytes: 4096, ..PLACE };
-        let misplaced = VerifyFault::Misplaced { of_offset_bytes: 1 << 20, of_part: 2 };
+        let misplaced = |of_part| VerifyFault::Misplaced { of_offset_bytes: 1 << 20, of_part };
         for expected in [Expected::AnyRun, of(Known::Exactly(5))] {
             let verdict = judge(&format, &mut unit(5), away, expected);
-            assert_eq!(verdict, Verdict::Wrong(misplaced.clone()));
+            assert_eq!(verdict, Verdict::Wrong(misplaced(None)));
         }
         let elsewhere = Place { part: 1, ..PLACE };
         let verdict = judge(&format, &mut unit(5), elsewhere, of(Known::Exactly(5)));
-        assert_eq!(verdict, Verdict::Wrong(misplaced));
+        assert_eq!(verdict, Verdict::Wrong(misplaced(Some(2))));
         // Which number a part had in another target says nothing.
         let verdict = judge(&format, &mut unit(5), elsewhere, Expected::AnyRun);
         assert_eq!(verdict, Verdict::Right);

@@ -20,6 +20,8 @@ pub struct JobVerify {
     pub(super) findings: Arc<Findings>,
     pub(super) fatal: bool,
     reads_only: bool,
+    /// Only reads that stand for a write are judged.
+    judges_writes: bool,
 }
 
 impl JobVerify {
@@ -46,6 +48,7 @@ impl JobVerify {
             findings: findings.clone(),
             fatal: verify.fatal,
             reads_only: !load.writes(),
+            judges_writes: load.only_checks() && load.rw.writes(),
         })
     }
 
@@ -79,7 +82,7 @@ pub(crate) struct Moved {
 pub(crate) struct Verifier {
     job: Arc<JobVerify>,
     worker: u32,
-    /// What each slot's read found standing still when it was begun.
+    /// What each slot's read found standing still when it was begun; `None` where it is not judged.
     still: Box<[Option<u64>]>,
 }
 
@@ -93,6 +96,8 @@ impl Verifier {
     pub(crate) fn begin(&mut self, io: Moved, data: &mut [u8]) -> Op {
         let job = &*self.job;
         if job.reads_only {
+            let judged = io.op == Op::Write || !job.judges_writes;
+            self.still[io.slot as usize] = judged.then_some(0);
             return if io.op == Op::Write { Op::Read } else { io.op };
         }
         let Some(territory) = job.territories.get(io.part as usize) else { return io.op };
@@ -127,7 +132,7 @@ impl Verifier {
                 units.for_each(|unit| territory.end(unit, succeeded));
             }
             (Op::Read, Some(territory)) if succeeded => self.judge_known(io, data, territory),
-            (Op::Read, None) if succeeded => {
+            (Op::Read, None) if succeeded && self.still[io.slot as usize].is_some() => {
                 let part = job.parts.get(io.part as usize).copied().unwrap_or(io.part);
                 let offsets = (io.offset_bytes..).step_by(job.format.unit_bytes as usize);
                 let units = data.chunks_exact_mut(job.format.unit_bytes as usize);

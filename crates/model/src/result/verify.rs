@@ -37,8 +37,9 @@ pub enum VerifyFault {
     Misplaced {
         /// Where it belongs.
         of_offset_bytes: u64,
-        /// File or device of the target it belongs to, from 0.
-        of_part: u32,
+        /// File or device of the target it belongs to, from 0, where that is another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of_part: Option<u32>,
     },
     /// It is of an earlier write of the unit than the last one that was acknowledged.
     Stale {
@@ -91,7 +92,11 @@ impl fmt::Display for VerifyFault {
                 }
             }
             Self::Misplaced { of_offset_bytes, of_part } => {
-                write!(f, "misplaced: belongs to offset {of_offset_bytes} of part {}", of_part + 1)
+                write!(f, "misplaced: belongs to offset {of_offset_bytes}")?;
+                match of_part {
+                    Some(part) => write!(f, " of file {} of the target", part + 1),
+                    None => Ok(()),
+                }
             }
             Self::Stale { sequence, expected_sequence } => write!(
                 f,

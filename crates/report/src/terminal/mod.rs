@@ -14,6 +14,7 @@ mod parts;
 mod run;
 mod sheet;
 mod verdict;
+mod verify;
 
 pub use doctor::doctor;
 pub use find::find;

@@ -79,6 +79,9 @@ pub fn run_brief(document: &RunDocument) -> String {
     if step.errors() > 0 {
         figures.push(names::plural(step.errors(), "error"));
     }
+    if step.corrupted() > 0 {
+        figures.push(format!("{} not as written", names::plural(step.corrupted(), "block")));
+    }
     if figures.is_empty() { "no I/O completed".to_owned() } else { figures.join("; ") }
 }
 
