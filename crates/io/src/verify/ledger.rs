@@ -20,8 +20,8 @@ use std::sync::{Arc, OnceLock};
 const PIECE_UNITS: u64 = 4096;
 
 /// One unit's entry.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Entry(u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry(u64);
 
 // Bits of an entry, from the lowest: writes begun (32), writes of the cluster before the newest
 // (16), writes under way (14), something failed or was lost count of in the cluster (1), the unit is
@@ -92,7 +92,7 @@ impl Entry {
         Self((self.0 - (1 << UNDER_WAY)) | spoilt)
     }
 
-    fn known(self) -> Known {
+    pub(crate) fn known(self) -> Known {
         if self.0 == 0 {
             return Known::Untouched;
         }
@@ -185,19 +185,15 @@ impl Territory {
         piece.map_or(0, |piece| piece[(unit % PIECE_UNITS) as usize].load(Ordering::SeqCst))
     }
 
-    /// A number that stays the same as long as no write of any of these units begins or ends; `None`
-    /// where nothing is known of one of them now.
-    #[must_use]
-    pub fn stillness(&self, units: Range<u64>) -> Option<u64> {
-        let mut stillness = 0;
-        for unit in units {
-            let word = self.word(unit);
-            if Entry(word).under_way() > 0 {
-                return None;
-            }
-            stillness = crate::offsets::mix64(stillness ^ word);
+    /// The entries of units at one look each, and a number that stays the same as long as no write of
+    /// any of them begins or ends; `None` where one is under way.
+    pub(crate) fn look(&self, units: Range<u64>, entries: &mut Vec<Entry>) -> Option<u64> {
+        entries.clear();
+        entries.extend(units.map(|unit| Entry(self.word(unit))));
+        if entries.iter().any(|entry| entry.under_way() > 0) {
+            return None;
         }
-        Some(stillness)
+        Some(entries.iter().fold(0, |still, entry| crate::offsets::mix64(still ^ entry.0)))
     }
 
     /// Units that were written at all.

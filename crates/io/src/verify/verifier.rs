@@ -3,7 +3,7 @@
 use super::classify::{Expected, Place, Verdict, judge};
 use super::findings::{Findings, Found};
 use super::header::{Format, Origin};
-use super::ledger::{Known, Ledger, Territory, format};
+use super::ledger::{Entry, Known, Ledger, Territory, format};
 use crate::engine::Op;
 use crate::offsets::Extent;
 use iogauge_model::load::Load;
@@ -52,6 +52,15 @@ impl JobVerify {
         })
     }
 
+    /// Judges what a load that also writes has read of a unit, where something is known of it. The
+    /// reading back tells of how many nothing is.
+    fn judge_known(&self, territory: &Territory, number: u64, unit: &mut [u8], known: Known) {
+        if matches!(known, Known::Exactly(_) | Known::OneOf { .. }) {
+            let place = Place { part: territory.part, offset_bytes: territory.offset_of(number) };
+            self.judge(unit, place, Expected::Of { run: territory.run, known });
+        }
+    }
+
     /// Judges one unit, and tells what was found.
     pub(super) fn judge(&self, unit: &mut [u8], place: Place, expected: Expected) {
         match judge(&self.format, unit, place, expected) {
@@ -84,11 +93,14 @@ pub(crate) struct Verifier {
     worker: u32,
     /// What each slot's read found standing still when it was begun; `None` where it is not judged.
     still: Box<[Option<u64>]>,
+    /// Entries of the units looked at last.
+    entries: Vec<Entry>,
 }
 
 impl Verifier {
     pub(crate) fn new(job: Arc<JobVerify>, worker: u32, slots: u32) -> Self {
-        Self { job, worker, still: vec![None; slots as usize].into_boxed_slice() }
+        let still = vec![None; slots as usize].into_boxed_slice();
+        Self { job, worker, still, entries: Vec::new() }
     }
 
     /// Prepares an I/O about to be handed over, and says what it is to do: a write of a load that
@@ -116,7 +128,9 @@ impl Verifier {
                     job.format.stamp(unit, &origin);
                 }
             }
-            Op::Read => self.still[io.slot as usize] = territory.stillness(units),
+            Op::Read => {
+                self.still[io.slot as usize] = territory.look(units, &mut self.entries);
+            }
             Op::Sync => {}
         }
         io.op
@@ -126,42 +140,34 @@ impl Verifier {
     /// load.
     pub(crate) fn end(&mut self, io: Moved, data: &mut [u8], succeeded: bool) -> bool {
         let job = &*self.job;
+        let unit_bytes = job.format.unit_bytes as usize;
+        let before = self.still[io.slot as usize];
         match (io.op, job.territories.get(io.part as usize)) {
             (Op::Write, Some(territory)) => {
                 let units = territory.units_of(io.offset_bytes, io.len);
                 units.for_each(|unit| territory.end(unit, succeeded));
             }
-            (Op::Read, Some(territory)) if succeeded => self.judge_known(io, data, territory),
-            (Op::Read, None) if succeeded && self.still[io.slot as usize].is_some() => {
+            (Op::Read, Some(territory)) if succeeded && before.is_some() => {
+                // Where nothing was being written from before the read began until now, what is
+                // known now is what it has seen. One look: a moment later there may be more.
+                let units = territory.units_of(io.offset_bytes, io.len);
+                if territory.look(units.clone(), &mut self.entries) == before {
+                    let entries = self.entries.iter().map(|entry| entry.known());
+                    let units = units.zip(data.chunks_exact_mut(unit_bytes));
+                    for ((number, unit), known) in units.zip(entries) {
+                        job.judge_known(territory, number, unit, known);
+                    }
+                }
+            }
+            (Op::Read, None) if succeeded && before.is_some() => {
                 let part = job.parts.get(io.part as usize).copied().unwrap_or(io.part);
-                let offsets = (io.offset_bytes..).step_by(job.format.unit_bytes as usize);
-                let units = data.chunks_exact_mut(job.format.unit_bytes as usize);
-                for (offset_bytes, unit) in offsets.zip(units) {
+                let offsets = (io.offset_bytes..).step_by(unit_bytes);
+                for (offset_bytes, unit) in offsets.zip(data.chunks_exact_mut(unit_bytes)) {
                     job.judge(unit, Place { part, offset_bytes }, Expected::AnyRun);
                 }
             }
             _ => {}
         }
         !job.findings.is_over()
-    }
-
-    /// Judges what a read of a load that also writes has seen, where nothing was being written to
-    /// it from before its begin until now.
-    fn judge_known(&self, io: Moved, data: &mut [u8], territory: &Territory) {
-        let units = territory.units_of(io.offset_bytes, io.len);
-        let before = self.still[io.slot as usize];
-        if before.is_none() || territory.stillness(units.clone()) != before {
-            return;
-        }
-        for (number, unit) in units.zip(data.chunks_exact_mut(self.job.format.unit_bytes as usize))
-        {
-            let known = territory.known(number);
-            // The read back tells how many could not be judged.
-            if matches!(known, Known::Exactly(_) | Known::OneOf { .. }) {
-                let place =
-                    Place { part: territory.part, offset_bytes: territory.offset_of(number) };
-                self.job.judge(unit, place, Expected::Of { run: territory.run, known });
-            }
-        }
     }
 }

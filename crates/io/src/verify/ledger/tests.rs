@@ -42,7 +42,8 @@ fn a_write_alone_is_known_exactly() {
     // Two at once.
     assert_eq!((territory.begin(3), territory.begin(3)), (2, 3));
     territory.end(3, true);
-    assert_eq!((territory.known(3), territory.stillness(2..5)), (Known::Nothing, None));
+    assert_eq!(territory.known(3), Known::Nothing);
+    assert_eq!(territory.look(2..5, &mut Vec::new()), None);
     territory.end(3, true);
     assert_eq!(territory.known(3), Known::OneOf { first: 2, last: 3 });
     // A failure is forgotten with the next write that is alone.
@@ -107,6 +108,61 @@ fn jobs_that_spoil_each_others_data_are_refused() {
     assert!(ledger(&[reads.clone(), reads]).is_ok());
     let gone = Load { verify: None, offset_bytes: 65536, ..one.clone() };
     assert!(ledger(&[one, gone]).is_ok());
+}
+
+/// Writers and readers on threads of their own, over memory that is a right device.
+#[test]
+fn reads_beside_writes_raise_no_false_alarm() {
+    use std::sync::atomic::{AtomicBool, AtomicU32};
+    let territory = territory();
+    let content: Vec<AtomicU32> = (0..4).map(|_| AtomicU32::new(0)).collect();
+    let over = AtomicBool::new(false);
+    let seen = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for writer in 0..3u64 {
+            let (territory, content, over) = (&territory, &content, &over);
+            scope.spawn(move || {
+                let mut step = writer;
+                while !over.load(Ordering::Relaxed) {
+                    step = crate::offsets::mix64(step);
+                    let unit = (step % 4) as usize;
+                    let sequence = territory.begin(unit as u64);
+                    content[unit].store(sequence, Ordering::SeqCst);
+                    territory.end(unit as u64, true);
+                    if step.is_multiple_of(16) {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+        }
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut entries = Vec::new();
+                    for unit in (0..4).cycle().take(400_000) {
+                        let before = territory.look(unit..unit + 1, &mut entries);
+                        let read = content[unit as usize].load(Ordering::SeqCst);
+                        if before.is_none()
+                            || territory.look(unit..unit + 1, &mut entries) != before
+                        {
+                            continue;
+                        }
+                        seen.fetch_add(1, Ordering::Relaxed);
+                        match entries[0].known() {
+                            Known::Exactly(sequence) => assert_eq!(read, sequence),
+                            Known::OneOf { first, last } => assert!((first..=last).contains(&read)),
+                            Known::Untouched => assert_eq!(read, 0),
+                            Known::Nothing => {}
+                        }
+                    }
+                })
+            })
+            .collect();
+        let ended: Vec<_> = readers.into_iter().map(|reader| reader.join()).collect();
+        over.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok));
+    });
+    assert!(seen.into_inner() > 0, "nothing was read while nothing was written");
 }
 
 /// What a device may do next.
