@@ -52,3 +52,53 @@ pub(super) fn write(sheet: &mut Sheet, verify: &VerifyResult) {
         sheet.text(Paint::Plain, &text);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Page;
+    use iogauge_model::result::{VerifyFault, VerifyFinding};
+
+    fn text(verify: &VerifyResult) -> String {
+        let mut sheet = Sheet::new(Page::plain(100));
+        write(&mut sheet, verify);
+        sheet.into_text()
+    }
+
+    #[test]
+    fn one_line_where_all_is_well_and_one_for_each_that_is_not() {
+        let good = VerifyResult {
+            algorithm: "crc32c".to_owned(),
+            units: 262_144,
+            bytes: 1 << 30,
+            unjudged: 0,
+            corrupted: 0,
+            seconds: 1.234,
+            end: VerifyEnd::Complete,
+            findings: Vec::new(),
+        };
+        let wanted = "verified 1 GiB (262,144 blocks, crc32c) in 1.23 s: all as written\n";
+        assert_eq!(text(&good), wanted);
+        let reason = VerifyFault::Corrupt { differing_bytes: 1, first_byte: 9, bit: Some(3) };
+        let finding = VerifyFinding {
+            path: "/dev/x".to_owned(),
+            offset_bytes: 8192,
+            length_bytes: 4096,
+            reason,
+        };
+        let bad =
+            VerifyResult { corrupted: 3, findings: vec![finding], unjudged: 1, ..good.clone() };
+        let wanted = "\
+3 blocks NOT as written, of 1 GiB (262,144 blocks, crc32c) verified in 1.23 s:
+/dev/x offset 8192, 4096 bytes: corrupt: bit 3 of byte 9 is flipped
+and 2 more
+1 block not judged: several writes were under way at once, or one failed
+";
+        assert_eq!(text(&bad), wanted);
+        let none = VerifyResult { units: 0, bytes: 0, ..good };
+        let interrupted = VerifyResult { end: VerifyEnd::Interrupted, ..none.clone() };
+        assert!(text(&interrupted).starts_with("Not verified: "));
+        let asked = VerifyResult { end: VerifyEnd::NotAsked, ..none };
+        assert!(text(&asked).starts_with("Not verified, as asked"));
+    }
+}
