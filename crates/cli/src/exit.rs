@@ -15,7 +15,7 @@ pub enum Exit {
     Usage = 2,
     /// The target was refused by a guard.
     Refused = 3,
-    /// I/O errors during the run; the result is kept.
+    /// I/O errors during the run, or data that is not as it was written; the result is kept.
     IoErrors = 4,
     /// The limit cannot be met even at depth 1.
     Unattainable = 5,

@@ -64,10 +64,13 @@ fn line(status: &Status<'_>) -> String {
     let left = status
         .left_ns
         .map_or_else(String::new, |ns| format!("  {} s left", (ns as f64 / 1e9).ceil()));
-    if let Phase::Prefill { done_bytes, total_bytes } = status.phase {
+    if let Phase::Prefill { done_bytes, total_bytes }
+    | Phase::Checking { done_bytes, total_bytes } = status.phase
+    {
         let percent = done_bytes as f64 * 100.0 / total_bytes.max(1) as f64;
         return format!(
-            "prefill  {} of {} ({percent:.0} %)  {}{left}",
+            "{}  {} of {} ({percent:.0} %)  {}{left}",
+            status.phase.word(),
             Bytes(done_bytes),
             Bytes(total_bytes),
             Bandwidth(status.bytes_per_sec),
@@ -105,5 +108,7 @@ mod tests {
         insta::assert_snapshot!(line(&status), @"narrowing  depth 20         2,001 IOPS  mean  9.87 ms  14 s left  (limit mean <= 10 ms)");
         let phase = Phase::Prefill { done_bytes: 1 << 29, total_bytes: 1 << 30 };
         insta::assert_snapshot!(line(&Status { phase, ..status }), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
+        let phase = Phase::Checking { done_bytes: 1 << 28, total_bytes: 1 << 30 };
+        insta::assert_snapshot!(line(&Status { phase, ..status }), @"checking  256 MiB of 1 GiB (25 %)  8.20 MB/s  14 s left");
     }
 }

@@ -227,7 +227,7 @@ fn guards_judge_every_job_before_the_first_begins() {
     }
     assert_eq!(std::fs::read(place.work().join("mine")).unwrap(), content);
     // --lenient is no consent to anything.
-    let text = "[b]\nfilename=mine\nrw=write\nverify=md5\n";
+    let text = "[b]\nfilename=mine\nrw=write\ncgroup=a\n";
     run(&place, text, &["--lenient"]).ends(REFUSED);
     let text = "[a]\nrw=write\nnumjobs=64\nsize=8t\n";
     let refused = run(&place, text, &[]).ends(REFUSED);
@@ -242,7 +242,7 @@ fn mistakes_end_in_one_line_and_touch_nothing() {
         ("[a]\nrw=randreed\n", &["t.fio:2: rw: ", "randread"][..]),
         ("[a]\nfilename=x\n\niodeph=4\n", &["t.fio:4: iodeph", "right would be iodepth"]),
         ("rw=read\n", &["t.fio:1: rw stands outside"]),
-        ("[a]\nverify=crc32c\nsize=1m\nflow=2", &["t.fio:2: verify", "--lenient", "1 more"]),
+        ("[a]\ncgroup=a\nsize=1m\nflow=2", &["t.fio:2: cgroup", "--lenient", "1 more"]),
         ("[a]\nioengine=rbd\n", &["t.fio:2: ioengine=rbd", "io_uring"]),
         ("[a]\nfilename=x\nbs=1000\ndirect=1\nsize=1m", &["t.fio:3: bs: ", "512"]),
         ("[a]\n", &["a.0.0 does not exist", "size=1g"]),
@@ -273,10 +273,10 @@ fn mistakes_end_in_one_line_and_touch_nothing() {
 #[test]
 fn lenient_leaves_out_what_is_lacking_and_says_so() {
     let place = Place::new();
-    let text = "[a]\nfilename=x\nsize=1m\nbs=64k\nverify=crc32c\nflow=2\nrw=write\n";
+    let text = "[a]\nfilename=x\nsize=1m\nbs=64k\ncgroup=a\nflow=2\nrw=write\n";
     let done = run(&place, text, &["--lenient", "--json"]).ends(0);
     assert_eq!(moved(&done.json()["steps"][0]), (0, 16, 1 << 20));
-    for words in ["t.fio:5: warning: verify is left out", "t.fio:6: warning: flow is left out"] {
+    for words in ["t.fio:5: warning: cgroup is left out", "t.fio:6: warning: flow is left out"] {
         assert!(done.stderr.contains(words), "{}", done.stderr);
     }
     run(&place, "[a]\nsize=1m\nrw=trim\n", &["--lenient"]).ends(USAGE);

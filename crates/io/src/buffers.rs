@@ -123,6 +123,15 @@ impl BufferPool {
         self.aligned_base().wrapping_add(slot as usize * self.stride_bytes)
     }
 
+    /// The first `len` bytes of a slot's buffer, as memory of the caller's, who owns the slot: no I/O
+    /// is under way on it.
+    pub(crate) fn bytes(&mut self, slot: u32, len: usize) -> &mut [u8] {
+        debug_assert!(len <= self.stride_bytes);
+        // SAFETY: the slot's buffer is `stride_bytes` long, and memory of a fresh mapping is zeros.
+        // The pool is borrowed as long as the slice lives.
+        unsafe { std::slice::from_raw_parts_mut(self.buffer(slot), len) }
+    }
+
     /// Notes that a read will leave `len` bytes of the target in a slot's buffer.
     #[inline(always)]
     pub fn will_be_read_into(&mut self, slot: u32, len: u32) {

@@ -10,4 +10,5 @@ pub mod offsets;
 pub mod sim;
 pub mod system;
 pub mod target;
+pub mod verify;
 pub mod worker;

@@ -4,6 +4,7 @@ use iogauge_io::engine::EngineError;
 use iogauge_io::sim::SimError;
 use iogauge_io::system::SystemError;
 use iogauge_io::target::{SpecError, TargetError};
+use iogauge_io::verify::LedgerError;
 use iogauge_io::worker::WorkerError;
 use iogauge_model::load::LoadError;
 
@@ -22,6 +23,9 @@ pub enum LabError {
     /// The load cannot run.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// Jobs whose data cannot be told apart.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// A worker failed.
     #[error(transparent)]
     Worker(#[from] WorkerError),
@@ -71,6 +75,7 @@ impl LabError {
             Self::Spec(_)
                 | Self::Sim(_)
                 | Self::Load(_)
+                | Self::Ledger(_)
                 | Self::Mismatch(_)
                 | Self::EngineRefused { .. }
                 | Self::Target(

@@ -18,6 +18,7 @@ pub mod session;
 pub mod stats;
 mod steadiness;
 mod surroundings;
+pub mod verify;
 pub mod via;
 
 pub use error::LabError;

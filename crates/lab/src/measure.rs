@@ -202,6 +202,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         cpu: CpuUse::default(),
         series,
         system: Vec::new(),
+        verify: None,
         fio: None,
     }
 }

@@ -43,6 +43,13 @@ pub enum Phase {
     Ramp,
     /// A step is measured.
     Measuring,
+    /// What a step has written is read back and checked.
+    Checking {
+        /// Bytes read.
+        done_bytes: u64,
+        /// Bytes to read.
+        total_bytes: u64,
+    },
     /// The search raises the load.
     Doubling,
     /// The search closes in.
@@ -59,6 +66,7 @@ impl Phase {
             Self::Prefill { .. } => "prefill",
             Self::Ramp => "ramp",
             Self::Measuring => "measuring",
+            Self::Checking { .. } => "checking",
             Self::Doubling => "doubling",
             Self::Narrowing => "narrowing",
             Self::Holding => "holding",

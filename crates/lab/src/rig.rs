@@ -11,6 +11,7 @@ use iogauge_io::system::{DeviceTree, GroupLimits, Memory};
 use iogauge_io::target::{
     Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, advise, device_facts,
 };
+use iogauge_io::verify::JobVerify;
 use iogauge_model::load::{EngineKind, Load, SyncMode};
 use iogauge_model::plan::Job;
 use iogauge_model::result::DeviceFacts;
@@ -330,6 +331,37 @@ impl Rig {
         }
     }
 
+    /// As [`Self::crew_on`], for jobs some of which verify.
+    pub(crate) fn crew_verified(
+        &self,
+        jobs: &[(Load, Ground)],
+        verify: &[Option<Arc<JobVerify>>],
+        max_depth: u32,
+    ) -> Result<Box<dyn Crew>, LabError> {
+        let Medium::Real(target) = &self.medium else { return self.crew_on(jobs, max_depth) };
+        let jobs = jobs.iter().zip(verify).map(|((load, ground), verify)| {
+            job(target, load, ground).map(|job| (job, verify.clone()))
+        });
+        let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(ThreadCrew::start_verified(jobs, max_depth)?))
+    }
+
+    /// Number and usable stretch of each part of a ground; none of a simulated target.
+    pub(crate) fn extents_on(&self, ground: &Ground) -> Vec<(u32, Extent)> {
+        let Medium::Real(target) = &self.medium else { return Vec::new() };
+        let parts = ground.parts(target).into_iter().enumerate();
+        parts.map(|(index, part)| (ground.number_of(index as u32), extent(&part))).collect()
+    }
+
+    /// The files of a load, open for reading alone.
+    pub(crate) fn files_to_read(&self, load: &Load, ground: &Ground) -> Result<Files, LabError> {
+        let Medium::Real(target) = &self.medium else { return Ok(Files::default()) };
+        let mode = OpenMode::reading(engine::is_direct(load));
+        let parts = ground.parts(target);
+        let files = parts.iter().map(|part| Ok(part.open(mode)?.fd));
+        Ok(Arc::new(files.collect::<Result<Vec<_>, LabError>>()?))
+    }
+
     /// The devices under the target; empty for simulated and memory-backed ones.
     ///
     /// # Errors
@@ -454,7 +486,6 @@ fn job(target: &Target, load: &Load, ground: &Ground) -> Result<CrewJob, LabErro
     let parts = ground.parts(target);
     let files =
         if load.engine == EngineKind::Null { Files::default() } else { open_parts(&parts, load)? };
-    let extent = |part: &Part| Extent { base_bytes: part.base_bytes, size_bytes: part.size_bytes };
     let extents = match ground {
         Ground::Nothing { size_bytes } => {
             vec![Extent { base_bytes: 0, size_bytes: *size_bytes }]
@@ -462,6 +493,10 @@ fn job(target: &Target, load: &Load, ground: &Ground) -> Result<CrewJob, LabErro
         Ground::All | Ground::Parts(_) => parts.iter().map(extent).collect(),
     };
     Ok(CrewJob { load: load.clone(), files, extents })
+}
+
+fn extent(part: &Part) -> Extent {
+    Extent { base_bytes: part.base_bytes, size_bytes: part.size_bytes }
 }
 
 /// One descriptor for each part, opened as the load wants it.

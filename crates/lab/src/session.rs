@@ -6,6 +6,7 @@ use crate::measure::{self, Measured, Watch};
 use crate::prepare::{Prepared, prepare};
 use crate::rig::{Ground, Rig};
 use crate::search::{self, Found, SearchPlan};
+use crate::verify::Checks;
 use crate::via;
 use iogauge_io::clock::Clock;
 use iogauge_io::crew::fio::FioError;
@@ -14,7 +15,7 @@ use iogauge_io::system::{self, Logical, Sampler};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{Arrivals, EngineKind, Load};
-use iogauge_model::result::{Environment, Physical};
+use iogauge_model::result::{Environment, Physical, VerifyEnd};
 use iogauge_model::{Caveat, CaveatCode, Impact, Step};
 use std::time::Duration;
 
@@ -90,12 +91,26 @@ pub fn run_on(
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
     let ground = |index: usize| grounds.get(index).cloned().unwrap_or(Ground::All);
+    let loads = step.jobs.iter().map(|job| job.load.clone()).enumerate();
+    let jobs: Vec<_> = loads.map(|(index, load)| (load, ground(index))).collect();
     let mut sampler = sampler(rig)?;
-    let mut crew = rig.crew_of(step, grounds)?;
+    // fio checks what it writes itself.
+    let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs)? };
+    let mut crew = match &checks {
+        Some(checks) => rig.crew_verified(&jobs, &checks.jobs, step.depth())?,
+        None => rig.crew_of(step, grounds)?,
+    };
     let mut measured = measure::step(crew.as_mut(), step, sampler.as_mut(), watch)?;
     measured.fault = crew
         .fault()
         .map(|(job, fault)| IoFault { part: ground(job as usize).number_of(fault.part), ..fault });
+    if let Some(checks) = &checks {
+        // Nothing is being written any more, and files are closed.
+        drop(crew);
+        let verified = checks.read_back(rig, &jobs, measured.interrupted, watch)?;
+        measured.interrupted |= verified.end == VerifyEnd::Interrupted;
+        measured.result.verify = Some(verified);
+    }
     Ok(measured)
 }
 

@@ -80,6 +80,7 @@ fn step() -> StepResult {
         cpu: CpuUse { user_percent: 10.0, system_percent: 30.0, ..CpuUse::default() },
         series: vec![point; 4],
         system: Vec::new(),
+        verify: None,
         fio: None,
     }
 }

@@ -5,7 +5,8 @@ use iogauge_io::engine;
 use iogauge_model::fio::job::foreign_engine;
 use iogauge_model::load::{
     ArrivalProcess, Arrivals, Batch, BlockSizes, Content, CpuPolicy, Cpus, Distribution,
-    EngineKind, Load, LoadError, Pattern, Rw, Sequencer, SyncMode, Thinktime,
+    EngineKind, Load, LoadError, Pattern, Rw, Sequencer, SyncMode, Thinktime, Verify,
+    VerifyAlgorithm, VerifyPattern,
 };
 use iogauge_model::units::{
     parse_count, parse_duration_ns, parse_short_duration_ns, parse_size_bytes,
@@ -138,6 +139,25 @@ pub struct LoadArgs {
     /// Share of the writes that repeat the data of one before [default: 0]
     #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
     pub dedupe_percentage: Option<u32>,
+    /// Write data that can be checked, and read it back: crc32c, crc32, crc64, crc16, xxhash, md5,
+    /// sha1, sha256, sha512, sha3-256, meta or pattern. Loads that only read check what is there
+    #[arg(long, value_name = "KIND")]
+    pub verify: Option<VerifyAlgorithm>,
+    /// 0 does not read back what was written; a later run can [default: 1]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub do_verify: Option<bool>,
+    /// Length of what has a header of its own [default: what all blocks are multiples of]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub verify_interval: Option<u64>,
+    /// What is written behind the headers: 0xaa55, or "text" in quotes [default: random]
+    #[arg(long, value_name = "BYTES")]
+    pub verify_pattern: Option<VerifyPattern>,
+    /// End at the first that is not as it was written [default: 0]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub verify_fatal: Option<bool>,
+    /// Write nothing: read and check what the same options wrote before [default: 0]
+    #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub verify_only: Option<bool>,
     /// Taken for fio's sake: every write has data of its own
     #[arg(long, hide = true, value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub refill_buffers: Option<bool>,
@@ -230,6 +250,17 @@ impl LoadArgs {
         if self.cpus_allowed_policy.is_some() && self.cpus_allowed.is_none() {
             return lone("cpus_allowed_policy", "right would be --cpus_allowed=0-3, too");
         }
+        for (option, typed) in [
+            ("do_verify", self.do_verify.is_some()),
+            ("verify_interval", self.verify_interval.is_some()),
+            ("verify_pattern", self.verify_pattern.is_some()),
+            ("verify_fatal", self.verify_fatal.is_some()),
+            ("verify_only", self.verify_only.is_some()),
+        ] {
+            if typed && self.verify.is_none() {
+                return lone(option, "nothing is checked; right would be --verify=crc32c, too");
+            }
+        }
         Ok(())
     }
 
@@ -242,6 +273,17 @@ impl LoadArgs {
             compress_chunk_bytes: chunk.unwrap_or(defaults.compress_chunk_bytes),
             dedupe_percent: self.dedupe_percentage.unwrap_or(0),
         }
+    }
+
+    fn verify(&self) -> Option<Verify> {
+        self.verify.map(|algorithm| Verify {
+            algorithm,
+            interval_bytes: self.verify_interval,
+            pattern: self.verify_pattern.clone(),
+            reads_back: self.do_verify.unwrap_or(true),
+            fatal: self.verify_fatal.unwrap_or(false),
+            only: self.verify_only.unwrap_or(false),
+        })
     }
 
     /// The seed: the one typed, that of every run, or where runs are not to repeat a new one, which
@@ -302,6 +344,7 @@ impl LoadArgs {
             io_size_bytes: self.io_size,
             engine,
             content: self.content(),
+            verify: self.verify(),
             cpus: self.cpus_allowed.clone(),
             cpu_policy: self.cpus_allowed_policy.unwrap_or_default(),
             nice: self.nice.unwrap_or(0),

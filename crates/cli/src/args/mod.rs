@@ -28,7 +28,8 @@ Exit codes:
   1    a fault of iogauge or of the machine
   2    wrong usage, or a job file that cannot run
   3    the target was refused, so that no data is lost
-  4    I/O errors during the run (the result is kept and counts them)
+  4    I/O errors during the run, or data that is not as it was written (the result is kept and
+       counts them)
   5    the limit cannot be met even at depth 1
   6    crosscheck found that iogauge and fio differ
   130  interrupted (what was measured is kept and printed)";

@@ -66,6 +66,7 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
         ("--io_size", args.load.io_size.is_some()),
         ("--thinktime", args.load.thinktime.is_some()),
         ("--startdelay", args.load.startdelay.is_some()),
+        ("--verify", args.load.verify.is_some()),
     ] {
         if typed {
             return refuse(&format!("find works until it has its answer: {option} belongs to run"));

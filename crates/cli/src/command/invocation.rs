@@ -2,7 +2,7 @@
 
 use crate::args::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
 use crate::detach;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::screen::{self, Screen};
 use iogauge_lab::caveats::distinct;
 use iogauge_lab::history::{Ending, History, NewRun, RunId, UtcTime};
@@ -68,6 +68,11 @@ pub fn open(
     for load in typed {
         load.load(load.ioengine.unwrap_or(Load::default().engine))
             .map_err(iogauge_lab::LabError::from)?;
+    }
+    if via.is_some() && typed.iter().any(|load| load.verify.is_some()) {
+        let text = "--verify: fio reads back within the run, and its reads would be in the figures; \
+                    right would be one without --via fio, or a job file with it";
+        return Err(Usage(text.to_owned()).into());
     }
     let fio = via.map(ViaArg::find).transpose()?;
     let mut rig = Rig::open(&target.target, intent(target, typed))?;
@@ -234,7 +239,10 @@ impl Invocation {
 }
 
 fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::target::Intent {
-    let writes = |load: &LoadArgs| load.pattern().writes() || load.dependent.unwrap_or(false);
+    let writes = |load: &LoadArgs| {
+        let only_checks = load.verify_only.unwrap_or(false);
+        (load.pattern().writes() && !only_checks) || load.dependent.unwrap_or(false)
+    };
     iogauge_io::target::Intent {
         writes: typed.iter().any(writes),
         destroy_data: target.destroy_data,

@@ -4,7 +4,7 @@ use super::invocation::Invocation;
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use iogauge_lab::measure::Watch;
-use iogauge_lab::{Ground, caveats, session};
+use iogauge_lab::{Ground, caveats, session, verify};
 use iogauge_model::Step;
 use iogauge_model::fio::json_out;
 use iogauge_model::result::{RUN_FORMAT, RunDocument};
@@ -58,6 +58,9 @@ fn measure(
     summary: &str,
     wanted: &[Wanted<'_>],
 ) -> anyhow::Result<(RunDocument, Exit)> {
+    for Wanted { step, grounds, .. } in wanted {
+        verify::check_together(&invocation.rig, step, grounds)?;
+    }
     invocation.begin(summary)?;
     let mut found = std::mem::take(&mut invocation.caveats);
     let mut steps = Vec::new();
@@ -77,7 +80,10 @@ fn measure(
             break;
         }
     }
-    let exit = if interrupted {
+    let exit = if steps.iter().any(|step| step.corrupted() > 0) {
+        // The user has interrupted, and knows; this is news.
+        Exit::IoErrors
+    } else if interrupted {
         Exit::Interrupted
     } else if steps.iter().any(|step| step.errors() > 0) {
         Exit::IoErrors

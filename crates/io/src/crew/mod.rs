@@ -8,12 +8,14 @@ mod threads;
 mod virtual_time;
 
 pub use arrivals::Arrivals;
+pub(crate) use placement::place as place_thread;
 pub use threads::ThreadCrew;
 pub use virtual_time::VirtualCrew;
 
 use crate::engine::{Files, Op};
 use crate::offsets::{Extent, OffsetSource, SharedPosition, mix64};
 use crate::system::ProcessCpu;
+use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::{Window, WorkerWindow};
 use crate::worker::control::{Control, IoFault};
 use crate::worker::schedule::Schedule;
@@ -242,11 +244,17 @@ pub(crate) struct JobPlan {
     /// One for each of the load's `numjobs`.
     streams: Vec<Stream>,
     pub(crate) schedule: Option<Arc<Schedule>>,
+    verify: Option<Arc<JobVerify>>,
     workers: u32,
 }
 
 impl JobPlan {
-    pub(crate) fn new(job: CrewJob, number: u32, now_ns: u64) -> Self {
+    pub(crate) fn new(
+        job: CrewJob,
+        verify: Option<Arc<JobVerify>>,
+        number: u32,
+        now_ns: u64,
+    ) -> Self {
         let synchronous = job.load.engine.is_synchronous();
         let stream = |_| {
             let quota = Quota::of(&job.load).map(Arc::new);
@@ -257,7 +265,7 @@ impl JobPlan {
             let seed = mix64(job.load.seed ^ mix64(u64::from(number) << 32 | 3));
             Arc::new(Schedule::new(arrivals.process, seed, now_ns))
         });
-        Self { job, number, synchronous, streams, schedule, workers: 0 }
+        Self { job, number, synchronous, streams, schedule, verify, workers: 0 }
     }
 
     /// Workers the job needs for a depth.
@@ -302,6 +310,7 @@ impl JobPlan {
             schedule: self.schedule.clone(),
             max_depth,
             control,
+            verify: self.verify.clone(),
         })
     }
 }

@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 ///
 /// # Errors
 /// Where none of the processors may be used, or the priority is not for this user.
-pub(super) fn place(load: &Load, worker: u32) -> Result<(), WorkerError> {
+pub(crate) fn place(load: &Load, worker: u32) -> Result<(), WorkerError> {
     if let Some(cpus) = &load.cpus {
         let numbers = match load.cpu_policy {
             CpuPolicy::Shared => cpus.numbers(),

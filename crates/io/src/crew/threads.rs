@@ -10,11 +10,12 @@ use crate::engine::mmap::Mmap;
 use crate::engine::null::Null;
 use crate::engine::psync::Psync;
 use crate::engine::{Engine, EngineError, Setup};
+use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Assignment, Turn, Worker, WorkerError};
 use iogauge_model::load::EngineKind;
-use std::sync::Once;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -60,6 +61,17 @@ impl ThreadCrew {
     /// # Errors
     /// Where a load does not fit its target, or an engine or thread cannot be had.
     pub fn start(jobs: Vec<CrewJob>, max_depth: u32) -> Result<Self, WorkerError> {
+        Self::start_verified(jobs.into_iter().map(|job| (job, None)).collect(), max_depth)
+    }
+
+    /// As [`Self::start`], for jobs some of which verify.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_verified(
+        jobs: Vec<(CrewJob, Option<Arc<JobVerify>>)>,
+        max_depth: u32,
+    ) -> Result<Self, WorkerError> {
         allow_kicks();
         let mut crew = Self {
             clock: Clock::get(),
@@ -70,9 +82,9 @@ impl ThreadCrew {
             max_depth,
         };
         let mut begin = Vec::new();
-        for (index, job) in jobs.into_iter().enumerate() {
+        for (index, (job, verify)) in jobs.into_iter().enumerate() {
             let depth = job.load.depth();
-            let mut plan = JobPlan::new(job, index as u32, crew.clock.now_ns());
+            let mut plan = JobPlan::new(job, verify, index as u32, crew.clock.now_ns());
             let count = plan.workers_for(depth);
             crew.hire(&mut plan, count, max_depth.max(depth))?;
             begin.extend(shares(depth, count));

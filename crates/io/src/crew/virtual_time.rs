@@ -36,7 +36,7 @@ impl VirtualCrew {
         let mut arrivals = Arrivals::default();
         for (index, job) in jobs.into_iter().enumerate() {
             let depth = job.load.depth();
-            let mut plan = JobPlan::new(job, index as u32, 0);
+            let mut plan = JobPlan::new(job, None, index as u32, 0);
             let count = plan.workers_for(depth);
             arrivals.add(&plan);
             for depth_of_worker in shares(depth, count) {

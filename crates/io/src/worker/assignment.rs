@@ -8,6 +8,7 @@ use crate::buffers::BufferPool;
 use crate::crew::fio::FioError;
 use crate::engine::EngineError;
 use crate::offsets::{OffsetError, OffsetSource, mix64};
+use crate::verify::verifier::JobVerify;
 use iogauge_model::load::Load;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub struct Assignment {
     pub max_depth: u32,
     /// What it shares with the controller.
     pub control: Arc<Control>,
+    /// What it needs to verify; `None` for a load that does not.
+    pub verify: Option<Arc<JobVerify>>,
 }
 
 impl Assignment {
@@ -46,7 +49,7 @@ impl Assignment {
 #[must_use]
 pub fn directions(load: &Load) -> [bool; DIRECTIONS] {
     let syncs = load.fsync_every > 0 || load.fdatasync_every > 0 || load.end_fsync;
-    [load.rw.reads() || load.dependent, load.writes(), syncs]
+    [load.rw.reads() || load.dependent || load.only_checks(), load.writes(), syncs]
 }
 
 /// Why a worker could not be made.

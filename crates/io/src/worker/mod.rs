@@ -11,11 +11,13 @@ pub mod control;
 mod pauses;
 mod quota;
 pub(crate) mod schedule;
+mod verified;
 mod waiting;
 
 use crate::buffers::BufferPool;
 use crate::engine::{Engine, EngineError, Io, Op};
 use crate::offsets::mix64;
+use crate::verify::verifier::Verifier;
 use accounting::Bank;
 pub use assignment::{Assignment, WorkerError, directions};
 use chooser::Chooser;
@@ -100,6 +102,9 @@ struct Books {
     queued: bool,
     quota: Option<Arc<Quota>>,
     dependent: bool,
+    verify: Option<Box<Verifier>>,
+    /// A completion has a consequence: a write-back, or a check.
+    has_sequel: bool,
     batch: Batch,
     depth: u32,
     stopping: bool,
@@ -117,11 +122,13 @@ impl<E: Engine> Worker<E> {
     /// A worker at rest; it begins with the first change of settings.
     #[must_use]
     pub fn new(engine: E, pool: BufferPool, assignment: Assignment) -> Self {
-        let Assignment { load, offsets, number, quota, schedule, max_depth, control } = assignment;
+        let Assignment { load, offsets, number, quota, schedule, max_depth, control, verify } =
+            assignment;
         let seed = mix64(load.seed ^ mix64(u64::from(number) << 32 | 1));
         let clock_ns = engine.now_ns();
         // SAFETY: the worker's own bank; nothing else refers to it before the worker stands.
         unsafe { control.writing(0) }.begin(clock_ns);
+        let verify = verify.map(|job| Box::new(Verifier::new(job, number, max_depth)));
         let closing_syncs = if load.end_fsync && load.writes() { offsets.parts() } else { 0 };
         let books = Books {
             control,
@@ -140,6 +147,8 @@ impl<E: Engine> Worker<E> {
             queued: false,
             quota,
             dependent: load.dependent,
+            has_sequel: load.dependent || verify.is_some(),
+            verify,
             batch: load.batch,
             depth: 0,
             stopping: false,
@@ -400,6 +409,7 @@ impl Books {
             change: 0,
         };
         match choice.op {
+            _ if self.verify.is_some() => self.begin_verified(slot),
             Op::Write => self.pool.renew(slot, choice.len as usize),
             Op::Read => self.pool.will_be_read_into(slot, choice.len),
             Op::Sync => {}
@@ -456,9 +466,20 @@ impl Books {
             self.bytes += u64::from(slot.len);
             self.latency_ns += service_ns;
         }
-        if self.dependent && slot.op == Op::Read {
+        if self.has_sequel {
+            return self.follow_up(index, now_ns);
+        }
+        self.free.push(index);
+    }
+
+    /// What comes after an I/O that has moved everything, in a load of dependent I/Os or one that
+    /// verifies.
+    #[cold]
+    fn follow_up(&mut self, index: u32, now_ns: u64) {
+        if self.dependent && self.slots[index as usize].op == Op::Read {
             return self.write_back(index, now_ns);
         }
+        self.end_verified(index, true);
         self.free.push(index);
     }
 
@@ -471,7 +492,6 @@ impl Books {
     }
 
     /// A dependent chain: the block just read is changed and goes back where it came from.
-    #[cold]
     fn write_back(&mut self, index: u32, now_ns: u64) {
         let slot = &mut self.slots[index as usize];
         slot.op = Op::Write;
@@ -512,6 +532,7 @@ impl Books {
         self.control.report_fault(fault);
         self.bank().error(op);
         self.failures = self.failures.saturating_add(1);
+        self.end_verified(index, false);
         self.free.push(index);
     }
 

@@ -1,7 +1,7 @@
 //! A load in the words of fio's options.
 
 use crate::load::{
-    Content, CpuPolicy, Distribution, EngineKind, Load, Modifier, Pattern, SyncMode,
+    Content, CpuPolicy, Distribution, EngineKind, Load, Modifier, Pattern, SyncMode, Verify,
 };
 use crate::units::size_word;
 
@@ -56,6 +56,7 @@ pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> 
     }
     options.extend(pace(load, clones));
     options.extend(content(&load.content));
+    options.extend(load.verify.iter().flat_map(verify));
     if let Some(cpus) = &load.cpus {
         options.push(("cpus_allowed", cpus.to_string()));
         if load.cpu_policy == CpuPolicy::Split {
@@ -117,6 +118,26 @@ fn pace(load: &Load, clones: u32) -> Vec<FioOption> {
     }
     if let Some(bytes) = load.io_size_bytes {
         options.push(("io_size", size_word(of_clone(bytes))));
+    }
+    options
+}
+
+fn verify(verify: &Verify) -> Vec<FioOption> {
+    let mut options = vec![("verify", verify.algorithm.to_string())];
+    if let Some(bytes) = verify.interval_bytes {
+        options.push(("verify_interval", size_word(bytes)));
+    }
+    if let Some(pattern) = &verify.pattern {
+        options.push(("verify_pattern", pattern.to_string()));
+    }
+    for (name, is_set, usual) in [
+        ("do_verify", verify.reads_back, true),
+        ("verify_fatal", verify.fatal, false),
+        ("verify_only", verify.only, false),
+    ] {
+        if is_set != usual {
+            options.push((name, u8::from(is_set).to_string()));
+        }
     }
     options
 }

@@ -46,6 +46,7 @@ impl FioResult {
             },
             series: Vec::new(),
             system: Vec::new(),
+            verify: None,
             fio: None,
         };
         StepResult { fio: Some(Box::new(self)), ..step }

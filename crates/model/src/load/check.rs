@@ -17,6 +17,7 @@ impl Load {
         self.check_order()?;
         self.check_blocks()?;
         self.content.check()?;
+        self.check_verify()?;
         self.check_extent()
     }
 

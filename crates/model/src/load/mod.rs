@@ -6,12 +6,14 @@ mod content;
 mod cpus;
 mod offsets;
 mod pattern;
+mod verify;
 
 pub use block::{BlockRange, BlockSizes, BlockSplit};
 pub use content::Content;
 pub use cpus::{CpuPolicy, Cpus};
 pub use offsets::{Distribution, Zone};
 pub use pattern::{Modifier, Pattern, Rw, Sequencer};
+pub use verify::{AlgorithmInfo, Verify, VerifyAlgorithm, VerifyPattern};
 
 use crate::units::size_word;
 use serde::{Deserialize, Serialize};
@@ -270,6 +272,8 @@ pub struct Load {
     /// What is written.
     #[serde(default)]
     pub content: Content,
+    /// Whether what is written is checked; `None` where it is not.
+    pub verify: Option<Verify>,
     /// Processors the workers may run on; `None` for those this process may use.
     pub cpus: Option<Cpus>,
     /// Whether the workers share those processors.
@@ -317,6 +321,7 @@ impl Default for Load {
             io_size_bytes: None,
             engine: EngineKind::IoUring,
             content: Content::default(),
+            verify: None,
             cpus: None,
             cpu_policy: CpuPolicy::Shared,
             nice: 0,
@@ -362,7 +367,13 @@ impl Load {
     /// True where the load changes the target.
     #[must_use]
     pub fn writes(&self) -> bool {
-        self.rw.writes() || self.dependent
+        (self.rw.writes() && !self.only_checks()) || self.dependent
+    }
+
+    /// True where the load reads and checks what it would write: fio's `verify_only`.
+    #[must_use]
+    pub fn only_checks(&self) -> bool {
+        self.verify.as_ref().is_some_and(|verify| verify.only)
     }
 
     /// Mean size of an I/O, over both directions in their shares.
@@ -435,6 +446,7 @@ mod tests {
             "offset_increment_bytes",
             "io_size_bytes",
             "content",
+            "verify",
             "cpus",
             "cpu_policy",
             "nice",

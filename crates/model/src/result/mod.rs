@@ -7,6 +7,7 @@ mod documents;
 mod estimate;
 mod step;
 mod system;
+mod verify;
 
 pub use crosscheck::{Agreement, Comparison, CrosscheckDocument, Figure, Side};
 pub use device::DeviceFacts;
@@ -20,6 +21,7 @@ pub use documents::{
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
 pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};
+pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyResult};
 
 /// Version word of the document `iogauge run --json` prints.
 pub const RUN_FORMAT: &str = "iogauge.run/1";

@@ -1,6 +1,6 @@
 //! What one step measured.
 
-use super::{CpuUse, Estimate, LatencySummary, Physical, SystemPoint};
+use super::{CpuUse, Estimate, LatencySummary, Physical, SystemPoint, VerifyResult};
 use crate::fio::FioResult;
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -169,6 +169,9 @@ pub struct StepResult {
     /// The machine's figures over time.
     #[serde(default)]
     pub system: Vec<SystemPoint>,
+    /// What came of checking the data, in a step that verifies. Its reads are in no other figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<VerifyResult>,
     /// What fio reported, where the step was read from its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<Box<FioResult>>,
@@ -185,6 +188,12 @@ impl StepResult {
     #[must_use]
     pub fn errors(&self) -> u64 {
         self.read.iter().chain(&self.write).chain(&self.sync).map(|d| d.errors).sum()
+    }
+
+    /// Units of data that are not as they were written.
+    #[must_use]
+    pub fn corrupted(&self) -> u64 {
+        self.verify.as_ref().map_or(0, |verify| verify.corrupted)
     }
 
     /// Bytes moved, both directions.

@@ -15,6 +15,7 @@ mod parts;
 mod run;
 mod sheet;
 mod verdict;
+mod verify;
 
 pub use crosscheck::{crosscheck, crosscheck_brief};
 pub use doctor::doctor;

@@ -1,6 +1,8 @@
 //! A load as options that mean it, so that a suggested command runs what was measured.
 
-use iogauge_model::load::{Content, CpuPolicy, Distribution, EngineKind, Load, Modifier, SyncMode};
+use iogauge_model::load::{
+    Content, CpuPolicy, Distribution, EngineKind, Load, Modifier, SyncMode, Verify,
+};
 use iogauge_model::units::{shell_word, size_word};
 
 /// The target and the options of `iogauge run` that put this load on it at a depth, without
@@ -33,6 +35,7 @@ pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
     }
     words.extend(access(load));
     words.extend(content(load));
+    words.extend(load.verify.iter().flat_map(verify));
     words.extend(placement(load));
     words.push("--runtime=60".to_owned());
     words.join(" ")
@@ -103,6 +106,26 @@ fn content(load: &Load) -> Vec<String> {
     }
     if content.dedupe_percent > 0 {
         words.push(format!("--dedupe_percentage={}", content.dedupe_percent));
+    }
+    words
+}
+
+fn verify(verify: &Verify) -> Vec<String> {
+    let mut words = vec![format!("--verify={}", verify.algorithm)];
+    if let Some(bytes) = verify.interval_bytes {
+        words.push(format!("--verify_interval={}", size_word(bytes)));
+    }
+    if let Some(pattern) = &verify.pattern {
+        words.push(format!("--verify_pattern={pattern}"));
+    }
+    if !verify.reads_back {
+        words.push("--do_verify=0".to_owned());
+    }
+    if verify.fatal {
+        words.push("--verify_fatal".to_owned());
+    }
+    if verify.only {
+        words.push("--verify_only".to_owned());
     }
     words
 }

@@ -5,6 +5,7 @@ use super::grid::{Grid, Kind};
 use super::names::{count, half_width, latency, percentile, plural};
 use super::parts::{self, Logical};
 use super::sheet::{Paint, Sheet};
+use super::verify;
 use iogauge_model::result::{CpuUse, DirectionResult, LatencySummary, RunDocument, StepResult};
 use iogauge_model::units::{Bandwidth, Latency};
 
@@ -52,6 +53,9 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         sheet.text(Paint::Plain, &asked);
         let own = [("read", &job.read), ("write", &job.write), ("sync", &job.sync)];
         write_directions(sheet, &own);
+    }
+    if let Some(verified) = &step.verify {
+        verify::write(sheet, verified);
     }
     write_cpu(sheet, &step.cpu);
     if let Some(physical) = &step.physical {

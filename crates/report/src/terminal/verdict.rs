@@ -87,6 +87,9 @@ fn step_brief(step: &StepResult) -> String {
     if step.errors() > 0 {
         figures.push(names::plural(step.errors(), "error"));
     }
+    if step.corrupted() > 0 {
+        figures.push(format!("{} not as written", names::plural(step.corrupted(), "block")));
+    }
     if figures.is_empty() { "no I/O completed".to_owned() } else { figures.join("; ") }
 }
 

@@ -124,6 +124,7 @@ pub fn step(label: &str, depth: u32) -> StepResult {
         },
         series: Vec::new(),
         system: Vec::new(),
+        verify: None,
         fio: None,
     }
 }

@@ -4,7 +4,7 @@ use super::error::{JobFileError, Place};
 use super::value::{KbBase, Span};
 use crate::load::{
     ArrivalProcess, BlockSplit, Content, CpuPolicy, Cpus, Distribution, EngineKind, Pattern, Rw,
-    Sequencer, SyncMode,
+    Sequencer, SyncMode, VerifyAlgorithm, VerifyPattern,
 };
 use std::collections::BTreeMap;
 
@@ -37,6 +37,12 @@ pub(super) struct Options {
     pub thinktime_ns: u64,
     pub thinktime_blocks: u32,
     pub content: Content,
+    pub verify: Option<VerifyAlgorithm>,
+    pub do_verify: bool,
+    pub verify_interval: Option<u64>,
+    pub verify_pattern: Option<VerifyPattern>,
+    pub verify_fatal: bool,
+    pub verify_only: bool,
     pub cpus: Option<Cpus>,
     pub cpu_policy: CpuPolicy,
     pub nice: i32,
@@ -107,6 +113,12 @@ impl Default for Options {
             thinktime_ns: 0,
             thinktime_blocks: 1,
             content: Content::default(),
+            verify: None,
+            do_verify: true,
+            verify_interval: None,
+            verify_pattern: None,
+            verify_fatal: false,
+            verify_only: false,
             cpus: None,
             cpu_policy: CpuPolicy::default(),
             nice: 0,

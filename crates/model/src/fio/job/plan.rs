@@ -8,7 +8,7 @@ use super::value::Span;
 use crate::limit::{Limit, Metric, Side};
 use crate::load::{
     Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Modifier, OwnTime,
-    Thinktime,
+    Thinktime, Verify,
 };
 use std::path::{Path, PathBuf};
 
@@ -159,6 +159,10 @@ fn clones(section: &Section, random: u64, thread: u32) -> Result<Vec<PlannedJob>
         let reason = "the search sets the load itself; right would be no rate beside it";
         return Err(o.error(&section.place, "latency_target", reason));
     }
+    if search.is_some() && load.verify.is_some() {
+        let reason = "a search checks no data; right would be a job of its own for each";
+        return Err(o.error(&section.place, "verify", reason));
+    }
     if search.is_some() && o.engine == EngineKind::Null {
         let reason = "engine null has no storage behind it; right would be another";
         return Err(o.error(&section.place, "latency_target", reason));
@@ -299,6 +303,7 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
         thinktime: (o.thinktime_ns > 0)
             .then_some(Thinktime { pause_ns: o.thinktime_ns, blocks: o.thinktime_blocks }),
         content: o.content,
+        verify: verify(o),
         cpus: o.cpus.clone(),
         cpu_policy: o.cpu_policy,
         nice: o.nice,
@@ -310,8 +315,22 @@ fn load(section: &Section) -> Result<Load, JobFileError> {
         block,
         ..Load::default()
     };
-    load.validate().map_err(|error| o.error(&section.place, error.option, error.reason))?;
+    // The files' sizes say how much it does.
+    let ends = !(o.time_based && o.runtime_ns > 0);
+    let counted = Load { number_ios: o.number_ios.or(ends.then_some(1)), ..load.clone() };
+    counted.validate().map_err(|error| o.error(&section.place, error.option, error.reason))?;
     Ok(load)
+}
+
+fn verify(o: &Options) -> Option<Verify> {
+    o.verify.map(|algorithm| Verify {
+        algorithm,
+        interval_bytes: o.verify_interval,
+        pattern: o.verify_pattern.clone(),
+        reads_back: o.do_verify,
+        fatal: o.verify_fatal,
+        only: o.verify_only,
+    })
 }
 
 fn split(o: &Options, direction: usize) -> BlockSplit {

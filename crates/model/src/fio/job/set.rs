@@ -152,6 +152,51 @@ pub(super) fn dedupe_percentage(o: &mut Options, value: &Value<'_>) -> Set {
     Ok(())
 }
 
+pub(super) fn verify(o: &mut Options, value: &Value<'_>) -> Set {
+    o.verify = match value.word()? {
+        "0" | "none" => None,
+        word @ ("crc7" | "null") => {
+            let why = format!("{word} proves next to nothing; right would be verify=crc32c");
+            return Err(Wrong::unsupported(why));
+        }
+        word => Some(word.parse().map_err(wrong)?),
+    };
+    Ok(())
+}
+
+pub(super) fn do_verify(o: &mut Options, value: &Value<'_>) -> Set {
+    value.word()?;
+    o.do_verify = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn verify_interval(o: &mut Options, value: &Value<'_>) -> Set {
+    o.verify_interval = Some(value.number()?).filter(|bytes| *bytes > 0);
+    Ok(())
+}
+
+pub(super) fn verify_pattern(o: &mut Options, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    // fio fills in offsets, reads files, and strings several patterns together.
+    if text.contains('%') || text.starts_with('\'') || text.trim_matches('"').contains('"') {
+        let why = "a pattern is one run of bytes; right would be 0xaa55 or \"text\"";
+        return Err(Wrong::unsupported(why));
+    }
+    o.verify_pattern = Some(text.parse().map_err(wrong)?);
+    Ok(())
+}
+
+pub(super) fn verify_fatal(o: &mut Options, value: &Value<'_>) -> Set {
+    value.word()?;
+    o.verify_fatal = value.switch()?;
+    Ok(())
+}
+
+pub(super) fn verify_only(o: &mut Options, value: &Value<'_>) -> Set {
+    o.verify_only = value.switch()?;
+    Ok(())
+}
+
 pub(super) fn cpus_allowed(o: &mut Options, value: &Value<'_>) -> Set {
     o.cpus = Some(value.word()?.parse().map_err(wrong)?);
     Ok(())

@@ -72,7 +72,10 @@ const EVERY_LATENCY: &str = "every latency is kept, in a histogram with an error
 const SHOWN: &str = "it shapes fio's report";
 const ALWAYS_RANDOM: &str = "what is written neither compresses nor repeats, always";
 const BUFFERS: &str = "buffers lie in memory of the process, aligned as the device demands";
-const VERIFY: &str = "data is not read back and compared";
+const BACKLOG: &str =
+    "what is written is read back when all of it is; reads of a mixed job are checked at once";
+const STATE: &str =
+    "what was written is remembered until the job ends; right would be verify_only=1";
 const TRIM: &str = "iogauge reads and writes, and trims nothing";
 const REPLAY: &str = "recorded I/O is not replayed";
 const ZONED: &str = "zones are not known here";
@@ -169,24 +172,24 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("startdelay", &[], set::startdelay),
     does("runtime", &["timeout"], set::runtime),
     does("time_based", &[], set::time_based),
-    lacks("verify_only", &[], OFF, VERIFY),
+    does("verify_only", &[], set::verify_only),
     does("ramp_time", &[], set::ramp_time),
     takes("clocksource", &[], TIMES),
     lacks("mem", &["iomem"], &["malloc", "mmap", "shm"], BUFFERS),
     takes("iomem_align", &["mem_align"], BUFFERS),
-    lacks("verify", &[], OFF, VERIFY),
-    lacks("do_verify", &[], OFF, VERIFY),
-    lacks("verify_interval", &[], &[], VERIFY),
-    lacks("verify_offset", &[], &[], VERIFY),
-    lacks("verify_pattern", &[], &[], VERIFY),
-    lacks("verify_fatal", &[], OFF, VERIFY),
-    lacks("verify_dump", &[], OFF, VERIFY),
-    lacks("verify_async", &[], &[], VERIFY),
-    lacks("verify_backlog", &[], &[], VERIFY),
-    lacks("verify_backlog_batch", &[], &[], VERIFY),
-    lacks("experimental_verify", &[], OFF, VERIFY),
-    lacks("verify_state_load", &[], OFF, VERIFY),
-    lacks("verify_state_save", &[], OFF, VERIFY),
+    does("verify", &[], set::verify),
+    does("do_verify", &[], set::do_verify),
+    does("verify_interval", &[], set::verify_interval),
+    lacks("verify_offset", &[], &["0"], "a header stands at the beginning of what it is of"),
+    does("verify_pattern", &[], set::verify_pattern),
+    does("verify_fatal", &[], set::verify_fatal),
+    lacks("verify_dump", &[], OFF, "the result has the place of what is wrong, and which bytes"),
+    takes("verify_async", &[], "each worker checks what it reads"),
+    lacks("verify_backlog", &[], &["0"], BACKLOG),
+    takes("verify_backlog_batch", &[], "it matters with verify_backlog only, which is refused"),
+    takes("experimental_verify", &[], "what was written is remembered in a table, always"),
+    lacks("verify_state_load", &[], OFF, STATE),
+    lacks("verify_state_save", &[], OFF, STATE),
     lacks("trim_percentage", &[], &["0"], TRIM),
     lacks("trim_verify_zero", &[], OFF, TRIM),
     lacks("trim_backlog", &[], &["0"], TRIM),

@@ -329,7 +329,10 @@ fn mistakes_are_told_with_their_place() {
 #[test]
 fn what_is_lacking_is_told_by_name() {
     for (line, words) in [
-        ("verify=crc32c", &["verify is not supported", "--lenient"][..]),
+        ("cgroup=a", &["cgroup is not supported", "--lenient"][..]),
+        ("verify=null", &["verify=null is not supported", "crc32c"]),
+        ("verify_pattern=%o", &["verify_pattern=%o is not supported", "0xaa55"]),
+        ("verify_backlog=8", &["verify_backlog is not supported"]),
         ("exitall", &["exitall is not supported"]),
         ("ss=iops:1%", &["ss is not supported"]),
         ("http_host=x", &["http_host is not supported", "engine http"]),
@@ -343,7 +346,7 @@ fn what_is_lacking_is_told_by_name() {
     }
     let file = read("[a]\nverify=0\nzonemode=none\nexitall=0\nthinktime=0\ngtod_reduce=1").unwrap();
     assert_eq!(file.unsupported, [], "what asks for nothing is no loss");
-    let file = read("[a]\nfilename=x\nverify=md5\nbs=8k\nverify_fatal=1").unwrap();
+    let file = read("[a]\nfilename=x\nverify_dump=1\nbs=8k\ncgroup=a").unwrap();
     assert_eq!(file.unsupported.len(), 2);
     assert_eq!(file.plan().unwrap()[0].jobs.len(), 1);
 }

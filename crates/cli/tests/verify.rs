@@ -1,0 +1,398 @@
+//! Data that is checked, on real files and devices: what is right is called right, and what is wrong
+//! is named with its place.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Done, Place, direct_io, eventually, skip};
+use serde_json::Value;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const USAGE: i32 = 2;
+const REFUSED: i32 = 3;
+const WRONG: i32 = 4;
+/// Header of a test file, which no load touches.
+const BASE: u64 = 1 << 20;
+
+/// Runs a load on `t`, a file of 4 MiB.
+fn run(place: &Place, options: &[&str]) -> Done {
+    place.run(&[&["run", "t", "--size=4m", "--ramp-time=0"], options].concat())
+}
+
+fn verify(done: &Done) -> Value {
+    done.json()["steps"][0]["verify"].clone()
+}
+
+/// Kinds and offsets of what was found.
+fn found(verify: &Value) -> Vec<(String, u64)> {
+    let findings = verify["findings"].as_array().unwrap().iter();
+    let found = findings.map(|finding| {
+        let kind = finding["reason"]["kind"].as_str().unwrap().to_owned();
+        (kind, finding["offset_bytes"].as_u64().unwrap())
+    });
+    found.collect()
+}
+
+/// A file whose bytes a test changes behind iogauge's back.
+struct Spoiler(File);
+
+impl Spoiler {
+    fn of(path: &Path) -> Self {
+        Self(File::options().read(true).write(true).open(path).unwrap())
+    }
+
+    fn block(&self, offset: u64) -> Vec<u8> {
+        let mut block = vec![0; 4096];
+        self.0.read_exact_at(&mut block, offset).unwrap();
+        block
+    }
+
+    fn put(&self, offset: u64, bytes: &[u8]) {
+        self.0.write_all_at(bytes, offset).unwrap();
+        self.0.sync_all().unwrap();
+    }
+
+    fn flip(&self, offset: u64, bit: u32) {
+        let mut byte = [0];
+        self.0.read_exact_at(&mut byte, offset).unwrap();
+        self.put(offset, &[byte[0] ^ 1 << bit]);
+    }
+
+    /// The write that the header of a block is of.
+    fn sequence(&self, offset: u64) -> u32 {
+        let block = self.block(offset);
+        u32::from_le_bytes([block[32], block[33], block[34], block[35]])
+    }
+}
+
+#[test]
+fn every_algorithm_reads_back_what_it_wrote() {
+    const TEST: &str = "every_algorithm_reads_back_what_it_wrote";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    for word in [
+        "crc32c",
+        "crc32c-intel",
+        "crc32",
+        "crc64",
+        "crc16",
+        "xxhash",
+        "md5",
+        "sha1",
+        "sha256",
+        "sha512",
+        "sha3-224",
+        "sha3-256",
+        "sha3-384",
+        "sha3-512",
+        "meta",
+        "pattern",
+    ] {
+        let option = format!("--verify={word}");
+        let mut line = vec!["--rw=randwrite", "--norandommap=0", "--io_size=4m", "--iodepth=16"];
+        line.extend([option.as_str(), "--json"]);
+        if word == "pattern" {
+            line.push("--verify_pattern=0xaa555aa5");
+        }
+        let done = run(&place, &line).ends(0);
+        let verify = verify(&done);
+        assert_eq!(
+            (&verify["units"], &verify["bytes"]),
+            (&1024.into(), &(4 << 20).into()),
+            "{word}"
+        );
+        assert_eq!((&verify["corrupted"], &verify["end"]), (&0.into(), &"complete".into()));
+        let blocks = "verified 4 MiB (1,024 blocks, ";
+        assert!(done.stderr.contains(blocks) && done.stderr.contains("all as written"), "{word}");
+        // What was read to check is in no other figure.
+        assert!(done.json()["steps"][0]["read"].is_null());
+    }
+}
+
+#[test]
+fn every_engine_finds_its_own_data_right() {
+    const TEST: &str = "every_engine_finds_its_own_data_right";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    for engine in ["io_uring", "libaio", "psync", "mmap"] {
+        for direct in ["0", "1"] {
+            let engine = format!("--ioengine={engine}");
+            let direct = format!("--direct={direct}");
+            // Few blocks and many writes, so that some are under way at once.
+            let done = place.run(&[
+                "run",
+                "t",
+                "--ramp-time=0",
+                "--rw=randrw",
+                "--bssplit=4k/50:12k/50",
+                "--size=1m",
+                "--number_ios=1500",
+                "--iodepth=8",
+                "--numjobs=2",
+                "--verify=crc32c",
+                "--json",
+                &engine,
+                &direct,
+            ]);
+            let verify = verify(&done.ends(0));
+            assert_eq!((&verify["corrupted"], &verify["end"]), (&0.into(), &"complete".into()));
+            // All that were written were read, beside what reads saw.
+            let judged = verify["units"].as_u64().unwrap() + verify["unjudged"].as_u64().unwrap();
+            assert!(judged > 256, "{engine}: {verify}");
+        }
+    }
+}
+
+#[test]
+fn a_later_run_names_what_is_wrong() {
+    const TEST: &str = "a_later_run_names_what_is_wrong";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    let written =
+        run(&place, &["--rw=write", "--io_size=4m", "--verify=md5", "--do_verify=0", "--json"]);
+    assert_eq!(verify(&written.ends(0))["end"], "not_asked");
+    let reads = |more: &[&str]| {
+        let line = ["--rw=read", "--io_size=4m", "--iodepth=4", "--verify=md5", "--json"];
+        run(&place, &[&line, more].concat())
+    };
+    assert_eq!(verify(&reads(&[]).ends(0))["units"], 1024);
+
+    let file = Spoiler::of(&place.work().join("t"));
+    let at = |block: u64| BASE + block * 4096;
+    file.flip(at(3) + 1000, 6);
+    let block = file.block(at(10));
+    file.put(at(20), &block);
+    file.put(at(30) + 1024, &[0; 3072]);
+    file.put(at(40), &[0; 4096]);
+    file.put(at(1023), &[7; 4096]);
+    let wanted: Vec<(String, u64)> =
+        [("corrupt", 3), ("misplaced", 20), ("torn", 30), ("no_header", 40), ("no_header", 1023)]
+            .map(|(kind, block)| (kind.to_owned(), at(block)))
+            .to_vec();
+    for engine in ["io_uring", "libaio", "psync"] {
+        let done = reads(&[&format!("--ioengine={engine}")]).ends(WRONG);
+        let verify = verify(&done);
+        assert_eq!(found(&verify), wanted, "{engine}");
+        assert_eq!(verify["corrupted"], 5);
+        let first = format!("offset {}, 4096 bytes: corrupt: bit 6 of byte 1000 is flipped", at(3));
+        // Lines are as long as the page is wide.
+        let text = done.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&first), "{text}");
+        let misplaced = format!("misplaced: belongs to offset {}", at(10));
+        assert!(text.contains(&misplaced), "{text}");
+    }
+    let random = run(
+        &place,
+        &["--rw=randread", "--norandommap=0", "--io_size=4m", "--verify=md5", "--json"],
+    );
+    assert_eq!(found(&verify(&random.ends(WRONG))), wanted);
+    let fatal = verify(&reads(&["--verify_fatal"]).ends(WRONG));
+    assert_eq!((&fatal["end"], &found(&fatal)[0]), (&"fatal".into(), &wanted[0]));
+    assert!(fatal["units"].as_u64().unwrap() < 1024);
+    let other = run(&place, &["--rw=read", "--number_ios=1", "--verify=sha1", "--json"]);
+    assert_eq!(found(&verify(&other.ends(WRONG))), [("other_format".to_owned(), BASE)]);
+}
+
+/// Blocks that go back to what they were between their last write and the reading back.
+#[test]
+fn lost_and_stale_writes_are_found_in_the_same_run() {
+    let place = Place::new();
+    // Twice over 64 blocks, slowly enough to be met in between, and another job to wait for.
+    let slow = "--job=rw=write size=256k io_size=512k rate_iops=100 verify=xxhash";
+    let longer = "--job=rw=read offset=1m size=1m rate_iops=10 io_size=160k";
+    let line = ["run", "t", "--size=4m", "--direct=0", slow, longer, "--json"];
+    let running = place.start(&line);
+    let path = place.work().join("t");
+    let at = |block: u64| BASE + block * 4096;
+    eventually(|| path.exists() && path.metadata().unwrap().len() > at(63));
+    let file = Spoiler::of(&path);
+    eventually(|| file.sequence(at(5)) == 1);
+    let (old, before) = (file.block(at(5)), file.block(at(60)));
+    eventually(|| file.sequence(at(63)) == 2);
+    file.put(at(5), &old);
+    file.put(at(60), &before);
+    let done = running.end().ends(WRONG);
+    let verify = verify(&done);
+    assert_eq!(found(&verify).len(), 2, "{verify}");
+    assert_eq!(found(&verify)[0], ("stale".to_owned(), at(5)));
+    let reason = &verify["findings"][0]["reason"];
+    assert_eq!((&reason["sequence"], &reason["expected_sequence"]), (&1.into(), &2.into()));
+    // What stood there before the run, a prefill without header.
+    assert_eq!(found(&verify)[1], ("no_header".to_owned(), at(60)));
+    assert!(done.stderr.contains("stale: holds write 1"), "{}", done.stderr);
+}
+
+#[test]
+fn what_was_written_is_read_again_without_writing() {
+    const TEST: &str = "what_was_written_is_read_again_without_writing";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    // Neither every block nor only writes.
+    let load = [
+        "--rw=randrw",
+        "--number_ios=300",
+        "--numjobs=2",
+        "--iodepth=4",
+        "--verify=sha1",
+        "--json",
+    ];
+    assert_eq!(verify(&run(&place, &load).ends(0))["corrupted"], 0);
+    let before = std::fs::read(place.work().join("t")).unwrap();
+    let only = run(&place, &[&load[..], &["--verify_only"]].concat()).ends(0);
+    assert!(verify(&only)["units"].as_u64().unwrap() > 200);
+    assert!(only.json()["steps"][0]["write"].is_null());
+    assert!(std::fs::read(place.work().join("t")).unwrap() == before);
+    // A file of another owner is only read.
+    std::fs::copy(place.work().join("t"), place.work().join("copy")).unwrap();
+    let line = ["run", "copy", "--rw=write", "--number_ios=1", "--verify=sha1"];
+    place.run(&line).ends(REFUSED);
+    place.run(&[&line[..], &["--verify_only"]].concat()).ends(WRONG);
+}
+
+#[test]
+fn an_interrupted_run_says_that_nothing_was_checked() {
+    let place = Place::new();
+    let line = ["run", "t", "--size=4m", "--direct=0", "--rw=write", "--verify=crc32c", "--json"];
+    let running = place.start(&[&line[..], &["--runtime=60", "--rate_iops=100"]].concat());
+    let path = place.work().join("t");
+    eventually(|| path.exists() && path.metadata().unwrap().len() > BASE + 4096);
+    let file = Spoiler::of(&path);
+    eventually(|| file.sequence(BASE + 4096) > 0);
+    running.signal("INT");
+    let done = running.end().ends(130);
+    assert_eq!(verify(&done)["end"], "interrupted");
+    assert!(done.stderr.contains("Not verified: the run was interrupted"), "{}", done.stderr);
+}
+
+#[test]
+fn what_cannot_be_checked_is_refused() {
+    let place = Place::new();
+    let one = "--job=rw=write verify=crc32c size=1m";
+    for (line, word) in [
+        (&["run", "sim:nvme", "--rw=write", "--verify=crc32c"][..], "carry no data"),
+        (&["run", "t", "--size=4m", "--ioengine=null", "--rw=write", "--verify=md5"], "null"),
+        (
+            &["run", "t", "--size=4m", "--rw=write", "--verify=md5", "--dedupe_percentage=9"],
+            "dedupe",
+        ),
+        (&["run", "t", "--size=4m", "--rw=randrw", "--dependent", "--verify=md5"], "dependent"),
+        (&["run", "t", "--size=4m", "--rw=write", "--verify_fatal"], "--verify=crc32c"),
+        (&["run", "t", "--size=4m", "--rw=write", "--verify=crc7"], "crc32c, crc32"),
+        (&["run", "t", "--size=4m", "--rw=write", "--verify=md5", "--verify_only"], "io_size"),
+        (&["run", "t", "--size=4m", one, "--job=rw=randwrite"], "without it"),
+        (&["run", "t", "--size=4m", one, "--job=rw=write bs=8k verify=crc32c"], "differ"),
+        (&["run", "t", "--size=4m", one, "--job=rw=read verify=crc32c"], "after the other"),
+        (&["find", "t", "--size=4m", "--rw=write", "--verify=md5"], "belongs to run"),
+    ] {
+        let done = place.run(line).ends(USAGE);
+        assert!(done.stderr.contains(word), "\"{word}\" is not in {}", done.stderr);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        assert_eq!(place.names(), [""; 0], "{line:?}");
+    }
+}
+
+/// Runs fio, which says 0 where all is well.
+fn fio(directory: &Path, file: &str) -> Option<std::process::Output> {
+    Command::new("fio").arg(file).current_dir(directory).output().ok()
+}
+
+#[test]
+fn job_files_check_what_fio_checks() {
+    const TEST: &str = "job_files_check_what_fio_checks";
+    let place = Place::new();
+    if !direct_io(TEST, &place.work()) {
+        return;
+    }
+    let text = "[global]\nsize=4m\ndirect=1\nioengine=libaio\niodepth=8\nverify=crc32c\n\
+                [random]\nrw=randwrite\nfilename=FILE\nbsrange=4k-16k\n\
+                [again]\nstonewall\nrw=write\nfilename=FILE\nverify=sha256\nverify_interval=512\n\
+                verify_pattern=0xaa555aa5\ndo_verify=0\n\
+                [reads]\nstonewall\nrw=randread\nfilename=FILE\nverify=sha256\n\
+                verify_interval=512\nverify_pattern=0xaa555aa5\n";
+    std::fs::write(place.work().join("ours.fio"), text.replace("FILE", "ours")).unwrap();
+    let done = place.run(&["run", "ours.fio", "--json"]).ends(0);
+    let document = done.json();
+    let units: Vec<_> =
+        [0, 1, 2].map(|step| document["steps"][step]["verify"]["units"].clone()).into();
+    // Blocks of different sizes reach the size before they reach every place.
+    assert!((400..1024).contains(&units[0].as_u64().unwrap()), "{units:?}");
+    assert_eq!(units[1..], [Value::from(0), 8192.into()]);
+    let file = Spoiler::of(&place.work().join("ours"));
+    file.flip(BASE + 5 * 512 + 200, 0);
+    let reads = text.split("[random]").next().unwrap().to_owned()
+        + "[reads]\nrw=read\n\
+                filename=ours\nverify=sha256\nverify_interval=512\nverify_pattern=0xaa555aa5\n";
+    std::fs::write(place.work().join("reads.fio"), reads).unwrap();
+    let done = place.run(&["run", "reads.fio", "--json"]).ends(WRONG);
+    assert_eq!(found(&verify(&done)), [("corrupt".to_owned(), BASE + 5 * 512)]);
+
+    std::fs::write(place.work().join("fios.fio"), text.replace("FILE", "fios")).unwrap();
+    let printed = run(
+        &place,
+        &["--rw=randwrite", "--norandommap=0", "--io_size=4m", "--verify=md5", "--print-fio"],
+    );
+    assert!(printed.stdout.contains("\nverify=md5\n"), "{}", printed.stdout);
+    let printed = printed.stdout.replace("time_based=1\n", "").replace("/t\n", "/printed\n");
+    std::fs::write(place.work().join("printed.fio"), printed).unwrap();
+    for name in ["fios.fio", "printed.fio"] {
+        let Some(output) = fio(&place.work(), name) else {
+            return skip(TEST, "fio is not installed");
+        };
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// A loop device on an image.
+struct Loop(PathBuf);
+
+impl Loop {
+    fn new(image: &Path) -> Result<Self, String> {
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(image).output();
+        let output = output.map_err(|error| error.to_string())?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if !output.status.success() {
+            return Err(text(&output.stderr));
+        }
+        Ok(Self(text(&output.stdout).into()))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_bit_flipped_under_a_block_device_is_found() {
+    const TEST: &str = "a_bit_flipped_under_a_block_device_is_found";
+    let place = Place::new();
+    let image = place.work().join("image");
+    File::create(&image).unwrap().set_len(8 << 20).unwrap();
+    let device = match Loop::new(&image) {
+        Ok(device) => device,
+        Err(why) => return skip(TEST, &why),
+    };
+    let path = device.0.to_str().unwrap();
+    let line =
+        ["run", path, "--destroy-data", "--bs=8k", "--io_size=8m", "--verify=crc32c", "--json"];
+    let write = place.run(&[&line[..], &["--rw=write", "--iodepth=4", "--do_verify=0"]].concat());
+    write.ends(0);
+    Spoiler::of(&image).flip((5 << 20) + 8192 + 17, 3);
+    let read = place.run(&[&line[..], &["--rw=read", "--iodepth=4"]].concat()).ends(WRONG);
+    let verify = verify(&read);
+    assert_eq!(found(&verify), [("corrupt".to_owned(), (5 << 20) + 8192)]);
+    assert_eq!(verify["findings"][0]["path"], path);
+    assert_eq!(verify["findings"][0]["reason"]["first_byte"], 17);
+}

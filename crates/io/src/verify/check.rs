@@ -1,0 +1,373 @@
+//! Reads back what a step has written, and judges it: a small loop over an engine, whose figures are
+//! nobody's.
+
+use super::classify::{Expected, Place};
+use super::findings::Found;
+use super::ledger::{Known, Territory};
+use super::verifier::JobVerify;
+use crate::buffers::BufferPool;
+use crate::crew::place_thread;
+use crate::engine::io_uring::Uring;
+use crate::engine::libaio::Libaio;
+use crate::engine::mmap::Mmap;
+use crate::engine::psync::Psync;
+use crate::engine::{self, Engine, EngineError, Files, Io, Op, Setup};
+use crate::worker::{MAX_DEPTH_PER_WORKER, WorkerError};
+use iogauge_model::load::{EngineKind, Load};
+use iogauge_model::result::VerifyFault;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+/// Stack of a thread that checks.
+const STACK_BYTES: usize = 256 << 10;
+
+/// A job whose data is to be read back.
+#[derive(Debug)]
+pub struct CheckJob {
+    /// The load that wrote: engine, depth and block size of the reads are its own.
+    pub load: Load,
+    /// Its files by part, open for reading.
+    pub files: Files,
+    /// What it has written.
+    pub verify: Arc<JobVerify>,
+}
+
+/// How far each territory is read: windows of the largest block, in order of their places.
+#[derive(Debug, Default)]
+struct Progress {
+    stop: AtomicBool,
+    /// Units read.
+    units: AtomicU64,
+}
+
+/// A check under way.
+#[derive(Debug)]
+pub struct Check {
+    threads: Vec<JoinHandle<Result<(), WorkerError>>>,
+    progress: Arc<Progress>,
+    total_units: u64,
+}
+
+/// A territory with the next of its windows.
+#[derive(Debug)]
+struct Field {
+    territory: Arc<Territory>,
+    next: AtomicU64,
+}
+
+impl Check {
+    /// Starts reading back what these jobs have written, all at once. A territory that several jobs
+    /// have written is read once.
+    ///
+    /// # Errors
+    /// Where the system refuses a thread. What an engine says comes out of [`Self::finish`].
+    pub fn start(jobs: Vec<CheckJob>) -> Result<Self, WorkerError> {
+        let mut fields: Vec<Arc<Field>> = Vec::new();
+        let mut check = Self { threads: Vec::new(), progress: Arc::default(), total_units: 0 };
+        for job in jobs {
+            if !engine::is_direct(&job.load) {
+                forget(&job.files);
+            }
+            let mut own = Vec::new();
+            for territory in &job.verify.territories {
+                let known = fields.iter().find(|f| Arc::ptr_eq(&f.territory, territory));
+                let field = known.cloned().unwrap_or_else(|| {
+                    check.total_units += territory.touched();
+                    Arc::new(Field { territory: territory.clone(), next: AtomicU64::new(0) })
+                });
+                if !fields.iter().any(|known| Arc::ptr_eq(known, &field)) {
+                    fields.push(field.clone());
+                }
+                own.push(field);
+            }
+            let synchronous = job.load.engine.is_synchronous();
+            let threads = if synchronous { job.load.depth() } else { job.load.numjobs };
+            let depth = if synchronous { 1 } else { job.load.iodepth.min(MAX_DEPTH_PER_WORKER) };
+            let own = Arc::new(own);
+            let job = Arc::new(job);
+            for number in 0..threads {
+                let (job, fields) = (job.clone(), own.clone());
+                let progress = check.progress.clone();
+                let thread = std::thread::Builder::new()
+                    .name(format!("iogauge-check-{number}"))
+                    .stack_size(STACK_BYTES)
+                    .spawn(move || work(&job, &fields, &progress, depth, number))
+                    .map_err(WorkerError::Thread)?;
+                check.threads.push(thread);
+            }
+        }
+        Ok(check)
+    }
+
+    /// Units to read.
+    #[must_use]
+    pub fn total_units(&self) -> u64 {
+        self.total_units
+    }
+
+    /// Units read so far.
+    #[must_use]
+    pub fn done_units(&self) -> u64 {
+        self.progress.units.load(Ordering::Relaxed)
+    }
+
+    /// True once everything is read, or nothing more will be.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Ends it when what is outstanding is done.
+    pub fn stop(&self) {
+        self.progress.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// Where an engine failed, or could not be had.
+    pub fn finish(mut self) -> Result<(), WorkerError> {
+        let mut result = Ok(());
+        for thread in self.threads.drain(..) {
+            let own = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            result = result.and(own);
+        }
+        result
+    }
+}
+
+impl Drop for Check {
+    fn drop(&mut self) {
+        self.stop();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Has the page cache written to the device and emptied, so that the device is read and not the
+/// cache. Where that fails, what is read tells.
+fn forget(files: &Files) {
+    for file in files.iter() {
+        let _ = rustix::fs::fdatasync(file);
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    }
+}
+
+fn work(
+    job: &CheckJob,
+    fields: &[Arc<Field>],
+    progress: &Progress,
+    depth: u32,
+    number: u32,
+) -> Result<(), WorkerError> {
+    let load = &job.load;
+    place_thread(load, number)?;
+    let block_bytes = load.block.largest();
+    let pool = BufferPool::new(depth, block_bytes, 0).map_err(|source| WorkerError::Memory {
+        slots: depth,
+        block_bytes,
+        source,
+    })?;
+    let setup = Setup {
+        files: job.files.clone(),
+        max_depth: depth,
+        random: false,
+        writes: false,
+        syncs_data_only: false,
+    };
+    let reader = |pool| Reader::new(job, fields, progress, pool, depth);
+    match load.engine {
+        EngineKind::IoUring => reader(pool).run_with(|pool| Uring::new(&setup, pool)),
+        EngineKind::Libaio => reader(pool).run_with(|_| Libaio::new(&setup)),
+        EngineKind::Mmap => reader(pool).run_with(|_| Mmap::new(&setup)),
+        EngineKind::Psync => reader(pool).run_with(|_| Ok(Psync::new(&setup))),
+        EngineKind::Null | EngineKind::Sim => {
+            let engine = load.engine.as_str();
+            let source = std::io::ErrorKind::Unsupported.into();
+            Err(EngineError { engine, call: "read back", source }.into())
+        }
+    }
+}
+
+/// A stretch of written units under way.
+#[derive(Debug, Clone, Default)]
+struct Stretch {
+    /// Part of the job.
+    part: u32,
+    units: Range<u64>,
+    /// Bytes there already.
+    done: u32,
+}
+
+/// One thread's share.
+#[derive(Debug)]
+struct Reader<'a> {
+    job: &'a CheckJob,
+    fields: &'a [Arc<Field>],
+    progress: &'a Progress,
+    pool: BufferPool,
+    slots: Vec<Stretch>,
+    free: Vec<u32>,
+    again: Vec<u32>,
+    /// Part of the job whose windows are taken now.
+    part: usize,
+    /// Rest of the window taken last.
+    rest: Range<u64>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(
+        job: &'a CheckJob,
+        fields: &'a [Arc<Field>],
+        progress: &'a Progress,
+        pool: BufferPool,
+        depth: u32,
+    ) -> Self {
+        Self {
+            job,
+            fields,
+            progress,
+            pool,
+            slots: vec![Stretch::default(); depth as usize],
+            free: (0..depth).rev().collect(),
+            again: Vec::new(),
+            part: 0,
+            rest: 0..0,
+        }
+    }
+
+    fn run_with<E: Engine>(
+        mut self,
+        engine: impl FnOnce(&BufferPool) -> Result<E, EngineError>,
+    ) -> Result<(), WorkerError> {
+        let mut engine = engine(&self.pool)?;
+        engine.grow(self.slots.len() as u32);
+        let result = self.read_all(&mut engine);
+        if result.is_err() && E::IO_OUTLIVES_ENGINE {
+            self.pool.leak();
+        }
+        Ok(result?)
+    }
+
+    fn read_all<E: Engine>(&mut self, engine: &mut E) -> Result<(), EngineError> {
+        let mut outstanding = 0;
+        let mut done = Vec::new();
+        loop {
+            while let Some(slot) = self.again.pop().or_else(|| self.take()) {
+                engine.queue(self.io(slot));
+                outstanding += 1;
+            }
+            if outstanding == 0 {
+                return Ok(());
+            }
+            engine.enter(1, None)?;
+            engine.reap(u32::MAX, |slot, result| done.push((slot, result)));
+            for (slot, result) in done.drain(..) {
+                outstanding -= 1;
+                self.complete(slot, result);
+            }
+        }
+    }
+
+    /// Decides the next stretch and puts it in a slot; `None` where there is no room or nothing more
+    /// to read.
+    fn take(&mut self) -> Option<u32> {
+        if self.free.is_empty() {
+            return None;
+        }
+        let stretch = self.next_stretch()?;
+        let slot = self.free.pop()?;
+        self.slots[slot as usize] = stretch;
+        Some(slot)
+    }
+
+    /// The next written units that lie side by side in a window.
+    fn next_stretch(&mut self) -> Option<Stretch> {
+        loop {
+            if self.progress.stop.load(Ordering::Relaxed) || self.job.verify.findings.is_over() {
+                return None;
+            }
+            let field = self.fields.get(self.part)?;
+            let territory = &field.territory;
+            let written = |unit: &u64| territory.known(*unit) != Known::Untouched;
+            if let Some(first) = self.rest.clone().find(written) {
+                let end =
+                    (first..self.rest.end).find(|unit| !written(unit)).unwrap_or(self.rest.end);
+                self.rest.start = end;
+                return Some(Stretch { part: self.part as u32, units: first..end, done: 0 });
+            }
+            let in_window = (self.job.load.block.largest() / self.unit_bytes()).max(1);
+            let window = field.next.fetch_add(in_window, Ordering::Relaxed);
+            if window < territory.units {
+                self.rest = window..(window + in_window).min(territory.units);
+            } else {
+                self.part += 1;
+                self.rest = 0..0;
+            }
+        }
+    }
+
+    fn unit_bytes(&self) -> u64 {
+        self.job.verify.format.unit_bytes.into()
+    }
+
+    fn len(&self, slot: u32) -> u32 {
+        let units = &self.slots[slot as usize].units;
+        ((units.end - units.start) * self.unit_bytes()) as u32
+    }
+
+    fn io(&self, slot: u32) -> Io {
+        let Stretch { part, units, done } = &self.slots[slot as usize];
+        let territory = &self.fields[*part as usize].territory;
+        Io {
+            slot,
+            op: Op::Read,
+            file: *part,
+            offset_bytes: territory.offset_of(units.start) + u64::from(*done),
+            len: self.len(slot) - done,
+            buffer: self.pool.buffer(slot).wrapping_add(*done as usize),
+        }
+    }
+
+    fn complete(&mut self, slot: u32, result: i32) {
+        let refused = result == -libc::EINTR || result == -libc::EAGAIN;
+        if refused && !self.progress.stop.load(Ordering::Relaxed) {
+            return self.again.push(slot);
+        }
+        if refused {
+            return self.free.push(slot);
+        }
+        let len = self.len(slot);
+        let stretch = &mut self.slots[slot as usize];
+        if result > 0 {
+            stretch.done += result as u32;
+            if stretch.done < len {
+                return self.again.push(slot);
+            }
+        }
+        let Stretch { part, units, done } = stretch.clone();
+        let territory = self.fields[part as usize].territory.clone();
+        let verify = &*self.job.verify;
+        let unit_bytes = verify.format.unit_bytes;
+        // Units that came before the error are judged like others.
+        let whole = u64::from(done / unit_bytes);
+        let data = self.pool.bytes(slot, len as usize);
+        for (number, unit) in units.clone().zip(data.chunks_exact_mut(unit_bytes as usize)) {
+            let offset_bytes = territory.offset_of(number);
+            if number - units.start >= whole {
+                let fault = VerifyFault::Unreadable { errno: -result };
+                let found = Found { part: territory.part, offset_bytes, len: unit_bytes, fault };
+                verify.findings.wrong(found, verify.fatal);
+                continue;
+            }
+            let place = Place { part: territory.part, offset_bytes };
+            let known = territory.known(number);
+            verify.judge(unit, place, Expected::Of { run: territory.run, known });
+        }
+        self.progress.units.fetch_add(units.end - units.start, Ordering::Relaxed);
+        self.free.push(slot);
+    }
+}

@@ -1,0 +1,301 @@
+//! Whether a unit is what was written, and if not, what is wrong with it.
+
+use super::header::{Format, Head, Origin, head};
+use super::ledger::Known;
+use iogauge_model::load::VerifyAlgorithm;
+use iogauge_model::result::VerifyFault;
+
+/// What a device writes whole, at least.
+const SECTOR_BYTES: usize = 512;
+/// How many writes before and behind the one in the header are tried for the rest of a torn unit.
+const TRIED: u32 = 8;
+
+/// Where a unit was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub part: u32,
+    pub offset_bytes: u64,
+}
+
+/// What a unit ought to be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Expected {
+    /// Of any run, so long as it is whole and in its place. The number of its part may be that of
+    /// another target.
+    AnyRun,
+    /// Of this run and these writes.
+    Of { run: u64, known: Known },
+}
+
+/// What a unit is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Right,
+    /// What it ought to be is not known.
+    Unjudged,
+    Wrong(VerifyFault),
+}
+
+/// Judges a unit. It is as before afterwards.
+pub(super) fn judge(format: &Format, unit: &mut [u8], place: Place, expected: Expected) -> Verdict {
+    if let Expected::Of { known: Known::Nothing | Known::Untouched, .. } = expected {
+        return Verdict::Unjudged;
+    }
+    if format.algorithm == VerifyAlgorithm::Pattern {
+        return pattern(format, unit, place);
+    }
+    // Several writes at once may leave a mixture, of which nothing can be said.
+    let mixed = matches!(expected, Expected::Of { known: Known::OneOf { .. }, .. });
+    let broken = |fault| if mixed { Verdict::Unjudged } else { Verdict::Wrong(fault) };
+    match head(unit) {
+        Head::Missing => broken(VerifyFault::NoHeader { zeros: unit.iter().all(|b| *b == 0) }),
+        Head::Damaged => broken(VerifyFault::HeaderDamaged),
+        Head::Is { code, len, bit: None, .. }
+            if code != format.algorithm.info().code || len != format.unit_bytes =>
+        {
+            broken(other_format(code, len))
+        }
+        Head::Is { origin, bit: None, .. } if format.digest_is_right(unit) => {
+            whole(&origin, place, expected).map_or(Verdict::Right, Verdict::Wrong)
+        }
+        Head::Is { origin, .. } => broken(broken_content(format, unit, &origin)),
+    }
+}
+
+fn other_format(code: u16, length_bytes: u32) -> VerifyFault {
+    let row = VerifyAlgorithm::ALL.iter().find(|row| row.code == code);
+    VerifyFault::OtherFormat { algorithm: row.map(|row| row.name.to_owned()), length_bytes }
+}
+
+fn pattern(format: &Format, unit: &[u8], place: Place) -> Verdict {
+    let Place { part, offset_bytes } = place;
+    let made = made(format, &Origin { run: 0, offset_bytes, sequence: 0, worker: 0, part });
+    match differences(unit, &made) {
+        None => Verdict::Right,
+        Some(_) if unit.iter().all(|byte| *byte == 0) => {
+            Verdict::Wrong(VerifyFault::NoHeader { zeros: true })
+        }
+        Some(fault) => Verdict::Wrong(fault),
+    }
+}
+
+/// What is wrong with a unit that is whole.
+fn whole(origin: &Origin, place: Place, expected: Expected) -> Option<VerifyFault> {
+    let Origin { offset_bytes, part, sequence, run, .. } = *origin;
+    let other_part = match expected {
+        Expected::AnyRun => None,
+        Expected::Of { .. } => Some(part).filter(|part| *part != place.part),
+    };
+    let misplaced = VerifyFault::Misplaced { of_offset_bytes: offset_bytes, of_part: other_part };
+    if offset_bytes != place.offset_bytes {
+        return Some(misplaced);
+    }
+    let Expected::Of { run: own, known } = expected else { return None };
+    if run != own {
+        return Some(VerifyFault::OtherRun { run });
+    }
+    if other_part.is_some() {
+        return Some(misplaced);
+    }
+    let (first, last) = match known {
+        Known::Exactly(sequence) => (sequence, sequence),
+        Known::OneOf { first, last } => (first, last),
+        Known::Nothing | Known::Untouched => return None,
+    };
+    // Counts go round.
+    let allowed = sequence.wrapping_sub(first) <= last.wrapping_sub(first);
+    (!allowed).then_some(VerifyFault::Stale { sequence, expected_sequence: first })
+}
+
+fn made(format: &Format, origin: &Origin) -> Vec<u8> {
+    let mut made = vec![0; format.unit_bytes as usize];
+    format.stamp(&mut made, origin);
+    made
+}
+
+/// What is wrong with a unit whose header can be read and that is not whole.
+fn broken_content(format: &Format, unit: &[u8], origin: &Origin) -> VerifyFault {
+    let made = made(format, origin);
+    if format.pattern.is_none()
+        && let Some(torn) = torn(format, unit, origin, &made)
+    {
+        return torn;
+    }
+    // Something differs: the digest is wrong.
+    differences(unit, &made).unwrap_or(VerifyFault::HeaderDamaged)
+}
+
+/// A unit of which some sectors at the end are others altogether.
+fn torn(format: &Format, unit: &[u8], origin: &Origin, made: &[u8]) -> Option<VerifyFault> {
+    let sectors = unit.chunks(SECTOR_BYTES).zip(made.chunks(SECTOR_BYTES));
+    let first = sectors.clone().position(|(is, ought)| is != ought).filter(|first| *first > 0)?;
+    // One byte of 256 is the same by chance.
+    let differs = |(is, ought): (&[u8], &[u8])| {
+        is.iter().zip(ought).filter(|(a, b)| a == b).count() < is.len() / 8
+    };
+    if !sectors.clone().skip(first).all(differs) {
+        return None;
+    }
+    let from = first * SECTOR_BYTES;
+    let is_rest = |sequence: &u32| {
+        super::classify::made(format, &Origin { sequence: *sequence, ..*origin })[from..]
+            == unit[from..]
+    };
+    let near = |back: u32| [origin.sequence.wrapping_sub(back), origin.sequence.wrapping_add(back)];
+    let rest_sequence = (1..=TRIED).flat_map(near).find(is_rest);
+    Some(VerifyFault::Torn { sequence: origin.sequence, from_byte: from as u64, rest_sequence })
+}
+
+/// Where bytes differ from what they ought to be; `None` where none does.
+fn differences(is: &[u8], ought: &[u8]) -> Option<VerifyFault> {
+    let mut differing = is.iter().zip(ought).enumerate().filter(|(_, (a, b))| a != b);
+    let (first, (a, b)) = differing.next()?;
+    let others = differing.count() as u64;
+    let flipped = a ^ b;
+    let bit = (others == 0 && flipped.is_power_of_two()).then(|| flipped.trailing_zeros());
+    Some(VerifyFault::Corrupt { differing_bytes: 1 + others, first_byte: first as u64, bit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PLACE: Place = Place { part: 2, offset_bytes: 1 << 20 };
+
+    fn format(algorithm: VerifyAlgorithm) -> Format {
+        let pattern = (algorithm == VerifyAlgorithm::Pattern).then(|| vec![1, 2, 3]);
+        Format { algorithm, unit_bytes: 4096, pattern }
+    }
+
+    fn unit(sequence: u32) -> Vec<u8> {
+        let Place { part, offset_bytes } = PLACE;
+        let origin = Origin { run: 7, offset_bytes, sequence, worker: 3, part };
+        made(&format(VerifyAlgorithm::Crc32c), &origin)
+    }
+
+    fn of(known: Known) -> Expected {
+        Expected::Of { run: 7, known }
+    }
+
+    fn judged(unit: &mut [u8], expected: Expected) -> Verdict {
+        judge(&format(VerifyAlgorithm::Crc32c), unit, PLACE, expected)
+    }
+
+    #[test]
+    fn what_was_written_is_right() {
+        let expectations = [
+            (of(Known::Exactly(5)), Verdict::Right),
+            (of(Known::OneOf { first: 3, last: 5 }), Verdict::Right),
+            (of(Known::OneOf { first: u32::MAX, last: 6 }), Verdict::Right),
+            (Expected::AnyRun, Verdict::Right),
+            (of(Known::Nothing), Verdict::Unjudged),
+        ];
+        for (expected, verdict) in expectations {
+            assert_eq!(judged(&mut unit(5), expected), verdict, "{expected:?}");
+        }
+    }
+
+    #[test]
+    fn whole_units_of_elsewhere_are_told() {
+        let stale = |expected_sequence| {
+            Verdict::Wrong(VerifyFault::Stale { sequence: 5, expected_sequence })
+        };
+        assert_eq!(judged(&mut unit(5), of(Known::Exactly(6))), stale(6));
+        assert_eq!(judged(&mut unit(5), of(Known::OneOf { first: 6, last: 9 })), stale(6));
+        let other = Expected::Of { run: 8, known: Known::Exactly(5) };
+        assert_eq!(judged(&mut unit(5), other), Verdict::Wrong(VerifyFault::OtherRun { run: 7 }));
+        let format = format(VerifyAlgorithm::Crc32c);
+        let away = Place { offset_bytes: 4096, ..PLACE };
+        let misplaced = |of_part| VerifyFault::Misplaced { of_offset_bytes: 1 << 20, of_part };
+        for expected in [Expected::AnyRun, of(Known::Exactly(5))] {
+            let verdict = judge(&format, &mut unit(5), away, expected);
+            assert_eq!(verdict, Verdict::Wrong(misplaced(None)));
+        }
+        let elsewhere = Place { part: 1, ..PLACE };
+        let verdict = judge(&format, &mut unit(5), elsewhere, of(Known::Exactly(5)));
+        assert_eq!(verdict, Verdict::Wrong(misplaced(Some(2))));
+        // Which number a part had in another target says nothing.
+        let verdict = judge(&format, &mut unit(5), elsewhere, Expected::AnyRun);
+        assert_eq!(verdict, Verdict::Right);
+    }
+
+    #[test]
+    fn nothing_and_other_things_are_told() {
+        let zeros = |zeros| Verdict::Wrong(VerifyFault::NoHeader { zeros });
+        assert_eq!(judged(&mut [0; 4096], Expected::AnyRun), zeros(true));
+        assert_eq!(judged(&mut [9; 4096], Expected::AnyRun), zeros(false));
+        let mixed = of(Known::OneOf { first: 1, last: 2 });
+        assert_eq!(judged(&mut [9; 4096], mixed), Verdict::Unjudged);
+        let md5 = made(
+            &format(VerifyAlgorithm::Md5),
+            &Origin { run: 7, offset_bytes: PLACE.offset_bytes, sequence: 1, worker: 0, part: 2 },
+        );
+        let other = VerifyFault::OtherFormat { algorithm: Some("md5".into()), length_bytes: 4096 };
+        assert_eq!(judged(&mut md5.clone(), Expected::AnyRun), Verdict::Wrong(other));
+        let mut damaged = unit(1);
+        damaged[16..24].fill(0x55);
+        let verdict = judged(&mut damaged, Expected::AnyRun);
+        assert_eq!(verdict, Verdict::Wrong(VerifyFault::HeaderDamaged));
+    }
+
+    #[test]
+    fn torn_units_are_told_from_corrupt_ones() {
+        for (head, rest, from) in [(6, 5, 512), (5, 6, 3584), (1, 0, 2048)] {
+            let mut torn = unit(head);
+            torn[from..].copy_from_slice(&unit(rest)[from..]);
+            let expected = of(Known::Exactly(6));
+            let fault = VerifyFault::Torn {
+                sequence: head,
+                from_byte: from as u64,
+                rest_sequence: Some(rest),
+            };
+            assert_eq!(judged(&mut torn, expected), Verdict::Wrong(fault));
+        }
+        let mut foreign = unit(6);
+        foreign[1024..].fill(0);
+        let fault = VerifyFault::Torn { sequence: 6, from_byte: 1024, rest_sequence: None };
+        assert_eq!(judged(&mut foreign, of(Known::Exactly(6))), Verdict::Wrong(fault));
+        let mut scratched = unit(6);
+        scratched[1030..1040].iter_mut().for_each(|byte| *byte ^= 0xff);
+        let fault = VerifyFault::Corrupt { differing_bytes: 10, first_byte: 1030, bit: None };
+        assert_eq!(judged(&mut scratched, of(Known::Exactly(6))), Verdict::Wrong(fault));
+    }
+
+    proptest! {
+        #[test]
+        fn a_flipped_bit_is_named(bit in 0u32..4096 * 8, any_run: bool) {
+            let mut flipped = unit(4);
+            flipped[bit as usize / 8] ^= 1 << (bit % 8);
+            let expected = if any_run { Expected::AnyRun } else { of(Known::Exactly(4)) };
+            let fault = VerifyFault::Corrupt {
+                differing_bytes: 1,
+                first_byte: u64::from(bit / 8),
+                bit: Some(bit % 8),
+            };
+            prop_assert_eq!(judged(&mut flipped, expected), Verdict::Wrong(fault));
+        }
+
+        #[test]
+        fn patterns_are_judged_without_headers(byte in 0usize..4096, other in 1u8..) {
+            let format = format(VerifyAlgorithm::Pattern);
+            let origin = Origin { run: 0, offset_bytes: 0, sequence: 0, worker: 0, part: 0 };
+            let mut unit = made(&format, &origin);
+            let expected = of(Known::OneOf { first: 1, last: 3 });
+            prop_assert_eq!(judge(&format, &mut unit, PLACE, expected), Verdict::Right);
+            unit[byte] ^= other;
+            let verdict = judge(&format, &mut unit, PLACE, expected);
+            let Verdict::Wrong(VerifyFault::Corrupt { first_byte, .. }) = verdict else {
+                return Err(TestCaseError::fail("not corrupt"));
+            };
+            prop_assert_eq!(first_byte, byte as u64);
+        }
+
+        #[test]
+        fn nothing_panics(mut unit in prop::collection::vec(any::<u8>(), 4096), at in 0usize..60) {
+            let head = self::unit(1);
+            unit[..at].copy_from_slice(&head[..at]);
+            let _ = judged(&mut unit, Expected::AnyRun);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What checking found, from all workers of a step.
+
+use iogauge_model::result::VerifyFault;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Findings that are kept; the others are counted.
+const MOST: usize = 16;
+
+/// A unit that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// File or device of the target, from 0.
+    pub part: u32,
+    /// Where it begins.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub len: u32,
+    /// What is wrong with it.
+    pub fault: VerifyFault,
+}
+
+/// Counts of everything judged so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Units judged.
+    pub units: u64,
+    /// Bytes judged.
+    pub bytes: u64,
+    /// Units that could not be judged.
+    pub unjudged: u64,
+    /// Units that are not as they were written.
+    pub corrupted: u64,
+}
+
+/// Collects what workers find.
+#[derive(Debug, Default)]
+pub struct Findings {
+    units: AtomicU64,
+    bytes: AtomicU64,
+    unjudged: AtomicU64,
+    corrupted: AtomicU64,
+    over: AtomicBool,
+    first: Mutex<Vec<Found>>,
+}
+
+impl Findings {
+    pub(super) fn right(&self, len: u32) {
+        self.units.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(len.into(), Ordering::Relaxed);
+    }
+
+    pub(super) fn unjudged(&self) {
+        self.unjudged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes a finding; with `fatal` it ends the check.
+    pub(super) fn wrong(&self, found: Found, fatal: bool) {
+        self.right(found.len);
+        self.corrupted.fetch_add(1, Ordering::Relaxed);
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let same =
+            |known: &Found| known.part == found.part && known.offset_bytes == found.offset_bytes;
+        // A unit that is read again is found again.
+        if first.len() < MOST && !first.iter().any(same) {
+            first.push(found);
+        }
+        if fatal {
+            self.over.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True once a finding has ended the check.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Everything judged so far.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Totals {
+            units: load(&self.units),
+            bytes: load(&self.bytes),
+            unjudged: load(&self.unjudged),
+            corrupted: load(&self.corrupted),
+        }
+    }
+
+    /// The first findings, by their place.
+    #[must_use]
+    pub fn first(&self) -> Vec<Found> {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        first.sort_by_key(|found| (found.part, found.offset_bytes));
+        first
+    }
+}

@@ -1,0 +1,268 @@
+//! What a unit is made of: a header, and content that follows from it.
+//!
+//! All numbers have their lowest byte first.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0 – 7 | `IOGverif` |
+//! | 8 – 9 | version, 1 |
+//! | 10 – 11 | algorithm |
+//! | 12 – 15 | length of the unit |
+//! | 16 – 23 | run: a number drawn for each step that writes |
+//! | 24 – 31 | offset in the file or device |
+//! | 32 – 35 | sequence: how often the run had written the unit, this time included |
+//! | 36 – 39 | worker |
+//! | 40 – 43 | file or device of the target, from 0 |
+//! | 44 – 47 | zeros |
+//! | 48 – 51 | CRC-32C of the bytes before |
+//! | 52 – | digest of the whole unit with zeros in the digest's place |
+//! | behind | content |
+
+use super::digest::{Sum, crc32c, digest};
+use crate::offsets::mix64;
+use iogauge_model::load::VerifyAlgorithm;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const MAGIC: &[u8; 8] = b"IOGverif";
+const VERSION: u16 = 1;
+/// Bytes before the header's own checksum.
+const FIELDS_BYTES: usize = 48;
+/// Bytes before the digest.
+pub(super) const FIXED_BYTES: usize = 52;
+
+/// Which write a unit's content comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Number of the run.
+    pub run: u64,
+    /// Byte offset in the file or device.
+    pub offset_bytes: u64,
+    /// How often the run had written the unit, this time included; counts modulo 2³².
+    pub sequence: u32,
+    /// Worker that wrote it.
+    pub worker: u32,
+    /// File or device of the target, from 0.
+    pub part: u32,
+}
+
+/// How units are made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    /// How content is proven.
+    pub algorithm: VerifyAlgorithm,
+    /// Length of a unit, at least 128.
+    pub unit_bytes: u32,
+    /// What stands behind the header; `None` for data that neither compresses nor repeats.
+    pub pattern: Option<Vec<u8>>,
+}
+
+/// What the head of a unit says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Head {
+    /// It is one, with the number of the bit that had to be set right first.
+    Is { origin: Origin, code: u16, len: u32, bit: Option<u32> },
+    /// It begins like one, and its checksum is wrong.
+    Damaged,
+    /// It is none.
+    Missing,
+}
+
+impl Format {
+    /// Where the content begins.
+    pub(super) fn content_at(&self) -> usize {
+        match self.algorithm {
+            VerifyAlgorithm::Pattern => 0,
+            algorithm => FIXED_BYTES + algorithm.info().digest_bytes,
+        }
+    }
+
+    /// Makes the unit that a write puts in its place. Costs about as much as filling it with random
+    /// data and computing its digest.
+    ///
+    /// # Panics
+    /// In debug builds where `unit` is not as long as a unit.
+    pub fn stamp(&self, unit: &mut [u8], origin: &Origin) {
+        debug_assert_eq!(unit.len(), self.unit_bytes as usize);
+        self.fill(unit, origin);
+        if self.algorithm == VerifyAlgorithm::Pattern {
+            return;
+        }
+        let mut put = |at: usize, bytes: &[u8]| unit[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, MAGIC);
+        put(8, &VERSION.to_le_bytes());
+        put(10, &self.algorithm.info().code.to_le_bytes());
+        put(12, &self.unit_bytes.to_le_bytes());
+        put(16, &origin.run.to_le_bytes());
+        put(24, &origin.offset_bytes.to_le_bytes());
+        put(32, &origin.sequence.to_le_bytes());
+        put(36, &origin.worker.to_le_bytes());
+        put(40, &origin.part.to_le_bytes());
+        put(44, &[0; 4]);
+        let own = crc32c(&unit[..FIELDS_BYTES]);
+        unit[FIELDS_BYTES..FIXED_BYTES].copy_from_slice(&own.to_le_bytes());
+        let content_at = self.content_at();
+        unit[FIXED_BYTES..content_at].fill(0);
+        let sum = digest(self.algorithm, unit);
+        unit[FIXED_BYTES..content_at].copy_from_slice(&sum[..content_at - FIXED_BYTES]);
+    }
+
+    /// Writes what stands behind the header. The pattern begins with the unit.
+    fn fill(&self, unit: &mut [u8], origin: &Origin) {
+        let content_at = self.content_at();
+        match &self.pattern {
+            Some(pattern) => {
+                let bytes = pattern.iter().cycle().skip(content_at % pattern.len());
+                unit[content_at..].iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+            }
+            None => {
+                let place = mix64(origin.offset_bytes ^ mix64(u64::from(origin.part)));
+                let seed = mix64(origin.run ^ mix64(place ^ u64::from(origin.sequence)));
+                Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut unit[content_at..]);
+            }
+        }
+    }
+
+    /// True where the digest in the unit is the one of the unit. The unit is as before afterwards.
+    pub(super) fn digest_is_right(&self, unit: &mut [u8]) -> bool {
+        let place = FIXED_BYTES..self.content_at().max(FIXED_BYTES);
+        let mut stored: Sum = [0; 64];
+        stored[..place.len()].copy_from_slice(&unit[place.clone()]);
+        unit[place.clone()].fill(0);
+        let sum = digest(self.algorithm, unit);
+        unit[place.clone()].copy_from_slice(&stored[..place.len()]);
+        sum == stored
+    }
+}
+
+/// Reads the head of a unit of at least 128 bytes. One wrong bit in it is found and set right, so
+/// that the rest can be told.
+pub(super) fn head(unit: &[u8]) -> Head {
+    let Some(fields) = unit.first_chunk::<FIXED_BYTES>() else { return Head::Missing };
+    if is_whole(fields) {
+        return read(fields, None);
+    }
+    let magic_bits = fields.iter().zip(MAGIC).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
+    if magic_bits > 1 {
+        return Head::Missing;
+    }
+    let mut tried = *fields;
+    for bit in 0..FIXED_BYTES as u32 * 8 {
+        let (byte, mask) = (bit as usize / 8, 1 << (bit % 8));
+        tried[byte] ^= mask;
+        if is_whole(&tried) {
+            return read(&tried, Some(bit));
+        }
+        tried[byte] ^= mask;
+    }
+    Head::Damaged
+}
+
+/// True where the checksum of the fields is right and they are those of a header.
+fn is_whole(fields: &[u8; FIXED_BYTES]) -> bool {
+    let version = u16::from_le_bytes([fields[8], fields[9]]);
+    fields.starts_with(MAGIC)
+        && version == VERSION
+        && crc32c(&fields[..FIELDS_BYTES]).to_le_bytes() == fields[FIELDS_BYTES..]
+}
+
+fn read(fields: &[u8; FIXED_BYTES], bit: Option<u32>) -> Head {
+    let long = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&fields[at..at + 8]);
+        u64::from_le_bytes(bytes)
+    };
+    let word = |at: usize| (long(at - 4) >> 32) as u32;
+    let origin = Origin {
+        run: long(16),
+        offset_bytes: long(24),
+        sequence: word(32),
+        worker: word(36),
+        part: word(40),
+    };
+    Head::Is { origin, code: u16::from_le_bytes([fields[10], fields[11]]), len: word(12), bit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    pub(crate) fn format(algorithm: VerifyAlgorithm) -> Format {
+        let pattern = (algorithm == VerifyAlgorithm::Pattern).then(|| vec![0xaa, 0x55, 0x5a]);
+        Format { algorithm, unit_bytes: 512, pattern }
+    }
+
+    fn algorithms() -> impl Strategy<Value = VerifyAlgorithm> {
+        (0..VerifyAlgorithm::ALL.len()).prop_map(|index| VerifyAlgorithm::ALL[index].algorithm)
+    }
+
+    prop_compose! {
+        fn origins()(
+            run: u64, offset_bytes: u64, sequence: u32, worker: u32, part: u32,
+        ) -> Origin {
+            Origin { run, offset_bytes, sequence, worker, part }
+        }
+    }
+
+    #[test]
+    fn a_pattern_begins_with_its_unit() {
+        let plain = format(VerifyAlgorithm::Pattern);
+        let headed = Format { pattern: plain.pattern.clone(), ..format(VerifyAlgorithm::Md5) };
+        let origin = Origin { run: 1, offset_bytes: 0, sequence: 1, worker: 0, part: 0 };
+        let (mut a, mut b) = ([0; 512], [0; 512]);
+        plain.stamp(&mut a, &origin);
+        headed.stamp(&mut b, &origin);
+        assert_eq!(a[..4], [0xaa, 0x55, 0x5a, 0xaa]);
+        assert_eq!(a[headed.content_at()..], b[headed.content_at()..]);
+    }
+
+    proptest! {
+        #[test]
+        fn headers_read_back(algorithm in algorithms(), origin in origins()) {
+            prop_assume!(algorithm != VerifyAlgorithm::Pattern);
+            let format = format(algorithm);
+            let mut unit = vec![0; 512];
+            format.stamp(&mut unit, &origin);
+            let (code, len) = (algorithm.info().code, 512);
+            prop_assert_eq!(head(&unit), Head::Is { origin, code, len, bit: None });
+            let before = unit.clone();
+            prop_assert!(format.digest_is_right(&mut unit));
+            prop_assert_eq!(unit, before);
+        }
+
+        #[test]
+        fn a_flipped_bit_is_found(
+            algorithm in algorithms(), origin in origins(), bit in 0u32..512 * 8,
+        ) {
+            prop_assume!(algorithm.info().digest_bytes > 0);
+            let format = format(algorithm);
+            let mut unit = vec![0; 512];
+            format.stamp(&mut unit, &origin);
+            unit[bit as usize / 8] ^= 1 << (bit % 8);
+            prop_assert!(!format.digest_is_right(&mut unit), "{}", algorithm);
+            let Head::Is { origin: read, bit: found, .. } = head(&unit) else {
+                return Err(TestCaseError::fail("no header"));
+            };
+            prop_assert_eq!(read, origin);
+            prop_assert_eq!(found, Some(bit).filter(|bit| *bit < FIXED_BYTES as u32 * 8));
+        }
+
+        #[test]
+        fn writes_differ_in_every_word(a in origins(), b in origins()) {
+            let same_place = a.run == b.run && a.offset_bytes == b.offset_bytes;
+            prop_assume!(!(same_place && a.sequence == b.sequence && a.part == b.part));
+            let format = format(VerifyAlgorithm::Crc32c);
+            let (mut one, mut other) = (vec![0; 512], vec![0; 512]);
+            format.stamp(&mut one, &a);
+            format.stamp(&mut other, &b);
+            let words = one[64..].chunks(8).zip(other[64..].chunks(8));
+            prop_assert!(words.filter(|(one, other)| one == other).count() < 2);
+        }
+
+        #[test]
+        fn anything_is_read_without_panic(unit in prop::collection::vec(any::<u8>(), 128)) {
+            prop_assert_eq!(head(&unit), Head::Missing);
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! What was written: for each unit how often, and whether its content can be known.
+//!
+//! A unit's entry is one word of 64 bits: the number of writes begun, how many of them are under
+//! way, and how far back the writes reach that may have landed last. Writes that are under way at
+//! the same time may land in any order, or mix; they make a *cluster*, which ends when none is under
+//! way any more. Only a write behind the end of a cluster is certain to land after it.
+//!
+//! Memory: 8 bytes for each unit, taken in pieces of 32 KiB where units are written: 2 MiB for each
+//! GiB in units of 4 KiB.
+
+use super::header::Format;
+use crate::offsets::Extent;
+use iogauge_model::load::{Load, Verify};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Units of one piece of memory.
+const PIECE_UNITS: u64 = 4096;
+
+/// One unit's entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry(u64);
+
+// Bits of an entry, from the lowest: writes begun (32), writes of the cluster before the newest
+// (16), writes under way (14), something failed or was lost count of in the cluster (1), the unit is
+// given up (1).
+const REACH: u32 = 32;
+const UNDER_WAY: u32 = 48;
+const REACH_MOST: u64 = (1 << 16) - 1;
+const UNDER_WAY_MOST: u64 = (1 << 14) - 1;
+const SPOILT: u64 = 1 << 62;
+const GIVEN_UP: u64 = 1 << 63;
+
+/// What is known of a unit's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// Nothing was written to it.
+    Untouched,
+    /// A write is under way, failed, or nobody knows.
+    Nothing,
+    /// It is that of this write.
+    Exactly(u32),
+    /// Several writes were under way at once: it is that of one of them, or a mixture.
+    OneOf {
+        /// The first of them.
+        first: u32,
+        /// The last.
+        last: u32,
+    },
+}
+
+impl Entry {
+    fn writes(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn reach(self) -> u64 {
+        self.0 >> REACH & REACH_MOST
+    }
+
+    fn under_way(self) -> u64 {
+        self.0 >> UNDER_WAY & UNDER_WAY_MOST
+    }
+
+    /// With one more write begun.
+    fn begin(self) -> Self {
+        if self.0 & GIVEN_UP != 0 {
+            return self;
+        }
+        let writes = u64::from(self.writes().wrapping_add(1));
+        if self.under_way() == 0 {
+            return Self(writes | 1 << UNDER_WAY);
+        }
+        if self.under_way() == UNDER_WAY_MOST {
+            return Self(GIVEN_UP);
+        }
+        // A cluster too long to count is one of which nothing is known.
+        let spoilt = self.0 & SPOILT | if self.reach() == REACH_MOST { SPOILT } else { 0 };
+        let reach = (self.reach() + 1).min(REACH_MOST);
+        Self(writes | reach << REACH | (self.under_way() + 1) << UNDER_WAY | spoilt)
+    }
+
+    /// With one of the writes over.
+    fn end(self, succeeded: bool) -> Self {
+        if self.0 & GIVEN_UP != 0 {
+            return self;
+        }
+        debug_assert!(self.under_way() > 0);
+        let spoilt = if succeeded { 0 } else { SPOILT };
+        Self((self.0 - (1 << UNDER_WAY)) | spoilt)
+    }
+
+    pub(crate) fn known(self) -> Known {
+        if self.0 == 0 {
+            return Known::Untouched;
+        }
+        if self.0 & (SPOILT | GIVEN_UP) != 0 || self.under_way() > 0 {
+            return Known::Nothing;
+        }
+        let last = self.writes();
+        match self.reach() as u32 {
+            0 => Known::Exactly(last),
+            reach => Known::OneOf { first: last.wrapping_sub(reach), last },
+        }
+    }
+}
+
+type Piece = Box<[AtomicU64]>;
+
+/// The units of a stretch of one file or device, in the order of their places.
+#[derive(Debug)]
+pub struct Territory {
+    /// File or device of the target.
+    pub part: u32,
+    /// First byte.
+    pub base_bytes: u64,
+    /// Number of units.
+    pub units: u64,
+    /// How they are made.
+    pub format: Format,
+    /// Number of the run that writes them.
+    pub run: u64,
+    pieces: Box<[OnceLock<Piece>]>,
+}
+
+impl Territory {
+    fn new(run: u64, stretch: &Stretch) -> Self {
+        let units =
+            (stretch.bytes.end - stretch.bytes.start) / u64::from(stretch.format.unit_bytes);
+        Self {
+            part: stretch.part,
+            base_bytes: stretch.bytes.start,
+            units,
+            format: stretch.format.clone(),
+            run,
+            pieces: (0..units.div_ceil(PIECE_UNITS)).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    fn entry(&self, unit: u64) -> &AtomicU64 {
+        let piece = self.pieces[(unit / PIECE_UNITS) as usize]
+            .get_or_init(|| (0..PIECE_UNITS).map(|_| AtomicU64::new(0)).collect());
+        &piece[(unit % PIECE_UNITS) as usize]
+    }
+
+    /// Numbers of the units of a stretch of whole units.
+    #[must_use]
+    pub fn units_of(&self, offset_bytes: u64, len: u32) -> Range<u64> {
+        let unit = u64::from(self.format.unit_bytes);
+        let first = (offset_bytes - self.base_bytes) / unit;
+        first..first + u64::from(len) / unit
+    }
+
+    /// Where a unit begins.
+    #[must_use]
+    pub fn offset_of(&self, unit: u64) -> u64 {
+        self.base_bytes + unit * u64::from(self.format.unit_bytes)
+    }
+
+    /// Notes a write about to begin, and gives its sequence number.
+    pub fn begin(&self, unit: u64) -> u32 {
+        let change = |word| Some(Entry(word).begin().0);
+        let entry = self.entry(unit);
+        // SeqCst: a write is noted before it is handed over, whatever other threads note meanwhile.
+        let before = entry.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
+        Entry(before.unwrap_or_default()).begin().writes()
+    }
+
+    /// Notes that a write is over: it succeeded, or may have landed in part.
+    pub fn end(&self, unit: u64, succeeded: bool) {
+        let change = |word| Some(Entry(word).end(succeeded).0);
+        let _ = self.entry(unit).fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
+    }
+
+    /// What the content of a unit is known to be.
+    #[must_use]
+    pub fn known(&self, unit: u64) -> Known {
+        Entry(self.word(unit)).known()
+    }
+
+    fn word(&self, unit: u64) -> u64 {
+        let piece = self.pieces.get((unit / PIECE_UNITS) as usize).and_then(OnceLock::get);
+        piece.map_or(0, |piece| piece[(unit % PIECE_UNITS) as usize].load(Ordering::SeqCst))
+    }
+
+    /// The entries of units at one look each, and a number that stays the same as long as no write of
+    /// any of them begins or ends; `None` where one is under way.
+    pub(crate) fn look(&self, units: Range<u64>, entries: &mut Vec<Entry>) -> Option<u64> {
+        entries.clear();
+        entries.extend(units.map(|unit| Entry(self.word(unit))));
+        if entries.iter().any(|entry| entry.under_way() > 0) {
+            return None;
+        }
+        Some(entries.iter().fold(0, |still, entry| crate::offsets::mix64(still ^ entry.0)))
+    }
+
+    /// Units that were written at all.
+    #[must_use]
+    pub fn touched(&self) -> u64 {
+        let words = self.pieces.iter().filter_map(OnceLock::get).flat_map(|piece| piece.iter());
+        words.filter(|word| word.load(Ordering::SeqCst) != 0).count() as u64
+    }
+}
+
+/// A stretch of the target that a load may write.
+#[derive(Debug, Clone)]
+struct Stretch {
+    part: u32,
+    bytes: Range<u64>,
+    format: Format,
+}
+
+/// A load with the parts it writes, by their number in the target.
+#[derive(Debug, Clone, Copy)]
+pub struct Writer<'a> {
+    /// The load.
+    pub load: &'a Load,
+    /// Its parts.
+    pub parts: &'a [(u32, Extent)],
+}
+
+/// Jobs whose data cannot be told apart.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LedgerError {
+    /// A job that does not verify writes what another one checks.
+    #[error(
+        "verify: another job writes the same stretch without it; right would be verify for both, or \
+         stretches apart"
+    )]
+    Overwritten,
+    /// A job reads and checks what another one is writing.
+    #[error(
+        "verify: another job writes what this one reads to check it; right would be one after the \
+         other"
+    )]
+    Read,
+    /// Two jobs write the same stretch in different units.
+    #[error(
+        "verify: two jobs write the same stretch with headers that differ; right would be the same \
+         verify, verify_interval and block sizes for both, or stretches apart"
+    )]
+    Differs,
+}
+
+/// What the jobs of one step write.
+#[derive(Debug)]
+pub struct Ledger {
+    territories: Vec<Arc<Territory>>,
+}
+
+impl Ledger {
+    /// A ledger of nothing yet, for jobs that run together.
+    ///
+    /// # Errors
+    /// Where what one of them checks is written by another one in another form.
+    pub fn new(writers: &[Writer<'_>]) -> Result<Self, LedgerError> {
+        let writing = || writers.iter().filter(|writer| writer.load.writes());
+        let mut kept: Vec<Stretch> = Vec::new();
+        for writer in writing() {
+            let Some(verify) = &writer.load.verify else { continue };
+            for stretch in stretches(writer, &format(writer.load, verify)) {
+                join(&mut kept, stretch)?;
+            }
+        }
+        let overlaps = |a: &Stretch, b: &Stretch| {
+            a.part == b.part && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
+        };
+        let checks = |writer: &&Writer<'_>| writer.load.verify.is_some();
+        let reading = writers.iter().filter(|writer| !writer.load.writes()).filter(checks);
+        for read in reading.flat_map(|writer| {
+            let verify = writer.load.verify.as_ref();
+            verify.map_or_else(Vec::new, |verify| stretches(writer, &format(writer.load, verify)))
+        }) {
+            // What is being written is not there yet, or there again.
+            if kept.iter().any(|own| overlaps(own, &read)) {
+                return Err(LedgerError::Read);
+            }
+            kept_apart(&read, writing(), overlaps)?;
+        }
+        for own in &kept {
+            kept_apart(own, writing(), overlaps)?;
+        }
+        let run = RandomState::new().hash_one(std::time::SystemTime::now());
+        let territories = kept.iter().map(|stretch| Arc::new(Territory::new(run, stretch)));
+        Ok(Self { territories: territories.collect() })
+    }
+
+    /// The territory of a load's part.
+    pub(crate) fn territory(
+        &self,
+        part: u32,
+        load: &Load,
+        extent: &Extent,
+    ) -> Option<&Arc<Territory>> {
+        let bytes = written(load, extent);
+        self.territories.iter().find(|territory| {
+            let end = territory.offset_of(territory.units);
+            territory.part == part && territory.base_bytes <= bytes.start && bytes.start < end
+        })
+    }
+}
+
+/// Refuses where a load that does not verify writes the stretch.
+fn kept_apart<'a, 'b: 'a>(
+    own: &Stretch,
+    writers: impl Iterator<Item = &'a Writer<'b>>,
+    overlaps: impl Fn(&Stretch, &Stretch) -> bool,
+) -> Result<(), LedgerError> {
+    for writer in writers.filter(|writer| writer.load.verify.is_none()) {
+        if stretches(writer, &own.format).iter().any(|other| overlaps(own, other)) {
+            return Err(LedgerError::Overwritten);
+        }
+    }
+    Ok(())
+}
+
+/// How a load's units are made.
+pub(crate) fn format(load: &Load, verify: &Verify) -> Format {
+    Format {
+        algorithm: verify.algorithm,
+        // No block is larger than 1 GiB.
+        unit_bytes: load.verify_unit_bytes() as u32,
+        pattern: verify.pattern.as_ref().map(|pattern| pattern.bytes().to_vec()),
+    }
+}
+
+/// From the first to behind the last byte that the load may touch.
+fn written(load: &Load, extent: &Extent) -> Range<u64> {
+    let begin = extent.base_bytes + load.offset_bytes;
+    let last = u64::from(load.numjobs.saturating_sub(1));
+    let behind = load.offset_increment_bytes.unwrap_or(0).saturating_mul(last);
+    let extent_end = extent.base_bytes + extent.size_bytes;
+    let end = load.size_bytes.map_or(extent_end, |size| begin.saturating_add(behind + size));
+    begin..end.min(extent_end).max(begin)
+}
+
+fn stretches(writer: &Writer<'_>, format: &Format) -> Vec<Stretch> {
+    let unit = u64::from(format.unit_bytes);
+    let stretch = |(part, extent): &(u32, Extent)| {
+        let mut bytes = written(writer.load, extent);
+        bytes.end -= (bytes.end - bytes.start) % unit;
+        Stretch { part: *part, bytes, format: format.clone() }
+    };
+    writer.parts.iter().map(stretch).collect()
+}
+
+/// Adds a stretch, as one with those it overlaps.
+fn join(kept: &mut Vec<Stretch>, mut new: Stretch) -> Result<(), LedgerError> {
+    let touches = |own: &Stretch, new: &Stretch| {
+        own.part == new.part && own.bytes.start < new.bytes.end && new.bytes.start < own.bytes.end
+    };
+    while let Some(index) = kept.iter().position(|own| touches(own, &new)) {
+        let own = kept.remove(index);
+        let unit = u64::from(own.format.unit_bytes);
+        let apart = own.bytes.start.abs_diff(new.bytes.start);
+        if own.format != new.format || !apart.is_multiple_of(unit) {
+            return Err(LedgerError::Differs);
+        }
+        new.bytes.start = new.bytes.start.min(own.bytes.start);
+        new.bytes.end = new.bytes.end.max(own.bytes.end);
+    }
+    kept.push(new);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! What a worker does for a load that verifies: stamps what it writes, and judges what it reads.
+
+use super::classify::{Expected, Place, Verdict, judge};
+use super::findings::{Findings, Found};
+use super::header::{Format, Origin};
+use super::ledger::{Entry, Known, Ledger, Territory, format};
+use crate::engine::Op;
+use crate::offsets::Extent;
+use iogauge_model::load::Load;
+use std::sync::Arc;
+
+/// What the workers of a job that verifies have in common.
+#[derive(Debug)]
+pub struct JobVerify {
+    pub(super) format: Format,
+    /// What each part has seen written; none for a job that only reads.
+    pub(super) territories: Vec<Arc<Territory>>,
+    /// Numbers of the job's parts in the target.
+    pub(super) parts: Vec<u32>,
+    pub(super) findings: Arc<Findings>,
+    pub(super) fatal: bool,
+    reads_only: bool,
+    /// Only reads that stand for a write are judged.
+    judges_writes: bool,
+}
+
+impl JobVerify {
+    /// What a load needs on these parts, which have these numbers in the target; `None` where it
+    /// does not verify. A load that writes is in the ledger.
+    #[must_use]
+    pub fn of(
+        load: &Load,
+        parts: &[(u32, Extent)],
+        ledger: &Ledger,
+        findings: &Arc<Findings>,
+    ) -> Option<Self> {
+        let verify = load.verify.as_ref()?;
+        let territory = |(part, extent): &(u32, Extent)| ledger.territory(*part, load, extent);
+        let territories = if load.writes() {
+            parts.iter().map(|part| territory(part).cloned()).collect::<Option<Vec<_>>>()?
+        } else {
+            Vec::new()
+        };
+        Some(Self {
+            format: format(load, verify),
+            territories,
+            parts: parts.iter().map(|(part, _)| *part).collect(),
+            findings: findings.clone(),
+            fatal: verify.fatal,
+            reads_only: !load.writes(),
+            judges_writes: load.only_checks() && load.rw.writes(),
+        })
+    }
+
+    /// Judges what a load that also writes has read of a unit, where something is known of it. The
+    /// reading back tells of how many nothing is.
+    fn judge_known(&self, territory: &Territory, number: u64, unit: &mut [u8], known: Known) {
+        if matches!(known, Known::Exactly(_) | Known::OneOf { .. }) {
+            let place = Place { part: territory.part, offset_bytes: territory.offset_of(number) };
+            self.judge(unit, place, Expected::Of { run: territory.run, known });
+        }
+    }
+
+    /// Judges one unit, and tells what was found.
+    pub(super) fn judge(&self, unit: &mut [u8], place: Place, expected: Expected) {
+        match judge(&self.format, unit, place, expected) {
+            Verdict::Right => self.findings.right(self.format.unit_bytes),
+            Verdict::Unjudged => self.findings.unjudged(),
+            Verdict::Wrong(fault) => {
+                let Place { part, offset_bytes } = place;
+                let found = Found { part, offset_bytes, len: self.format.unit_bytes, fault };
+                self.findings.wrong(found, self.fatal);
+            }
+        }
+    }
+}
+
+/// An I/O of a worker.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moved {
+    pub slot: u32,
+    pub op: Op,
+    /// Part of the job.
+    pub part: u32,
+    pub offset_bytes: u64,
+    pub len: u32,
+}
+
+/// A worker's share.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    job: Arc<JobVerify>,
+    worker: u32,
+    /// What each slot's read found standing still when it was begun; `None` where it is not judged.
+    still: Box<[Option<u64>]>,
+    /// Entries of the units looked at last.
+    entries: Vec<Entry>,
+}
+
+impl Verifier {
+    pub(crate) fn new(job: Arc<JobVerify>, worker: u32, slots: u32) -> Self {
+        let still = vec![None; slots as usize].into_boxed_slice();
+        Self { job, worker, still, entries: Vec::new() }
+    }
+
+    /// Prepares an I/O about to be handed over, and says what it is to do: a write of a load that
+    /// only checks reads.
+    pub(crate) fn begin(&mut self, io: Moved, data: &mut [u8]) -> Op {
+        let job = &*self.job;
+        if job.reads_only {
+            let judged = io.op == Op::Write || !job.judges_writes;
+            self.still[io.slot as usize] = judged.then_some(0);
+            return if io.op == Op::Write { Op::Read } else { io.op };
+        }
+        let Some(territory) = job.territories.get(io.part as usize) else { return io.op };
+        let units = territory.units_of(io.offset_bytes, io.len);
+        match io.op {
+            Op::Write => {
+                let stamped = data.chunks_exact_mut(job.format.unit_bytes as usize);
+                for (number, unit) in units.zip(stamped) {
+                    let origin = Origin {
+                        run: territory.run,
+                        offset_bytes: territory.offset_of(number),
+                        sequence: territory.begin(number),
+                        worker: self.worker,
+                        part: territory.part,
+                    };
+                    job.format.stamp(unit, &origin);
+                }
+            }
+            Op::Read => {
+                self.still[io.slot as usize] = territory.look(units, &mut self.entries);
+            }
+            Op::Sync => {}
+        }
+        io.op
+    }
+
+    /// Takes an I/O back that has moved everything, or failed. False where a finding has ended the
+    /// load.
+    pub(crate) fn end(&mut self, io: Moved, data: &mut [u8], succeeded: bool) -> bool {
+        let job = &*self.job;
+        let unit_bytes = job.format.unit_bytes as usize;
+        let before = self.still[io.slot as usize];
+        match (io.op, job.territories.get(io.part as usize)) {
+            (Op::Write, Some(territory)) => {
+                let units = territory.units_of(io.offset_bytes, io.len);
+                units.for_each(|unit| territory.end(unit, succeeded));
+            }
+            (Op::Read, Some(territory)) if succeeded && before.is_some() => {
+                // Where nothing was being written from before the read began until now, what is
+                // known now is what it has seen. One look: a moment later there may be more.
+                let units = territory.units_of(io.offset_bytes, io.len);
+                if territory.look(units.clone(), &mut self.entries) == before {
+                    let entries = self.entries.iter().map(|entry| entry.known());
+                    let units = units.zip(data.chunks_exact_mut(unit_bytes));
+                    for ((number, unit), known) in units.zip(entries) {
+                        job.judge_known(territory, number, unit, known);
+                    }
+                }
+            }
+            (Op::Read, None) if succeeded && before.is_some() => {
+                let part = job.parts.get(io.part as usize).copied().unwrap_or(io.part);
+                let offsets = (io.offset_bytes..).step_by(unit_bytes);
+                for (offset_bytes, unit) in offsets.zip(data.chunks_exact_mut(unit_bytes)) {
+                    job.judge(unit, Place { part, offset_bytes }, Expected::AnyRun);
+                }
+            }
+            _ => {}
+        }
+        !job.findings.is_over()
+    }
+}

@@ -1,0 +1,421 @@
+//! What is written so that it can be checked, and when it is: fio's `verify` and its companions.
+
+use super::{EngineKind, Load, LoadError, Modifier};
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Most bytes of a pattern, as in fio.
+const MOST_PATTERN_BYTES: usize = 512;
+/// Smallest unit: the longest header, which has a digest of 64 bytes, fits.
+const LEAST_UNIT_BYTES: u64 = 128;
+
+/// How a unit's content is proven: fio's `verify`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerifyAlgorithm {
+    /// CRC-32C (Castagnoli), in hardware where the processor has it.
+    Crc32c,
+    /// CRC-32 (ISO-HDLC).
+    Crc32,
+    /// CRC-64 (NVMe).
+    Crc64,
+    /// CRC-16 (T10 DIF).
+    Crc16,
+    /// XXH3, 64 bits.
+    Xxhash,
+    /// MD5.
+    Md5,
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+    /// SHA-512.
+    Sha512,
+    /// SHA3-224.
+    #[serde(rename = "sha3-224")]
+    Sha3_224,
+    /// SHA3-256.
+    #[serde(rename = "sha3-256")]
+    Sha3_256,
+    /// SHA3-384.
+    #[serde(rename = "sha3-384")]
+    Sha3_384,
+    /// SHA3-512.
+    #[serde(rename = "sha3-512")]
+    Sha3_512,
+    /// The header alone.
+    Meta,
+    /// No header: every byte is one of a pattern.
+    Pattern,
+}
+
+/// What is known of an algorithm.
+#[derive(Debug)]
+pub struct AlgorithmInfo {
+    /// The algorithm.
+    pub algorithm: VerifyAlgorithm,
+    /// fio's word.
+    pub name: &'static str,
+    /// Length of its digest; 0 without one.
+    pub digest_bytes: usize,
+    /// Number in the header of each unit, which never changes.
+    pub code: u16,
+}
+
+const fn row(
+    algorithm: VerifyAlgorithm,
+    name: &'static str,
+    digest_bytes: usize,
+    code: u16,
+) -> AlgorithmInfo {
+    AlgorithmInfo { algorithm, name, digest_bytes, code }
+}
+
+impl VerifyAlgorithm {
+    /// Every algorithm.
+    pub const ALL: &[AlgorithmInfo] = &[
+        row(Self::Crc32c, "crc32c", 4, 1),
+        row(Self::Crc32, "crc32", 4, 2),
+        row(Self::Crc64, "crc64", 8, 3),
+        row(Self::Crc16, "crc16", 2, 4),
+        row(Self::Xxhash, "xxhash", 8, 5),
+        row(Self::Md5, "md5", 16, 6),
+        row(Self::Sha1, "sha1", 20, 7),
+        row(Self::Sha256, "sha256", 32, 8),
+        row(Self::Sha512, "sha512", 64, 9),
+        row(Self::Sha3_224, "sha3-224", 28, 10),
+        row(Self::Sha3_256, "sha3-256", 32, 11),
+        row(Self::Sha3_384, "sha3-384", 48, 12),
+        row(Self::Sha3_512, "sha3-512", 64, 13),
+        row(Self::Meta, "meta", 0, 14),
+        row(Self::Pattern, "pattern", 0, 15),
+    ];
+
+    /// The table row of the algorithm.
+    #[must_use]
+    pub fn info(self) -> &'static AlgorithmInfo {
+        // A test walks every algorithm; the first row stands in for none.
+        Self::ALL.iter().find(|row| row.algorithm == self).unwrap_or(&Self::ALL[0])
+    }
+}
+
+impl fmt::Display for VerifyAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.info().name)
+    }
+}
+
+impl FromStr for VerifyAlgorithm {
+    type Err = LoadError;
+
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        // fio's word for the same in hardware.
+        let word = if text == "crc32c-intel" { "crc32c" } else { text };
+        Self::ALL.iter().find(|row| row.name == word).map(|row| row.algorithm).ok_or_else(|| {
+            let words: Vec<_> = Self::ALL.iter().map(|row| row.name).collect();
+            LoadError::new("verify", format!("\"{text}\" is not one of {}", words.join(", ")))
+        })
+    }
+}
+
+/// Bytes that repeat: fio's `verify_pattern`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct VerifyPattern(Vec<u8>);
+
+impl VerifyPattern {
+    /// The bytes, at least one.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for VerifyPattern {
+    type Error = LoadError;
+
+    fn try_from(text: String) -> Result<Self, LoadError> {
+        text.parse()
+    }
+}
+
+impl From<VerifyPattern> for String {
+    fn from(pattern: VerifyPattern) -> Self {
+        pattern.to_string()
+    }
+}
+
+impl fmt::Display for VerifyPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0x")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for VerifyPattern {
+    type Err = LoadError;
+
+    /// Reads `0xaa55`, the bytes as they stand; `"text"`; or a number, whose lowest byte comes first.
+    fn from_str(text: &str) -> Result<Self, LoadError> {
+        let fail = || {
+            let reason = format!("\"{text}\" is not 0xaa55, \"text\" or a number up to 4294967295");
+            LoadError::new("verify_pattern", reason)
+        };
+        let bytes = if let Some(digits) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+            hex(digits).ok_or_else(fail)?
+        } else if let Some(quoted) = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+            quoted.as_bytes().to_vec()
+        } else {
+            let number = text.parse::<u32>().map_err(|_| fail())?;
+            let used = (4 - number.leading_zeros() as usize / 8).max(1);
+            number.to_le_bytes()[..used].to_vec()
+        };
+        if bytes.is_empty() || bytes.len() > MOST_PATTERN_BYTES {
+            let reason = format!("{} bytes are not from 1 to {MOST_PATTERN_BYTES}", bytes.len());
+            return Err(LoadError::new("verify_pattern", reason));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// An odd digit more stands for itself, in front.
+fn hex(digits: &str) -> Option<Vec<u8>> {
+    if !digits.is_ascii() {
+        return None;
+    }
+    let even = if digits.len().is_multiple_of(2) { digits.into() } else { format!("0{digits}") };
+    (0..even.len() / 2).map(|i| u8::from_str_radix(&even[2 * i..2 * i + 2], 16).ok()).collect()
+}
+
+/// What is written so that it can be checked, and when it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verify {
+    /// How the content of a unit is proven.
+    pub algorithm: VerifyAlgorithm,
+    /// Length of a unit, which has a header of its own: fio's `verify_interval`. `None` for the
+    /// longest that all blocks are multiples of.
+    pub interval_bytes: Option<u64>,
+    /// What is written behind the headers; `None` for data that neither compresses nor repeats.
+    pub pattern: Option<VerifyPattern>,
+    /// True where a load that writes reads everything back when its writes are done: fio's
+    /// `do_verify`.
+    pub reads_back: bool,
+    /// True where the first unit that is not as written ends the load: fio's `verify_fatal`.
+    pub fatal: bool,
+    /// True where nothing is written: what the load would write is read and checked, as an earlier
+    /// run wrote it. fio's `verify_only`.
+    pub only: bool,
+}
+
+impl Verify {
+    /// The usual: read back when the writes are done, and tell of everything.
+    #[must_use]
+    pub fn with(algorithm: VerifyAlgorithm) -> Self {
+        Self {
+            algorithm,
+            interval_bytes: None,
+            pattern: None,
+            reads_back: true,
+            fatal: false,
+            only: false,
+        }
+    }
+}
+
+impl Load {
+    /// Length of a unit of the target that has a header of its own, in a load that verifies; all
+    /// blocks are whole units.
+    #[must_use]
+    pub fn verify_unit_bytes(&self) -> u64 {
+        let verify = self.verify.as_ref();
+        verify.and_then(|verify| verify.interval_bytes).unwrap_or_else(|| self.grain_bytes())
+    }
+
+    /// What every offset and length of the load is a multiple of, from where it begins.
+    fn grain_bytes(&self) -> u64 {
+        let skip = match self.modifier {
+            Modifier::Skip(bytes) => bytes.unsigned_abs(),
+            _ => 0,
+        };
+        let ranges = [self.block.read.range(), self.block.write.range()];
+        let steps = ranges.into_iter().flatten().map(|range| range.step_bytes);
+        let aligned = self.blockalign_bytes.filter(|_| self.rw.is_random());
+        let apart = self.offset_increment_bytes.filter(|_| self.numjobs > 1);
+        let others = [skip, aligned.unwrap_or(0), apart.unwrap_or(0)];
+        self.block.sizes().chain(steps).chain(others).fold(0, common_divisor)
+    }
+
+    pub(super) fn check_verify(&self) -> Result<(), LoadError> {
+        let Some(verify) = &self.verify else { return Ok(()) };
+        let fail = |option, reason: String| Err(LoadError::new(option, reason));
+        let no = |reason: &str| fail("verify", reason.to_owned());
+        match self.engine {
+            EngineKind::Null => return no("engine null stores nothing that could be read back"),
+            EngineKind::Sim => return no("simulated devices carry no data; right would be a file"),
+            _ => {}
+        }
+        if self.dependent {
+            return no("a dependent write goes back to the block just read; right: rw=randrw");
+        }
+        if !self.content.is_random() {
+            let right = "what is written is what verifying needs; right would be one of the two";
+            let compresses = self.content.compress_percent > 0;
+            let option =
+                if compresses { "buffer_compress_percentage" } else { "dedupe_percentage" };
+            return fail(option, right.to_owned());
+        }
+        let needs_pattern = verify.algorithm == VerifyAlgorithm::Pattern;
+        if needs_pattern && verify.pattern.is_none() {
+            return fail(
+                "verify",
+                "pattern needs one; right would be verify_pattern=0xaa55".into(),
+            );
+        }
+        self.check_only(verify)?;
+        let (unit, grain) = (self.verify_unit_bytes(), self.grain_bytes());
+        if verify.interval_bytes.is_some() && (unit == 0 || !grain.is_multiple_of(unit)) {
+            let reason =
+                format!("blocks and their places are multiples of {grain} bytes, not {unit}");
+            return fail("verify_interval", reason);
+        }
+        if unit < LEAST_UNIT_BYTES {
+            let reason = format!(
+                "blocks and their places have only {} in common, and a header takes up to \
+                 {LEAST_UNIT_BYTES} bytes",
+                Bytes(unit)
+            );
+            return no(&reason);
+        }
+        Ok(())
+    }
+
+    /// What is not written again has to be what was written.
+    fn check_only(&self, verify: &Verify) -> Result<(), LoadError> {
+        let fail = |reason: &str| Err(LoadError::new("verify_only", reason));
+        if !verify.only || !self.rw.writes() {
+            return Ok(());
+        }
+        if !self.is_counted() {
+            return fail(
+                "a load that ends by time does not say what it wrote; right would be io_size or \
+                 number_ios, as of the run that wrote",
+            );
+        }
+        let draws = self.rw.is_random() && !self.coverage;
+        if draws && self.engine.is_synchronous() && self.iodepth > 1 {
+            return fail(
+                "workers that share their I/Os draw others each time; right would be iodepth=1, or \
+                 norandommap=0",
+            );
+        }
+        Ok(())
+    }
+}
+
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{BlockSizes, Content, Pattern};
+    use proptest::prelude::*;
+
+    fn checked(algorithm: VerifyAlgorithm) -> Load {
+        let verify = Some(Verify::with(algorithm));
+        Load { rw: Pattern::RandWrite, verify, ..Load::default() }
+    }
+
+    #[test]
+    fn algorithms_read_their_own_words() {
+        for row in VerifyAlgorithm::ALL {
+            assert_eq!(row.name.parse(), Ok(row.algorithm));
+            assert_eq!(row.algorithm.to_string(), row.name);
+            assert_eq!(row.algorithm.info().code, row.code);
+            assert!(VerifyAlgorithm::ALL.iter().filter(|r| r.code == row.code).count() == 1);
+            let stored = serde_json::to_value(row.algorithm).unwrap();
+            assert_eq!(stored, row.name);
+        }
+        assert_eq!("crc32c-intel".parse(), Ok(VerifyAlgorithm::Crc32c));
+        let message = "crc7".parse::<VerifyAlgorithm>().unwrap_err().to_string();
+        assert!(message.contains("crc32c, crc32"), "{message}");
+    }
+
+    #[test]
+    fn patterns_are_bytes() {
+        let bytes = |text: &str| text.parse::<VerifyPattern>().map(|p| p.bytes().to_vec());
+        assert_eq!(bytes("0xaa555aa5"), Ok(vec![0xaa, 0x55, 0x5a, 0xa5]));
+        assert_eq!(bytes("0xf"), Ok(vec![0x0f]));
+        assert_eq!(bytes("\"ab\""), Ok(b"ab".to_vec()));
+        assert_eq!(bytes("258"), Ok(vec![2, 1]));
+        assert_eq!(bytes("0"), Ok(vec![0]));
+        let too_long = format!("0x{}", "ab".repeat(513));
+        for wrong in ["", "0x", "0xg1", "x", "\"\"", "4294967296", "0xä", too_long.as_str()] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_what_blocks_have_in_common() {
+        let unit = |bs: &str, rw: &str| {
+            let rw: crate::load::Rw = rw.parse().unwrap();
+            let block = BlockSizes::parse_bssplit(bs).unwrap();
+            let modifier = rw.modifier(crate::load::Sequencer::Sequential);
+            Load { rw: rw.pattern, modifier, block, ..checked(VerifyAlgorithm::Crc32c) }
+                .verify_unit_bytes()
+        };
+        assert_eq!(unit("4k", "write"), 4096);
+        assert_eq!(unit("8k/50:12k/50", "randwrite"), 4096);
+        assert_eq!(unit("16k", "write:1k"), 1024);
+    }
+
+    #[test]
+    fn what_cannot_be_checked_is_named() {
+        let good = checked(VerifyAlgorithm::Crc32c);
+        assert_eq!(good.validate(), Ok(()));
+        let with = |change: &dyn Fn(&mut Verify)| {
+            let mut load = good.clone();
+            load.verify.iter_mut().for_each(change);
+            load
+        };
+        let wrong = [
+            (Load { engine: EngineKind::Null, ..good.clone() }, "verify"),
+            (Load { engine: EngineKind::Sim, ..good.clone() }, "verify"),
+            (Load { dependent: true, rw: Pattern::RandRw, ..good.clone() }, "verify"),
+            (
+                Load {
+                    content: Content { dedupe_percent: 10, ..Content::default() },
+                    ..good.clone()
+                },
+                "dedupe_percentage",
+            ),
+            (checked(VerifyAlgorithm::Pattern), "verify"),
+            (with(&|verify| verify.interval_bytes = Some(3000)), "verify_interval"),
+            (with(&|verify| verify.interval_bytes = Some(0)), "verify_interval"),
+            (with(&|verify| verify.only = true), "verify_only"),
+            (Load { direct: false, block: BlockSizes::fixed(100), ..good.clone() }, "verify"),
+        ];
+        for (load, option) in wrong {
+            assert_eq!(load.validate().unwrap_err().option, option, "{load:?}");
+        }
+        let again = Load { number_ios: Some(8), ..with(&|verify| verify.only = true) };
+        assert_eq!(again.validate(), Ok(()));
+        assert!(!again.writes() && good.writes());
+    }
+
+    proptest! {
+        #[test]
+        fn patterns_read_back(bytes in prop::collection::vec(any::<u8>(), 1..40)) {
+            let pattern = VerifyPattern(bytes);
+            prop_assert_eq!(pattern.to_string().parse(), Ok(pattern));
+        }
+
+        #[test]
+        fn nothing_panics(text in "(0x)?[\"0-9a-fxü]{0,20}") {
+            let _ = text.parse::<VerifyPattern>();
+        }
+    }
+}
