@@ -48,7 +48,7 @@ fn commands_and_options() {
             ("run . --rw", USAGE, &["--rw", "value"]),
             ("run . --rw=read --rw=write", USAGE, &["--rw", "multiple times"]),
             ("completions tcsh", USAGE, &["tcsh", "bash"]),
-            ("run . --via=fio --rw=write --verify=md5", "without --via fio"),
+            ("run . --via=fio --rw=write --verify=md5", USAGE, &["--verify", "without --via fio"]),
             ("history show last --format foo", USAGE, &["foo", "text, json, iogauge-csv"]),
             ("history list --state gone", USAGE, &["gone", "interrupted"]),
             ("history list --limit x", USAGE, &["x"]),
