@@ -13,7 +13,6 @@ use iogauge_io::target::{
 };
 use iogauge_io::verify::JobVerify;
 use iogauge_model::load::{EngineKind, Load, SyncMode};
-use iogauge_model::plan::Job;
 use iogauge_model::result::DeviceFacts;
 use iogauge_model::{Caveat, CaveatCode, Step};
 use serde_json::{Value, json};
@@ -45,6 +44,12 @@ pub enum Ground {
 }
 
 impl Ground {
+    /// The loads of a step with the ground of each: all of the target for those behind the last.
+    pub(crate) fn of_jobs(step: &Step, grounds: &[Self]) -> Vec<(Load, Self)> {
+        let grounds = grounds.iter().cloned().chain(std::iter::repeat(Self::All));
+        step.jobs.iter().map(|job| job.load.clone()).zip(grounds).collect()
+    }
+
     fn parts(&self, target: &Target) -> Vec<Part> {
         match self {
             Self::All => target.parts.clone(),
@@ -297,10 +302,7 @@ impl Rig {
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
             return via::crew(self, target, fio, step, Span::Own);
         }
-        let ground = |index: usize| grounds.get(index).cloned().unwrap_or(Ground::All);
-        let job = |(index, job): (usize, &Job)| (job.load.clone(), ground(index));
-        let jobs: Vec<_> = step.jobs.iter().enumerate().map(job).collect();
-        self.crew_on(&jobs, step.depth())
+        self.crew_on(&Ground::of_jobs(step, grounds), step.depth())
     }
 
     /// The files of a target, opened as a load wants them and proven to be those that were judged.

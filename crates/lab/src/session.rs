@@ -90,9 +90,7 @@ pub fn run_on(
     grounds: &[Ground],
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
-    let ground = |index: usize| grounds.get(index).cloned().unwrap_or(Ground::All);
-    let loads = step.jobs.iter().map(|job| job.load.clone()).enumerate();
-    let jobs: Vec<_> = loads.map(|(index, load)| (load, ground(index))).collect();
+    let jobs = Ground::of_jobs(step, grounds);
     let mut sampler = sampler(rig)?;
     // fio checks what it writes itself.
     let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs)? };
@@ -103,7 +101,7 @@ pub fn run_on(
     let mut measured = measure::step(crew.as_mut(), step, sampler.as_mut(), watch)?;
     measured.fault = crew
         .fault()
-        .map(|(job, fault)| IoFault { part: ground(job as usize).number_of(fault.part), ..fault });
+        .map(|(job, fault)| IoFault { part: jobs[job as usize].1.number_of(fault.part), ..fault });
     if let Some(checks) = &checks {
         // Nothing is being written any more, and files are closed.
         drop(crew);

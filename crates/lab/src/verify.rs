@@ -27,10 +27,7 @@ pub(crate) struct Checks {
 /// # Errors
 /// The first two jobs that do not.
 pub fn check_together(rig: &Rig, step: &Step, grounds: &[Ground]) -> Result<(), LabError> {
-    let loads = step.jobs.iter().map(|job| job.load.clone()).enumerate();
-    let ground = |index: usize| grounds.get(index).cloned().unwrap_or(Ground::All);
-    let jobs: Vec<_> = loads.map(|(index, load)| (load, ground(index))).collect();
-    Checks::of(rig, &jobs).map(drop)
+    Checks::of(rig, &Ground::of_jobs(step, grounds)).map(drop)
 }
 
 impl Checks {

@@ -1,6 +1,6 @@
 //! `iogauge crosscheck`: does fio measure the same?
 
-use super::invocation::{self, Invocation};
+use super::invocation::{self, Invocation, Outcome};
 use super::job_file;
 use crate::args::CrosscheckArgs;
 use crate::exit::{Exit, Usage};
@@ -39,18 +39,11 @@ pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> 
     };
     let (target, output) = (&args.target, &args.output);
     let mut invocation = Invocation::on("crosscheck", target, output, false, interrupt, opened)?;
-    match measure(&mut invocation, &fio, &plan) {
-        Ok(document) => {
-            let exit = exit(&document);
-            let verdict = terminal::crosscheck_brief(&document);
-            let text = |page| terminal::crosscheck(&document, page);
-            invocation.finish(&document, None, text, &verdict, exit)
-        }
-        Err(error) => {
-            invocation.fail(&error);
-            Err(error)
-        }
-    }
+    let measured = measure(&mut invocation, &fio, &plan).map(|document| {
+        let exit = exit(&document);
+        Outcome { document, instead: None, exit }
+    });
+    invocation.end(measured, terminal::crosscheck_brief, terminal::crosscheck)
 }
 
 fn measure(

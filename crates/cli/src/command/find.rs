@@ -1,6 +1,6 @@
 //! `iogauge find`: the capacity under a limit.
 
-use super::invocation::{self, Invocation};
+use super::invocation::{self, Invocation, Outcome};
 use super::{job_file, via_file};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
@@ -38,18 +38,11 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
 /// # Errors
 /// A fault while measuring.
 pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::Result<Exit> {
-    match search(&mut invocation, plan) {
-        Ok(document) => {
-            let exit = exit(&document);
-            let verdict = terminal::find_brief(&document);
-            let text = |page| terminal::find(&document, page);
-            invocation.finish(&document, None, text, &verdict, exit)
-        }
-        Err(error) => {
-            invocation.fail(&error);
-            Err(error)
-        }
-    }
+    let measured = search(&mut invocation, plan).map(|document| {
+        let exit = exit(&document);
+        Outcome { document, instead: None, exit }
+    });
+    invocation.end(measured, terminal::find_brief, terminal::find)
 }
 
 fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {

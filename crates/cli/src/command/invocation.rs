@@ -13,6 +13,7 @@ use iogauge_model::Caveat;
 use iogauge_model::load::Load;
 use iogauge_model::result::Head;
 use iogauge_model::units::{Bandwidth, Bytes};
+use iogauge_report::terminal::Page;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -41,6 +42,17 @@ pub struct Invocation {
     pub screen: Screen,
     /// Ends the measurement.
     pub interrupt: Interrupt,
+}
+
+/// What came of a measurement.
+#[derive(Debug)]
+pub struct Outcome<D> {
+    /// Its document.
+    pub document: D,
+    /// What goes to stdout in place of the text.
+    pub instead: Option<String>,
+    /// How the command ends.
+    pub exit: Exit,
 }
 
 /// A target behind its guards, with what is to be put on it.
@@ -174,17 +186,39 @@ impl Invocation {
         }
     }
 
+    /// Ends with what was measured, or as failed.
+    ///
+    /// # Errors
+    /// As [`Self::finish`], and why nothing was measured.
+    pub fn end<D: Serialize>(
+        self,
+        measured: anyhow::Result<Outcome<D>>,
+        brief: fn(&D) -> String,
+        text: fn(&D, Page) -> String,
+    ) -> anyhow::Result<Exit> {
+        match measured {
+            Ok(Outcome { document, instead, exit }) => {
+                let verdict = brief(&document);
+                self.finish(&document, instead, |page| text(&document, page), &verdict, exit)
+            }
+            Err(error) => {
+                self.fail(&error);
+                Err(error)
+            }
+        }
+    }
+
     /// Prints document and text, closes the run in the history, and removes the test file where
     /// that was asked for. `instead` goes to stdout in place of the text, which then goes to stderr,
     /// as it does beside the document.
     ///
     /// # Errors
     /// Where the result cannot be printed.
-    pub fn finish(
+    fn finish(
         mut self,
         document: &impl Serialize,
         instead: Option<String>,
-        text: impl Fn(iogauge_report::terminal::Page) -> String,
+        text: impl Fn(Page) -> String,
         verdict: &str,
         exit: Exit,
     ) -> anyhow::Result<Exit> {
@@ -223,7 +257,7 @@ impl Invocation {
     }
 
     /// Closes the run in the history as failed.
-    pub fn fail(mut self, error: &anyhow::Error) {
+    fn fail(mut self, error: &anyhow::Error) {
         self.screen.progress.clear();
         if let Some(writer) = self.screen.take_writer() {
             let exit = crate::exit::of(error) as i32;

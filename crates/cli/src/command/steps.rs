@@ -1,6 +1,6 @@
 //! Steps measured one after the other, and the run they make.
 
-use super::invocation::Invocation;
+use super::invocation::{Invocation, Outcome};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use iogauge_lab::measure::Watch;
@@ -31,19 +31,10 @@ pub fn run(
     summary: &str,
     wanted: &[Wanted<'_>],
 ) -> anyhow::Result<Exit> {
-    let measured = measure(&mut invocation, summary, wanted)
-        .and_then(|(document, exit)| Ok((fio_json(args, &document)?, document, exit)));
-    match measured {
-        Ok((fio, document, exit)) => {
-            let verdict = terminal::run_brief(&document);
-            let text = |page| terminal::run(&document, page);
-            invocation.finish(&document, fio, text, &verdict, exit)
-        }
-        Err(error) => {
-            invocation.fail(&error);
-            Err(error)
-        }
-    }
+    let measured = measure(&mut invocation, summary, wanted).and_then(|(document, exit)| {
+        Ok(Outcome { instead: fio_json(args, &document)?, document, exit })
+    });
+    invocation.end(measured, terminal::run_brief, terminal::run)
 }
 
 /// What `--output-format` puts on stdout in place of the text.

@@ -1,7 +1,7 @@
 //! `--via fio` with a job file: what only fio can do, under iogauge's guards, search and history.
 
 use super::find;
-use super::invocation::{Invocation, Opened};
+use super::invocation::{Invocation, Opened, Outcome};
 use super::job_file;
 use super::job_source::Here;
 use crate::args::{FindArgs, LoadArgs, RunArgs, TargetArgs, ViaArg};
@@ -45,18 +45,9 @@ pub fn run(
     let mut invocation =
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
     let names: Vec<String> = jobs.iter().map(|job| format!("{}: {}", job.name, job.rw)).collect();
-    let measured = measure(&mut invocation, &fio, path, &names.join(", "));
-    match measured {
-        Ok((document, exit)) => {
-            let verdict = terminal::run_brief(&document);
-            let text = |page| terminal::run(&document, page);
-            invocation.finish(&document, None, text, &verdict, exit)
-        }
-        Err(error) => {
-            invocation.fail(&error);
-            Err(error)
-        }
-    }
+    let measured = measure(&mut invocation, &fio, path, &names.join(", "))
+        .map(|(document, exit)| Outcome { document, instead: None, exit });
+    invocation.end(measured, terminal::run_brief, terminal::run)
 }
 
 fn measure(
