@@ -5,7 +5,7 @@ use super::store::{Durability, Store};
 use super::writer::{close_run, insert_run, put_step};
 use super::{Ending, HistoryError, NewRun, RunId};
 use iogauge_model::result::{RunDocument, StepResult};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// The kind of the runs that are kept here.
 pub const IMPORT: &str = "import";
@@ -85,8 +85,8 @@ impl Importer {
     ///
     /// # Errors
     /// Where the history cannot be read.
-    pub fn known(&mut self, content: &str) -> Result<Option<RunId>, HistoryError> {
-        self.store.write(Durability::Process, |t| of_content(t, content))
+    pub fn known(&self, content: &str) -> Result<Option<RunId>, HistoryError> {
+        self.store.read(|connection| of_content(connection, content))
     }
 
     /// Keeps steps of a run that is not whole yet, behind those kept before. Until it is closed it
@@ -217,9 +217,9 @@ fn remove(t: &Transaction<'_>, begun: &UnderWay) -> rusqlite::Result<()> {
     t.execute("DELETE FROM run WHERE seq = ?1", [begun.seq]).map(drop)
 }
 
-fn of_content(t: &Transaction<'_>, content: &str) -> rusqlite::Result<Option<RunId>> {
+fn of_content(connection: &Connection, content: &str) -> rusqlite::Result<Option<RunId>> {
     let sql = "SELECT id FROM run
                WHERE kind = 'import' AND json_extract(head, '$.target.content') = ?1";
-    let id = t.prepare_cached(sql)?.query_row([content], |row| row.get(0)).optional()?;
+    let id = connection.prepare_cached(sql)?.query_row([content], |row| row.get(0)).optional()?;
     Ok(id.map(RunId::stored))
 }
