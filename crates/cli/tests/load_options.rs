@@ -3,16 +3,8 @@
 
 mod common;
 
-use common::Place;
+use common::{EIGHT, Place, near};
 use serde_json::{Value, json};
-
-const EIGHT: &str = "sim:channels=8,service=100us";
-
-#[track_caller]
-fn near(value: &Value, truth: f64, relative: f64) {
-    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
-    assert!((value / truth - 1.0).abs() <= relative, "{value} is not near {truth}");
-}
 
 /// The one step of a run.
 #[track_caller]

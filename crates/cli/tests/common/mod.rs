@@ -19,6 +19,16 @@ const O_DIRECT: i32 = 0o200000;
 /// Longer than any command of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Eight I/Os at a time, each in 100 µs.
+pub const EIGHT: &str = "sim:channels=8,service=100us";
+
+/// Fails where a number is further from the truth than this share of it.
+#[track_caller]
+pub fn near(value: &Value, truth: f64, relative: f64) {
+    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    assert!((value / truth - 1.0).abs() <= relative, "{value} is not near {truth}");
+}
+
 /// Says that a test was skipped; fails instead where everything is required.
 pub fn skip(test: &str, why: &str) {
     eprintln!("SKIPPED {test}: {why}");
