@@ -2,6 +2,7 @@
 
 use iogauge_lab::LabError;
 use iogauge_lab::history::HistoryError;
+use iogauge_lab::suite::SuiteError;
 use std::process::ExitCode;
 
 /// How the process ends. Documented in the help.
@@ -44,7 +45,7 @@ pub struct Refused(pub String);
 /// The exit code an error stands for.
 pub fn of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
-        if cause.is::<Usage>() {
+        if cause.is::<Usage>() || cause.is::<SuiteError>() {
             return Exit::Usage;
         }
         if cause.is::<Refused>() {
@@ -79,6 +80,8 @@ fn names_what_is_not_there(error: &HistoryError) -> bool {
             | HistoryError::NoSuchRun { .. }
             | HistoryError::Ambiguous { .. }
             | HistoryError::StillRunning { .. }
+            | HistoryError::UnderWay { .. }
+            | HistoryError::NothingToResume { .. }
             | HistoryError::NotRunning { .. }
             | HistoryError::NothingRunning
             | HistoryError::SeveralRunning { .. }

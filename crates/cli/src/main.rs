@@ -47,6 +47,7 @@ fn dispatch(
         }
         Command::Find(args) => command::find::run(&args, interrupt),
         Command::Run(args) => command::run::run(&args, interrupt),
+        Command::Suite(args) => command::suite::run(&args, arguments, interrupt),
         Command::Crosscheck(args) if args.output.detach => {
             detach::start(arguments, &args.output, &interrupt)
         }

@@ -16,6 +16,8 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
     last: Instant,
+    /// The step of a suite that is under way: `3/40 readrand 8k`.
+    step: String,
 }
 
 impl Progress {
@@ -29,17 +31,30 @@ impl Progress {
             }
             bar
         });
-        Self { bar, quiet, last: Instant::now() }
+        Self { bar, quiet, last: Instant::now(), step: String::new() }
     }
 
     /// Shows a status.
     pub fn show(&mut self, status: &Status<'_>) {
+        let line = format!("{}{}", self.step, line(status));
         if let Some(bar) = &self.bar {
-            bar.set_message(line(status));
+            bar.set_message(line);
             bar.tick();
         } else if !self.quiet && self.last.elapsed() >= PLAIN_EVERY {
             self.last = Instant::now();
-            let _ = writeln!(std::io::stderr(), "{}", line(status));
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+
+    /// From now on the status is that of a step of a suite.
+    pub fn set_step(&mut self, number: usize, of: usize, key: &str) {
+        self.step = format!("{number}/{of} {key}  ");
+    }
+
+    /// A step of a suite is over: its line stays, unless nothing is to be shown.
+    pub fn step_over(&self, line: &str) {
+        if !self.quiet {
+            self.print(line);
         }
     }
 

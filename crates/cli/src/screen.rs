@@ -4,9 +4,10 @@ use crate::progress::Progress;
 use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
 use iogauge_lab::search::Decision;
+use iogauge_lab::suite::SuiteStep;
 use iogauge_lab::{Observer, Status};
-use iogauge_model::result::{CurvePoint, StepResult};
-use iogauge_report::terminal::Page;
+use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult};
+use iogauge_report::terminal::{self, Page};
 use std::io::{IsTerminal, Write};
 
 /// Width of text where there is no terminal to ask.
@@ -33,6 +34,12 @@ impl Screen {
     /// From now on points are kept.
     pub fn keep_in(&mut self, writer: Option<RunWriter>) {
         self.writer = writer;
+    }
+
+    /// From now on steps are kept behind those that a run has.
+    pub fn keep_behind(&mut self, steps: u32, writer: RunWriter) {
+        self.writer = Some(writer);
+        self.kept = steps;
     }
 
     /// The run in the history, to be closed.
@@ -69,6 +76,15 @@ impl Observer for Screen {
 
     fn step(&mut self, step: &StepResult) {
         self.keep(&step.label, step);
+    }
+
+    fn suite_step_begins(&mut self, index: usize, of: usize, step: &SuiteStep) {
+        self.progress.set_step(index + 1, of, &step.place.key);
+    }
+
+    fn suite_step(&mut self, step: &SuiteStepResult) {
+        self.keep(&step.place.key, step);
+        self.progress.step_over(&terminal::suite_step_line(step));
     }
 }
 

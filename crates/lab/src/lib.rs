@@ -17,6 +17,7 @@ mod series;
 pub mod session;
 pub mod stats;
 mod steadiness;
+pub mod suite;
 mod surroundings;
 pub mod verify;
 pub mod via;

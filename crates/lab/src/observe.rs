@@ -1,8 +1,9 @@
 //! How a measurement shows its progress and hears that it should end.
 
 use crate::search::Decision;
+use crate::suite::SuiteStep;
 use iogauge_model::Limit;
-use iogauge_model::result::{CurvePoint, StepResult};
+use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -106,6 +107,12 @@ pub trait Observer {
 
     /// A step of several is measured: the time to keep it.
     fn step(&mut self, _step: &StepResult) {}
+
+    /// A step of a suite begins, by its number in the plan from 0, with how many there are.
+    fn suite_step_begins(&mut self, _index: usize, _of: usize, _step: &SuiteStep) {}
+
+    /// A step of a suite is over: the time to keep it.
+    fn suite_step(&mut self, _step: &SuiteStepResult) {}
 }
 
 /// Sees nothing.

@@ -117,6 +117,10 @@ caveat_codes! {
     /// The run was interrupted before its time.
     Interrupted = "interrupted", Note, "the run was interrupted",
         "run it again to its end";
+    /// The run was interrupted and taken up again later: between its parts the target may have
+    /// rested, or done other work.
+    Resumed = "resumed", Note, "the run was taken up again after an interruption",
+        "run it in one go where the state of the device matters";
     /// Latencies beyond the histogram's range were counted as overflow.
     LatencyOverflow = "latency-overflow", Note, "latencies beyond the histogram",
         "the maximum and the mean are exact all the same";

@@ -189,7 +189,7 @@ fn flag(text: &str) -> Result<bool, String> {
 }
 
 /// An engine; one that fio alone has is told how to get.
-fn engine_word(text: &str) -> Result<EngineKind, String> {
+pub(super) fn engine_word(text: &str) -> Result<EngineKind, String> {
     engine::parse(text).map_err(|error| match foreign_engine(text) {
         Some(why) => format!(
             "iogauge has no engine {text}: {why}; right would be a job file with ioengine={text}, \

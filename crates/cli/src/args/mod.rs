@@ -4,11 +4,13 @@ mod crosscheck;
 mod fio;
 mod guide;
 mod load;
+mod suite;
 mod via;
 
 pub use crosscheck::CrosscheckArgs;
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use load::LoadArgs;
+pub use suite::{ResumeRef, SuiteArgs, SuiteCommon, SuiteRun, Which};
 pub use via::ViaArg;
 
 use guide::GuideParser;
@@ -65,6 +67,8 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Apply one load, or the jobs of a fio job file, and measure it
     Run(Box<RunArgs>),
+    /// Run a suite of tests by name, or list the suites
+    Suite(SuiteArgs),
     /// Measure a load with iogauge and with fio in turn, and tell whether they agree
     Crosscheck(Box<CrosscheckArgs>),
     /// Tell what would spoil a measurement of a target; measures nothing, writes nothing

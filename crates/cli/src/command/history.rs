@@ -8,7 +8,7 @@ use iogauge_lab::history::{
     ExportFormat, Filter, History, HistoryError, RunRef, RunRow, Running, StoredRun,
 };
 use iogauge_model::fio::json_out::{self, Detail};
-use iogauge_model::result::{CrosscheckDocument, FindDocument, RunDocument};
+use iogauge_model::result::{CrosscheckDocument, FindDocument, RunDocument, SuiteDocument};
 use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
 use iogauge_report::terminal::{self, Page, RunLine};
@@ -108,7 +108,7 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
             if stored.row.kind == "find" {
                 csv::find(&serde_json::from_value(document.clone())?, &mut table)?;
             } else {
-                csv::run(&serde_json::from_value(document.clone())?, &mut table)?;
+                csv::run(&steps_of(&stored, document)?, &mut table)?;
             }
             screen::print(&String::from_utf8_lossy(&table))
         }
@@ -132,10 +132,19 @@ fn fio_json(
         ))
         .into());
     }
-    let document: RunDocument = serde_json::from_value(document.clone())?;
+    let document = steps_of(stored, document)?;
     let fio = json_out::fio_document(&document, detail)
         .map_err(|error| Usage(format!("{}: {error}; --format json shows it", row.id)))?;
     Ok(serde_json::to_string_pretty(&fio)?)
+}
+
+/// The steps of a run that is no search; those of a suite as any other.
+fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<RunDocument> {
+    if stored.row.kind == "suite" {
+        let document: SuiteDocument = serde_json::from_value(document.clone())?;
+        return Ok(document.as_run());
+    }
+    Ok(serde_json::from_value(document.clone())?)
 }
 
 /// Rows of the classic table, of all the runs.
@@ -143,7 +152,7 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
     let mut rows = Vec::new();
     for run in runs {
         let stored = history.show(run)?;
-        let Some(document) = stored.document.filter(|document| !document.is_null()) else {
+        let Some(document) = stored.document.clone().filter(|document| !document.is_null()) else {
             let row = &stored.row;
             let why = format!("run {} is {} and has no result for a table", row.id, row.state);
             return Err(Usage(why).into());
@@ -154,7 +163,7 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
         rows.extend(if stored.row.kind == "find" {
             classic::rows_of_find(&serde_json::from_value(document)?, &system)
         } else {
-            classic::rows_of_run(&serde_json::from_value(document)?, &system)
+            classic::rows_of_run(&steps_of(&stored, &document)?, &system)
         });
     }
     Ok(rows)
@@ -168,6 +177,10 @@ fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow:
     if stored.row.kind == "crosscheck" {
         let document: CrosscheckDocument = serde_json::from_value(document.clone())?;
         return Ok(terminal::crosscheck(&document, page));
+    }
+    if stored.row.kind == "suite" {
+        let document: SuiteDocument = serde_json::from_value(document.clone())?;
+        return Ok(terminal::suite(&document, page));
     }
     let document: RunDocument = serde_json::from_value(document.clone())?;
     Ok(terminal::run(&document, page))
@@ -206,6 +219,9 @@ fn step_line(label: &str, result: &serde_json::Value) -> String {
         .pointer("/iops/mean")
         .or_else(|| result.pointer("/read/iops/mean"))
         .or_else(|| result.pointer("/write/iops/mean"))
+        .or_else(|| result.pointer("/result/step/read/iops/mean"))
+        .or_else(|| result.pointer("/result/step/write/iops/mean"))
+        .or_else(|| result.pointer("/result/search/answer/iops/mean"))
         .and_then(serde_json::Value::as_f64);
     match iops {
         Some(iops) => format!("{label}: {} IOPS", iogauge_model::units::Count(iops.round())),

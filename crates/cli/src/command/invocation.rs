@@ -5,7 +5,7 @@ use crate::detach;
 use crate::exit::{Exit, Usage};
 use crate::screen::{self, Screen};
 use iogauge_lab::caveats::distinct;
-use iogauge_lab::history::{Ending, History, NewRun, RunId, UtcTime};
+use iogauge_lab::history::{Ending, History, NewRun, RunId, RunRef, UtcTime};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::Prepared;
 use iogauge_lab::{Ground, Interrupt, Rig, session, via};
@@ -33,6 +33,10 @@ pub struct Invocation {
     pub unlink: Vec<PathBuf>,
     /// The load in words, where it is one that only fio knows.
     pub words: Option<String>,
+    /// What was asked, as the history has it before there is a result.
+    pub asked: serde_json::Value,
+    /// The run to take up again, with what it kept.
+    pub resumed: Option<Resumed>,
     /// Doubts gathered so far.
     pub caveats: Vec<Caveat>,
     history: Option<History>,
@@ -42,6 +46,17 @@ pub struct Invocation {
     pub screen: Screen,
     /// Ends the measurement.
     pub interrupt: Interrupt,
+}
+
+/// A run that goes on.
+#[derive(Debug, Clone)]
+pub struct Resumed {
+    /// Its name.
+    pub run: RunId,
+    /// When it began.
+    pub started: UtcTime,
+    /// Steps that stay as they are.
+    pub steps: u32,
 }
 
 /// What came of a measurement.
@@ -130,6 +145,8 @@ impl Invocation {
             grounds: Vec::new(),
             unlink: Vec::new(),
             words: None,
+            asked: serde_json::Value::Null,
+            resumed: None,
             caveats,
             history,
             started,
@@ -156,14 +173,20 @@ impl Invocation {
             self.screen.progress.print(&line);
         }
         self.caveats.extend(caveats);
-        if let Some(history) = &self.history {
+        if let (Some(history), Some(Resumed { run, started, steps })) =
+            (&self.history, &self.resumed)
+        {
+            let writer = history.resume(&RunRef::Name(run.to_string()))?;
+            (self.id, self.started) = (run.clone(), *started);
+            self.screen.keep_behind(*steps, writer);
+        } else if let Some(history) = &self.history {
             let run = NewRun {
                 kind: self.kind.to_owned(),
                 started: self.started,
                 command_line: command_line(),
                 target: self.rig.text().to_owned(),
                 load: summary.to_owned(),
-                head: serde_json::to_value(self.head("", serde_json::Value::Null))?,
+                head: serde_json::to_value(self.head("", self.asked.clone()))?,
             };
             let writer = history.begin(&run)?;
             self.id = writer.id().clone();

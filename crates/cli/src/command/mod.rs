@@ -14,5 +14,7 @@ pub mod prepare;
 pub mod run;
 mod steps;
 pub mod stop;
+pub mod suite;
+mod suite_resume;
 pub mod table;
 mod via_file;

@@ -79,7 +79,8 @@ const SOURCES: [&str; 3] =
     [include_str!("figures.rs"), include_str!("machine.rs"), include_str!("target.rs")];
 
 /// Codes that a test elsewhere provokes: its source and its name.
-const ELSEWHERE: [(CaveatCode, &str, &str); 3] = [
+const ELSEWHERE: [(CaveatCode, &str, &str); 4] = [
+    (CaveatCode::Resumed, include_str!("../suite/resume.rs"), "an_interrupted_suite_goes_on"),
     (
         CaveatCode::EngineFallback,
         include_str!("../fallback.rs"),

@@ -3,7 +3,8 @@
 use super::error::TargetError;
 use super::guard::GuardError;
 use super::marker::{
-    Ownership, TEST_FILE_NAME, is_our_side_file, lock, ownership, remove, side_file,
+    Ownership, TEST_FILE_NAME, is_numbered_test_file, is_our_side_file, lock, ownership, remove,
+    side_file,
 };
 use std::fmt;
 use std::fs;
@@ -67,12 +68,43 @@ impl fmt::Display for Cleaned {
     }
 }
 
-/// Removes the test files of a target and their side files.
+/// Removes the test files of a target and their side files; of a directory the one file that is made
+/// there by itself, and those that are made where several are wanted.
 ///
 /// # Errors
 /// Where a file of ours cannot be looked at or removed.
 pub fn clean(paths: &[PathBuf]) -> Result<Vec<Cleaned>, TargetError> {
-    paths.iter().map(|path| clean_path(path)).collect()
+    let mut cleaned = Vec::new();
+    for path in paths {
+        let numbered = numbered_files(path)?;
+        let one = clean_path(path)?;
+        // Where there are several, nobody misses the one.
+        let missed = matches!(&one, Cleaned::Left { because: LeftBecause::NotThere, .. });
+        if !missed || numbered.is_empty() {
+            cleaned.push(one);
+        }
+        for file in numbered {
+            cleaned.push(clean_path(&file)?);
+        }
+    }
+    Ok(cleaned)
+}
+
+/// The test files of a directory that have a number, by it.
+fn numbered_files(directory: &Path) -> Result<Vec<PathBuf>, TargetError> {
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let failed = |source| TargetError::io(directory, "look into it", source);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_str().is_some_and(is_numbered_test_file) {
+            files.push(entry.path());
+        }
+    }
+    files.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+    Ok(files)
 }
 
 fn clean_path(path: &Path) -> Result<Cleaned, TargetError> {

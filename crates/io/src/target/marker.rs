@@ -25,6 +25,18 @@ pub const BASE_BYTES: u64 = 1 << 20;
 /// Name of the test file in a directory given as target.
 pub const TEST_FILE_NAME: &str = "iogauge.dat";
 
+/// Name of one of several test files in a directory, by its number from 1.
+#[must_use]
+pub fn numbered_test_file(number: u32) -> String {
+    format!("iogauge-{number}.dat")
+}
+
+/// True for the names of [`numbered_test_file`].
+pub(super) fn is_numbered_test_file(name: &str) -> bool {
+    let number = name.strip_prefix("iogauge-").and_then(|rest| rest.strip_suffix(".dat"));
+    number.and_then(|n| n.parse().ok()).is_some_and(|n| numbered_test_file(n) == name)
+}
+
 const MAGIC: &[u8; 16] = b"iogauge testfile";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 4096;

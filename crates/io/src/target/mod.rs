@@ -28,7 +28,9 @@ pub use error::TargetError;
 pub use extents::{ExtentReport, ExtentSource, extents};
 pub use facts::facts;
 pub use guard::{Contents, GuardError, Signature};
-pub use marker::{BASE_BYTES, Header, Marker, Ownership, TEST_FILE_NAME, ownership, side_file};
+pub use marker::{
+    BASE_BYTES, Header, Marker, Ownership, TEST_FILE_NAME, numbered_test_file, ownership, side_file,
+};
 pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise};
 pub use prefill::{Prefill, PrefillNeed};
 pub use resolve::{Intent, Target};

@@ -120,6 +120,18 @@ pub enum HistoryError {
         /// The runs.
         runs: Vec<RunId>,
     },
+    /// A run to be taken up again is under way.
+    #[error("run {run} is under way; iogauge stop {run} ends it")]
+    UnderWay {
+        /// The run.
+        run: RunId,
+    },
+    /// A run to be taken up again came to its end.
+    #[error("run {run} is done: nothing of it is left to resume")]
+    NothingToResume {
+        /// The run.
+        run: RunId,
+    },
     /// A run to be stopped is not under way.
     #[error("run {run} is not under way: it is {state}")]
     NotRunning {

@@ -117,6 +117,21 @@ impl History {
         RunWriter::begin(self.another()?, run)
     }
 
+    /// Takes up a run again that is over and not done: behind the steps that are kept, others follow.
+    ///
+    /// # Errors
+    /// [`HistoryError::UnderWay`], [`HistoryError::NothingToResume`], or as [`Self::begin`].
+    pub fn resume(&self, reference: &RunRef) -> Result<RunWriter, HistoryError> {
+        let row = self.resolve(reference)?;
+        match row.state {
+            RunState::Running => return Err(HistoryError::UnderWay { run: row.id }),
+            RunState::Done => return Err(HistoryError::NothingToResume { run: row.id }),
+            RunState::Interrupted | RunState::Failed | RunState::Crashed => {}
+        }
+        let writer = RunWriter::resume(self.another()?, row.id.clone(), row.seq, &row.process)?;
+        writer.ok_or(HistoryError::UnderWay { run: row.id })
+    }
+
     /// Begins to keep runs that another program measured.
     ///
     /// # Errors

@@ -98,8 +98,9 @@ pub struct RunRow {
     pub steps: u32,
     #[serde(skip)]
     pub(super) seq: i64,
+    /// Who writes it, or wrote it last.
     #[serde(skip)]
-    pub(super) process: Option<ProcessIdentity>,
+    pub(super) process: ProcessIdentity,
 }
 
 /// One step as it was kept.
@@ -185,7 +186,7 @@ pub(super) fn run_row(row: &Row<'_>, here: &Surroundings) -> rusqlite::Result<Ru
         pid: process.pid,
         steps: row.get("steps")?,
         seq: row.get("seq")?,
-        process: (state == RunState::Running).then_some(process),
+        process,
     })
 }
 

@@ -18,7 +18,10 @@ pub struct Stopped {
 /// so what is verified after opening it stays true (pidfd_open(2)).
 pub(super) fn terminate(row: &RunRow, here: &Surroundings) -> Result<Stopped, HistoryError> {
     let over = |state| HistoryError::NotRunning { run: row.id.clone(), state };
-    let Some(process) = &row.process else { return Err(over(row.state)) };
+    if row.state != super::RunState::Running {
+        return Err(over(row.state));
+    }
+    let process = &row.process;
     if process.liveness(here) == Liveness::Elsewhere {
         return Err(HistoryError::Elsewhere { run: row.id.clone() });
     }

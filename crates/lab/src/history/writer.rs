@@ -73,6 +73,20 @@ impl RunWriter {
         Ok(Self { store, id, seq })
     }
 
+    /// Takes up a run again that was interrupted, failed or died: it is running from now on, and has no
+    /// result. `seq` is its number; `None` where it is done, or another process took it up meanwhile.
+    pub(super) fn resume(
+        mut store: Store,
+        id: RunId,
+        seq: i64,
+        known: &ProcessIdentity,
+    ) -> Result<Option<Self>, HistoryError> {
+        let process = ProcessIdentity::of_this_process()?;
+        store.defer_checkpoints(true)?;
+        let taken = store.write(Durability::Process, |t| take_up(t, seq, known, &process))?;
+        Ok(taken.then_some(Self { store, id, seq }))
+    }
+
     /// Name of the run.
     #[must_use]
     pub fn id(&self) -> &RunId {
@@ -160,6 +174,33 @@ pub(super) fn insert_run(
         },
     )?;
     Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
+}
+
+/// Makes a run that is over, but not done, one of this process; false where it is not over any more.
+fn take_up(
+    transaction: &Transaction<'_>,
+    seq: i64,
+    known: &ProcessIdentity,
+    process: &ProcessIdentity,
+) -> rusqlite::Result<bool> {
+    let taken = transaction.execute(
+        "UPDATE run SET state = 'running', finished_ns = NULL, exit_code = NULL, document = NULL,
+                        verdict = '', pid = :pid, pid_started_ticks = :ticks,
+                        pid_namespace = :namespace, boot_id = :boot
+         WHERE seq = :seq AND state <> 'done' AND pid = :known_pid
+           AND pid_started_ticks = :known_ticks AND boot_id = :known_boot",
+        named_params! {
+            ":seq": seq,
+            ":pid": process.pid,
+            ":ticks": process.started_ticks.cast_signed(),
+            ":namespace": process.namespace,
+            ":boot": process.boot_id,
+            ":known_pid": known.pid,
+            ":known_ticks": known.started_ticks.cast_signed(),
+            ":known_boot": known.boot_id,
+        },
+    )?;
+    Ok(taken == 1)
 }
 
 /// Keeps a step of a run, in place of the one of the same index.

@@ -6,6 +6,7 @@ mod doctor;
 mod documents;
 mod estimate;
 mod step;
+mod suite;
 mod system;
 mod verify;
 
@@ -20,6 +21,10 @@ pub use documents::{
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
+pub use suite::{
+    Cell, Conclusion, Place, PlannedStep, SearchResult, SuiteAsked, SuiteDocument, SuiteOutcome,
+    SuitePlanDocument, SuiteStepResult, SuiteTable, Table, TableColumn,
+};
 pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};
 pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyResult};
 
@@ -31,3 +36,7 @@ pub const FIND_FORMAT: &str = "iogauge.find/1";
 pub const CROSSCHECK_FORMAT: &str = "iogauge.crosscheck/1";
 /// Version word of the document `iogauge doctor --json` prints.
 pub const DOCTOR_FORMAT: &str = "iogauge.doctor/1";
+/// Version word of the document `iogauge suite --json` prints.
+pub const SUITE_FORMAT: &str = "iogauge.suite/1";
+/// Version word of the document `iogauge suite --dry-run --json` prints.
+pub const SUITE_PLAN_FORMAT: &str = "iogauge.suite-plan/1";

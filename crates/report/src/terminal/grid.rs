@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 struct Column {
-    title: &'static str,
+    title: String,
     kind: Kind,
 }
 
@@ -36,13 +36,23 @@ pub(super) struct Grid {
 
 impl Grid {
     pub(super) fn new(columns: &[(&'static str, Kind)]) -> Self {
-        let columns = columns.iter().map(|(title, kind)| Column { title, kind: *kind }).collect();
-        Self { columns, rows: Vec::new() }
+        Self::titled(columns.iter().map(|(title, kind)| ((*title).to_owned(), *kind)))
+    }
+
+    /// A table whose titles are not known before.
+    pub(super) fn titled(columns: impl IntoIterator<Item = (String, Kind)>) -> Self {
+        let column = |(title, kind): (String, Kind)| Column { title: clean(&title), kind };
+        Self { columns: columns.into_iter().map(column).collect(), rows: Vec::new() }
     }
 
     /// Adds a row with a cell for each column.
     pub(super) fn row<const N: usize>(&mut self, paint: Paint, cells: [String; N]) {
-        debug_assert_eq!(N, self.columns.len());
+        self.row_of(paint, &cells);
+    }
+
+    /// Adds a row whose length is not known before.
+    pub(super) fn row_of(&mut self, paint: Paint, cells: &[String]) {
+        debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push((paint, cells.iter().map(|cell| clean(cell)).collect()));
     }
 
@@ -135,7 +145,7 @@ impl Grid {
             let side = if right { CellAlignment::Right } else { CellAlignment::Left };
             Cell::new(text).set_alignment(side)
         };
-        table.set_header(band.iter().map(|column| cell(*column, self.columns[*column].title)));
+        table.set_header(band.iter().map(|column| cell(*column, &self.columns[*column].title)));
         for (_, cells) in &self.rows {
             table.add_row(band.iter().map(|column| cell(*column, &cells[*column])));
         }

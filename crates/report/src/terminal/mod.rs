@@ -14,6 +14,7 @@ mod options;
 mod parts;
 mod run;
 mod sheet;
+mod suite;
 mod verdict;
 mod verify;
 
@@ -24,6 +25,7 @@ pub(crate) use find::marks;
 pub use history::{RunLine, history_list};
 pub(crate) use names::target as target_name;
 pub use run::run;
+pub use suite::{suite, suite_brief, suite_list, suite_plan, suite_step_line};
 pub use verdict::{find_brief, find_verdict, run_brief, steps_brief};
 
 /// What is written on.

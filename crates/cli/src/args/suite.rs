@@ -1,0 +1,157 @@
+//! Arguments of `iogauge suite`: a command for each suite of the table, made of its options.
+
+use super::load::engine_word;
+use super::{OutputArgs, TargetArgs, ViaArg};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use iogauge_lab::history::{HistoryError, RunRef};
+use iogauge_lab::suite::{SUITES, SuiteInfo, SuiteOption};
+use iogauge_model::load::EngineKind;
+use std::collections::BTreeMap;
+
+/// What all suites are asked.
+#[derive(Debug, Clone, Args)]
+pub struct SuiteCommon {
+    /// Target.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Tell the steps, what they write and how long they take, and do nothing
+    #[arg(long, conflicts_with_all = ["detach", "resume"])]
+    pub dry_run: bool,
+    /// Go on where a run of this suite on this target ended before its time: the last one, or RUN
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = ResumeRef::read
+    )]
+    pub resume: Option<ResumeRef>,
+    /// Remove the test files first, so that they are made anew
+    #[arg(long, conflicts_with = "resume")]
+    pub recreate: bool,
+    /// Do not ask before data on a block device is overwritten
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+    /// Let real fio do the I/O and measure it
+    #[arg(long, value_name = "fio[=BINARY]")]
+    pub via: Option<ViaArg>,
+    /// io_uring, libaio, psync, mmap or null [default: io_uring]
+    #[arg(long, value_name = "NAME", value_parser = engine_word)]
+    pub ioengine: Option<EngineKind>,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// The run to resume; `None` for the last one.
+#[derive(Debug, Clone)]
+pub struct ResumeRef(pub Option<RunRef>);
+
+impl ResumeRef {
+    fn read(text: &str) -> Result<Self, HistoryError> {
+        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|run| Self(Some(run))) }
+    }
+}
+
+/// Which suite.
+#[derive(Debug, Clone)]
+pub enum Which {
+    /// One of the table.
+    Known(&'static SuiteInfo),
+}
+
+/// A suite to run.
+#[derive(Debug, Clone)]
+pub struct SuiteRun {
+    /// Which one.
+    pub which: Which,
+    /// Its options as they were typed; those without value have an empty one.
+    pub options: BTreeMap<String, String>,
+    /// What all suites are asked.
+    pub common: SuiteCommon,
+}
+
+/// `iogauge suite`: one to run, or none for a list of them.
+#[derive(Debug, Clone)]
+pub struct SuiteArgs {
+    /// What to run.
+    pub run: Option<Box<SuiteRun>>,
+}
+
+const AFTER: &str = "\
+Examples:
+  iogauge suite                                 list them
+  iogauge suite blocksize /data --dry-run       what it would do
+  iogauge suite blocksize /data
+  iogauge suite blocksize /data --resume        after an interruption";
+
+impl Args for SuiteArgs {
+    fn augment_args(command: Command) -> Command {
+        command
+            .after_help(AFTER)
+            .subcommand_value_name("NAME")
+            .subcommand_help_heading("Suites")
+            .disable_help_subcommand(true)
+            .allow_external_subcommands(true)
+            .subcommands(SUITES.iter().map(command_of))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SuiteArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let Some((name, matches)) = matches.subcommand() else { return Ok(Self { run: None }) };
+        let run = match iogauge_lab::suite::find(name) {
+            Some(info) => known(info, matches)?,
+            None => return Err(Error::raw(ErrorKind::InvalidSubcommand, unknown(name))),
+        };
+        Ok(Self { run: Some(Box::new(run)) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn known(info: &'static SuiteInfo, matches: &ArgMatches) -> Result<SuiteRun, Error> {
+    let typed = |option: &SuiteOption| {
+        let value = match option.value {
+            Some(_) => matches.get_one::<String>(option.name).cloned(),
+            None => matches.get_flag(option.name).then(String::new),
+        };
+        value.map(|value| (option.name.to_owned(), value))
+    };
+    Ok(SuiteRun {
+        which: Which::Known(info),
+        options: info.options.iter().filter_map(typed).collect(),
+        common: SuiteCommon::from_arg_matches(matches)?,
+    })
+}
+
+fn unknown(name: &str) -> String {
+    let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+    format!("\"{name}\" is no suite; there are {}", names.join(", "))
+}
+
+fn command_of(info: &'static SuiteInfo) -> Command {
+    let command = SuiteCommon::augment_args(Command::new(info.name));
+    let command = command.about(info.about).long_about(info.help);
+    command.next_help_heading("Suite").args(info.options.iter().map(argument_of))
+}
+
+fn argument_of(option: &'static SuiteOption) -> Arg {
+    let argument = Arg::new(option.name).long(option.name).help(option.help);
+    match (option.value, option.default) {
+        (None, _) => argument.action(ArgAction::SetTrue),
+        (Some(value), None) => argument.value_name(value),
+        (Some(value), Some(default)) => {
+            argument.value_name(value).help(format!("{} [default: {default}]", option.help))
+        }
+    }
+}

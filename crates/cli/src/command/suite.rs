@@ -1,0 +1,242 @@
+//! `iogauge suite`: lists the suites, tells what one would do, runs it, takes it up again.
+
+use super::invocation::{Invocation, Opened, Outcome};
+use super::suite_resume::{self, Earlier};
+use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, ViaArg, Which};
+use crate::detach;
+use crate::exit::{Exit, Refused};
+use crate::screen;
+use iogauge_io::target::{Intent, PartKind, TargetSpec, clean, numbered_test_file};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::suite::{self, Needs, Options, Ran, SUITES, Site, Suite, SuiteStep, Work};
+use iogauge_lab::{Interrupt, LabError, Rig, caveats, session, verify};
+use iogauge_model::result::{
+    SUITE_FORMAT, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
+};
+use iogauge_model::{Caveat, CaveatCode, Load};
+use iogauge_report::terminal;
+use serde_json::json;
+use std::ffi::OsString;
+use std::io::{BufRead, IsTerminal, Write};
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, a refused target, or a fault while measuring.
+pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> anyhow::Result<Exit> {
+    let Some(typed) = &args.run else {
+        let rows: Vec<_> = SUITES.iter().map(|suite| (suite.name, suite.about)).collect();
+        screen::print(&terminal::suite_list(&rows, screen::page(false)))?;
+        return Ok(Exit::Done);
+    };
+    let SuiteRun { which, options, common } = typed.as_ref();
+    if common.output.detach {
+        return detach::start(arguments, &common.output, &interrupt);
+    }
+    let name = match which {
+        Which::Known(info) => info.name.to_owned(),
+    };
+    let asked = SuiteAsked { name, options: options.clone() };
+    let (asked, earlier) = match &common.resume {
+        None => (asked, None),
+        Some(run) => {
+            let earlier = suite_resume::find(&common.output, &common.target, asked, run)?;
+            (earlier.asked.clone(), Some(earlier))
+        }
+    };
+    let suite = match which {
+        Which::Known(info) => (info.build)(&Options::new(info.options, asked.options.clone()))?,
+    };
+    if common.recreate && !common.dry_run {
+        recreate(common)?;
+    }
+    let mut opened = open(common, suite.needs())?;
+    let (engine, caveat) = opened.rig.engine(common.ioengine)?;
+    opened.caveats.extend(caveat);
+    let site = Site::of(&opened.rig, engine);
+    let plan = suite.plan(&site)?;
+    if common.dry_run {
+        return dry_run(common, asked, &opened.rig, &plan);
+    }
+    confirm(common, &opened.rig, suite.needs())?;
+    opened.loads = representatives(&plan);
+    let invocation =
+        Invocation::on("suite", &common.target, &common.output, false, interrupt, opened)?;
+    Course { suite: suite.as_ref(), site, plan, asked }.run(invocation, earlier)
+}
+
+/// Removes test files, so that they are made anew.
+fn recreate(common: &SuiteCommon) -> anyhow::Result<()> {
+    let spec: TargetSpec = common.target.target.parse().map_err(LabError::from)?;
+    let TargetSpec::Paths(paths) = spec else { return Ok(()) };
+    for cleaned in clean(&paths).map_err(LabError::from)? {
+        screen::tell(&cleaned.to_string());
+    }
+    Ok(())
+}
+
+/// The target behind its guards: the one file of a directory, or as many as the suite wants.
+fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
+    let target = &common.target;
+    let intent = Intent {
+        writes: needs.writes,
+        destroy_data: target.destroy_data,
+        overwrite: target.overwrite,
+        size_bytes: needs.size_bytes,
+        direct: needs.direct,
+        create: true,
+    };
+    let fio = common.via.as_ref().map(ViaArg::find).transpose()?;
+    let spec: TargetSpec = target.target.parse().map_err(LabError::from)?;
+    let mut rig = match spec {
+        TargetSpec::Paths(paths) if needs.files > 1 && paths.len() == 1 && paths[0].is_dir() => {
+            let file = |number| (paths[0].join(numbered_test_file(number)), intent);
+            let wanted: Vec<_> = (1..=needs.files).map(file).collect();
+            Rig::open_each(&target.target, &wanted)?
+        }
+        _ => Rig::open(&target.target, intent)?,
+    };
+    if let Some(fio) = fio {
+        rig.go_via(fio)?;
+    }
+    Ok(Opened { rig, loads: Vec::new(), caveats: Vec::new() })
+}
+
+/// Asks before block devices are written, where somebody can answer.
+fn confirm(common: &SuiteCommon, rig: &Rig, needs: Needs) -> anyhow::Result<()> {
+    let parts = rig.target().map_or(&[][..], |target| &target.parts);
+    let devices: Vec<String> = parts
+        .iter()
+        .filter(|part| part.kind == PartKind::BlockDevice)
+        .map(|part| part.path.display().to_string())
+        .collect();
+    let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if devices.is_empty() || !needs.writes || common.yes || !asks {
+        return Ok(());
+    }
+    let devices = devices.join(", ");
+    write!(std::io::stderr(), "overwrite everything on {devices}? [y/N] ")?;
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Refused(format!("{devices}: nothing was written")).into()),
+    }
+}
+
+/// One load for each way in which loads of the plan see the target: doubts about the others are the
+/// same.
+fn representatives(plan: &[SuiteStep]) -> Vec<Load> {
+    let mut found: Vec<Load> = Vec::new();
+    for step in plan {
+        for job in step.asked().jobs {
+            let like = |known: &Load| {
+                (known.rw.reads(), known.writes(), known.direct, known.engine, known.sync)
+            };
+            if !found.iter().any(|known| like(known) == like(&job.load)) {
+                found.push(job.load);
+            }
+        }
+    }
+    found
+}
+
+fn dry_run(
+    common: &SuiteCommon,
+    asked: SuiteAsked,
+    rig: &Rig,
+    plan: &[SuiteStep],
+) -> anyhow::Result<Exit> {
+    let document = SuitePlanDocument::new(asked, rig.describe(), suite::planned(plan));
+    if common.output.json {
+        screen::print(&serde_json::to_string_pretty(&document)?)?;
+    }
+    if !common.output.json {
+        screen::print(&terminal::suite_plan(&document, screen::page(false)))?;
+    } else if !common.output.quiet {
+        screen::tell(&terminal::suite_plan(&document, screen::page(true)));
+    }
+    Ok(Exit::Done)
+}
+
+/// A suite on its way.
+struct Course<'a> {
+    suite: &'a dyn Suite,
+    site: Site,
+    plan: Vec<SuiteStep>,
+    asked: SuiteAsked,
+}
+
+impl Course<'_> {
+    fn run(self, mut invocation: Invocation, earlier: Option<Earlier>) -> anyhow::Result<Exit> {
+        let mut done = Vec::new();
+        if let Some(earlier) = earlier {
+            earlier.fits(&invocation.rig)?;
+            done = earlier.steps;
+            invocation.resumed = Some(earlier.run);
+        }
+        invocation.asked = json!({ "label": self.asked.name, "suite": self.asked });
+        let measured = self.measure(&mut invocation, done).map(|document| {
+            let exit = exit(&document);
+            Outcome { document, instead: None, exit }
+        });
+        invocation.end(measured, terminal::suite_brief, terminal::suite)
+    }
+
+    fn measure(
+        &self,
+        invocation: &mut Invocation,
+        done: Vec<SuiteStepResult>,
+    ) -> anyhow::Result<SuiteDocument> {
+        for step in &self.plan {
+            if let Work::Step(asked) = &step.work {
+                verify::check_together(&invocation.rig, asked, &step.grounds)?;
+            }
+        }
+        invocation.begin(&self.asked.name)?;
+        let mut found = std::mem::take(&mut invocation.caveats);
+        let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
+        let mut watch = Watch { observer: screen, interrupt };
+        let ran = suite::run(rig, self.suite, &self.site, &self.plan, done, &mut watch)?;
+        let Ran { steps, conclusion, caveats: own, steps_left, interrupted } = ran;
+        found.extend(own);
+        let resumed = steps.iter().map(|step| step.part).max().unwrap_or(0);
+        found.extend((resumed > 0).then(|| self.resumed_caveat(resumed)));
+        Ok(SuiteDocument {
+            head: invocation.head(SUITE_FORMAT, invocation.asked.clone()),
+            suite: self.asked.clone(),
+            steps,
+            conclusion,
+            steps_left,
+            resumed,
+            interrupted,
+            caveats: caveats::distinct(found),
+            environment: session::environment(&invocation.rig),
+        })
+    }
+
+    fn resumed_caveat(&self, resumed: u32) -> Caveat {
+        let times = if resumed == 1 { "once".to_owned() } else { format!("{resumed} times") };
+        Caveat::of(
+            CaveatCode::Resumed,
+            format!(
+                "the run was taken up again {times} after an interruption: what the target did in \
+                 between is not known"
+            ),
+        )
+    }
+}
+
+fn exit(document: &SuiteDocument) -> Exit {
+    let steps = || document.steps.iter().filter_map(|step| step.step());
+    if steps().any(|step| step.corrupted() > 0) {
+        Exit::IoErrors
+    } else if document.interrupted {
+        Exit::Interrupted
+    } else if steps().any(|step| step.errors() > 0) {
+        Exit::IoErrors
+    } else {
+        Exit::Done
+    }
+}

@@ -1,0 +1,126 @@
+//! Which run of a suite goes on, and what it kept.
+
+use super::invocation::Resumed;
+use crate::args::{OutputArgs, ResumeRef, TargetArgs};
+use crate::exit::Usage;
+use iogauge_lab::Rig;
+use iogauge_lab::history::{Filter, History, RunRow, RunState, StoredRun};
+use iogauge_model::result::{SuiteAsked, SuiteStepResult};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A run that ended before its time.
+#[derive(Debug)]
+pub struct Earlier {
+    /// How it was asked.
+    pub asked: SuiteAsked,
+    /// Its steps that came to their end.
+    pub steps: Vec<SuiteStepResult>,
+    /// Its name, and how many steps stay.
+    pub run: Resumed,
+    /// Files and devices of its target; none of a simulated one.
+    paths: Vec<PathBuf>,
+}
+
+/// The run that is to go on: the one named, or the last one of this suite on this target.
+///
+/// # Errors
+/// Where there is none, it is of another suite, or it was asked otherwise than now.
+pub fn find(
+    output: &OutputArgs,
+    target: &TargetArgs,
+    asked: SuiteAsked,
+    run: &ResumeRef,
+) -> anyhow::Result<Earlier> {
+    let Some(history) = History::open_at(&output.history)? else {
+        let text = "--resume: --history none keeps no runs; right would be the history of the run";
+        return Err(Usage(text.to_owned()).into());
+    };
+    let stored = match &run.0 {
+        Some(run) => history.show(run)?,
+        None => last(&history, target, &asked)?,
+    };
+    let id = &stored.row.id;
+    let Some(earlier) = asked_of(&stored) else {
+        return Err(Usage(format!("--resume: run {id} is no suite")).into());
+    };
+    if earlier.name != asked.name {
+        let name = &earlier.name;
+        return Err(Usage(format!("--resume: run {id} is one of suite {name}")).into());
+    }
+    let differs = |(name, text): &(&String, &String)| earlier.options.get(*name) != Some(*text);
+    if let Some((name, text)) = asked.options.iter().find(differs) {
+        let was = match earlier.options.get(name) {
+            Some(was) => format!("--{name}={was}"),
+            None => format!("no --{name}"),
+        };
+        return Err(Usage(format!(
+            "--resume: run {id} was begun with {was}, not --{name}={text}; right would be --resume \
+             without it"
+        ))
+        .into());
+    }
+    let whole = |step: &SuiteStepResult| !step.interrupted;
+    let mut steps = Vec::new();
+    for step in &stored.steps {
+        let step: SuiteStepResult = serde_json::from_value(step.result.clone())?;
+        steps.push(step);
+    }
+    steps.retain(whole);
+    let parts = stored.head.pointer("/target/parts").and_then(Value::as_array);
+    let path = |part: &Value| part.get("path").and_then(Value::as_str).map(PathBuf::from);
+    let paths = parts.into_iter().flatten().filter_map(path).collect();
+    let kept = steps.len() as u32;
+    let run = Resumed { run: id.clone(), started: stored.row.started, steps: kept };
+    Ok(Earlier { asked: earlier, steps, run, paths })
+}
+
+fn last(history: &History, target: &TargetArgs, asked: &SuiteAsked) -> anyhow::Result<StoredRun> {
+    let filter = Filter { kind: Some("suite".to_owned()), ..Filter::default() };
+    let unfinished = |row: &&RunRow| {
+        row.target == target.target
+            && row.load == asked.name
+            && matches!(row.state, RunState::Interrupted | RunState::Failed | RunState::Crashed)
+    };
+    let rows = history.list(&filter)?;
+    let Some(row) = rows.iter().find(unfinished) else {
+        return Err(Usage(format!(
+            "--resume: no run of suite {} on {} ended before its time in {}",
+            asked.name,
+            target.target,
+            history.path().display()
+        ))
+        .into());
+    };
+    Ok(history.show(&row.id.to_string().parse()?)?)
+}
+
+fn asked_of(stored: &StoredRun) -> Option<SuiteAsked> {
+    if stored.row.kind != "suite" {
+        return None;
+    }
+    serde_json::from_value(stored.head.pointer("/load/suite")?.clone()).ok()
+}
+
+impl Earlier {
+    /// The same text may mean another place today.
+    ///
+    /// # Errors
+    /// Where the run was made on other files or devices.
+    pub fn fits(&self, rig: &Rig) -> anyhow::Result<()> {
+        let paths = rig.paths();
+        if self.paths == paths {
+            return Ok(());
+        }
+        let list = |paths: &[PathBuf]| {
+            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        Err(Usage(format!(
+            "--resume: run {} measured {}, not {}",
+            self.run.run,
+            list(&self.paths),
+            list(&paths)
+        ))
+        .into())
+    }
+}

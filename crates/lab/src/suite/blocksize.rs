@@ -1,0 +1,269 @@
+//! `blocksize`: which sizes a device serves by the I/O, and which by the byte.
+//!
+//! Each size is measured twice: by one I/O at a time, which shows what a transfer adds to the latency,
+//! and by many, which shows what the device gives in all. As long as a device is bound by I/Os, larger
+//! blocks come at the same rate; from where it is bound by bandwidth on, larger blocks only wait longer.
+
+use super::figures::total;
+use super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use iogauge_model::Caveat;
+use iogauge_model::Step;
+use iogauge_model::load::{BlockSizes, Load, Pattern};
+use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
+use iogauge_model::units::{Bandwidth, Bytes, Count, Latency, size_word};
+use serde_json::json;
+
+/// The suite.
+pub const INFO: SuiteInfo = SuiteInfo {
+    name: "blocksize",
+    about: "512 B to 4 MiB: bound by I/Os or by bandwidth, and what size costs in latency",
+    help: "Measures each block size by one I/O at a time and by many. Tells up to which size the device is \
+           bound by I/Os, from which size on its bandwidth is all used, and what larger blocks cost in \
+           latency long before.",
+    options: &[
+        SuiteOption {
+            name: "bs",
+            value: Some("SIZE,…"),
+            default: Some("512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m,2m,4m"),
+            help: "Block sizes; those smaller than the device takes are left out",
+        },
+        SuiteOption {
+            name: "rw",
+            value: Some("PATTERN"),
+            default: Some("randread"),
+            help: "Direction and order: read, write, randread, randwrite",
+        },
+        SuiteOption {
+            name: "iodepth",
+            value: Some("N"),
+            default: Some("32"),
+            help: "I/Os outstanding where there are many",
+        },
+        SuiteOption {
+            name: "seconds",
+            value: Some("TIME"),
+            default: Some("5"),
+            help: "Time to measure each size at each depth",
+        },
+        SuiteOption {
+            name: "size",
+            value: Some("SIZE"),
+            default: None,
+            help: "Size of the test file, or how much of each device",
+        },
+    ],
+    build,
+    trial: &[("seconds", "1"), ("bs", "512,4k,64k,1m")],
+};
+
+/// A figure of less than this share of the largest one is not the largest one any more.
+const AS_GOOD: f64 = 0.9;
+
+#[derive(Debug)]
+struct BlockSize {
+    sizes_bytes: Vec<u64>,
+    rw: Pattern,
+    depth: u32,
+    runtime_ns: u64,
+    size_bytes: Option<u64>,
+}
+
+fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+    let rw: Pattern = options.parsed("rw")?.unwrap_or(Pattern::RandRead);
+    if rw.is_mixed() {
+        let reason = "one direction at a time; right would be randread or randwrite";
+        return Err(SuiteError::option("rw", reason));
+    }
+    let mut sizes_bytes = options.sizes_bytes("bs")?;
+    sizes_bytes.sort_unstable();
+    sizes_bytes.dedup();
+    if sizes_bytes.len() < 2 {
+        let reason = "one size shows no difference; right would be 4k,64k,1m";
+        return Err(SuiteError::option("bs", reason));
+    }
+    Ok(Box::new(BlockSize {
+        sizes_bytes,
+        rw,
+        depth: options.count("iodepth", 4096)?.unwrap_or(32),
+        runtime_ns: options.duration_ns("seconds")?.unwrap_or(5_000_000_000),
+        size_bytes: options.size_bytes("size")?,
+    }))
+}
+
+impl Suite for BlockSize {
+    fn needs(&self) -> Needs {
+        Needs { size_bytes: self.size_bytes, writes: self.rw.writes(), ..Needs::default() }
+    }
+
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
+        let fits = |bytes: &&u64| bytes.is_multiple_of(u64::from(site.block_bytes));
+        let sizes: Vec<u64> = self.sizes_bytes.iter().filter(fits).copied().collect();
+        let mut depths = vec![1, self.depth];
+        depths.dedup();
+        let steps = depths.iter().flat_map(|depth| {
+            sizes.iter().map(|bytes| {
+                let load = Load {
+                    rw: self.rw,
+                    block: BlockSizes::fixed(*bytes),
+                    iodepth: *depth,
+                    ..site.load()
+                };
+                let step = Step::single(load, self.runtime_ns / 10, self.runtime_ns);
+                SuiteStep::single(&phase(*depth), key(*bytes, *depth), step)
+            })
+        });
+        Ok(steps.collect())
+    }
+
+    fn conclude(&self, _site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
+        let points: Vec<Point> =
+            self.sizes_bytes.iter().filter_map(|b| self.point(*b, steps)).collect();
+        let bound = Bound::of(&points);
+        let mut table = Table::new(
+            format!("{} by block size", self.rw),
+            &["block", "IOPS", "bandwidth", "mean", "one at a time", "#bound by"],
+        );
+        for point in &points {
+            table.row([
+                Cell::SizeBytes(point.block_bytes),
+                Cell::Iops(point.iops),
+                Cell::BytesPerSec(point.bytes_per_sec()),
+                Cell::LatencyNs(point.mean_ns),
+                point.single_mean_ns.map_or(Cell::Empty, Cell::LatencyNs),
+                Cell::Text(bound.word(point).to_owned()),
+            ]);
+        }
+        let depth = self.depth;
+        table.notes.push(format!("{depth} I/Os outstanding; beside it one at a time."));
+        let conclusion = Conclusion {
+            verdict: verdict(&points, &bound),
+            tables: vec![SuiteTable::Own(table)],
+            findings: json!({
+                "iops_max": bound.iops_max,
+                "bytes_per_sec_max": bound.bytes_per_sec_max,
+                "iops_bound_to_bytes": bound.iops_bound_to(&points),
+                "bandwidth_bound_from_bytes": bound.bandwidth_bound_from(&points),
+            }),
+        };
+        (conclusion, Vec::new())
+    }
+}
+
+fn phase(depth: u32) -> String {
+    format!("depth {depth}")
+}
+
+fn key(block_bytes: u64, depth: u32) -> String {
+    format!("{} depth {depth}", size_word(block_bytes))
+}
+
+impl BlockSize {
+    /// What a size came to; `None` where it was not measured by many.
+    fn point(&self, block_bytes: u64, steps: &[SuiteStepResult]) -> Option<Point> {
+        let of_depth = |depth: u32| {
+            let key = key(block_bytes, depth);
+            total(steps.iter().find(|step| step.place.key == key)?.step()?)
+        };
+        let many = of_depth(self.depth)?;
+        let single_mean_ns = of_depth(1).map(|single| single.mean_ns);
+        Some(Point { block_bytes, iops: many.iops, mean_ns: many.mean_ns, single_mean_ns })
+    }
+}
+
+/// One block size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Point {
+    block_bytes: u64,
+    iops: f64,
+    mean_ns: f64,
+    single_mean_ns: Option<f64>,
+}
+
+impl Point {
+    fn bytes_per_sec(&self) -> f64 {
+        self.iops * self.block_bytes as f64
+    }
+}
+
+/// What bounds a device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Bound {
+    iops_max: f64,
+    bytes_per_sec_max: f64,
+}
+
+impl Bound {
+    fn of(points: &[Point]) -> Self {
+        let most = |figure: fn(&Point) -> f64| points.iter().map(figure).fold(0.0, f64::max);
+        Self { iops_max: most(|p| p.iops), bytes_per_sec_max: most(Point::bytes_per_sec) }
+    }
+
+    fn is_by_ios(&self, point: &Point) -> bool {
+        point.iops >= AS_GOOD * self.iops_max
+    }
+
+    fn is_by_bytes(&self, point: &Point) -> bool {
+        point.bytes_per_sec() >= AS_GOOD * self.bytes_per_sec_max
+    }
+
+    fn word(&self, point: &Point) -> &'static str {
+        match (self.is_by_ios(point), self.is_by_bytes(point)) {
+            (true, false) => "I/Os",
+            (false, true) => "bandwidth",
+            (true, true) => "either",
+            (false, false) => "both",
+        }
+    }
+
+    /// The largest size that comes at the full rate, with every smaller one.
+    fn iops_bound_to(&self, points: &[Point]) -> Option<u64> {
+        points.iter().take_while(|point| self.is_by_ios(point)).last().map(|p| p.block_bytes)
+    }
+
+    /// The smallest size that uses all the bandwidth, with every larger one.
+    fn bandwidth_bound_from(&self, points: &[Point]) -> Option<u64> {
+        points.iter().rev().take_while(|p| self.is_by_bytes(p)).last().map(|p| p.block_bytes)
+    }
+}
+
+fn verdict(points: &[Point], bound: &Bound) -> Vec<String> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return vec!["Nothing was measured.".to_owned()];
+    };
+    let to = bound.iops_bound_to(points).map(|bytes| {
+        format!("bound by I/Os up to {}, at {} IOPS", Bytes(bytes), Count(bound.iops_max.round()))
+    });
+    let from = bound.bandwidth_bound_from(points).map(|bytes| {
+        format!("by bandwidth from {} on, at {}", Bytes(bytes), Bandwidth(bound.bytes_per_sec_max))
+    });
+    let mut sentences = vec![match (to, from) {
+        (Some(to), Some(from)) => format!("The target is {to}, and {from}."),
+        (Some(to), None) => {
+            format!("The target is {to}; its bandwidth does not hold for the largest sizes.")
+        }
+        (None, Some(from)) => format!("The target is bound {from}."),
+        (None, None) => "The target is bound by neither I/Os nor bandwidth alone.".to_owned(),
+    }];
+    if let (Some(small_ns), Some(large_ns)) = (first.single_mean_ns, last.single_mean_ns) {
+        sentences.push(format!(
+            "One at a time, {} takes {} and {} takes {}: {:.1} times as long.",
+            Bytes(first.block_bytes),
+            Latency(small_ns),
+            Bytes(last.block_bytes),
+            Latency(large_ns),
+            large_ns / small_ns
+        ));
+    }
+    let Some(full) = bound.bandwidth_bound_from(points) else { return sentences };
+    let saturated = points.iter().find(|point| point.block_bytes == full);
+    if let Some(point) = saturated.filter(|point| point.block_bytes > first.block_bytes) {
+        sentences.push(format!(
+            "Where the bandwidth is used up, at {}, latency is {}, {:.1} times that of {}.",
+            Bytes(full),
+            Latency(point.mean_ns),
+            point.mean_ns / first.mean_ns,
+            Bytes(first.block_bytes)
+        ));
+    }
+    sentences
+}

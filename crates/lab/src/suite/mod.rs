@@ -1,0 +1,68 @@
+//! Suites: series of steps that are run by name, each with its table and its verdict.
+//!
+//! A suite is a plan and two pure functions. The plan lists every step of its longest course, so that
+//! it can be shown before anything runs; from what was measured so far [`Suite::wants`] tells whether a
+//! step is still to be run, and [`Suite::conclude`] what all of it means. Nothing else is kept between
+//! steps, so a run that was cut short goes on where the history says it ended.
+
+mod blocksize;
+mod figures;
+mod options;
+mod plan;
+mod runner;
+mod site;
+
+pub use options::{Options, SuiteError, SuiteOption};
+pub use plan::{Cost, SuiteStep, Work, planned};
+pub use runner::{Ran, caveats_of, run};
+pub use site::{Needs, Site, SiteKind, processors};
+
+use iogauge_model::Caveat;
+use iogauge_model::result::{Conclusion, SuiteStepResult};
+use std::fmt::Debug;
+
+/// A suite with its options read.
+pub trait Suite: Debug {
+    /// What it needs of its target.
+    fn needs(&self) -> Needs;
+
+    /// Every step of its longest course, in order, each with a key of its own.
+    ///
+    /// # Errors
+    /// Where the suite does not fit the target.
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError>;
+
+    /// True where a step is to be run, with everything behind it measured.
+    fn wants(&self, _step: &SuiteStep, _done: &[SuiteStepResult]) -> bool {
+        true
+    }
+
+    /// What the steps mean, interrupted ones among them; with doubts of the suite's own.
+    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>);
+}
+
+/// A suite in the table.
+#[derive(Debug, Clone, Copy)]
+pub struct SuiteInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub about: &'static str,
+    /// How it goes and whose it is, in a few sentences.
+    pub help: &'static str,
+    /// Its options, beside those that all suites have.
+    pub options: &'static [SuiteOption],
+    /// Reads its options.
+    pub build: fn(&Options) -> Result<Box<dyn Suite>, SuiteError>,
+    /// Options of a short run on a simulated device, with which it is tested.
+    pub trial: &'static [(&'static str, &'static str)],
+}
+
+/// Every suite.
+pub const SUITES: &[SuiteInfo] = &[blocksize::INFO];
+
+/// The suite of a name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static SuiteInfo> {
+    SUITES.iter().find(|suite| suite.name == name)
+}

@@ -1,0 +1,221 @@
+//! Options of suites: what may be typed, and what was.
+
+use iogauge_model::units::{UnitError, parse_count, parse_duration_ns, parse_size_bytes};
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+/// An option of a suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SuiteOption {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// The word for its value in help texts; `None` for an option without value.
+    pub value: Option<&'static str>,
+    /// What it is where it is not typed; `None` where the suite decides.
+    pub default: Option<&'static str>,
+    /// What it does, in one line.
+    pub help: &'static str,
+}
+
+/// An option that a suite cannot take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SuiteError {
+    /// A value that cannot be.
+    #[error("--{option}: {reason}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// A suite that does not fit the target.
+    #[error("suite {suite}: {reason}")]
+    Unfit {
+        /// The suite.
+        suite: String,
+        /// What does not fit, and what would.
+        reason: String,
+    },
+    /// A suite of the user's own that cannot be read.
+    #[error("{path}:{line}: {reason}")]
+    File {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+}
+
+impl SuiteError {
+    /// A value that cannot be.
+    pub(crate) fn option(option: &'static str, reason: impl Into<String>) -> Self {
+        Self::Option { option, reason: reason.into() }
+    }
+}
+
+/// Options as they were typed, with the defaults of the suite behind them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    typed: BTreeMap<String, String>,
+    defaults: BTreeMap<&'static str, &'static str>,
+}
+
+impl Options {
+    /// What was typed, for a suite that has these options. Options without value are there with an
+    /// empty one.
+    #[must_use]
+    pub fn new(known: &[SuiteOption], typed: BTreeMap<String, String>) -> Self {
+        let default = |option: &SuiteOption| Some((option.name, option.default?));
+        Self { typed, defaults: known.iter().filter_map(default).collect() }
+    }
+
+    /// What was typed.
+    #[must_use]
+    pub fn typed(&self) -> &BTreeMap<String, String> {
+        &self.typed
+    }
+
+    /// True where the option was typed.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.typed.contains_key(name)
+    }
+
+    /// The text of an option, or of its default.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let typed = self.typed.get(name).map(String::as_str);
+        typed.or_else(|| self.defaults.get(name).copied())
+    }
+
+    /// A value that can be parsed.
+    ///
+    /// # Errors
+    /// Where it cannot.
+    pub fn parsed<T: FromStr<Err: ToString>>(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<T>, SuiteError> {
+        let wrong = |error: T::Err| SuiteError::option(name, error.to_string());
+        self.text(name).map(|text| text.parse().map_err(wrong)).transpose()
+    }
+
+    /// A size, above 0.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn size_bytes(&self, name: &'static str) -> Result<Option<u64>, SuiteError> {
+        self.above_zero(name, parse_size_bytes, "1g")
+    }
+
+    /// A duration, above 0.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn duration_ns(&self, name: &'static str) -> Result<Option<u64>, SuiteError> {
+        self.above_zero(name, parse_duration_ns, "60s")
+    }
+
+    /// A number of things, from 1 to `most`.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn count(&self, name: &'static str, most: u32) -> Result<Option<u32>, SuiteError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        one_count(name, text, most).map(Some)
+    }
+
+    /// Numbers separated by commas, each from 1 to `most`; empty where nothing was typed and there
+    /// is no default.
+    ///
+    /// # Errors
+    /// Where one is none.
+    pub fn counts(&self, name: &'static str, most: u32) -> Result<Vec<u32>, SuiteError> {
+        self.words(name).map(|text| one_count(name, text, most)).collect()
+    }
+
+    /// Sizes separated by commas, each above 0.
+    ///
+    /// # Errors
+    /// Where one is none.
+    pub fn sizes_bytes(&self, name: &'static str) -> Result<Vec<u64>, SuiteError> {
+        let one = |text| above_zero(name, text, parse_size_bytes, "4k,8k");
+        self.words(name).map(one).collect()
+    }
+
+    /// Words separated by commas.
+    pub fn words(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.text(name).unwrap_or_default().split(',').map(str::trim).filter(|w| !w.is_empty())
+    }
+
+    fn above_zero(
+        &self,
+        name: &'static str,
+        parse: fn(&str) -> Result<u64, UnitError>,
+        right: &str,
+    ) -> Result<Option<u64>, SuiteError> {
+        self.text(name).map(|text| above_zero(name, text, parse, right)).transpose()
+    }
+}
+
+fn above_zero(
+    name: &'static str,
+    text: &str,
+    parse: fn(&str) -> Result<u64, UnitError>,
+    right: &str,
+) -> Result<u64, SuiteError> {
+    match parse(text) {
+        Ok(0) => Err(SuiteError::option(name, format!("0 is too little; right would be {right}"))),
+        Ok(value) => Ok(value),
+        Err(error) => Err(SuiteError::option(name, error.to_string())),
+    }
+}
+
+fn one_count(name: &'static str, text: &str, most: u32) -> Result<u32, SuiteError> {
+    let wrong = |error: UnitError| SuiteError::option(name, error.to_string());
+    match parse_count(text).map_err(wrong)? {
+        value if (1..=u64::from(most)).contains(&value) => Ok(value as u32),
+        value => {
+            Err(SuiteError::option(name, format!("{value} is not in the range from 1 to {most}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &[SuiteOption] = &[
+        SuiteOption { name: "users", value: Some("N,…"), default: Some("1,8,64"), help: "" },
+        SuiteOption { name: "size", value: Some("SIZE"), default: None, help: "" },
+        SuiteOption { name: "seconds", value: Some("TIME"), default: Some("60"), help: "" },
+    ];
+
+    fn options(typed: &[(&str, &str)]) -> Options {
+        let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        Options::new(KNOWN, typed.collect())
+    }
+
+    #[test]
+    fn what_is_typed_comes_before_defaults() {
+        let options = options(&[("users", "2, 4"), ("buffered", "")]);
+        assert_eq!(options.counts("users", 4096), Ok(vec![2, 4]));
+        assert_eq!(options.duration_ns("seconds"), Ok(Some(60_000_000_000)));
+        assert_eq!(options.size_bytes("size"), Ok(None));
+        assert!(options.has("buffered") && !options.has("size"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_with_its_option() {
+        let wrong = options(&[("users", "1,many"), ("size", "0"), ("seconds", "soon")]);
+        let users = wrong.counts("users", 4096).unwrap_err().to_string();
+        assert_eq!(users, "--users: \"many\" is not a count; right would be 1000 or 20k");
+        let size = wrong.size_bytes("size").unwrap_err().to_string();
+        assert_eq!(size, "--size: 0 is too little; right would be 1g");
+        assert!(wrong.duration_ns("seconds").is_err());
+        let many = options(&[("users", "5000")]).counts("users", 4096).unwrap_err().to_string();
+        assert_eq!(many, "--users: 5000 is not in the range from 1 to 4096");
+    }
+}

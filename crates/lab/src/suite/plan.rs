@@ -1,0 +1,114 @@
+//! The steps of a suite before they run.
+
+use crate::rig::Ground;
+use crate::search::SearchPlan;
+use iogauge_model::result::{Place, PlannedStep};
+use iogauge_model::{Load, Step};
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// Jobs at a fixed concurrency or rate.
+    Step(Step),
+    /// A search for the capacity of a load.
+    Search {
+        /// The load, whose depth is searched.
+        load: Box<Load>,
+        /// How.
+        plan: SearchPlan,
+    },
+}
+
+/// A step of a suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteStep {
+    /// Where it stands.
+    pub place: Place,
+    /// What it does.
+    pub work: Work,
+    /// What each of its jobs is put on; all of the target for those behind the last.
+    pub grounds: Vec<Ground>,
+}
+
+/// What a step takes, as far as it is known before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Time it takes, in nanoseconds; `None` where it ends by itself, when its bytes are moved.
+    pub time_ns: Option<u64>,
+    /// Bytes it writes; `None` where it writes as many as the target takes in its time.
+    pub written_bytes: Option<u64>,
+}
+
+/// A plan as documents have it.
+#[must_use]
+pub fn planned(plan: &[SuiteStep]) -> Vec<PlannedStep> {
+    let one = |step: &SuiteStep| {
+        let Cost { time_ns, written_bytes } = step.cost();
+        PlannedStep {
+            place: step.place.clone(),
+            label: step.asked().label,
+            seconds: time_ns.map(|ns| ns as f64 / 1e9),
+            written_bytes,
+        }
+    };
+    plan.iter().map(one).collect()
+}
+
+impl SuiteStep {
+    /// A step of one job on all of the target.
+    #[must_use]
+    pub fn single(phase: &str, key: impl Into<String>, step: Step) -> Self {
+        let place = Place { key: key.into(), phase: phase.to_owned(), round: None };
+        Self { place, work: Work::Step(step), grounds: Vec::new() }
+    }
+
+    /// The same step as one of a round, from 1.
+    #[must_use]
+    pub fn in_round(mut self, round: u32) -> Self {
+        self.place.round = Some(round);
+        self
+    }
+
+    /// The step as it is asked; of a search the load at depth 1.
+    #[must_use]
+    pub fn asked(&self) -> Step {
+        match &self.work {
+            Work::Step(step) => step.clone(),
+            Work::Search { load, plan } => Step::single((**load).clone(), 0, plan.budget_ns),
+        }
+    }
+
+    /// True where it writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        match &self.work {
+            Work::Step(step) => step.writes(),
+            Work::Search { load, .. } => load.writes(),
+        }
+    }
+
+    /// What it takes.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        let step = match &self.work {
+            Work::Step(step) => step,
+            Work::Search { load, plan } => {
+                let written_bytes = if load.writes() { None } else { Some(0) };
+                return Cost { time_ns: Some(plan.budget_ns), written_bytes };
+            }
+        };
+        let counted = step.jobs.iter().all(|job| job.load.is_counted());
+        let written = |load: &Load| match load.io_size_bytes {
+            _ if !load.writes() => Some(0),
+            // Of a mixed load nobody knows before which of its bytes are written.
+            Some(bytes) if !load.rw.is_mixed() => {
+                Some(bytes.saturating_mul(u64::from(load.numjobs)))
+            }
+            _ => None,
+        };
+        Cost {
+            time_ns: (!counted).then(|| step.ramp_ns.saturating_add(step.runtime_ns)),
+            written_bytes: step.jobs.iter().map(|job| written(&job.load)).sum(),
+        }
+    }
+}

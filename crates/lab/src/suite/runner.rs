@@ -1,0 +1,143 @@
+//! Runs the steps of a suite that are wanted, one after the other.
+
+use super::plan::{SuiteStep, Work};
+use super::{Site, Suite};
+use crate::error::LabError;
+use crate::history::UtcTime;
+use crate::measure::Watch;
+use crate::observe::{Observer, Status};
+use crate::rig::Rig;
+use crate::search::Decision;
+use crate::session;
+use iogauge_model::result::{Conclusion, SearchResult, StepResult, SuiteOutcome, SuiteStepResult};
+use iogauge_model::{Caveat, CaveatCode};
+
+/// A suite that was run.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its steps, in the order they ran.
+    pub steps: Vec<SuiteStepResult>,
+    /// What it makes of them.
+    pub conclusion: Conclusion,
+    /// Doubts about it, those of the steps among them.
+    pub caveats: Vec<Caveat>,
+    /// Steps of the plan that were not run.
+    pub steps_left: u32,
+    /// True where the user ended it.
+    pub interrupted: bool,
+}
+
+/// Runs what is wanted of a plan on a target that is ready, behind the steps `done` before. Each step
+/// is handed to the observer as soon as it is over.
+///
+/// # Errors
+/// Where a worker cannot be made or its engine fails.
+pub fn run(
+    rig: &Rig,
+    suite: &dyn Suite,
+    site: &Site,
+    plan: &[SuiteStep],
+    done: Vec<SuiteStepResult>,
+    watch: &mut Watch<'_>,
+) -> Result<Ran, LabError> {
+    let part = done.iter().map(|step| step.part + 1).max().unwrap_or(0);
+    let mut steps = done;
+    let mut interrupted = false;
+    for (index, step) in plan.iter().enumerate() {
+        if steps.iter().any(|known| known.place.key == step.place.key) || !suite.wants(step, &steps)
+        {
+            continue;
+        }
+        // Between two steps nobody else would notice.
+        if watch.interrupt.is_set() {
+            interrupted = true;
+            break;
+        }
+        watch.observer.suite_step_begins(index, plan.len(), step);
+        let measured = SuiteStepResult { part, ..one(rig, step, watch)? };
+        watch.observer.suite_step(&measured);
+        interrupted = measured.interrupted;
+        steps.push(measured);
+        if interrupted {
+            break;
+        }
+    }
+    let (conclusion, own) = suite.conclude(site, &steps);
+    let mut caveats = caveats_of(&steps);
+    caveats.extend(own);
+    let ran = |step: &&SuiteStep| steps.iter().any(|known| known.place.key == step.place.key);
+    let steps_left = (plan.len() - plan.iter().filter(ran).count()) as u32;
+    Ok(Ran { steps, conclusion, caveats, steps_left, interrupted })
+}
+
+/// Runs one step.
+fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepResult, LabError> {
+    let started = UtcTime::now().to_string();
+    let mut within = Within(&mut *watch.observer);
+    let mut watch = Watch { observer: &mut within, interrupt: watch.interrupt };
+    let asked = step.asked();
+    let (result, caveats, interrupted) = match &step.work {
+        Work::Step(asked) => {
+            let measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
+            let caveats = session::step_caveats(rig, asked, &measured);
+            let interrupted = measured.interrupted;
+            (SuiteOutcome::Step(Box::new(measured.result)), caveats, interrupted)
+        }
+        Work::Search { load, plan } => {
+            let session::Searched { found, caveats, .. } =
+                session::find(rig, load, plan, &mut watch)?;
+            let interrupted = found.interrupted;
+            let result = SearchResult {
+                limits: plan.limits.clone(),
+                answer: found.answer,
+                knee: found.knee,
+                curve: found.curve,
+                measured_seconds: found.measured_seconds,
+            };
+            (SuiteOutcome::Search(Box::new(result)), caveats, interrupted)
+        }
+    };
+    let place = step.place.clone();
+    Ok(SuiteStepResult { place, started, part: 0, asked, result, caveats, interrupted })
+}
+
+/// Shows the progress of a step, and keeps nothing: steps of suites are kept whole.
+struct Within<'a>(&'a mut dyn Observer);
+
+impl Observer for Within<'_> {
+    fn status(&mut self, status: &Status<'_>) {
+        self.0.status(status);
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        self.0.decision(decision);
+    }
+
+    fn step(&mut self, _step: &StepResult) {}
+}
+
+/// The doubts of all steps, one of each kind: that of the first step that has the worst impact, with
+/// the number of those that have one.
+#[must_use]
+pub fn caveats_of(steps: &[SuiteStepResult]) -> Vec<Caveat> {
+    let mut found: Vec<Caveat> = Vec::new();
+    for code in CaveatCode::ALL {
+        let of_code = |step: &SuiteStepResult| {
+            step.caveats.iter().filter(|c| c.code == *code).max_by_key(|c| c.impact).cloned()
+        };
+        let having: Vec<(&str, Caveat)> = steps
+            .iter()
+            .filter_map(|step| Some((step.place.key.as_str(), of_code(step)?)))
+            .collect();
+        let Some(worst) = having.iter().map(|(_, caveat)| caveat.impact).max() else { continue };
+        let Some((key, first)) = having.iter().find(|(_, caveat)| caveat.impact == worst) else {
+            continue;
+        };
+        let message = match having.len() {
+            1 => format!("{key}: {}", first.message),
+            all => format!("{all} of {} steps, as {key}: {}", steps.len(), first.message),
+        };
+        found.push(Caveat { message, ..first.clone() });
+    }
+    found
+}

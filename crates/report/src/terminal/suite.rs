@@ -1,0 +1,241 @@
+//! Suites as text: the list of them, the plan of one, and the document of one that ran.
+
+use super::Page;
+use super::grid::{Grid, Kind};
+use super::names::{count, plural, target};
+use super::parts;
+use super::sheet::{Paint, Sheet};
+use crate::classic::{self, Extra};
+use iogauge_model::result::{
+    Cell, StepResult, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult, SuiteTable,
+    Table,
+};
+use iogauge_model::units::{Bandwidth, Bytes, Latency};
+
+/// Names of suites and what they measure.
+#[must_use]
+pub fn suite_list(suites: &[(&str, &str)], page: Page) -> String {
+    let mut sheet = Sheet::new(page);
+    let mut grid = Grid::new(&[("suite", Kind::Word), ("measures", Kind::Text)]);
+    for (name, about) in suites {
+        grid.row(Paint::Plain, [(*name).to_owned(), (*about).to_owned()]);
+    }
+    grid.write(&mut sheet);
+    sheet.gap();
+    sheet.text(
+        Paint::Plain,
+        "iogauge suite NAME --help tells the options of one, iogauge suite NAME TARGET --dry-run what \
+         it would do.",
+    );
+    sheet.into_text()
+}
+
+/// What a suite would do: its steps, and what they take.
+#[must_use]
+pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
+    let mut sheet = Sheet::new(page);
+    let steps = plural(plan.steps.len() as u64, "step");
+    let title = format!("{} on {}: at most {steps}", asked(&plan.suite), target(&plan.target));
+    sheet.text(Paint::Strong, &title);
+    sheet.gap();
+    let mut grid = Grid::new(&[
+        ("step", Kind::Text),
+        ("round", Kind::Number),
+        ("load", Kind::Text),
+        ("time", Kind::Number),
+        ("writes", Kind::Number),
+    ]);
+    for step in &plan.steps {
+        let written = match step.written_bytes {
+            Some(0) => String::new(),
+            Some(bytes) => Bytes(bytes).to_string(),
+            None => "its time".to_owned(),
+        };
+        grid.row(
+            Paint::Plain,
+            [
+                step.place.key.clone(),
+                step.place.round.map_or_else(String::new, |round| round.to_string()),
+                step.label.clone(),
+                step.seconds.map_or_else(|| "its bytes".to_owned(), duration),
+                written,
+            ],
+        );
+    }
+    grid.write(&mut sheet);
+    sheet.gap();
+    sheet.text(Paint::Plain, &sums(plan));
+    sheet.into_text()
+}
+
+/// What a plan takes, in a sentence.
+fn sums(plan: &SuitePlanDocument) -> String {
+    let mut text = format!("Measuring takes {}", duration(plan.seconds));
+    let counted = plan.steps.iter().filter(|step| step.seconds.is_none()).count();
+    if counted > 0 {
+        let written = Bytes(plan.written_bytes);
+        text.push_str(&format!(", and the time in which {written} are written"));
+    }
+    text.push_str("; a test file that is missing is written first. ");
+    match (plan.written_bytes, plan.writing_seconds > 0.0) {
+        (0, false) => text.push_str("The steps write nothing."),
+        (0, true) => text.push_str(&format!(
+            "The steps write what the target takes in {}.",
+            duration(plan.writing_seconds)
+        )),
+        (bytes, false) => text.push_str(&format!("The steps write {}.", Bytes(bytes))),
+        (bytes, true) => text.push_str(&format!(
+            "The steps write {}, and what the target takes in {}.",
+            Bytes(bytes),
+            duration(plan.writing_seconds)
+        )),
+    }
+    text
+}
+
+/// `90 s`, `12 min`, `26.5 h`.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{} s", (s * 10.0).round() / 10.0),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// The document as text: the verdict, the tables, then what casts doubt on it.
+#[must_use]
+pub fn suite(document: &SuiteDocument, page: Page) -> String {
+    let mut sheet = Sheet::new(page);
+    for (index, sentence) in document.conclusion.verdict.iter().enumerate() {
+        sheet.text(if index == 0 { Paint::Strong } else { Paint::Plain }, sentence);
+    }
+    if document.interrupted {
+        let left = plural(u64::from(document.steps_left), "step");
+        let text = format!(
+            "Interrupted: up to {left} of the suite did not run; iogauge suite … --resume goes on."
+        );
+        sheet.text(Paint::Bad, &text);
+    }
+    if let Some(doubt) = parts::in_doubt(&document.caveats) {
+        sheet.text(Paint::Doubt, &doubt);
+    }
+    sheet.gap();
+    parts::head(&mut sheet, &document.head);
+    let steps = plural(document.steps.len() as u64, "step");
+    sheet.text(Paint::Plain, &format!("suite {}; {steps}", asked(&document.suite)));
+    for table in &document.conclusion.tables {
+        sheet.gap();
+        match table {
+            SuiteTable::Classic => write_classic(&mut sheet, document),
+            SuiteTable::Own(table) => write_table(&mut sheet, table),
+        }
+    }
+    parts::caveats(&mut sheet, "this result", &document.caveats);
+    parts::environment(&mut sheet, &document.environment);
+    sheet.into_text()
+}
+
+/// The verdict in one line, for a list in which the target stands beside it.
+#[must_use]
+pub fn suite_brief(document: &SuiteDocument) -> String {
+    match document.conclusion.verdict.first() {
+        Some(first) => first.trim_end_matches('.').to_owned(),
+        None => "nothing measured".to_owned(),
+    }
+}
+
+/// A step that is over, in one line: `8k depth 32: 45,000 IOPS, 369 MB/s, mean 710 µs`.
+#[must_use]
+pub fn suite_step_line(step: &SuiteStepResult) -> String {
+    let figures = match (step.step(), step.search()) {
+        (Some(result), _) => step_figures(result),
+        (_, Some(search)) => {
+            let answer = &search.answer;
+            let met = if answer.met { "" } else { "limit not met: " };
+            format!("{met}{} IOPS at depth {}", count(answer.iops.mean), answer.depth)
+        }
+        _ => String::new(),
+    };
+    let cut = if step.interrupted { " (interrupted)" } else { "" };
+    format!("{}: {figures}{cut}", step.place.key)
+}
+
+fn step_figures(step: &StepResult) -> String {
+    let directions = [("read", &step.read), ("write", &step.write)];
+    let moved: Vec<String> = directions
+        .iter()
+        .filter_map(|(word, direction)| Some((word, direction.as_ref()?)))
+        .map(|(word, d)| {
+            format!(
+                "{word} {} IOPS, {}, mean {}",
+                count(d.iops.mean),
+                Bandwidth(d.bytes_per_sec),
+                Latency(d.service_ns.mean)
+            )
+        })
+        .collect();
+    if moved.is_empty() { "nothing moved".to_owned() } else { moved.join("; ") }
+}
+
+/// `oltp (seconds=10, users=8)`.
+fn asked(asked: &SuiteAsked) -> String {
+    let option = |(name, value): (&String, &String)| {
+        if value.is_empty() { name.clone() } else { format!("{name}={value}") }
+    };
+    let options: Vec<String> = asked.options.iter().map(option).collect();
+    if options.is_empty() {
+        asked.name.clone()
+    } else {
+        format!("{} ({})", asked.name, options.join(", "))
+    }
+}
+
+fn write_classic(sheet: &mut Sheet, document: &SuiteDocument) {
+    let rows = classic::rows_of_run(&document.as_run(), "");
+    let extra = Extra { buckets: true, percentiles: false };
+    let text = classic::plain(&rows, extra);
+    let wide = text.lines().any(|line| line.trim_end().len() > sheet.columns());
+    let narrow = Extra { buckets: false, ..extra };
+    let text = if wide { classic::plain(&rows, narrow) } else { text };
+    for (number, line) in text.lines().enumerate() {
+        let paint = if number == 0 { Paint::Strong } else { Paint::Plain };
+        sheet.line(paint, line.trim_end());
+    }
+}
+
+fn write_table(sheet: &mut Sheet, table: &Table) {
+    if !table.title.is_empty() {
+        sheet.text(Paint::Strong, &table.title);
+    }
+    let columns = table.columns.iter().enumerate().map(|(index, column)| {
+        let kind = match (index, column.words) {
+            (0, true) => Kind::Word,
+            (_, true) => Kind::Text,
+            (_, false) => Kind::Number,
+        };
+        (column.title.clone(), kind)
+    });
+    let mut grid = Grid::titled(columns);
+    for row in &table.rows {
+        let cells: Vec<String> = row.iter().map(shown).collect();
+        grid.row_of(Paint::Plain, &cells);
+    }
+    grid.write(sheet);
+    for note in &table.notes {
+        sheet.text(Paint::Plain, note);
+    }
+}
+
+fn shown(cell: &Cell) -> String {
+    match cell {
+        Cell::Empty => String::new(),
+        Cell::Text(text) => text.clone(),
+        Cell::Count(n) => count(*n as f64),
+        Cell::Iops(iops) => count(*iops),
+        Cell::BytesPerSec(bytes) => Bandwidth(*bytes).to_string(),
+        Cell::SizeBytes(bytes) => Bytes(*bytes).to_string(),
+        Cell::LatencyNs(ns) => Latency(*ns).to_string(),
+        Cell::Percent(percent) => format!("{percent:.1} %"),
+        Cell::Ratio(ratio) => format!("{ratio:.2}×"),
+    }
+}
