@@ -134,7 +134,10 @@ impl Suite for BlockSize {
             ]);
         }
         let depth = self.depth;
-        table.notes.push(format!("{depth} I/Os outstanding; beside it one at a time."));
+        table.notes.push(match depth {
+            1 => "One I/O at a time.".to_owned(),
+            _ => format!("{depth} I/Os outstanding; beside it one at a time."),
+        });
         let conclusion = Conclusion {
             verdict: verdict(&points, &bound),
             tables: vec![SuiteTable::Own(table)],
@@ -266,4 +269,59 @@ fn verdict(points: &[Point], bound: &Bound) -> Vec<String> {
         ));
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device of so many IOPS behind a bus.
+    fn points(iops: f64, bus: f64, sizes: &[u64]) -> Vec<Point> {
+        let point = |block_bytes: &u64| Point {
+            block_bytes: *block_bytes,
+            iops: iops.min(bus / *block_bytes as f64),
+            mean_ns: 1.0,
+            single_mean_ns: None,
+        };
+        sizes.iter().map(point).collect()
+    }
+
+    #[test]
+    fn a_bus_takes_over_where_it_is_used_up() {
+        let all = points(80_000.0, 1e9, &[512, 4096, 8192, 12_500, 16_384, 1 << 20]);
+        let bound = Bound::of(&all);
+        let words: Vec<&str> = all.iter().map(|point| bound.word(point)).collect();
+        assert_eq!(words, ["I/Os", "I/Os", "I/Os", "either", "bandwidth", "bandwidth"]);
+        assert_eq!(bound.iops_bound_to(&all), Some(12_500));
+        assert_eq!(bound.bandwidth_bound_from(&all), Some(12_500));
+        assert!(verdict(&all, &bound)[0].contains("at 80,000 IOPS, and by bandwidth"));
+    }
+
+    #[test]
+    fn neither_bound_need_hold() {
+        // The smallest size is slow, and the largest one too.
+        let rates = [(512, 100.0), (4096, 1000.0), (1 << 20, 1.0)];
+        let point = |(block_bytes, iops): (u64, f64)| Point {
+            block_bytes,
+            iops,
+            mean_ns: 1.0,
+            single_mean_ns: None,
+        };
+        let all: Vec<Point> = rates.map(point).to_vec();
+        let bound = Bound::of(&all);
+        assert_eq!((bound.iops_bound_to(&all), bound.bandwidth_bound_from(&all)), (None, None));
+        assert!(verdict(&all, &bound)[0].contains("neither"));
+        assert_eq!(verdict(&[], &Bound::of(&[])), ["Nothing was measured."]);
+    }
+
+    #[test]
+    fn options_that_make_no_sense_are_refused() {
+        let built = |name: &str, text: &str| {
+            let typed = [(name.to_owned(), text.to_owned())].into();
+            build(&Options::new(INFO.options, typed)).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(built("iodepth", "1"), Ok(()));
+        assert!(built("rw", "randrw").unwrap_err().contains("one direction at a time"));
+        assert!(built("bs", "4k").unwrap_err().contains("shows no difference"));
+    }
 }

@@ -137,7 +137,57 @@ pub fn caveats_of(steps: &[SuiteStepResult]) -> Vec<Caveat> {
             1 => format!("{key}: {}", first.message),
             all => format!("{all} of {} steps, as {key}: {}", steps.len(), first.message),
         };
-        found.push(Caveat { message, ..first.clone() });
+        found.push(Caveat { message, remedy: remedy(first), ..first.clone() });
     }
     found
+}
+
+/// What to do about a step of a suite, whose times have another option than those of a run.
+fn remedy(caveat: &Caveat) -> String {
+    match caveat.code {
+        CaveatCode::TooFewSamples => "longer steps: --seconds",
+        CaveatCode::NotSteady | CaveatCode::RegimeChange => {
+            "longer steps (--seconds), and a look at what else uses the device"
+        }
+        _ => return caveat.remedy.clone(),
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::fio::FioResult;
+    use iogauge_model::result::Place;
+    use iogauge_model::{Impact, Load, Step};
+
+    fn step(key: &str, caveats: Vec<Caveat>) -> SuiteStepResult {
+        SuiteStepResult {
+            place: Place { key: key.to_owned(), phase: String::new(), round: None },
+            started: String::new(),
+            part: 0,
+            asked: Step::single(Load::default(), 0, 0),
+            result: SuiteOutcome::Step(Box::new(FioResult::default().into_step())),
+            caveats,
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn doubts_of_many_steps_are_one_of_each_kind() {
+        let few = |message: &str| Caveat::of(CaveatCode::TooFewSamples, message);
+        let note = few("noted").with_impact(Impact::Note);
+        let steps = [
+            step("a", vec![note]),
+            step("b", vec![few("doubted"), Caveat::of(CaveatCode::Interrupted, "ended")]),
+            step("c", vec![few("too")]),
+        ];
+        let told = caveats_of(&steps);
+        let few = &told[0];
+        assert_eq!(few.message, "3 of 3 steps, as b: doubted");
+        assert_eq!((few.impact, few.remedy.as_str()), (Impact::Doubt, "longer steps: --seconds"));
+        assert_eq!(told[1].message, "b: ended");
+        assert_eq!(told.len(), 2);
+        assert_eq!(caveats_of(&[]), []);
+    }
 }

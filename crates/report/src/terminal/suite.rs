@@ -10,7 +10,7 @@ use iogauge_model::result::{
     Cell, StepResult, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult, SuiteTable,
     Table,
 };
-use iogauge_model::units::{Bandwidth, Bytes, Latency};
+use iogauge_model::units::{Bandwidth, Bytes, Latency, shell_word};
 
 /// Names of suites and what they measure.
 #[must_use]
@@ -111,8 +111,11 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
     }
     if document.interrupted {
         let left = plural(u64::from(document.steps_left), "step");
+        let place = shell_word(&target(&document.head.target));
         let text = format!(
-            "Interrupted: up to {left} of the suite did not run; iogauge suite … --resume goes on."
+            "Interrupted: up to {left} of the suite did not run; \"iogauge suite {} {place} --resume\" \
+             goes on.",
+            shell_word(&document.suite.name)
         );
         sheet.text(Paint::Bad, &text);
     }
