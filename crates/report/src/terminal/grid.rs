@@ -70,6 +70,10 @@ impl Grid {
             }
         }
         let widths = self.fit(&shown, sheet.columns());
+        for (column, width) in shown.iter().zip(&widths) {
+            let title = &mut self.columns[*column].title;
+            *title = cut(title, *width, false);
+        }
         for (_, cells) in &mut self.rows {
             for (column, width) in shown.iter().zip(&widths) {
                 let keep_end = self.columns[*column].kind == Kind::Path;

@@ -4,7 +4,7 @@ use super::Page;
 use super::grid::{Grid, Kind};
 use super::names::{count, plural, target};
 use super::parts;
-use super::sheet::{Paint, Sheet};
+use super::sheet::{Paint, Sheet, cut};
 use crate::classic::{self, Extra};
 use iogauge_model::result::{
     Cell, StepResult, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult, SuiteTable,
@@ -193,16 +193,22 @@ fn asked(asked: &SuiteAsked) -> String {
     }
 }
 
+/// The classic table, with the shares of latencies where the page is wide enough; what does not fit
+/// at all is cut.
 fn write_classic(sheet: &mut Sheet, document: &SuiteDocument) {
     let rows = classic::rows_of_run(&document.as_run(), "");
-    let extra = Extra { buckets: true, percentiles: false };
-    let text = classic::plain(&rows, extra);
-    let wide = text.lines().any(|line| line.trim_end().len() > sheet.columns());
-    let narrow = Extra { buckets: false, ..extra };
-    let text = if wide { classic::plain(&rows, narrow) } else { text };
+    let fits = |text: &String| text.lines().all(|line| line.trim_end().len() <= sheet.columns());
+    let wide = classic::plain(&rows, Extra { buckets: true, percentiles: false });
+    let text = Some(wide).filter(fits).unwrap_or_else(|| classic::plain(&rows, Extra::default()));
+    let is_whole = fits(&text);
     for (number, line) in text.lines().enumerate() {
         let paint = if number == 0 { Paint::Strong } else { Paint::Plain };
-        sheet.line(paint, line.trim_end());
+        sheet.line(paint, &cut(line.trim_end(), sheet.columns(), false));
+    }
+    if !is_whole {
+        let id = &document.head.run_id;
+        let whole = format!("\"iogauge history show {id} --format classic\" prints it whole.");
+        sheet.text(Paint::Plain, &whole);
     }
 }
 
