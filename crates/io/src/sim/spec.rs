@@ -286,8 +286,8 @@ impl SimSpec {
 fn parse_wander(value: &str) -> Result<Wander, String> {
     let right = "right would be a share below 100 % and a time, as in wander=30%:10m";
     let (percent, period) = value.split_once(':').ok_or(right)?;
-    let percent = parse_percent(percent).map_err(|e| format!("{e}; {right}"))?;
-    let period_ns = parse_duration_ns(period).map_err(|e| format!("{e}; {right}"))?;
+    let percent = parse_percent(percent).map_err(|e| e.to_string())?;
+    let period_ns = parse_duration_ns(period).map_err(|e| e.to_string())?;
     // A whole would let services take no time.
     if percent < 100.0 && period_ns > 0 {
         Ok(Wander { percent, period_ns })
@@ -357,9 +357,9 @@ mod tests {
             ("fresh_service=0", "above 0"),
             ("wander=30%", "wander=30%:10m"),
             ("wander=30%:0", "wander=30%:10m"),
-            ("wander=30%:slow", "wander=30%:10m"),
+            ("wander=30%:slow", "5m"),
             ("wander=100%:1m", "below 100 %"),
-            ("wander=-5%:1m", "wander=30%:10m"),
+            ("wander=-5%:1m", "from 0 to 100"),
         ] {
             let message = text.parse::<SimSpec>().unwrap_err().to_string();
             assert!(message.contains(wanted), "{text}: {message}");
