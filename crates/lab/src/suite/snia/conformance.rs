@@ -21,7 +21,7 @@ impl Conformance {
         let mut found = Self::default();
         found.target(settings, site);
         if !settings.purged {
-            found.because("the device was not purged before (--purged tells that it was)");
+            found.because("no purge was done before, or stated (--purged)");
         }
         if settings.scale > 1.0 {
             let seconds = settings.minute_ns() as f64 / 1e9;
@@ -95,7 +95,7 @@ mod tests {
         let part = Site { whole_devices: false, ..site() };
         let sized = Settings { size_bytes: Some(1 << 30), ..settings() };
         let cases = [
-            (Settings { purged: false, ..settings() }, site(), "was not purged"),
+            (Settings { purged: false, ..settings() }, site(), "no purge"),
             (Settings { scale: 60.0, ..settings() }, site(), "--scale made 1 s of each minute"),
             (settings(), part.clone(), "not a whole block device"),
             (sized, part.clone(), "--size left all but 1 TiB"),

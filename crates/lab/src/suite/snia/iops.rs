@@ -12,7 +12,7 @@ use iogauge_model::units::Count;
 /// The suite.
 pub const INFO: SuiteInfo = SuiteInfo {
     name: "snia-iops",
-    about: "SNIA PTS: random IOPS of 7 mixes and 8 block sizes, in rounds until steady",
+    about: "SNIA PTS: random IOPS of 7 mixes and 8 sizes once steady",
     help: "Test IOPS of the SNIA Solid State Storage Performance Test Specification 2.0.2: writes twice \
            the capacity, then measures seven mixes of reads and writes with eight block sizes at random, \
            a minute each, round after round until five rounds are steady (25 at most). Overwrites \
@@ -96,15 +96,14 @@ impl Suite for Iops {
         let mut table = matrix("IOPS by reads/writes and block size", &report, |figures| {
             Cell::Iops(figures.iops)
         });
-        table.notes.push(format!(
-            "Means of the rounds that count, with {}.",
-            outstanding(&self.0.settings)
-        ));
+        table
+            .notes
+            .push(format!("Means of the rounds that count; {}.", outstanding(&self.0.settings)));
         report.conclude(&headline(&report), table)
     }
 }
 
-/// `3,100 IOPS reading 1 MiB, 12,300 at 65/35 of 64 KiB, 81,204 writing 4 KiB`.
+/// `81,204 IOPS of random 4 KiB writes, 12,300 of 64 KiB at 65/35, 3,100 of 1 MiB reads`.
 fn headline(report: &Report<'_>) -> String {
     let of = |access: Access| report.figures_of(access.read_percent, access.block_bytes);
     let count = |iops: f64| Count(iops.round());

@@ -13,7 +13,7 @@ use iogauge_model::units::Latency;
 /// The suite.
 pub const INFO: SuiteInfo = SuiteInfo {
     name: "snia-latency",
-    about: "SNIA PTS: latency of one random I/O at a time, in rounds until steady",
+    about: "SNIA PTS: latency of one random I/O at a time once steady",
     help: "Test latency of the SNIA Solid State Storage Performance Test Specification 2.0.2: writes twice \
            the capacity, then measures reads, 65/35 and writes of 8 KiB, 4 KiB and 512 B at random, one \
            I/O at a time and a minute each, round after round until five rounds are steady (25 at most). \
@@ -96,7 +96,7 @@ impl Suite for OneAtATime {
     }
 }
 
-/// `4 KiB is read in 85.2 µs and written in 22.1 µs on average, at most in 4.20 ms`.
+/// `4 KiB is read in 85.2 µs and written in 22.1 µs on average, in 4.20 ms at the longest`.
 fn headline(report: &Report<'_>) -> String {
     let of = |read_percent: u32| report.figures_of(read_percent, TRACKER.block_bytes);
     let (Some(read), Some(written)) = (of(100), of(0)) else {

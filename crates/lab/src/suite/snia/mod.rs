@@ -17,6 +17,8 @@ mod window;
 
 #[cfg(test)]
 mod made_up;
+#[cfg(test)]
+mod tests;
 
 use super::SuiteOption;
 

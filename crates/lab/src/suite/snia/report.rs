@@ -78,8 +78,11 @@ impl<'a> Report<'a> {
         let window = self.progress.window.filter(|window| !window.steady)?;
         let moves = self.progress.tracked.iter().filter_map(|(access, values)| {
             let check = window.check(values).filter(|check| !check.is_steady())?;
-            let (range, rise) = (check.range * 100.0, check.rise * 100.0);
-            Some(format!("{access} ranged over {range:.0} % of its mean and rose by {rise:.0} %"))
+            let (range, rise) = (check.range * 100.0, check.rise.abs() * 100.0);
+            let moved = if check.rise < 0.0 { "fell" } else { "rose" };
+            Some(format!(
+                "{access} ranged over {range:.0} % of its mean and {moved} by {rise:.0} % of it"
+            ))
         });
         let Window { first, last, .. } = window;
         let moves: Vec<String> = moves.collect();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// The suite.
 pub const INFO: SuiteInfo = SuiteInfo {
     name: "snia-saturation",
-    about: "SNIA PTS: random 4 KiB writes to a purged device until they no longer get slower",
+    about: "SNIA PTS: how random writes fall on a purged device",
     help: "Test write saturation of the SNIA Solid State Storage Performance Test Specification 2.0.2: \
            random writes of 4 KiB to a purged device, in rounds of a minute without a pause, until four \
            times the capacity is written or 24 hours have passed. Tells how fast the device is fresh, where \

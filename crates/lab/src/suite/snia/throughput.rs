@@ -12,7 +12,7 @@ use iogauge_model::units::{Bandwidth, Bytes, size_word};
 /// The suite.
 pub const INFO: SuiteInfo = SuiteInfo {
     name: "snia-throughput",
-    about: "SNIA PTS: sequential bandwidth of 1 MiB or 128 KiB blocks, in rounds until steady",
+    about: "SNIA PTS: sequential bandwidth once steady",
     help: "Test throughput of the SNIA Solid State Storage Performance Test Specification 2.0.2: writes \
            twice the capacity with one block size, then reads and writes sequentially, a minute each, \
            round after round until five rounds are steady (25 at most). Each block size is a test of its \
@@ -112,7 +112,7 @@ impl Suite for Throughput {
             ]);
         }
         let load = outstanding(&self.rounds.settings);
-        table.notes.push(format!("Means of the rounds that count, with {load}."));
+        table.notes.push(format!("Means of the rounds that count; {load}."));
         let of = |read_percent: u32, word: &str| {
             let figures = report.figures_of(read_percent, self.block_bytes)?;
             Some(format!("{} {word}", Bandwidth(figures.bytes_per_sec)))
