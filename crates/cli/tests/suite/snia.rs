@@ -277,6 +277,17 @@ fn a_block_device_is_not_written_before_its_test() {
 }
 
 #[test]
+fn a_plan_shows_rounds_that_are_alike_once() {
+    let place = Place::new();
+    for (name, rounds, lines) in [("snia-saturation", "1–1440", 1), ("snia-throughput", "1–25", 2)]
+    {
+        let plan = place.run(&["suite", name, "sim:size=64m", "--dry-run"]).ends(0).stdout;
+        assert_eq!(plan.lines().filter(|line| line.contains(rounds)).count(), lines, "{plan}");
+        assert!(plan.lines().count() < 12, "{plan}");
+    }
+}
+
+#[test]
 fn what_the_tests_cannot_do_is_refused() {
     let place = Place::new();
     for (name, target, option, says) in [

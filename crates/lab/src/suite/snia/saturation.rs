@@ -135,7 +135,7 @@ impl Suite for Saturation {
                 "iops_first": course.as_ref().map(|c| c.first_iops),
                 "iops_last": course.as_ref().map(|c| c.last_iops),
                 "falls_at_bytes": course.as_ref().and_then(|c| c.falls_at_bytes),
-                "rounds": rounds.iter().map(Round::to_json).collect::<Vec<_>>(),
+                "rounds": rounds.iter().map(Round::as_json).collect::<Vec<_>>(),
             }),
         };
         (conclusion, Vec::new())
@@ -225,7 +225,7 @@ impl Round {
         whole.filter_map(one).collect()
     }
 
-    fn to_json(&self) -> Value {
+    fn as_json(&self) -> Value {
         json!({
             "written_bytes": self.written_bytes,
             "iops": self.iops,
@@ -247,6 +247,7 @@ struct Course {
     /// first one; `None` where it does not fall.
     falls_at_bytes: Option<u64>,
     written_bytes: u64,
+    rounds: usize,
 }
 
 impl Course {
@@ -264,6 +265,7 @@ impl Course {
             last_iops,
             falls_at_bytes: before.filter(|_| falls).map(|round| round.written_bytes),
             written_bytes: last.written_bytes,
+            rounds: rounds.len(),
         })
     }
 
@@ -276,6 +278,9 @@ impl Course {
                 Bytes(bytes),
                 of_capacity(bytes, site)
             ),
+            None if self.rounds == 1 => {
+                format!("Random 4 KiB writes run at {first} IOPS; one round shows no course.")
+            }
             None => format!(
                 "Random 4 KiB writes do not fall: they begin at {first} IOPS and end at {last}."
             ),
