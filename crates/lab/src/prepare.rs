@@ -9,7 +9,7 @@ use iogauge_io::crew::{Crew, CrewJob, ThreadCrew};
 use iogauge_io::engine::{self, Op};
 use iogauge_io::offsets::Extent;
 use iogauge_io::target::prefill::{Prefill, PrefillNeed, need};
-use iogauge_io::target::{OpenMode, Part, TargetError};
+use iogauge_io::target::{OpenMode, Part, PartKind, TargetError};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern, SyncMode};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Prepared {
 }
 
 /// Locks the target and writes what is missing of it. Several parts are written at the same time.
-/// Nothing happens where every block is written already.
+/// Nothing happens where every block is written already, nor to block devices that a rig keeps fresh.
 ///
 /// # Errors
 /// Where the guards allow no writing, the disk has no room, or a write fails. A disk that fills up
@@ -54,9 +54,11 @@ impl Prepared {
 pub fn prepare(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
     let mut done =
         Prepared { written_bytes: 0, first_write_bytes_per_sec: 0.0, rewrite_bytes_per_sec: None };
+    let keeps_fresh = rig.keeps_devices_fresh();
     let Some((target, roots)) = rig.target_mut() else { return Ok(done) };
     let mut fills = Vec::new();
-    for part in &mut target.parts {
+    let wants_no_fill = |part: &Part| keeps_fresh && part.kind == PartKind::BlockDevice;
+    for part in target.parts.iter_mut().filter(|part| !wants_no_fill(part)) {
         // Reading what may not be written is a matter for a caveat.
         if let PrefillNeed::From { .. } = need(part)?
             && let Some(prefill) = Prefill::begin(part, roots)?

@@ -83,6 +83,8 @@ pub struct Rig {
     via: Option<FioBinary>,
     /// What it does instead of the loads that are put on the target.
     foreign: Option<ForeignJob>,
+    /// True where block devices are measured as they were left.
+    fresh_devices: bool,
 }
 
 /// A mistyped directory or device must not become a test file somewhere else: a file of a name of
@@ -123,7 +125,15 @@ impl Rig {
                 Medium::Real(Target::resolve(&paths, &intent, &roots)?)
             }
         };
-        Ok(Self { text: text.to_owned(), medium, intent, roots, via: None, foreign: None })
+        Ok(Self {
+            text: text.to_owned(),
+            medium,
+            intent,
+            roots,
+            via: None,
+            foreign: None,
+            fresh_devices: false,
+        })
     }
 
     /// Finds out what these files and devices are and lets the guards judge what is intended with
@@ -145,7 +155,26 @@ impl Rig {
         let medium = Medium::Real(Target::resolve_each(wanted, &roots)?);
         let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| *intent);
         intent.writes = wanted.iter().any(|(_, intent)| intent.writes);
-        Ok(Self { text: text.to_owned(), medium, intent, roots, via: None, foreign: None })
+        Ok(Self {
+            text: text.to_owned(),
+            medium,
+            intent,
+            roots,
+            via: None,
+            foreign: None,
+            fresh_devices: false,
+        })
+    }
+
+    /// From now on block devices are not prefilled, and what is on them raises no doubt: who
+    /// measures writes them first.
+    pub fn keep_devices_fresh(&mut self) {
+        self.fresh_devices = true;
+    }
+
+    /// True where block devices are not prefilled.
+    pub(crate) fn keeps_devices_fresh(&self) -> bool {
+        self.fresh_devices
     }
 
     /// TARGET as typed.
@@ -397,6 +426,10 @@ impl Rig {
                 let parts = ground.parts(target);
                 caveats.extend(doubts(&parts, load, &self.devices()?, &self.roots)?);
             }
+        }
+        if self.fresh_devices {
+            let of_contents = [CaveatCode::ZeroBlocks, CaveatCode::CompressibleData];
+            caveats.retain(|caveat| !of_contents.contains(&caveat.code));
         }
         Ok(caveats)
     }

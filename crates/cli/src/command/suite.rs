@@ -99,6 +99,9 @@ fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
     if let Some(fio) = fio {
         rig.go_via(fio)?;
     }
+    if needs.fresh_devices {
+        rig.keep_devices_fresh();
+    }
     Ok(Opened { rig, loads: Vec::new(), caveats: Vec::new() })
 }
 

@@ -5,4 +5,5 @@ mod blocksize;
 #[path = "../common/mod.rs"]
 mod common;
 mod resume;
+mod snia;
 mod table;

@@ -1,6 +1,10 @@
 //! Figures of steps as tables and verdicts want them.
 
+use iogauge_model::Histogram;
 use iogauge_model::result::{DirectionResult, StepResult};
+
+/// With fewer I/Os the 99.999th percentile is the maximum.
+const ENOUGH_FOR_P99999: u64 = 100_000;
 
 /// Reads and writes of a step as one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,4 +31,9 @@ pub(crate) fn total(step: &StepResult) -> Option<Total> {
         mean_ns: sum_ns / ios,
         max_ns: moved.iter().map(|d| d.service_ns.max).max().unwrap_or(0),
     })
+}
+
+/// The 99.999th percentile, in nanoseconds; `None` of fewer than 100 000 latencies.
+pub(crate) fn p99999(latencies: &Histogram) -> Option<u64> {
+    (latencies.count() >= ENOUGH_FOR_P99999).then(|| latencies.percentile_ns(99.999))
 }

@@ -2,7 +2,7 @@
 
 use crate::rig::Rig;
 use iogauge_io::system::Memory;
-use iogauge_io::target::{PartKind, Roots};
+use iogauge_io::target::{Part, PartKind, Roots, device_facts};
 use iogauge_model::Load;
 use iogauge_model::load::EngineKind;
 
@@ -19,11 +19,15 @@ pub struct Needs {
     pub writes: bool,
     /// True where it goes around the page cache.
     pub direct: bool,
+    /// True where block devices are to be found as they were left: the suite writes all blocks
+    /// itself before it reads any, or measures what writing them first is like. Files are prefilled
+    /// all the same.
+    pub fresh_devices: bool,
 }
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { files: 1, size_bytes: None, writes: false, direct: true }
+        Self { files: 1, size_bytes: None, writes: false, direct: true, fresh_devices: false }
     }
 }
 
@@ -45,6 +49,8 @@ pub struct Site {
     pub kind: SiteKind,
     /// Usable bytes of each part, at least one part.
     pub part_bytes: Vec<u64>,
+    /// True where every part is a whole block device from its first to its last block.
+    pub whole_devices: bool,
     /// Smallest I/O that goes around the page cache, in bytes.
     pub block_bytes: u32,
     /// What carries the I/O.
@@ -70,12 +76,11 @@ impl Site {
             SiteKind::Simulated => vec![rig.size_bytes()],
             _ => parts.iter().map(|part| part.size_bytes).collect(),
         };
-        let block = |part: &iogauge_io::target::Part| {
-            part.logical_block_bytes.max(part.dio_offset_align_bytes)
-        };
+        let block = |part: &Part| part.logical_block_bytes.max(part.dio_offset_align_bytes);
         Self {
             kind,
             part_bytes,
+            whole_devices: !parts.is_empty() && parts.iter().all(is_whole_device),
             block_bytes: parts.iter().map(block).max().unwrap_or(0).max(512),
             engine,
             processors: processors(),
@@ -94,6 +99,14 @@ impl Site {
     pub fn load(&self) -> Load {
         Load { engine: self.engine, ..Load::default() }
     }
+}
+
+/// True for a block device that is no partition, all of which may be used.
+fn is_whole_device(part: &Part) -> bool {
+    let facts = part.device.and_then(|number| device_facts(number, &Roots::default()));
+    let reaches_end = |whole: u64| part.size_bytes + u64::from(part.logical_block_bytes) > whole;
+    part.kind == PartKind::BlockDevice
+        && facts.is_some_and(|f| f.disk.is_none() && f.size_bytes.is_none_or(reaches_end))
 }
 
 /// Processors this process may use, at least 1.

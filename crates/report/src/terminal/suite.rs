@@ -7,10 +7,11 @@ use super::parts;
 use super::sheet::{Paint, Sheet, cut};
 use crate::classic::{self, Extra};
 use iogauge_model::result::{
-    Cell, StepResult, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult, SuiteTable,
-    Table,
+    Cell, PlannedStep, StepResult, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
+    SuiteTable, Table,
 };
 use iogauge_model::units::{Bandwidth, Bytes, Latency, shell_word};
+use std::collections::HashMap;
 
 /// Names of suites and what they measure.
 #[must_use]
@@ -45,7 +46,7 @@ pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
         ("time", Kind::Number),
         ("writes", Kind::Number),
     ]);
-    for step in &plan.steps {
+    for (step, rounds) in rounds_as_one(&plan.steps) {
         let written = match step.written_bytes {
             Some(0) => String::new(),
             Some(bytes) => Bytes(bytes).to_string(),
@@ -55,7 +56,7 @@ pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
             Paint::Plain,
             [
                 step.place.key.clone(),
-                step.place.round.map_or_else(String::new, |round| round.to_string()),
+                rounds,
                 step.label.clone(),
                 step.seconds.map_or_else(|| "its bytes".to_owned(), duration),
                 written,
@@ -66,6 +67,33 @@ pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
     sheet.gap();
     sheet.text(Paint::Plain, &sums(plan));
     sheet.into_text()
+}
+
+/// The steps with their rounds: `3`, or `1–25` where all of these rounds have the same step, of which
+/// the first one is there.
+fn rounds_as_one(steps: &[PlannedStep]) -> Vec<(&PlannedStep, String)> {
+    let what = |step: &PlannedStep| {
+        let seconds = step.seconds.map(f64::to_bits);
+        (step.place.phase.clone(), step.label.clone(), seconds, step.written_bytes)
+    };
+    let mut shown: Vec<(&PlannedStep, u32, u32)> = Vec::new();
+    let mut known: HashMap<_, usize> = HashMap::new();
+    for step in steps {
+        let round = step.place.round.unwrap_or(0);
+        match known.get(&what(step)).map(|index| &mut shown[*index]) {
+            Some((_, _, last)) if round > 0 && *last + 1 == round => *last = round,
+            _ => {
+                known.insert(what(step), shown.len());
+                shown.push((step, round, round));
+            }
+        }
+    }
+    let word = |(step, first, last)| match (first, last) {
+        (0, _) => (step, String::new()),
+        (first, last) if first == last => (step, first.to_string()),
+        (first, last) => (step, format!("{first}–{last}")),
+    };
+    shown.into_iter().map(word).collect()
 }
 
 /// What a plan takes, in a sentence.

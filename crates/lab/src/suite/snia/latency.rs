@@ -1,0 +1,112 @@
+//! `snia-latency`: one random I/O at a time, of three mixes and three block sizes, in rounds until
+//! steady.
+
+use super::super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteStep};
+use super::report::Report;
+use super::rounds::{Access, Measure, Rounds, mix};
+use super::settings::Settings;
+use super::{PURGED, SCALE, SIZE};
+use iogauge_model::Caveat;
+use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, Table};
+use iogauge_model::units::Latency;
+
+/// The suite.
+pub const INFO: SuiteInfo = SuiteInfo {
+    name: "snia-latency",
+    about: "SNIA PTS: latency of one random I/O at a time once steady",
+    help: "Test latency of the SNIA Solid State Storage Performance Test Specification 2.0.2: writes twice \
+           the capacity, then measures reads, 65/35 and writes of 8 KiB, 4 KiB and 512 B at random, one \
+           I/O at a time and a minute each, round after round until five rounds are steady (25 at most). \
+           Overwrites everything.",
+    options: &[PURGED, SCALE, SIZE],
+    build,
+    trial: &[("scale", "600")],
+};
+
+/// Shares of reads, in percent, in the order of a round.
+const MIXES: [u32; 3] = [100, 65, 0];
+/// Block sizes, in the order within each mix.
+const SIZES_BYTES: [u64; 3] = [8 << 10, 4096, 512];
+const TRACKER: Access = Access { read_percent: 0, block_bytes: 4096 };
+
+#[derive(Debug)]
+struct OneAtATime(Rounds);
+
+fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+    let of_mix = |read_percent: &u32| {
+        let read_percent = *read_percent;
+        SIZES_BYTES.map(|block_bytes| Access { read_percent, block_bytes })
+    };
+    Ok(Box::new(OneAtATime(Rounds {
+        name: INFO.name,
+        settings: Settings::read(options)?,
+        accesses: MIXES.iter().flat_map(of_mix).collect(),
+        trackers: vec![TRACKER],
+        measure: Measure::LatencyMean,
+        random: true,
+        precondition_bytes: 128 << 10,
+    })))
+}
+
+impl Suite for OneAtATime {
+    fn needs(&self) -> Needs {
+        self.0.needs()
+    }
+
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
+        self.0.plan(site)
+    }
+
+    fn wants(&self, site: &Site, step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
+        self.0.wants(site, step, done)
+    }
+
+    fn doubted_by(
+        &self,
+        site: &Site,
+        _: &Caveat,
+        step: &SuiteStepResult,
+        steps: &[SuiteStepResult],
+    ) -> bool {
+        self.0.doubted_by(site, step, steps)
+    }
+
+    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
+        let report = Report::of(&self.0, site, steps);
+        let mut table = Table::new(
+            "Latency, one I/O at a time",
+            &["#mix", "block", "mean", "99.999 %", "longest", "IOPS"],
+        );
+        for figures in &report.figures {
+            table.row([
+                Cell::Text(mix(figures.access.read_percent)),
+                Cell::SizeBytes(figures.access.block_bytes),
+                Cell::LatencyNs(figures.latency_ns_mean),
+                figures.latency_ns_p99999.map_or(Cell::Empty, |ns| Cell::LatencyNs(ns as f64)),
+                Cell::LatencyNs(figures.latency_ns_max as f64),
+                Cell::Iops(figures.iops),
+            ]);
+        }
+        table.notes.push(
+            "Means of the rounds that count, and the longest of all their I/Os; the 99.999th \
+             percentile where there were 100,000."
+                .to_owned(),
+        );
+        report.conclude(&headline(&report), table)
+    }
+}
+
+/// `4 KiB is read in 85.2 µs and written in 22.1 µs on average, in 4.20 ms at the longest`.
+fn headline(report: &Report<'_>) -> String {
+    let of = |read_percent: u32| report.figures_of(read_percent, TRACKER.block_bytes);
+    let (Some(read), Some(written)) = (of(100), of(0)) else {
+        return "4 KiB was not measured".to_owned();
+    };
+    let longest_ns = read.latency_ns_max.max(written.latency_ns_max);
+    format!(
+        "4 KiB is read in {} and written in {} on average, in {} at the longest",
+        Latency(read.latency_ns_mean),
+        Latency(written.latency_ns_mean),
+        Latency(longest_ns as f64)
+    )
+}

@@ -1,0 +1,279 @@
+//! What all tests that go in rounds report alike: the verdict, the rounds, and the figures for programs.
+
+use super::super::Site;
+use super::PRECONDITION_PASSES;
+use super::conformance::Conformance;
+use super::rounds::{Access, Figures, PRECONDITION, Progress, Rounds, mix};
+use super::settings::Settings;
+use super::window::{MOST_ROUNDS, Window, line};
+use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
+use iogauge_model::units::Bytes;
+use iogauge_model::{Caveat, CaveatCode};
+use serde_json::{Value, json};
+
+/// What a test that goes in rounds came to.
+#[derive(Debug)]
+pub(super) struct Report<'a> {
+    pub test: &'a Rounds,
+    pub progress: Progress,
+    /// Each access in the rounds that count.
+    pub figures: Vec<Figures>,
+    conformance: Conformance,
+}
+
+impl<'a> Report<'a> {
+    pub fn of(test: &'a Rounds, site: &Site, steps: &[SuiteStepResult]) -> Self {
+        let progress = Progress::of(test, site, steps);
+        let figures =
+            progress.window.map_or_else(Vec::new, |window| Figures::of(test, window, steps));
+        let conformance = conformance(test, site, steps, &progress);
+        Self { test, progress, figures, conformance }
+    }
+
+    /// The figures of an access.
+    pub fn figures_of(&self, read_percent: u32, block_bytes: u64) -> Option<&Figures> {
+        let access = Access { read_percent, block_bytes };
+        self.figures.iter().find(|figures| figures.access == access)
+    }
+
+    /// All of it: `headline` has the figures for the first sentence, `table` those of the window.
+    pub fn conclude(&self, headline: &str, table: Table) -> (Conclusion, Vec<Caveat>) {
+        let mut tables = Vec::new();
+        if !table.rows.is_empty() {
+            tables.push(SuiteTable::Own(table));
+        }
+        tables.push(SuiteTable::Own(self.rounds_table()));
+        tables
+            .extend(self.progress.window.map(|window| SuiteTable::Own(self.window_table(window))));
+        let conclusion = Conclusion {
+            verdict: vec![self.first_sentence(headline), self.conformance.sentence()],
+            tables,
+            findings: self.findings(),
+        };
+        (conclusion, self.not_steady().into_iter().collect())
+    }
+
+    fn first_sentence(&self, headline: &str) -> String {
+        let rounds = self.progress.rounds;
+        match self.progress.window {
+            Some(Window { first, last, steady: true }) => {
+                format!("Steady in rounds {first} to {last}: {headline}.")
+            }
+            Some(Window { first, last, .. }) if rounds == MOST_ROUNDS => {
+                format!("Not steady within {rounds} rounds; rounds {first} to {last}: {headline}.")
+            }
+            Some(Window { first, last, .. }) => format!(
+                "Ended after {rounds} rounds and not steady yet; rounds {first} to {last}: \
+                 {headline}."
+            ),
+            None => {
+                let s = if rounds == 1 { "" } else { "s" };
+                format!("Ended after {rounds} complete round{s}, and five are judged together.")
+            }
+        }
+    }
+
+    /// The doubt where the figures would not last.
+    fn not_steady(&self) -> Option<Caveat> {
+        let window = self.progress.window.filter(|window| !window.steady)?;
+        let moves = self.progress.tracked.iter().filter_map(|(access, values)| {
+            let check = window.check(values).filter(|check| !check.is_steady())?;
+            let (range, rise) = (check.range * 100.0, check.rise.abs() * 100.0);
+            let moved = if check.rise < 0.0 { "fell" } else { "rose" };
+            Some(format!(
+                "{access} ranged over {range:.0} % of its mean and {moved} by {rise:.0} % of it"
+            ))
+        });
+        let Window { first, last, .. } = window;
+        let moves: Vec<String> = moves.collect();
+        Some(Caveat::new(
+            CaveatCode::NotSteady,
+            format!("in rounds {first} to {last} {}", moves.join("; ")),
+            "look at what else uses the device, and repeat: up to 20 % and 10 % are steady",
+        ))
+    }
+
+    /// What was tracked in each round.
+    fn rounds_table(&self) -> Table {
+        let tracked = &self.progress.tracked;
+        let titles = tracked.iter().map(|(access, _)| access.to_string());
+        let headings: Vec<String> = std::iter::once("#round".to_owned())
+            .chain(titles)
+            .chain(std::iter::once("#counts".to_owned()))
+            .collect();
+        let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+        let mut table = Table::new("Rounds", &headings);
+        for round in 1..=self.progress.rounds {
+            let value = |(_, values): &(Access, Vec<f64>)| {
+                self.test.measure.cell(values[round as usize - 1])
+            };
+            let counts = self.progress.window.is_some_and(|window| window.contains(round));
+            table.row(
+                std::iter::once(Cell::Text(round.to_string()))
+                    .chain(tracked.iter().map(value))
+                    .chain(std::iter::once(if counts { word("yes") } else { Cell::Empty })),
+            );
+        }
+        table.notes.push(
+            "Rounds end when five in a row differ by no more than 20 % of their mean, and the line \
+             through them rises or falls by no more than 10 % of it, in each column."
+                .to_owned(),
+        );
+        table
+    }
+
+    /// What the rule found in the rounds that count.
+    fn window_table(&self, window: Window) -> Table {
+        let mut headings = vec![format!("#rounds {} to {}", window.first, window.last)];
+        let found = self.progress.tracked.iter().filter_map(|(access, values)| {
+            headings.push(access.to_string());
+            window.check(values)
+        });
+        let checks: Vec<_> = found.collect();
+        let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+        let mut table = Table::new("Steady state", &headings);
+        let cell = |value| self.test.measure.cell(value);
+        let lines: Vec<[f64; 2]> = checks.iter().map(line).collect();
+        let percent = |share: f64| Cell::Percent(share * 100.0);
+        let mut row = |title: &str, cells: Vec<Cell>| {
+            table.row(std::iter::once(word(title)).chain(cells));
+        };
+        row("mean", checks.iter().map(|c| cell(c.mean)).collect());
+        row("90 % of it", checks.iter().map(|c| cell(c.mean * 0.9)).collect());
+        row("110 % of it", checks.iter().map(|c| cell(c.mean * 1.1)).collect());
+        row("line begins at", lines.iter().map(|line| cell(line[0])).collect());
+        row("line ends at", lines.iter().map(|line| cell(line[1])).collect());
+        row("range", checks.iter().map(|c| percent(c.range)).collect());
+        row("rise", checks.iter().map(|c| percent(c.rise)).collect());
+        let steady = |steady: bool| word(if steady { "yes" } else { "no" });
+        row("steady", checks.iter().map(|c| steady(c.is_steady())).collect());
+        table
+    }
+
+    fn findings(&self) -> Value {
+        let window = self.progress.window;
+        let tracked = self.progress.tracked.iter().map(|(access, values)| {
+            let check = window.and_then(|window| window.check(values));
+            json!({
+                "read_percent": access.read_percent,
+                "block_bytes": access.block_bytes,
+                "unit": self.test.measure.unit(),
+                "rounds": values,
+                "mean": check.map(|c| c.mean),
+                "range_percent": check.map(|c| c.range * 100.0),
+                "rise_percent": check.map(|c| c.rise * 100.0),
+                "line": check.map(|c| line(&c)),
+                "steady": check.map(|c| c.is_steady()),
+            })
+        });
+        let cells = self.figures.iter().map(|figures| {
+            json!({
+                "read_percent": figures.access.read_percent,
+                "block_bytes": figures.access.block_bytes,
+                "iops": figures.iops,
+                "bytes_per_sec": figures.bytes_per_sec,
+                "latency_ns_mean": figures.latency_ns_mean,
+                "latency_ns_p99999": figures.latency_ns_p99999,
+                "latency_ns_max": figures.latency_ns_max,
+            })
+        });
+        json!({
+            "conforms": self.conformance.reasons.is_empty(),
+            "reasons": self.conformance.reasons,
+            "settings": of_settings(&self.test.settings),
+            "rounds": self.progress.rounds,
+            "steady": self.progress.is_steady(),
+            "window": window.map(|w| json!({ "first_round": w.first, "last_round": w.last })),
+            "tracked": tracked.collect::<Vec<_>>(),
+            "cells": cells.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn word(text: &str) -> Cell {
+    Cell::Text(text.to_owned())
+}
+
+/// What was asked, for programs.
+pub(super) fn of_settings(settings: &Settings) -> Value {
+    json!({
+        "purged": settings.purged,
+        "scale": settings.scale,
+        "minute_seconds": settings.minute_ns() as f64 / 1e9,
+        "threads": settings.threads,
+        "iodepth": settings.iodepth,
+    })
+}
+
+/// `4 threads with 32 I/Os outstanding each`.
+pub(super) fn outstanding(settings: &Settings) -> String {
+    let s = |n: u32| if n == 1 { "" } else { "s" };
+    let (threads, depth) = (settings.threads, settings.iodepth);
+    let each = if threads == 1 { "" } else { " each" };
+    format!("{threads} thread{} with {depth} I/O{} outstanding{each}", s(threads), s(depth))
+}
+
+fn conformance(
+    test: &Rounds,
+    site: &Site,
+    steps: &[SuiteStepResult],
+    progress: &Progress,
+) -> Conformance {
+    let mut found = Conformance::of(&test.settings, site, steps);
+    let wanted_bytes = PRECONDITION_PASSES * site.size_bytes();
+    let preconditioned = steps
+        .iter()
+        .filter(|step| step.place.phase == PRECONDITION && !step.interrupted)
+        .filter_map(|step| step.step()?.write.as_ref())
+        .any(|write| write.bytes >= wanted_bytes);
+    if !preconditioned {
+        found.because("the capacity was not written twice before");
+    }
+    let left_out = test.left_out(site);
+    if !left_out.is_empty() {
+        let sizes: Vec<String> = left_out.iter().map(|bytes| Bytes(*bytes).to_string()).collect();
+        let smallest = Bytes(u64::from(site.block_bytes));
+        let sizes = sizes.join(" and ");
+        found.because(format!("{sizes} was left out: the target takes {smallest} and more"));
+    }
+    if !progress.is_steady() {
+        let rounds = progress.rounds;
+        found.because(if rounds == MOST_ROUNDS {
+            format!("it was not steady within {rounds} rounds")
+        } else {
+            format!("it ended after {rounds} rounds, before it was steady")
+        });
+    }
+    found
+}
+
+/// A table with a row for each block size and a column for each mix, as the specification has it.
+pub(super) fn matrix(title: &str, report: &Report<'_>, cell: impl Fn(&Figures) -> Cell) -> Table {
+    let distinct = |figure: fn(&Access) -> u64| {
+        let mut seen: Vec<u64> = Vec::new();
+        for access in &report.test.accesses {
+            if !seen.contains(&figure(access)) {
+                seen.push(figure(access));
+            }
+        }
+        seen
+    };
+    let mixes = distinct(|access| u64::from(access.read_percent));
+    let headings: Vec<String> = std::iter::once("block".to_owned())
+        .chain(mixes.iter().map(|read_percent| mix(*read_percent as u32)))
+        .collect();
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let mut table = Table::new(title, &headings);
+    let mut sizes = distinct(|access| access.block_bytes);
+    sizes.sort_unstable();
+    for block_bytes in sizes {
+        let of = |read_percent: &u64| {
+            report.figures_of(*read_percent as u32, block_bytes).map_or(Cell::Empty, &cell)
+        };
+        let cells: Vec<Cell> = mixes.iter().map(of).collect();
+        if cells.iter().any(|cell| *cell != Cell::Empty) {
+            table.row(std::iter::once(Cell::SizeBytes(block_bytes)).chain(cells));
+        }
+    }
+    table
+}

@@ -1,0 +1,291 @@
+//! `snia-saturation`: random writes to a purged device until four times its capacity is written.
+
+use super::super::figures::{p99999, total};
+use super::super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::conformance::Conformance;
+use super::report::{of_settings, outstanding};
+use super::settings::Settings;
+use super::{PURGED, SCALE, SIZE};
+use iogauge_model::load::{BlockSizes, Load, Pattern};
+use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
+use iogauge_model::units::{Bytes, Count};
+use iogauge_model::{Caveat, CaveatCode, Step};
+use serde_json::{Value, json};
+
+/// The suite.
+pub const INFO: SuiteInfo = SuiteInfo {
+    name: "snia-saturation",
+    about: "SNIA PTS: how random writes fall on a purged device",
+    help: "Test write saturation of the SNIA Solid State Storage Performance Test Specification 2.0.2: \
+           random writes of 4 KiB to a purged device, in rounds of a minute without a pause, until four \
+           times the capacity is written or 24 hours have passed. Tells how fast the device is fresh, where \
+           it falls, and what lasts. Overwrites everything.",
+    options: &[
+        PURGED,
+        SuiteOption {
+            name: "threads",
+            value: Some("N"),
+            default: Some("4"),
+            help: "Threads; the specification leaves it to the tester, and has it stated",
+        },
+        SuiteOption {
+            name: "iodepth",
+            value: Some("N"),
+            default: Some("32"),
+            help: "I/Os that each thread keeps outstanding",
+        },
+        SCALE,
+        SIZE,
+    ],
+    build,
+    trial: &[("scale", "600")],
+};
+
+const BLOCK_BYTES: u64 = 4096;
+/// Rounds in 24 hours of minutes.
+const MOST_ROUNDS: u32 = 24 * 60;
+/// How often the capacity is written.
+const PASSES: u64 = 4;
+/// Rounds at the end whose mean is what lasts.
+const LAST_ROUNDS: usize = 5;
+/// A device that ends with more than this share of what it began with has not fallen.
+const AS_FAST: f64 = 0.9;
+/// Rows of the table: rounds are taken together where they are more.
+const MOST_ROWS: usize = 20;
+
+#[derive(Debug)]
+struct Saturation(Settings);
+
+fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+    Ok(Box::new(Saturation(Settings::read(options)?)))
+}
+
+impl Suite for Saturation {
+    fn needs(&self) -> Needs {
+        Needs {
+            size_bytes: self.0.size_bytes,
+            writes: true,
+            fresh_devices: true,
+            ..Needs::default()
+        }
+    }
+
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
+        if !BLOCK_BYTES.is_multiple_of(u64::from(site.block_bytes)) {
+            let smallest = Bytes(u64::from(site.block_bytes));
+            let reason = format!("the target takes {smallest} and more, and the test writes 4 KiB");
+            return Err(SuiteError::Unfit { suite: INFO.name.to_owned(), reason });
+        }
+        let round = |round: u32| {
+            let load = Load {
+                rw: Pattern::RandWrite,
+                block: BlockSizes::fixed(BLOCK_BYTES),
+                iodepth: self.0.iodepth,
+                numjobs: self.0.threads,
+                // Each round goes on at random, not over the places of the one before.
+                seed: u64::from(round),
+                ..site.load()
+            };
+            let step = Step::single(load, 0, self.0.minute_ns());
+            SuiteStep::single("rounds", format!("round {round}"), step).in_round(round)
+        };
+        Ok((1..=MOST_ROUNDS).map(round).collect())
+    }
+
+    fn wants(&self, site: &Site, _: &SuiteStep, done: &[SuiteStepResult]) -> bool {
+        written_bytes(done) < PASSES * site.size_bytes()
+    }
+
+    fn doubted_by(
+        &self,
+        _: &Site,
+        doubt: &Caveat,
+        _: &SuiteStepResult,
+        _: &[SuiteStepResult],
+    ) -> bool {
+        // That it gets slower is what the test is about.
+        !matches!(doubt.code, CaveatCode::NotSteady | CaveatCode::RegimeChange)
+    }
+
+    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
+        let rounds = Round::of(steps);
+        let course = Course::of(&rounds);
+        let mut conformance = Conformance::of(&self.0, site, steps);
+        let written_bytes = rounds.last().map_or(0, |round| round.written_bytes);
+        if written_bytes < PASSES * site.size_bytes() && rounds.len() < MOST_ROUNDS as usize {
+            conformance.because(format!(
+                "it ended before four times the capacity was written, after {}",
+                Bytes(written_bytes)
+            ));
+        }
+        let mut verdict = match &course {
+            Some(course) => course.sentences(site),
+            None => vec!["Nothing was measured: no round was finished.".to_owned()],
+        };
+        verdict.push(conformance.sentence());
+        let conclusion = Conclusion {
+            verdict,
+            tables: vec![SuiteTable::Own(self.table(site, &rounds))],
+            findings: json!({
+                "conforms": conformance.reasons.is_empty(),
+                "reasons": conformance.reasons,
+                "settings": of_settings(&self.0),
+                "capacity_bytes": site.size_bytes(),
+                "written_bytes": written_bytes,
+                "iops_first": course.as_ref().map(|c| c.first_iops),
+                "iops_last": course.as_ref().map(|c| c.last_iops),
+                "falls_at_bytes": course.as_ref().and_then(|c| c.falls_at_bytes),
+                "rounds": rounds.iter().map(Round::as_json).collect::<Vec<_>>(),
+            }),
+        };
+        (conclusion, Vec::new())
+    }
+}
+
+impl Saturation {
+    /// The rounds, as many together as it takes to have no more rows than a page.
+    fn table(&self, site: &Site, rounds: &[Round]) -> Table {
+        let mut table = Table::new(
+            "Random 4 KiB writes",
+            &["#rounds", "written", "of capacity", "IOPS", "mean", "99.999 %", "longest"],
+        );
+        let together = rounds.len().div_ceil(MOST_ROWS).max(1);
+        for rounds in rounds.chunks(together) {
+            let (Some(first), Some(last)) = (rounds.first(), rounds.last()) else { continue };
+            let mean = |figure: fn(&Round) -> f64| {
+                rounds.iter().map(figure).sum::<f64>() / rounds.len() as f64
+            };
+            let longest_ns = rounds.iter().map(|round| round.latency_ns_max).max().unwrap_or(0);
+            let p99999 = rounds.iter().map(|round| round.latency_ns_p99999);
+            let p99999 = p99999.max().flatten();
+            table.row([
+                Cell::Text(match (first.number, last.number) {
+                    (a, b) if a == b => a.to_string(),
+                    (a, b) => format!("{a}–{b}"),
+                }),
+                Cell::SizeBytes(last.written_bytes),
+                Cell::Ratio(of_capacity(last.written_bytes, site)),
+                Cell::Iops(mean(|round| round.iops)),
+                Cell::LatencyNs(mean(|round| round.latency_ns_mean)),
+                p99999.map_or(Cell::Empty, |ns| Cell::LatencyNs(ns as f64)),
+                Cell::LatencyNs(longest_ns as f64),
+            ]);
+        }
+        table.notes.push(format!("Written so far at the end; {}.", outstanding(&self.0)));
+        if together > 1 {
+            table.notes.push(format!(
+                "Each row has {together} rounds: means of their IOPS and latencies, the largest of \
+                 their percentiles."
+            ));
+        }
+        table
+    }
+}
+
+fn of_capacity(bytes: u64, site: &Site) -> f64 {
+    bytes as f64 / site.size_bytes().max(1) as f64
+}
+
+fn written_bytes(steps: &[SuiteStepResult]) -> u64 {
+    let writes = steps.iter().filter_map(|step| step.step()?.write.as_ref());
+    writes.map(|write| write.bytes).sum()
+}
+
+/// One round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Round {
+    number: u32,
+    /// Written up to its end, from the first one on.
+    written_bytes: u64,
+    iops: f64,
+    latency_ns_mean: f64,
+    /// `None` where it has fewer I/Os than tell.
+    latency_ns_p99999: Option<u64>,
+    latency_ns_max: u64,
+}
+
+impl Round {
+    /// Rounds that came to their end, in order; one without I/Os has none a second.
+    fn of(steps: &[SuiteStepResult]) -> Vec<Self> {
+        let mut written_bytes = 0;
+        let whole = steps.iter().filter(|step| !step.interrupted);
+        let one = |step: &SuiteStepResult| {
+            let (number, result) = (step.place.round?, step.step()?);
+            let figures = total(result);
+            written_bytes += result.write.as_ref().map_or(0, |write| write.bytes);
+            Some(Self {
+                number,
+                written_bytes,
+                iops: figures.map_or(0.0, |f| f.iops),
+                latency_ns_mean: figures.map_or(0.0, |f| f.mean_ns),
+                latency_ns_p99999: p99999(&result.service_histogram()),
+                latency_ns_max: figures.map_or(0, |f| f.max_ns),
+            })
+        };
+        whole.filter_map(one).collect()
+    }
+
+    fn as_json(&self) -> Value {
+        json!({
+            "written_bytes": self.written_bytes,
+            "iops": self.iops,
+            "latency_ns_mean": self.latency_ns_mean,
+            "latency_ns_p99999": self.latency_ns_p99999,
+            "latency_ns_max": self.latency_ns_max,
+        })
+    }
+}
+
+/// How the writes went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Course {
+    /// IOPS of the first round.
+    first_iops: f64,
+    /// Mean IOPS of the last rounds.
+    last_iops: f64,
+    /// Written before the first round from which on all are nearer to the last ones than to the
+    /// first one; `None` where it does not fall.
+    falls_at_bytes: Option<u64>,
+    written_bytes: u64,
+    rounds: usize,
+}
+
+impl Course {
+    /// `None` of no rounds.
+    fn of(rounds: &[Round]) -> Option<Self> {
+        let (first, last) = (rounds.first()?, rounds.last()?);
+        let tail = &rounds[rounds.len().saturating_sub(LAST_ROUNDS)..];
+        let last_iops = tail.iter().map(|round| round.iops).sum::<f64>() / tail.len() as f64;
+        let half_way = (first.iops + last_iops) / 2.0;
+        let slow = rounds.iter().rev().take_while(|round| round.iops < half_way).count();
+        let before = rounds[..rounds.len() - slow].last();
+        let falls = last_iops < AS_FAST * first.iops && slow > 0;
+        Some(Self {
+            first_iops: first.iops,
+            last_iops,
+            falls_at_bytes: before.filter(|_| falls).map(|round| round.written_bytes),
+            written_bytes: last.written_bytes,
+            rounds: rounds.len(),
+        })
+    }
+
+    fn sentences(&self, site: &Site) -> Vec<String> {
+        let (first, last) = (Count(self.first_iops.round()), Count(self.last_iops.round()));
+        let fall = match self.falls_at_bytes {
+            Some(bytes) => format!(
+                "Random 4 KiB writes fall from {first} IOPS to {last} once {} are written, {:.2} \
+                 times the capacity.",
+                Bytes(bytes),
+                of_capacity(bytes, site)
+            ),
+            None if self.rounds == 1 => {
+                format!("Random 4 KiB writes run at {first} IOPS; one round shows no course.")
+            }
+            None => format!(
+                "Random 4 KiB writes do not fall: they begin at {first} IOPS and end at {last}."
+            ),
+        };
+        let (bytes, times) = (Bytes(self.written_bytes), of_capacity(self.written_bytes, site));
+        vec![fall, format!("{bytes} were written in all, {times:.2} times the capacity.")]
+    }
+}

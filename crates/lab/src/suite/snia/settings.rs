@@ -1,0 +1,79 @@
+//! What all tests of the specification are asked.
+
+use super::super::{Options, SuiteError};
+use super::MINUTE_NS;
+
+/// A minute is at least a millisecond.
+const LARGEST_SCALE: f64 = 60_000.0;
+
+/// What all tests of the specification are asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Settings {
+    /// True where the user says that the device was purged right before.
+    pub purged: bool,
+    /// How many times shorter a minute is, at least 1.
+    pub scale: f64,
+    /// How much of the target may be used; `None` for all of it.
+    pub size_bytes: Option<u64>,
+    /// Workers, at least 1.
+    pub threads: u32,
+    /// I/Os each of them keeps outstanding, at least 1.
+    pub iodepth: u32,
+}
+
+impl Settings {
+    /// Reads the options; those for the outstanding I/Os where the test has them.
+    ///
+    /// # Errors
+    /// Where one cannot be.
+    pub fn read(options: &Options) -> Result<Self, SuiteError> {
+        Ok(Self {
+            purged: options.has("purged"),
+            scale: scale(options.text("scale").unwrap_or("1"))?,
+            size_bytes: options.size_bytes("size")?,
+            threads: options.count("threads", 1024)?.unwrap_or(1),
+            iodepth: options.count("iodepth", 4096)?.unwrap_or(1),
+        })
+    }
+
+    /// The time of one access in a round, in nanoseconds.
+    pub fn minute_ns(&self) -> u64 {
+        (MINUTE_NS as f64 / self.scale).round() as u64
+    }
+}
+
+fn scale(text: &str) -> Result<f64, SuiteError> {
+    let number = text.parse::<f64>().ok();
+    number.filter(|scale| (1.0..=LARGEST_SCALE).contains(scale)).ok_or_else(|| {
+        let reason = format!(
+            "\"{text}\" is not a number from 1 to {LARGEST_SCALE}; right would be 60 for a second \
+             in place of each minute"
+        );
+        SuiteError::option("scale", reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minutes_are_divided_by_the_scale() {
+        for (text, minute_ns) in
+            [("1", 60_000_000_000), ("60", 1_000_000_000), ("1.5", 40_000_000_000)]
+        {
+            let settings = Settings {
+                purged: false,
+                scale: scale(text).unwrap(),
+                size_bytes: None,
+                threads: 1,
+                iodepth: 1,
+            };
+            assert_eq!(settings.minute_ns(), minute_ns);
+        }
+        for wrong in ["0", "0.5", "-1", "60001", "1m", "NaN", "inf", ""] {
+            let error = scale(wrong).unwrap_err().to_string();
+            assert!(error.starts_with("--scale: ") && error.contains("right would be"), "{error}");
+        }
+    }
+}
