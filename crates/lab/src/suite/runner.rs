@@ -149,9 +149,9 @@ pub fn caveats_of(
 /// What to do about a step of a suite, whose times have another option than those of a run.
 fn remedy(caveat: &Caveat) -> String {
     match caveat.code {
-        CaveatCode::TooFewSamples => "longer steps: --seconds",
+        CaveatCode::TooFewSamples => "longer steps: --seconds, or a smaller --scale",
         CaveatCode::NotSteady | CaveatCode::RegimeChange => {
-            "longer steps (--seconds), and a look at what else uses the device"
+            "longer steps (--seconds, or a smaller --scale), and a look at what else uses the device"
         }
         _ => return caveat.remedy.clone(),
     }
@@ -186,12 +186,16 @@ mod tests {
             step("b", vec![few("doubted"), Caveat::of(CaveatCode::Interrupted, "ended")]),
             step("c", vec![few("too")]),
         ];
-        let told = caveats_of(&steps);
+        let told = caveats_of(&steps, |_, _| true);
         let few = &told[0];
         assert_eq!(few.message, "3 of 3 steps, as b: doubted");
-        assert_eq!((few.impact, few.remedy.as_str()), (Impact::Doubt, "longer steps: --seconds"));
+        assert_eq!(
+            (few.impact, few.remedy.as_str()),
+            (Impact::Doubt, "longer steps: --seconds, or a smaller --scale")
+        );
         assert_eq!(told[1].message, "b: ended");
         assert_eq!(told.len(), 2);
-        assert_eq!(caveats_of(&[]), []);
+        assert_eq!(caveats_of(&[], |_, _| true), []);
+        assert_eq!(caveats_of(&steps, |_, step| step.place.key == "a").len(), 1);
     }
 }
