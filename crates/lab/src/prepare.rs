@@ -9,7 +9,7 @@ use iogauge_io::crew::{Crew, CrewJob, ThreadCrew};
 use iogauge_io::engine::{self, Op};
 use iogauge_io::offsets::Extent;
 use iogauge_io::target::prefill::{Prefill, PrefillNeed, need};
-use iogauge_io::target::{OpenMode, Part, TargetError};
+use iogauge_io::target::{OpenMode, Part, PartKind, TargetError};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern, SyncMode};
 use std::sync::Arc;
@@ -45,7 +45,8 @@ impl Prepared {
     }
 }
 
-/// Locks the target and writes what is missing of it. Several parts are written at the same time.
+/// Locks the target and writes what is missing of it, save of block devices that are to stay as they
+/// are. Several parts are written at the same time.
 /// Nothing happens where every block is written already.
 ///
 /// # Errors
@@ -54,9 +55,11 @@ impl Prepared {
 pub fn prepare(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
     let mut done =
         Prepared { written_bytes: 0, first_write_bytes_per_sec: 0.0, rewrite_bytes_per_sec: None };
+    let fresh_devices = rig.has_fresh_devices();
     let Some((target, roots)) = rig.target_mut() else { return Ok(done) };
     let mut fills = Vec::new();
-    for part in &mut target.parts {
+    let stays = |part: &Part| fresh_devices && part.kind == PartKind::BlockDevice;
+    for part in target.parts.iter_mut().filter(|part| !stays(part)) {
         // Reading what may not be written is a matter for a caveat.
         if let PrefillNeed::From { .. } = need(part)?
             && let Some(prefill) = Prefill::begin(part, roots)?

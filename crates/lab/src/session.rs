@@ -57,7 +57,12 @@ pub fn ready_on(
         if seen.contains(&unseeded) {
             continue;
         }
-        caveats.extend(rig.facts_on(load, ground)?);
+        let mut found = rig.facts_on(load, ground)?;
+        // What such devices hold now is not what will be measured.
+        let of_content =
+            |code| matches!(code, CaveatCode::ZeroBlocks | CaveatCode::CompressibleData);
+        found.retain(|caveat| !(rig.has_fresh_devices() && of_content(caveat.code)));
+        caveats.extend(found);
         seen.push(unseeded);
     }
     Ok((prepared, caveats::distinct(caveats)))
@@ -197,9 +202,14 @@ fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     plan
 }
 
-/// Doubts about a measured step.
+/// Doubts about a measured step that ran on these grounds.
 #[must_use]
-pub fn step_caveats(rig: &Rig, step: &Step, measured: &Measured) -> Vec<Caveat> {
+pub fn step_caveats(
+    rig: &Rig,
+    step: &Step,
+    grounds: &[Ground],
+    measured: &Measured,
+) -> Vec<Caveat> {
     let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
     let mut caveats = caveats::fallbacks(measured.fallbacks.clone());
     if !loads.iter().all(|load| load.engine == EngineKind::Null) {
@@ -211,7 +221,7 @@ pub fn step_caveats(rig: &Rig, step: &Step, measured: &Measured) -> Vec<Caveat> 
         caveats.push(caveats::interrupted());
     }
     if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
-        caveats.extend(via::differences(step, &via::file_parts(target)));
+        caveats.extend(via::differences(step, grounds, target));
     }
     caveats
 }

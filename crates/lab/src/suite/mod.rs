@@ -7,6 +7,7 @@
 
 mod blocksize;
 mod figures;
+mod oltp;
 mod options;
 mod plan;
 mod runner;
@@ -59,7 +60,7 @@ pub struct SuiteInfo {
 }
 
 /// Every suite.
-pub const SUITES: &[SuiteInfo] = &[blocksize::INFO];
+pub const SUITES: &[SuiteInfo] = &[blocksize::INFO, oltp::INFO];
 
 /// The suite of a name.
 #[must_use]

@@ -78,8 +78,11 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
     let asked = step.asked();
     let (result, caveats, interrupted) = match &step.work {
         Work::Step(asked) => {
-            let measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
-            let caveats = session::step_caveats(rig, asked, &measured);
+            let mut measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
+            let caveats = session::step_caveats(rig, asked, &step.grounds, &measured);
+            if step.sums_up {
+                measured.result.jobs.clear();
+            }
             let interrupted = measured.interrupted;
             (SuiteOutcome::Step(Box::new(measured.result)), caveats, interrupted)
         }
