@@ -228,7 +228,7 @@ impl Course<'_> {
             }
         }
         invocation.begin(&self.asked.name)?;
-        let mut found = std::mem::take(&mut invocation.caveats);
+        let mut found = suite::of_target(std::mem::take(&mut invocation.caveats));
         let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
         let mut watch = Watch { observer: screen, interrupt };
         // A file that was made meanwhile may take other blocks than its disk.

@@ -6,6 +6,7 @@
 //! steps, so a run that was cut short goes on where the history says it ended.
 
 mod blocksize;
+mod doubts;
 mod figures;
 mod oltp;
 mod options;
@@ -13,6 +14,7 @@ mod plan;
 mod runner;
 mod site;
 
+pub use doubts::of_target;
 pub use options::{Options, SuiteError, SuiteOption};
 pub use plan::{Cost, SuiteStep, Work, planned};
 pub use runner::{Ran, caveats_of, run};

@@ -9,7 +9,9 @@ use crate::observe::{Observer, Status};
 use crate::rig::Rig;
 use crate::search::Decision;
 use crate::session;
-use iogauge_model::result::{Conclusion, SearchResult, StepResult, SuiteOutcome, SuiteStepResult};
+use iogauge_model::result::{
+    Conclusion, Place, SearchResult, StepResult, SuiteOutcome, SuiteStepResult,
+};
 use iogauge_model::{Caveat, CaveatCode};
 
 /// A suite that was run.
@@ -79,7 +81,12 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
     let (result, caveats, interrupted) = match &step.work {
         Work::Step(asked) => {
             let mut measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
-            let caveats = session::step_caveats(rig, asked, &step.grounds, &measured);
+            let mut caveats = session::step_caveats(rig, asked, &step.grounds, &measured);
+            if step.place.phase == Place::INIT {
+                // Nobody goes by its figures.
+                let harms = |code| matches!(code, CaveatCode::IoErrors | CaveatCode::Interrupted);
+                caveats.retain(|caveat| harms(caveat.code));
+            }
             if step.sums_up {
                 measured.result.jobs.clear();
             }

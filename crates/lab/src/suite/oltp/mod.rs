@@ -316,3 +316,6 @@ fn init(site: &Site, part_bytes: &[u64]) -> SuiteStep {
     }
     SuiteStep { grounds, sums_up: true, ..SuiteStep::single(Place::INIT, "init", step) }
 }
+
+#[cfg(test)]
+mod tests;

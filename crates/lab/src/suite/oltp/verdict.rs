@@ -117,7 +117,7 @@ fn random(curve: &[&Point<'_>]) -> Vec<String> {
             to.total.mean_ns / from.total.mean_ns
         ),
         None => format!(
-            "Up to {} throughput grows faster than latency: more users may get more.",
+            "Up to {}, throughput grows faster than latency: more users may get more.",
             users_word(last.entry.users)
         ),
     });
@@ -142,11 +142,13 @@ fn scan(points: &[&Point<'_>]) -> Option<String> {
     );
     if most.entry != first.entry && bytes_per_sec(most) > bytes_per_sec(first) {
         sentence.push_str(&format!(
-            "; the most is {}, with {} and {}",
+            "; the most is {} by {}",
             Bandwidth(most.total.bytes_per_sec),
-            users_word(most.entry.users),
-            Bytes(most.entry.block_bytes)
+            users_word(most.entry.users)
         ));
+        if most.entry.block_bytes != first.entry.block_bytes {
+            sentence.push_str(&format!(" with {}", Bytes(most.entry.block_bytes)));
+        }
     } else if points.len() > 1 {
         sentence.push_str("; nothing else is faster");
     }
@@ -183,20 +185,20 @@ fn redo(points: &[&Point<'_>]) -> Option<String> {
 
 fn mixed(curve: &[&Point<'_>]) -> Vec<String> {
     let Some(peak) = peak(curve, iops) else { return Vec::new() };
-    let each = [("reads", peak.read), ("writes", peak.write)];
-    let each: Vec<String> = each
-        .iter()
-        .filter_map(|(word, side)| {
-            Some(format!("{word} take {}", Latency(side.as_ref()?.service_ns.mean)))
-        })
-        .collect();
-    vec![format!(
-        "Reads and writes of {} mixed 80/20 reach {} IOPS with {}: {}.",
+    let mut sentence = format!(
+        "Reads and writes of {} mixed 80/20 reach {} IOPS with {}",
         Bytes(peak.entry.block_bytes),
         rate(peak),
-        users_word(peak.entry.users),
-        each.join(", ")
-    )]
+        users_word(peak.entry.users)
+    );
+    if let (Some(read), Some(write)) = (peak.read, peak.write) {
+        sentence.push_str(&format!(
+            "; reads take {}, writes {}",
+            Latency(read.service_ns.mean),
+            Latency(write.service_ns.mean)
+        ));
+    }
+    vec![sentence + "."]
 }
 
 fn rate(point: &Point<'_>) -> Count {
@@ -242,4 +244,92 @@ fn figures(point: &Point<'_>) -> Value {
         "read": side(point.read),
         "write": side(point.write),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::oltp::matrix::Entry;
+
+    /// As many channels of 100 µs, and users of which each waits.
+    fn point(test: Test, users: u32, channels: u32, block_bytes: u64) -> Point<'static> {
+        let iops = f64::from(users.min(channels)) * 10_000.0;
+        let total = Total {
+            iops,
+            bytes_per_sec: iops * block_bytes as f64,
+            mean_ns: f64::from(users) / iops * 1e9,
+            max_ns: 0,
+        };
+        Point { entry: Entry { test, block_bytes, users }, total, read: None, write: None }
+    }
+
+    fn curve(test: Test, channels: u32) -> Vec<Point<'static>> {
+        [1, 8, 16, 32, 64].map(|users| point(test, users, channels, 8192)).to_vec()
+    }
+
+    #[test]
+    fn the_peak_is_of_the_fewest_users_that_reach_it() {
+        let points = curve(Test::ReadRand, 8);
+        let told = sentences(&points);
+        assert_eq!(
+            told,
+            [
+                "Random reads of 8 KiB reach 80,000 IOPS with 8 users, at a mean of 100 µs.",
+                "Latency grows faster than throughput from 8 users on: 16 get 1.0 times the IOPS at \
+                 2.0 times the latency."
+            ]
+        );
+        let told = sentences(&curve(Test::ReadRand, 100));
+        assert!(told[1].starts_with("Up to 64 users, throughput"), "{told:?}");
+        // 64 users get 1.25 times what 32 do, at 1.6 times the latency.
+        let told = sentences(&curve(Test::ReadRand, 40));
+        assert!(told[1].contains("from 32 users on: 64 get 1.2"), "{told:?}");
+        let findings = findings(&points, &[]);
+        assert_eq!(findings["readrand"][0]["peak"]["users"], 8);
+        assert_eq!(findings["readrand"][0]["latency_outgrows_iops"], json!([8, 16]));
+        assert_eq!(findings["matrix"].as_array().unwrap().len(), 5);
+        assert_eq!(findings["write_peak"], Value::Null);
+    }
+
+    #[test]
+    fn one_figure_makes_a_verdict_of_one_sentence() {
+        for (test, first) in [
+            (Test::ReadRand, "Random reads of 8 KiB reach 10,000 IOPS with 1 user, at a mean of"),
+            (Test::Read, "One user reads in sequence at 81.9 MB/s, 8 KiB at a time."),
+            (
+                Test::Write,
+                "A redo write of 8 KiB takes 100 µs with 1 user, 10,000 of them a second.",
+            ),
+            (Test::RandRw, "Reads and writes of 8 KiB mixed 80/20 reach 10,000 IOPS with 1 user"),
+        ] {
+            let told = sentences(&[point(test, 1, 8, 8192)]);
+            assert!(told.len() == 1 && told[0].starts_with(first), "{told:?}");
+            assert!(told[0].ends_with('.'), "{told:?}");
+        }
+        assert_eq!(sentences(&[]), ["Nothing was measured."]);
+    }
+
+    #[test]
+    fn scans_and_redo_writes_tell_one_user_and_the_most() {
+        let scan = [(1, 8192), (1, 1 << 20), (16, 1 << 20), (64, 1 << 20)]
+            .map(|(users, bytes)| point(Test::Read, users, 8, bytes));
+        assert_eq!(
+            sentences(&scan),
+            [
+                "One user reads in sequence at 10.5 GB/s, 1 MiB at a time; the most is 83.9 GB/s by 16 \
+              users."
+            ]
+        );
+        let redo = [(1, 1024), (1, 8192), (16, 1024)]
+            .map(|(users, bytes)| point(Test::Write, users, 8, bytes));
+        assert_eq!(
+            sentences(&redo),
+            [
+                "A redo write of 1 KiB takes 100 µs with 1 user, 10,000 of them a second; 16 users make \
+              80,000 at 200 µs."
+            ]
+        );
+        let mixed = sentences(&curve(Test::RandRw, 8));
+        assert!(mixed[0].contains("80,000 IOPS with 8 users"), "{mixed:?}");
+    }
 }
