@@ -3,5 +3,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod oltp;
 mod resume;
+#[path = "../../../io/tests/guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
 mod table;

@@ -412,6 +412,30 @@ iodepth_batch_complete_max=16
     }
 
     #[test]
+    fn each_job_names_its_own_parts() {
+        let load = Load { rw: Pattern::Read, numjobs: 2, ..Load::default() };
+        let jobs = vec![Job { name: String::new(), load }; 2];
+        let step = Step { label: "own".to_owned(), jobs, ramp_ns: 0, runtime_ns: 1_000_000_000 };
+        let parts = [vec![part("/data/a")], vec![part("/data/b"), part("/data/c")]];
+        let text = driven_file(&step, &parts, true).unwrap().text;
+        let [head, first, second] = text.split("\n[read").collect::<Vec<_>>()[..] else {
+            panic!("{text}")
+        };
+        assert!(!head.contains("filename"), "{text}");
+        assert!(first.contains("\nfilename=/data/a\n") && first.contains("\nsize=512m\n"));
+        assert!(second.contains("\nfilename=/data/b:/data/c\n"), "{text}");
+        // Both halves of the stretch that the two of the job share out, in each file.
+        assert!(second.contains("\noffset_increment=512m\nsize=1g\n"), "{text}");
+        // Jobs behind the last have the last one's.
+        let text = driven_file(&step, &parts[..1], false).unwrap().text;
+        assert!(text.matches("filename=").count() == 1, "{text}");
+        assert_eq!(
+            driven_file(&step, &[parts[0].clone(), vec![]], true),
+            Err(JobOutError::Simulated)
+        );
+    }
+
+    #[test]
     fn several_jobs_and_several_files() {
         let job = |rw| Job { name: "a name".to_owned(), load: Load { rw, ..Load::default() } };
         let step = Step {

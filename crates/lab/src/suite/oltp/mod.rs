@@ -139,13 +139,13 @@ impl Suite for Oltp {
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
         self.check_ground(site)?;
         let part_bytes = self.part_bytes(site);
+        self.check_room(site, &part_bytes)?;
         let mut steps = Vec::new();
         if self.init {
             steps.push(init(site, &part_bytes));
         }
         for entry in &self.entries {
             if entry.fits(site) {
-                self.check_room(entry, &part_bytes)?;
                 steps.push(self.step(entry, site));
             }
         }
@@ -239,25 +239,27 @@ impl Oltp {
     }
 
     /// Each user of a sequential test has at least one block to itself, and each part has one.
-    fn check_room(&self, entry: &Entry, part_bytes: &[u64]) -> Result<(), SuiteError> {
-        let Entry { test, block_bytes, users } = *entry;
-        let least_blocks = part_bytes.iter().min().copied().unwrap_or(0) / block_bytes;
-        let blocks = least_blocks.saturating_mul(part_bytes.len() as u64);
-        let wanted = if test.is_sequential() && !self.file_per_user { users } else { 1 };
-        if least_blocks > 0 && blocks >= u64::from(wanted) {
+    fn check_room(&self, site: &Site, part_bytes: &[u64]) -> Result<(), SuiteError> {
+        let parts = part_bytes.len() as u64;
+        let of_each_part = |entry: &Entry| {
+            let alone = !entry.test.is_sequential() || self.file_per_user;
+            let streams = if alone { 1 } else { u64::from(entry.users) };
+            entry.block_bytes.saturating_mul(streams.div_ceil(parts))
+        };
+        let most = self.entries.iter().filter(|e| e.fits(site)).max_by_key(|e| of_each_part(e));
+        let least_bytes = part_bytes.iter().min().copied().unwrap_or(0);
+        let Some(entry) = most.filter(|entry| of_each_part(entry) > least_bytes) else {
             return Ok(());
-        }
-        let (parts, streams) = (part_bytes.len() as u64, u64::from(wanted));
-        let needed = block_bytes.saturating_mul(streams.div_ceil(parts)).saturating_mul(parts);
+        };
+        let needed_bytes = of_each_part(entry).saturating_mul(parts);
         Err(unfit(format!(
-            "{} in blocks of {} need {} of {parts} part{}, not {}; right would be --size={}, or fewer \
-             --users",
-            users_word(users),
-            Bytes(block_bytes),
-            Bytes(needed),
-            if parts == 1 { "" } else { "s" },
-            Bytes(part_bytes.iter().sum()),
-            size_word(needed)
+            "\"{}\" needs {} on {}, which {} {}; right would be --size={}, smaller --bs or fewer --users",
+            entry.key(),
+            Bytes(needed_bytes),
+            if parts == 1 { "the target".to_owned() } else { format!("{parts} files or devices") },
+            if parts == 1 { "has" } else { "have" },
+            Bytes(least_bytes.saturating_mul(parts)),
+            size_word(needed_bytes)
         )))
     }
 

@@ -151,7 +151,12 @@ fn what_makes_no_sense_is_refused() {
         (&[("file-per-user", ""), ("users", "3")], &two, "3 users need a file or device each"),
         (&[("init", "")], &files, "--recreate"),
         (&[("users", "65"), ("bs", "1m")], &files, "right would be --size=65m"),
-        (&[("users", "97"), ("bs", "1m")], &two, "need 98 MiB of 2 parts"),
+        (&[("users", "66,67"), ("bs", "1m")], &files, "right would be --size=67m"),
+        (
+            &[("users", "97"), ("bs", "1m")],
+            &two,
+            "\"read 1m 97 users\" needs 98 MiB on 2 files or devices, which have 96 MiB",
+        ),
     ] {
         let told = refused(typed, site);
         assert!(told.contains(word), "{told}");
