@@ -68,7 +68,7 @@ pub fn measure(
                 job.load.seed = job.load.seed.wrapping_add(u64::from(round));
             }
             let measured = session::run_on(rig, &step, &[], watch)?;
-            for caveat in session::step_caveats(rig, &step, &measured) {
+            for caveat in session::step_caveats(rig, &step, &[], &measured) {
                 if !seen.contains(&(side, caveat.code)) {
                     seen.push((side, caveat.code));
                     done.caveats.push(of_side(caveat, who));

@@ -50,7 +50,7 @@ impl Ground {
         step.jobs.iter().map(|job| job.load.clone()).zip(grounds).collect()
     }
 
-    fn parts(&self, target: &Target) -> Vec<Part> {
+    pub(crate) fn parts(&self, target: &Target) -> Vec<Part> {
         match self {
             Self::All => target.parts.clone(),
             Self::Parts(numbers) => {
@@ -125,15 +125,7 @@ impl Rig {
                 Medium::Real(Target::resolve(&paths, &intent, &roots)?)
             }
         };
-        Ok(Self {
-            text: text.to_owned(),
-            medium,
-            intent,
-            roots,
-            via: None,
-            foreign: None,
-            fresh_devices: false,
-        })
+        Ok(Self::of(text, medium, intent, roots))
     }
 
     /// Finds out what these files and devices are and lets the guards judge what is intended with
@@ -155,15 +147,12 @@ impl Rig {
         let medium = Medium::Real(Target::resolve_each(wanted, &roots)?);
         let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| *intent);
         intent.writes = wanted.iter().any(|(_, intent)| intent.writes);
-        Ok(Self {
-            text: text.to_owned(),
-            medium,
-            intent,
-            roots,
-            via: None,
-            foreign: None,
-            fresh_devices: false,
-        })
+        Ok(Self::of(text, medium, intent, roots))
+    }
+
+    fn of(text: &str, medium: Medium, intent: Intent, roots: Roots) -> Self {
+        let text = text.to_owned();
+        Self { text, medium, intent, roots, fresh_devices: false, via: None, foreign: None }
     }
 
     /// From now on block devices are not prefilled, and what is on them raises no doubt: who
@@ -319,7 +308,8 @@ impl Rig {
             return Ok(Box::new(FioCrew::start(fio.clone(), work, Span::Open, Vec::new())?));
         }
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
-            return via::crew(self, target, fio, &Step::single(load.clone(), 0, 0), Span::Open);
+            let step = Step::single(load.clone(), 0, 0);
+            return via::crew(self, target, fio, &step, &[], Span::Open);
         }
         self.crew_on(&[(load.clone(), Ground::All)], max_depth)
     }
@@ -330,14 +320,19 @@ impl Rig {
     /// As [`Self::crew`].
     pub fn crew_of(&self, step: &Step, grounds: &[Ground]) -> Result<Box<dyn Crew>, LabError> {
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
-            return via::crew(self, target, fio, step, Span::Own);
+            return via::crew(self, target, fio, step, grounds, Span::Own);
         }
         self.crew_on(&Ground::of_jobs(step, grounds), step.depth())
     }
 
     /// The files of a target, opened as a load wants them and proven to be those that were judged.
-    pub(crate) fn open_files(&self, target: &Target, load: &Load) -> Result<Files, LabError> {
-        Ok(job(target, load, &Ground::All)?.files)
+    pub(crate) fn open_files(
+        &self,
+        target: &Target,
+        load: &Load,
+        ground: &Ground,
+    ) -> Result<Files, LabError> {
+        Ok(job(target, load, ground)?.files)
     }
 
     /// Starts workers, each job on its own ground. A simulated target is one ground for all.

@@ -197,9 +197,14 @@ fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     plan
 }
 
-/// Doubts about a measured step.
+/// Doubts about a measured step that ran on these grounds.
 #[must_use]
-pub fn step_caveats(rig: &Rig, step: &Step, measured: &Measured) -> Vec<Caveat> {
+pub fn step_caveats(
+    rig: &Rig,
+    step: &Step,
+    grounds: &[Ground],
+    measured: &Measured,
+) -> Vec<Caveat> {
     let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
     let mut caveats = caveats::fallbacks(measured.fallbacks.clone());
     if !loads.iter().all(|load| load.engine == EngineKind::Null) {
@@ -211,7 +216,7 @@ pub fn step_caveats(rig: &Rig, step: &Step, measured: &Measured) -> Vec<Caveat> 
         caveats.push(caveats::interrupted());
     }
     if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
-        caveats.extend(via::differences(step, &via::file_parts(target)));
+        caveats.extend(via::differences(step, grounds, target));
     }
     caveats
 }

@@ -3,10 +3,10 @@
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Phase, Status};
-use crate::rig::Rig;
+use crate::rig::{Ground, Rig};
 use iogauge_io::crew::Crew;
 use iogauge_io::crew::fio::{FioBinary, FioCrew, FioJobFile, FioWork, Span};
-use iogauge_io::target::Target;
+use iogauge_io::target::{Part, Target};
 use iogauge_io::worker::WorkerError;
 use iogauge_model::fio::FioResult;
 use iogauge_model::fio::job_out::FilePart;
@@ -17,31 +17,42 @@ use std::path::Path;
 /// Most threads of fio's: as many as it has jobs for, and some are left.
 pub(crate) const MOST_CLONES: u32 = 2048;
 
-/// Starts fio on a step of a target.
+/// Starts fio on a step of a target, each job on its own ground.
 pub(crate) fn crew(
     rig: &Rig,
     target: &Target,
     fio: &FioBinary,
     step: &Step,
+    grounds: &[Ground],
     span: Span,
 ) -> Result<Box<dyn Crew>, LabError> {
     let mut files = Vec::new();
-    for job in &step.jobs {
-        files.push(rig.open_files(target, &job.load)?);
+    for (load, ground) in Ground::of_jobs(step, grounds) {
+        files.push(rig.open_files(target, &load, &ground)?);
     }
-    let work = FioWork::Step { step: step.clone(), parts: file_parts(target) };
+    let work = work(target, step, grounds);
     Ok(Box::new(FioCrew::start(fio.clone(), work, span, files)?))
 }
 
 /// The parts of a target as a job file names them.
 #[must_use]
 pub fn file_parts(target: &Target) -> Vec<FilePart> {
-    let part = |part: &iogauge_io::target::Part| FilePart {
+    target.parts.iter().map(file_part).collect()
+}
+
+fn file_part(part: &Part) -> FilePart {
+    FilePart {
         path: part.path.to_string_lossy().into_owned(),
         base_bytes: part.base_bytes,
         size_bytes: part.size_bytes,
-    };
-    target.parts.iter().map(part).collect()
+    }
+}
+
+/// A step as fio is asked it.
+fn work(target: &Target, step: &Step, grounds: &[Ground]) -> FioWork {
+    let parts = |(_, ground): (Load, Ground)| ground.parts(target).iter().map(file_part).collect();
+    let parts = Ground::of_jobs(step, grounds).into_iter().map(parts).collect();
+    FioWork::Step { step: step.clone(), parts }
 }
 
 /// How documents tell which program did the I/O.
@@ -63,10 +74,10 @@ pub fn caveat(fio: &FioBinary) -> Caveat {
     )
 }
 
-/// Doubts about loads that fio cannot make exactly.
+/// Doubts about loads that fio cannot make exactly, each on its own ground.
 #[must_use]
-pub fn differences(step: &Step, parts: &[FilePart]) -> Vec<Caveat> {
-    let differs = FioWork::Step { step: step.clone(), parts: parts.to_vec() }.differs();
+pub fn differences(step: &Step, grounds: &[Ground], target: &Target) -> Vec<Caveat> {
+    let differs = work(target, step, grounds).differs();
     let of = |line: &String| {
         Caveat::new(
             CaveatCode::ViaFio,

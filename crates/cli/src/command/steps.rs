@@ -60,7 +60,7 @@ fn measure(
         let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
         let mut watch = Watch { observer: screen, interrupt };
         let mut measured = session::run_on(rig, step, grounds, &mut watch)?;
-        found.extend(session::step_caveats(rig, step, &measured));
+        found.extend(session::step_caveats(rig, step, grounds, &measured));
         if *sums_up {
             measured.result.jobs.clear();
         }

@@ -4,15 +4,18 @@ use super::invocation::{Invocation, Opened, Outcome};
 use super::suite_resume::{self, Earlier};
 use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, ViaArg, Which};
 use crate::detach;
-use crate::exit::{Exit, Refused};
+use crate::exit::{Exit, Refused, Usage};
 use crate::screen;
-use iogauge_io::target::{Intent, PartKind, TargetSpec, clean, numbered_test_file};
+use iogauge_io::target::{
+    DEFAULT_SIZE_BYTES, Intent, PartKind, TargetError, TargetSpec, clean, numbered_test_file,
+};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::suite::{self, Needs, Options, Ran, SUITES, Site, Suite, SuiteStep, Work};
 use iogauge_lab::{Interrupt, LabError, Rig, caveats, session, verify};
 use iogauge_model::result::{
     SUITE_FORMAT, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
 };
+use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, CaveatCode, Load};
 use iogauge_report::terminal;
 use serde_json::json;
@@ -78,11 +81,11 @@ fn recreate(common: &SuiteCommon) -> anyhow::Result<()> {
 /// The target behind its guards: the one file of a directory, or as many as the suite wants.
 fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
     let target = &common.target;
-    let intent = Intent {
+    let intent = |size_bytes| Intent {
         writes: needs.writes,
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,
-        size_bytes: needs.size_bytes,
+        size_bytes,
         direct: needs.direct,
         create: true,
     };
@@ -90,19 +93,46 @@ fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
     let spec: TargetSpec = target.target.parse().map_err(LabError::from)?;
     let mut rig = match spec {
         TargetSpec::Paths(paths) if needs.files > 1 && paths.len() == 1 && paths[0].is_dir() => {
+            let usual_bytes = needs.size_is_total.then_some(DEFAULT_SIZE_BYTES);
+            let all_bytes = needs.size_bytes.or(usual_bytes);
+            let intent = intent(needs.of_each(all_bytes, needs.files));
             let file = |number| (paths[0].join(numbered_test_file(number)), intent);
             let wanted: Vec<_> = (1..=needs.files).map(file).collect();
             Rig::open_each(&target.target, &wanted)?
         }
-        _ => Rig::open(&target.target, intent)?,
+        TargetSpec::Paths(paths) if needs.size_is_total => {
+            let parts = paths.len() as u32;
+            let intent = intent(needs.of_each(needs.size_bytes, parts));
+            Rig::open(&target.target, intent).map_err(|error| of_total(error, needs, parts))?
+        }
+        _ => Rig::open(&target.target, intent(needs.size_bytes))?,
     };
-    if let Some(fio) = fio {
-        rig.go_via(fio)?;
-    }
     if needs.fresh_devices {
         rig.keep_devices_fresh();
     }
+    if let Some(fio) = fio {
+        rig.go_via(fio)?;
+    }
     Ok(Opened { rig, loads: Vec::new(), caveats: Vec::new() })
+}
+
+/// A part that is smaller than its share was not asked for by its own size.
+fn of_total(error: LabError, needs: Needs, parts: u32) -> anyhow::Error {
+    let (LabError::Target(TargetError::SizeBeyondEnd { path, size_bytes, .. }), Some(total_bytes)) =
+        (&error, needs.size_bytes.filter(|_| parts > 1))
+    else {
+        return error.into();
+    };
+    let most_bytes = size_bytes.saturating_mul(u64::from(parts));
+    let text = format!(
+        "{} holds {}, less than its share of the {} spread evenly over {parts}; right would be \
+         --size={} or less",
+        path.display(),
+        Bytes(*size_bytes),
+        Bytes(total_bytes),
+        size_word(most_bytes)
+    );
+    Usage(text).into()
 }
 
 /// Asks before block devices are written, where somebody can answer.
@@ -198,10 +228,13 @@ impl Course<'_> {
             }
         }
         invocation.begin(&self.asked.name)?;
-        let mut found = std::mem::take(&mut invocation.caveats);
+        let mut found = suite::of_target(std::mem::take(&mut invocation.caveats));
         let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
         let mut watch = Watch { observer: screen, interrupt };
-        let ran = suite::run(rig, self.suite, &self.site, &self.plan, done, &mut watch)?;
+        // A file that was made meanwhile may take other blocks than its disk.
+        let site = Site::of(rig, self.site.engine);
+        let plan = self.suite.plan(&site)?;
+        let ran = suite::run(rig, self.suite, &site, &plan, done, &mut watch)?;
         let Ran { steps, conclusion, caveats: own, steps_left, interrupted } = ran;
         found.extend(own);
         let resumed = steps.iter().map(|step| step.part).max().unwrap_or(0);

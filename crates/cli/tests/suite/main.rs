@@ -4,6 +4,10 @@
 mod blocksize;
 #[path = "../common/mod.rs"]
 mod common;
+mod oltp;
 mod resume;
 mod snia;
+#[path = "../../../io/tests/guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
 mod table;

@@ -6,13 +6,16 @@
 //! steps, so a run that was cut short goes on where the history says it ended.
 
 mod blocksize;
+mod doubts;
 mod figures;
+mod oltp;
 mod options;
 mod plan;
 mod runner;
 mod site;
 mod snia;
 
+pub use doubts::of_target;
 pub use options::{Options, SuiteError, SuiteOption};
 pub use plan::{Cost, SuiteStep, Work, planned};
 pub use runner::{Ran, caveats_of, run};
@@ -74,6 +77,7 @@ pub struct SuiteInfo {
 /// Every suite.
 pub const SUITES: &[SuiteInfo] = &[
     blocksize::INFO,
+    oltp::INFO,
     snia::iops::INFO,
     snia::throughput::INFO,
     snia::latency::INFO,

@@ -1,7 +1,7 @@
 //! Runs the steps of a suite that are wanted, one after the other.
 
 use super::plan::{SuiteStep, Work};
-use super::{Site, Suite};
+use super::{Site, Suite, doubts};
 use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::Watch;
@@ -9,7 +9,9 @@ use crate::observe::{Observer, Status};
 use crate::rig::Rig;
 use crate::search::Decision;
 use crate::session;
-use iogauge_model::result::{Conclusion, SearchResult, StepResult, SuiteOutcome, SuiteStepResult};
+use iogauge_model::result::{
+    Conclusion, Place, SearchResult, StepResult, SuiteOutcome, SuiteStepResult,
+};
 use iogauge_model::{Caveat, CaveatCode};
 
 /// A suite that was run.
@@ -79,8 +81,16 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
     let asked = step.asked();
     let (result, caveats, interrupted) = match &step.work {
         Work::Step(asked) => {
-            let measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
-            let caveats = session::step_caveats(rig, asked, &measured);
+            let mut measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
+            let mut caveats = session::step_caveats(rig, asked, &step.grounds, &measured);
+            if step.place.phase == Place::INIT {
+                // Nobody goes by its figures.
+                let harms = |code| matches!(code, CaveatCode::IoErrors | CaveatCode::Interrupted);
+                caveats.retain(|caveat| harms(caveat.code));
+            }
+            if step.sums_up {
+                measured.result.jobs.clear();
+            }
             let interrupted = measured.interrupted;
             (SuiteOutcome::Step(Box::new(measured.result)), caveats, interrupted)
         }
@@ -141,21 +151,9 @@ pub fn caveats_of(
             1 => format!("{key}: {}", first.message),
             all => format!("{all} of {} steps, as {key}: {}", steps.len(), first.message),
         };
-        found.push(Caveat { message, remedy: remedy(first), ..first.clone() });
+        found.push(Caveat { message, remedy: doubts::remedy(first), ..first.clone() });
     }
     found
-}
-
-/// What to do about a step of a suite, whose times have another option than those of a run.
-fn remedy(caveat: &Caveat) -> String {
-    match caveat.code {
-        CaveatCode::TooFewSamples => "longer steps: --seconds, or a smaller --scale",
-        CaveatCode::NotSteady | CaveatCode::RegimeChange => {
-            "longer steps (--seconds, or a smaller --scale), and a look at what else uses the device"
-        }
-        _ => return caveat.remedy.clone(),
-    }
-    .to_owned()
 }
 
 #[cfg(test)]

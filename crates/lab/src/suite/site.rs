@@ -2,7 +2,7 @@
 
 use crate::rig::Rig;
 use iogauge_io::system::Memory;
-use iogauge_io::target::{Part, PartKind, Roots, device_facts};
+use iogauge_io::target::{FileOrigin, Part, PartKind, Roots, device_facts};
 use iogauge_model::Load;
 use iogauge_model::load::EngineKind;
 
@@ -15,6 +15,9 @@ pub struct Needs {
     /// Usable size of each part, in bytes; `None` for all of what is there, or the size of a new
     /// test file.
     pub size_bytes: Option<u64>,
+    /// True where `size_bytes` is that of all parts together, to be spread evenly over them. Several
+    /// new files have the size of one where it is `None`.
+    pub size_is_total: bool,
     /// True where it writes.
     pub writes: bool,
     /// True where it goes around the page cache.
@@ -27,7 +30,23 @@ pub struct Needs {
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { files: 1, size_bytes: None, writes: false, direct: true, fresh_devices: false }
+        Self {
+            files: 1,
+            size_bytes: None,
+            size_is_total: false,
+            writes: false,
+            direct: true,
+            fresh_devices: false,
+        }
+    }
+}
+
+impl Needs {
+    /// Size of each of so many parts, of the size of what is needed.
+    #[must_use]
+    pub fn of_each(&self, size_bytes: Option<u64>, parts: u32) -> Option<u64> {
+        let shares = if self.size_is_total { u64::from(parts.max(1)) } else { 1 };
+        size_bytes.map(|bytes| bytes / shares)
     }
 }
 
@@ -76,7 +95,11 @@ impl Site {
             SiteKind::Simulated => vec![rig.size_bytes()],
             _ => parts.iter().map(|part| part.size_bytes).collect(),
         };
-        let block = |part: &Part| part.logical_block_bytes.max(part.dio_offset_align_bytes);
+        // What direct I/O to a file takes shows when it is there.
+        let block = |part: &Part| match part.kind {
+            PartKind::File(FileOrigin::ToMake) => part.logical_block_bytes,
+            _ => part.block_bytes(),
+        };
         Self {
             kind,
             part_bytes,

@@ -61,25 +61,32 @@ enum Purpose {
 /// # Errors
 /// Where the target is nothing fio can reach, or its path nothing a job file can hold.
 pub fn job_file(step: &Step, parts: &[FilePart]) -> Result<JobFile, JobOutError> {
-    write(step, parts, Purpose::Print)
+    write(step, &[parts.to_vec()], Purpose::Print)
 }
 
 /// The same for iogauge to run itself and read the results of: with every latency from submission
-/// to completion, workers that are threads, and errors counted as iogauge counts them. Jobs are
-/// reported as one unless they are to be kept apart.
+/// to completion, workers that are threads, and errors counted as iogauge counts them. Each job has
+/// parts of its own; those behind the last have the last one's. Jobs are reported as one unless they
+/// are to be kept apart.
 ///
 /// # Errors
 /// As [`job_file`].
-pub fn driven_file(step: &Step, parts: &[FilePart], apart: bool) -> Result<JobFile, JobOutError> {
+pub fn driven_file(
+    step: &Step,
+    parts: &[Vec<FilePart>],
+    apart: bool,
+) -> Result<JobFile, JobOutError> {
     write(step, parts, Purpose::Drive { apart })
 }
 
-fn write(step: &Step, parts: &[FilePart], purpose: Purpose) -> Result<JobFile, JobOutError> {
+fn write(step: &Step, parts: &[Vec<FilePart>], purpose: Purpose) -> Result<JobFile, JobOutError> {
+    let of_job = |job: usize| parts.get(job).or(parts.last()).map_or(&[][..], Vec::as_slice);
+    let grounds: Vec<&[FilePart]> = (0..step.jobs.len()).map(of_job).collect();
     let simulated = step.jobs.iter().any(|job| job.load.engine == EngineKind::Sim);
-    if simulated || parts.is_empty() {
+    if simulated || grounds.iter().any(|parts| parts.is_empty()) {
         return Err(JobOutError::Simulated);
     }
-    parts.iter().try_for_each(|part| check_path(&part.path))?;
+    grounds.iter().copied().flatten().try_for_each(|part| check_path(&part.path))?;
     let mut text = format!("# {}\n[global]\n", one_line(&step.label));
     let mut put = |name: &str, value: &str| {
         text.push_str(name);
@@ -87,7 +94,11 @@ fn write(step: &Step, parts: &[FilePart], purpose: Purpose) -> Result<JobFile, J
         text.push_str(value);
         text.push('\n');
     };
-    put("filename", &file_list(parts.iter().map(|part| part.path.as_str())));
+    let names = |parts: &[FilePart]| file_list(parts.iter().map(|part| part.path.as_str()));
+    let shared = grounds.windows(2).all(|pair| pair[0] == pair[1]);
+    if let Some(parts) = grounds.first().filter(|_| shared) {
+        put("filename", &names(parts));
+    }
     put("group_reporting", "1");
     put("time_based", "1");
     put("runtime", &time_word(step.runtime_ns));
@@ -100,15 +111,18 @@ fn write(step: &Step, parts: &[FilePart], purpose: Purpose) -> Result<JobFile, J
         put("thread", "1");
     }
     let mut differs = Vec::new();
-    let mut names: Vec<&str> = Vec::new();
-    for job in &step.jobs {
+    let mut words: Vec<&str> = Vec::new();
+    for (job, parts) in step.jobs.iter().zip(&grounds) {
         let word = job.load.rw.as_str();
-        let same = names.iter().filter(|name| **name == word).count();
-        names.push(word);
+        let same = words.iter().filter(|known| **known == word).count();
+        words.push(word);
         let number = if same == 0 { String::new() } else { format!("-{}", same + 1) };
         text.push_str(&format!("\n[{word}{number}]\n"));
         if purpose == (Purpose::Drive { apart: true }) {
             text.push_str("new_group=1\n");
+        }
+        if !shared {
+            text.push_str(&format!("filename={}\n", names(parts)));
         }
         let (options, job_differs) = job_options(&job.load, parts);
         for (name, value) in options {
@@ -394,6 +408,30 @@ iodepth_batch_complete_max=16
             of(Load { arrivals: arrivals(999.0), numjobs: 3, ..Load::default() })
                 .differs
                 .is_empty()
+        );
+    }
+
+    #[test]
+    fn each_job_names_its_own_parts() {
+        let load = Load { rw: Pattern::Read, numjobs: 2, ..Load::default() };
+        let jobs = vec![Job { name: String::new(), load }; 2];
+        let step = Step { label: "own".to_owned(), jobs, ramp_ns: 0, runtime_ns: 1_000_000_000 };
+        let parts = [vec![part("/data/a")], vec![part("/data/b"), part("/data/c")]];
+        let text = driven_file(&step, &parts, true).unwrap().text;
+        let [head, first, second] = text.split("\n[read").collect::<Vec<_>>()[..] else {
+            panic!("{text}")
+        };
+        assert!(!head.contains("filename"), "{text}");
+        assert!(first.contains("\nfilename=/data/a\n") && first.contains("\nsize=512m\n"));
+        assert!(second.contains("\nfilename=/data/b:/data/c\n"), "{text}");
+        // Both halves of the stretch that the two of the job share out, in each file.
+        assert!(second.contains("\noffset_increment=512m\nsize=1g\n"), "{text}");
+        // Jobs behind the last have the last one's.
+        let text = driven_file(&step, &parts[..1], false).unwrap().text;
+        assert!(text.matches("filename=").count() == 1, "{text}");
+        assert_eq!(
+            driven_file(&step, &[parts[0].clone(), vec![]], true),
+            Err(JobOutError::Simulated)
         );
     }
 

@@ -21,6 +21,11 @@ pub struct Place {
     pub round: Option<u32>,
 }
 
+impl Place {
+    /// Phase of steps that only make the target ready, and measure nothing.
+    pub const INIT: &str = "init";
+}
+
 /// What a search within a suite found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchResult {
@@ -264,10 +269,12 @@ pub struct SuiteDocument {
 }
 
 impl SuiteDocument {
-    /// The steps as a run of steps, for formats that know no suites; searches are left out.
+    /// The steps as a run of steps, for formats that know no suites; searches are left out, and what
+    /// only made the target ready.
     #[must_use]
     pub fn as_run(&self) -> RunDocument {
-        let measured = self.steps.iter().filter_map(|step| Some((step, step.step()?)));
+        let measuring = self.steps.iter().filter(|step| step.place.phase != Place::INIT);
+        let measured = measuring.filter_map(|step| Some((step, step.step()?)));
         let (asked, steps): (Vec<&Step>, Vec<StepResult>) =
             measured.map(|(step, result)| (&step.asked, result.clone())).unzip();
         let head =

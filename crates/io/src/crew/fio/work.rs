@@ -11,12 +11,12 @@ const FOR_EVER_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 /// What fio is to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FioWork {
-    /// A step on these parts of a target.
+    /// A step on parts of a target.
     Step {
         /// The step.
         step: Step,
-        /// The parts.
-        parts: Vec<FilePart>,
+        /// The parts of each job; those of the last for jobs behind it.
+        parts: Vec<Vec<FilePart>>,
     },
     /// A job that only fio knows how to do.
     Foreign(ForeignJob),
@@ -145,7 +145,7 @@ mod tests {
 
     fn step(load: Load) -> FioWork {
         let part = FilePart { path: "/data/f".to_owned(), base_bytes: 0, size_bytes: 1 << 30 };
-        FioWork::Step { step: Step::single(load, 0, 1_000_000_000), parts: vec![part] }
+        FioWork::Step { step: Step::single(load, 0, 1_000_000_000), parts: vec![vec![part]] }
     }
 
     #[test]

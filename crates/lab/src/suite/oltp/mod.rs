@@ -1,0 +1,323 @@
+//! `oltp`: the matrix of loads by which database administrators judge storage.
+//!
+//! Random reads, scans, redo writes and a mix of reads and writes, each by one user and by many. A
+//! user is a stream of I/Os one after the other, as a server process is that waits for its block.
+
+mod matrix;
+mod verdict;
+
+use super::{Needs, Options, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use crate::rig::Ground;
+use iogauge_model::load::{BlockSizes, Load, Pattern};
+use iogauge_model::plan::Job;
+use iogauge_model::result::{Conclusion, Place, SuiteStepResult, SuiteTable};
+use iogauge_model::units::{Bytes, size_word};
+use iogauge_model::{Caveat, Step};
+use matrix::{Entry, Test};
+
+/// The suite.
+pub const INFO: SuiteInfo = SuiteInfo {
+    name: "oltp",
+    about: "the DBA's matrix: random reads, scans, redo writes, a mix, by 1 to 64 users",
+    help: "Measures what databases do to storage: random reads of 8k (readrand), sequential reads of 8k to \
+           1m (read), synchronous sequential writes of 1k to 128k as of a redo log (write), and 80 % \
+           random reads with 20 % random writes of 8k (randrw); by one user and by many, of which each \
+           waits for its I/O before it makes the next. It is the matrix, with the table, that scripts \
+           around fio have made for years.",
+    options: &[
+        SuiteOption {
+            name: "tests",
+            value: Some("TEST,…"),
+            default: Some("readrand,read,write,randrw"),
+            help: "Which tests; without write and randrw nothing is written",
+        },
+        SuiteOption {
+            name: "users",
+            value: Some("N,…"),
+            default: None,
+            help: "Users of all tests, instead of each one's own",
+        },
+        SuiteOption {
+            name: "bs",
+            value: Some("SIZE,…"),
+            default: None,
+            help: "Block sizes of all tests, instead of each one's own",
+        },
+        SuiteOption {
+            name: "seconds",
+            value: Some("TIME"),
+            default: Some("60"),
+            help: "Time to measure each of them",
+        },
+        SuiteOption {
+            name: "size",
+            value: Some("SIZE"),
+            default: None,
+            help: "Bytes to measure on, spread evenly over several files or devices",
+        },
+        SuiteOption {
+            name: "file-per-user",
+            value: None,
+            default: None,
+            help: "Each user has a file of its own instead of a part of one that all share",
+        },
+        SuiteOption {
+            name: "init",
+            value: None,
+            default: None,
+            help: "Write all blocks of block devices first, or as many as --size says",
+        },
+    ],
+    build,
+    trial: &[("seconds", "50ms"), ("users", "1,8,16"), ("init", "")],
+};
+
+/// Most users: more are no users, but a load to be made by depth.
+const MOST_USERS: u32 = 1024;
+/// Of the time to measure, this share goes before: a tenth.
+const RAMP_SHARE: u64 = 10;
+/// Steps that end by themselves have this long: a week.
+const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+/// Devices are written in blocks of this size, which makes all of them run at full speed.
+const INIT_BLOCK_BYTES: u64 = 1 << 20;
+const INIT_DEPTH: u32 = 16;
+
+#[derive(Debug)]
+struct Oltp {
+    entries: Vec<Entry>,
+    runtime_ns: u64,
+    size_bytes: Option<u64>,
+    file_per_user: bool,
+    init: bool,
+}
+
+fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+    let typed = options
+        .words("tests")
+        .map(|word| word.parse::<Test>().map_err(|reason| SuiteError::option("tests", reason)));
+    let typed = typed.collect::<Result<Vec<Test>, _>>()?;
+    if typed.is_empty() {
+        return Err(SuiteError::option("tests", "none is named; right would be readrand,read"));
+    }
+    let sizes_bytes = options.sizes_bytes("bs")?;
+    let users = options.counts("users", MOST_USERS)?;
+    for (option, none) in [("bs", sizes_bytes.is_empty()), ("users", users.is_empty())] {
+        if options.has(option) && none {
+            let right = if option == "bs" { "8k,16k" } else { "1,8" };
+            return Err(SuiteError::option(
+                option,
+                format!("none is named; right would be {right}"),
+            ));
+        }
+    }
+    let tests = Test::ALL.into_iter().filter(|test| typed.contains(test));
+    Ok(Box::new(Oltp {
+        entries: tests.flat_map(|test| test.entries(&sizes_bytes, &users)).collect(),
+        runtime_ns: options.duration_ns("seconds")?.unwrap_or(60_000_000_000),
+        size_bytes: options.size_bytes("size")?,
+        file_per_user: options.has("file-per-user"),
+        init: options.has("init"),
+    }))
+}
+
+fn unfit(reason: impl Into<String>) -> SuiteError {
+    SuiteError::Unfit { suite: INFO.name.to_owned(), reason: reason.into() }
+}
+
+impl Suite for Oltp {
+    fn needs(&self) -> Needs {
+        Needs {
+            files: if self.file_per_user { self.most_users() } else { 1 },
+            size_bytes: self.size_bytes,
+            size_is_total: true,
+            writes: self.init || self.entries.iter().any(|entry| entry.test.writes()),
+            fresh_devices: self.init,
+            ..Needs::default()
+        }
+    }
+
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
+        self.check_ground(site)?;
+        let part_bytes = self.part_bytes(site);
+        self.check_room(site, &part_bytes)?;
+        let mut steps = Vec::new();
+        if self.init {
+            steps.push(init(site, &part_bytes));
+        }
+        for entry in &self.entries {
+            if entry.fits(site) {
+                steps.push(self.step(entry, site));
+            }
+        }
+        for test in Test::ALL {
+            let of_test = || self.entries.iter().filter(|entry| entry.test == test);
+            if of_test().next().is_some() && !of_test().any(|entry| entry.fits(site)) {
+                let (word, block) = (test.word(), Bytes(u64::from(site.block_bytes)));
+                return Err(unfit(format!(
+                    "no block size of {word} is a multiple of {block}, which I/O to the target goes \
+                     in; right would be --bs=8k"
+                )));
+            }
+        }
+        Ok(steps)
+    }
+
+    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
+        let mut left_out: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(|entry| !entry.fits(site))
+            .map(|entry| entry.block_bytes)
+            .collect();
+        left_out.sort_unstable();
+        left_out.dedup();
+        let points = verdict::points(&self.entries, steps);
+        let mut verdict = verdict::sentences(&points);
+        if !left_out.is_empty() {
+            let sizes: Vec<String> = left_out.iter().map(|b| Bytes(*b).to_string()).collect();
+            let were = if sizes.len() == 1 { "was" } else { "were" };
+            verdict.push(format!(
+                "{} {were} left out: I/O to the target goes in multiples of {}.",
+                sizes.join(", "),
+                Bytes(u64::from(site.block_bytes))
+            ));
+        }
+        let findings = verdict::findings(&points, &left_out);
+        let conclusion = Conclusion { verdict, tables: vec![SuiteTable::Classic], findings };
+        (conclusion, Vec::new())
+    }
+}
+
+impl Oltp {
+    fn most_users(&self) -> u32 {
+        self.entries.iter().map(|entry| entry.users).max().unwrap_or(1)
+    }
+
+    /// A target that the options do not go with is refused.
+    fn check_ground(&self, site: &Site) -> Result<(), SuiteError> {
+        let all_bytes = site.size_bytes();
+        if let Some(asked) = self.size_bytes.filter(|asked| *asked > all_bytes) {
+            // Files and devices were opened by their shares, which are whole blocks.
+            if site.kind == SiteKind::Simulated {
+                return Err(SuiteError::option(
+                    "size",
+                    format!(
+                        "{} is more than the {} of the simulated device; right would be {} or less",
+                        Bytes(asked),
+                        Bytes(all_bytes),
+                        size_word(all_bytes)
+                    ),
+                ));
+            }
+        }
+        if self.init && site.kind == SiteKind::Files {
+            let reason = "files are written when they are made; right would be --recreate";
+            return Err(SuiteError::option("init", reason));
+        }
+        let (parts, users) = (site.part_bytes.len(), self.most_users());
+        if self.file_per_user && parts < users as usize {
+            let reason = match site.kind {
+                SiteKind::Simulated => "a simulated device has no files".to_owned(),
+                _ => format!("{users} users need a file or device each, not {parts}"),
+            };
+            return Err(SuiteError::option(
+                "file-per-user",
+                format!("{reason}; right would be a directory"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Bytes of each part that are measured on.
+    fn part_bytes(&self, site: &Site) -> Vec<u64> {
+        let most = match site.kind {
+            SiteKind::Simulated => self.size_bytes.unwrap_or(u64::MAX),
+            _ => u64::MAX,
+        };
+        let block = u64::from(site.block_bytes);
+        site.part_bytes.iter().map(|bytes| (*bytes).min(most) / block * block).collect()
+    }
+
+    /// Each user of a sequential test has at least one block to itself, and each part has one.
+    fn check_room(&self, site: &Site, part_bytes: &[u64]) -> Result<(), SuiteError> {
+        let parts = part_bytes.len() as u64;
+        let of_each_part = |entry: &Entry| {
+            let alone = !entry.test.is_sequential() || self.file_per_user;
+            let streams = if alone { 1 } else { u64::from(entry.users) };
+            entry.block_bytes.saturating_mul(streams.div_ceil(parts))
+        };
+        let most = self.entries.iter().filter(|e| e.fits(site)).max_by_key(|e| of_each_part(e));
+        let least_bytes = part_bytes.iter().min().copied().unwrap_or(0);
+        let Some(entry) = most.filter(|entry| of_each_part(entry) > least_bytes) else {
+            return Ok(());
+        };
+        let needed_bytes = of_each_part(entry).saturating_mul(parts);
+        Err(unfit(format!(
+            "\"{}\" needs {} on {}, which {} {}; right would be --size={}, smaller --bs or fewer --users",
+            entry.key(),
+            Bytes(needed_bytes),
+            if parts == 1 { "the target".to_owned() } else { format!("{parts} files or devices") },
+            if parts == 1 { "has" } else { "have" },
+            Bytes(least_bytes.saturating_mul(parts)),
+            size_word(needed_bytes)
+        )))
+    }
+
+    fn step(&self, entry: &Entry, site: &Site) -> SuiteStep {
+        let Entry { test, block_bytes, users } = *entry;
+        let mut load = test.load(site, block_bytes);
+        if site.kind == SiteKind::Simulated {
+            load.size_bytes = self.size_bytes;
+        }
+        let all = Load { numjobs: users, ..load.clone() };
+        let mut step = Step::single(all, self.runtime_ns / RAMP_SHARE, self.runtime_ns);
+        if !self.file_per_user || users == 1 {
+            let mut step = SuiteStep::single(test.word(), entry.key(), step);
+            if self.file_per_user {
+                step.grounds = vec![Ground::Parts(vec![0])];
+            }
+            return step;
+        }
+        let of_user = |user: u32| Job {
+            name: load.rw.to_string(),
+            load: Load { seed: load.seed + u64::from(user), ..load.clone() },
+        };
+        step.jobs = (0..users).map(of_user).collect();
+        let grounds = (0..users as usize).map(|user| Ground::Parts(vec![user])).collect();
+        SuiteStep { grounds, sums_up: true, ..SuiteStep::single(test.word(), entry.key(), step) }
+    }
+}
+
+/// Writes every block of every part once: whole mebibytes, and what is left behind them.
+fn init(site: &Site, part_bytes: &[u64]) -> SuiteStep {
+    let mut step = Step::single(site.load(), 0, LONGEST_NS);
+    step.label = format!("write {} once", Bytes(part_bytes.iter().sum()));
+    step.jobs.clear();
+    let mut grounds = Vec::new();
+    for (part, bytes) in part_bytes.iter().enumerate() {
+        let whole = bytes / INIT_BLOCK_BYTES * INIT_BLOCK_BYTES;
+        let rest = bytes - whole;
+        let stretches = [(0, whole, INIT_BLOCK_BYTES, INIT_DEPTH), (whole, rest, rest, 1)];
+        for (offset_bytes, size_bytes, block, iodepth) in stretches {
+            if size_bytes == 0 {
+                continue;
+            }
+            let load = Load {
+                rw: Pattern::Write,
+                block: BlockSizes::fixed(block),
+                iodepth,
+                offset_bytes,
+                size_bytes: Some(size_bytes),
+                io_size_bytes: Some(size_bytes),
+                seed: part as u64 + 1,
+                ..site.load()
+            };
+            step.jobs.push(Job { name: "init".to_owned(), load });
+            grounds.push(Ground::Parts(vec![part]));
+        }
+    }
+    SuiteStep { grounds, sums_up: true, ..SuiteStep::single(Place::INIT, "init", step) }
+}
+
+#[cfg(test)]
+mod tests;
