@@ -1,6 +1,9 @@
 //! Figures of steps as tables and verdicts want them.
 
-use iogauge_model::result::{DirectionResult, StepResult};
+use crate::estimates::{self, Which};
+use iogauge_model::limit::Directions;
+use iogauge_model::result::{DirectionResult, Estimate, StepResult};
+use iogauge_model::{Histogram, Limit};
 
 /// Reads and writes of a step as one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,4 +30,30 @@ pub(crate) fn total(step: &StepResult) -> Option<Total> {
         mean_ns: sum_ns / ios,
         max_ns: moved.iter().map(|d| d.service_ns.max).max().unwrap_or(0),
     })
+}
+
+/// Reads and writes of a step per second, with their interval; 0 where none was completed.
+pub(crate) fn iops(step: &StepResult) -> Estimate {
+    let exact = total(step).map_or(0.0, |total| total.iops);
+    estimates::iops(&step.series, Which::All, exact)
+}
+
+/// The first of the limits that a step breaks, with what its statistic came to, in nanoseconds.
+pub(crate) fn broken(step: &StepResult, limits: &[Limit]) -> Option<(Limit, f64)> {
+    judged(step, |latencies| {
+        let limit = limits.iter().find(|limit| !limit.holds(latencies))?;
+        Some((*limit, limit.statistic_ns(latencies)))
+    })
+}
+
+/// The first of the limits whose statistic takes more I/Os than a step has.
+pub(crate) fn short_of_samples(step: &StepResult, limits: &[Limit]) -> Option<Limit> {
+    judged(step, |latencies| limits.iter().find(|limit| !limit.has_samples(latencies)).copied())
+}
+
+fn judged<T>(step: &StepResult, judge: impl FnOnce(&Directions<'_>) -> T) -> T {
+    let none = Histogram::new();
+    let reads = step.read.as_ref().map_or(&none, |d| &d.service_histogram);
+    let writes = step.write.as_ref().map_or(&none, |d| &d.service_histogram);
+    judge(&Directions::new(reads, writes))
 }

@@ -7,6 +7,10 @@
 
 mod blocksize;
 mod figures;
+mod fits;
+mod ladder;
+#[cfg(test)]
+mod made_up;
 mod options;
 mod plan;
 mod runner;
@@ -33,7 +37,19 @@ pub trait Suite: Debug {
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError>;
 
     /// True where a step is to be run, with everything behind it measured.
-    fn wants(&self, _step: &SuiteStep, _done: &[SuiteStepResult]) -> bool {
+    fn wants(&self, _site: &Site, _step: &SuiteStep, _done: &[SuiteStepResult]) -> bool {
+        true
+    }
+
+    /// True where a doubt about a step is one about the result, too: not where the result does not
+    /// rest on the step, or where what is doubted is what the suite is after.
+    fn doubted_by(
+        &self,
+        _site: &Site,
+        _doubt: &Caveat,
+        _step: &SuiteStepResult,
+        _steps: &[SuiteStepResult],
+    ) -> bool {
         true
     }
 
@@ -59,7 +75,7 @@ pub struct SuiteInfo {
 }
 
 /// Every suite.
-pub const SUITES: &[SuiteInfo] = &[blocksize::INFO];
+pub const SUITES: &[SuiteInfo] = &[blocksize::INFO, ladder::INFO];
 
 /// The suite of a name.
 #[must_use]
