@@ -6,7 +6,9 @@ use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, ViaArg, Which};
 use crate::detach;
 use crate::exit::{Exit, Refused};
 use crate::screen;
-use iogauge_io::target::{Intent, PartKind, TargetSpec, clean, numbered_test_file};
+use iogauge_io::target::{
+    DEFAULT_SIZE_BYTES, Intent, PartKind, TargetSpec, clean, numbered_test_file,
+};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::suite::{self, Needs, Options, Ran, SUITES, Site, Suite, SuiteStep, Work};
 use iogauge_lab::{Interrupt, LabError, Rig, caveats, session, verify};
@@ -78,11 +80,11 @@ fn recreate(common: &SuiteCommon) -> anyhow::Result<()> {
 /// The target behind its guards: the one file of a directory, or as many as the suite wants.
 fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
     let target = &common.target;
-    let intent = Intent {
+    let intent = |size_bytes| Intent {
         writes: needs.writes,
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,
-        size_bytes: needs.size_bytes,
+        size_bytes,
         direct: needs.direct,
         create: true,
     };
@@ -90,11 +92,18 @@ fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
     let spec: TargetSpec = target.target.parse().map_err(LabError::from)?;
     let mut rig = match spec {
         TargetSpec::Paths(paths) if needs.files > 1 && paths.len() == 1 && paths[0].is_dir() => {
+            let usual_bytes = needs.size_is_total.then_some(DEFAULT_SIZE_BYTES);
+            let all_bytes = needs.size_bytes.or(usual_bytes);
+            let intent = intent(needs.of_each(all_bytes, needs.files));
             let file = |number| (paths[0].join(numbered_test_file(number)), intent);
             let wanted: Vec<_> = (1..=needs.files).map(file).collect();
             Rig::open_each(&target.target, &wanted)?
         }
-        _ => Rig::open(&target.target, intent)?,
+        TargetSpec::Paths(paths) if needs.size_is_total => {
+            let parts = paths.len() as u32;
+            Rig::open(&target.target, intent(needs.of_each(needs.size_bytes, parts)))?
+        }
+        _ => Rig::open(&target.target, intent(needs.size_bytes))?,
     };
     if let Some(fio) = fio {
         rig.go_via(fio)?;

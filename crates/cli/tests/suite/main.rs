@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod iometer;
 mod ladder;
 mod resume;
 mod table;

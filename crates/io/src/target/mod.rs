@@ -33,7 +33,7 @@ pub use marker::{
 };
 pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise};
 pub use prefill::{Prefill, PrefillNeed};
-pub use resolve::{Intent, Target};
+pub use resolve::{DEFAULT_SIZE_BYTES, Intent, Target};
 pub use sample::{BlockSample, sample_blocks};
 pub use spec::{SpecError, TargetSpec};
 pub use volume::{file_system_facts, mounted_on};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Size of a new test file where none is asked for and the disk has the room.
-const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
+pub const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
 /// Sizes chosen for the user are whole mebibytes.
 const SIZE_STEP_BYTES: u64 = 1 << 20;
 

@@ -8,12 +8,14 @@
 mod blocksize;
 mod figures;
 mod fits;
+mod iometer;
 mod ladder;
 #[cfg(test)]
 mod made_up;
 mod options;
 mod plan;
 mod runner;
+mod seconds;
 mod site;
 
 pub use options::{Options, SuiteError, SuiteOption};
@@ -75,7 +77,7 @@ pub struct SuiteInfo {
 }
 
 /// Every suite.
-pub const SUITES: &[SuiteInfo] = &[blocksize::INFO, ladder::INFO];
+pub const SUITES: &[SuiteInfo] = &[blocksize::INFO, ladder::INFO, iometer::INFO];
 
 /// The suite of a name.
 #[must_use]

@@ -28,6 +28,8 @@ pub struct SuiteStep {
     pub work: Work,
     /// What each of its jobs is put on; all of the target for those behind the last.
     pub grounds: Vec<Ground>,
+    /// True where its jobs do the same, each in a place of its own, and are reported as one.
+    pub sums_up: bool,
 }
 
 /// What a step takes, as far as it is known before.
@@ -59,7 +61,7 @@ impl SuiteStep {
     #[must_use]
     pub fn single(phase: &str, key: impl Into<String>, step: Step) -> Self {
         let place = Place { key: key.into(), phase: phase.to_owned(), round: None };
-        Self { place, work: Work::Step(step), grounds: Vec::new() }
+        Self { place, work: Work::Step(step), grounds: Vec::new(), sums_up: false }
     }
 
     /// The same step as one of a round, from 1.

@@ -44,7 +44,8 @@ pub fn run(
     let mut steps = done;
     let mut interrupted = false;
     for (index, step) in plan.iter().enumerate() {
-        if steps.iter().any(|known| known.place.key == step.place.key) || !suite.wants(step, &steps)
+        if steps.iter().any(|known| known.place.key == step.place.key)
+            || !suite.wants(site, step, &steps)
         {
             continue;
         }
@@ -63,7 +64,7 @@ pub fn run(
         }
     }
     let (conclusion, own) = suite.conclude(site, &steps);
-    let mut caveats = caveats_of(&steps);
+    let mut caveats = caveats_of(&steps, |doubt, step| suite.doubted_by(site, doubt, step, &steps));
     caveats.extend(own);
     let ran = |step: &&SuiteStep| steps.iter().any(|known| known.place.key == step.place.key);
     let steps_left = (plan.len() - plan.iter().filter(ran).count()) as u32;
@@ -78,8 +79,11 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
     let asked = step.asked();
     let (result, caveats, interrupted) = match &step.work {
         Work::Step(asked) => {
-            let measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
+            let mut measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
             let caveats = session::step_caveats(rig, asked, &measured);
+            if step.sums_up {
+                measured.result.jobs.clear();
+            }
             let interrupted = measured.interrupted;
             (SuiteOutcome::Step(Box::new(measured.result)), caveats, interrupted)
         }
@@ -116,14 +120,17 @@ impl Observer for Within<'_> {
     fn step(&mut self, _step: &StepResult) {}
 }
 
-/// The doubts of all steps, one of each kind: that of the first step that has the worst impact, with
-/// the number of those that have one.
-#[must_use]
-pub fn caveats_of(steps: &[SuiteStepResult]) -> Vec<Caveat> {
+/// The doubts of all steps that count, one of each kind: that of the first step that has the worst
+/// impact, with the number of those that have one.
+pub fn caveats_of(
+    steps: &[SuiteStepResult],
+    counts: impl Fn(&Caveat, &SuiteStepResult) -> bool,
+) -> Vec<Caveat> {
     let mut found: Vec<Caveat> = Vec::new();
     for code in CaveatCode::ALL {
         let of_code = |step: &SuiteStepResult| {
-            step.caveats.iter().filter(|c| c.code == *code).max_by_key(|c| c.impact).cloned()
+            let of_code = step.caveats.iter().filter(|c| c.code == *code && counts(c, step));
+            of_code.max_by_key(|c| c.impact).cloned()
         };
         let having: Vec<(&str, Caveat)> = steps
             .iter()

@@ -15,6 +15,9 @@ pub struct Needs {
     /// Usable size of each part, in bytes; `None` for all of what is there, or the size of a new
     /// test file.
     pub size_bytes: Option<u64>,
+    /// True where `size_bytes` is that of all parts together, to be spread evenly over them. Several
+    /// new files have the size of one where it is `None`.
+    pub size_is_total: bool,
     /// True where it writes.
     pub writes: bool,
     /// True where it goes around the page cache.
@@ -23,7 +26,16 @@ pub struct Needs {
 
 impl Default for Needs {
     fn default() -> Self {
-        Self { files: 1, size_bytes: None, writes: false, direct: true }
+        Self { files: 1, size_bytes: None, size_is_total: false, writes: false, direct: true }
+    }
+}
+
+impl Needs {
+    /// Size of each of so many parts, of the size of what is needed.
+    #[must_use]
+    pub fn of_each(&self, size_bytes: Option<u64>, parts: u32) -> Option<u64> {
+        let shares = if self.size_is_total { u64::from(parts.max(1)) } else { 1 };
+        size_bytes.map(|bytes| bytes / shares)
     }
 }
 
