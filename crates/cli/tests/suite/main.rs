@@ -1,6 +1,7 @@
 //! Suites through the binary: what all of them keep to, and each one's own.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod best_worst;
 #[path = "../common/mod.rs"]
 mod common;
 mod iometer;

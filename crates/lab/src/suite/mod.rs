@@ -5,6 +5,7 @@
 //! step is still to be run, and [`Suite::conclude`] what all of it means. Nothing else is kept between
 //! steps, so a run that was cut short goes on where the history says it ended.
 
+mod best_worst;
 mod blocksize;
 mod figures;
 mod fits;
@@ -77,7 +78,7 @@ pub struct SuiteInfo {
 }
 
 /// Every suite.
-pub const SUITES: &[SuiteInfo] = &[blocksize::INFO, ladder::INFO, iometer::INFO];
+pub const SUITES: &[SuiteInfo] = &[blocksize::INFO, ladder::INFO, iometer::INFO, best_worst::INFO];
 
 /// The suite of a name.
 #[must_use]
