@@ -1,9 +1,12 @@
 //! Suites through the binary: what all of them keep to, and each one's own.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod best_worst;
 mod blocksize;
 #[path = "../common/mod.rs"]
 mod common;
+mod iometer;
+mod ladder;
 mod oltp;
 mod resume;
 mod snia;

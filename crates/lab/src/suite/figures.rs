@@ -1,7 +1,9 @@
 //! Figures of steps as tables and verdicts want them.
 
-use iogauge_model::Histogram;
-use iogauge_model::result::{DirectionResult, StepResult};
+use crate::estimates::{self, Which};
+use iogauge_model::limit::Directions;
+use iogauge_model::result::{DirectionResult, Estimate, StepResult};
+use iogauge_model::{Histogram, Limit};
 
 /// With fewer I/Os the 99.999th percentile is the maximum.
 const ENOUGH_FOR_P99999: u64 = 100_000;
@@ -36,4 +38,30 @@ pub(crate) fn total(step: &StepResult) -> Option<Total> {
 /// The 99.999th percentile, in nanoseconds; `None` of fewer than 100 000 latencies.
 pub(crate) fn p99999(latencies: &Histogram) -> Option<u64> {
     (latencies.count() >= ENOUGH_FOR_P99999).then(|| latencies.percentile_ns(99.999))
+}
+
+/// Reads and writes of a step per second, with their interval; 0 where none was completed.
+pub(crate) fn iops(step: &StepResult) -> Estimate {
+    let exact = total(step).map_or(0.0, |total| total.iops);
+    estimates::iops(&step.series, Which::All, exact)
+}
+
+/// The first of the limits that a step breaks, with what its statistic came to, in nanoseconds.
+pub(crate) fn broken(step: &StepResult, limits: &[Limit]) -> Option<(Limit, f64)> {
+    judged(step, |latencies| {
+        let limit = limits.iter().find(|limit| !limit.holds(latencies))?;
+        Some((*limit, limit.statistic_ns(latencies)))
+    })
+}
+
+/// The first of the limits whose statistic takes more I/Os than a step has.
+pub(crate) fn short_of_samples(step: &StepResult, limits: &[Limit]) -> Option<Limit> {
+    judged(step, |latencies| limits.iter().find(|limit| !limit.has_samples(latencies)).copied())
+}
+
+fn judged<T>(step: &StepResult, judge: impl FnOnce(&Directions<'_>) -> T) -> T {
+    let none = Histogram::new();
+    let reads = step.read.as_ref().map_or(&none, |d| &d.service_histogram);
+    let writes = step.write.as_ref().map_or(&none, |d| &d.service_histogram);
+    judge(&Directions::new(reads, writes))
 }

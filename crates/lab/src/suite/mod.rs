@@ -5,13 +5,20 @@
 //! step is still to be run, and [`Suite::conclude`] what all of it means. Nothing else is kept between
 //! steps, so a run that was cut short goes on where the history says it ended.
 
+mod best_worst;
 mod blocksize;
 mod doubts;
 mod figures;
+mod fits;
+mod iometer;
+mod ladder;
+#[cfg(test)]
+mod made_up;
 mod oltp;
 mod options;
 mod plan;
 mod runner;
+mod seconds;
 mod site;
 mod snia;
 
@@ -76,8 +83,11 @@ pub struct SuiteInfo {
 
 /// Every suite.
 pub const SUITES: &[SuiteInfo] = &[
-    blocksize::INFO,
     oltp::INFO,
+    iometer::INFO,
+    best_worst::INFO,
+    blocksize::INFO,
+    ladder::INFO,
     snia::iops::INFO,
     snia::throughput::INFO,
     snia::latency::INFO,

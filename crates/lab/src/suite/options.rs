@@ -1,6 +1,10 @@
 //! Options of suites: what may be typed, and what was.
 
-use iogauge_model::units::{UnitError, parse_count, parse_duration_ns, parse_size_bytes};
+use iogauge_model::Limit;
+use iogauge_model::limit::tightest;
+use iogauge_model::units::{
+    UnitError, parse_count, parse_duration_ns, parse_percent, parse_size_bytes,
+};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -145,6 +149,30 @@ impl Options {
         self.words(name).map(one).collect()
     }
 
+    /// A share, as a part of 1.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn share(&self, name: &'static str) -> Result<Option<f64>, SuiteError> {
+        let wrong = |error: UnitError| SuiteError::option(name, error.to_string());
+        let percent = self.text(name).map(parse_percent).transpose().map_err(wrong)?;
+        Ok(percent.map(|percent| percent / 100.0))
+    }
+
+    /// Limits separated by commas; of several on one statistic the tightest.
+    ///
+    /// # Errors
+    /// Where one is none, or there is none.
+    pub fn limits(&self, name: &'static str) -> Result<Vec<Limit>, SuiteError> {
+        let wrong = |error: &dyn ToString| SuiteError::option(name, error.to_string());
+        let one = |word: &str| word.parse::<Limit>().map_err(|error| wrong(&error));
+        let limits = tightest(self.words(name).map(one).collect::<Result<Vec<_>, _>>()?);
+        if limits.is_empty() {
+            return Err(wrong(&"there is no limit; right would be mean<=10ms,p99<=50ms"));
+        }
+        Ok(limits)
+    }
+
     /// Words separated by commas.
     pub fn words(&self, name: &str) -> impl Iterator<Item = &str> {
         self.text(name).unwrap_or_default().split(',').map(str::trim).filter(|w| !w.is_empty())
@@ -205,6 +233,18 @@ mod tests {
         assert_eq!(options.duration_ns("seconds"), Ok(Some(60_000_000_000)));
         assert_eq!(options.size_bytes("size"), Ok(None));
         assert!(options.has("buffered") && !options.has("size"));
+    }
+
+    #[test]
+    fn limits_are_a_list() {
+        let typed = options(&[("limit", "mean<=10ms, p99<=50ms,mean<=5ms"), ("growth", "50%")]);
+        let limits = typed.limits("limit").unwrap();
+        let shown: Vec<String> = limits.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["mean <= 5 ms", "p99 <= 50 ms"]);
+        assert_eq!(typed.share("growth"), Ok(Some(0.5)));
+        let wrong = options(&[("limit", "mean<10ms")]).limits("limit").unwrap_err().to_string();
+        assert!(wrong.starts_with("--limit: limit \"mean<10ms\" has no"), "{wrong}");
+        assert!(options(&[("limit", "")]).limits("limit").is_err());
     }
 
     #[test]

@@ -100,9 +100,12 @@ fn rounds_as_one(steps: &[PlannedStep]) -> Vec<(&PlannedStep, String)> {
 fn sums(plan: &SuitePlanDocument) -> String {
     let mut text = format!("Measuring takes {}", duration(plan.seconds));
     let counted = plan.steps.iter().filter(|step| step.seconds.is_none()).count();
-    if counted > 0 {
-        let written = Bytes(plan.written_bytes);
-        text.push_str(&format!(", and the time in which {written} are written"));
+    match (counted, plan.written_bytes) {
+        (0, _) => {}
+        (_, 0) => text.push_str(", and that of steps which end when their bytes are read"),
+        (_, bytes) => {
+            text.push_str(&format!(", and the time in which {} are written", Bytes(bytes)));
+        }
     }
     text.push_str("; a test file that is missing is written first. ");
     match (plan.written_bytes, plan.writing_seconds > 0.0) {

@@ -1,0 +1,82 @@
+//! `iometer` where the truth is known, and on files.
+
+use crate::common::{Place, near};
+use serde_json::Value;
+
+fn document(place: &Place, target: &str, options: &[&str]) -> Value {
+    let fixed = ["suite", "iometer", target, "--json", "--quiet", "--history=none"];
+    place.run(&[&fixed, options].concat()).ends(0).json()
+}
+
+#[test]
+fn four_threads_do_four_ios_at_a_time() {
+    let target = "sim:channels=8,service=100us,write_service=200us,dist=const,size=64m";
+    let options = ["--threads=4", "--filesize=16", "--seconds=3"];
+    let document = document(&Place::new(), target, &options);
+    let phases = document["findings"]["phases"].as_array().unwrap();
+    // One I/O of each thread in its service time; half of the last phase writes.
+    let truth = [("write", 20_000.0), ("read", 40_000.0), ("random read", 40_000.0)];
+    for (phase, (name, iops)) in phases.iter().zip(truth) {
+        assert_eq!(phase["phase"], name);
+        for figure in ["iops", "iops_min", "iops_max"] {
+            near(&phase[figure], iops, 0.001);
+        }
+        near(&phase["bytes_per_sec"], iops * 65_536.0, 0.001);
+    }
+    near(&phases[3]["iops"], 4.0 / 150e-6, 0.02);
+    assert_eq!(document["findings"]["files_exceed_memory"], Value::Null);
+    for step in document["steps"].as_array().unwrap() {
+        assert!(step["result"]["step"].get("jobs").is_none(), "threads are one");
+        assert_eq!(step["result"]["step"]["workers"].as_array().unwrap().len(), 4);
+    }
+}
+
+#[test]
+fn threads_stay_in_their_stretches() {
+    let target = "sim:channels=8,service=100us,size=64m";
+    let options = ["--threads=3", "--filesize=8", "--seconds=200ms"];
+    let document = document(&Place::new(), target, &options);
+    let jobs = document["steps"][0]["asked"]["jobs"].as_array().unwrap();
+    let stretch = |job: &Value| {
+        (job["load"]["offset_bytes"].as_u64().unwrap(), job["load"]["size_bytes"].as_u64().unwrap())
+    };
+    let stretches: Vec<(u64, u64)> = jobs.iter().map(stretch).collect();
+    assert!(stretches.iter().all(|(_, size)| *size == 8 << 20), "{stretches:?}");
+    assert!(stretches.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0), "{stretches:?}");
+}
+
+#[test]
+fn each_thread_has_a_file() {
+    let place = Place::new();
+    let options = ["--threads=2", "--filesize=4", "--seconds=300ms", "--ioengine=psync"];
+    let document = document(&place, ".", &options);
+    assert_eq!(document["findings"]["files_bytes"], 8 << 20);
+    assert_eq!(document["findings"]["files_exceed_memory"], false);
+    let verdict = document["verdict"].as_array().unwrap();
+    let last = verdict.last().unwrap().as_str().unwrap();
+    assert!(last.contains("goes around the page cache"), "{last}");
+    let sizes = ["iogauge-1.dat", "iogauge-2.dat"]
+        .map(|name| std::fs::metadata(place.work().join(name)).unwrap().len() >> 20);
+    assert!(sizes.iter().all(|mib| (4..8).contains(mib)), "{sizes:?}");
+    place.run(&["clean", "."]).ends(0);
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn the_page_cache_is_used_where_asked_and_told() {
+    let options = ["--threads=2", "--filesize=4", "--seconds=300ms", "--buffered"];
+    let document = document(&Place::new(), ".", &options);
+    let caveats = document["caveats"].as_array().unwrap();
+    assert!(caveats.iter().any(|caveat| caveat["code"] == "page-cache"), "{caveats:?}");
+    let verdict = document["verdict"].as_array().unwrap();
+    assert!(verdict.last().unwrap().as_str().unwrap().contains("(--buffered)"), "{verdict:?}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let place = Place::new();
+    let arguments = ["suite", "iometer", "sim:size=64m,channels=2", "--threads=4", "--filesize=1g"];
+    let done = place.run(&arguments).ends(2);
+    assert!(done.stderr.contains("right would be 16m at most"), "{}", done.stderr);
+    assert_eq!(done.stderr.lines().count(), 1);
+}

@@ -1,0 +1,431 @@
+//! `iometer`: readers and writers in four phases, each thread on a file of its own.
+//!
+//! The test of tools that start a thread for each file and count megabytes: write the file, read it, read
+//! it at random, read and write it at random. Such tools go through the page cache and need files much
+//! larger than memory; this one goes around it.
+
+use super::figures::{Total, total};
+use super::fits::block_fits;
+use super::processors;
+use super::seconds::iops_by_second;
+use super::{Needs, Options, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use crate::rig::Ground;
+use iogauge_model::Caveat;
+use iogauge_model::Step;
+use iogauge_model::load::{BlockSizes, Load, Pattern};
+use iogauge_model::plan::Job;
+use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
+use iogauge_model::units::{Bandwidth, Bytes, Count, parse_count, size_word};
+use serde_json::json;
+
+/// The suite.
+pub const INFO: SuiteInfo = SuiteInfo {
+    name: "iometer",
+    about: "threads write, read, read at random, and read and write at random, each its own file",
+    help: "Lets each thread write a file of its own, read it, read it at random, and read and write it at \
+           random, one buffer at a time. Tells the megabytes per second of all threads together, and the \
+           lowest, highest and mean IOPS of the seconds of each phase. Goes around the page cache, so that \
+           files need not be larger than memory.",
+    options: &[
+        SuiteOption {
+            name: "threads",
+            value: Some("N"),
+            default: None,
+            help: "Threads, each with one I/O at a time [default: 2 for each processor]",
+        },
+        SuiteOption {
+            name: "filesize",
+            value: Some("MB"),
+            default: None,
+            help: "Size of the file of each thread in MiB, or with a unit [default: 1g shared by all]",
+        },
+        SuiteOption {
+            name: "buffersize",
+            value: Some("SIZE"),
+            default: Some("64k"),
+            help: "Bytes of each read and write",
+        },
+        SuiteOption {
+            name: "seconds",
+            value: Some("TIME"),
+            default: Some("10"),
+            help: "Time of each phase",
+        },
+        SuiteOption {
+            name: "rwmixread",
+            value: Some("PERCENT"),
+            default: Some("50"),
+            help: "Share of reads in the last phase",
+        },
+        SuiteOption {
+            name: "buffered",
+            value: None,
+            default: None,
+            help: "Go through the page cache, as such tools do",
+        },
+    ],
+    build,
+    trial: &[("seconds", "500ms"), ("threads", "4"), ("filesize", "16")],
+};
+
+/// The phases with what they do.
+const PHASES: [(&str, Pattern); 4] = [
+    ("write", Pattern::Write),
+    ("read", Pattern::Read),
+    ("random read", Pattern::RandRead),
+    ("random read-write", Pattern::RandRw),
+];
+
+/// Highest seconds of less than this many times the lowest are even.
+const EVEN: f64 = 1.05;
+
+#[derive(Debug)]
+struct IoMeter {
+    /// As typed.
+    threads: Option<u32>,
+    /// Bytes of each thread's file, where typed.
+    file_bytes: Option<u64>,
+    buffer_bytes: u64,
+    read_percent: u32,
+    runtime_ns: u64,
+    buffered: bool,
+}
+
+fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+    Ok(Box::new(read(options)?))
+}
+
+fn read(options: &Options) -> Result<IoMeter, SuiteError> {
+    let file_bytes = match options.text("filesize").map(parse_count) {
+        // A bare number is one of megabytes.
+        Some(Ok(mib)) if options.text("filesize").is_some_and(is_bare) && mib > 0 => {
+            Some(mib.saturating_mul(1 << 20))
+        }
+        _ => options.size_bytes("filesize")?,
+    };
+    Ok(IoMeter {
+        threads: options.count("threads", 1024)?,
+        file_bytes,
+        buffer_bytes: options.size_bytes("buffersize")?.unwrap_or(65_536),
+        read_percent: (options.share("rwmixread")?.unwrap_or(0.5) * 100.0).round() as u32,
+        runtime_ns: options.duration_ns("seconds")?.unwrap_or(10_000_000_000),
+        buffered: options.has("buffered"),
+    })
+}
+
+fn is_bare(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Where a thread works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    part: usize,
+    offset_bytes: u64,
+    size_bytes: u64,
+}
+
+impl IoMeter {
+    fn wanted(&self) -> u32 {
+        self.threads.unwrap_or_else(|| 2 * processors())
+    }
+
+    /// A place for each thread: a part of its own, or a stretch of one.
+    fn places(&self, site: &Site) -> Result<Vec<Place>, SuiteError> {
+        let parts = site.part_bytes.len();
+        let mut threads = self.wanted() as usize;
+        if threads < parts {
+            if self.threads.is_some() {
+                let reason = format!(
+                    "{threads} would leave parts of the target alone; right would be {parts} or more"
+                );
+                return Err(SuiteError::option("threads", reason));
+            }
+            threads = parts;
+        }
+        (0..threads).map(|thread| self.place(site, thread, threads)).collect()
+    }
+
+    fn place(&self, site: &Site, thread: usize, threads: usize) -> Result<Place, SuiteError> {
+        let parts = site.part_bytes.len();
+        let (part, slot) = (thread % parts, thread / parts);
+        let sharing = threads / parts + usize::from(part < threads % parts);
+        let whole = |bytes: u64| bytes / self.buffer_bytes * self.buffer_bytes;
+        let share_bytes = whole(site.part_bytes[part] / sharing as u64);
+        let size_bytes = whole(self.file_bytes.unwrap_or(share_bytes)).min(share_bytes);
+        let asked_bytes = self.file_bytes.unwrap_or(self.buffer_bytes);
+        if size_bytes == 0 || size_bytes < whole(asked_bytes) {
+            let reason = format!(
+                "{} for each of {sharing} threads do not fit into {}; right would be {} at most",
+                Bytes(asked_bytes),
+                Bytes(site.part_bytes[part]),
+                size_word(share_bytes)
+            );
+            let option = if self.file_bytes.is_some() { "filesize" } else { "buffersize" };
+            return Err(SuiteError::option(option, reason));
+        }
+        Ok(Place { part, offset_bytes: slot as u64 * share_bytes, size_bytes })
+    }
+
+    fn step(&self, site: &Site, places: &[Place], phase: &str, rw: Pattern) -> SuiteStep {
+        let job = |(thread, place): (usize, &Place)| Job {
+            name: format!("thread {}", thread + 1),
+            load: Load {
+                rw,
+                read_percent: self.read_percent,
+                block: BlockSizes::fixed(self.buffer_bytes),
+                offset_bytes: place.offset_bytes,
+                size_bytes: Some(place.size_bytes),
+                direct: !self.buffered,
+                seed: thread as u64 + 1,
+                ..site.load()
+            },
+        };
+        let jobs: Vec<Job> = places.iter().enumerate().map(job).collect();
+        let label = format!("{rw} {} by {}", Bytes(self.buffer_bytes), threads(jobs.len()));
+        let step = Step { label, jobs, ramp_ns: 0, runtime_ns: self.runtime_ns };
+        SuiteStep {
+            grounds: places.iter().map(|place| Ground::Parts(vec![place.part])).collect(),
+            sums_up: true,
+            ..SuiteStep::single(phase, phase, step)
+        }
+    }
+}
+
+impl Suite for IoMeter {
+    fn needs(&self) -> Needs {
+        let files = self.wanted();
+        Needs {
+            files,
+            size_bytes: self.file_bytes.map(|bytes| bytes.saturating_mul(u64::from(files))),
+            size_is_total: true,
+            writes: true,
+            direct: !self.buffered,
+            ..Needs::default()
+        }
+    }
+
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
+        if !self.buffered {
+            block_fits(site, "buffersize", self.buffer_bytes)?;
+        }
+        let places = self.places(site)?;
+        Ok(PHASES.iter().map(|(phase, rw)| self.step(site, &places, phase, *rw)).collect())
+    }
+
+    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
+        let phases: Vec<Phase> =
+            PHASES.iter().filter_map(|(phase, _)| Phase::of(phase, steps)).collect();
+        let places = self.places(site).unwrap_or_default();
+        let files_bytes: u64 = places.iter().map(|place| place.size_bytes).sum();
+        let exceed = (site.kind != SiteKind::Simulated && site.memory_bytes > 0)
+            .then_some(files_bytes > site.memory_bytes);
+        let mut verdict = verdict(&phases, places.len(), self.buffer_bytes);
+        if let Some(exceed) = exceed.filter(|_| !phases.is_empty()) {
+            verdict.push(of_memory(files_bytes, site.memory_bytes, exceed, self.buffered));
+        }
+        let own = |phase: &Phase| {
+            json!({
+                "phase": phase.name,
+                "bytes_per_sec": phase.all.bytes_per_sec,
+                "iops": phase.all.iops,
+                "iops_min": phase.lowest,
+                "iops_max": phase.highest,
+            })
+        };
+        let conclusion = Conclusion {
+            verdict,
+            tables: vec![SuiteTable::Own(self.table(&phases, &places))],
+            findings: json!({
+                "threads": places.len(),
+                "files_bytes": files_bytes,
+                "files_exceed_memory": exceed,
+                "phases": phases.iter().map(own).collect::<Vec<_>>(),
+            }),
+        };
+        (conclusion, Vec::new())
+    }
+}
+
+/// What a phase came to.
+#[derive(Debug, Clone, PartialEq)]
+struct Phase {
+    name: String,
+    all: Total,
+    p99_ns: u64,
+    /// Seconds it lasted.
+    seconds: usize,
+    lowest: f64,
+    highest: f64,
+}
+
+impl Phase {
+    fn of(name: &str, steps: &[SuiteStepResult]) -> Option<Self> {
+        let step = steps.iter().find(|step| step.place.key == name)?.step()?;
+        let all = total(step)?;
+        let seconds = iops_by_second(&step.series);
+        // Without a series, as fio may leave none, each second is like the others.
+        let end = |better: fn(f64, f64) -> f64| seconds.iter().copied().reduce(better);
+        Some(Self {
+            name: name.to_owned(),
+            p99_ns: step.service_histogram().percentile_ns(99.0),
+            seconds: seconds.len(),
+            lowest: end(f64::min).unwrap_or(all.iops),
+            highest: end(f64::max).unwrap_or(all.iops),
+            all,
+        })
+    }
+}
+
+impl IoMeter {
+    fn table(&self, phases: &[Phase], places: &[Place]) -> Table {
+        let each = places.iter().map(|place| place.size_bytes).min().unwrap_or(0);
+        let title = format!(
+            "{} with a file of {} each, by {}",
+            threads(places.len()),
+            Bytes(each),
+            Bytes(self.buffer_bytes)
+        );
+        let headings = ["#phase", "bandwidth", "IOPS", "lowest", "highest", "mean", "p99", "max"];
+        let mut table = Table::new(title, &headings);
+        for phase in phases {
+            table.row([
+                Cell::Text(phase.name.clone()),
+                Cell::BytesPerSec(phase.all.bytes_per_sec),
+                Cell::Iops(phase.all.iops),
+                Cell::Iops(phase.lowest),
+                Cell::Iops(phase.highest),
+                Cell::LatencyNs(phase.all.mean_ns),
+                Cell::LatencyNs(phase.p99_ns as f64),
+                Cell::LatencyNs(phase.all.max_ns as f64),
+            ]);
+        }
+        let note = "All threads together; IOPS of the phase, and of its lowest and highest second.";
+        table.notes.push(note.to_owned());
+        table
+    }
+}
+
+fn verdict(phases: &[Phase], places: usize, buffer_bytes: u64) -> Vec<String> {
+    if phases.is_empty() {
+        return vec!["Nothing was measured.".to_owned()];
+    }
+    let rates: Vec<String> = phases
+        .iter()
+        .map(|phase| format!("{} {}", phase.name, Bandwidth(phase.all.bytes_per_sec)))
+        .collect();
+    let mut first =
+        format!("{}, by {} and {}.", rates.join(", "), threads(places), Bytes(buffer_bytes));
+    first[..1].make_ascii_uppercase();
+    let swing = |phase: &Phase| phase.highest / phase.lowest.max(f64::MIN_POSITIVE);
+    let widest = phases
+        .iter()
+        .filter(|phase| phase.seconds > 1)
+        .max_by(|a, b| swing(a).total_cmp(&swing(b)));
+    let uneven = widest.map(|phase| {
+        if swing(phase) < EVEN {
+            return "IOPS were even from second to second.".to_owned();
+        }
+        format!(
+            "From second to second {} was least even: {} to {} IOPS, {} on average.",
+            phase.name,
+            Count(phase.lowest.round()),
+            Count(phase.highest.round()),
+            Count(phase.all.iops.round())
+        )
+    });
+    std::iter::once(first).chain(uneven).collect()
+}
+
+/// What it means that the files are larger or smaller than memory.
+fn of_memory(files_bytes: u64, memory_bytes: u64, exceed: bool, buffered: bool) -> String {
+    let (files, memory) = (Bytes(files_bytes), Bytes(memory_bytes));
+    match (exceed, buffered) {
+        (false, false) => format!(
+            "The files have {files} and would fit into the {memory} of memory; the I/O goes around the \
+             page cache, and is that of the target all the same."
+        ),
+        (true, false) => format!(
+            "The files have {files}, more than the {memory} of memory; the I/O goes around the page cache \
+             anyway."
+        ),
+        (false, true) => format!(
+            "The files have {files} and fit into the {memory} of memory: through the page cache (--buffered) \
+             reads may never have reached the target, nor writes by the end of the phase."
+        ),
+        (true, true) => format!(
+            "The files have {files}, more than the {memory} of memory: through the page cache (--buffered) \
+             a part of the I/O did not reach the target."
+        ),
+    }
+}
+
+fn threads(count: usize) -> String {
+    if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::made_up::{self, site};
+
+    fn suite(typed: &[(&str, &str)]) -> IoMeter {
+        read(&made_up::options(INFO.options, typed)).unwrap()
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn each_thread_has_a_file_or_a_stretch_of_its_own() {
+        let four = suite(&[("threads", "4"), ("filesize", "16")]);
+        let place = |part, offset_bytes| Place { part, offset_bytes, size_bytes: 16 * MIB };
+        let files = four.places(&site(SiteKind::Files, &[16 * MIB; 4])).unwrap();
+        assert_eq!(files, [place(0, 0), place(1, 0), place(2, 0), place(3, 0)]);
+        let device = four.places(&site(SiteKind::Devices, &[64 * MIB])).unwrap();
+        assert_eq!(
+            device,
+            [place(0, 0), place(0, 16 * MIB), place(0, 32 * MIB), place(0, 48 * MIB)]
+        );
+        let three =
+            suite(&[("threads", "3")]).places(&site(SiteKind::Devices, &[64 * MIB, 10 * MIB]));
+        let sizes: Vec<_> = three.unwrap().iter().map(|p| (p.part, p.size_bytes / MIB)).collect();
+        assert_eq!(sizes, [(0, 32), (1, 10), (0, 32)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let wrong = |typed: &[(&str, &str)], parts: &[u64]| {
+            suite(typed).plan(&site(SiteKind::Devices, parts)).unwrap_err().to_string()
+        };
+        assert_eq!(
+            wrong(&[("threads", "4"), ("filesize", "100")], &[64 * MIB]),
+            "--filesize: 100 MiB for each of 4 threads do not fit into 64 MiB; right would be 16m at most"
+        );
+        assert!(wrong(&[("threads", "1")], &[MIB, MIB]).contains("right would be 2 or more"));
+        assert!(
+            wrong(&[("threads", "40")], &[MIB]).starts_with("--buffersize: 64 KiB for each of 40")
+        );
+    }
+
+    #[test]
+    fn a_bare_file_size_is_in_megabytes() {
+        let needs = |text: &str| {
+            let typed = [("threads", "2"), ("filesize", text)];
+            let suite = build(&made_up::options(INFO.options, &typed));
+            suite.map(|suite| suite.needs().size_bytes.unwrap() / 2)
+        };
+        assert_eq!(needs("100").ok(), Some(100 * MIB));
+        assert_eq!(needs("1g").ok(), Some(1 << 30));
+        assert_eq!(needs("512k").ok(), Some(512 << 10));
+        assert!(needs("0").is_err() && needs("much").is_err());
+    }
+
+    #[test]
+    fn memory_is_spoken_of_as_the_cache_is_used() {
+        let words = |exceed, buffered| of_memory(MIB, MIB, exceed, buffered);
+        assert!(words(false, false).contains("that of the target all the same"));
+        assert!(words(true, false).contains("anyway"));
+        assert!(words(false, true).contains("may never have reached"));
+        assert!(words(true, true).contains("a part of the I/O"));
+    }
+}

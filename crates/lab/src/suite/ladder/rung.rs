@@ -1,0 +1,88 @@
+//! One rung of the ladder, and how it stands to others.
+
+use crate::suite::figures::{broken, iops, total};
+use iogauge_model::Limit;
+use iogauge_model::result::{Estimate, StepResult};
+
+/// Of rungs whose IOPS are this share of the highest, the one of the fewest users is as good.
+const AS_GOOD: f64 = 0.95;
+
+/// Why the ladder went no further.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum End {
+    /// Its last rung breaks a limit, whose statistic is so many nanoseconds there.
+    Limit(Limit, f64),
+    /// Its last rung brings too little.
+    Growth,
+    /// There are no more rungs.
+    Top,
+}
+
+impl End {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Limit(..) => "limit",
+            Self::Growth => "growth",
+            Self::Top => "users",
+        }
+    }
+}
+
+/// So many users.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rung {
+    pub(super) users: u32,
+    pub(super) iops: Estimate,
+    pub(super) bytes_per_sec: f64,
+    pub(super) mean_ns: f64,
+    pub(super) p95_ns: u64,
+    pub(super) p99_ns: u64,
+    pub(super) max_ns: u64,
+    pub(super) broken: Option<(Limit, f64)>,
+}
+
+impl Rung {
+    pub(super) fn of(users: u32, step: &StepResult, limits: &[Limit]) -> Option<Self> {
+        let all = total(step)?;
+        let latencies = step.service_histogram();
+        Some(Self {
+            users,
+            iops: iops(step),
+            bytes_per_sec: all.bytes_per_sec,
+            mean_ns: all.mean_ns,
+            p95_ns: latencies.percentile_ns(95.0),
+            p99_ns: latencies.percentile_ns(99.0),
+            max_ns: all.max_ns,
+            broken: broken(step, limits),
+        })
+    }
+
+    /// Growth of the IOPS from a rung to this one in terms of the users': 1 where they keep pace.
+    pub(super) fn growth_from(&self, before: &Self) -> f64 {
+        self.growth(before, self.iops.mean, before.iops.mean)
+    }
+
+    /// The most it may be by the intervals of both.
+    pub(super) fn growth_at_most(&self, before: &Self) -> f64 {
+        self.growth(before, self.iops.ci95[1], before.iops.ci95[0].max(f64::MIN_POSITIVE))
+    }
+
+    fn growth(&self, before: &Self, iops: f64, iops_before: f64) -> f64 {
+        let users = f64::from(self.users) / f64::from(before.users);
+        (iops / iops_before - 1.0) / (users - 1.0)
+    }
+
+    /// IOPS of each user, in terms of those in another rung.
+    pub(super) fn per_user(&self, first: &Self) -> f64 {
+        let each = |rung: &Self| rung.iops.mean / f64::from(rung.users);
+        each(self) / each(first)
+    }
+}
+
+/// The rung to count on: of those that keep the limits and whose IOPS are close to the highest, the
+/// one with the fewest users.
+pub(super) fn chosen(rungs: &[Rung]) -> Option<&Rung> {
+    let kept = || rungs.iter().filter(|rung| rung.broken.is_none());
+    let most = kept().map(|rung| rung.iops.mean).fold(0.0, f64::max);
+    kept().find(|rung| rung.iops.mean >= AS_GOOD * most)
+}

@@ -1,0 +1,142 @@
+//! The ladder on rungs as they could have been measured.
+
+use super::*;
+use crate::suite::SiteKind;
+use crate::suite::made_up;
+use iogauge_model::result::{Cell, Estimate, Place};
+use serde_json::json;
+
+fn ladder(typed: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
+    build(&made_up::options(INFO.options, typed))
+}
+
+fn refused(typed: &[(&str, &str)]) -> String {
+    ladder(typed).unwrap_err().to_string()
+}
+
+/// A rung that came to so many IOPS of one latency.
+fn step(users: u32, rate: f64, latency_ns: u64) -> SuiteStepResult {
+    let place = Place { key: key(users), phase: "ladder".to_owned(), round: None };
+    made_up::step(place, Some((rate, latency_ns)), None)
+}
+
+fn site() -> Site {
+    made_up::site(SiteKind::Simulated, &[1 << 30])
+}
+
+/// What a suite makes of steps, of which it took as many as it wanted.
+fn climbed(suite: &dyn Suite, steps: &[SuiteStepResult]) -> (usize, Conclusion) {
+    let plan = suite.plan(&site()).unwrap();
+    let mut done = Vec::new();
+    for (planned, measured) in plan.iter().zip(steps) {
+        assert_eq!(planned.place.key, measured.place.key);
+        if suite.wants(&site(), planned, &done) {
+            done.push(measured.clone());
+        }
+    }
+    (done.len(), suite.conclude(&site(), &done).0)
+}
+
+#[test]
+fn it_ends_where_iops_stop_to_grow() {
+    let suite = ladder(&[]).unwrap();
+    let steps = [
+        step(1, 10_000.0, 100_000),
+        step(2, 20_000.0, 100_000),
+        step(4, 36_000.0, 111_000),
+        step(8, 44_000.0, 182_000),
+        step(16, 90_000.0, 178_000),
+    ];
+    let (ran, conclusion) = climbed(suite.as_ref(), &steps);
+    // 22 % more for 100 % more users; what would have come behind is not looked at.
+    assert_eq!(ran, 4);
+    let findings = &conclusion.findings;
+    assert_eq!((&findings["ended_by"], &findings["users"]), (&json!("growth"), &json!(8)));
+    assert_eq!(findings["linear_to_users"], 4);
+    assert_eq!(
+        conclusion.verdict[0],
+        "Count on 44,000 IOPS with 8 users at a mean latency of 182 µs: 8 users bring 22 % more \
+         IOPS than 4, at a mean of 182 µs."
+    );
+    assert!(conclusion.verdict[3].contains("mean <= 10 ms still holds with 8 users"));
+    let SuiteTable::Own(table) = &conclusion.tables[0] else { panic!("no table") };
+    let percent = |column: usize| match table.rows[3][column] {
+        Cell::Percent(percent) => percent.round(),
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!((percent(8), percent(9)), (22.0, 55.0));
+}
+
+#[test]
+fn it_ends_where_a_limit_breaks() {
+    let suite = ladder(&[("limit", "mean<=10ms,p99<=150us"), ("growth", "0")]).unwrap();
+    let steps = [
+        step(1, 10_000.0, 100_000),
+        step(2, 10_000.0, 100_000),
+        step(4, 10_100.0, 140_000),
+        step(8, 20_000.0, 400_000),
+    ];
+    let (ran, conclusion) = climbed(suite.as_ref(), &steps);
+    assert_eq!(ran, 4);
+    assert_eq!(conclusion.findings["ended_by"], "limit");
+    // Four users bring a hundredth more: as good as one.
+    assert_eq!(conclusion.findings["users"], 1);
+    let first = &conclusion.verdict[0];
+    assert!(
+        first.contains("with 8 users p99 is 400 µs, which breaks the limit p99 <= 150 µs"),
+        "{first}"
+    );
+    let (ran, conclusion) = climbed(suite.as_ref(), &[step(1, 800.0, 20_000_000)]);
+    assert_eq!((ran, &conclusion.findings["users"]), (1, &json!(null)));
+    assert_eq!(
+        conclusion.verdict[0],
+        "Even 1 user breaks the limit mean <= 10 ms: mean is 20.0 ms, at 800 IOPS."
+    );
+}
+
+#[test]
+fn it_ends_at_its_top_or_is_left() {
+    let suite = ladder(&[("users", "4,1")]).unwrap();
+    let steps = [step(1, 10_000.0, 100_000), step(4, 40_000.0, 100_000)];
+    let (_, conclusion) = climbed(suite.as_ref(), &steps);
+    assert_eq!(conclusion.findings["ended_by"], "users");
+    assert!(conclusion.verdict[0].ends_with("no limit broke, and IOPS grew up to this last rung."));
+    let (_, conclusion) = climbed(suite.as_ref(), &steps[..1]);
+    assert_eq!(conclusion.findings["ended_by"], json!(null));
+    assert!(conclusion.verdict[0].ends_with("the ladder was left at 1 user."));
+    assert_eq!(suite.conclude(&site(), &[]).0.verdict, ["Nothing was measured."]);
+}
+
+#[test]
+fn what_is_within_the_noise_is_growth() {
+    let ladder = Ladder {
+        users: vec![1, 2],
+        load: Load::default(),
+        limits: vec![Limit::default()],
+        growth: 0.5,
+        runtime_ns: 1,
+        size_bytes: None,
+    };
+    let rung = |users, mean: f64, half: f64| {
+        let iops = Estimate { mean, ci95: [mean - half, mean + half], n: 100 };
+        let step = step(users, mean, 100_000);
+        Rung { iops, ..Rung::of(users, step.step().unwrap(), &[]).unwrap() }
+    };
+    assert!(!ladder.is_growth(&rung(1, 1000.0, 1.0), &rung(2, 1400.0, 1.0)));
+    assert!(ladder.is_growth(&rung(1, 1000.0, 50.0), &rung(2, 1400.0, 50.0)));
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    assert!(refused(&[("users", "8")]).contains("one rung is no ladder"));
+    assert!(refused(&[("limit", "write:mean<=1ms")]).contains("bounds writes"));
+    assert!(refused(&[("rwmixread", "70")]).contains("mixes nothing"));
+    assert!(refused(&[("growth", "150")]).contains("0 to 100"));
+    let suite = ladder(&[("bs", "700")]).unwrap();
+    let error = suite.plan(&site()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "--bs: 700 is not a multiple of 512, the block of the target; right would be 1024"
+    );
+    assert!(ladder(&[("bs", "2g")]).unwrap().plan(&site()).is_err());
+}

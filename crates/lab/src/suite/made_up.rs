@@ -1,0 +1,67 @@
+//! Sites, options and steps as they could have been, for tests of suites.
+
+use super::{Options, Site, SiteKind, SuiteOption};
+use iogauge_model::fio::FioResult;
+use iogauge_model::load::{EngineKind, Load};
+use iogauge_model::result::{
+    DirectionResult, Estimate, LatencySummary, Place, StepResult, SuiteOutcome, SuiteStepResult,
+};
+use iogauge_model::{Histogram, Step};
+
+/// A target of such parts on a machine of 8 GiB.
+pub(crate) fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
+    Site {
+        kind,
+        part_bytes: part_bytes.to_vec(),
+        whole_devices: false,
+        block_bytes: 512,
+        engine: EngineKind::Psync,
+        processors: 2,
+        memory_bytes: 8 << 30,
+    }
+}
+
+/// Options as they were typed.
+pub(crate) fn options(known: &[SuiteOption], typed: &[(&str, &str)]) -> Options {
+    let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    Options::new(known, typed.collect())
+}
+
+/// A hundred thousand I/Os of 4 KiB at a rate, each of one latency.
+fn side((rate, latency_ns): (f64, u64)) -> DirectionResult {
+    let ios = 100_000;
+    let mut service_histogram = Histogram::new();
+    service_histogram.record_n(latency_ns, ios);
+    DirectionResult {
+        ios,
+        bytes: ios * 4096,
+        errors: 0,
+        short: 0,
+        iops: Estimate::exact(rate),
+        bytes_per_sec: rate * 4096.0,
+        service_ns: LatencySummary::of(&service_histogram, [latency_ns as f64; 2]),
+        response_ns: None,
+        service_histogram,
+        response_histogram: None,
+    }
+}
+
+/// A step with the IOPS and the latency of its reads and its writes.
+pub(crate) fn step(
+    place: Place,
+    read: Option<(f64, u64)>,
+    write: Option<(f64, u64)>,
+) -> SuiteStepResult {
+    let figures = FioResult::default().into_step();
+    let result =
+        StepResult { seconds: 10.0, read: read.map(side), write: write.map(side), ..figures };
+    SuiteStepResult {
+        place,
+        started: String::new(),
+        part: 0,
+        asked: Step::single(Load::default(), 0, 0),
+        result: SuiteOutcome::Step(Box::new(result)),
+        caveats: Vec::new(),
+        interrupted: false,
+    }
+}
