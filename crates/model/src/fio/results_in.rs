@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         self.at_line_start = document.is_at_line_start();
         self.output.seen = document.into_results();
         for result in self.text.take_results() {
-            self.output.take_text(Found::Result(Box::new(result)));
+            self.output.take_text(Found::Result(result));
         }
     }
 
@@ -224,9 +224,13 @@ impl Output<'_> {
         (self.sink)(found);
     }
 
+    fn has_seen(&self, result: &FioResult) -> bool {
+        !self.seen.is_empty() && self.seen.contains(&key(result))
+    }
+
     fn take_text(&mut self, found: Found) {
         match &found {
-            Found::Result(result) if self.seen.contains(&key(result)) => {}
+            Found::Result(result) if self.has_seen(result) => {}
             _ => self.take(found),
         }
     }
