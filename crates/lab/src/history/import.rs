@@ -2,8 +2,8 @@
 
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
-use super::writer::{close_run, insert_run, put_step};
-use super::{Ending, HistoryError, NewRun, RunId};
+use super::writer::{close_run, insert_run};
+use super::{Ending, HistoryError, NewRun, RunId, UtcTime};
 use iogauge_model::result::{RunDocument, StepResult};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -73,9 +73,15 @@ impl ReadySteps {
         }
         // Both parts were text before they were bytes.
         let text = |range| ToSqlOutput::Borrowed(ValueRef::Text(&self.text[range]));
+        let mut put = t.prepare_cached(
+            "INSERT INTO step (run_seq, step_index, label, recorded_ns, result)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        let now_ns = UtcTime::now().unix_ns();
         let mut begin = 0;
         for (index, [label_end, end]) in (first..).zip(&self.ends) {
-            put_step(t, seq, index, text(begin..*label_end), text(*label_end..*end))?;
+            let (label, result) = (text(begin..*label_end), text(*label_end..*end));
+            put.execute(params![seq, index, label, now_ns, result])?;
             begin = *end;
         }
         Ok(())

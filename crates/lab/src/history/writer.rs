@@ -3,7 +3,7 @@
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
 use super::{HistoryError, RunId, UtcTime};
-use rusqlite::{ErrorCode, ToSql, Transaction, named_params, params};
+use rusqlite::{ErrorCode, Transaction, named_params, params};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -167,8 +167,8 @@ pub(super) fn put_step(
     transaction: &Transaction<'_>,
     seq: i64,
     index: u32,
-    label: impl ToSql,
-    result: impl ToSql,
+    label: &str,
+    result: &str,
 ) -> rusqlite::Result<()> {
     let mut put = transaction.prepare_cached(
         "INSERT OR REPLACE INTO step (run_seq, step_index, label, recorded_ns, result)

@@ -156,7 +156,8 @@ impl Building {
         let latency = slot.get_or_insert_default();
         for entry in pieces(text, b']') {
             let Some((percent, value)) = once(entry, b'[') else { continue };
-            let percent = percent.trim_start_matches([',', ' ']);
+            let begin = percent.bytes().position(|byte| !matches!(byte, b',' | b' '));
+            let percent = &percent[begin.unwrap_or(percent.len())..];
             let percent = percent.strip_suffix("th=").unwrap_or(percent);
             let (Some(percent), Some(value)) = (number(percent), number(value)) else {
                 return Err("a percentile that is no number");

@@ -58,7 +58,11 @@ impl<'a> TextReader<'a> {
         // Behind a progress line stands what a terminal shows in its place.
         let text = line.trim_ascii();
         let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_ascii_start());
-        let text = shown.unwrap_or(text);
+        self.bare_line(shown.unwrap_or(text), number, sink);
+    }
+
+    /// As [`Self::line`], of one that has no blanks around it and was not written over.
+    pub fn bare_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) {
         let file = self.file;
         let tell = |sink: &mut dyn FnMut(Found), reason: &str| {
             sink(Found::Problem(Problem::new(file, number, reason)));
