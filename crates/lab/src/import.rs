@@ -20,6 +20,8 @@ use xxhash_rust::xxh3::Xxh3;
 const BUFFER_BYTES: usize = 1 << 17;
 /// JSON of the steps that are written in one transaction.
 const BATCH_BYTES: usize = 2 << 20;
+/// Hashing a file this long takes longer than looking whether one of its length is known.
+const LONG_FILE_BYTES: u64 = 16 << 20;
 /// Batches made and not written yet, at most.
 const BATCHES_WAITING: usize = 4;
 
@@ -91,8 +93,11 @@ pub fn import(
     tell: &mut dyn FnMut(Problem),
 ) -> Result<Option<ImportedFile>, ImportError> {
     let (file, modified) = open(path)?;
+    let file_about = file.metadata()?;
+    let length = file_about.len();
     // Looking whether it is known is far quicker than reading it; a pipe can be read once only.
-    if file.metadata()?.is_file()
+    if file_about.is_file()
+        && (length < LONG_FILE_BYTES || importer.may_know(&content_end(length))?)
         && let Some(known) = importer.known(&content_of(&file)?)?
     {
         return Ok(Some(ImportedFile { run: Imported::Known(known), results: 0 }));
@@ -300,8 +305,13 @@ struct Fingerprint<'a, R> {
 
 impl<R> Fingerprint<'_, R> {
     fn text(&self) -> String {
-        format!("xxh3-128:{:032x}:{}", self.hash.digest128(), self.length)
+        format!("xxh3-128:{:032x}{}", self.hash.digest128(), content_end(self.length))
     }
+}
+
+/// What tells the length of a content, at its end.
+fn content_end(length: u64) -> String {
+    format!(":{length}")
 }
 
 impl<R: Read> Read for Fingerprint<'_, R> {

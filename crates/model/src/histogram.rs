@@ -431,6 +431,23 @@ mod tests {
     }
 
     #[test]
+    fn memory_comes_with_the_first_count() {
+        let mut histogram = Histogram::empty();
+        assert_eq!(histogram, Histogram::new());
+        assert_eq!((histogram.count_at_or_below(u64::MAX), histogram.buckets().count()), (0, 0));
+        histogram.merge(&Histogram::empty());
+        histogram.clear();
+        assert_eq!(histogram.counts.capacity(), 0);
+        let recorded = of(&[7, 1 << 41]);
+        let mut merged = histogram.clone();
+        merged.merge(&recorded);
+        histogram.record(7);
+        histogram.record(1 << 41);
+        assert_eq!((&histogram, &merged), (&recorded, &recorded));
+        assert_ne!(histogram, Histogram::empty());
+    }
+
+    #[test]
     fn fio_layout_by_its_formula() {
         assert_eq!(fio_bucket_of(127), 127);
         assert_eq!(fio_bucket_of(128), 128);

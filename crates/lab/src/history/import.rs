@@ -128,6 +128,18 @@ impl Importer {
         self.store.read(|connection| of_content(connection, content))
     }
 
+    /// True where a run may be of a content that ends like this. Costs a look at every imported run.
+    ///
+    /// # Errors
+    /// Where the history cannot be read.
+    pub fn may_know(&self, content_end: &str) -> Result<bool, HistoryError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM run WHERE kind = 'import'
+                   AND substr(json_extract(head, '$.target.content'), -length(?1)) = ?1)";
+        self.store.read(|connection| {
+            connection.prepare_cached(sql)?.query_row([content_end], |row| row.get(0))
+        })
+    }
+
     /// Keeps steps of a run that is not whole yet, behind those kept before. Until it is closed it
     /// shows as running, and as crashed when this process ends.
     ///

@@ -78,6 +78,9 @@ pub(super) struct Building {
     percentiles_of: Option<(Kind, f64)>,
 }
 
+/// So many are reported where fio was not told which.
+const USUAL_PERCENTILES: usize = 17;
+
 const UNREADABLE_LATENCY: &str = "a latency without unit, min=, max=, avg= or stdev=";
 
 impl Building {
@@ -154,6 +157,9 @@ impl Building {
         let Some((kind, unit)) = self.percentiles_of else { return Ok(()) };
         let Some(slot) = self.slot(kind) else { return Ok(()) };
         let latency = slot.get_or_insert_default();
+        if latency.percentiles.is_empty() {
+            latency.percentiles.reserve(USUAL_PERCENTILES);
+        }
         for entry in pieces(text, b']') {
             let Some((percent, value)) = once(entry, b'[') else { continue };
             let begin = percent.bytes().position(|byte| !matches!(byte, b',' | b' '));

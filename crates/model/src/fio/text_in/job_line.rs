@@ -75,7 +75,11 @@ impl AskedJobs {
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         let Self { jobs, are_sorted: _, names, loads, groups, last } = self;
-        (jobs.clear(), names.clear(), loads.clear(), groups.clear(), last.clear());
+        jobs.clear();
+        names.clear();
+        loads.clear();
+        groups.clear();
+        last.clear();
     }
 
     /// What a result was asked for: that of its job, or of its whole group where it is the result
@@ -233,6 +237,29 @@ mod tests {
         assert!(reported("a: (groupid=x, jobs=2): err= 0").unwrap().is_err());
         assert!(reported("a: (groupid=0, jobs=0): err= 0").unwrap().is_err());
         assert_eq!(reported("a: (g=0): rw=read"), None);
+    }
+
+    #[test]
+    fn a_line_like_the_last_one_is_another_job() {
+        let mut jobs = AskedJobs::default();
+        let first = "b: (g=0): rw=read, bs=8K-8K/8K-8K, ioengine=psync, iodepth=1";
+        assert!(!jobs.add_like_last(first), "there is no last one");
+        let (group, name, load) = asked(first).unwrap();
+        jobs.add(group, &name, load.clone());
+        jobs.remember(first);
+        assert!(jobs.add_like_last(&first.replace("b:", "a: x:")));
+        assert!(!jobs.add_like_last(&first.replace("g=0", "g=1")));
+        assert!(!jobs.add_like_last(&format!("<host> {first}")));
+        assert_eq!((jobs.of(0, "a: x", 1), jobs.of(0, "b", 1)), (load.clone(), load.clone()));
+        assert_eq!(jobs.of(0, "c", 1), load, "of its group");
+
+        let remote = format!("<host> {first}");
+        let (group, name, load) = asked(&remote).unwrap();
+        jobs.add(group, &name, load);
+        jobs.remember(&remote);
+        assert!(!jobs.add_like_last(first) && !jobs.add_like_last("b: (g="));
+        jobs.clear();
+        assert_eq!(jobs.of(0, "b", 1), Asked::default());
     }
 
     #[test]

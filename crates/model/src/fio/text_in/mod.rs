@@ -14,6 +14,9 @@ use figure::{Prefix, bytes, field};
 use job_line::AskedJobs;
 use memchr::memrchr;
 
+/// Results of two kilobytes each, in the boxes in which they are handed on.
+type Results = Vec<Box<FioResult>>;
+
 /// Reads text line by line. Holds the results of one run of fio, which it hands out when the run
 /// is over: the summary at its end has figures that belong to them.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ pub struct TextReader<'a> {
     version: String,
     jobs: AskedJobs,
     building: Option<Building>,
-    results: Vec<Box<FioResult>>,
+    results: Results,
     summary: Vec<Summary>,
     /// The group whose summary is being read.
     summary_of: Option<u32>,
@@ -135,7 +138,7 @@ impl<'a> TextReader<'a> {
     }
 
     /// The results gathered so far.
-    pub(super) fn take_results(&mut self) -> Vec<Box<FioResult>> {
+    pub(super) fn take_results(&mut self) -> Results {
         self.close();
         let mut results = std::mem::take(&mut self.results);
         for Summary { group, way, bytes_per_sec } in self.summary.drain(..) {
