@@ -4,7 +4,7 @@
 //! and a few mebibytes are between them, however large the file is.
 
 use crate::history::{
-    HistoryError, IMPORT, Imported, Importer, NewRun, ReadyStep, UnderWay, UtcTime, WholeRun,
+    HistoryError, IMPORT, Imported, Importer, NewRun, ReadySteps, UnderWay, UtcTime, WholeRun,
 };
 use iogauge_model::fio::{FioResult, Found, Problem, read_results};
 use iogauge_model::result::{Environment, Head, RUN_FORMAT, RunDocument, StepResult};
@@ -20,6 +20,8 @@ use xxhash_rust::xxh3::Xxh3;
 const BUFFER_BYTES: usize = 1 << 17;
 /// JSON of the steps that are written in one transaction.
 const BATCH_BYTES: usize = 2 << 20;
+/// Hashing a file this long takes longer than looking whether one of its length is known.
+const LONG_FILE_BYTES: u64 = 16 << 20;
 /// Batches made and not written yet, at most.
 const BATCHES_WAITING: usize = 4;
 
@@ -91,8 +93,11 @@ pub fn import(
     tell: &mut dyn FnMut(Problem),
 ) -> Result<Option<ImportedFile>, ImportError> {
     let (file, modified) = open(path)?;
+    let file_about = file.metadata()?;
+    let length = file_about.len();
     // Looking whether it is known is far quicker than reading it; a pipe can be read once only.
-    if file.metadata()?.is_file()
+    if file_about.is_file()
+        && (length < LONG_FILE_BYTES || importer.may_know(&content_end(length))?)
         && let Some(known) = importer.known(&content_of(&file)?)?
     {
         return Ok(Some(ImportedFile { run: Imported::Known(known), results: 0 }));
@@ -133,7 +138,7 @@ fn open(path: &Path) -> io::Result<(File, UtcTime)> {
 
 /// Steps on their way, with what is known of their file by then.
 struct Batch {
-    steps: Vec<ReadyStep>,
+    steps: ReadySteps,
     problems: Vec<Problem>,
     about: About,
 }
@@ -226,24 +231,26 @@ fn read_batches(
     let unwanted = Cell::new(false);
     let input = Fingerprint { input: file, hash: Xxh3::new(), length: 0, ends: &unwanted };
     let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
-    let (mut steps, mut problems, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let (mut steps, mut problems) = (ReadySteps::default(), Vec::new());
+    let mut problem_bytes = 0;
     let path = about.path.clone();
     read_results(&path, &mut input, &mut |found| {
         match found {
             Found::Problem(problem) => {
-                bytes += problem.reason.len();
+                problem_bytes += problem.reason.len();
                 problems.push(problem);
             }
             Found::Result(result) => {
                 about.add(&result);
-                let step = ReadyStep::of(&result.into_step());
-                bytes += step.bytes();
-                steps.push(step);
+                steps.push(&result.into_step());
             }
         }
-        if bytes >= BATCH_BYTES {
-            bytes = 0;
-            let (steps, problems) = (std::mem::take(&mut steps), std::mem::take(&mut problems));
+        if steps.bytes() + problem_bytes >= BATCH_BYTES {
+            problem_bytes = 0;
+            // Steps are far smaller than a batch, which is one step longer than what fills it.
+            let next = ReadySteps::with_capacity(BATCH_BYTES + BATCH_BYTES / 8);
+            let (steps, problems) =
+                (std::mem::replace(&mut steps, next), std::mem::take(&mut problems));
             let batch = Batch { steps, problems, about: about.clone() };
             unwanted.set(unwanted.get() || batches.send(batch).is_err());
         }
@@ -260,20 +267,20 @@ fn keep(
     words: &Words<'_>,
     tell: &mut dyn FnMut(Problem),
     under_way: &mut Option<UnderWay>,
-) -> Result<Vec<ReadyStep>, HistoryError> {
-    let mut waiting: Option<(Vec<ReadyStep>, About)> = None;
+) -> Result<ReadySteps, HistoryError> {
+    let mut waiting: Option<(ReadySteps, About)> = None;
     for Batch { steps, problems, about } in batches {
         problems.into_iter().for_each(&mut *tell);
         if let Some((steps, about)) = waiting.replace((steps, about)) {
             importer.put(&about.run(None, words).run, under_way, &steps)?;
         }
     }
-    Ok(waiting.map_or_else(Vec::new, |(steps, _)| steps))
+    Ok(waiting.map(|(steps, _)| steps).unwrap_or_default())
 }
 
 fn close(
     importer: &mut Importer,
-    last: Vec<ReadyStep>,
+    last: ReadySteps,
     about: &About,
     content: &str,
     words: &Words<'_>,
@@ -298,8 +305,13 @@ struct Fingerprint<'a, R> {
 
 impl<R> Fingerprint<'_, R> {
     fn text(&self) -> String {
-        format!("xxh3-128:{:032x}:{}", self.hash.digest128(), self.length)
+        format!("xxh3-128:{:032x}{}", self.hash.digest128(), content_end(self.length))
     }
+}
+
+/// What tells the length of a content, at its end.
+fn content_end(length: u64) -> String {
+    format!(":{length}")
 }
 
 impl<R: Read> Read for Fingerprint<'_, R> {

@@ -54,9 +54,10 @@ pub const fn bucket_mid(index: usize) -> u64 {
 /// Counts of latencies with their exact minimum, maximum and sum.
 ///
 /// Adding is associative and commutative, so histograms of workers, windows and hosts merge in any
-/// order. 35 KiB of memory.
-#[derive(Clone, PartialEq, Eq)]
+/// order. 35 KiB of memory, but for [`Histogram::empty`].
+#[derive(Clone)]
 pub struct Histogram {
+    /// One for each bucket, or none at all where nothing was counted.
     counts: Vec<u64>,
     overflow: u64,
     count: u64,
@@ -78,22 +79,43 @@ impl std::fmt::Debug for Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self {
-            counts: vec![0; BUCKETS],
-            overflow: 0,
-            count: 0,
-            sum_ns: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        Self { counts: vec![0; BUCKETS], ..Self::empty() }
     }
 }
 
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        let figures = |h: &Self| (h.overflow, h.count, h.sum_ns, h.min_ns, h.max_ns);
+        figures(self) == figures(other) && self.buckets().eq(other.buckets())
+    }
+}
+
+impl Eq for Histogram {}
+
 impl Histogram {
-    /// An empty histogram.
+    /// An empty histogram with memory for what is to be counted.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty histogram that takes no memory until something is counted.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { counts: Vec::new(), overflow: 0, count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+
+    /// The counts of all buckets.
+    fn counts_mut(&mut self) -> &mut [u64] {
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS];
+        }
+        &mut self.counts
+    }
+
+    #[cold]
+    fn count_first(&mut self, index: usize, n: u64) {
+        self.counts_mut()[index] += n;
     }
 
     /// Counts one value.
@@ -108,7 +130,10 @@ impl Histogram {
             return;
         }
         match bucket_of(value_ns) {
-            Some(index) => self.counts[index] += n,
+            Some(index) => match self.counts.get_mut(index) {
+                Some(count) => *count += n,
+                None => self.count_first(index, n),
+            },
             None => self.overflow += n,
         }
         self.count += n;
@@ -129,7 +154,7 @@ impl Histogram {
     ) {
         let mut added = overflow;
         for (index, n) in counts {
-            self.counts[index] += n;
+            self.counts_mut()[index] += n;
             added += n;
         }
         if added > 0 {
@@ -143,8 +168,10 @@ impl Histogram {
 
     /// Adds another histogram to this one.
     pub fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+        if !other.counts.is_empty() {
+            for (mine, theirs) in self.counts_mut().iter_mut().zip(&other.counts) {
+                *mine += theirs;
+            }
         }
         self.overflow += other.overflow;
         self.count += other.count;
@@ -247,7 +274,7 @@ impl Histogram {
     #[must_use]
     pub fn count_at_or_below(&self, value_ns: u64) -> u64 {
         let end = bucket_of(value_ns).map_or(BUCKETS, |index| index + 1);
-        self.counts[..end].iter().sum()
+        self.counts.iter().take(end).sum()
     }
 
     /// The buckets that hold something, in rising order: index and count.
@@ -335,7 +362,7 @@ impl<'de> Deserialize<'de> for Histogram {
         if count.is_none() || (count > Some(0) && stored.min_ns > stored.max_ns) {
             return Err(D::Error::custom("histogram whose counts or extremes cannot be"));
         }
-        let mut histogram = Self::new();
+        let mut histogram = Self::empty();
         histogram.add_raw(
             stored.counts,
             stored.overflow,
@@ -401,6 +428,23 @@ mod tests {
         assert_eq!(histogram.max_ns(), 0);
         assert_eq!(histogram.percentile_ns(99.0), 0);
         assert_eq!(histogram.mean_ns(), 0.0);
+    }
+
+    #[test]
+    fn memory_comes_with_the_first_count() {
+        let mut histogram = Histogram::empty();
+        assert_eq!(histogram, Histogram::new());
+        assert_eq!((histogram.count_at_or_below(u64::MAX), histogram.buckets().count()), (0, 0));
+        histogram.merge(&Histogram::empty());
+        histogram.clear();
+        assert_eq!(histogram.counts.capacity(), 0);
+        let recorded = of(&[7, 1 << 41]);
+        let mut merged = histogram.clone();
+        merged.merge(&recorded);
+        histogram.record(7);
+        histogram.record(1 << 41);
+        assert_eq!((&histogram, &merged), (&recorded, &recorded));
+        assert_ne!(histogram, Histogram::empty());
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
-use super::writer::{close_run, insert_run, put_step};
-use super::{Ending, HistoryError, NewRun, RunId};
+use super::writer::{close_run, insert_run};
+use super::{Ending, HistoryError, NewRun, RunId, UtcTime};
 use iogauge_model::result::{RunDocument, StepResult};
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// The kind of the runs that are kept here.
@@ -27,25 +28,63 @@ pub struct WholeRun {
     pub verdict: String,
 }
 
-/// A step as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadyStep {
-    label: String,
-    result: Result<String, String>,
+/// Steps as they are kept, in one piece of memory: they are made by one thread and dropped by
+/// another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadySteps {
+    /// Label and JSON of each step.
+    text: Vec<u8>,
+    /// Where in `text` the label and the JSON of each end.
+    ends: Vec<[usize; 2]>,
+    /// Why a step is not among them.
+    error: Option<String>,
 }
 
-impl ReadyStep {
-    /// The step as JSON.
+impl ReadySteps {
+    /// None yet, with memory for so many bytes.
     #[must_use]
-    pub fn of(step: &StepResult) -> Self {
-        let result = serde_json::to_string(step).map_err(|error| error.to_string());
-        Self { label: step.label.clone(), result }
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { text: Vec::with_capacity(bytes), ..Self::default() }
     }
 
-    /// Bytes it takes.
+    /// Adds a step. One that has no JSON is told by who keeps them.
+    pub fn push(&mut self, step: &StepResult) {
+        let begin = self.text.len();
+        self.text.extend_from_slice(step.label.as_bytes());
+        let label_end = self.text.len();
+        match serde_json::to_writer(&mut self.text, step) {
+            Ok(()) => self.ends.push([label_end, self.text.len()]),
+            Err(error) => {
+                self.text.truncate(begin);
+                self.error.get_or_insert(error.to_string());
+            }
+        }
+    }
+
+    /// Bytes they take.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.label.len() + self.result.as_ref().map_or(0, String::len)
+        self.text.len()
+    }
+
+    fn put(&self, t: &Transaction<'_>, seq: i64, first: u32) -> rusqlite::Result<()> {
+        if let Some(error) = &self.error {
+            return Err(rusqlite::Error::ToSqlConversionFailure(error.clone().into()));
+        }
+        // Both parts were text before they were bytes.
+        let text = |range| ToSqlOutput::Borrowed(ValueRef::Text(&self.text[range]));
+        let mut put = t.prepare_cached(
+            "INSERT INTO step (run_seq, step_index, label, recorded_ns, result)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        let now_ns = UtcTime::now().unix_ns();
+        let mut begin = 0;
+        for (index, [label_end, end]) in (first..).zip(&self.ends) {
+            let (label, result) = (text(begin..*label_end), text(*label_end..*end));
+            put.execute(params![seq, index, label, now_ns, result])?;
+            begin = *end;
+        }
+        Ok(())
     }
 }
 
@@ -89,6 +128,18 @@ impl Importer {
         self.store.read(|connection| of_content(connection, content))
     }
 
+    /// True where a run may be of a content that ends like this. Costs a look at every imported run.
+    ///
+    /// # Errors
+    /// Where the history cannot be read.
+    pub fn may_know(&self, content_end: &str) -> Result<bool, HistoryError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM run WHERE kind = 'import'
+                   AND substr(json_extract(head, '$.target.content'), -length(?1)) = ?1)";
+        self.store.read(|connection| {
+            connection.prepare_cached(sql)?.query_row([content_end], |row| row.get(0))
+        })
+    }
+
     /// Keeps steps of a run that is not whole yet, behind those kept before. Until it is closed it
     /// shows as running, and as crashed when this process ends.
     ///
@@ -98,7 +149,7 @@ impl Importer {
         &mut self,
         run: &NewRun,
         under_way: &mut Option<UnderWay>,
-        steps: &[ReadyStep],
+        steps: &ReadySteps,
     ) -> Result<(), HistoryError> {
         let process = &self.process;
         let (id, seq, index) = loop {
@@ -107,13 +158,13 @@ impl Importer {
                 let Some((seq, index)) = begun(t, under_way.as_ref(), &drawn, run, process)? else {
                     return Ok(None);
                 };
-                put_steps(t, seq, index, steps).map(|()| Some((seq, index)))
+                steps.put(t, seq, index).map(|()| Some((seq, index)))
             })?;
             if let Some((seq, index)) = kept {
                 break (drawn, seq, index);
             }
         };
-        *under_way = Some(UnderWay { id, seq, steps: index + steps.len() as u32 });
+        *under_way = Some(UnderWay { id, seq, steps: index + steps.ends.len() as u32 });
         Ok(())
     }
 
@@ -127,7 +178,7 @@ impl Importer {
         whole: &WholeRun,
         content: &str,
         under_way: &mut Option<UnderWay>,
-        steps: &[ReadyStep],
+        steps: &ReadySteps,
     ) -> Result<Imported, HistoryError> {
         let WholeRun { run, document, verdict } = whole;
         let process = &self.process;
@@ -147,7 +198,7 @@ impl Importer {
                 let Some((seq, index)) = begun(t, under_way.as_ref(), &id, run, process)? else {
                     return Ok(None);
                 };
-                put_steps(t, seq, index, steps)?;
+                steps.put(t, seq, index)?;
                 t.execute(
                     "UPDATE run SET load = ?2, head = ?3 WHERE seq = ?1",
                     params![seq, run.load, run.head],
@@ -198,19 +249,6 @@ fn begun(
         Some(begun) => Ok(Some((begun.seq, begun.steps))),
         None => Ok(insert_run(t, id, run, process)?.map(|seq| (seq, 0))),
     }
-}
-
-fn put_steps(
-    t: &Transaction<'_>,
-    seq: i64,
-    first: u32,
-    steps: &[ReadyStep],
-) -> rusqlite::Result<()> {
-    for (index, step) in (first..).zip(steps) {
-        let wrong = |e: &String| rusqlite::Error::ToSqlConversionFailure(e.clone().into());
-        put_step(t, seq, index, &step.label, step.result.as_ref().map_err(wrong)?)?;
-    }
-    Ok(())
 }
 
 fn remove(t: &Transaction<'_>, begun: &UnderWay) -> rusqlite::Result<()> {

@@ -42,7 +42,7 @@ pub use error::HistoryError;
 pub use export::{
     EXPORT_CSV_COLUMNS, EXPORT_CSV_FORMAT, EXPORT_FORMAT, ExportFormat, ExportFormatError,
 };
-pub use import::{IMPORT, Imported, Importer, ReadyStep, UnderWay, WholeRun};
+pub use import::{IMPORT, Imported, Importer, ReadySteps, UnderWay, WholeRun};
 pub use path::HistoryPath;
 pub use query::{Filter, RunRow, RunState, StateError, StoredRun, StoredStep};
 pub use run_id::RunId;

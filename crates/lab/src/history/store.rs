@@ -15,6 +15,11 @@ use std::time::{Duration, Instant};
 /// How long to wait for other processes before giving up.
 pub(super) const BUSY_WAIT: Duration = Duration::from_secs(30);
 
+/// A new history has pages into which several steps go, of one or two kilobytes in imported runs:
+/// a page is written and flushed as a whole. What one transaction changes fits into the cache.
+const TO_WRITE: &str =
+    "PRAGMA page_size = 16384; PRAGMA cache_size = -8192; PRAGMA foreign_keys = ON";
+
 /// How far a commit reaches.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Durability {
@@ -88,7 +93,7 @@ impl Store {
 
     fn open_to_write(path: &Path) -> Result<Self, HistoryError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let mut store = Self::connect(path, path.as_os_str(), flags, "PRAGMA foreign_keys = ON")?;
+        let mut store = Self::connect(path, path.as_os_str(), flags, TO_WRITE)?;
         if store.found()? == Found::Empty {
             // Made under a rollback journal, so that the file's first page tells what it is from
             // the moment anything is in it.

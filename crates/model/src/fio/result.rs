@@ -1,7 +1,14 @@
 //! What fio reported of one job or reporting group, whatever version and format it came from.
+//!
+//! The stored form is without what is not there: `None`, empty lists and texts, and counts that are
+//! almost always 0. Histories hold a hundred thousand of them and more.
 
 use crate::histogram::{Histogram, bucket_of};
 use serde::{Deserialize, Serialize};
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// What fio reported of one job, or of several jobs reported as one group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -12,41 +19,56 @@ pub struct FioResult {
     /// Line of the file it begins at, from 1.
     pub line: u64,
     /// Version of fio, such as `3.33`; empty where the file does not tell.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub fio_version: String,
     /// When fio reported it, in seconds since 1970. Text output has the local time of its machine
     /// and no zone: that is taken as UTC. `None` where nothing is told, as by fio 2.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_unix_seconds: Option<i64>,
     /// Machine of a client/server run; empty otherwise.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub host: String,
     /// Name of the job, of the first one of a group.
     pub name: String,
     /// Reporting group, from 0.
     pub group: u32,
     /// Processes or threads that are in it; `None` where the file does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
     /// Direction and order as fio's `rw` has it: `randread`, `rw`; different ones of a group are
     /// joined by `+`. Empty where the file does not tell.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub rw: String,
     /// I/Os kept outstanding by each process; `None` where the file does not tell, or where the
     /// jobs of a group differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub iodepth: Option<u32>,
     /// Name of fio's engine; empty where the file does not tell.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub engine: String,
     /// Error number the job ended with; 0 for none.
+    #[serde(skip_serializing_if = "is_default")]
     pub error: i32,
     /// I/Os that failed and were passed over (`continue_on_error`).
+    #[serde(skip_serializing_if = "is_default")]
     pub failed_ios: u64,
     /// Reads; `None` where none was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<FioDirection>,
     /// Writes; `None` where none was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<FioDirection>,
     /// Trims; `None` where none was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trim: Option<FioDirection>,
     /// Cache flushes; `None` where none was made or their latency is not told.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<FioDirection>,
     /// All directions as one, where fio was asked for that (`unified_rw_reporting`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mixed: Option<FioDirection>,
     /// Shares of the completion latencies, all directions together; those fio names, rising.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<LatencyShare>,
     /// User time over the run time, in percent of one processor.
     pub user_cpu_percent: f64,
@@ -63,8 +85,10 @@ pub struct FioDirection {
     /// Bytes moved.
     pub bytes: u64,
     /// I/Os that moved fewer bytes than asked.
+    #[serde(skip_serializing_if = "is_default")]
     pub short_ios: u64,
     /// I/Os dropped.
+    #[serde(skip_serializing_if = "is_default")]
     pub dropped_ios: u64,
     /// Bytes per second.
     pub bytes_per_sec: f64,
@@ -73,12 +97,16 @@ pub struct FioDirection {
     /// Run time.
     pub runtime_ns: u64,
     /// Block sizes asked; `None` where the file does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<BlockRange>,
     /// Submission latency, where fio tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slat: Option<FioLatency>,
     /// Completion latency: from behind the submission to the completion.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub clat: Option<FioLatency>,
     /// Total latency: submission and completion.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lat: Option<FioLatency>,
 }
 
@@ -105,9 +133,11 @@ pub struct FioLatency {
     /// Standard deviation.
     pub stddev_ns: f64,
     /// Percentiles as percent and nanoseconds, rising.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<(f64, u64)>,
     /// Histogram of json+: the middle of each bucket that holds something, in nanoseconds, and
     /// its count. fio's layout: [`crate::histogram::fio_bucket_of`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bins: Vec<(u64, u64)>,
 }
 

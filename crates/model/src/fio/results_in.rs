@@ -3,7 +3,7 @@
 use super::json_in::{Document, Fed};
 use super::result::{FioDirection, FioResult};
 use super::text_in::TextReader;
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memchr3};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -71,7 +71,15 @@ pub fn read_results(
             input.consume(taken);
             continue;
         }
-        if let Some(end) = memchr(b'\n', &chunk[..chunk.len().min(LONGEST_LINE)]) {
+        let within = &chunk[..chunk.len().min(LONGEST_LINE)];
+        // In almost every line one search finds all there is to look for.
+        let first = memchr3(b'\n', b'{', b'\r', within);
+        if let Some(end) = first.filter(|at| within[*at] == b'\n') {
+            reader.bare_line(&chunk[..end]);
+            input.consume(end + 1);
+            continue;
+        }
+        if let Some(end) = memchr(b'\n', within) {
             reader.line(&chunk[..=end]);
             input.consume(end + 1);
             continue;
@@ -161,7 +169,7 @@ impl<'a> Reader<'a> {
         self.at_line_start = document.is_at_line_start();
         self.output.seen = document.into_results();
         for result in self.text.take_results() {
-            self.output.take_text(Found::Result(Box::new(result)));
+            self.output.take_text(Found::Result(result));
         }
     }
 
@@ -182,9 +190,16 @@ impl<'a> Reader<'a> {
         self.at_line_start = ends;
     }
 
+    /// Takes a whole line of text without its end, with neither braces nor carriage returns.
+    fn bare_line(&mut self, line: &[u8]) {
+        let line = text_of(line.trim_ascii());
+        self.text.bare_line(&line, self.number, &mut |found| self.output.take_text(found));
+        self.number += 1;
+        self.at_line_start = true;
+    }
+
     fn text_line(&mut self, line: &[u8]) {
-        // Replacing what is no UTF-8 goes byte by byte; almost no line needs it.
-        let line = str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::from);
+        let line = text_of(line);
         self.text.line(&line, self.number, &mut |found| self.output.take_text(found));
     }
 
@@ -199,6 +214,11 @@ impl<'a> Reader<'a> {
             self.output.take(Found::Problem(Problem::new(self.file, 1, reason)));
         }
     }
+}
+
+/// Replacing what is no UTF-8 goes byte by byte; almost no line needs it.
+fn text_of(line: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::from)
 }
 
 /// What tells the results of one run of fio apart, in either format: name, group, reads, writes.
@@ -224,9 +244,13 @@ impl Output<'_> {
         (self.sink)(found);
     }
 
+    fn has_seen(&self, result: &FioResult) -> bool {
+        !self.seen.is_empty() && self.seen.contains(&key(result))
+    }
+
     fn take_text(&mut self, found: Found) {
         match &found {
-            Found::Result(result) if self.seen.contains(&key(result)) => {}
+            Found::Result(result) if self.has_seen(result) => {}
             _ => self.take(found),
         }
     }

@@ -1,8 +1,10 @@
 //! A result of fio as a step of a run, so that it is shown, listed and compared like any other.
 
 use super::result::{FioDirection, FioLatency, FioResult};
+use crate::histogram::Histogram;
 use crate::result::{CpuUse, DirectionResult, Estimate, LatencySummary, StepResult};
 use crate::units::Bytes;
+use std::fmt::{self, Write};
 
 impl FioResult {
     /// The result as a step. Service time is fio's total latency, with the percentiles fio
@@ -13,12 +15,12 @@ impl FioResult {
     /// are in [`StepResult::fio`] alone.
     #[must_use]
     pub fn to_step(&self) -> StepResult {
-        self.clone().into_step()
+        Box::new(self.clone()).into_step()
     }
 
     /// As [`Self::to_step`], without a copy.
     #[must_use]
-    pub fn into_step(self) -> StepResult {
+    pub fn into_step(self: Box<Self>) -> StepResult {
         let directions = || self.directions().map(|(_, direction)| direction);
         let runtime_ns = directions().map(|d| d.runtime_ns).max().unwrap_or_default();
         let users = f64::from(self.users.unwrap_or(1));
@@ -26,7 +28,7 @@ impl FioResult {
         let busy_percent = (self.user_cpu_percent + self.system_cpu_percent) * users;
         let busy_ns = busy_percent / 100.0 * runtime_ns as f64;
         let read = self.read.as_ref().or(self.mixed.as_ref());
-        let step = StepResult {
+        let mut step = StepResult {
             label: self.label(),
             depth: self.depth().or(self.users).unwrap_or(1),
             depth_achieved: directions().map(outstanding).sum(),
@@ -49,33 +51,41 @@ impl FioResult {
             verify: None,
             fio: None,
         };
-        StepResult { fio: Some(Box::new(self)), ..step }
+        step.fio = Some(self);
+        step
     }
 
     /// A few words that tell it from others: `job1: randread 8 KiB depth 16 (2×8)`.
     #[must_use]
     pub fn label(&self) -> String {
         let mut label = self.name.clone();
+        // Text takes whatever is written to it.
+        let _ = self.write_load(&mut label);
+        label
+    }
+
+    /// What stands behind the name in [`Self::label`].
+    fn write_load(&self, label: &mut String) -> fmt::Result {
         if !self.host.is_empty() {
-            label.push_str(&format!(" on {}", self.host));
+            write!(label, " on {}", self.host)?;
         }
         if !self.rw.is_empty() {
-            label.push_str(&format!(": {}", self.rw));
+            write!(label, ": {}", self.rw)?;
         }
         let block = self.directions().find_map(|(_, direction)| direction.block);
         if let Some(block) = block {
-            label.push_str(&format!(" {}", Bytes(block.min_bytes)));
+            write!(label, " {}", Bytes(block.min_bytes))?;
             if block.max_bytes != block.min_bytes {
-                label.push_str(&format!("–{}", Bytes(block.max_bytes)));
+                write!(label, "–{}", Bytes(block.max_bytes))?;
             }
         }
         if let Some(depth) = self.depth() {
-            label.push_str(&format!(" depth {depth}"));
+            write!(label, " depth {depth}")?;
         }
         if let (Some(users @ 2..), Some(iodepth)) = (self.users, self.iodepth) {
-            label.push_str(&format!(" ({iodepth}×{users})"));
+            write!(label, " ({iodepth}×{users})")?;
         }
-        label
+        Ok(())
     }
 
     /// I/Os that failed are not told by direction: they stand with the one that made the most.
@@ -92,7 +102,7 @@ impl FioResult {
             bytes_per_sec: direction.bytes_per_sec,
             service_ns: summary(direction),
             response_ns: None,
-            service_histogram: direction.histogram().unwrap_or_default(),
+            service_histogram: direction.histogram().unwrap_or_else(Histogram::empty),
             response_histogram: None,
         }
     }
@@ -106,10 +116,9 @@ fn outstanding(direction: &FioDirection) -> f64 {
 fn summary(direction: &FioDirection) -> LatencySummary {
     let none = FioLatency::default();
     let latency = direction.latency().unwrap_or(&none);
-    let of = |latency: &Option<FioLatency>| {
-        latency.as_ref().map(|l| l.percentiles.clone()).filter(|p| !p.is_empty())
-    };
-    let percentiles = of(&direction.clat).or_else(|| of(&direction.lat)).unwrap_or_default();
+    let reported = [&direction.clat, &direction.lat].into_iter().flatten();
+    let mut reported = reported.map(|latency| &latency.percentiles[..]).filter(|p| !p.is_empty());
+    let percentiles = reported.next().unwrap_or_default();
     let at = |percent: f64| {
         let enough = percentiles.iter().filter(|(p, _)| *p >= percent - 1e-6);
         enough.map(|(_, value_ns)| *value_ns).min().unwrap_or(latency.max_ns)

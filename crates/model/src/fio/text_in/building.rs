@@ -16,6 +16,8 @@ pub(super) enum Way {
 }
 
 impl Way {
+    const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Trim, Self::Sync, Self::Mixed];
+
     /// The direction a line begins with, and what stands behind its colon.
     pub(super) fn of(text: &str) -> Option<(Self, &str)> {
         let (word, rest) = once(text, b':')?;
@@ -28,6 +30,17 @@ impl Way {
         };
         Some((way, rest))
     }
+
+    /// Where the figures of the direction stand.
+    pub(super) fn of_result(self, result: &mut FioResult) -> &mut Option<FioDirection> {
+        match self {
+            Self::Read => &mut result.read,
+            Self::Write => &mut result.write,
+            Self::Trim => &mut result.trim,
+            Self::Sync => &mut result.sync,
+            Self::Mixed => &mut result.mixed,
+        }
+    }
 }
 
 /// The three latencies of fio; a flush has one alone.
@@ -38,38 +51,47 @@ pub(super) enum Kind {
     Lat,
 }
 
-/// The figures of a direction as printed.
-#[derive(Debug, Clone, Default)]
+/// Figures of a direction as printed.
+#[derive(Debug, Clone, Copy, Default)]
 struct Printed {
     iops: Option<Figure>,
     bytes_per_sec: Option<Figure>,
     bytes: Option<Figure>,
     /// True for fio 2.14 and later, whose figures are cut to three digits.
     abbreviated: bool,
-    direction: FioDirection,
+    runtime_ns: u64,
 }
 
 /// A result under way.
 #[derive(Debug, Clone)]
 pub(super) struct Building {
-    pub(super) result: FioResult,
-    asked: Asked,
-    ways: Vec<(Way, Printed)>,
+    result: Box<FioResult>,
+    /// Block sizes asked of reads, writes and trims.
+    blocks: [Option<BlockRange>; 3],
+    /// By the number of the direction.
+    printed: [Printed; Way::ALL.len()],
+    /// The direction at hand.
+    way: Option<Way>,
     issued: [u64; 4],
     short: [u64; 4],
     dropped: [u64; 4],
     percentiles_of: Option<(Kind, f64)>,
 }
 
+/// So many are reported where fio was not told which.
+const USUAL_PERCENTILES: usize = 17;
+
 const UNREADABLE_LATENCY: &str = "a latency without unit, min=, max=, avg= or stdev=";
 
 impl Building {
     pub(super) fn new(result: FioResult, asked: Asked) -> Self {
         let none = [0; 4];
+        let Asked { host, rw, blocks, engine, iodepth } = asked;
         Self {
-            result,
-            asked,
-            ways: Vec::new(),
+            result: Box::new(FioResult { host, rw, engine, iodepth, ..result }),
+            blocks,
+            printed: Default::default(),
+            way: None,
             issued: none,
             short: none,
             dropped: none,
@@ -111,8 +133,9 @@ impl Building {
         if word == "lat" && rest.contains('%') {
             return self.shares(rest);
         }
-        if word == "sync" && !self.ways.iter().any(|(way, _)| *way == Way::Sync) {
-            self.ways.push((Way::Sync, Printed::default()));
+        if word == "sync" && self.result.sync.is_none() {
+            self.result.sync = Some(FioDirection::default());
+            self.way = Some(Way::Sync);
         }
         let latency = latency(rest).ok_or(UNREADABLE_LATENCY)?;
         let slot = self.slot(kind).ok_or("a latency before its direction")?;
@@ -122,7 +145,7 @@ impl Building {
 
     /// Where a latency of the direction at hand belongs.
     fn slot(&mut self, kind: Kind) -> Option<&mut Option<FioLatency>> {
-        let (_, Printed { direction, .. }) = self.ways.last_mut()?;
+        let direction = self.way?.of_result(&mut self.result).as_mut()?;
         Some(match kind {
             Kind::Slat => &mut direction.slat,
             Kind::Clat => &mut direction.clat,
@@ -134,9 +157,13 @@ impl Building {
         let Some((kind, unit)) = self.percentiles_of else { return Ok(()) };
         let Some(slot) = self.slot(kind) else { return Ok(()) };
         let latency = slot.get_or_insert_default();
+        if latency.percentiles.is_empty() {
+            latency.percentiles.reserve(USUAL_PERCENTILES);
+        }
         for entry in pieces(text, b']') {
             let Some((percent, value)) = once(entry, b'[') else { continue };
-            let percent = percent.trim_start_matches([',', ' ']);
+            let begin = percent.bytes().position(|byte| !matches!(byte, b',' | b' '));
+            let percent = &percent[begin.unwrap_or(percent.len())..];
             let percent = percent.strip_suffix("th=").unwrap_or(percent);
             let (Some(percent), Some(value)) = (number(percent), number(value)) else {
                 return Err("a percentile that is no number");
@@ -204,53 +231,41 @@ impl Building {
             return Ok(());
         };
         let printed = printed.ok_or("a direction without rate, bandwidth, bytes or run time")?;
-        self.ways.push((way, printed));
+        let direction = FioDirection { runtime_ns: printed.runtime_ns, ..FioDirection::default() };
+        *way.of_result(&mut self.result) = Some(direction);
+        self.printed[way as usize] = printed;
+        self.way = Some(way);
         self.percentiles_of = None;
         Ok(())
     }
 
     /// The result, with every figure as exact as the lines allow.
-    pub(super) fn finish(self) -> FioResult {
-        let Self { mut result, asked, ways, issued, short, dropped, .. } = self;
-        for (way, printed) in ways {
+    pub(super) fn finish(self) -> Box<FioResult> {
+        let Self { mut result, blocks, printed, issued, short, dropped, .. } = self;
+        for (way, printed) in Way::ALL.into_iter().zip(printed) {
+            let Some(direction) = way.of_result(&mut result) else { continue };
             let slot = way as usize;
             let of = |counts: [u64; 4]| match way {
                 Way::Mixed => counts[..3].iter().fold(0u64, |sum, n| sum.saturating_add(*n)),
                 _ => counts[slot],
             };
-            let block = match way {
+            direction.ios = of(issued);
+            direction.short_ios = of(short);
+            direction.dropped_ios = of(dropped);
+            direction.block = match way {
                 Way::Sync => None,
-                Way::Mixed => asked.blocks[0],
-                _ => asked.blocks[slot].or(asked.blocks[0]),
+                Way::Mixed => blocks[0],
+                _ => blocks[slot].or(blocks[0]),
             };
-            let counts = FioDirection {
-                ios: of(issued),
-                short_ios: of(short),
-                dropped_ios: of(dropped),
-                block,
-                ..printed.direction
-            };
-            let direction = exact(Printed { direction: counts, ..printed });
-            let place = match way {
-                Way::Read => &mut result.read,
-                Way::Write => &mut result.write,
-                Way::Trim => &mut result.trim,
-                Way::Sync => &mut result.sync,
-                Way::Mixed => &mut result.mixed,
-            };
-            *place = Some(direction);
+            exact(direction, printed);
         }
-        result.rw = asked.rw;
-        result.host = asked.host;
-        result.engine = asked.engine;
-        result.iodepth = asked.iodepth;
         result
     }
 }
 
 /// What was cut when it was printed is counted again where the counts agree with what was printed.
-fn exact(printed: Printed) -> FioDirection {
-    let Printed { iops, bytes_per_sec, bytes, abbreviated, direction: mut d } = printed;
+fn exact(d: &mut FioDirection, printed: Printed) {
+    let Printed { iops, bytes_per_sec, bytes, abbreviated, .. } = printed;
     let seconds = d.runtime_ns as f64 / 1e9;
     let per_sec = |total: f64| if seconds > 0.0 { total / seconds } else { 0.0 };
     if d.ios == 0
@@ -271,7 +286,6 @@ fn exact(printed: Printed) -> FioDirection {
     };
     d.iops = iops.map_or(0.0, |iops| cut(iops, per_sec(d.ios as f64)));
     d.bytes_per_sec = bytes_per_sec.map_or(0.0, |bw| cut(bw, per_sec(d.bytes as f64)));
-    d
 }
 
 /// `io=1040.9MB, bw=355140KB/s, iops=44392 , runt=  3001msec`.
@@ -282,7 +296,7 @@ fn old_figures(text: &str) -> Option<Printed> {
         bytes_per_sec: Some(size("bw=")?),
         bytes: Some(size("io=")?),
         abbreviated: false,
-        direction: with_runtime(field(text, "runt=")?)?,
+        runtime_ns: runtime_ns(field(text, "runt=")?)?,
     })
 }
 
@@ -297,11 +311,11 @@ fn new_figures(text: &str) -> Option<Printed> {
         bytes_per_sec: Some(bytes(speed, Prefix::Decimal)?),
         bytes: Some(bytes(moved, Prefix::Decimal)?),
         abbreviated: true,
-        direction: with_runtime(pieces(time, b')').next()?)?,
+        runtime_ns: runtime_ns(pieces(time, b')').next()?)?,
     })
 }
 
-fn with_runtime(text: &str) -> Option<FioDirection> {
+fn runtime_ns(text: &str) -> Option<u64> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit())?;
     let runtime: u64 = text[..end].parse().ok()?;
     let unit = match text[end..].trim_ascii() {
@@ -310,7 +324,7 @@ fn with_runtime(text: &str) -> Option<FioDirection> {
         "sec" => 1_000_000_000,
         _ => return None,
     };
-    Some(FioDirection { runtime_ns: runtime.checked_mul(unit)?, ..FioDirection::default() })
+    runtime.checked_mul(unit)
 }
 
 /// `(usec): min=34 , max=8080 , avg=55.47, stdev=131.12`.

@@ -21,6 +21,7 @@ impl Figure {
 }
 
 /// Text behind `key`, up to the next comma, without blanks around it.
+#[inline(always)]
 pub(super) fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (_, text) = cut(line, key)?;
     let end = memchr(b',', text.as_bytes()).unwrap_or(text.len());
@@ -29,6 +30,7 @@ pub(super) fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
 
 /// What stands before `key`, and what behind it. Lines and keys are so short that the searcher of
 /// `str::split_once` takes longer to be made than to search.
+#[inline(always)]
 pub(super) fn cut<'a>(line: &'a str, key: &str) -> Option<(&'a str, &'a str)> {
     let bytes = line.as_bytes();
     let found = |at: &usize| bytes[*at..].starts_with(key.as_bytes());
@@ -38,6 +40,7 @@ pub(super) fn cut<'a>(line: &'a str, key: &str) -> Option<(&'a str, &'a str)> {
 
 /// What stands before a byte below 128, and what behind it: `str::split_once` without what it
 /// costs to look for a character of any length.
+#[inline]
 pub(super) fn once(text: &str, by: u8) -> Option<(&str, &str)> {
     let at = memchr(by, text.as_bytes())?;
     Some((&text[..at], &text[at + 1..]))
@@ -57,43 +60,47 @@ pub(super) fn pieces(text: &str, by: u8) -> impl Iterator<Item = &str> {
 fn leading(text: &str) -> Option<(Figure, &str)> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(">=").unwrap_or(text);
-    let is_of_it = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    let end = text.bytes().position(|byte| !is_of_it(&byte)).unwrap_or(text.len());
+    let (mut whole, mut decimals, mut points, mut end) = (0u64, 0, 0, 0);
+    for byte in text.bytes() {
+        match byte {
+            // Too many digits are read in another way.
+            b'0'..=b'9' => whole = whole.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')),
+            b'.' => points += 1,
+            _ => break,
+        }
+        decimals += usize::from(points > 0);
+        end += 1;
+    }
     let (digits, rest) = text.split_at(end);
-    let decimals = memchr(b'.', digits.as_bytes()).map_or(0, |point| digits.len() - point - 1);
-    let value = match digits.len() {
-        1..=EXACT_DIGITS => short(digits.as_bytes(), decimals)?,
+    let decimals = decimals.saturating_sub(1);
+    let known = DECIMALS.get(decimals);
+    let value = match known {
+        // One division of exact numbers rounds once, as `str::parse` does (Clinger, "How to Read
+        // Floating Point Numbers Accurately", 1990), and takes a fraction of its time.
+        Some((power, _)) if end <= EXACT_DIGITS && points <= 1 && points < end => {
+            whole as f64 / power
+        }
         _ => digits.parse().ok()?,
     };
-    let step = match STEPS.get(decimals) {
-        Some(step) => *step,
+    let step = match known {
+        Some((_, step)) => *step,
         None => 0.1f64.powi(i32::try_from(decimals).ok()?),
     };
     Some((Figure { value, step }, rest))
 }
 
-/// One unit of the last of so many decimals.
-const STEPS: [f64; 7] = [1.0, 0.1, 0.01, 0.001, 0.000_1, 0.000_01, 0.000_001];
-/// So many digits make a whole number, and so many decimals a power of ten, without rounding.
+/// By the number of decimals: ten to its power, and one unit of the last of them.
+const DECIMALS: [(f64, f64); 7] = [
+    (1.0, 1.0),
+    (1e1, 0.1),
+    (1e2, 0.01),
+    (1e3, 0.001),
+    (1e4, 0.000_1),
+    (1e5, 0.000_01),
+    (1e6, 0.000_001),
+];
+/// So many digits make a whole number without rounding.
 const EXACT_DIGITS: usize = 15;
-
-/// The value of at most [`EXACT_DIGITS`] digits and a point. One division of exact numbers rounds
-/// once, as `str::parse` does (Clinger, "How to Read Floating Point Numbers Accurately", 1990),
-/// and takes a fraction of its time.
-fn short(digits: &[u8], decimals: usize) -> Option<f64> {
-    let (mut whole, mut power, mut points) = (0u64, 1u64, 0);
-    for (at, byte) in digits.iter().enumerate() {
-        if *byte == b'.' {
-            points += 1;
-            continue;
-        }
-        whole = whole * 10 + u64::from(byte - b'0');
-        if digits.len() - at <= decimals {
-            power *= 10;
-        }
-    }
-    (points <= 1 && points < digits.len()).then(|| whole as f64 / power as f64)
-}
 
 fn scaled(figure: Figure, factor: f64) -> Option<Figure> {
     let value = figure.value * factor;

@@ -4,35 +4,113 @@ use super::figure::{Prefix, bytes, cut, field, once, pieces, unix_seconds};
 use crate::fio::asked::{ALL_CLIENTS, Asked};
 use crate::fio::result::BlockRange;
 use memchr::{memchr, memchr_iter};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What stands between the name and the group of a job that is to run.
+const BEFORE_GROUP: &str = ": (g=";
 
 /// The jobs of a run by group and name, and what the jobs of each group have in common.
 #[derive(Debug, Default)]
 pub(super) struct AskedJobs {
-    jobs: HashMap<(u32, String), Asked>,
+    jobs: Vec<Job>,
+    /// True where `jobs` are in the order of groups and names.
+    are_sorted: bool,
+    /// Names of the jobs, one behind the other.
+    names: String,
+    /// What they ask for. Clones of a job, which stand together, share it.
+    loads: Vec<Asked>,
     groups: BTreeMap<u32, Asked>,
+    /// The last line behind its name, where there is no host before that.
+    last: String,
+}
+
+#[derive(Debug)]
+struct Job {
+    group: u32,
+    name: Range<usize>,
+    load: usize,
 }
 
 impl AskedJobs {
-    pub(super) fn add(&mut self, group: u32, name: String, asked: Asked) {
+    pub(super) fn add(&mut self, group: u32, name: &str, asked: Asked) {
         match self.groups.get_mut(&group) {
             Some(common) => common.join(&asked),
             None => drop(self.groups.insert(group, asked.clone())),
         }
-        // Clones of a job have its name and ask for the same.
-        self.jobs.entry((group, name)).or_insert(asked);
+        self.loads.push(asked);
+        self.add_job(group, name);
+    }
+
+    /// Adds a job that asks for what the last one asks for.
+    fn add_job(&mut self, group: u32, name: &str) {
+        let begin = self.names.len();
+        self.names.push_str(name);
+        let name = begin..self.names.len();
+        self.jobs.push(Job { group, name, load: self.loads.len().saturating_sub(1) });
+        self.are_sorted = false;
+    }
+
+    /// Keeps the line of the job that was added for [`Self::add_like_last`].
+    pub(super) fn remember(&mut self, line: &str) {
+        self.last.clear();
+        match cut(line, BEFORE_GROUP) {
+            Some((name, rest)) if !name.starts_with('<') => self.last.push_str(rest),
+            _ => {}
+        }
+    }
+
+    /// Adds the job of a line that is the last one but for its name, as fio writes one for each of
+    /// a thousand clones; false for another line.
+    pub(super) fn add_like_last(&mut self, line: &str) -> bool {
+        let Some(last) = self.jobs.last() else { return false };
+        let Some((name, rest)) = cut(line, BEFORE_GROUP) else { return false };
+        let is_like = !rest.is_empty() && rest == self.last && !name.starts_with('<');
+        if is_like {
+            self.add_job(last.group, name);
+        }
+        is_like
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        let Self { jobs, are_sorted: _, names, loads, groups, last } = self;
+        jobs.clear();
+        names.clear();
+        loads.clear();
+        groups.clear();
+        last.clear();
     }
 
     /// What a result was asked for: that of its job, or of its whole group where it is the result
     /// of several.
-    pub(super) fn of(&self, group: u32, name: &str, users: u32) -> Asked {
+    pub(super) fn of(&mut self, group: u32, name: &str, users: u32) -> Asked {
         if name == ALL_CLIENTS {
             return Asked::common(self.groups.values());
         }
+        if users == 1 {
+            self.sort();
+        }
         let Some(common) = self.groups.get(&group) else { return Asked::default() };
-        let job = self.jobs.get(&(group, name.to_owned())).filter(|_| users == 1);
+        let job = if users == 1 { self.load(group, name) } else { None };
         // Clients run jobs of one name; which of them a result is of, the text does not say.
         Asked { host: common.host.clone(), ..job.unwrap_or(common).clone() }
+    }
+
+    /// What the first job of that group and name asks for.
+    fn load(&self, group: u32, name: &str) -> Option<&Asked> {
+        let key = |job: &Job| (job.group, &self.names[job.name.clone()]);
+        let at = self.jobs.partition_point(|job| key(job) < (group, name));
+        let job = self.jobs.get(at).filter(|job| key(job) == (group, name))?;
+        self.loads.get(job.load)
+    }
+
+    fn sort(&mut self) {
+        if !self.are_sorted {
+            let names = &self.names;
+            self.jobs.sort_by_key(|job| (job.group, &names[job.name.clone()]));
+            self.are_sorted = true;
+        }
     }
 }
 
@@ -47,7 +125,7 @@ pub(super) fn may_name_a_job(line: &str) -> bool {
 /// The group, name and load of a line `NAME: (g=GROUP): rw=…`, which begins with `<HOST> ` in
 /// client mode; `None` for another line.
 pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
-    let (name, rest) = cut(line, ": (g=")?;
+    let (name, rest) = cut(line, BEFORE_GROUP)?;
     let (group, rest) = cut(rest, "):")?;
     let group = group.trim().parse().ok()?;
     let rw = field(rest, "rw=")?;
@@ -162,6 +240,29 @@ mod tests {
     }
 
     #[test]
+    fn a_line_like_the_last_one_is_another_job() {
+        let mut jobs = AskedJobs::default();
+        let first = "b: (g=0): rw=read, bs=8K-8K/8K-8K, ioengine=psync, iodepth=1";
+        assert!(!jobs.add_like_last(first), "there is no last one");
+        let (group, name, load) = asked(first).unwrap();
+        jobs.add(group, &name, load.clone());
+        jobs.remember(first);
+        assert!(jobs.add_like_last(&first.replace("b:", "a: x:")));
+        assert!(!jobs.add_like_last(&first.replace("g=0", "g=1")));
+        assert!(!jobs.add_like_last(&format!("<host> {first}")));
+        assert_eq!((jobs.of(0, "a: x", 1), jobs.of(0, "b", 1)), (load.clone(), load.clone()));
+        assert_eq!(jobs.of(0, "c", 1), load, "of its group");
+
+        let remote = format!("<host> {first}");
+        let (group, name, load) = asked(&remote).unwrap();
+        jobs.add(group, &name, load);
+        jobs.remember(&remote);
+        assert!(!jobs.add_like_last(first) && !jobs.add_like_last("b: (g="));
+        jobs.clear();
+        assert_eq!(jobs.of(0, "b", 1), Asked::default());
+    }
+
+    #[test]
     fn a_group_of_different_jobs_has_what_they_share() {
         let mut jobs = AskedJobs::default();
         for line in [
@@ -169,7 +270,7 @@ mod tests {
             "b: (g=0): rw=write, bs=4K-4K/4K-4K, ioengine=psync, iodepth=2",
         ] {
             let (group, name, asked) = asked(line).unwrap();
-            jobs.add(group, name, asked);
+            jobs.add(group, &name, asked);
         }
         assert_eq!(jobs.of(0, "b", 1).rw, "write");
         let both = jobs.of(0, "a", 2);
@@ -179,7 +280,7 @@ mod tests {
 
         let (group, name, asked) =
             asked("<h> c: (g=1): rw=read, bs=1K-1K, ioengine=psync").unwrap();
-        jobs.add(group, name, asked);
+        jobs.add(group, &name, asked);
         let all = jobs.of(1, "All clients", 3);
         assert_eq!(
             (all.rw.as_str(), all.engine.as_str(), all.iodepth),

@@ -14,6 +14,9 @@ use figure::{Prefix, bytes, field};
 use job_line::AskedJobs;
 use memchr::memrchr;
 
+/// Results of two kilobytes each, in the boxes in which they are handed on.
+type Results = Vec<Box<FioResult>>;
+
 /// Reads text line by line. Holds the results of one run of fio, which it hands out when the run
 /// is over: the summary at its end has figures that belong to them.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ pub struct TextReader<'a> {
     version: String,
     jobs: AskedJobs,
     building: Option<Building>,
-    results: Vec<FioResult>,
+    results: Results,
     summary: Vec<Summary>,
     /// The group whose summary is being read.
     summary_of: Option<u32>,
@@ -58,7 +61,11 @@ impl<'a> TextReader<'a> {
         // Behind a progress line stands what a terminal shows in its place.
         let text = line.trim_ascii();
         let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_ascii_start());
-        let text = shown.unwrap_or(text);
+        self.bare_line(shown.unwrap_or(text), number, sink);
+    }
+
+    /// As [`Self::line`], of one that has no blanks around it and was not written over.
+    pub fn bare_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Found)) {
         let file = self.file;
         let tell = |sink: &mut dyn FnMut(Found), reason: &str| {
             sink(Found::Problem(Problem::new(file, number, reason)));
@@ -111,36 +118,34 @@ impl<'a> TextReader<'a> {
             }
             None => {}
         }
-        let Some((group, name, asked)) = job_line::asked(text) else { return false };
-        if self.building.is_some() || !self.results.is_empty() {
-            self.finish(sink);
-            self.jobs = AskedJobs::default();
+        let is_of_this_run = self.building.is_none() && self.results.is_empty();
+        if is_of_this_run && self.jobs.add_like_last(text) {
+            return true;
         }
-        self.jobs.add(group, name, asked);
+        let Some((group, name, asked)) = job_line::asked(text) else { return false };
+        if !is_of_this_run {
+            self.finish(sink);
+            self.jobs.clear();
+        }
+        self.jobs.add(group, &name, asked);
+        self.jobs.remember(text);
         true
     }
 
     /// Hands out what is left. To be called where the text ends.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Found)) {
-        self.take_results().into_iter().for_each(|result| sink(Found::Result(Box::new(result))));
+        self.take_results().into_iter().for_each(|result| sink(Found::Result(result)));
     }
 
     /// The results gathered so far.
-    pub(super) fn take_results(&mut self) -> Vec<FioResult> {
+    pub(super) fn take_results(&mut self) -> Results {
         self.close();
         let mut results = std::mem::take(&mut self.results);
         for Summary { group, way, bytes_per_sec } in self.summary.drain(..) {
             let mut of_group = results.iter_mut().filter(|result| result.group == group);
             // The sum of a group is the bandwidth of a result where the group has no other.
             let (Some(result), None) = (of_group.next(), of_group.next()) else { continue };
-            let direction = match way {
-                Way::Read => &mut result.read,
-                Way::Write => &mut result.write,
-                Way::Trim => &mut result.trim,
-                Way::Mixed => &mut result.mixed,
-                Way::Sync => continue,
-            };
-            if let Some(direction) = direction {
+            if let Some(direction) = way.of_result(result) {
                 direction.bytes_per_sec = bytes_per_sec;
             }
         }
