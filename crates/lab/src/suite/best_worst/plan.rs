@@ -152,8 +152,11 @@ impl BestWorst {
         let search = |key: &str, rw| {
             let limits = self.searched(rw);
             let load = Load { read_percent: 70, iodepth: 1, ..self.random(site, rw) };
+            if limits.is_empty() || (self.read_only && load.writes()) {
+                return None;
+            }
             let plan = SearchPlan { limits, budget_ns: self.budget_ns, ..SearchPlan::default() };
-            (!plan.limits.is_empty() && (!self.read_only || !load.writes())).then(|| SuiteStep {
+            Some(SuiteStep {
                 place: Place { key: key.to_owned(), phase: CAPACITY.to_owned(), round: None },
                 work: Work::Search { load: Box::new(load), plan },
                 grounds: Vec::new(),

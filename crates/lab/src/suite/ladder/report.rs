@@ -66,10 +66,15 @@ impl Ladder {
             reason(rungs, chosen, last, end)
         )];
         if let Some(linear) = self.linear_to(rungs) {
-            sentences.push(format!(
-                "Up to {} IOPS grow with the users; from there on I/Os wait for each other.",
-                key(linear.users)
-            ));
+            sentences.push(if linear.users == rungs[0].users {
+                "IOPS do not grow with the users from the first rung on: I/Os wait for each other."
+                    .to_owned()
+            } else {
+                format!(
+                    "Up to {} IOPS grow with the users; from there on I/Os wait for each other.",
+                    key(linear.users)
+                )
+            });
         }
         if chosen.users > rungs[0].users {
             sentences.push(format!(

@@ -81,6 +81,7 @@ fn it_ends_where_a_limit_breaks() {
     assert_eq!(conclusion.findings["ended_by"], "limit");
     // Four users bring a hundredth more: as good as one.
     assert_eq!(conclusion.findings["users"], 1);
+    assert!(conclusion.verdict[1].starts_with("IOPS do not grow with the users from the first"));
     let first = &conclusion.verdict[0];
     assert!(
         first.contains("with 8 users p99 is 400 µs, which breaks the limit p99 <= 150 µs"),

@@ -156,7 +156,7 @@ fn what_makes_no_sense_is_refused() {
         (
             &[("users", "97"), ("bs", "1m")],
             &two,
-            "\"read 1m 97 users\" needs 98 MiB on 2 files or devices, which have 96 MiB",
+            "1m 97 users\" needs 98 MiB on 2 files or devices, which have 96 MiB",
         ),
     ] {
         let told = refused(typed, site);
