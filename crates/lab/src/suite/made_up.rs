@@ -52,7 +52,7 @@ pub(crate) fn step(
     read: Option<(f64, u64)>,
     write: Option<(f64, u64)>,
 ) -> SuiteStepResult {
-    let figures = FioResult::default().into_step();
+    let figures = FioResult::default().to_step();
     let result =
         StepResult { seconds: 10.0, read: read.map(side), write: write.map(side), ..figures };
     SuiteStepResult {

@@ -169,7 +169,7 @@ mod tests {
             started: String::new(),
             part: 0,
             asked: Step::single(Load::default(), 0, 0),
-            result: SuiteOutcome::Step(Box::new(FioResult::default().into_step())),
+            result: SuiteOutcome::Step(Box::new(FioResult::default().to_step())),
             caveats,
             interrupted: false,
         }
