@@ -232,6 +232,8 @@ fn sim_spec() {
         "const",
         "size=",
         "seed=",
+        "fresh=",
+        "wander=",
         "nvme",
         "hdd",
         "ssd",

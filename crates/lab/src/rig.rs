@@ -6,7 +6,7 @@ use iogauge_io::crew::fio::{FioBinary, FioCrew, FioWork, ForeignJob, Span};
 use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
-use iogauge_io::sim::SimSpec;
+use iogauge_io::sim::DeviceSlot;
 use iogauge_io::system::{DeviceTree, GroupLimits, Memory};
 use iogauge_io::target::{
     Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, advise, device_facts,
@@ -25,8 +25,8 @@ use std::sync::Arc;
 enum Medium {
     /// Files and devices.
     Real(Target),
-    /// A device in virtual time.
-    Simulated(SimSpec),
+    /// A device in virtual time, which each crew finds as the last one left it.
+    Simulated(DeviceSlot),
 }
 
 /// What of a target a job does its I/O on.
@@ -115,7 +115,8 @@ impl Rig {
         let roots = Roots::default();
         let medium = match text.parse::<TargetSpec>()? {
             TargetSpec::Simulated(spec) => {
-                Medium::Simulated(spec.trim_start_matches("sim:").parse()?)
+                let spec = spec.trim_start_matches("sim:").parse()?;
+                Medium::Simulated(DeviceSlot::new(spec))
             }
             TargetSpec::Paths(paths) => {
                 paths.iter().try_for_each(|path| there_or_sized(path, &intent))?;
@@ -192,7 +193,7 @@ impl Rig {
     pub fn size_bytes(&self) -> u64 {
         match &self.medium {
             Medium::Real(target) => target.parts.iter().map(|p| p.size_bytes).sum(),
-            Medium::Simulated(spec) => spec.size_bytes,
+            Medium::Simulated(slot) => slot.spec().size_bytes,
         }
     }
 
@@ -316,14 +317,14 @@ impl Rig {
     /// As [`Self::crew`].
     fn crew_on(&self, jobs: &[(Load, Ground)], max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
         match &self.medium {
-            Medium::Simulated(spec) => {
-                let extents = vec![Extent { base_bytes: 0, size_bytes: spec.size_bytes }];
+            Medium::Simulated(slot) => {
+                let extents = vec![Extent { base_bytes: 0, size_bytes: self.size_bytes() }];
                 let jobs = jobs.iter().map(|(load, _)| CrewJob {
                     load: load.clone(),
                     files: Files::default(),
                     extents: extents.clone(),
                 });
-                Ok(Box::new(VirtualCrew::start(jobs.collect(), spec.clone(), max_depth)?))
+                Ok(Box::new(VirtualCrew::start_on(jobs.collect(), slot, max_depth)?))
             }
             Medium::Real(target) => {
                 let jobs = jobs.iter().map(|(load, ground)| job(target, load, ground));
@@ -404,13 +405,13 @@ impl Rig {
     #[must_use]
     pub fn describe(&self) -> Value {
         match &self.medium {
-            Medium::Simulated(spec) => json!({
+            Medium::Simulated(slot) => json!({
                 "name": self.text,
                 "kind": "simulated",
-                "size_bytes": spec.size_bytes,
-                "channels": spec.channels,
-                "service_ns": spec.service_ns,
-                "seed": spec.seed,
+                "size_bytes": slot.spec().size_bytes,
+                "channels": slot.spec().channels,
+                "service_ns": slot.spec().service_ns,
+                "seed": slot.spec().seed,
             }),
             Medium::Real(target) => {
                 let devices: Vec<DeviceFacts> = target

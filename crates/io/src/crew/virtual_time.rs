@@ -2,7 +2,7 @@
 
 use super::{Arrivals, Crew, CrewJob, JobPlan, WorkerHandle, collect, shares};
 use crate::engine::sim::{Sim, World};
-use crate::sim::SimSpec;
+use crate::sim::{DeviceSlot, SimSpec};
 use crate::worker::accounting::Window;
 use crate::worker::{Turn, Worker, WorkerError};
 use std::cell::RefCell;
@@ -26,17 +26,32 @@ impl std::fmt::Debug for VirtualCrew {
 }
 
 impl VirtualCrew {
-    /// Starts jobs on a simulated device; the depth may later rise to `max_depth`.
+    /// Starts jobs on a new simulated device; the depth may later rise to `max_depth`.
     ///
     /// # Errors
     /// Where a load does not fit the device.
     pub fn start(jobs: Vec<CrewJob>, spec: SimSpec, max_depth: u32) -> Result<Self, WorkerError> {
-        let world = World::new(spec);
+        Self::start_on(jobs, &DeviceSlot::new(spec), max_depth)
+    }
+
+    /// Starts jobs on a simulated device as the last crew left it, its time included. The device is
+    /// free for the next crew when this one is dropped; what is outstanding then is completed, and
+    /// nobody is told.
+    ///
+    /// # Errors
+    /// Where a load does not fit the device, or another crew has it.
+    pub fn start_on(
+        jobs: Vec<CrewJob>,
+        slot: &DeviceSlot,
+        max_depth: u32,
+    ) -> Result<Self, WorkerError> {
+        let world = World::of(slot).ok_or(WorkerError::DeviceInUse)?;
+        let begin_ns = world.borrow().now_ns();
         let (mut workers, mut handles) = (Vec::new(), Vec::new());
         let mut arrivals = Arrivals::default();
         for (index, job) in jobs.into_iter().enumerate() {
             let depth = job.load.depth();
-            let mut plan = JobPlan::new(job, None, index as u32, 0);
+            let mut plan = JobPlan::new(job, None, index as u32, begin_ns);
             let count = plan.workers_for(depth);
             arrivals.add(&plan);
             for depth_of_worker in shares(depth, count) {
@@ -54,7 +69,7 @@ impl VirtualCrew {
             }
         }
         let turns = vec![Turn::Going; workers.len()];
-        arrivals.begin(0);
+        arrivals.begin(begin_ns);
         let mut crew = Self { world, workers, handles, arrivals, turns };
         crew.turn_all()?;
         Ok(crew)

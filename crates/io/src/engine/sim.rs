@@ -1,28 +1,36 @@
 //! The simulated device as an engine: virtual time, the same results for the same seeds.
 
 use super::{Engine, EngineError, Io, Op};
-use crate::sim::{Device, SimSpec};
+use crate::sim::{Device, DeviceSlot, SimSpec};
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
-
-const PAGE_BYTES: u64 = 4096;
 
 /// A device shared by the workers of a step, with what is due to each of them.
 #[derive(Debug)]
 pub struct World {
     device: Device,
+    /// Where the device goes in the end.
+    slot: Option<DeviceSlot>,
     due: Vec<VecDeque<(u32, i32)>>,
-    /// Data written, by 4 KiB page, where the device keeps it.
-    pages: HashMap<(u32, u64), Box<[u8]>>,
 }
 
 impl World {
-    /// A world around one device, at virtual time 0.
+    /// A world around a device of its own, at virtual time 0.
     #[must_use]
     pub fn new(spec: SimSpec) -> Rc<RefCell<Self>> {
-        let device = Device::new(spec);
-        Rc::new(RefCell::new(Self { device, due: Vec::new(), pages: HashMap::new() }))
+        Self::around(Device::new(spec), None)
+    }
+
+    /// A world around the device of a slot, which goes back there with the world's end; `None`
+    /// where another world has it.
+    #[must_use]
+    pub fn of(slot: &DeviceSlot) -> Option<Rc<RefCell<Self>>> {
+        slot.take().map(|device| Self::around(device, Some(slot.clone())))
+    }
+
+    fn around(device: Device, slot: Option<DeviceSlot>) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Self { device, slot, due: Vec::new() }))
     }
 
     /// Virtual time, in nanoseconds.
@@ -62,44 +70,25 @@ impl World {
     }
 
     fn keep(&mut self, io: &Io) {
-        for (page, within, at, len) in pieces(io) {
-            let page = self
-                .pages
-                .entry((io.file, page))
-                .or_insert_with(|| vec![0; PAGE_BYTES as usize].into_boxed_slice());
-            // SAFETY: the worker keeps the buffer valid for the I/O's length, and the pieces lie
-            // inside it.
-            let data = unsafe { std::slice::from_raw_parts(io.buffer.add(at), len) };
-            page[within..within + len].copy_from_slice(data);
-        }
+        // SAFETY: the worker keeps the buffer valid for the I/O's length.
+        let data = unsafe { std::slice::from_raw_parts(io.buffer, io.len as usize) };
+        self.device.pages.write(io.file, io.offset_bytes, data);
     }
 
     fn recall(&self, io: &Io) {
-        for (page, within, at, len) in pieces(io) {
-            // SAFETY: as in `keep`; no other reference to the buffer exists while the I/O is under
-            // way.
-            let data = unsafe { std::slice::from_raw_parts_mut(io.buffer.add(at), len) };
-            match self.pages.get(&(io.file, page)) {
-                Some(page) => data.copy_from_slice(&page[within..within + len]),
-                None => data.fill(0),
-            }
-        }
+        // SAFETY: as in `keep`; no other reference to the buffer exists while the I/O is under way.
+        let data = unsafe { std::slice::from_raw_parts_mut(io.buffer, io.len as usize) };
+        self.device.pages.read(io.file, io.offset_bytes, data);
     }
 }
 
-/// Cuts an I/O at page borders: page number, offset in the page, offset in the buffer, length.
-fn pieces(io: &Io) -> impl Iterator<Item = (u64, usize, usize, usize)> {
-    let (start, end) = (io.offset_bytes, io.offset_bytes + u64::from(io.len));
-    let mut at = start;
-    std::iter::from_fn(move || {
-        (at < end).then(|| {
-            let (page, within) = (at / PAGE_BYTES, at % PAGE_BYTES);
-            let len = (PAGE_BYTES - within).min(end - at);
-            let piece = (page, within as usize, (at - start) as usize, len as usize);
-            at += len;
-            piece
-        })
-    })
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(slot) = &self.slot {
+            let stand_in = Device::new(slot.spec().clone());
+            slot.put_back(std::mem::replace(&mut self.device, stand_in));
+        }
+    }
 }
 
 /// One worker's view of the world.

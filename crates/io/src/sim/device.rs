@@ -1,5 +1,6 @@
 //! The queueing model: what happens to each I/O, in order of virtual time.
 
+use super::pages::Pages;
 use super::spec::{Service, SimSpec};
 use crate::engine::Op;
 use crate::offsets::unit;
@@ -87,6 +88,10 @@ pub struct Device {
     cap_time_ns: f64,
     dirty_bytes: f64,
     dirty_at_ns: u64,
+    /// Bytes of all writes taken so far.
+    written_bytes: u64,
+    /// What was written, where the spec says to keep it.
+    pub(crate) pages: Pages,
     random: Xoshiro256PlusPlus,
 }
 
@@ -106,6 +111,8 @@ impl Device {
             cap_time_ns: f64::NEG_INFINITY,
             dirty_bytes: 0.0,
             dirty_at_ns: 0,
+            written_bytes: 0,
+            pages: Pages::default(),
             random: Xoshiro256PlusPlus::seed_from_u64(spec.seed),
             spec,
         }
@@ -137,7 +144,8 @@ impl Device {
         }
         match request.op {
             Op::Sync => {
-                let flushed = arrival + self.drain_ns(arrival, self.spec.destage_bytes_per_sec);
+                let rate = self.spec.destage(self.written_bytes, arrival);
+                let flushed = arrival + self.drain_ns(arrival, rate);
                 self.complete(flushed, request, 0);
             }
             Op::Write if self.spec.cache_bytes > 0 => {
@@ -154,7 +162,18 @@ impl Device {
                 self.leave_channel(end, request);
             }
         }
+        if request.op == Op::Write {
+            self.written_bytes += u64::from(request.len);
+        }
         true
+    }
+
+    /// Runs until nothing is outstanding, and tells nobody.
+    pub(crate) fn complete_outstanding(&mut self) {
+        while let Some(at_ns) = self.next_completion(u64::MAX) {
+            self.set_now(at_ns);
+            let _ = self.take();
+        }
     }
 
     /// Runs the model until the next completion and returns its time, or `None` where there is
@@ -256,9 +275,9 @@ impl Device {
 
     /// When the write cache has room for `len` bytes that arrive at `at_ns`; takes them.
     fn cache(&mut self, at_ns: u64, len: u32) -> u64 {
-        let rate = self.spec.destage_bytes_per_sec;
         // A full cache lets writes in one after the other.
         let at_ns = at_ns.max(self.dirty_at_ns);
+        let rate = self.spec.destage(self.written_bytes, at_ns);
         self.drain_ns(at_ns, rate);
         let over = self.dirty_bytes + f64::from(len) - self.spec.cache_bytes as f64;
         let room_at = at_ns + (over.max(0.0) / rate as f64 * 1e9) as u64;
@@ -269,11 +288,13 @@ impl Device {
 
     /// Time of a service that begins at `start_ns`.
     fn service_ns(&mut self, op: Op, start_ns: u64) -> u64 {
-        let fresh = match op {
-            Op::Write => self.spec.write_service_ns.unwrap_or(self.spec.service_ns),
-            _ => self.spec.service_ns,
-        } as f64;
-        let mean = fresh * (1.0 + self.spec.fade_percent / 100.0 * (start_ns as f64 / 1e9));
+        let at_first = match op {
+            Op::Write => self.spec.write_ns(self.written_bytes),
+            _ => self.spec.service_ns as f64,
+        };
+        let faded = at_first * (1.0 + self.spec.fade_percent / 100.0 * (start_ns as f64 / 1e9));
+        // I/Os that take no time would never let virtual time pass.
+        let mean = (faded * self.spec.wander(start_ns)).max(1.0);
         let factor = match self.spec.dist {
             Service::Constant => 1.0,
             Service::Exponential => -(1.0 - unit(&mut self.random)).ln(),
@@ -336,140 +357,4 @@ impl Device {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(slot: u32) -> Request {
-        Request { owner: 0, slot, op: Op::Read, offset_bytes: u64::from(slot) << 30, len: 4096 }
-    }
-
-    fn write(slot: u32, len: u32) -> Request {
-        Request { op: Op::Write, len, ..read(slot) }
-    }
-
-    /// Keeps `depth` I/Os outstanding until `until_ns`; returns completions and their times.
-    fn closed_loop(spec: &str, depth: u32, until_ns: u64, make: fn(u32) -> Request) -> Vec<u64> {
-        let mut device = Device::new(spec.parse().unwrap());
-        (0..depth).for_each(|slot| assert!(device.submit(make(slot))));
-        let mut times = Vec::new();
-        while let Some(at) = device.next_completion(until_ns) {
-            device.set_now(at);
-            while let Some(done) = device.take() {
-                times.push(at);
-                device.submit(make(done.slot));
-            }
-        }
-        times
-    }
-
-    #[test]
-    fn constant_service_keeps_its_closed_form() {
-        // X(N) = min(N, c)/s.
-        for (depth, wanted) in [(1, 10_000), (4, 40_000), (8, 80_000), (100, 80_000)] {
-            let spec = "channels=8,service=100us,dist=const";
-            let count = closed_loop(spec, depth, 1_000_000_000, read).len();
-            assert_eq!(count, wanted, "depth {depth}");
-        }
-    }
-
-    #[test]
-    fn exponential_service_saturates_at_the_closed_form() {
-        let count = closed_loop("channels=8,service=100us", 64, 10_000_000_000, read).len();
-        assert!((count as f64 / 800_000.0 - 1.0).abs() < 0.005, "{count}");
-    }
-
-    #[test]
-    fn lognormal_service_keeps_its_mean() {
-        let spec = "channels=1,service=100us,dist=lognormal:1";
-        let count = closed_loop(spec, 1, 20_000_000_000, read).len();
-        assert!((count as f64 / 200_000.0 - 1.0).abs() < 0.02, "{count}");
-    }
-
-    #[test]
-    fn a_bus_bounds_the_bandwidth() {
-        let spec = "channels=64,service=10us,dist=const,bus=40960000";
-        let count = closed_loop(spec, 64, 1_000_000_000, read).len();
-        assert!((9_990..=10_000).contains(&count), "{count}");
-    }
-
-    #[test]
-    fn a_cap_spends_its_credits_first() {
-        let spec = "channels=64,service=100us,dist=const,iops_cap=1000,burst=5000";
-        let times = closed_loop(spec, 32, 3_000_000_000, read);
-        let early = times.iter().filter(|t| **t < 16_000_000).count();
-        assert!(early >= 4_900, "{early}");
-        let late = times.iter().filter(|t| **t >= 2_000_000_000).count();
-        assert!((995..=1005).contains(&late), "{late}");
-    }
-
-    #[test]
-    fn a_full_cache_writes_at_destage_speed() {
-        let spec = "channels=8,cache=4m,cache_service=20us,destage=4096000,service=1ms";
-        let times = closed_loop(spec, 8, 3_000_000_000, |slot| write(slot, 4096));
-        assert!(times.iter().filter(|t| **t < 10_000_000).count() >= 1000);
-        let late = times.iter().filter(|t| **t >= 2_000_000_000).count();
-        assert!((990..=1010).contains(&late), "{late}");
-    }
-
-    #[test]
-    fn stalls_stop_service() {
-        let spec = "channels=1,service=100us,dist=const,gc=every:100ms,stall:20ms";
-        let times = closed_loop(spec, 1, 1_000_000_000, read);
-        assert_eq!(times.len(), 8_000);
-        assert!(times.iter().all(|t| t % 100_000_000 <= 80_000_000));
-    }
-
-    #[test]
-    fn service_fades_with_time() {
-        let spec = "channels=1,service=100us,dist=const,fade=10%";
-        let times = closed_loop(spec, 1, 11_000_000_000, read);
-        let in_second =
-            |second: u64| times.iter().filter(|t| **t / 1_000_000_000 == second).count();
-        // 1/(1 + t/10) integrated over the second from 0 and from 10 on.
-        assert!((9_520..=9_540).contains(&in_second(0)), "{}", in_second(0));
-        assert!((4_870..=4_885).contains(&in_second(10)), "{}", in_second(10));
-    }
-
-    #[test]
-    fn near_blocks_come_first_where_seeking_costs() {
-        let spec = "channels=1,service=1ms,dist=const,seek=10ms,size=64g";
-        let deep = closed_loop(spec, 32, 10_000_000_000, |slot| read(slot * 37 % 61)).len();
-        let shallow = closed_loop(spec, 1, 10_000_000_000, |_| read(30)).len();
-        assert!(deep > 2500, "{deep}");
-        assert!(shallow < 1_000_000);
-    }
-
-    #[test]
-    fn a_round_trip_adds_to_latency_only() {
-        let spec = "channels=1,service=100us,dist=const,rtt=900us";
-        assert_eq!(closed_loop(spec, 1, 1_000_000_000, read).len(), 1_000);
-        let deep = closed_loop(spec, 100, 1_000_000_000, read).len();
-        assert!((9_990..=10_000).contains(&deep), "{deep}");
-    }
-
-    #[test]
-    fn faults_come_as_asked() {
-        let mut device = Device::new("eio=100".parse().unwrap());
-        device.submit(read(3));
-        let at = device.next_completion(u64::MAX).unwrap();
-        device.set_now(at);
-        assert_eq!(device.take().unwrap().result, -libc::EIO);
-        let mut device = Device::new("space=1m".parse().unwrap());
-        device.submit(write(0, 4096));
-        device.submit(write(3, 4096));
-        let mut results = Vec::new();
-        while let Some(at) = device.next_completion(u64::MAX) {
-            device.set_now(at);
-            results.extend(std::iter::from_fn(|| device.take()).map(|d| d.result));
-        }
-        results.sort_unstable();
-        assert_eq!(results, [-libc::ENOSPC, 4096]);
-    }
-
-    #[test]
-    fn seeds_reproduce() {
-        let run = |seed| closed_loop(&format!("seed={seed}"), 16, 100_000_000, read);
-        assert_eq!(run(5), run(5));
-        assert_ne!(run(5), run(6));
-    }
-}
+mod tests;

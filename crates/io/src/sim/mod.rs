@@ -6,10 +6,14 @@
 //! is known in closed form (Kleinrock 1975, vol. 1, ch. 3).
 
 mod device;
+mod pages;
 mod presets;
+mod slot;
 mod spec;
+mod wear;
 
 pub use device::Device;
 pub(crate) use device::Request;
 pub use presets::PRESETS;
-pub use spec::{Service, SimError, SimSpec};
+pub use slot::DeviceSlot;
+pub use spec::{Service, SimError, SimSpec, Wander};

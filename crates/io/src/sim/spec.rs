@@ -17,6 +17,15 @@ pub enum Service {
     Lognormal(f64),
 }
 
+/// A slow rise and fall of service times around their mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wander {
+    /// Share of the mean by which they rise and fall, in percent; below 100.
+    pub percent: f64,
+    /// Time from one height to the next, in nanoseconds; above 0.
+    pub period_ns: u64,
+}
+
 /// A simulated device. Durations are nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimSpec {
@@ -34,11 +43,17 @@ pub struct SimSpec {
     pub iops_cap: Option<u64>,
     /// Credits: I/Os let in beyond the cap after a rest. Full at the start.
     pub burst_ios: u64,
+    /// Writes a new device takes in [`Self::fresh_service_ns`], in bytes; over half as many more
+    /// the service time of a write moves to [`Self::write_service_ns`]. 0 for a device that is
+    /// settled at the start.
+    pub fresh_bytes: u64,
+    /// Mean service time of a write while the device is fresh.
+    pub fresh_service_ns: u64,
     /// Write cache.
     pub cache_bytes: u64,
     /// Time a write into the cache takes.
     pub cache_service_ns: u64,
-    /// Speed at which the cache empties, in bytes per second.
+    /// Speed at which the cache of a settled device empties, in bytes per second.
     pub destage_bytes_per_sec: u64,
     /// Time from one stall to the next; 0 for none.
     pub gc_every_ns: u64,
@@ -47,6 +62,8 @@ pub struct SimSpec {
     /// Share of the mean service time by which it grows each second, in percent; 0 for a device
     /// that holds still.
     pub fade_percent: f64,
+    /// A device that never settles; `None` for one that does.
+    pub wander: Option<Wander>,
     /// Time a seek over the whole device takes, beside the service time; 0 for none. Shorter
     /// distances take the square root of their share; of what waits, the nearest goes first.
     pub seek_ns: u64,
@@ -74,12 +91,15 @@ impl Default for SimSpec {
             bus_bytes_per_sec: None,
             iops_cap: None,
             burst_ios: 0,
+            fresh_bytes: 0,
+            fresh_service_ns: 20_000,
             cache_bytes: 0,
             cache_service_ns: 20_000,
             destage_bytes_per_sec: 100_000_000,
             gc_every_ns: 0,
             gc_stall_ns: 0,
             fade_percent: 0.0,
+            wander: None,
             seek_ns: 0,
             rtt_ns: 0,
             size_bytes: 100 << 30,
@@ -122,11 +142,14 @@ const KEYS: &[&str] = &[
     "bus",
     "iops_cap",
     "burst",
+    "fresh",
+    "fresh_service",
     "cache",
     "cache_service",
     "destage",
     "gc",
     "fade",
+    "wander",
     "seek",
     "rtt",
     "size",
@@ -210,6 +233,8 @@ impl SimSpec {
             "bus" => self.bus_bytes_per_sec = Some(above_zero(bandwidth()?)?),
             "iops_cap" => self.iops_cap = Some(above_zero(count()?)?),
             "burst" => self.burst_ios = count()?,
+            "fresh" => self.fresh_bytes = size()?,
+            "fresh_service" => self.fresh_service_ns = above_zero(duration()?)?,
             "cache" => self.cache_bytes = size()?,
             "cache_service" => self.cache_service_ns = above_zero(duration()?)?,
             "destage" => self.destage_bytes_per_sec = above_zero(bandwidth()?)?,
@@ -217,6 +242,7 @@ impl SimSpec {
             "fade" => {
                 self.fade_percent = parse_percent(value).map_err(|e| fail(e.to_string()))?;
             }
+            "wander" => self.wander = Some(parse_wander(value).map_err(fail)?),
             "seek" => self.seek_ns = duration()?,
             "rtt" => self.rtt_ns = duration()?,
             "size" => self.size_bytes = above_zero(size()?)?,
@@ -257,6 +283,19 @@ impl SimSpec {
     }
 }
 
+fn parse_wander(value: &str) -> Result<Wander, String> {
+    let right = "right would be a share below 100 % and a time, as in wander=30%:10m";
+    let (percent, period) = value.split_once(':').ok_or(right)?;
+    let percent = parse_percent(percent).map_err(|e| format!("{e}; {right}"))?;
+    let period_ns = parse_duration_ns(period).map_err(|e| format!("{e}; {right}"))?;
+    // A whole would let services take no time.
+    if percent < 100.0 && period_ns > 0 {
+        Ok(Wander { percent, period_ns })
+    } else {
+        Err(right.to_owned())
+    }
+}
+
 fn parse_dist(value: &str) -> Option<Service> {
     match value {
         "const" => Some(Service::Constant),
@@ -287,6 +326,10 @@ mod tests {
         assert_eq!((spec.iops_cap, spec.burst_ios), (Some(3000), 5_000_000));
         assert_eq!((spec.gc_every_ns, spec.gc_stall_ns), (2_000_000_000, 50_000_000));
         assert_eq!(spec.seed, 7);
+        let spec: SimSpec = "fresh=2g,fresh_service=15us,wander=30%:10m".parse().unwrap();
+        assert_eq!((spec.fresh_bytes, spec.fresh_service_ns), (2 << 30, 15_000));
+        let wander = Wander { percent: 30.0, period_ns: 600_000_000_000 };
+        assert_eq!(spec.wander, Some(wander));
         assert_eq!("".parse::<SimSpec>().unwrap(), SimSpec::default());
     }
 
@@ -310,6 +353,13 @@ mod tests {
             ("gc=every:1ms,stall:2ms", "gc=every:2s,stall:50ms"),
             ("service=fast", "10ms"),
             ("seed=1,hdd", "no preset"),
+            ("fresh=much", "fresh=much"),
+            ("fresh_service=0", "above 0"),
+            ("wander=30%", "wander=30%:10m"),
+            ("wander=30%:0", "wander=30%:10m"),
+            ("wander=30%:slow", "wander=30%:10m"),
+            ("wander=100%:1m", "below 100 %"),
+            ("wander=-5%:1m", "wander=30%:10m"),
         ] {
             let message = text.parse::<SimSpec>().unwrap_err().to_string();
             assert!(message.contains(wanted), "{text}: {message}");

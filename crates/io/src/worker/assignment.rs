@@ -88,6 +88,11 @@ pub enum WorkerError {
     /// The system refused a thread.
     #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
     Thread(std::io::Error),
+    /// Another crew works on the simulated device.
+    #[error(
+        "the simulated device is in use; right would be to drop its crew before the next starts"
+    )]
+    DeviceInUse,
     /// fio, which was to do the I/O, does not.
     #[error(transparent)]
     Fio(#[from] FioError),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod arrivals;
+mod device_state;
 mod fio;
 #[path = "../support/mmc.rs"]
 mod mmc;
