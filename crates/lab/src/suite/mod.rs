@@ -8,11 +8,13 @@
 mod blocksize;
 mod figures;
 mod options;
+mod own;
 mod plan;
 mod runner;
 mod site;
 
-pub use options::{Options, SuiteError, SuiteOption};
+pub use options::{DRAWN, Options, SuiteError, SuiteOption};
+pub use own::{Own, OwnJob, OwnStep, content_word};
 pub use plan::{Cost, SuiteStep, Work, planned};
 pub use runner::{Ran, caveats_of, run};
 pub use site::{Needs, Site, SiteKind, processors};
@@ -35,6 +37,12 @@ pub trait Suite: Debug {
     /// True where a step is to be run, with everything behind it measured.
     fn wants(&self, _step: &SuiteStep, _done: &[SuiteStepResult]) -> bool {
         true
+    }
+
+    /// A step that comes before all others where the suite goes on behind these, after an
+    /// interruption; its key is one that none of them has.
+    fn before_going_on(&self, _site: &Site, _done: &[SuiteStepResult]) -> Option<SuiteStep> {
+        None
     }
 
     /// What the steps mean, interrupted ones among them; with doubts of the suite's own.
