@@ -6,3 +6,4 @@ mod common;
 mod own;
 mod resume;
 mod table;
+mod verify;

@@ -12,6 +12,7 @@ mod own;
 mod plan;
 mod runner;
 mod site;
+mod verify;
 
 pub use options::{DRAWN, Options, SuiteError, SuiteOption};
 pub use own::{Own, OwnJob, OwnStep, content_word};
@@ -67,7 +68,7 @@ pub struct SuiteInfo {
 }
 
 /// Every suite.
-pub const SUITES: &[SuiteInfo] = &[blocksize::INFO];
+pub const SUITES: &[SuiteInfo] = &[blocksize::INFO, verify::INFO];
 
 /// The suite of a name.
 #[must_use]
