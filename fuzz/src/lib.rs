@@ -11,10 +11,12 @@ use iogauge_model::fio::job::{JobFile, MemorySource};
 use iogauge_model::fio::{Found, read_results};
 use iogauge_model::load::{BlockSizes, BlockSplit, Distribution};
 use iogauge_model::result::{LatencySummary, StepResult};
+use iogauge_model::suite_file::SuiteFile;
 use iogauge_model::units::{
     Bandwidth, Bytes, Count, Latency, parse_bytes_per_sec, parse_count, parse_duration_ns,
     parse_percent, parse_size_bytes,
 };
+use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -123,6 +125,26 @@ pub fn step_result(text: &str) {
     }
     let again = serde_json::to_string(&step).expect("a step has a stored form");
     assert!(serde_json::from_str::<StepResult>(&again).is_ok(), "{again}");
+}
+
+/// A suite of the user's own. What is refused names its line in one line; what is read has steps with
+/// keys of their own, and options that are words.
+pub fn suite_file(text: &str) {
+    match SuiteFile::parse(text) {
+        Ok(file) => {
+            let keys: BTreeSet<&str> = file.steps.iter().map(|step| step.key.as_str()).collect();
+            assert_eq!(keys.len(), file.steps.len());
+            assert!(!keys.is_empty());
+            for option in file.steps.iter().flat_map(|s| &s.jobs).flat_map(|job| &job.options) {
+                assert!(option.name.starts_with(|c: char| c.is_ascii_lowercase()));
+                assert!(!option.value.contains(char::is_control));
+            }
+        }
+        Err(error) => {
+            assert!(error.line >= 1 && error.line <= text.split('\n').count(), "{error}");
+            assert_eq!(error.to_string().lines().count(), 1);
+        }
+    }
 }
 
 /// TARGET as typed. What it means has to come back from what is shown of it.

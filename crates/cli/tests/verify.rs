@@ -280,7 +280,7 @@ fn what_cannot_be_checked_is_refused() {
     let place = Place::new();
     let one = "--job=rw=write verify=crc32c size=1m";
     for (line, word) in [
-        (&["run", "sim:nvme", "--rw=write", "--verify=crc32c"][..], "carry no data"),
+        (&["run", "sim:nvme", "--rw=write", "--verify=crc32c"][..], "not read back"),
         (&["run", "t", "--size=4m", "--ioengine=null", "--rw=write", "--verify=md5"], "null"),
         (
             &["run", "t", "--size=4m", "--rw=write", "--verify=md5", "--dedupe_percentage=9"],

@@ -267,6 +267,41 @@ fn step_result() {
 }
 
 #[test]
+fn suite_file() {
+    let seed = b"seconds = 5\nlimit = \"p99<=5ms\"\n[defaults]\nbs = [\"4k\", 8192]\n[[step]]\nname = \"a\"\n\
+                 users = [1, 2]\njobs = [{ rw = \"read\" }, { direct = true }]\n[[step]]\nname = \"b\"\n\
+                 find = [\"max<=1ms\"]\n";
+    let known = words([
+        "[[step]]",
+        "[defaults]",
+        "name = ",
+        "seconds",
+        "limit",
+        "find = ",
+        "jobs",
+        "= [",
+        "]",
+        "{",
+        "}",
+        ",",
+        "\n",
+        "\"",
+        "\"\"\"",
+        "'",
+        "0x",
+        "1979-05-27",
+        "inf",
+        ".",
+        "#",
+        "\r",
+        "\\u0007",
+    ]);
+    fuzz(&changed(vec![seed.to_vec()], known), |input| {
+        targets::suite_file(&String::from_utf8_lossy(&input));
+    });
+}
+
+#[test]
 fn target_spec() {
     let known = ["/", "a", "b", ":", ",", "\\", "sim:", "nvme", "..", " ", "\n", "/dev/x"];
     fuzz(&text(known), |input| targets::target_spec(&input));

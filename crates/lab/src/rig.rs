@@ -342,12 +342,7 @@ impl Rig {
     fn crew_on(&self, jobs: &[(Load, Ground)], max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
         match &self.medium {
             Medium::Simulated(slot) => {
-                let extents = vec![Extent { base_bytes: 0, size_bytes: self.size_bytes() }];
-                let jobs = jobs.iter().map(|(load, _)| CrewJob {
-                    load: load.clone(),
-                    files: Files::default(),
-                    extents: extents.clone(),
-                });
+                let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load));
                 Ok(Box::new(VirtualCrew::start_on(jobs.collect(), slot, max_depth)?))
             }
             Medium::Real(target) => {
@@ -358,6 +353,12 @@ impl Rig {
         }
     }
 
+    /// A load on all of the simulated device.
+    fn simulated_job(&self, load: &Load) -> CrewJob {
+        let extents = vec![Extent { base_bytes: 0, size_bytes: self.size_bytes() }];
+        CrewJob { load: load.clone(), files: Files::default(), extents }
+    }
+
     /// As [`Self::crew_on`], for jobs some of which verify.
     pub(crate) fn crew_verified(
         &self,
@@ -365,7 +366,16 @@ impl Rig {
         verify: &[Option<Arc<JobVerify>>],
         max_depth: u32,
     ) -> Result<Box<dyn Crew>, LabError> {
-        let Medium::Real(target) = &self.medium else { return self.crew_on(jobs, max_depth) };
+        let target = match &self.medium {
+            Medium::Real(target) => target,
+            Medium::Simulated(slot) => {
+                let jobs = jobs.iter().zip(verify);
+                let jobs =
+                    jobs.map(|((load, _), verify)| (self.simulated_job(load), verify.clone()));
+                let crew = VirtualCrew::start_verified(jobs.collect(), slot, max_depth)?;
+                return Ok(Box::new(crew));
+            }
+        };
         let jobs = jobs.iter().zip(verify).map(|((load, ground), verify)| {
             job(target, load, ground).map(|job| (job, verify.clone()))
         });
@@ -373,9 +383,26 @@ impl Rig {
         Ok(Box::new(ThreadCrew::start_verified(jobs, max_depth)?))
     }
 
-    /// Number and usable stretch of each part of a ground; none of a simulated target.
+    /// Whether the target keeps what is written to it.
+    ///
+    /// # Errors
+    /// A simulated device that does not, with what would be right.
+    pub(crate) fn check_keeps_data(&self) -> Result<(), LabError> {
+        match &self.medium {
+            Medium::Simulated(slot) if !slot.spec().keep_data => Err(LabError::Mismatch(format!(
+                "verify: the simulated device {} carries no data; right would be data=keep in it, or \
+                 a file",
+                self.text
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Number and usable stretch of each part of a ground; a simulated target is one part.
     pub(crate) fn extents_on(&self, ground: &Ground) -> Vec<(u32, Extent)> {
-        let Medium::Real(target) = &self.medium else { return Vec::new() };
+        let Medium::Real(target) = &self.medium else {
+            return vec![(0, Extent { base_bytes: 0, size_bytes: self.size_bytes() })];
+        };
         let parts = ground.parts(target).into_iter().enumerate();
         parts.map(|(index, part)| (ground.number_of(index as u32), extent(&part))).collect()
     }

@@ -36,6 +36,7 @@ impl Checks {
         if jobs.iter().all(|(load, _)| load.verify.is_none()) {
             return Ok(None);
         }
+        rig.check_keeps_data()?;
         let parts: Vec<_> = jobs.iter().map(|(_, ground)| rig.extents_on(ground)).collect();
         let both = jobs.iter().zip(&parts);
         let writers: Vec<_> = both.map(|((load, _), parts)| Writer { load, parts }).collect();

@@ -12,6 +12,7 @@ pub mod limit;
 pub mod load;
 pub mod plan;
 pub mod result;
+pub mod suite_file;
 pub mod units;
 
 pub use caveat::{Caveat, CaveatCode, Impact, ImpactRule};

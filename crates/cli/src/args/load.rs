@@ -213,9 +213,19 @@ impl LoadArgs {
     /// # Errors
     /// clap's error for the first option that is wrong.
     pub fn with_job(&self, text: &str) -> Result<Self, clap::Error> {
-        let words = text.split_whitespace().map(|word| OsString::from(format!("--{word}")));
+        self.with_words(text.split_whitespace().map(|word| OsString::from(format!("--{word}"))))
+    }
+
+    /// These options, changed by others, each a word with its dashes.
+    ///
+    /// # Errors
+    /// As [`Self::with_job`].
+    pub fn with_words(
+        &self,
+        words: impl IntoIterator<Item = OsString>,
+    ) -> Result<Self, clap::Error> {
         let mut job = JobText { load: self.clone() };
-        job.try_update_from(super::with_dashes(words))?;
+        job.try_update_from(super::with_dashes(words.into_iter()))?;
         Ok(job.load)
     }
 
@@ -282,6 +292,7 @@ impl LoadArgs {
             pattern: self.verify_pattern.clone(),
             reads_back: self.do_verify.unwrap_or(true),
             fatal: self.verify_fatal.unwrap_or(false),
+            round: None,
             only: self.verify_only.unwrap_or(false),
         })
     }

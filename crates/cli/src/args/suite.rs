@@ -8,6 +8,8 @@ use iogauge_lab::history::{HistoryError, RunRef};
 use iogauge_lab::suite::{SUITES, SuiteInfo, SuiteOption};
 use iogauge_model::load::EngineKind;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// What all suites are asked.
 #[derive(Debug, Clone, Args)]
@@ -60,6 +62,8 @@ impl ResumeRef {
 pub enum Which {
     /// One of the table.
     Known(&'static SuiteInfo),
+    /// One of the user's own.
+    File(PathBuf),
 }
 
 /// A suite to run.
@@ -85,7 +89,9 @@ Examples:
   iogauge suite                                 list them
   iogauge suite blocksize /data --dry-run       what it would do
   iogauge suite blocksize /data
-  iogauge suite blocksize /data --resume        after an interruption";
+  iogauge suite blocksize /data --resume        after an interruption
+  iogauge suite ./mine.toml /data               steps of your own
+  iogauge suite ./steps.fio                     a job file of fio's as steps";
 
 impl Args for SuiteArgs {
     fn augment_args(command: Command) -> Command {
@@ -108,6 +114,7 @@ impl FromArgMatches for SuiteArgs {
         let Some((name, matches)) = matches.subcommand() else { return Ok(Self { run: None }) };
         let run = match iogauge_lab::suite::find(name) {
             Some(info) => known(info, matches)?,
+            None if is_file(name) => of_file(name, matches)?,
             None => return Err(Error::raw(ErrorKind::InvalidSubcommand, unknown(name))),
         };
         Ok(Self { run: Some(Box::new(run)) })
@@ -134,9 +141,32 @@ fn known(info: &'static SuiteInfo, matches: &ArgMatches) -> Result<SuiteRun, Err
     })
 }
 
+/// True for a name that no suite of the table can have.
+fn is_file(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    name.contains('/') || extension.is_some_and(|end| end == "toml" || end == "fio")
+}
+
+/// A suite of the user's own. A job file names its files itself, and needs no target.
+fn of_file(name: &str, matches: &ArgMatches) -> Result<SuiteRun, Error> {
+    let words = matches.get_many::<OsString>("").into_iter().flatten().cloned();
+    let mut command = SuiteCommon::augment_args(Command::new(format!("iogauge suite {name}")))
+        .about("Runs the steps of a file, one after the other")
+        .no_binary_name(true);
+    if name.ends_with(".fio") {
+        command = command.mut_arg("target", |target| {
+            target.required(false).default_value("").hide_default_value(true)
+        });
+    }
+    let matches = command.try_get_matches_from(super::with_dashes(words))?;
+    let common = SuiteCommon::from_arg_matches(&matches)?;
+    Ok(SuiteRun { which: Which::File(name.into()), options: BTreeMap::new(), common })
+}
+
 fn unknown(name: &str) -> String {
     let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
-    format!("\"{name}\" is no suite; there are {}", names.join(", "))
+    let names = names.join(", ");
+    format!("\"{name}\" is no suite; there are {names}, and files that end in .toml or .fio")
 }
 
 fn command_of(info: &'static SuiteInfo) -> Command {

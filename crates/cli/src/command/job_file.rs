@@ -36,7 +36,7 @@ pub fn named(target: &str) -> Option<&Path> {
 /// Wrong usage, a job file that cannot run, a refused target, or a fault while measuring.
 pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<Exit> {
     nothing_beside(args)?;
-    let groups = groups(args, path)?;
+    let groups = groups(path, args.lenient)?;
     let wanted = wanted(&groups, &args.target);
     let text = text(&wanted, path);
     let rig = Rig::open_each(&text, &wanted)?;
@@ -81,7 +81,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
 }
 
 /// The search a `latency_target` asks for; the job's runtime is what it may take.
-fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan {
+pub(super) fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan {
     SearchPlan {
         limits: vec![search.limit],
         max_depth: search.max_depth,
@@ -110,13 +110,11 @@ pub(super) fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
 }
 
 /// Reads the file. What it asks for and iogauge lacks is an error, or a warning.
-fn groups(args: &RunArgs, path: &Path) -> anyhow::Result<Vec<Group>> {
+pub(super) fn groups(path: &Path, lenient: bool) -> anyhow::Result<Vec<Group>> {
     let wrong = |error: JobFileError| Usage(error.to_string());
     let file = JobFile::read(path, &Here).map_err(wrong)?;
     let groups = file.plan().map_err(wrong);
-    if !args.lenient
-        && let Some(first) = file.unsupported.first()
-    {
+    if !lenient && let Some(first) = file.unsupported.first() {
         let more = match file.unsupported.len() {
             1 => String::new(),
             all => format!(" (and {} more)", all - 1),
@@ -171,7 +169,7 @@ pub(super) fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Int
 }
 
 /// The files in the user's words.
-fn text(wanted: &[(PathBuf, Intent)], file: &Path) -> String {
+pub(super) fn text(wanted: &[(PathBuf, Intent)], file: &Path) -> String {
     let names = wanted.iter().map(|(path, _)| path.display().to_string());
     let named: Vec<String> = names.take(MOST_NAMED).collect();
     match wanted.len() {
@@ -198,7 +196,7 @@ fn step(group: &Group, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Step, Vec<
 }
 
 /// The load of a job on the files as they were found.
-fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Ground)> {
+pub(super) fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Ground)> {
     let wrong = |error: JobFileError| Usage(error.to_string());
     if job.engine() == EngineKind::Null {
         let each = job.file_size_bytes.unwrap_or(0);
@@ -216,7 +214,7 @@ fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Gro
 }
 
 /// `a: read 4 KiB depth 1 + b ×4: randwrite 8 KiB depth 16`.
-fn label(jobs: &[Job]) -> String {
+pub(super) fn label(jobs: &[Job]) -> String {
     let mut distinct: Vec<(String, String, u32)> = Vec::new();
     for job in jobs {
         let words = job.load.label();
@@ -237,8 +235,19 @@ fn label(jobs: &[Job]) -> String {
     label
 }
 
+/// `a + b`: each name once.
+pub(super) fn names(jobs: &[Job]) -> String {
+    let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+    names.dedup();
+    let mut text = names.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(" + ");
+    if names.len() > MOST_NAMED {
+        text.push_str(&format!(" + {} more", names.len() - MOST_NAMED));
+    }
+    text
+}
+
 /// Files that a job asks to be gone at the end.
-fn unlinked(groups: &[Group]) -> Vec<PathBuf> {
+pub(super) fn unlinked(groups: &[Group]) -> Vec<PathBuf> {
     let jobs = groups.iter().flat_map(|group| &group.jobs);
     let asked = jobs.filter(|job| job.unlink && job.engine() != EngineKind::Null);
     let mut files: Vec<PathBuf> = asked.flat_map(|job| job.files.clone()).collect();

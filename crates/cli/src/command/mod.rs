@@ -15,6 +15,7 @@ pub mod run;
 mod steps;
 pub mod stop;
 pub mod suite;
+mod suite_own;
 mod suite_resume;
 pub mod table;
 mod via_file;

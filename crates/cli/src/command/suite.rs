@@ -1,8 +1,9 @@
 //! `iogauge suite`: lists the suites, tells what one would do, runs it, takes it up again.
 
 use super::invocation::{Invocation, Opened, Outcome};
+use super::suite_own::OwnFile;
 use super::suite_resume::{self, Earlier};
-use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, ViaArg, Which};
+use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, TargetArgs, ViaArg, Which};
 use crate::detach;
 use crate::exit::{Exit, Refused, Usage};
 use crate::screen;
@@ -10,7 +11,9 @@ use iogauge_io::target::{
     DEFAULT_SIZE_BYTES, Intent, PartKind, TargetError, TargetSpec, clean, numbered_test_file,
 };
 use iogauge_lab::measure::Watch;
-use iogauge_lab::suite::{self, Needs, Options, Ran, SUITES, Site, Suite, SuiteStep, Work};
+use iogauge_lab::suite::{
+    self, DRAWN, Needs, Options, Ran, SUITES, Site, Suite, SuiteInfo, SuiteStep, Work,
+};
 use iogauge_lab::{Interrupt, LabError, Rig, caveats, session, verify};
 use iogauge_model::result::{
     SUITE_FORMAT, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
@@ -19,8 +22,11 @@ use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, CaveatCode, Load};
 use iogauge_report::terminal;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 
 /// Runs the command.
 ///
@@ -36,36 +42,103 @@ pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> an
     if common.output.detach {
         return detach::start(arguments, &common.output, &interrupt);
     }
-    let name = match which {
-        Which::Known(info) => info.name.to_owned(),
+    let source = Source::of(which)?;
+    let mut asked = source.asked(options);
+    let target = source.target(common)?;
+    let common = &SuiteCommon { target, ..common.clone() };
+    let earlier = match &common.resume {
+        None => None,
+        Some(run) => Some(suite_resume::find(&common.output, &common.target, &asked, run)?),
     };
-    let asked = SuiteAsked { name, options: options.clone() };
-    let (asked, earlier) = match &common.resume {
-        None => (asked, None),
-        Some(run) => {
-            let earlier = suite_resume::find(&common.output, &common.target, asked, run)?;
-            (earlier.asked.clone(), Some(earlier))
-        }
-    };
-    let suite = match which {
-        Which::Known(info) => (info.build)(&Options::new(info.options, asked.options.clone()))?,
-    };
-    if common.recreate && !common.dry_run {
-        recreate(common)?;
+    match &earlier {
+        Some(earlier) => asked = earlier.asked.clone(),
+        None => source.draw(&mut asked.options),
     }
-    let mut opened = open(common, suite.needs())?;
+    let Ready { suite, mut opened, unlink } = source.open(common, &asked)?;
     let (engine, caveat) = opened.rig.engine(common.ioengine)?;
     opened.caveats.extend(caveat);
     let site = Site::of(&opened.rig, engine);
     let plan = suite.plan(&site)?;
+    check_via(common, &plan)?;
     if common.dry_run {
         return dry_run(common, asked, &opened.rig, &plan);
     }
     confirm(common, &opened.rig, suite.needs())?;
     opened.loads = representatives(&plan);
-    let invocation =
+    let mut invocation =
         Invocation::on("suite", &common.target, &common.output, false, interrupt, opened)?;
+    invocation.unlink = unlink;
     Course { suite: suite.as_ref(), site, plan, asked }.run(invocation, earlier)
+}
+
+/// Where a suite comes from.
+enum Source {
+    Table(&'static SuiteInfo),
+    Own(OwnFile),
+}
+
+/// A suite with its target behind the guards.
+pub(super) struct Ready {
+    pub suite: Box<dyn Suite>,
+    pub opened: Opened,
+    /// Files to remove at the end.
+    pub unlink: Vec<PathBuf>,
+}
+
+impl Source {
+    fn of(which: &Which) -> anyhow::Result<Self> {
+        Ok(match which {
+            Which::Known(info) => Self::Table(info),
+            Which::File(path) => Self::Own(OwnFile::read(path)?),
+        })
+    }
+
+    fn asked(&self, typed: &BTreeMap<String, String>) -> SuiteAsked {
+        match self {
+            Self::Table(info) => SuiteAsked { name: info.name.to_owned(), options: typed.clone() },
+            Self::Own(file) => file.asked(),
+        }
+    }
+
+    /// The target as typed, or what the suite names itself.
+    fn target(&self, common: &SuiteCommon) -> anyhow::Result<TargetArgs> {
+        match self {
+            Self::Table(_) => Ok(common.target.clone()),
+            Self::Own(file) => file.target(common),
+        }
+    }
+
+    /// Draws those options that each run has for itself, where they were not typed.
+    fn draw(&self, options: &mut BTreeMap<String, String>) {
+        let Self::Table(info) = self else { return };
+        for option in info.options.iter().filter(|option| option.default == Some(DRAWN)) {
+            // As many bits as readers of JSON that know no integers keep.
+            let number = || (RandomState::new().hash_one(option.name) >> 11).to_string();
+            options.entry(option.name.to_owned()).or_insert_with(number);
+        }
+    }
+
+    fn open(self, common: &SuiteCommon, asked: &SuiteAsked) -> anyhow::Result<Ready> {
+        match self {
+            Self::Table(info) => {
+                let suite = (info.build)(&Options::new(info.options, asked.options.clone()))?;
+                let opened = open(common, suite.needs())?;
+                Ok(Ready { suite, opened, unlink: Vec::new() })
+            }
+            Self::Own(file) => file.open(common),
+        }
+    }
+}
+
+/// fio would check what it writes in its own way, and count what it reads back.
+fn check_via(common: &SuiteCommon, plan: &[SuiteStep]) -> anyhow::Result<()> {
+    let mut jobs = plan.iter().flat_map(|step| step.asked().jobs);
+    if common.via.is_some() && jobs.any(|job| job.load.verify.is_some()) {
+        let text = "--via fio: a step checks its data, which fio does in its own way; right would be \
+                    the suite without --via";
+        return Err(Usage(text.to_owned()).into());
+    }
+    Ok(())
 }
 
 /// Removes test files, so that they are made anew.
@@ -79,7 +152,10 @@ fn recreate(common: &SuiteCommon) -> anyhow::Result<()> {
 }
 
 /// The target behind its guards: the one file of a directory, or as many as the suite wants.
-fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
+pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened> {
+    if common.recreate && !common.dry_run {
+        recreate(common)?;
+    }
     let target = &common.target;
     let intent = |size_bytes| Intent {
         writes: needs.writes,

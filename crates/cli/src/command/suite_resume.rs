@@ -29,7 +29,7 @@ pub struct Earlier {
 pub fn find(
     output: &OutputArgs,
     target: &TargetArgs,
-    asked: SuiteAsked,
+    asked: &SuiteAsked,
     run: &ResumeRef,
 ) -> anyhow::Result<Earlier> {
     let Some(history) = History::open_at(&output.history)? else {
@@ -38,7 +38,7 @@ pub fn find(
     };
     let stored = match &run.0 {
         Some(run) => history.show(run)?,
-        None => last(&history, target, &asked)?,
+        None => last(&history, target, asked)?,
     };
     let id = &stored.row.id;
     let Some(earlier) = asked_of(&stored) else {
@@ -50,6 +50,14 @@ pub fn find(
     }
     let differs = |(name, text): &(&String, &String)| earlier.options.get(*name) != Some(*text);
     if let Some((name, text)) = asked.options.iter().find(differs) {
+        if name == SuiteAsked::CONTENT {
+            return Err(Usage(format!(
+                "--resume: {} has changed since run {id} began; right would be the file as it was, \
+                 or a run without --resume",
+                asked.name
+            ))
+            .into());
+        }
         let was = match earlier.options.get(name) {
             Some(was) => format!("--{name}={was}"),
             None => format!("no --{name}"),

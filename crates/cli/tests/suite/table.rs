@@ -9,13 +9,19 @@ use std::path::Path;
 /// Small enough to be filled in a moment.
 const TARGET: &str = "sim:channels=8,service=100us,size=64m";
 
+/// A suite that looks at data needs a device that keeps it.
+fn target(suite: &SuiteInfo) -> String {
+    let keeps = if suite.name == "verify" { ",data=keep" } else { "" };
+    format!("{TARGET}{keeps}")
+}
+
 /// The words of a trial run.
 fn words(suite: &SuiteInfo) -> Vec<String> {
     let option = |(name, value): &(&str, &str)| match *value {
         "" => format!("--{name}"),
         value => format!("--{name}={value}"),
     };
-    let fixed = ["suite", suite.name, TARGET].map(str::to_owned);
+    let fixed = ["suite".to_owned(), suite.name.to_owned(), target(suite)];
     fixed.into_iter().chain(suite.trial.iter().map(option)).collect()
 }
 

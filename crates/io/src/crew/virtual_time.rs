@@ -3,10 +3,12 @@
 use super::{Arrivals, Crew, CrewJob, JobPlan, WorkerHandle, collect, shares};
 use crate::engine::sim::{Sim, World};
 use crate::sim::{DeviceSlot, SimSpec};
+use crate::verify::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Turn, Worker, WorkerError};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A crew in virtual time. A simulated second takes as long as its events: about a microsecond
 /// for each I/O.
@@ -45,13 +47,25 @@ impl VirtualCrew {
         slot: &DeviceSlot,
         max_depth: u32,
     ) -> Result<Self, WorkerError> {
+        Self::start_verified(jobs.into_iter().map(|job| (job, None)).collect(), slot, max_depth)
+    }
+
+    /// As [`Self::start_on`], for jobs some of which verify; the device has to keep its data.
+    ///
+    /// # Errors
+    /// As [`Self::start_on`].
+    pub fn start_verified(
+        jobs: Vec<(CrewJob, Option<Arc<JobVerify>>)>,
+        slot: &DeviceSlot,
+        max_depth: u32,
+    ) -> Result<Self, WorkerError> {
         let world = World::of(slot).ok_or(WorkerError::DeviceInUse)?;
         let begin_ns = world.borrow().now_ns();
         let (mut workers, mut handles) = (Vec::new(), Vec::new());
         let mut arrivals = Arrivals::default();
-        for (index, job) in jobs.into_iter().enumerate() {
+        for (index, (job, verify)) in jobs.into_iter().enumerate() {
             let depth = job.load.depth();
-            let mut plan = JobPlan::new(job, None, index as u32, begin_ns);
+            let mut plan = JobPlan::new(job, verify, index as u32, begin_ns);
             let count = plan.workers_for(depth);
             arrivals.add(&plan);
             for depth_of_worker in shares(depth, count) {

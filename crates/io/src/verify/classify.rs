@@ -25,6 +25,8 @@ pub(super) enum Expected {
     AnyRun,
     /// Of this run and these writes.
     Of { run: u64, known: Known },
+    /// Of this run, and of this write or a later one: those behind it may have landed.
+    Since { run: u64, sequence: u32 },
 }
 
 /// What a unit is.
@@ -84,24 +86,26 @@ fn whole(origin: &Origin, place: Place, expected: Expected) -> Option<VerifyFaul
     let Origin { offset_bytes, part, sequence, run, .. } = *origin;
     let other_part = match expected {
         Expected::AnyRun => None,
-        Expected::Of { .. } => Some(part).filter(|part| *part != place.part),
+        Expected::Of { .. } | Expected::Since { .. } => {
+            Some(part).filter(|part| *part != place.part)
+        }
     };
     let misplaced = VerifyFault::Misplaced { of_offset_bytes: offset_bytes, of_part: other_part };
     if offset_bytes != place.offset_bytes {
         return Some(misplaced);
     }
-    let Expected::Of { run: own, known } = expected else { return None };
+    let (own, allowed) = match expected {
+        Expected::AnyRun => return None,
+        Expected::Of { run, known } => (run, known.allowed()),
+        Expected::Since { run, sequence } => (run, Some((sequence, u32::MAX))),
+    };
     if run != own {
         return Some(VerifyFault::OtherRun { run });
     }
     if other_part.is_some() {
         return Some(misplaced);
     }
-    let (first, last) = match known {
-        Known::Exactly(sequence) => (sequence, sequence),
-        Known::OneOf { first, last } => (first, last),
-        Known::Nothing | Known::Untouched => return None,
-    };
+    let (first, last) = allowed?;
     // Counts go round.
     let allowed = sequence.wrapping_sub(first) <= last.wrapping_sub(first);
     (!allowed).then_some(VerifyFault::Stale { sequence, expected_sequence: first })
@@ -178,6 +182,10 @@ mod tests {
         Expected::Of { run: 7, known }
     }
 
+    fn since(sequence: u32) -> Expected {
+        Expected::Since { run: 7, sequence }
+    }
+
     fn judged(unit: &mut [u8], expected: Expected) -> Verdict {
         judge(&format(VerifyAlgorithm::Crc32c), unit, PLACE, expected)
     }
@@ -188,6 +196,8 @@ mod tests {
             (of(Known::Exactly(5)), Verdict::Right),
             (of(Known::OneOf { first: 3, last: 5 }), Verdict::Right),
             (of(Known::OneOf { first: u32::MAX, last: 6 }), Verdict::Right),
+            (since(5), Verdict::Right),
+            (since(4), Verdict::Right),
             (Expected::AnyRun, Verdict::Right),
             (of(Known::Nothing), Verdict::Unjudged),
         ];
@@ -203,6 +213,7 @@ mod tests {
         };
         assert_eq!(judged(&mut unit(5), of(Known::Exactly(6))), stale(6));
         assert_eq!(judged(&mut unit(5), of(Known::OneOf { first: 6, last: 9 })), stale(6));
+        assert_eq!(judged(&mut unit(5), since(6)), stale(6));
         let other = Expected::Of { run: 8, known: Known::Exactly(5) };
         assert_eq!(judged(&mut unit(5), other), Verdict::Wrong(VerifyFault::OtherRun { run: 7 }));
         let format = format(VerifyAlgorithm::Crc32c);
@@ -244,13 +255,15 @@ mod tests {
         for (head, rest, from) in [(6, 5, 512), (5, 6, 3584), (1, 0, 2048)] {
             let mut torn = unit(head);
             torn[from..].copy_from_slice(&unit(rest)[from..]);
-            let expected = of(Known::Exactly(6));
             let fault = VerifyFault::Torn {
                 sequence: head,
                 from_byte: from as u64,
                 rest_sequence: Some(rest),
             };
-            assert_eq!(judged(&mut torn, expected), Verdict::Wrong(fault));
+            // A unit that may be of either write is whole all the same.
+            for expected in [of(Known::Exactly(6)), since(0)] {
+                assert_eq!(judged(&mut torn, expected), Verdict::Wrong(fault.clone()));
+            }
         }
         let mut foreign = unit(6);
         foreign[1024..].fill(0);

@@ -10,7 +10,7 @@
 
 use super::header::Format;
 use crate::offsets::Extent;
-use iogauge_model::load::{Load, Verify};
+use iogauge_model::load::{Load, Verify, VerifyRound};
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +49,27 @@ pub enum Known {
         /// The last.
         last: u32,
     },
+}
+
+impl Known {
+    /// The first and the last write that it may be of; `None` where that is not known.
+    pub(super) fn allowed(self) -> Option<(u32, u32)> {
+        match self {
+            Self::Untouched | Self::Nothing => None,
+            Self::Exactly(sequence) => Some((sequence, sequence)),
+            Self::OneOf { first, last } => Some((first, last)),
+        }
+    }
+
+    /// The same with so many writes before the first one that was counted.
+    fn behind(self, before: u32) -> Self {
+        let count = |sequence: u32| sequence.wrapping_add(before);
+        match self {
+            Self::Untouched | Self::Nothing => self,
+            Self::Exactly(sequence) => Self::Exactly(count(sequence)),
+            Self::OneOf { first, last } => Self::OneOf { first: count(first), last: count(last) },
+        }
+    }
 }
 
 impl Entry {
@@ -92,7 +113,7 @@ impl Entry {
         Self((self.0 - (1 << UNDER_WAY)) | spoilt)
     }
 
-    pub(crate) fn known(self) -> Known {
+    fn known(self) -> Known {
         if self.0 == 0 {
             return Known::Untouched;
         }
@@ -122,6 +143,8 @@ pub struct Territory {
     pub format: Format,
     /// Number of the run that writes them.
     pub run: u64,
+    /// Writes of the run to each unit before the first one that is noted here.
+    before: u32,
     pieces: Box<[OnceLock<Piece>]>,
 }
 
@@ -134,7 +157,8 @@ impl Territory {
             base_bytes: stretch.bytes.start,
             units,
             format: stretch.format.clone(),
-            run,
+            run: stretch.round.map_or(run, |round| round.run),
+            before: stretch.round.map_or(0, |round| round.number.saturating_sub(1)),
             pieces: (0..units.div_ceil(PIECE_UNITS)).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -165,7 +189,7 @@ impl Territory {
         let entry = self.entry(unit);
         // SeqCst: a write is noted before it is handed over, whatever other threads note meanwhile.
         let before = entry.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
-        Entry(before.unwrap_or_default()).begin().writes()
+        Entry(before.unwrap_or_default()).begin().writes().wrapping_add(self.before)
     }
 
     /// Notes that a write is over: it succeeded, or may have landed in part.
@@ -177,7 +201,12 @@ impl Territory {
     /// What the content of a unit is known to be.
     #[must_use]
     pub fn known(&self, unit: u64) -> Known {
-        Entry(self.word(unit)).known()
+        self.known_of(Entry(self.word(unit)))
+    }
+
+    /// What an entry tells of its unit.
+    pub(crate) fn known_of(&self, entry: Entry) -> Known {
+        entry.known().behind(self.before)
     }
 
     fn word(&self, unit: u64) -> u64 {
@@ -210,6 +239,7 @@ struct Stretch {
     part: u32,
     bytes: Range<u64>,
     format: Format,
+    round: Option<VerifyRound>,
 }
 
 /// A load with the parts it writes, by their number in the target.
@@ -341,7 +371,8 @@ fn stretches(writer: &Writer<'_>, format: &Format) -> Vec<Stretch> {
     let stretch = |(part, extent): &(u32, Extent)| {
         let mut bytes = written(writer.load, extent);
         bytes.end -= (bytes.end - bytes.start) % unit;
-        Stretch { part: *part, bytes, format: format.clone() }
+        let round = writer.load.verify.as_ref().and_then(|verify| verify.round);
+        Stretch { part: *part, bytes, format: format.clone(), round }
     };
     writer.parts.iter().map(stretch).collect()
 }
@@ -355,7 +386,8 @@ fn join(kept: &mut Vec<Stretch>, mut new: Stretch) -> Result<(), LedgerError> {
         let own = kept.remove(index);
         let unit = u64::from(own.format.unit_bytes);
         let apart = own.bytes.start.abs_diff(new.bytes.start);
-        if own.format != new.format || !apart.is_multiple_of(unit) {
+        let alike = own.format == new.format && own.round == new.round;
+        if !alike || !apart.is_multiple_of(unit) {
             return Err(LedgerError::Differs);
         }
         new.bytes.start = new.bytes.start.min(own.bytes.start);

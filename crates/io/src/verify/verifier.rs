@@ -22,6 +22,8 @@ pub struct JobVerify {
     reads_only: bool,
     /// Only reads that stand for a write are judged.
     judges_writes: bool,
+    /// What a load that only reads is to find.
+    expected: Expected,
 }
 
 impl JobVerify {
@@ -49,6 +51,10 @@ impl JobVerify {
             fatal: verify.fatal,
             reads_only: !load.writes(),
             judges_writes: load.only_checks() && load.rw.writes(),
+            expected: verify.round.map_or(Expected::AnyRun, |round| Expected::Since {
+                run: round.run,
+                sequence: round.number,
+            }),
         })
     }
 
@@ -152,7 +158,7 @@ impl Verifier {
                 // known now is what it has seen. One look: a moment later there may be more.
                 let units = territory.units_of(io.offset_bytes, io.len);
                 if territory.look(units.clone(), &mut self.entries) == before {
-                    let entries = self.entries.iter().map(|entry| entry.known());
+                    let entries = self.entries.iter().map(|entry| territory.known_of(*entry));
                     let units = units.zip(data.chunks_exact_mut(unit_bytes));
                     for ((number, unit), known) in units.zip(entries) {
                         job.judge_known(territory, number, unit, known);
@@ -163,7 +169,7 @@ impl Verifier {
                 let part = job.parts.get(io.part as usize).copied().unwrap_or(io.part);
                 let offsets = (io.offset_bytes..).step_by(unit_bytes);
                 for (offset_bytes, unit) in offsets.zip(data.chunks_exact_mut(unit_bytes)) {
-                    job.judge(unit, Place { part, offset_bytes }, Expected::AnyRun);
+                    job.judge(unit, Place { part, offset_bytes }, job.expected);
                 }
             }
             _ => {}

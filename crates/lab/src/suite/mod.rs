@@ -16,14 +16,17 @@ mod ladder;
 mod made_up;
 mod oltp;
 mod options;
+mod own;
 mod plan;
 mod runner;
 mod seconds;
 mod site;
 mod snia;
+mod verify;
 
 pub use doubts::of_target;
-pub use options::{Options, SuiteError, SuiteOption};
+pub use options::{DRAWN, Options, SuiteError, SuiteOption};
+pub use own::{Own, OwnJob, OwnStep, content_word};
 pub use plan::{Cost, SuiteStep, Work, planned};
 pub use runner::{Ran, caveats_of, run};
 pub use site::{Needs, Site, SiteKind, processors};
@@ -60,6 +63,12 @@ pub trait Suite: Debug {
         true
     }
 
+    /// A step that comes before all others where the suite goes on behind these, after an
+    /// interruption; its key is one that none of them has.
+    fn before_going_on(&self, _site: &Site, _done: &[SuiteStepResult]) -> Option<SuiteStep> {
+        None
+    }
+
     /// What the steps mean, interrupted ones among them; with doubts of the suite's own.
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>);
 }
@@ -88,6 +97,7 @@ pub const SUITES: &[SuiteInfo] = &[
     best_worst::INFO,
     blocksize::INFO,
     ladder::INFO,
+    verify::INFO,
     snia::iops::INFO,
     snia::throughput::INFO,
     snia::latency::INFO,

@@ -8,6 +8,9 @@ use iogauge_model::units::{
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+/// The default of an option that each run draws for itself, and keeps when it goes on.
+pub const DRAWN: &str = "drawn for each run";
+
 /// An option of a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SuiteOption {

@@ -45,7 +45,9 @@ pub fn run(
     let part = done.iter().map(|step| step.part + 1).max().unwrap_or(0);
     let mut steps = done;
     let mut interrupted = false;
-    for (index, step) in plan.iter().enumerate() {
+    let first = if steps.is_empty() { None } else { suite.before_going_on(site, &steps) };
+    let number = plan.len() + usize::from(first.is_some());
+    for (index, step) in first.iter().chain(plan).enumerate() {
         if steps.iter().any(|known| known.place.key == step.place.key)
             || !suite.wants(site, step, &steps)
         {
@@ -56,7 +58,7 @@ pub fn run(
             interrupted = true;
             break;
         }
-        watch.observer.suite_step_begins(index, plan.len(), step);
+        watch.observer.suite_step_begins(index, number, step);
         let measured = SuiteStepResult { part, ..one(rig, step, watch)? };
         watch.observer.suite_step(&measured);
         interrupted = measured.interrupted;

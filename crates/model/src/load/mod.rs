@@ -13,7 +13,7 @@ pub use content::Content;
 pub use cpus::{CpuPolicy, Cpus};
 pub use offsets::{Distribution, Zone};
 pub use pattern::{Modifier, Pattern, Rw, Sequencer};
-pub use verify::{AlgorithmInfo, Verify, VerifyAlgorithm, VerifyPattern};
+pub use verify::{AlgorithmInfo, Verify, VerifyAlgorithm, VerifyPattern, VerifyRound};
 
 use crate::units::size_word;
 use serde::{Deserialize, Serialize};

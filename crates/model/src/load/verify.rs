@@ -12,10 +12,11 @@ const MOST_PATTERN_BYTES: usize = 512;
 const LEAST_UNIT_BYTES: u64 = 128;
 
 /// How a unit's content is proven: fio's `verify`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerifyAlgorithm {
     /// CRC-32C (Castagnoli), in hardware where the processor has it.
+    #[default]
     Crc32c,
     /// CRC-32 (ISO-HDLC).
     Crc32,
@@ -207,6 +208,23 @@ pub struct Verify {
     /// True where nothing is written: what the load would write is read and checked, as an earlier
     /// run wrote it. fio's `verify_only`.
     pub only: bool,
+    /// Which of several rounds over the same stretch the load is; `None` for a load that knows of no
+    /// other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<VerifyRound>,
+}
+
+/// A round of several, each of which writes every unit once.
+///
+/// A load that writes puts both numbers into the headers, the round's as the first sequence number. A
+/// load that only reads wants units of these rounds, and of this one or a later one: what was
+/// acknowledged before has to be there, and what was under way behind it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifyRound {
+    /// Number that all rounds have in common, and nothing else that was ever written there.
+    pub run: u64,
+    /// Number of the round, from 1.
+    pub number: u32,
 }
 
 impl Verify {
@@ -220,6 +238,7 @@ impl Verify {
             reads_back: true,
             fatal: false,
             only: false,
+            round: None,
         }
     }
 }
@@ -253,7 +272,9 @@ impl Load {
         let no = |reason: &str| fail("verify", reason.to_owned());
         match self.engine {
             EngineKind::Null => return no("engine null stores nothing that could be read back"),
-            EngineKind::Sim => return no("simulated devices carry no data; right would be a file"),
+            EngineKind::Sim if self.writes() && verify.reads_back => {
+                return no("what a simulated device holds is not read back; right would be a file");
+            }
             _ => {}
         }
         if self.dependent {

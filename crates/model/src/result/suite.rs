@@ -189,8 +189,13 @@ pub struct Conclusion {
 pub struct SuiteAsked {
     /// Its name; the path of one of the user's own.
     pub name: String,
-    /// Options that were typed, as they were typed.
+    /// Options that were typed, as they were typed, and those drawn for the run.
     pub options: BTreeMap<String, String>,
+}
+
+impl SuiteAsked {
+    /// The option that tells the text of a file of the user's own from another one.
+    pub const CONTENT: &str = "content";
 }
 
 /// A step of a plan that has not run.

@@ -216,7 +216,9 @@ fn asked(asked: &SuiteAsked) -> String {
     let option = |(name, value): (&String, &String)| {
         if value.is_empty() { name.clone() } else { format!("{name}={value}") }
     };
-    let options: Vec<String> = asked.options.iter().map(option).collect();
+    // What tells a file from another one tells a reader nothing.
+    let typed = asked.options.iter().filter(|(name, _)| *name != SuiteAsked::CONTENT);
+    let options: Vec<String> = typed.map(option).collect();
     if options.is_empty() {
         asked.name.clone()
     } else {

@@ -1,5 +1,5 @@
 use super::*;
-use iogauge_model::load::{BlockSizes, Pattern, VerifyAlgorithm};
+use iogauge_model::load::{BlockSizes, Pattern, VerifyAlgorithm, VerifyRound};
 use proptest::prelude::*;
 
 fn load(rw: Pattern, offset_bytes: u64, size_bytes: u64) -> Load {
@@ -53,6 +53,24 @@ fn a_write_alone_is_known_exactly() {
     assert_eq!(territory.begin(3), 5);
     territory.end(3, true);
     assert_eq!((territory.known(3), territory.touched()), (Known::Exactly(5), 1));
+}
+
+#[test]
+fn writes_of_a_round_have_its_number() {
+    let mut load = load(Pattern::RandWrite, 8192, 65536);
+    load.verify.as_mut().unwrap().round = Some(VerifyRound { run: 77, number: 5 });
+    let other = ledger(std::slice::from_ref(&load)).unwrap();
+    let territory = other.territory(0, &load, &extent()).unwrap();
+    assert_eq!((territory.run, territory.begin(3)), (77, 5));
+    territory.end(3, true);
+    assert_eq!(territory.known(3), Known::Exactly(5));
+    assert_eq!((territory.begin(3), territory.begin(3)), (6, 7));
+    (0..2).for_each(|_| territory.end(3, true));
+    assert_eq!(territory.known(3), Known::OneOf { first: 6, last: 7 });
+    assert_eq!(territory.known(4), Known::Untouched);
+    let mut next = load.clone();
+    next.verify.as_mut().unwrap().round = Some(VerifyRound { run: 77, number: 6 });
+    assert_eq!(ledger(&[load, next]).unwrap_err(), LedgerError::Differs);
 }
 
 #[test]

@@ -329,6 +329,7 @@ fn verify(o: &Options) -> Option<Verify> {
         pattern: o.verify_pattern.clone(),
         reads_back: o.do_verify,
         fatal: o.verify_fatal,
+        round: None,
         only: o.verify_only,
     })
 }

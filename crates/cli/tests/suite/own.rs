@@ -1,0 +1,197 @@
+//! Suites of the user's own: TOML files and fio's job files as steps.
+
+use crate::common::{Place, near};
+use serde_json::Value;
+use std::path::Path;
+
+/// Eight I/Os at a time, each in 100 µs.
+const TARGET: &str = "sim:channels=8,service=100us,dist=const,size=64m";
+
+fn write(place: &Place, name: &str, text: &str) -> String {
+    std::fs::write(place.work().join(name), text).unwrap();
+    format!("./{name}")
+}
+
+fn keys(document: &Value) -> Vec<&str> {
+    let steps = document["steps"].as_array().unwrap();
+    steps.iter().map(|step| step["key"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn steps_of_a_file_come_to_what_the_device_gives() {
+    let place = Place::new();
+    let file = write(
+        &place,
+        "mine.toml",
+        "about = \"by users\"\nseconds = 1\nlimit = \"mean<=150us\"\n[defaults]\nbs = \"8k\"\n\
+         [[step]]\nname = \"reads\"\nusers = [1, 8, 16]\n\
+         [[step]]\nname = \"paced\"\nrate_iops = 2000\niodepth = 8\n\
+         [[step]]\nname = \"both\"\njobs = [{ rw = \"randread\" }, { rw = \"randwrite\" }]\n\
+         [[step]]\nname = \"most\"\nseconds = 5\nfind = \"mean<=200us\"\n",
+    );
+    let done = place.run(&["suite", &file, TARGET, "--json"]).ends(0);
+    let document = done.json();
+    let names = ["reads 1 users", "reads 8 users", "reads 16 users", "paced", "both", "most"];
+    assert_eq!(keys(&document), names);
+    assert_eq!(document["suite"]["name"], file.as_str());
+    let found = &document["findings"]["steps"];
+    // N/s up to the channels, then c/s.
+    for (step, iops, mean_ns) in [
+        (0, 10_000.0, 1e5),
+        (1, 80_000.0, 1e5),
+        (2, 80_000.0, 2e5),
+        (3, 2_000.0, 1e5),
+        (4, 20_000.0, 1e5),
+    ] {
+        near(&found[step]["iops"], iops, 0.01);
+        near(&found[step]["latency_ns"]["mean"], mean_ns, 0.01);
+    }
+    near(&found[5]["iops"], 80_000.0, 0.02);
+    near(&found[3]["bytes_per_sec"], 2000.0 * 8192.0, 0.01);
+    assert_eq!(document["findings"]["limits_held"], false);
+    assert_eq!(
+        (&found[1]["limits"][0]["holds"], &found[2]["limits"][0]["holds"]),
+        (&true.into(), &false.into())
+    );
+    let verdict = document["verdict"].as_array().unwrap();
+    let broke = "1 of 6 steps with limits broke them: reads 16 users (mean 200 µs, not <= 150 µs).";
+    assert_eq!(verdict[2], broke, "{verdict:?}");
+    assert!(done.stderr.contains("by users"), "{}", done.stderr);
+    // The digest of the file is nobody's option.
+    assert!(!done.stderr.contains("content="), "{}", done.stderr);
+}
+
+#[test]
+fn the_example_is_planned_and_runs() {
+    let place = Place::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/office.toml");
+    let example = example.to_str().unwrap();
+    let plan = place.run(&["suite", example, TARGET, "--dry-run", "--json", "--quiet"]).ends(0);
+    let names =
+        ["look-ups 1 users", "look-ups 4 users", "look-ups 16 users", "day", "backup", "most"];
+    assert_eq!(keys(&plan.json()), names);
+    let document = place.run(&["suite", example, TARGET, "--json", "--quiet"]).ends(0).json();
+    assert_eq!((keys(&document), &document["steps_left"]), (names.to_vec(), &0.into()));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/suites.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains(&std::fs::read_to_string(example).unwrap()), "the page has another one");
+}
+
+#[test]
+fn a_file_is_measured_and_checked() {
+    let place = Place::new();
+    let text = "size = \"8m\"\nseconds = \"100ms\"\n[defaults]\ndirect = 0\nioengine = \"psync\"\n\
+                [[step]]\nname = \"fill\"\nrw = \"write\"\nbs = \"1m\"\nio_size = \"4m\"\nsize = \"4m\"\n\
+                verify = \"crc32c\"\nseconds = 60\n[[step]]\nname = \"reads\"\n";
+    let file = write(&place, "mine.toml", text);
+    let document = place.run(&["suite", &file, ".", "--json", "--quiet", "--rm"]).ends(0).json();
+    assert_eq!(keys(&document), ["fill", "reads"]);
+    assert_eq!(document["steps"][0]["result"]["step"]["verify"]["units"], 4);
+    assert_eq!(place.names(), ["mine.toml"]);
+    let done = place.run(&["suite", &file, ".", "--via", "fio"]).ends(2);
+    assert!(done.stderr.contains("--via"), "{}", done.stderr);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_file_and_line() {
+    let place = Place::new();
+    for (text, word) in [
+        (
+            "[[step]]\nname = \"a\"\niodpeth = 4",
+            "mine.toml:3: \"iodpeth\" is no option of a load; right would be iodepth",
+        ),
+        (
+            "[[step]]\nname = \"a\"\nrw = \"sideways\"",
+            "mine.toml:3: rw: \"sideways\" is not one of",
+        ),
+        ("[defaults]\nbs = \"4x\"\n[[step]]\nname = \"a\"", "mine.toml:2: "),
+        ("[[step]]\nname = \"a\"\nbs = \"4k\"\nbssplit = \"4k/100\"", "mine.toml:1: "),
+        ("[[step]]\nname = \"a\"\n\nverify_fatal = 1", "mine.toml:4: verify_fatal: "),
+        ("[[step]]\nname = \"a\"\nfind = \"write:max<=1ms\"\n", "mine.toml:1: find: "),
+        (
+            "[[step]]\nname = \"a\"\nfind = \"max<=1ms\"\nseconds = \"10ms\"",
+            "right would be 1 or more",
+        ),
+        ("[[step]\nname = \"a\"", "mine.toml:1: "),
+    ] {
+        let file = write(&place, "mine.toml", text);
+        let done = place.run(&["suite", &file, TARGET]).ends(2);
+        assert!(done.stderr.contains(word), "\"{word}\" is not in {}", done.stderr);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    }
+    let file = write(&place, "mine.toml", "[[step]]\nname = \"a\"\nioengine = \"psync\"");
+    for (line, word) in [
+        (&["suite", "./none.toml", TARGET][..], "none.toml: "),
+        (&["suite", "none.toml", TARGET], "none.toml: "),
+        (&["suite", &file], "<TARGET>"),
+        (&["suite", &file, "."], "mine.toml"),
+        (&["suite", &file, TARGET], "cannot reach the simulated device"),
+        (&["suite", &file, "/nosuch"], "/nosuch"),
+        (&["suite", &file, ".", "--nosuch"], "--nosuch"),
+        (&["suite", "nosuch", "."], "end in .toml or .fio"),
+    ] {
+        // A directory of which a test file would be made is no mistake.
+        if line.ends_with(&["."]) && line[1] == file {
+            continue;
+        }
+        let done = place.run(line).ends(2);
+        assert!(done.stderr.contains(word), "\"{word}\" is not in {}", done.stderr);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    }
+    assert!(place.run(&["suite", &file, "--help"]).ends(0).stdout.contains("--dry-run"));
+    assert!(!place.history().exists());
+}
+
+const JOBS: &str = "[global]\nsize=8m\nbs=4k\nioengine=psync\n[a]\nfilename=one\nrw=write\n\
+                    [b]\nstonewall\nfilename=two\nrw=randread\nnumber_ios=100\n\
+                    [c]\nfilename=one\nrw=randread\nnumber_ios=100\n";
+
+#[test]
+fn a_job_file_is_a_list_of_steps() {
+    let place = Place::new();
+    let file = write(&place, "steps.fio", JOBS);
+    let document = place.run(&["suite", &file, "--json", "--quiet", "--rm"]).ends(0).json();
+    assert_eq!(keys(&document), ["a", "b + c"]);
+    assert_eq!(document["target"]["name"], "one,two");
+    assert_eq!(document["steps"][0]["result"]["step"]["write"]["bytes"], 8 << 20);
+    assert_eq!(document["steps"][1]["result"]["step"]["read"]["ios"], 200);
+    assert_eq!(place.names(), ["steps.fio"]);
+    // In place of its files.
+    let document = place.run(&["suite", &file, TARGET, "--json", "--quiet"]).ends(0).json();
+    assert_eq!(document["target"]["kind"], "simulated");
+    near(&document["findings"]["steps"][0]["iops"], 10_000.0, 0.01);
+    near(&document["findings"]["steps"][1]["iops"], 20_000.0, 0.02);
+    for (option, word) in
+        [("--via=fio", "run --via fio"), ("--recreate", "clean"), ("--nosuch", "--nosuch")]
+    {
+        let done = place.run(&["suite", &file, option]).ends(2);
+        assert!(done.stderr.contains(word), "{}", done.stderr);
+    }
+    let wrong = write(&place, "wrong.fio", "[a]\nrw=sideways\n");
+    assert!(place.run(&["suite", &wrong]).ends(2).stderr.contains("wrong.fio:2"));
+}
+
+#[test]
+fn a_changed_file_does_not_go_on() {
+    let place = Place::new();
+    let text = "seconds = 30\nsize = \"8m\"\n[defaults]\ndirect = 0\nioengine = \"psync\"\n\
+                [[step]]\nname = \"a\"\nseconds = \"200ms\"\n[[step]]\nname = \"b\"\n";
+    let file = write(&place, "mine.toml", text);
+    let line = ["suite", &file, ".", "--quiet"];
+    let running = place.start(&line);
+    crate::common::eventually(|| {
+        let shown = place.run(&["history", "show", "last", "--format=json"]);
+        let stored = serde_json::from_str::<Value>(&shown.stdout).unwrap_or_default();
+        stored["steps"].as_array().is_some_and(|steps| !steps.is_empty())
+    });
+    running.signal("INT");
+    running.end().ends(130);
+    write(&place, "mine.toml", &text.replace("\"b\"", "\"c\""));
+    let done = place.run(&[&line[..], &["--resume"]].concat()).ends(2);
+    assert!(done.stderr.contains("has changed since run"), "{}", done.stderr);
+    write(&place, "mine.toml", text);
+    let going = place.start(&[&line[..], &["--resume"]].concat());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    going.signal("INT");
+    going.end().ends(130);
+}

@@ -1,0 +1,287 @@
+//! The suite `verify`: what is right is called right, after kills too, and what is spoilt under a
+//! device is found and named.
+
+use crate::common::{Done, Place, direct_io, eventually, skip};
+use serde_json::Value;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const WRONG: i32 = 4;
+/// 512 blocks.
+const SIZE: u64 = 2 << 20;
+
+/// A loop device on an image, with direct I/O to it so that it holds what was flushed.
+struct Loop {
+    device: PathBuf,
+    image: PathBuf,
+}
+
+impl Loop {
+    /// `None`, with a word, where there are no loop devices.
+    fn new(place: &Place, test: &str) -> Option<Self> {
+        let image = place.work().join("image");
+        File::create(&image).unwrap().set_len(SIZE).unwrap();
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+        let why = match output {
+            Ok(output) if output.status.success() => {
+                let device = String::from_utf8_lossy(&output.stdout).trim().into();
+                return Some(Self { device, image });
+            }
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        skip(test, &why);
+        None
+    }
+
+    fn path(&self) -> &str {
+        self.device.to_str().unwrap()
+    }
+
+    /// The file behind it, to be spoilt.
+    fn spoiler(&self) -> Spoiler {
+        Spoiler::of(&self.image)
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.device).status();
+    }
+}
+
+struct Spoiler(File);
+
+impl Spoiler {
+    fn of(path: &Path) -> Self {
+        Self(File::options().read(true).write(true).open(path).unwrap())
+    }
+
+    fn block(&self, number: u64) -> Vec<u8> {
+        let mut block = vec![0; 4096];
+        self.0.read_exact_at(&mut block, number * 4096).unwrap();
+        block
+    }
+
+    fn put(&self, offset: u64, bytes: &[u8]) {
+        self.0.write_all_at(bytes, offset).unwrap();
+        self.0.sync_all().unwrap();
+    }
+
+    fn all(&self) -> Vec<u8> {
+        let mut bytes = vec![0; SIZE as usize];
+        self.0.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    }
+
+    /// The round that a block is of.
+    fn round(&self, number: u64) -> u32 {
+        let block = self.block(number);
+        u32::from_le_bytes([block[32], block[33], block[34], block[35]])
+    }
+}
+
+fn verify(device: &Loop, more: &[&str]) -> Vec<String> {
+    let words = ["suite", "verify", device.path(), "--destroy-data", "--quiet"];
+    words.iter().chain(more).map(|word| (*word).to_owned()).collect()
+}
+
+fn run(place: &Place, words: &[String]) -> Done {
+    place.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Keys of the steps that the last run has kept.
+fn kept(place: &Place) -> Vec<String> {
+    if !place.history().exists() {
+        return Vec::new();
+    }
+    let shown = place.run(&["history", "show", "last", "--format=json"]);
+    let stored = serde_json::from_str::<Value>(&shown.stdout).unwrap_or_default();
+    let steps = stored["steps"].as_array().cloned().unwrap_or_default();
+    // Those of a run that is not over stand within what the history keeps of a step.
+    let key = |step: &Value| step["result"]["key"].as_str().map(str::to_owned);
+    steps.iter().filter_map(key).collect()
+}
+
+/// Runs rounds until a step is kept, and kills the process there and then.
+fn killed_behind(place: &Place, device: &Loop, key: &str, more: &[&str]) {
+    let words = verify(device, more);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let running = place.start(&words);
+    eventually(|| kept(place).iter().any(|known| known == key));
+    running.signal("KILL");
+    assert_eq!(running.end().code, None);
+}
+
+/// Kinds and blocks of what was found.
+fn found(document: &Value) -> Vec<(String, u64)> {
+    let wrong = document["findings"]["wrong"].as_array().unwrap();
+    let one = |wrong: &Value| {
+        let block = &wrong["block"];
+        let kind = block["reason"]["kind"].as_str().unwrap().to_owned();
+        (kind, block["offset_bytes"].as_u64().unwrap() / 4096)
+    };
+    wrong.iter().map(one).collect()
+}
+
+#[test]
+fn a_device_that_keeps_everything_is_called_right() {
+    let place = Place::new();
+    for target in ["sim:channels=8,service=100us,size=8m,data=keep", "."] {
+        if target == "." && !direct_io("a_device_that_keeps_everything", &place.work()) {
+            return;
+        }
+        for option in ["--rw=randwrite", "--rw=write", "--bs=64k", "--algorithm=sha256"] {
+            let line = ["suite", "verify", target, option, "--size=8m", "--rounds=2", "--json"];
+            let done = place.run(&line).ends(0);
+            let document = done.json();
+            let blocks = if option == "--bs=64k" { "128" } else { "2,048" };
+            let verdict = format!(
+                "{blocks} blocks written 2 times and read back: every one as it was written."
+            );
+            assert_eq!(document["verdict"][0], verdict.as_str());
+            let checked = |step: usize| &document["steps"][step]["result"]["step"]["verify"];
+            assert_eq!(checked(3)["units"], document["findings"]["blocks"]);
+            assert_eq!(checked(3)["unjudged"], 0);
+            assert!(document["steps"][2]["result"]["step"]["sync"]["ios"].as_u64().unwrap() > 0);
+        }
+    }
+}
+
+#[test]
+fn a_device_without_data_is_refused() {
+    let place = Place::new();
+    let done = place.run(&["suite", "verify", "sim:nvme", "--size=8m"]).ends(2);
+    assert!(done.stderr.contains("data=keep"), "{}", done.stderr);
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    let done = place.run(&["suite", "verify", ".", "--via=fio", "--size=8m"]).ends(2);
+    assert!(done.stderr.contains("without --via"), "{}", done.stderr);
+    assert_eq!(place.names(), [""; 0]);
+}
+
+/// After the second round was acknowledged the device is spoilt in five ways, each for real.
+#[test]
+fn each_way_to_be_wrong_is_named_with_its_block() {
+    const TEST: &str = "each_way_to_be_wrong_is_named_with_its_block";
+    let place = Place::new();
+    let Some(device) = Loop::new(&place, TEST) else { return };
+    let file = device.spoiler();
+    // Slow enough to be met between two steps.
+    killed_behind(&place, &device, "read 1", &["--rounds=1000", "--iodepth=1"]);
+    let first = file.all();
+    let words = verify(&device, &["--resume"]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let running = place.start(&words);
+    let acknowledged = || {
+        let keys = kept(&place);
+        keys.iter().filter_map(|key| key.strip_prefix("write ")?.parse::<u32>().ok()).max()
+    };
+    eventually(|| acknowledged().is_some_and(|round| round >= 6));
+    running.signal("KILL");
+    running.end();
+    let round = acknowledged().unwrap();
+
+    let byte = file.block(10)[1000] ^ 1 << 6;
+    file.put(10 * 4096 + 1000, &[byte]);
+    file.put(20 * 4096 + 1024, &first[20 * 4096 + 1024..21 * 4096]);
+    file.put(30 * 4096, &file.block(31));
+    file.put(40 * 4096, &[0; 4096]);
+    file.put(50 * 4096, &first[50 * 4096..51 * 4096]);
+    let done = run(&place, &verify(&device, &["--resume", "--json"])).ends(WRONG);
+    let document = done.json();
+    let kinds = ["corrupt", "torn", "misplaced", "no_header", "stale"].map(str::to_owned);
+    let wanted: Vec<(String, u64)> = kinds.into_iter().zip([10, 20, 30, 40, 50]).collect();
+    assert_eq!(found(&document), wanted);
+    let verdict = document["verdict"].as_array().unwrap();
+    let begin = "5 of 512 blocks are not as written, found ";
+    assert!(verdict[0].as_str().unwrap().starts_with(begin), "{verdict:?}");
+    let flipped =
+        format!("{}, offset 40960: corrupt: bit 6 of byte 1000 is flipped.", device.path());
+    assert_eq!(verdict[1], flipped.as_str());
+    let stale = &document["findings"]["wrong"][4]["block"]["reason"];
+    assert!(stale["sequence"].as_u64().unwrap() < u64::from(round), "{stale}");
+    // Nothing is written over what was found.
+    assert_eq!(file.block(50), first[50 * 4096..51 * 4096]);
+    let steps = document["steps"].as_array().unwrap();
+    assert_ne!(steps.last().unwrap()["key"], "write 1000");
+}
+
+/// A device that forgets what was flushed goes back to the state of a round before.
+#[test]
+fn a_device_that_goes_back_in_time_is_found_out() {
+    const TEST: &str = "a_device_that_goes_back_in_time_is_found_out";
+    let place = Place::new();
+    let Some(device) = Loop::new(&place, TEST) else { return };
+    let file = device.spoiler();
+    killed_behind(&place, &device, "read 1", &["--rounds=1000", "--iodepth=1"]);
+    let first = file.all();
+    let before = file.round(0).max(file.round(511));
+    let words = verify(&device, &["--resume"]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let running = place.start(&words);
+    let wanted = format!("read {}", before + 2);
+    eventually(|| kept(&place).contains(&wanted));
+    running.signal("KILL");
+    running.end();
+    file.put(0, &first);
+    let done = run(&place, &verify(&device, &["--resume", "--json"])).ends(WRONG);
+    let document = done.json();
+    assert_eq!(document["findings"]["corrupted"], 512);
+    let faults = found(&document);
+    assert!(faults.iter().all(|(kind, _)| kind == "stale"), "{faults:?}");
+    assert!(document["verdict"][4].as_str().unwrap().contains("509 more"), "{document}");
+}
+
+/// Data of an earlier run with the same options is not taken for that of this one.
+#[test]
+fn what_an_earlier_run_wrote_is_told_from_what_is_lost() {
+    const TEST: &str = "what_an_earlier_run_wrote_is_told_from_what_is_lost";
+    let place = Place::new();
+    let Some(device) = Loop::new(&place, TEST) else { return };
+    let file = device.spoiler();
+    run(&place, &verify(&device, &["--rounds=1"])).ends(0);
+    let old = file.block(7);
+    killed_behind(&place, &device, "write 2", &["--rounds=1000", "--iodepth=1"]);
+    file.put(7 * 4096, &old);
+    let done = run(&place, &verify(&device, &["--resume", "--json"])).ends(WRONG);
+    assert_eq!(found(&done.json()), [("other_run".to_owned(), 7)]);
+}
+
+/// Kills at any moment cost nothing that was acknowledged, and are no fault of the device.
+#[test]
+fn kills_at_any_moment_are_no_false_alarm() {
+    const TEST: &str = "kills_at_any_moment_are_no_false_alarm";
+    let place = Place::new();
+    let Some(device) = Loop::new(&place, TEST) else { return };
+    let mut words = verify(&device, &["--rounds=30", "--iodepth=8"]);
+    // Moments spread over steps of every kind.
+    for pause_ms in [90u64, 260, 170, 330, 210] {
+        let line: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut running = place.start(&line);
+        eventually(|| place.history().exists() || !running.runs());
+        std::thread::sleep(Duration::from_millis(pause_ms));
+        running.signal("KILL");
+        let done = running.end();
+        assert!(matches!(done.code, None | Some(0)), "{done:?}");
+        if done.code == Some(0) {
+            break;
+        }
+        words = verify(&device, &["--resume"]);
+        if kept(&place).is_empty() && place.runs().is_empty() {
+            words = verify(&device, &["--rounds=30", "--iodepth=8"]);
+        }
+    }
+    words.push("--json".to_owned());
+    let done = run(&place, &words);
+    if done.code == Some(2) && done.stderr.contains("no run of suite") {
+        // It was faster than the kills.
+        return;
+    }
+    let document = done.ends(0).json();
+    let verdict = document["verdict"][0].as_str().unwrap();
+    assert!(verdict.starts_with("512 blocks written 30 times"), "{verdict}");
+    assert_eq!(document["findings"]["corrupted"], 0);
+}

@@ -1,0 +1,380 @@
+//! Suites of the user's own: the steps of a file, one after the other, in one table.
+
+use super::plan::{SuiteStep, Work};
+use super::{Needs, Site, Suite, SuiteError};
+use crate::rig::Ground;
+use crate::search::SearchPlan;
+use iogauge_model::limit::Directions;
+use iogauge_model::load::EngineKind;
+use iogauge_model::plan::Job;
+use iogauge_model::result::{
+    Cell, Conclusion, DirectionResult, Place, SearchResult, StepResult, SuiteStepResult,
+    SuiteTable, Table,
+};
+use iogauge_model::units::{Count, Latency};
+use iogauge_model::{Caveat, Histogram, Limit, Step};
+use serde_json::{Value, json};
+
+/// A word that tells the text of one file from that of another.
+#[must_use]
+pub fn content_word(text: &str) -> String {
+    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
+}
+
+/// Steps that broke their limits which the verdict names.
+const MOST_NAMED: usize = 3;
+
+/// A step of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnStep {
+    /// Line of the file it begins in, from 1.
+    pub line: usize,
+    /// Its name in the file.
+    pub name: String,
+    /// What tells it from every other one.
+    pub key: String,
+    /// Its loads in a few words.
+    pub label: String,
+    /// Its jobs, at least one; a search has one.
+    pub jobs: Vec<OwnJob>,
+    /// Time before it in which nothing is counted, in nanoseconds.
+    pub ramp_ns: u64,
+    /// Time measured, in nanoseconds.
+    pub runtime_ns: u64,
+    /// What its latencies are held to.
+    pub limits: Vec<Limit>,
+    /// How its capacity is searched; `None` where it runs as it stands.
+    pub find: Option<SearchPlan>,
+}
+
+/// A job of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnJob {
+    /// Its load, where the engine is the one asked for.
+    pub job: Job,
+    /// The engine asked for; `None` for that of the target.
+    pub engine: Option<EngineKind>,
+    /// What it is put on.
+    pub ground: Ground,
+}
+
+/// A suite of the user's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Own {
+    /// The file.
+    pub path: String,
+    /// What it measures, in the user's words.
+    pub about: Option<String>,
+    /// What it needs of its target.
+    pub needs: Needs,
+    /// Its steps, at least one, each with a key of its own.
+    pub steps: Vec<OwnStep>,
+}
+
+impl Suite for Own {
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
+        self.steps.iter().map(|step| self.planned(step, site)).collect()
+    }
+
+    fn conclude(&self, _site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
+        let known = |measured: &SuiteStepResult| {
+            let own = self.steps.iter().find(|own| own.key == measured.place.key)?;
+            Row::of(own, measured)
+        };
+        let rows: Vec<Row> = steps.iter().filter_map(known).collect();
+        let conclusion = Conclusion {
+            verdict: verdict(&rows),
+            tables: vec![SuiteTable::Own(self.table(&rows))],
+            findings: findings(&rows),
+        };
+        (conclusion, Vec::new())
+    }
+}
+
+impl Own {
+    /// Engines that are asked for.
+    pub fn engines(&self) -> impl Iterator<Item = EngineKind> {
+        self.steps.iter().flat_map(|step| &step.jobs).filter_map(|job| job.engine)
+    }
+
+    fn planned(&self, step: &OwnStep, site: &Site) -> Result<SuiteStep, SuiteError> {
+        let mut jobs = Vec::new();
+        for OwnJob { job, engine, .. } in &step.jobs {
+            let mut job = job.clone();
+            job.load.engine = engine.unwrap_or(site.engine);
+            job.load.validate().map_err(|error| SuiteError::File {
+                path: self.path.clone(),
+                line: step.line,
+                reason: error.to_string(),
+            })?;
+            jobs.push(job);
+        }
+        let work = match (&step.find, jobs.as_slice()) {
+            (Some(plan), [job]) => {
+                Work::Search { load: Box::new(job.load.clone()), plan: plan.clone() }
+            }
+            _ => {
+                let label = step.label.clone();
+                let (ramp_ns, runtime_ns) = (step.ramp_ns, step.runtime_ns);
+                Work::Step(Step { label, jobs, ramp_ns, runtime_ns }.with_own_times())
+            }
+        };
+        let place = Place { key: step.key.clone(), phase: step.name.clone(), round: None };
+        let grounds = step.jobs.iter().map(|job| job.ground.clone()).collect();
+        Ok(SuiteStep { place, work, grounds, sums_up: false })
+    }
+
+    fn table(&self, rows: &[Row]) -> Table {
+        let held = rows.iter().any(|row| !row.held.is_empty());
+        let mut headings = vec!["#step", "IOPS", "bandwidth", "mean", "p99", "max"];
+        headings.extend(held.then_some("#limits"));
+        let title = self.about.clone().unwrap_or_else(|| "Steps".to_owned());
+        let mut table = Table::new(title, &headings);
+        for row in rows {
+            let mut cells = vec![
+                Cell::Text(row.key.clone()),
+                Cell::Iops(row.iops),
+                Cell::BytesPerSec(row.bytes_per_sec),
+                Cell::LatencyNs(row.mean_ns),
+                Cell::LatencyNs(row.p99_ns),
+                Cell::LatencyNs(row.max_ns),
+            ];
+            cells.extend(held.then(|| Cell::Text(row.words())));
+            table.row(cells);
+        }
+        let searched = |row: &&Row| row.depth.is_some();
+        for row in rows.iter().filter(searched) {
+            let depth = row.depth.unwrap_or_default();
+            table.notes.push(format!("{}: the capacity found, at depth {depth}.", row.key));
+        }
+        table
+    }
+}
+
+/// What a limit came to.
+#[derive(Debug, Clone, PartialEq)]
+struct Held {
+    limit: Limit,
+    /// Infinite where the step has no I/O of its direction.
+    value_ns: f64,
+    holds: bool,
+}
+
+/// What a step came to.
+#[derive(Debug, Clone, PartialEq)]
+struct Row {
+    key: String,
+    iops: f64,
+    bytes_per_sec: f64,
+    mean_ns: f64,
+    p99_ns: f64,
+    max_ns: f64,
+    held: Vec<Held>,
+    /// Depth at which a search found its answer.
+    depth: Option<u32>,
+}
+
+impl Row {
+    /// `None` for a step that moved nothing.
+    fn of(own: &OwnStep, measured: &SuiteStepResult) -> Option<Self> {
+        match (measured.step(), measured.search()) {
+            (Some(step), _) => Self::of_step(own, step),
+            (_, Some(search)) => Some(Self::of_search(own, search)),
+            _ => None,
+        }
+    }
+
+    fn of_step(own: &OwnStep, step: &StepResult) -> Option<Self> {
+        let moved = || step.read.iter().chain(&step.write);
+        let none = Histogram::new();
+        // A schedule's latency counts from the moment the I/O was meant to start.
+        let times = |direction: &Option<DirectionResult>| {
+            direction.as_ref().map_or(none.clone(), |d| {
+                d.response_histogram.as_ref().unwrap_or(&d.service_histogram).clone()
+            })
+        };
+        let (reads, writes) = (times(&step.read), times(&step.write));
+        let both = Directions::new(&reads, &writes);
+        let all = both.of(iogauge_model::limit::Side::Any);
+        if all.count() == 0 {
+            return None;
+        }
+        let held = |limit: &Limit| {
+            let value_ns = limit.statistic_ns(&both);
+            Held { limit: *limit, value_ns, holds: limit.holds(&both) }
+        };
+        Some(Self {
+            key: own.key.clone(),
+            iops: moved().map(|d| d.iops.mean).sum(),
+            bytes_per_sec: moved().map(|d| d.bytes_per_sec).sum(),
+            mean_ns: all.mean_ns(),
+            p99_ns: all.percentile_ns(99.0) as f64,
+            max_ns: all.max_ns() as f64,
+            held: own.limits.iter().map(held).collect(),
+            depth: None,
+        })
+    }
+
+    fn of_search(own: &OwnStep, search: &SearchResult) -> Self {
+        let answer = &search.answer;
+        let held = answer.limits.iter().map(|known| {
+            let value_ns = known.value_ns.unwrap_or(f64::INFINITY);
+            let holds = value_ns <= known.limit.bound_ns as f64;
+            Held { limit: known.limit, value_ns, holds }
+        });
+        Self {
+            key: own.key.clone(),
+            iops: answer.iops.mean,
+            bytes_per_sec: answer.bytes_per_sec,
+            mean_ns: answer.latency_ns.mean,
+            p99_ns: answer.latency_ns.p99 as f64,
+            max_ns: answer.latency_ns.max as f64,
+            held: held.collect(),
+            depth: Some(answer.depth),
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.held.iter().all(|held| held.holds)
+    }
+
+    /// `held`, or what broke.
+    fn words(&self) -> String {
+        let broken: Vec<String> = self.held.iter().filter(|h| !h.holds).map(Held::broken).collect();
+        match (self.held.is_empty(), broken.is_empty()) {
+            (true, _) => String::new(),
+            (_, true) => "held".to_owned(),
+            _ => broken.join(", "),
+        }
+    }
+}
+
+impl Held {
+    /// `p99 7 ms, not <= 5 ms`.
+    fn broken(&self) -> String {
+        let limit = self.limit.to_string();
+        let bound = limit.split_once("<=").map_or("", |(_, bound)| bound.trim());
+        let statistic = self.limit.statistic();
+        if self.value_ns.is_finite() {
+            format!("{statistic} {}, not <= {bound}", Latency(self.value_ns))
+        } else {
+            format!("{statistic} without I/O")
+        }
+    }
+}
+
+fn verdict(rows: &[Row]) -> Vec<String> {
+    let by_iops = |a: &&Row, b: &&Row| a.iops.total_cmp(&b.iops);
+    let (Some(best), Some(worst)) = (rows.iter().max_by(by_iops), rows.iter().min_by(by_iops))
+    else {
+        return vec!["Nothing was measured.".to_owned()];
+    };
+    let figures = |row: &Row| {
+        format!("{} IOPS, mean {}, with {}", Count(row.iops.round()), Latency(row.mean_ns), row.key)
+    };
+    let mut sentences = match rows {
+        [only] => vec![format!("One step: {}.", figures(only))],
+        _ => vec![
+            format!("The most of {} steps: {}.", rows.len(), figures(best)),
+            format!("The least: {}.", figures(worst)),
+        ],
+    };
+    let held: Vec<&Row> = rows.iter().filter(|row| !row.held.is_empty()).collect();
+    let broken: Vec<&&Row> = held.iter().filter(|row| !row.holds()).collect();
+    if held.is_empty() {
+        return sentences;
+    }
+    if broken.is_empty() {
+        sentences.push("Every limit held.".to_owned());
+        return sentences;
+    }
+    let named = broken.iter().take(MOST_NAMED).map(|row| format!("{} ({})", row.key, row.words()));
+    let mut names = named.collect::<Vec<_>>().join("; ");
+    if broken.len() > MOST_NAMED {
+        names.push_str(&format!("; and {} more", broken.len() - MOST_NAMED));
+    }
+    let (broke, all) = (broken.len(), held.len());
+    sentences.push(format!("{broke} of {all} steps with limits broke them: {names}."));
+    sentences
+}
+
+fn findings(rows: &[Row]) -> Value {
+    let held = |held: &Held| {
+        json!({
+            "limit": held.limit,
+            "value_ns": Some(held.value_ns).filter(|ns| ns.is_finite()),
+            "holds": held.holds,
+        })
+    };
+    let steps: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "key": row.key,
+                "iops": row.iops,
+                "bytes_per_sec": row.bytes_per_sec,
+                "latency_ns": { "mean": row.mean_ns, "p99": row.p99_ns, "max": row.max_ns },
+                "depth": row.depth,
+                "limits": row.held.iter().map(held).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let limited = rows.iter().any(|row| !row.held.is_empty());
+    json!({
+        "steps": steps,
+        "limits_held": limited.then(|| rows.iter().all(Row::holds)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::limit::{Metric, Side};
+
+    fn row(key: &str, iops: f64, p99_ns: f64, bound_ns: u64) -> Row {
+        let limit = Limit { side: Side::Any, metric: Metric::Max, bound_ns };
+        let held = Held { limit, value_ns: p99_ns, holds: p99_ns <= bound_ns as f64 };
+        Row {
+            key: key.to_owned(),
+            iops,
+            bytes_per_sec: iops * 4096.0,
+            mean_ns: p99_ns / 2.0,
+            p99_ns,
+            max_ns: p99_ns,
+            held: if bound_ns > 0 { vec![held] } else { Vec::new() },
+            depth: None,
+        }
+    }
+
+    #[test]
+    fn the_verdict_names_most_and_least_and_what_broke() {
+        assert_eq!(verdict(&[]), ["Nothing was measured."]);
+        let one = verdict(&[row("a", 100.0, 2e6, 0)]);
+        assert_eq!(one, ["One step: 100 IOPS, mean 1.00 ms, with a."]);
+        let two = [row("a", 100.0, 2e6, 0), row("b", 9000.0, 2e6, 0)];
+        assert_eq!(
+            verdict(&two),
+            [
+                "The most of 2 steps: 9,000 IOPS, mean 1.00 ms, with b.",
+                "The least: 100 IOPS, mean 1.00 ms, with a."
+            ]
+        );
+        let held = verdict(&[row("a", 100.0, 2e6, 2_000_000)]);
+        assert_eq!(held[1], "Every limit held.");
+        let broke = [row("a", 1.0, 2e6, 3_000_000), row("b", 1.0, 2e6, 1_000_000)];
+        let last = verdict(&broke).pop().unwrap();
+        assert_eq!(last, "1 of 2 steps with limits broke them: b (max 2.00 ms, not <= 1 ms).");
+        assert_eq!(findings(&broke)["limits_held"], false);
+        assert_eq!(findings(&two)["limits_held"], Value::Null);
+    }
+
+    #[test]
+    fn a_limit_without_io_is_broken() {
+        let row = row("a", 1.0, f64::INFINITY, 5);
+        assert_eq!((row.holds(), row.words().as_str()), (false, "max without I/O"));
+    }
+}

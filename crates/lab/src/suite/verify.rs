@@ -1,0 +1,309 @@
+//! `verify`: whether the target keeps what is written to it.
+//!
+//! Rounds write every block once and read every block back. A block names its place, its round and the
+//! worker that wrote it, and proves its content; so a wrong one is told: flipped, torn, of another
+//! place, of an earlier round, or of no round at all. The step that writes a round is kept when its
+//! fsync has returned, which is the record of what was acknowledged: a run that goes on after its process,
+//! or the machine, was killed first looks whether all of that is there.
+
+mod course;
+
+use super::plan::{SuiteStep, Work};
+use super::{DRAWN, Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption};
+use crate::rig::Ground;
+use course::{Course, Stage};
+use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
+use iogauge_model::plan::Job;
+use iogauge_model::result::{Conclusion, Place, SuiteStepResult};
+use iogauge_model::units::{Bytes, parse_count, size_word};
+use iogauge_model::{Caveat, CaveatCode, Step};
+
+/// The suite.
+pub const INFO: SuiteInfo = SuiteInfo {
+    name: "verify",
+    about: "data integrity: every block written and read back, also after kill -9 or a power cut",
+    help: "Writes every block in random order, flushes, and reads every block back, in several rounds. Each \
+           block holds its place, round and checksum, so that a flipped bit and a torn, misplaced, lost or \
+           stale write are named with their block. After a kill or a power cut, --resume first looks \
+           whether everything is there that was acknowledged and flushed before.",
+    options: &[
+        SuiteOption {
+            name: "rounds",
+            value: Some("N"),
+            default: Some("3"),
+            help: "Rounds, each of which writes and reads every block once",
+        },
+        SuiteOption {
+            name: "bs",
+            value: Some("SIZE"),
+            default: Some("4k"),
+            help: "Block size; each block has one header, and is to be written whole",
+        },
+        SuiteOption {
+            name: "rw",
+            value: Some("PATTERN"),
+            default: Some("randwrite"),
+            help: "Order of the writes: randwrite or write",
+        },
+        SuiteOption {
+            name: "iodepth",
+            value: Some("N"),
+            default: Some("32"),
+            help: "I/Os outstanding",
+        },
+        SuiteOption {
+            name: "algorithm",
+            value: Some("KIND"),
+            default: Some("crc32c"),
+            help: "How content is proven: crc32c, xxhash, sha256 and others, as for --verify of run",
+        },
+        SuiteOption {
+            name: "seed",
+            value: Some("N"),
+            default: Some(DRAWN),
+            help: "Number that tells the data of this run from that of others",
+        },
+        SuiteOption {
+            name: "size",
+            value: Some("SIZE"),
+            default: None,
+            help: "Size of the test file, or how much of each device",
+        },
+    ],
+    build,
+    trial: &[("size", "8m"), ("rounds", "2")],
+};
+
+/// Longer than any device takes to be written once.
+const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+/// Most rounds.
+const MOST_ROUNDS: u32 = 1000;
+
+/// The suite with its options read.
+#[derive(Debug)]
+struct Rounds {
+    rounds: u32,
+    block_bytes: u64,
+    rw: Pattern,
+    depth: u32,
+    algorithm: VerifyAlgorithm,
+    seed: u64,
+    size_bytes: Option<u64>,
+}
+
+fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+    let rw: Pattern = options.parsed("rw")?.unwrap_or(Pattern::RandWrite);
+    if !matches!(rw, Pattern::Write | Pattern::RandWrite) {
+        let reason = format!("{rw} does not write every block; right would be randwrite or write");
+        return Err(SuiteError::option("rw", reason));
+    }
+    let algorithm: VerifyAlgorithm = options.parsed("algorithm")?.unwrap_or_default();
+    if algorithm == VerifyAlgorithm::Pattern {
+        let reason = "pattern tells no block from another; right would be crc32c";
+        return Err(SuiteError::option("algorithm", reason));
+    }
+    let seed = match options.text("seed").filter(|text| *text != DRAWN) {
+        Some(text) => {
+            parse_count(text).map_err(|error| SuiteError::option("seed", error.to_string()))?
+        }
+        None => 0,
+    };
+    Ok(Box::new(Rounds {
+        rounds: options.count("rounds", MOST_ROUNDS)?.unwrap_or(3),
+        block_bytes: options.size_bytes("bs")?.unwrap_or(4096),
+        rw,
+        depth: options.count("iodepth", 4096)?.unwrap_or(32),
+        algorithm,
+        seed,
+        size_bytes: options.size_bytes("size")?,
+    }))
+}
+
+impl Suite for Rounds {
+    fn needs(&self) -> Needs {
+        Needs { size_bytes: self.size_bytes, writes: true, ..Needs::default() }
+    }
+
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
+        if !self.block_bytes.is_multiple_of(u64::from(site.block_bytes)) {
+            let reason = format!(
+                "{} is no multiple of {}, the smallest I/O around the page cache",
+                size_word(self.block_bytes),
+                Bytes(site.block_bytes.into())
+            );
+            return Err(SuiteError::option("bs", reason));
+        }
+        let parts = self.part_bytes(site);
+        if let Some(small) = parts.iter().find(|bytes| **bytes < self.block_bytes) {
+            let reason = format!("the target has only {}", Bytes(*small));
+            return Err(SuiteError::option("bs", reason));
+        }
+        let round = |number| {
+            [Stage::Write(number), Stage::Read(number)].map(|stage| self.step(site, stage))
+        };
+        let steps: Vec<SuiteStep> = (1..=self.rounds).flat_map(round).collect();
+        for job in steps.iter().take(2).flat_map(|step| step.asked().jobs) {
+            job.load.validate().map_err(|error| SuiteError::Unfit {
+                suite: INFO.name.to_owned(),
+                reason: error.to_string(),
+            })?;
+        }
+        Ok(steps)
+    }
+
+    /// What is wrong stays as it is, so that it can be looked at.
+    fn wants(&self, _site: &Site, _step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
+        let faults = |result: &iogauge_model::result::StepResult| {
+            result.corrupted() > 0 || result.errors() > 0
+        };
+        !done.iter().filter_map(SuiteStepResult::step).any(faults)
+    }
+
+    /// How fast it went says nothing about the data.
+    fn doubted_by(
+        &self,
+        _site: &Site,
+        doubt: &Caveat,
+        _step: &SuiteStepResult,
+        _steps: &[SuiteStepResult],
+    ) -> bool {
+        matches!(doubt.code, CaveatCode::IoErrors | CaveatCode::Interrupted)
+    }
+
+    /// Where the last round was not only written but read, the next one may have been under way.
+    fn before_going_on(&self, site: &Site, done: &[SuiteStepResult]) -> Option<SuiteStep> {
+        let last = |stage: fn(u32) -> Stage| {
+            let is_done = |number: &u32| {
+                let key = stage(*number).key();
+                done.iter().any(|step| step.place.key == key)
+            };
+            (1..=self.rounds).rev().find(is_done)
+        };
+        let written = last(Stage::Write)?;
+        if last(Stage::Read) != Some(written) {
+            // The reading back, which comes next, looks at the same.
+            return None;
+        }
+        let checks = done.iter().filter(|step| Stage::is_check(&step.place.key)).count();
+        Some(self.step(site, Stage::Check { number: checks as u32 + 1, round: written }))
+    }
+
+    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
+        let blocks = self.part_bytes(site).iter().map(|bytes| bytes / self.block_bytes).sum();
+        let course = Course { blocks, block_bytes: self.block_bytes, rounds: self.rounds, steps };
+        (course.conclusion(), Vec::new())
+    }
+}
+
+impl Rounds {
+    /// Bytes used of each part.
+    fn part_bytes(&self, site: &Site) -> Vec<u64> {
+        let most = self.size_bytes.unwrap_or(u64::MAX);
+        site.part_bytes.iter().map(|bytes| *bytes.min(&most)).collect()
+    }
+
+    /// A step of a job for each part, all of them whole.
+    fn step(&self, site: &Site, stage: Stage) -> SuiteStep {
+        let part_bytes = self.part_bytes(site);
+        let parts = part_bytes.len();
+        let jobs = part_bytes.iter().enumerate().map(|(part, bytes)| {
+            let load = self.load(site, stage, bytes - bytes % self.block_bytes);
+            Job { name: format!("part {}", part + 1), load }
+        });
+        let jobs: Vec<Job> = jobs.collect();
+        let label = match jobs.as_slice() {
+            [job, others @ ..] if !others.is_empty() => {
+                format!("{} on {parts} parts", job.load.label())
+            }
+            [job, ..] => job.load.label(),
+            [] => String::new(),
+        };
+        let step = Step { label, jobs, ramp_ns: 0, runtime_ns: LONGEST_NS };
+        let place =
+            Place { key: stage.key(), phase: stage.phase().to_owned(), round: Some(stage.round()) };
+        let grounds = (0..parts).map(|part| Ground::Parts(vec![part])).collect();
+        SuiteStep { place, work: Work::Step(step), grounds, sums_up: false }
+    }
+
+    fn load(&self, site: &Site, stage: Stage, size_bytes: u64) -> Load {
+        let writes = matches!(stage, Stage::Write(_));
+        let number = stage.round();
+        let parts = site.part_bytes.len() as u32;
+        let verify = Verify {
+            reads_back: false,
+            round: Some(VerifyRound { run: self.seed, number }),
+            ..Verify::with(self.algorithm)
+        };
+        Load {
+            rw: if writes { self.rw } else { Pattern::Read },
+            block: BlockSizes::fixed(self.block_bytes),
+            coverage: writes && self.rw.is_random(),
+            iodepth: self.depth.div_ceil(parts.max(1)).max(1),
+            size_bytes: Some(size_bytes),
+            io_size_bytes: Some(size_bytes),
+            end_fsync: writes,
+            verify: Some(verify),
+            // Each round in an order of its own.
+            seed: self.seed.wrapping_add(u64::from(number)),
+            ..site.load()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SiteKind;
+    use super::*;
+    use iogauge_model::load::EngineKind;
+    use std::collections::BTreeMap;
+
+    fn site(part_bytes: &[u64]) -> Site {
+        Site {
+            kind: SiteKind::Files,
+            part_bytes: part_bytes.to_vec(),
+            whole_devices: false,
+            block_bytes: 512,
+            engine: EngineKind::Psync,
+            processors: 2,
+            memory_bytes: 1 << 30,
+        }
+    }
+
+    fn suite(typed: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
+        let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        build(&Options::new(INFO.options, typed.collect::<BTreeMap<_, _>>()))
+    }
+
+    #[test]
+    fn every_round_is_of_whole_parts_and_has_its_number() {
+        let suite = suite(&[("seed", "7"), ("rounds", "2")]).unwrap();
+        let plan = suite.plan(&site(&[1 << 20, 10_000])).unwrap();
+        let keys: Vec<&str> = plan.iter().map(|step| step.place.key.as_str()).collect();
+        assert_eq!(keys, ["write 1", "read 1", "write 2", "read 2"]);
+        let jobs = plan[2].asked().jobs;
+        assert_eq!((jobs.len(), plan[2].grounds.len()), (2, 2));
+        assert_eq!(jobs[1].load.io_size_bytes, Some(8192));
+        assert!(jobs[0].load.coverage && jobs[0].load.end_fsync);
+        let round = VerifyRound { run: 7, number: 2 };
+        assert_eq!(jobs[0].load.verify.as_ref().unwrap().round, Some(round));
+        assert!(!plan[3].writes() && !plan[3].asked().jobs[0].load.coverage);
+        assert_eq!(plan[2].cost().written_bytes, Some((1 << 20) + 8192));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (typed, word) in [
+            (("rw", "randread"), "randwrite or write"),
+            (("algorithm", "pattern"), "crc32c"),
+            (("rounds", "0"), "from 1 to 1000"),
+            (("seed", "x"), "--seed"),
+        ] {
+            let error = suite(&[typed]).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+        for (bs, word) in [("700", "multiple of 512"), ("2m", "has only 1 MiB")] {
+            let error = suite(&[("bs", bs)]).unwrap().plan(&site(&[1 << 20])).unwrap_err();
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Tables of the file, with the line of everything in them.
+
+use super::{FileOption, SuiteFileError};
+use crate::limit::Limit;
+use crate::units::parse_duration_ns;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Longest name of a step or job.
+const MOST_NAME_CHARS: usize = 60;
+
+/// What a table stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `[defaults]`: options alone.
+    Defaults,
+    /// `[[step]]`.
+    Step,
+    /// One of a step's `jobs`: a name and options.
+    Job,
+}
+
+/// A table as it was read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Block {
+    pub line: usize,
+    pub name: Option<String>,
+    pub runtime_ns: Option<u64>,
+    pub ramp_ns: Option<u64>,
+    pub limits: Vec<Limit>,
+    pub find: Vec<Limit>,
+    pub jobs: Vec<Block>,
+    pub options: Vec<Listed>,
+}
+
+/// An option with its values: one, or those it unfolds to.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    pub name: String,
+    pub values: Vec<String>,
+    pub is_list: bool,
+    pub line: usize,
+}
+
+impl Listed {
+    /// The option with one of its values.
+    pub(super) fn with(&self, value: &str) -> FileOption {
+        FileOption { name: self.name.clone(), value: value.to_owned(), line: self.line }
+    }
+}
+
+/// A name with its value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member<'a> {
+    pub name: &'a str,
+    pub line: usize,
+    value: &'a DeValue<'a>,
+}
+
+/// The text, whose lines are counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub text: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn document(&self) -> Result<DeTable<'a>, SuiteFileError> {
+        DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| {
+            let line = self.line(error.span().map_or(0, |span| span.start));
+            SuiteFileError { line, reason: in_one_line(error.message()) }
+        })
+    }
+
+    fn line(&self, at: usize) -> usize {
+        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+    }
+
+    /// The members of a table, in the order of the file.
+    pub(super) fn members<'t>(&self, table: &'t DeTable<'t>) -> Vec<Member<'t>> {
+        let mut members: Vec<(usize, &str, &DeValue<'_>)> = table
+            .iter()
+            .map(|(name, value)| (name.span().start, name.get_ref().as_ref(), value.get_ref()))
+            .collect();
+        members.sort_by_key(|(at, ..)| *at);
+        let member = |(at, name, value)| Member { name, line: self.line(at), value };
+        members.into_iter().map(member).collect()
+    }
+
+    pub(super) fn wrong(&self, member: &Member<'_>, reason: impl ToString) -> SuiteFileError {
+        let reason = reason.to_string();
+        let name = member.name.escape_debug();
+        SuiteFileError { line: member.line, reason: in_one_line(&format!("{name}: {reason}")) }
+    }
+
+    /// A text, number or truth as the command line has it.
+    pub(super) fn value(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
+        self.one_value(member, member.value)
+    }
+
+    fn one_value(
+        &self,
+        member: &Member<'_>,
+        value: &DeValue<'_>,
+    ) -> Result<String, SuiteFileError> {
+        let right = "right would be a text, a number or true";
+        match value {
+            DeValue::String(text) if text.chars().any(char::is_control) => {
+                Err(self.wrong(member, "a text of one line is wanted"))
+            }
+            DeValue::String(text) => Ok(text.clone().into_owned()),
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+                .map(|number| number.to_string())
+                .map_err(|_| self.wrong(member, "the number is too large")),
+            DeValue::Float(number) => Ok(number.as_str().to_owned()),
+            DeValue::Boolean(truth) => Ok(u8::from(*truth).to_string()),
+            DeValue::Array(_) => Err(self.wrong(member, format!("is no list; {right}"))),
+            DeValue::Table(_) => Err(self.wrong(member, format!("is no table; {right}"))),
+            DeValue::Datetime(_) => Err(self.wrong(member, format!("is no date; {right}"))),
+        }
+    }
+
+    /// One value, or those of a list.
+    fn values(&self, member: &Member<'_>) -> Result<Vec<String>, SuiteFileError> {
+        let DeValue::Array(list) = member.value else { return Ok(vec![self.value(member)?]) };
+        if list.is_empty() {
+            return Err(self.wrong(member, "the list is empty"));
+        }
+        list.iter().map(|value| self.one_value(member, value.get_ref())).collect()
+    }
+
+    /// Words for people.
+    pub(super) fn words(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
+        match member.value {
+            DeValue::String(_) => Ok(self.value(member)?.trim().to_owned()),
+            _ => Err(self.wrong(member, format!("right would be {} = \"…\"", member.name))),
+        }
+    }
+
+    fn name(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
+        let name = self.words(member)?;
+        if name.is_empty() || name.chars().count() > MOST_NAME_CHARS {
+            let reason = format!("a name has from 1 to {MOST_NAME_CHARS} characters");
+            return Err(self.wrong(member, reason));
+        }
+        Ok(name)
+    }
+
+    pub(super) fn table(&self, member: &Member<'a>) -> Result<&'a DeTable<'a>, SuiteFileError> {
+        match member.value {
+            DeValue::Table(table) => Ok(table),
+            _ => Err(self.wrong(member, format!("right would be [{}]", member.name))),
+        }
+    }
+
+    /// The tables of a list, each with its line.
+    pub(super) fn tables<'t>(
+        &self,
+        member: &Member<'t>,
+    ) -> Result<Vec<(usize, &'t DeTable<'t>)>, SuiteFileError> {
+        let right = match member.name {
+            "step" => "right would be [[step]]",
+            _ => "right would be jobs = [{ rw = \"read\" }, { rw = \"write\" }]",
+        };
+        let DeValue::Array(list) = member.value else { return Err(self.wrong(member, right)) };
+        let one = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
+            DeValue::Table(table) => Ok((self.line(value.span().start), table)),
+            _ => Err(self.wrong(member, right)),
+        };
+        list.iter().map(one).collect()
+    }
+
+    /// `seconds`, `ramp` or `limit`.
+    pub(super) fn time_or_limit(
+        &self,
+        member: &Member<'_>,
+        block: &mut Block,
+    ) -> Result<(), SuiteFileError> {
+        if member.name == "limit" {
+            block.limits = self.limits(member)?;
+            return Ok(());
+        }
+        let time = parse_duration_ns(&self.value(member)?);
+        let time_ns = time.map_err(|error| self.wrong(member, error))?;
+        if member.name == "ramp" {
+            block.ramp_ns = Some(time_ns);
+        } else if time_ns == 0 {
+            return Err(self.wrong(member, "0 measures nothing; right would be 10"));
+        } else {
+            block.runtime_ns = Some(time_ns);
+        }
+        Ok(())
+    }
+
+    fn limits(&self, member: &Member<'_>) -> Result<Vec<Limit>, SuiteFileError> {
+        let read = |text: String| text.parse().map_err(|error| self.wrong(member, error));
+        self.values(member)?.into_iter().map(read).collect()
+    }
+
+    /// Reads a table.
+    pub(super) fn block(
+        &self,
+        table: &DeTable<'_>,
+        line: usize,
+        kind: Kind,
+    ) -> Result<Block, SuiteFileError> {
+        let mut block = Block { line, ..Block::default() };
+        for member in self.members(table) {
+            match (member.name, kind) {
+                ("name", Kind::Step | Kind::Job) => block.name = Some(self.name(&member)?),
+                ("seconds" | "ramp" | "limit", Kind::Step) => {
+                    self.time_or_limit(&member, &mut block)?;
+                }
+                ("find", Kind::Step) => block.find = self.limits(&member)?,
+                ("jobs", Kind::Step) => {
+                    for (line, table) in self.tables(&member)? {
+                        block.jobs.push(self.block(table, line, Kind::Job)?);
+                    }
+                    if block.jobs.is_empty() {
+                        return Err(self.wrong(&member, "the list is empty"));
+                    }
+                }
+                _ => block.options.push(self.option(&member, kind)?),
+            }
+        }
+        if kind == Kind::Step && block.name.is_none() {
+            let reason = "the step has no name; right would be name = \"reads\"".to_owned();
+            return Err(SuiteFileError { line, reason });
+        }
+        Ok(block)
+    }
+
+    fn option(&self, member: &Member<'_>, kind: Kind) -> Result<Listed, SuiteFileError> {
+        let elsewhere = match (member.name, kind) {
+            ("seconds" | "ramp" | "limit", Kind::Defaults) => {
+                Some("right would be above the first table, for all steps, or in a [[step]]")
+            }
+            ("seconds" | "ramp" | "limit" | "find" | "jobs", _) => {
+                Some("right would be in the [[step]]")
+            }
+            ("name", _) => Some("right would be in a [[step]]"),
+            ("runtime", _) => Some("right would be seconds"),
+            ("ramp_time" | "ramp-time", _) => Some("right would be ramp"),
+            ("filename" | "directory", _) => {
+                Some("the target is named on the command line; right would be none here")
+            }
+            _ => None,
+        };
+        if let Some(right) = elsewhere {
+            return Err(self.wrong(member, right));
+        }
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+        if !member.name.starts_with(|c: char| c.is_ascii_lowercase())
+            || !member.name.chars().all(is_word)
+        {
+            return Err(self.wrong(member, "is no option; right would be one such as rw"));
+        }
+        let is_list = matches!(member.value, DeValue::Array(_));
+        if is_list && kind == Kind::Job {
+            let reason = "a list makes steps of a step; right would be in the [[step]] itself";
+            return Err(self.wrong(member, reason));
+        }
+        let name = member.name.replace('-', "_");
+        Ok(Listed { name, values: self.values(member)?, is_list, line: member.line })
+    }
+}
+
+fn in_one_line(text: &str) -> String {
+    if !text.contains(char::is_control) {
+        return text.to_owned();
+    }
+    text.replace(char::is_control, " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,142 @@
+//! Suites of the user's own: a TOML file, read into steps with their options.
+//!
+//! The file says what its steps are called, how long they take and under which limits they stand.
+//! Options of loads are kept as words: they are those of the command line, and who knows them there
+//! reads them here.
+
+mod block;
+mod unfold;
+
+use crate::limit::Limit;
+use crate::units::parse_size_bytes;
+use block::{Block, Kind, Reader};
+
+/// Steps a file may unfold to.
+const MOST_STEPS: usize = 1000;
+
+/// What is wrong with a file, and what would be right, in one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {reason}")]
+pub struct SuiteFileError {
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong and what would be right.
+    pub reason: String,
+}
+
+/// A suite of the user's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteFile {
+    /// What it measures, in the user's words.
+    pub about: Option<String>,
+    /// Size of a test file made for it, or how much of each device is used, in bytes.
+    pub size_bytes: Option<u64>,
+    /// Time to measure a step that has none of its own and does not end by itself, in nanoseconds.
+    pub runtime_ns: Option<u64>,
+    /// Time before it in which nothing is counted, in nanoseconds.
+    pub ramp_ns: Option<u64>,
+    /// Its steps, at least one, each with a key of its own.
+    pub steps: Vec<FileStep>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileStep {
+    /// Line of its `[[step]]`, from 1.
+    pub line: usize,
+    /// Its name in the file.
+    pub name: String,
+    /// The name, with what tells it from the others that were unfolded from the same lists.
+    pub key: String,
+    /// Jobs that run together, at least one.
+    pub jobs: Vec<FileJob>,
+    /// Its own time to measure, in nanoseconds; of a search the time it may take.
+    pub runtime_ns: Option<u64>,
+    /// Its own time in which nothing is counted, in nanoseconds.
+    pub ramp_ns: Option<u64>,
+    /// What its latencies are held to.
+    pub limits: Vec<Limit>,
+    /// Limits under which the capacity is searched; none where the load runs as it stands.
+    pub find: Vec<Limit>,
+}
+
+/// One job of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileJob {
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Its options, defaults among them, each of them once.
+    pub options: Vec<FileOption>,
+}
+
+/// One option of a load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOption {
+    /// Its name, with underscores: `rate_iops`.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Line, from 1.
+    pub line: usize,
+}
+
+impl SuiteFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: TOML that is none, a member that belongs elsewhere, a value
+    /// of another kind, two steps of one name. Options of loads are not looked at.
+    pub fn parse(text: &str) -> Result<Self, SuiteFileError> {
+        let reader = Reader { text };
+        let root = reader.document()?;
+        let mut file = Self {
+            about: None,
+            size_bytes: None,
+            runtime_ns: None,
+            ramp_ns: None,
+            steps: Vec::new(),
+        };
+        let mut common = Block::default();
+        let mut defaults = Block::default();
+        let mut steps = Vec::new();
+        for member in reader.members(&root) {
+            match member.name {
+                "about" => file.about = Some(reader.words(&member)?),
+                "size" => {
+                    let size = parse_size_bytes(&reader.value(&member)?);
+                    let size = size.map_err(|error| reader.wrong(&member, error))?;
+                    if size == 0 {
+                        return Err(reader.wrong(&member, "0 is too little; right would be \"1g\""));
+                    }
+                    file.size_bytes = Some(size);
+                }
+                "seconds" | "ramp" | "limit" => reader.time_or_limit(&member, &mut common)?,
+                "defaults" => {
+                    defaults = reader.block(reader.table(&member)?, member.line, Kind::Defaults)?;
+                }
+                "step" => {
+                    for (line, table) in reader.tables(&member)? {
+                        steps.push(reader.block(table, line, Kind::Step)?);
+                    }
+                }
+                _ => {
+                    let reason = "is none of about, size, seconds, ramp, limit, [defaults] and \
+                                  [[step]]; right would be options under [defaults] or [[step]]";
+                    return Err(reader.wrong(&member, reason));
+                }
+            }
+        }
+        for step in &steps {
+            unfold::unfold(step, &defaults, &common.limits, &mut file.steps)?;
+        }
+        (file.runtime_ns, file.ramp_ns) = (common.runtime_ns, common.ramp_ns);
+        if file.steps.is_empty() {
+            let reason = "the file has no step; right would be [[step]], with a name and options";
+            return Err(SuiteFileError { line: 1, reason: reason.to_owned() });
+        }
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests;
