@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test fuzz truth bench versus-fio versus-sweep audit fmt lint doc man completions install clean help
+.PHONY: run build test fuzz truth bench versus-fio versus-sweep versus-suite audit fmt lint doc man completions install clean help
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -36,6 +36,9 @@ versus-fio: build ## iogauge beside fio on this machine
 
 versus-sweep: build ## The search beside an exhaustive sweep of fio's on this machine
 	benches/versus_sweep.sh
+
+versus-suite: build ## The database matrix beside fio running the same on this machine
+	benches/versus_suite.sh
 
 audit: ## Advisories, licences, bans and sources of the dependencies
 	CARGO="$(CARGO)" scripts/audit.sh
