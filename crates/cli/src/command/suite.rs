@@ -304,7 +304,9 @@ impl Course<'_> {
             }
         }
         invocation.begin(&self.asked.name)?;
-        let mut found = suite::of_target(std::mem::take(&mut invocation.caveats));
+        let mut before = std::mem::take(&mut invocation.caveats);
+        before.retain(|doubt| self.suite.doubted_before(doubt));
+        let mut found = suite::of_target(before);
         let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
         let mut watch = Watch { observer: screen, interrupt };
         // A file that was made meanwhile may take other blocks than its disk.

@@ -21,7 +21,7 @@ use serde_json::json;
 /// The suite.
 pub const INFO: SuiteInfo = SuiteInfo {
     name: "iometer",
-    about: "threads write, read, read at random, and read and write at random, each its own file",
+    about: "four phases: write, read, random read, random read-write, a file for each thread",
     help: "Lets each thread write a file of its own, read it, read it at random, and read and write it at \
            random, one buffer at a time. Tells the megabytes per second of all threads together, and the \
            lowest, highest and mean IOPS of the seconds of each phase. Goes around the page cache, so that \

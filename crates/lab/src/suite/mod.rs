@@ -63,6 +63,11 @@ pub trait Suite: Debug {
         true
     }
 
+    /// True where a doubt about the target that shows before the first step is one about the result.
+    fn doubted_before(&self, _doubt: &Caveat) -> bool {
+        true
+    }
+
     /// A step that comes before all others where the suite goes on behind these, after an
     /// interruption; its key is one that none of them has.
     fn before_going_on(&self, _site: &Site, _done: &[SuiteStepResult]) -> Option<SuiteStep> {

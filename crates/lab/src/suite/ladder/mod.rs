@@ -20,7 +20,7 @@ use serde_json::json;
 /// The suite.
 pub const INFO: SuiteInfo = SuiteInfo {
     name: "ladder",
-    about: "users 1, 2, 4, …, each with one I/O at a time, until a limit breaks or more bring no more",
+    about: "users 1, 2, 4 … until a limit breaks or more of them bring no more IOPS",
     help: "Lets more and more users work at the same time, each of which waits for its I/O before it \
            begins the next. The ladder ends where the latency breaks a limit, or where the IOPS do not \
            grow with the users any more. Tells how many users the target takes and what to count on.",
