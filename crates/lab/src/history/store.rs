@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 /// How long to wait for other processes before giving up.
 pub(super) const BUSY_WAIT: Duration = Duration::from_secs(30);
 
-/// A new history has pages into which several steps go, of one or two kilobytes in imported runs:
-/// a page is written and flushed as a whole. What one transaction changes fits into the cache.
+/// A new history has pages into which several steps of an imported run go, of one or two kilobytes
+/// each; larger ones would make the log of single steps long. What one transaction changes fits into
+/// the cache.
 const TO_WRITE: &str =
-    "PRAGMA page_size = 16384; PRAGMA cache_size = -8192; PRAGMA foreign_keys = ON";
+    "PRAGMA page_size = 8192; PRAGMA cache_size = -8192; PRAGMA foreign_keys = ON";
 
 /// How far a commit reaches.
 #[derive(Debug, Clone, Copy)]

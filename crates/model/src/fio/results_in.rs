@@ -3,7 +3,7 @@
 use super::json_in::{Document, Fed};
 use super::result::{FioDirection, FioResult};
 use super::text_in::TextReader;
-use memchr::{memchr, memchr_iter, memchr3};
+use memchr::{memchr, memchr_iter, memchr3, memrchr};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -44,6 +44,9 @@ impl fmt::Display for Problem {
 /// Longer lines of text are read in pieces: fio writes none.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// Lines of text are taken together up to so many bytes, of which a few may be looked at again.
+const LINES_BYTES: usize = 1 << 12;
+
 /// Reads every result in the output of fio, of any version since 2.0.7: normal text, JSON and
 /// json+, several of them in one file, of client/server runs too, with anything else in between.
 /// Where one run was written both as text and as JSON, its JSON counts alone.
@@ -65,21 +68,18 @@ pub fn read_results(
         if chunk.is_empty() {
             break;
         }
+        let taken = reader.bare_lines(chunk);
+        if taken > 0 {
+            input.consume(taken);
+            continue;
+        }
         if reader.wants_bytes(chunk) {
             // It takes at least a byte, or leaves a document that broke off.
             let taken = reader.bytes(chunk);
             input.consume(taken);
             continue;
         }
-        let within = &chunk[..chunk.len().min(LONGEST_LINE)];
-        // In almost every line one search finds all there is to look for.
-        let first = memchr3(b'\n', b'{', b'\r', within);
-        if let Some(end) = first.filter(|at| within[*at] == b'\n') {
-            reader.bare_line(&chunk[..end]);
-            input.consume(end + 1);
-            continue;
-        }
-        if let Some(end) = memchr(b'\n', within) {
+        if let Some(end) = memchr(b'\n', &chunk[..chunk.len().min(LONGEST_LINE)]) {
             reader.line(&chunk[..=end]);
             input.consume(end + 1);
             continue;
@@ -190,16 +190,35 @@ impl<'a> Reader<'a> {
         self.at_line_start = ends;
     }
 
-    /// Takes a whole line of text without its end, with neither braces nor carriage returns.
-    fn bare_line(&mut self, line: &[u8]) {
-        let line = text_of(line.trim_ascii());
-        self.text.bare_line(&line, self.number, &mut |found| self.output.take_text(found));
-        self.number += 1;
-        self.at_line_start = true;
+    /// Takes whole lines as long as they have neither braces nor carriage returns, which is almost
+    /// all of fio's text; returns how many bytes. Many lines at once are sooner found to be UTF-8.
+    fn bare_lines(&mut self, chunk: &[u8]) -> usize {
+        let within = &chunk[..chunk.len().min(LINES_BYTES)];
+        let whole = memrchr(b'\n', within).map_or(0, |end| end + 1);
+        if whole == 0 || self.document.is_some() {
+            return 0;
+        }
+        let Ok(lines) = str::from_utf8(&within[..whole]) else { return 0 };
+        let mut taken = 0;
+        while let Some(length) = memchr3(b'\n', b'{', b'\r', &lines.as_bytes()[taken..]) {
+            let end = taken + length;
+            if lines.as_bytes()[end] != b'\n' {
+                break;
+            }
+            let line = lines[taken..end].trim_ascii();
+            if !line.is_empty() {
+                self.text.bare_line(line, self.number, &mut |found| self.output.take_text(found));
+            }
+            self.number += 1;
+            self.at_line_start = true;
+            taken = end + 1;
+        }
+        taken
     }
 
     fn text_line(&mut self, line: &[u8]) {
-        let line = text_of(line);
+        // Replacing what is no UTF-8 goes byte by byte; almost no line needs it.
+        let line = str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::from);
         self.text.line(&line, self.number, &mut |found| self.output.take_text(found));
     }
 
@@ -214,11 +233,6 @@ impl<'a> Reader<'a> {
             self.output.take(Found::Problem(Problem::new(self.file, 1, reason)));
         }
     }
-}
-
-/// Replacing what is no UTF-8 goes byte by byte; almost no line needs it.
-fn text_of(line: &[u8]) -> Cow<'_, str> {
-    str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::from)
 }
 
 /// What tells the results of one run of fio apart, in either format: name, group, reads, writes.
