@@ -214,6 +214,11 @@ impl Splitter {
         };
         let (mut at, mut step, mut ended) = (0, Step::More, false);
         while at < bytes.len() && !ended {
+            let run = if escaped { 0 } else { self.run(&bytes[at..], in_string) };
+            if run > 0 {
+                at += run;
+                continue;
+            }
             let byte = bytes[at];
             if in_string {
                 if byte == b'\n' {
@@ -250,6 +255,23 @@ impl Splitter {
             self.hand_out(take);
         }
         (at, step)
+    }
+
+    /// Takes the bytes that neither end a string nor a value, nor begin one, nor end a line; returns
+    /// how many. Almost all are such.
+    fn run(&mut self, bytes: &[u8], in_string: bool) -> usize {
+        let end = if in_string {
+            bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n'))
+        } else {
+            bytes.iter().position(|b| matches!(b, b'"' | b'{' | b'[' | b'}' | b']' | b'\n'))
+        };
+        let run = &bytes[..end.unwrap_or(bytes.len())];
+        self.previous = run.last().copied().unwrap_or(self.previous);
+        if !in_string {
+            let significant = run.iter().rfind(|byte| !byte.is_ascii_whitespace());
+            self.significant = significant.copied().unwrap_or(self.significant);
+        }
+        run.len()
     }
 
     /// True for a brace that begins a line where no value can stand: of the next document, behind
