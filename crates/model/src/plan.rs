@@ -3,6 +3,9 @@
 use crate::load::{Load, OwnTime};
 use serde::{Deserialize, Serialize};
 
+/// What a step may take whose jobs end by themselves, when their I/Os or bytes are done: a week.
+pub const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+
 /// One load with its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {

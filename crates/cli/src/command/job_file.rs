@@ -3,7 +3,6 @@
 use super::find;
 use super::invocation::{Invocation, Opened};
 use super::job_source::Here;
-use super::run::LONGEST_NS;
 use super::steps::{self, Wanted};
 use crate::args::{LoadArgs, RunArgs, TargetArgs};
 use crate::exit::{Exit, Usage};
@@ -13,7 +12,7 @@ use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Ground, Interrupt, LabError, Rig};
 use iogauge_model::fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
 use iogauge_model::load::EngineKind;
-use iogauge_model::plan::Job;
+use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::{Load, Plan, Step};
 use std::path::{Path, PathBuf};
 

@@ -10,13 +10,11 @@ use crate::screen;
 use iogauge_io::target::{FileOrigin, PartKind};
 use iogauge_lab::{Interrupt, Rig, via};
 use iogauge_model::fio::job_out;
-use iogauge_model::plan::Job;
+use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::{Load, Step};
 
 const RUNTIME_NS: u64 = 10_000_000_000;
 const RAMP_NS: u64 = 1_000_000_000;
-/// A job whose end is counted ends by itself; this long it may take at most.
-pub(super) const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// Runs the command.
 ///

@@ -3,7 +3,6 @@
 use super::invocation::Opened;
 use super::job_file;
 use super::job_source::Here;
-use super::run::LONGEST_NS;
 use super::suite::{self, Ready};
 use crate::args::{LoadArgs, SuiteCommon, TargetArgs};
 use crate::exit::Usage;
@@ -14,7 +13,7 @@ use iogauge_lab::suite::{Needs, Own, OwnJob, OwnStep, SuiteError, content_word};
 use iogauge_lab::{Ground, Rig};
 use iogauge_model::fio::job::{Group, JobFileError, PlannedJob, Source};
 use iogauge_model::load::{EngineKind, Load};
-use iogauge_model::plan::Job;
+use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::SuiteAsked;
 use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteFile};
 use std::collections::BTreeMap;

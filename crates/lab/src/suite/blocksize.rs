@@ -5,7 +5,7 @@
 //! blocks come at the same rate; from where it is bound by bandwidth on, larger blocks only wait longer.
 
 use super::figures::total;
-use super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::{Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
 use iogauge_model::Caveat;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
@@ -45,12 +45,7 @@ pub const INFO: SuiteInfo = SuiteInfo {
             default: Some("5"),
             help: "Time to measure each size at each depth",
         },
-        SuiteOption {
-            name: "size",
-            value: Some("SIZE"),
-            default: None,
-            help: "Size of the test file, or how much of each device",
-        },
+        SIZE,
     ],
     build,
     trial: &[("seconds", "1"), ("bs", "512,4k,64k,1m")],

@@ -6,8 +6,8 @@
 
 use super::figures::{Total, total};
 use super::fits::block_fits;
-use super::processors;
 use super::seconds::iops_by_second;
+use super::site::processors;
 use super::{Needs, Options, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
 use crate::rig::Ground;
 use iogauge_model::Caveat;

@@ -25,15 +25,19 @@ mod snia;
 mod verify;
 
 pub use doubts::of_target;
+use options::SIZE;
 pub use options::{DRAWN, Options, SuiteError, SuiteOption};
 pub use own::{Own, OwnJob, OwnStep, content_word};
-pub use plan::{Cost, SuiteStep, Work, planned};
-pub use runner::{Ran, caveats_of, run};
-pub use site::{Needs, Site, SiteKind, processors};
+pub use plan::{SuiteStep, Work, planned};
+pub use runner::{Ran, run};
+pub use site::{Needs, Site, SiteKind};
 
 use iogauge_model::Caveat;
 use iogauge_model::result::{Conclusion, SuiteStepResult};
 use std::fmt::Debug;
+
+/// True for a doubt about a step that is one about the result.
+pub type Doubts<'a> = Box<dyn Fn(&Caveat, &SuiteStepResult) -> bool + 'a>;
 
 /// A suite with its options read.
 pub trait Suite: Debug {
@@ -51,16 +55,10 @@ pub trait Suite: Debug {
         true
     }
 
-    /// True where a doubt about a step is one about the result, too: not where the result does not
-    /// rest on the step, or where what is doubted is what the suite is after.
-    fn doubted_by(
-        &self,
-        _site: &Site,
-        _doubt: &Caveat,
-        _step: &SuiteStepResult,
-        _steps: &[SuiteStepResult],
-    ) -> bool {
-        true
+    /// Which doubts about steps are ones about the result, too: not those about steps that the result
+    /// does not rest on, nor those about what the suite is after.
+    fn doubts<'a>(&'a self, _site: &'a Site, _steps: &'a [SuiteStepResult]) -> Doubts<'a> {
+        Box::new(|_, _| true)
     }
 
     /// True where a doubt about the target that shows before the first step is one about the result.

@@ -24,6 +24,14 @@ pub struct SuiteOption {
     pub help: &'static str,
 }
 
+/// How much of the target a suite works on.
+pub(super) const SIZE: SuiteOption = SuiteOption {
+    name: "size",
+    value: Some("SIZE"),
+    default: None,
+    help: "Size of the test file, or how much of each device",
+};
+
 /// An option that a suite cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SuiteError {

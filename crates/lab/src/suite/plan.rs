@@ -34,7 +34,7 @@ pub struct SuiteStep {
 
 /// What a step takes, as far as it is known before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cost {
+pub(super) struct Cost {
     /// Time it takes, in nanoseconds; `None` where it ends by itself, when its bytes are moved.
     pub time_ns: Option<u64>,
     /// Bytes it writes; `None` where it writes as many as the target takes in its time.
@@ -91,7 +91,7 @@ impl SuiteStep {
 
     /// What it takes.
     #[must_use]
-    pub fn cost(&self) -> Cost {
+    pub(super) fn cost(&self) -> Cost {
         let step = match &self.work {
             Work::Step(step) => step,
             Work::Search { load, plan } => {

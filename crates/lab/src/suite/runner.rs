@@ -68,7 +68,7 @@ pub fn run(
         }
     }
     let (conclusion, own) = suite.conclude(site, &steps);
-    let mut caveats = caveats_of(&steps, |doubt, step| suite.doubted_by(site, doubt, step, &steps));
+    let mut caveats = caveats_of(&steps, suite.doubts(site, &steps));
     caveats.extend(own);
     let ran = |step: &&SuiteStep| steps.iter().any(|known| known.place.key == step.place.key);
     let steps_left = (plan.len() - plan.iter().filter(ran).count()) as u32;
@@ -131,7 +131,7 @@ impl Observer for Within<'_> {
 
 /// The doubts of all steps that count, one of each kind: that of the first step that has the worst
 /// impact, with the number of those that have one.
-pub fn caveats_of(
+fn caveats_of(
     steps: &[SuiteStepResult],
     counts: impl Fn(&Caveat, &SuiteStepResult) -> bool,
 ) -> Vec<Caveat> {

@@ -9,11 +9,11 @@
 mod course;
 
 use super::plan::{SuiteStep, Work};
-use super::{DRAWN, Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption};
+use super::{DRAWN, Doubts, Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption};
 use crate::rig::Ground;
 use course::{Course, Stage};
 use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
-use iogauge_model::plan::Job;
+use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{Conclusion, Place, SuiteStepResult};
 use iogauge_model::units::{Bytes, parse_count, size_word};
 use iogauge_model::{Caveat, CaveatCode, Step};
@@ -63,19 +63,12 @@ pub const INFO: SuiteInfo = SuiteInfo {
             default: Some(DRAWN),
             help: "Number that tells the data of this run from that of others",
         },
-        SuiteOption {
-            name: "size",
-            value: Some("SIZE"),
-            default: None,
-            help: "Size of the test file, or how much of each device",
-        },
+        SIZE,
     ],
     build,
     trial: &[("size", "8m"), ("rounds", "2")],
 };
 
-/// Longer than any device takes to be written once.
-const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 /// Most rounds.
 const MOST_ROUNDS: u32 = 1000;
 
@@ -160,14 +153,8 @@ impl Suite for Rounds {
     }
 
     /// How fast it went says nothing about the data.
-    fn doubted_by(
-        &self,
-        _site: &Site,
-        doubt: &Caveat,
-        _step: &SuiteStepResult,
-        _steps: &[SuiteStepResult],
-    ) -> bool {
-        matches!(doubt.code, CaveatCode::IoErrors | CaveatCode::Interrupted)
+    fn doubts<'a>(&'a self, _site: &'a Site, _steps: &'a [SuiteStepResult]) -> Doubts<'a> {
+        Box::new(|doubt, _| matches!(doubt.code, CaveatCode::IoErrors | CaveatCode::Interrupted))
     }
 
     /// Each round ends with a flush, and what a cache holds back is what is looked for.

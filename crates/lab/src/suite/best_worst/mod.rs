@@ -10,7 +10,9 @@ mod report;
 mod tests;
 mod verdict;
 
-use super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::{
+    Doubts, Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep,
+};
 use crate::stats::first_steady;
 use iogauge_model::load::{Load, Pattern};
 use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable};
@@ -81,12 +83,7 @@ pub const INFO: SuiteInfo = SuiteInfo {
             default: None,
             help: "Leave out everything that writes: data stays as it is",
         },
-        SuiteOption {
-            name: "size",
-            value: Some("SIZE"),
-            default: None,
-            help: "Size of the test file, or how much of each device",
-        },
+        SIZE,
     ],
     build,
     trial: &[
@@ -186,6 +183,20 @@ fn round_rates(steps: &[SuiteStepResult]) -> Vec<f64> {
     whole.filter_map(|step| Some(super::figures::total(step.step()?)?.iops)).collect()
 }
 
+/// True where a doubt about a step is one about the result.
+fn concerns(doubt: &Caveat, step: &SuiteStepResult) -> bool {
+    if step.place.key == plan::FILL_CACHE {
+        return matches!(doubt.code, CaveatCode::IoErrors | CaveatCode::Interrupted);
+    }
+    // Rounds are there to become steady, and a cache is what makes the best of a device.
+    let expected = match step.place.phase.as_str() {
+        plan::ROUNDS => &[CaveatCode::NotSteady, CaveatCode::RegimeChange][..],
+        plan::BEST => &[CaveatCode::NotSteady, CaveatCode::RegimeChange, CaveatCode::PageCache],
+        _ => &[],
+    };
+    !expected.contains(&doubt.code)
+}
+
 impl Suite for BestWorst {
     fn needs(&self) -> Needs {
         Needs { size_bytes: self.size_bytes, writes: !self.read_only, ..Needs::default() }
@@ -199,23 +210,8 @@ impl Suite for BestWorst {
         step.place.phase != plan::ROUNDS || first_steady(&round_rates(done)).is_none()
     }
 
-    fn doubted_by(
-        &self,
-        _site: &Site,
-        doubt: &Caveat,
-        step: &SuiteStepResult,
-        _steps: &[SuiteStepResult],
-    ) -> bool {
-        if step.place.key == plan::FILL_CACHE {
-            return matches!(doubt.code, CaveatCode::IoErrors | CaveatCode::Interrupted);
-        }
-        // Rounds are there to become steady, and a cache is what makes the best of a device.
-        let expected = match step.place.phase.as_str() {
-            plan::ROUNDS => &[CaveatCode::NotSteady, CaveatCode::RegimeChange][..],
-            plan::BEST => &[CaveatCode::NotSteady, CaveatCode::RegimeChange, CaveatCode::PageCache],
-            _ => &[],
-        };
-        !expected.contains(&doubt.code)
+    fn doubts<'a>(&'a self, _site: &'a Site, _steps: &'a [SuiteStepResult]) -> Doubts<'a> {
+        Box::new(concerns)
     }
 
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {

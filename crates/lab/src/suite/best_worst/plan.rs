@@ -6,7 +6,7 @@ use crate::suite::fits::block_fits;
 use crate::suite::{Site, SuiteError, SuiteStep, Work};
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
-use iogauge_model::plan::Job;
+use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::Place;
 use iogauge_model::units::{Bytes, size_word};
 
@@ -33,8 +33,6 @@ pub(super) const CAPACITY_MIXED: &str = "capacity random 70/30";
 const LARGE_BYTES: u64 = 1 << 20;
 /// Large blocks outstanding.
 const LARGE_DEPTH: u32 = 8;
-/// Longer than anything takes: such steps end when their bytes are moved.
-const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// The key of a comparison between dependent and independent I/O.
 pub(super) fn chains_key(dependent: bool, users: u32) -> String {

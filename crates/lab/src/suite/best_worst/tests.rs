@@ -171,8 +171,8 @@ fn what_is_hot_fits_into_the_cache_and_the_target() {
 fn rounds_may_drift_and_caches_may_answer() {
     let suite = suite(&[]);
     let place = site(SiteKind::Devices, &[GIB]);
-    let doubted =
-        |step: &SuiteStepResult, code| suite.doubted_by(&place, &Caveat::of(code, ""), step, &[]);
+    let doubts = suite.doubts(&place, &[]);
+    let doubted = |step: &SuiteStepResult, code| doubts(&Caveat::of(code, ""), step);
     let (round, worst) = (round(1, 1.0), step("worst", RANDOM_READ, None, None));
     assert!(!doubted(&round, CaveatCode::NotSteady) && doubted(&worst, CaveatCode::NotSteady));
     let fill = step("best", plan::FILL_CACHE, None, None);

@@ -10,7 +10,7 @@ mod tests;
 
 use super::figures::short_of_samples;
 use super::fits::block_fits;
-use super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::{Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable};
 use iogauge_model::{Caveat, CaveatCode, Limit, Step};
@@ -68,12 +68,7 @@ pub const INFO: SuiteInfo = SuiteInfo {
             default: Some("10"),
             help: "Time to measure each rung",
         },
-        SuiteOption {
-            name: "size",
-            value: Some("SIZE"),
-            default: None,
-            help: "Size of the test file, or how much of each device",
-        },
+        SIZE,
     ],
     build,
     trial: &[("seconds", "200ms")],

@@ -6,10 +6,12 @@
 mod matrix;
 mod verdict;
 
-use super::{Needs, Options, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::{
+    Needs, Options, SIZE, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep,
+};
 use crate::rig::Ground;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
-use iogauge_model::plan::Job;
+use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{Conclusion, Place, SuiteStepResult, SuiteTable};
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, Step};
@@ -50,10 +52,8 @@ pub const INFO: SuiteInfo = SuiteInfo {
             help: "Time to measure each of them",
         },
         SuiteOption {
-            name: "size",
-            value: Some("SIZE"),
-            default: None,
             help: "Bytes to measure on, spread evenly over several files or devices",
+            ..SIZE
         },
         SuiteOption {
             name: "file-per-user",
@@ -76,8 +76,6 @@ pub const INFO: SuiteInfo = SuiteInfo {
 const MOST_USERS: u32 = 1024;
 /// Of the time to measure, this share goes before: a tenth.
 const RAMP_SHARE: u64 = 10;
-/// Steps that end by themselves have this long: a week.
-const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 /// Devices are written in blocks of this size, which makes all of them run at full speed.
 const INIT_BLOCK_BYTES: u64 = 1 << 20;
 const INIT_DEPTH: u32 = 16;

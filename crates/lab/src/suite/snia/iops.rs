@@ -1,12 +1,12 @@
 //! `snia-iops`: random accesses of seven mixes and eight block sizes, in rounds until steady.
 
-use super::super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::super::{Options, Suite, SuiteError, SuiteInfo};
+use super::in_rounds::InRounds;
 use super::report::{Report, matrix, outstanding};
-use super::rounds::{Access, Measure, Rounds};
+use super::rounds::{Access, Figures, Measure, Rounds};
 use super::settings::Settings;
-use super::{PURGED, SCALE, SIZE};
-use iogauge_model::Caveat;
-use iogauge_model::result::{Cell, Conclusion, SuiteStepResult};
+use super::{IODEPTH, PRECONDITION_BYTES, PURGED, SCALE, SIZE, THREADS};
+use iogauge_model::result::{Cell, Table};
 use iogauge_model::units::Count;
 
 /// The suite.
@@ -17,23 +17,7 @@ pub const INFO: SuiteInfo = SuiteInfo {
            the capacity, then measures seven mixes of reads and writes with eight block sizes at random, \
            a minute each, round after round until five rounds are steady (25 at most). Overwrites \
            everything.",
-    options: &[
-        PURGED,
-        SuiteOption {
-            name: "threads",
-            value: Some("N"),
-            default: Some("4"),
-            help: "Threads; the specification leaves it to the tester, and has it stated",
-        },
-        SuiteOption {
-            name: "iodepth",
-            value: Some("N"),
-            default: Some("32"),
-            help: "I/Os that each thread keeps outstanding",
-        },
-        SCALE,
-        SIZE,
-    ],
+    options: &[PURGED, THREADS, IODEPTH, SCALE, SIZE],
     build,
     trial: &[("scale", "600"), ("threads", "1"), ("iodepth", "1")],
 };
@@ -49,58 +33,25 @@ const TRACKERS: [Access; 3] = [
     Access { read_percent: 100, block_bytes: 1 << 20 },
 ];
 
-#[derive(Debug)]
-struct Iops(Rounds);
-
 fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
-    let of_mix = |read_percent: &u32| {
-        let read_percent = *read_percent;
-        SIZES_BYTES.map(|block_bytes| Access { read_percent, block_bytes })
-    };
-    Ok(Box::new(Iops(Rounds {
+    let rounds = Rounds {
         name: INFO.name,
         settings: Settings::read(options)?,
-        accesses: MIXES.iter().flat_map(of_mix).collect(),
+        accesses: Access::each(&MIXES, &SIZES_BYTES),
         trackers: TRACKERS.to_vec(),
         measure: Measure::Iops,
         random: true,
-        precondition_bytes: 128 << 10,
-    })))
+        precondition_bytes: PRECONDITION_BYTES,
+    };
+    Ok(Box::new(InRounds { rounds, figures }))
 }
 
-impl Suite for Iops {
-    fn needs(&self) -> Needs {
-        self.0.needs()
-    }
-
-    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
-        self.0.plan(site)
-    }
-
-    fn wants(&self, site: &Site, step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
-        self.0.wants(site, step, done)
-    }
-
-    fn doubted_by(
-        &self,
-        site: &Site,
-        _: &Caveat,
-        step: &SuiteStepResult,
-        steps: &[SuiteStepResult],
-    ) -> bool {
-        self.0.doubted_by(site, step, steps)
-    }
-
-    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
-        let report = Report::of(&self.0, site, steps);
-        let mut table = matrix("IOPS by reads/writes and block size", &report, |figures| {
-            Cell::Iops(figures.iops)
-        });
-        table
-            .notes
-            .push(format!("Means of the rounds that count; {}.", outstanding(&self.0.settings)));
-        report.conclude(&headline(&report), table)
-    }
+fn figures(report: &Report<'_>) -> (String, Table) {
+    let cell = |figures: &Figures| Cell::Iops(figures.iops);
+    let mut table = matrix("IOPS by reads/writes and block size", report, cell);
+    let load = outstanding(&report.test.settings);
+    table.notes.push(format!("Means of the rounds that count; {load}."));
+    (headline(report), table)
 }
 
 /// `81,204 IOPS of random 4 KiB writes, 12,300 of 64 KiB at 65/35, 3,100 of 1 MiB reads`.

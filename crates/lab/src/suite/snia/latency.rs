@@ -1,13 +1,13 @@
 //! `snia-latency`: one random I/O at a time, of three mixes and three block sizes, in rounds until
 //! steady.
 
-use super::super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteStep};
+use super::super::{Options, Suite, SuiteError, SuiteInfo};
+use super::in_rounds::InRounds;
 use super::report::Report;
 use super::rounds::{Access, Measure, Rounds, mix};
 use super::settings::Settings;
-use super::{PURGED, SCALE, SIZE};
-use iogauge_model::Caveat;
-use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, Table};
+use super::{PRECONDITION_BYTES, PURGED, SCALE, SIZE};
+use iogauge_model::result::{Cell, Table};
 use iogauge_model::units::Latency;
 
 /// The suite.
@@ -29,71 +29,40 @@ const MIXES: [u32; 3] = [100, 65, 0];
 const SIZES_BYTES: [u64; 3] = [8 << 10, 4096, 512];
 const TRACKER: Access = Access { read_percent: 0, block_bytes: 4096 };
 
-#[derive(Debug)]
-struct OneAtATime(Rounds);
-
 fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
-    let of_mix = |read_percent: &u32| {
-        let read_percent = *read_percent;
-        SIZES_BYTES.map(|block_bytes| Access { read_percent, block_bytes })
-    };
-    Ok(Box::new(OneAtATime(Rounds {
+    let rounds = Rounds {
         name: INFO.name,
         settings: Settings::read(options)?,
-        accesses: MIXES.iter().flat_map(of_mix).collect(),
+        accesses: Access::each(&MIXES, &SIZES_BYTES),
         trackers: vec![TRACKER],
         measure: Measure::LatencyMean,
         random: true,
-        precondition_bytes: 128 << 10,
-    })))
+        precondition_bytes: PRECONDITION_BYTES,
+    };
+    Ok(Box::new(InRounds { rounds, figures }))
 }
 
-impl Suite for OneAtATime {
-    fn needs(&self) -> Needs {
-        self.0.needs()
+fn figures(report: &Report<'_>) -> (String, Table) {
+    let mut table = Table::new(
+        "Latency, one I/O at a time",
+        &["#mix", "block", "mean", "99.999 %", "longest", "IOPS"],
+    );
+    for figures in &report.figures {
+        table.row([
+            Cell::Text(mix(figures.access.read_percent)),
+            Cell::SizeBytes(figures.access.block_bytes),
+            Cell::LatencyNs(figures.latency_ns_mean),
+            figures.latency_ns_p99999.map_or(Cell::Empty, |ns| Cell::LatencyNs(ns as f64)),
+            Cell::LatencyNs(figures.latency_ns_max as f64),
+            Cell::Iops(figures.iops),
+        ]);
     }
-
-    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
-        self.0.plan(site)
-    }
-
-    fn wants(&self, site: &Site, step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
-        self.0.wants(site, step, done)
-    }
-
-    fn doubted_by(
-        &self,
-        site: &Site,
-        _: &Caveat,
-        step: &SuiteStepResult,
-        steps: &[SuiteStepResult],
-    ) -> bool {
-        self.0.doubted_by(site, step, steps)
-    }
-
-    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
-        let report = Report::of(&self.0, site, steps);
-        let mut table = Table::new(
-            "Latency, one I/O at a time",
-            &["#mix", "block", "mean", "99.999 %", "longest", "IOPS"],
-        );
-        for figures in &report.figures {
-            table.row([
-                Cell::Text(mix(figures.access.read_percent)),
-                Cell::SizeBytes(figures.access.block_bytes),
-                Cell::LatencyNs(figures.latency_ns_mean),
-                figures.latency_ns_p99999.map_or(Cell::Empty, |ns| Cell::LatencyNs(ns as f64)),
-                Cell::LatencyNs(figures.latency_ns_max as f64),
-                Cell::Iops(figures.iops),
-            ]);
-        }
-        table.notes.push(
-            "Means of the rounds that count, and the longest of all their I/Os; the 99.999th \
-             percentile where there were 100,000."
-                .to_owned(),
-        );
-        report.conclude(&headline(&report), table)
-    }
+    table.notes.push(
+        "Means of the rounds that count, and the longest of all their I/Os; the 99.999th \
+         percentile where there were 100,000."
+            .to_owned(),
+    );
+    (headline(report), table)
 }
 
 /// `4 KiB is read in 85.2 µs and written in 22.1 µs on average, in 4.20 ms at the longest`.

@@ -6,6 +6,7 @@
 //! course, [`window`] the rule, [`conformance`] what keeps a run from being one after the specification.
 
 mod conformance;
+mod in_rounds;
 pub mod iops;
 pub mod latency;
 mod report;
@@ -22,8 +23,8 @@ mod tests;
 
 use super::SuiteOption;
 
-/// More than any step takes that ends when its bytes are moved: 7 days.
-const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+/// Block size of the preconditioning, where a test has none of its own.
+const PRECONDITION_BYTES: u64 = 128 << 10;
 /// Outstanding I/Os of the preconditioning, which is there for its bytes.
 const PRECONDITION_DEPTH: u32 = 32;
 /// How often the preconditioning writes the capacity.
@@ -43,9 +44,18 @@ const SCALE: SuiteOption = SuiteOption {
     default: Some("1"),
     help: "Make each minute F times shorter, to try it out: 60 for a second",
 };
-const SIZE: SuiteOption = SuiteOption {
-    name: "size",
-    value: Some("SIZE"),
-    default: None,
-    help: "Size of the test file, or how much of the device",
+const SIZE: SuiteOption =
+    SuiteOption { help: "Size of the test file, or how much of the device", ..super::SIZE };
+/// Of the tests at random with many I/Os outstanding.
+const THREADS: SuiteOption = SuiteOption {
+    name: "threads",
+    value: Some("N"),
+    default: Some("4"),
+    help: "Threads; the specification leaves it to the tester, and has it stated",
+};
+const IODEPTH: SuiteOption = SuiteOption {
+    name: "iodepth",
+    value: Some("N"),
+    default: Some("32"),
+    help: "I/Os that each thread keeps outstanding",
 };

@@ -2,11 +2,12 @@
 //! until five rounds agree.
 
 use super::super::figures::{Total, p99999, total};
-use super::super::{Needs, Site, SuiteError, SuiteStep};
+use super::super::{Doubts, Site, SuiteError, SuiteStep};
 use super::settings::Settings;
 use super::window::{MOST_ROUNDS, Window};
-use super::{LONGEST_NS, PRECONDITION_DEPTH, PRECONDITION_PASSES};
+use super::{PRECONDITION_DEPTH, PRECONDITION_PASSES};
 use iogauge_model::load::{BlockSizes, Load, Pattern};
+use iogauge_model::plan::LONGEST_NS;
 use iogauge_model::result::{Cell, StepResult, SuiteStepResult};
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Histogram, Step};
@@ -31,6 +32,15 @@ impl fmt::Display for Access {
 }
 
 impl Access {
+    /// Each block size of each mix, in this order.
+    pub fn each(mixes: &[u32], sizes_bytes: &[u64]) -> Vec<Self> {
+        let of_mix = |read_percent: &u32| {
+            let read_percent = *read_percent;
+            sizes_bytes.iter().map(move |bytes| Self { read_percent, block_bytes: *bytes })
+        };
+        mixes.iter().flat_map(of_mix).collect()
+    }
+
     /// The access of a step of a round.
     fn of(step: &SuiteStepResult) -> Option<Self> {
         let load = &step.asked.jobs.first()?.load;
@@ -114,16 +124,6 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// What it needs of its target.
-    pub fn needs(&self) -> Needs {
-        Needs {
-            size_bytes: self.settings.size_bytes,
-            writes: true,
-            fresh_devices: true,
-            ..Needs::default()
-        }
-    }
-
     fn takes(site: &Site, block_bytes: u64) -> bool {
         block_bytes.is_multiple_of(u64::from(site.block_bytes))
     }
@@ -216,16 +216,14 @@ impl Rounds {
         step.place.round.is_none() || !Progress::of(self, site, done).is_steady()
     }
 
-    /// True where a doubt about a step is one about the result, which rests on the window alone.
-    pub fn doubted_by(
-        &self,
-        site: &Site,
-        step: &SuiteStepResult,
-        steps: &[SuiteStepResult],
-    ) -> bool {
+    /// Which doubts about steps are ones about the result, which rests on the window alone.
+    pub fn doubts(&self, site: &Site, steps: &[SuiteStepResult]) -> Doubts<'static> {
         let window = Progress::of(self, site, steps).window;
-        let within = |round| window.is_none_or(|window| window.contains(round));
-        step.step().is_some_and(|step| step.errors() > 0) || step.place.round.is_some_and(within)
+        let within = move |round| window.is_none_or(|window: Window| window.contains(round));
+        Box::new(move |_, step| {
+            step.step().is_some_and(|step| step.errors() > 0)
+                || step.place.round.is_some_and(within)
+        })
     }
 }
 

@@ -1,11 +1,11 @@
 //! `snia-saturation`: random writes to a purged device until four times its capacity is written.
 
 use super::super::figures::{p99999, total};
-use super::super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::super::{Doubts, Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteStep};
 use super::conformance::Conformance;
 use super::report::{of_settings, outstanding};
 use super::settings::Settings;
-use super::{PURGED, SCALE, SIZE};
+use super::{IODEPTH, PURGED, SCALE, SIZE, THREADS};
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
 use iogauge_model::units::{Bytes, Count};
@@ -20,23 +20,7 @@ pub const INFO: SuiteInfo = SuiteInfo {
            random writes of 4 KiB to a purged device, in rounds of a minute without a pause, until four \
            times the capacity is written or 24 hours have passed. Tells how fast the device is fresh, where \
            it falls, and what lasts. Overwrites everything.",
-    options: &[
-        PURGED,
-        SuiteOption {
-            name: "threads",
-            value: Some("N"),
-            default: Some("4"),
-            help: "Threads; the specification leaves it to the tester, and has it stated",
-        },
-        SuiteOption {
-            name: "iodepth",
-            value: Some("N"),
-            default: Some("32"),
-            help: "I/Os that each thread keeps outstanding",
-        },
-        SCALE,
-        SIZE,
-    ],
+    options: &[PURGED, THREADS, IODEPTH, SCALE, SIZE],
     build,
     trial: &[("scale", "600")],
 };
@@ -62,12 +46,7 @@ fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
 
 impl Suite for Saturation {
     fn needs(&self) -> Needs {
-        Needs {
-            size_bytes: self.0.size_bytes,
-            writes: true,
-            fresh_devices: true,
-            ..Needs::default()
-        }
+        self.0.needs()
     }
 
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
@@ -96,15 +75,9 @@ impl Suite for Saturation {
         written_bytes(done) < PASSES * site.size_bytes()
     }
 
-    fn doubted_by(
-        &self,
-        _: &Site,
-        doubt: &Caveat,
-        _: &SuiteStepResult,
-        _: &[SuiteStepResult],
-    ) -> bool {
+    fn doubts<'a>(&'a self, _: &'a Site, _: &'a [SuiteStepResult]) -> Doubts<'a> {
         // That it gets slower is what the test is about.
-        !matches!(doubt.code, CaveatCode::NotSteady | CaveatCode::RegimeChange)
+        Box::new(|doubt, _| !matches!(doubt.code, CaveatCode::NotSteady | CaveatCode::RegimeChange))
     }
 
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {

@@ -1,6 +1,6 @@
 //! What all tests of the specification are asked.
 
-use super::super::{Options, SuiteError};
+use super::super::{Needs, Options, SuiteError};
 use super::MINUTE_NS;
 
 /// A minute is at least a millisecond.
@@ -34,6 +34,11 @@ impl Settings {
             threads: options.count("threads", 1024)?.unwrap_or(1),
             iodepth: options.count("iodepth", 4096)?.unwrap_or(1),
         })
+    }
+
+    /// What every test needs of its target.
+    pub fn needs(&self) -> Needs {
+        Needs { size_bytes: self.size_bytes, writes: true, fresh_devices: true, ..Needs::default() }
     }
 
     /// The time of one access in a round, in nanoseconds.

@@ -1,12 +1,12 @@
 //! `snia-throughput`: sequential reads and writes of one block size, in rounds until steady.
 
-use super::super::{Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::super::{Options, Suite, SuiteError, SuiteInfo, SuiteOption};
+use super::in_rounds::InRounds;
 use super::report::{Report, outstanding};
 use super::rounds::{Access, Measure, Rounds, mix};
 use super::settings::Settings;
-use super::{PURGED, SCALE, SIZE};
-use iogauge_model::Caveat;
-use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, Table};
+use super::{IODEPTH, PURGED, SCALE, SIZE, THREADS};
+use iogauge_model::result::{Cell, Table};
 use iogauge_model::units::{Bandwidth, Bytes, size_word};
 
 /// The suite.
@@ -26,17 +26,11 @@ pub const INFO: SuiteInfo = SuiteInfo {
             help: "Block size: 1m or 128k",
         },
         SuiteOption {
-            name: "threads",
-            value: Some("N"),
             default: Some("1"),
             help: "Threads, which share the device out among them",
+            ..THREADS
         },
-        SuiteOption {
-            name: "iodepth",
-            value: Some("N"),
-            default: Some("32"),
-            help: "I/Os that each thread keeps outstanding",
-        },
+        IODEPTH,
         SCALE,
         SIZE,
     ],
@@ -46,12 +40,6 @@ pub const INFO: SuiteInfo = SuiteInfo {
 
 /// Block sizes of the specification.
 const SIZES_BYTES: [u64; 2] = [1 << 20, 128 << 10];
-
-#[derive(Debug)]
-struct Throughput {
-    rounds: Rounds,
-    block_bytes: u64,
-}
 
 fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
     let block_bytes = options.size_bytes("bs")?.unwrap_or(SIZES_BYTES[0]);
@@ -72,54 +60,30 @@ fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
         random: false,
         precondition_bytes: block_bytes,
     };
-    Ok(Box::new(Throughput { rounds, block_bytes }))
+    Ok(Box::new(InRounds { rounds, figures }))
 }
 
-impl Suite for Throughput {
-    fn needs(&self) -> Needs {
-        self.rounds.needs()
+fn figures(report: &Report<'_>) -> (String, Table) {
+    // All its accesses are of one size.
+    let block_bytes = report.test.precondition_bytes;
+    let size = Bytes(block_bytes);
+    let headings = ["#mix", "bandwidth", "IOPS", "mean", "longest"];
+    let mut table = Table::new(format!("Sequential, {size}"), &headings);
+    for figures in &report.figures {
+        table.row([
+            Cell::Text(mix(figures.access.read_percent)),
+            Cell::BytesPerSec(figures.bytes_per_sec),
+            Cell::Iops(figures.iops),
+            Cell::LatencyNs(figures.latency_ns_mean),
+            Cell::LatencyNs(figures.latency_ns_max as f64),
+        ]);
     }
-
-    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
-        self.rounds.plan(site)
-    }
-
-    fn wants(&self, site: &Site, step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
-        self.rounds.wants(site, step, done)
-    }
-
-    fn doubted_by(
-        &self,
-        site: &Site,
-        _: &Caveat,
-        step: &SuiteStepResult,
-        steps: &[SuiteStepResult],
-    ) -> bool {
-        self.rounds.doubted_by(site, step, steps)
-    }
-
-    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
-        let report = Report::of(&self.rounds, site, steps);
-        let title = format!("Sequential, {}", Bytes(self.block_bytes));
-        let mut table = Table::new(title, &["#mix", "bandwidth", "IOPS", "mean", "longest"]);
-        for figures in &report.figures {
-            table.row([
-                Cell::Text(mix(figures.access.read_percent)),
-                Cell::BytesPerSec(figures.bytes_per_sec),
-                Cell::Iops(figures.iops),
-                Cell::LatencyNs(figures.latency_ns_mean),
-                Cell::LatencyNs(figures.latency_ns_max as f64),
-            ]);
-        }
-        let load = outstanding(&self.rounds.settings);
-        table.notes.push(format!("Means of the rounds that count; {load}."));
-        let of = |read_percent: u32, word: &str| {
-            let figures = report.figures_of(read_percent, self.block_bytes)?;
-            Some(format!("{} {word}", Bandwidth(figures.bytes_per_sec)))
-        };
-        let parts: Vec<String> =
-            [of(100, "reading"), of(0, "writing")].into_iter().flatten().collect();
-        let size = Bytes(self.block_bytes);
-        report.conclude(&format!("{} sequentially in blocks of {size}", parts.join(" and ")), table)
-    }
+    let load = outstanding(&report.test.settings);
+    table.notes.push(format!("Means of the rounds that count; {load}."));
+    let of = |read_percent: u32, word: &str| {
+        let figures = report.figures_of(read_percent, block_bytes)?;
+        Some(format!("{} {word}", Bandwidth(figures.bytes_per_sec)))
+    };
+    let parts: Vec<String> = [of(100, "reading"), of(0, "writing")].into_iter().flatten().collect();
+    (format!("{} sequentially in blocks of {size}", parts.join(" and ")), table)
 }
