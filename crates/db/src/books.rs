@@ -1,0 +1,81 @@
+//! What a worker writes down.
+
+use iogauge_model::Histogram;
+
+/// What one worker did.
+#[derive(Debug, Clone, Default)]
+pub struct Books {
+    /// Latencies of block reads.
+    pub reads: Histogram,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Of the reads, those the database says it had in its cache.
+    pub read_hits: u64,
+    /// Latencies of updates.
+    pub updates: Histogram,
+    /// Bytes of the values written.
+    pub update_bytes: u64,
+    /// Latencies of commits; each is a transaction that is acknowledged.
+    pub commits: Histogram,
+    /// Transactions of reads that are done.
+    pub read_transactions: u64,
+    /// Reads, updates and commits that failed.
+    pub errors: u64,
+    /// Time spent in the database, pauses excluded, in nanoseconds.
+    pub busy_ns: u64,
+    /// Time from the begin of these books to their end, by the worker's own clock, in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+impl Books {
+    /// Notes a read of a block.
+    pub fn read(&mut self, ns: u64, bytes: u64, hit: bool) {
+        self.reads.record(ns);
+        self.read_bytes += bytes;
+        self.read_hits += u64::from(hit);
+        self.busy_ns += ns;
+    }
+
+    /// Notes an update of a value of so many bytes.
+    pub fn update(&mut self, ns: u64, bytes: u64) {
+        self.updates_of(ns, 1, bytes);
+    }
+
+    /// Notes `n` updates that took equally long, of so many bytes together.
+    pub fn updates_of(&mut self, ns: u64, n: u64, bytes: u64) {
+        self.updates.record_n(ns, n);
+        self.update_bytes += bytes;
+        self.busy_ns += ns * n;
+    }
+
+    /// Notes a commit.
+    pub fn commit(&mut self, ns: u64) {
+        self.commits_of(ns, 1);
+    }
+
+    /// Notes `n` commits that took equally long.
+    pub fn commits_of(&mut self, ns: u64, n: u64) {
+        self.commits.record_n(ns, n);
+        self.busy_ns += ns * n;
+    }
+
+    /// Adds what the same or another worker did.
+    pub fn merge(&mut self, other: &Self) {
+        self.reads.merge(&other.reads);
+        self.read_bytes += other.read_bytes;
+        self.read_hits += other.read_hits;
+        self.updates.merge(&other.updates);
+        self.update_bytes += other.update_bytes;
+        self.commits.merge(&other.commits);
+        self.read_transactions += other.read_transactions;
+        self.errors += other.errors;
+        self.busy_ns += other.busy_ns;
+        self.elapsed_ns += other.elapsed_ns;
+    }
+
+    /// Reads and updates that are done.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.reads.count() + self.updates.count()
+    }
+}

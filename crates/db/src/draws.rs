@@ -1,0 +1,80 @@
+//! Which subscripts a worker updates: a stream that can be drawn again, here and in other languages.
+//!
+//! The stream is the minimal standard generator (S. K. Park, K. W. Miller, Random number generators:
+//! good ones are hard to find, Communications of the ACM 31 (1988) 1192–1201) with the multiplier 48271
+//! that they recommend later. Its products stay below 2⁵³ and below 10¹⁸, so that languages without
+//! integers of 64 bits draw the same.
+
+/// The generator's modulus, 2³¹ − 1.
+pub const MODULUS: u64 = 2_147_483_647;
+/// The generator's multiplier.
+pub const MULTIPLIER: u64 = 48_271;
+
+/// A stream of subscripts of one worker in one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draws {
+    state: u64,
+}
+
+impl Draws {
+    /// The stream of a worker, numbered from 1, in a run with this seed.
+    #[must_use]
+    pub fn new(seed: u64, worker: u32) -> Self {
+        // SplitMix64's finish spreads neighbouring seeds and workers.
+        let mut x = seed ^ u64::from(worker).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^= x >> 31;
+        Self { state: 1 + x % (MODULUS - 1) }
+    }
+
+    /// The state that the next draw begins with, from 1 to 2³¹ − 2: what a routine in another language
+    /// is given.
+    #[must_use]
+    pub fn state(&self) -> u64 {
+        self.state
+    }
+
+    /// The stream that goes on from a state.
+    #[must_use]
+    pub fn from_state(state: u64) -> Self {
+        Self { state: state.clamp(1, MODULUS - 1) }
+    }
+
+    /// The next subscript of a global that has `subscripts` of them, from 1: the state modulo their
+    /// number, plus one.
+    #[inline]
+    pub fn subscript(&mut self, subscripts: u64) -> u64 {
+        self.state = self.state * MULTIPLIER % MODULUS;
+        self.state % subscripts.max(1) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_published_generator() {
+        // The value after 10,000 steps from 1, as std::minstd_rand is checked by its standard.
+        let mut draws = Draws::from_state(1);
+        for _ in 0..10_000 {
+            draws.subscript(1);
+        }
+        assert_eq!(draws.state(), 399_268_537);
+    }
+
+    #[test]
+    fn draws_are_even_and_differ_by_worker() {
+        let mut counts = [0u32; 100];
+        let mut draws = Draws::new(7, 1);
+        for _ in 0..100_000 {
+            let subscript = draws.subscript(100);
+            counts[subscript as usize - 1] += 1;
+        }
+        // Binomial with mean 1000 and deviation 31.5: five of these.
+        assert!(counts.iter().all(|n| (840..=1160).contains(n)), "{counts:?}");
+        assert_ne!(Draws::new(7, 1), Draws::new(7, 2));
+        assert_ne!(Draws::new(7, 1), Draws::new(8, 1));
+    }
+}

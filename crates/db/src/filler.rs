@@ -1,0 +1,37 @@
+//! What a database is filled with where nothing has to be read again: text that does not compress.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Makes rows of text, each different from all others.
+#[derive(Debug, Clone)]
+pub struct Filler {
+    random: Xoshiro256PlusPlus,
+}
+
+/// Six bits for each letter: what a compressor could win at most is a quarter.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+impl Filler {
+    /// Rows that follow from a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { random: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    }
+
+    /// Fills a row of bytes that are text.
+    pub fn text(&mut self, row: &mut [u8]) {
+        for chunk in row.chunks_mut(8) {
+            let mut bits = self.random.next_u64();
+            for byte in chunk {
+                *byte = LETTERS[(bits & 63) as usize];
+                bits >>= 8;
+            }
+        }
+    }
+
+    /// Fills a row of any bytes.
+    pub fn bytes(&mut self, row: &mut [u8]) {
+        self.random.fill_bytes(row);
+    }
+}

@@ -1,0 +1,26 @@
+//! The database data plane: backends, and the worker that does transactions on them.
+//!
+//! A database holds numbered globals, each a tree of numbered subscripts. Workers update random
+//! subscripts of a global of their own, a transaction at a time, or read random blocks of the whole
+//! database. [`backend`] has one file or folder for each kind of database; everything else is the same
+//! for all of them.
+
+pub mod acknowledged;
+pub mod backend;
+pub mod blocks;
+pub mod books;
+pub mod crew;
+pub mod directory;
+pub mod draws;
+mod error;
+pub mod filler;
+mod progress;
+pub mod statements;
+pub mod url;
+pub mod value;
+mod worker;
+
+pub use backend::{BACKENDS, BackendInfo, Database};
+pub use error::DbError;
+pub use progress::Progress;
+pub use url::DbUrl;

@@ -1,0 +1,81 @@
+//! A writer made of single statements, for databases that this process talks to one at a time.
+
+use crate::backend::{Order, WorkerPlan, Writer};
+use crate::books::Books;
+use crate::draws::Draws;
+use crate::error::DbError;
+use crate::value::Stamp;
+use crate::worker::nanoseconds;
+use std::time::Instant;
+
+/// The statements of a transaction.
+pub trait Statements: Send {
+    /// Begins one.
+    ///
+    /// # Errors
+    /// What the database says.
+    fn begin(&mut self) -> Result<(), DbError>;
+
+    /// Puts a value under a subscript of the worker's global, which is there.
+    ///
+    /// # Errors
+    /// What the database says, and where the subscript is not there.
+    fn update(&mut self, subscript: u64, value: &str) -> Result<(), DbError>;
+
+    /// Notes the transaction's number in the worker's record, and commits.
+    ///
+    /// # Errors
+    /// What the database says.
+    fn commit(&mut self, sequence: u64) -> Result<(), DbError>;
+}
+
+/// Does transactions statement by statement. The statement that begins one counts to the first update,
+/// the one that notes its number to the commit.
+#[derive(Debug)]
+pub struct ByStatement<S> {
+    statements: S,
+    plan: WorkerPlan,
+    draws: Draws,
+    sequence: u64,
+    value: String,
+}
+
+impl<S: Statements> ByStatement<S> {
+    /// A writer over these statements.
+    pub fn new(statements: S, plan: WorkerPlan) -> Self {
+        let value = String::with_capacity(plan.global.value_bytes);
+        let draws = Draws::from_state(plan.draws_state);
+        Self { statements, plan, draws, sequence: plan.sequence, value }
+    }
+
+    fn transaction(&mut self, books: &mut Books) -> Result<(), DbError> {
+        let WorkerPlan { worker, global, transaction_length, .. } = self.plan;
+        let sequence = self.sequence + 1;
+        let mut begin = Instant::now();
+        self.statements.begin()?;
+        for _ in 0..transaction_length {
+            let subscript = self.draws.subscript(global.subscripts);
+            let stamp = Stamp { global: global.number, subscript, worker, sequence };
+            stamp.write(global.value_bytes, &mut self.value);
+            self.statements.update(subscript, &self.value)?;
+            let end = Instant::now();
+            books.update(nanoseconds(end - begin), self.value.len() as u64);
+            begin = end;
+        }
+        self.statements.commit(sequence)?;
+        books.commit(nanoseconds(begin.elapsed()));
+        self.sequence = sequence;
+        Ok(())
+    }
+}
+
+impl<S: Statements> Writer for ByStatement<S> {
+    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
+        // One at a time: whoever asks may want the books in between, and to note what is acknowledged.
+        self.transaction(books)?;
+        if !order.hang.is_zero() {
+            std::thread::sleep(order.hang);
+        }
+        Ok(self.sequence)
+    }
+}

@@ -1,0 +1,158 @@
+//! A database as it is typed: `sqlite:DIR`, `postgres://user@host/database?key=value`.
+
+use crate::error::DbError;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Name of a database where none is given.
+pub const DEFAULT_NAME: &str = "RAN";
+/// A name is no longer, so that it goes into file and schema names everywhere.
+const LONGEST_NAME: usize = 31;
+
+/// Where a database is: backend, place, settings. It never holds a password, so it may be shown and
+/// stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DbUrl {
+    /// Word of the backend: what stands before the first colon.
+    pub backend: String,
+    /// What stands between the first colon and the question mark: a directory, or `//user@host/database`.
+    pub place: String,
+    /// Settings behind the question mark, by key.
+    pub settings: BTreeMap<String, String>,
+    /// Name of the database there: letters, digits and underscores, beginning with a letter.
+    pub name: String,
+}
+
+impl DbUrl {
+    /// The same place with a database of another name.
+    ///
+    /// # Errors
+    /// A name that does not go into every file and schema name.
+    pub fn with_name(mut self, name: &str) -> Result<Self, DbError> {
+        let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && name.len() <= LONGEST_NAME;
+        if !fits {
+            return Err(DbError::Usage(format!(
+                "\"{name}\" cannot be the name of a database; right would be up to {LONGEST_NAME} \
+                 letters, digits and underscores, a letter first"
+            )));
+        }
+        name.clone_into(&mut self.name);
+        Ok(self)
+    }
+
+    /// The same with one more setting, `key=value`.
+    ///
+    /// # Errors
+    /// Where there is no `=`, or the key was given before.
+    pub fn with_setting(mut self, text: &str) -> Result<Self, DbError> {
+        let Some((key, value)) = text.split_once('=') else {
+            let reason = format!("setting \"{text}\" has no value; right would be KEY=VALUE");
+            return Err(DbError::Usage(reason));
+        };
+        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim().to_owned());
+        if self.settings.insert(key.clone(), value).is_some() {
+            return Err(DbError::Usage(format!("setting \"{key}\" is given twice")));
+        }
+        Ok(self)
+    }
+
+    /// Takes a word out of `text` where it is a URL of one of these backends: tells a database from a
+    /// file.
+    #[must_use]
+    pub fn is_one(text: &str, backends: &[&str]) -> bool {
+        text.split_once(':').is_some_and(|(word, _)| backends.contains(&word))
+    }
+}
+
+impl FromStr for DbUrl {
+    type Err = DbError;
+
+    fn from_str(text: &str) -> Result<Self, DbError> {
+        let wrong = |reason: String| Err(DbError::Usage(reason));
+        let Some((backend, rest)) = text.split_once(':') else {
+            return wrong(format!(
+                "\"{text}\" is no database; right would be sqlite:DIR or postgres://user@host/database"
+            ));
+        };
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if let Some((credentials, _)) = place.strip_prefix("//").and_then(|p| p.rsplit_once('@'))
+            && credentials.contains(':')
+        {
+            // Without the text, which holds it.
+            return wrong(
+                "the URL holds a password, which every user of this machine can read in the list of \
+                 processes; right would be the variable PGPASSWORD or the file ~/.pgpass"
+                    .to_owned(),
+            );
+        }
+        if place.is_empty() {
+            return wrong(format!("\"{text}\" names no place; right would be {backend}:DIR"));
+        }
+        let mut url = Self {
+            backend: backend.to_ascii_lowercase(),
+            place: place.to_owned(),
+            settings: BTreeMap::new(),
+            name: DEFAULT_NAME.to_owned(),
+        };
+        for setting in query.split('&').filter(|setting| !setting.is_empty()) {
+            if setting.split('=').next().is_some_and(|key| key.eq_ignore_ascii_case("password")) {
+                return wrong(
+                    "the URL holds a password; right would be the variable PGPASSWORD or the file \
+                     ~/.pgpass"
+                        .to_owned(),
+                );
+            }
+            url = url.with_setting(setting)?;
+        }
+        Ok(url)
+    }
+}
+
+/// As it may be typed, without the name of the database.
+impl fmt::Display for DbUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.backend, self.place)?;
+        for (index, (key, value)) in self.settings.iter().enumerate() {
+            write!(f, "{}{key}={value}", if index == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_and_shown() {
+        let url: DbUrl = "sqlite:/data/x?synchronous=full&checkpoint=1s".parse().unwrap();
+        assert_eq!((url.backend.as_str(), url.place.as_str()), ("sqlite", "/data/x"));
+        assert_eq!(url.settings["checkpoint"], "1s");
+        assert_eq!(url.to_string(), "sqlite:/data/x?checkpoint=1s&synchronous=full");
+        let url: DbUrl = "postgres://me@db.example:5432/bench".parse().unwrap();
+        assert_eq!(url.place, "//me@db.example:5432/bench");
+        assert_eq!(url.with_name("BIG_1").unwrap().name, "BIG_1");
+    }
+
+    #[test]
+    fn passwords_are_refused_and_not_repeated() {
+        for text in ["postgres://me:secret@host/x", "postgres://host/x?password=secret"] {
+            let error = text.parse::<DbUrl>().unwrap_err().to_string();
+            assert!(error.contains("PGPASSWORD") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_told() {
+        for text in ["/dev/sdx", "sqlite:", "sqlite:/x?synchronous", "sqlite:/x?a=1&A=2"] {
+            assert!(text.parse::<DbUrl>().is_err(), "{text}");
+        }
+        let url: DbUrl = "sqlite:/x".parse().unwrap();
+        for name in ["", "1a", "a-b", "a b", "../x", &"a".repeat(32)] {
+            assert!(url.clone().with_name(name).is_err(), "{name}");
+        }
+    }
+}

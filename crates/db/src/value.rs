@@ -1,0 +1,148 @@
+//! What stands under a subscript: who wrote it, in which transaction, and a sum over both.
+//!
+//! A value is text of a fixed length, `worker:sequence:check:padding`, that follows from its place, its
+//! worker and its sequence: a reader makes it again and compares all of it. The padding is
+//! [`PADDING_LETTERS`] over and over, beginning with the letter whose index is the check modulo their
+//! number. Its arithmetic stays below
+//! 10¹⁸, so that languages without integers of 64 bits write the same.
+
+/// Length of a value where none is asked, in bytes.
+pub const DEFAULT_BYTES: usize = 100;
+/// Shorter ones have no room for what they carry.
+pub const LEAST_BYTES: usize = 64;
+/// Longer ones do not go into a block of every database.
+pub const MOST_BYTES: usize = 2000;
+/// What the check is taken by.
+const CHECK_MODULUS: u64 = 999_999_937;
+/// The padding's letters, in this order over and over.
+pub const PADDING_LETTERS: &str = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789aBcDeFgHiJkLmNoPqRsTuVwXyZ";
+
+/// Where a value stands and who wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Number of the global, from 1.
+    pub global: u32,
+    /// The subscript, from 1.
+    pub subscript: u64,
+    /// The worker, from 1; 0 for what was there before any run.
+    pub worker: u32,
+    /// The worker's transaction, from 1, over all its runs; 0 for what was there before any run.
+    pub sequence: u64,
+}
+
+impl Stamp {
+    /// What stands there before any run.
+    #[must_use]
+    pub fn initial(global: u32, subscript: u64) -> Self {
+        Self { global, subscript, worker: 0, sequence: 0 }
+    }
+
+    /// The sum over all of it.
+    #[must_use]
+    pub fn check(&self) -> u64 {
+        let Self { global, subscript, worker, sequence } = *self;
+        // Each product stays below 10¹⁷ for up to 10⁷ workers and globals, 10¹² subscripts and
+        // transactions.
+        (u64::from(worker) * 1_000_003
+            + sequence % 1_000_000_000_000 * 7_919
+            + subscript % 1_000_000_000_000 * 104_729 % CHECK_MODULUS
+            + u64::from(global) * 611_953)
+            % CHECK_MODULUS
+    }
+
+    /// Writes the value of `bytes` bytes into `text`, replacing what is there. Allocates nothing where
+    /// `text` has the room.
+    pub fn write(&self, bytes: usize, text: &mut String) {
+        use std::fmt::Write;
+        text.clear();
+        let check = self.check();
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}:{}:{check}:", self.worker, self.sequence);
+        let letters = PADDING_LETTERS;
+        let mut start = check as usize % letters.len();
+        while text.len() < bytes {
+            let end = letters.len().min(start + (bytes - text.len()));
+            text.push_str(&letters[start..end]);
+            start = 0;
+        }
+        text.truncate(bytes);
+    }
+
+    /// Reads a value that was found in a place.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(global: u32, subscript: u64, value: &str) -> Result<Self, Wrong> {
+        let mut parts = value.splitn(4, ':');
+        let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok());
+        let (Some(worker), Some(sequence), Some(_)) = (number(), number(), number()) else {
+            return Err(Wrong::Form);
+        };
+        let worker = u32::try_from(worker).map_err(|_| Wrong::Form)?;
+        let stamp = Self { global, subscript, worker, sequence };
+        let mut right = String::with_capacity(value.len());
+        stamp.write(value.len(), &mut right);
+        if right == value { Ok(stamp) } else { Err(Wrong::Check) }
+    }
+}
+
+/// What is wrong with a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// It is none that iogauge writes.
+    #[error("it has not the form of a value")]
+    Form,
+    /// It belongs to another place or was changed.
+    #[error("its check does not fit what it says and where it stands")]
+    Check,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(stamp: Stamp, bytes: usize) -> String {
+        let mut text = String::new();
+        stamp.write(bytes, &mut text);
+        text
+    }
+
+    #[test]
+    fn values_are_as_other_languages_write_them() {
+        let stamp = Stamp { global: 3, subscript: 123_456, worker: 3, sequence: 42 };
+        // 3×1000003 + 42×7919 + 123456×104729 mod 999999937 + 3×611953, mod 999999937.
+        assert_eq!(stamp.check(), 934_592_646);
+        let value = text(stamp, 64);
+        assert!(value.starts_with("3:42:934592646:"), "{value}");
+        // 934592646 mod 62 is 58.
+        assert_eq!(&value[15..18], &PADDING_LETTERS[58..61]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            global in 1u32..100_000, subscript in 1u64..1_000_000_000_000, worker in 0u32..100_000,
+            sequence in 0u64..1_000_000_000_000, bytes in LEAST_BYTES..MOST_BYTES,
+        ) {
+            let stamp = Stamp { global, subscript, worker, sequence };
+            let value = text(stamp, bytes);
+            prop_assert_eq!(value.len(), bytes);
+            prop_assert_eq!(Stamp::read(global, subscript, &value), Ok(stamp));
+        }
+
+        #[test]
+        fn what_is_changed_or_elsewhere_is_told(
+            subscript in 1u64..1_000_000, sequence in 1u64..1_000_000, at in 0usize..100, by in 1u8..20,
+        ) {
+            let stamp = Stamp { global: 2, subscript, worker: 2, sequence };
+            let value = text(stamp, 100);
+            let mut changed = value.clone().into_bytes();
+            changed[at] = changed[at].wrapping_add(by) & 0x7f;
+            let changed = String::from_utf8(changed).unwrap();
+            prop_assert!(changed == value || Stamp::read(2, subscript, &changed).is_err());
+            prop_assert!(Stamp::read(3, subscript, &value).is_err());
+            prop_assert!(Stamp::read(2, subscript + 1, &value).is_err());
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The loop of one worker: reads blocks, updates subscripts, pauses, hands its books over.
+
+use crate::backend::{Order, Writer};
+use crate::blocks::BlockReader;
+use crate::books::Books;
+use crate::error::DbError;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A writer that does several transactions on its own comes back after this.
+const SLICE: Duration = Duration::from_millis(50);
+/// How often a worker that has nothing to do looks whether it has.
+const REST: Duration = Duration::from_millis(2);
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Reads random blocks.
+    Read,
+    /// Updates random subscripts of its own global, a transaction at a time.
+    Write,
+    /// Rolls the dice for each transaction: of a hundred, so many read.
+    Io {
+        /// Share of the transactions that read, from 0 to 100.
+        read_percent: u32,
+    },
+}
+
+impl Mode {
+    /// True where blocks are read.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        match self {
+            Self::Read => true,
+            Self::Write => false,
+            Self::Io { read_percent } => read_percent > 0,
+        }
+    }
+
+    /// True where subscripts are updated.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        match self {
+            Self::Read => false,
+            Self::Write => true,
+            Self::Io { read_percent } => read_percent < 100,
+        }
+    }
+}
+
+/// What all workers of a crew share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Workers up to this number work, the others rest.
+    pub active: AtomicU32,
+    /// All are to end.
+    pub stop: AtomicBool,
+    /// The first fault of any.
+    pub fault: Mutex<Option<(u32, DbError)>>,
+}
+
+impl Shared {
+    fn goes_on(&self) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, worker: u32, error: DbError) {
+        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        fault.get_or_insert((worker, error));
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Where a worker meets its controller.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    /// The controller wants the books so far.
+    pub wanted: AtomicBool,
+    /// What was handed over and not taken yet.
+    pub books: Mutex<Books>,
+    /// The worker has ended.
+    pub ended: AtomicBool,
+}
+
+/// A worker with everything it needs.
+pub(crate) struct Worker<'a> {
+    pub number: u32,
+    pub mode: Mode,
+    pub transaction_length: u32,
+    pub hang: Duration,
+    pub block_bytes: u64,
+    pub reader: Option<Box<dyn BlockReader>>,
+    pub writer: Option<Box<dyn Writer>>,
+    pub random: &'a mut dyn FnMut() -> u64,
+    /// Hears of each transaction that is acknowledged.
+    pub acknowledge: &'a mut dyn FnMut(u64) -> Result<(), DbError>,
+    pub shared: &'a Shared,
+    pub desk: &'a Desk,
+}
+
+impl Worker<'_> {
+    /// Works until all are to end, or something fails.
+    pub(crate) fn run(&mut self) {
+        let mut books = Books::default();
+        let mut since = Instant::now();
+        while self.shared.goes_on() {
+            if self.number > self.shared.active.load(Ordering::Relaxed) {
+                self.hand_over(&mut books, &mut since);
+                std::thread::sleep(REST);
+                // Time at rest is nobody's.
+                since = Instant::now();
+                continue;
+            }
+            if let Err(error) = self.turn(&mut books, &mut since) {
+                books.errors += 1;
+                self.shared.fail(self.number, error);
+            }
+            self.hand_over_if_wanted(&mut books, &mut since);
+        }
+        self.hand_over(&mut books, &mut since);
+        self.desk.ended.store(true, Ordering::Release);
+    }
+
+    /// A transaction of reads, or some of updates.
+    fn turn(&mut self, books: &mut Books, since: &mut Instant) -> Result<(), DbError> {
+        let reads = match self.mode {
+            Mode::Read => true,
+            Mode::Write => false,
+            Mode::Io { read_percent } => (self.random)() % 100 < u64::from(read_percent),
+        };
+        match (&mut self.reader, &mut self.writer) {
+            (Some(_), _) if reads => self.read(books, since),
+            (_, Some(writer)) if !reads => {
+                // Whoever mixes rolls the dice for each.
+                let transactions = if self.mode == Mode::Write { u32::MAX } else { 1 };
+                let order = Order { transactions, until: Instant::now() + SLICE, hang: self.hang };
+                let committed = writer.work(&order, books)?;
+                (self.acknowledge)(committed)
+            }
+            // Both are there where the mode has them.
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&mut self, books: &mut Books, since: &mut Instant) -> Result<(), DbError> {
+        let Some(reader) = &mut self.reader else { return Ok(()) };
+        for _ in 0..self.transaction_length {
+            let random = (self.random)();
+            let begin = Instant::now();
+            let hit = reader.read(random)?;
+            books.read(nanoseconds(begin.elapsed()), self.block_bytes, hit);
+            hand_over_if_wanted(self.desk, books, since);
+            if !self.shared.goes_on() {
+                return Ok(());
+            }
+        }
+        books.read_transactions += 1;
+        if !self.hang.is_zero() {
+            std::thread::sleep(self.hang);
+        }
+        Ok(())
+    }
+
+    fn hand_over_if_wanted(&self, books: &mut Books, since: &mut Instant) {
+        hand_over_if_wanted(self.desk, books, since);
+    }
+
+    fn hand_over(&self, books: &mut Books, since: &mut Instant) {
+        hand_over(self.desk, books, since);
+    }
+}
+
+fn hand_over_if_wanted(desk: &Desk, books: &mut Books, since: &mut Instant) {
+    if desk.wanted.load(Ordering::Relaxed) {
+        hand_over(desk, books, since);
+    }
+}
+
+/// Puts the books on the desk and begins new ones.
+fn hand_over(desk: &Desk, books: &mut Books, since: &mut Instant) {
+    let now = Instant::now();
+    books.elapsed_ns = nanoseconds(now - *since);
+    *since = now;
+    let mut handed = desk.books.lock().unwrap_or_else(PoisonError::into_inner);
+    handed.merge(books);
+    drop(handed);
+    *books = Books::default();
+    desk.wanted.store(false, Ordering::Release);
+}
+
+/// A duration in nanoseconds; 584 years at most.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
