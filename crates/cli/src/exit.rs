@@ -1,5 +1,6 @@
 //! Exit codes, and which error leads to which.
 
+use iogauge_db::DbError;
 use iogauge_lab::LabError;
 use iogauge_lab::history::HistoryError;
 use iogauge_lab::suite::SuiteError;
@@ -51,9 +52,13 @@ pub fn of(error: &anyhow::Error) -> Exit {
         if cause.is::<Refused>() {
             return Exit::Refused;
         }
+        if let Some(error) = cause.downcast_ref::<DbError>() {
+            return of_database(error);
+        }
         if let Some(error) = cause.downcast_ref::<LabError>() {
             return match error {
                 LabError::InterruptedPreparing => Exit::Interrupted,
+                LabError::Db(error) => of_database(error),
                 error if error.is_refusal() => Exit::Refused,
                 error if error.is_usage() => Exit::Usage,
                 _ => Exit::Fault,
@@ -64,6 +69,15 @@ pub fn of(error: &anyhow::Error) -> Exit {
         }
     }
     Exit::Fault
+}
+
+fn of_database(error: &DbError) -> Exit {
+    match error {
+        DbError::Interrupted => Exit::Interrupted,
+        error if error.is_refusal() => Exit::Refused,
+        error if error.is_usage() => Exit::Usage,
+        _ => Exit::Fault,
+    }
 }
 
 /// True where another `--history` or another run would have been right.

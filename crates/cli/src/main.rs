@@ -55,6 +55,7 @@ fn dispatch(
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Prepare(args) => command::prepare::run(&args, &interrupt),
         Command::Clean(args) => command::clean::run(&args),
+        Command::Db(args) => command::db::run(&args, arguments, interrupt),
         Command::History(args) => command::history::run(&args),
         Command::Stop(args) => command::stop::run(&args),
         Command::Import(args) => command::import::run(&args),

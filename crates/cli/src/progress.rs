@@ -36,9 +36,13 @@ impl Progress {
 
     /// Shows a status.
     pub fn show(&mut self, status: &Status<'_>) {
-        let line = format!("{}{}", self.step, line(status));
+        self.show_line(&format!("{}{}", self.step, line(status)));
+    }
+
+    /// Shows a status in words.
+    pub fn show_line(&mut self, line: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(line);
+            bar.set_message(line.to_owned());
             bar.tick();
         } else if !self.quiet && self.last.elapsed() >= PLAIN_EVERY {
             self.last = Instant::now();

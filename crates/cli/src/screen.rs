@@ -1,5 +1,6 @@
 //! What a measurement shows and keeps while it goes on, and where its text goes.
 
+use crate::exit::Usage;
 use crate::progress::Progress;
 use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
@@ -8,7 +9,7 @@ use iogauge_lab::suite::SuiteStep;
 use iogauge_lab::{Observer, Status};
 use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult};
 use iogauge_report::terminal::{self, Page};
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Write};
 
 /// Width of text where there is no terminal to ask.
 const PLAIN_WIDTH: u16 = 100;
@@ -99,6 +100,23 @@ pub fn page(stderr: bool) -> Page {
     let width = size.ok().map(|s| s.ws_col).filter(|c| *c > 0).or(columns).unwrap_or(PLAIN_WIDTH);
     let color = terminal && std::env::var_os("NO_COLOR").is_none();
     Page { width, color }
+}
+
+/// Asks a question that is answered with yes or no; `instead` is what has to be typed where nobody can
+/// answer.
+///
+/// # Errors
+/// Where nobody can answer.
+pub fn confirmed(question: &str, instead: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        let text = format!("{question} Nobody is there to answer; right would be {instead}");
+        return Err(Usage(text).into());
+    }
+    write!(std::io::stderr(), "{question} [y/N] ")?;
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Prints data on stdout. A reader that has gone away (`| head`) is no fault.

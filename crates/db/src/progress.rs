@@ -22,6 +22,20 @@ impl<'a> Progress<'a> {
         Self { tell, stop }
     }
 
+    /// Does a part of the work whose own progress counts behind `before`, of `all`.
+    ///
+    /// # Errors
+    /// What the part says.
+    pub fn within<T>(
+        &mut self,
+        before: u64,
+        all: u64,
+        part: impl FnOnce(&mut Progress<'_>) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        let tell = &mut *self.tell;
+        part(&mut Progress { tell: &mut |done, _| tell(before + done, all), stop: self.stop })
+    }
+
     /// So much is done.
     ///
     /// # Errors

@@ -46,6 +46,14 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Cavea
     caveats.extend(machine(&result.cpu, workers));
     let direct = loads.iter().all(|l| l.direct);
     caveats.extend(physical(result.physical.as_ref(), result.bytes(), direct));
+    caveats.extend(of_figures(result));
+    caveats
+}
+
+/// Doubts that show in a step's own figures, whatever it ran on.
+#[must_use]
+pub(crate) fn of_figures(result: &StepResult) -> Vec<Caveat> {
+    let mut caveats = Vec::new();
     caveats.extend(samples(result.ios()));
     caveats.extend(steadiness(&result.series));
     caveats.extend(overflow(result));
@@ -111,19 +119,18 @@ pub fn distinct(found: Vec<Caveat>) -> Vec<Caveat> {
 pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     caveats.extend(processor_busy(cpu).or_else(|| processor_used_up(cpu, workers)));
-    if cpu.steal_percent > STEAL_PERCENT {
-        caveats.push(
-            Caveat::of(
-                CaveatCode::StealTime,
-                format!(
-                    "the hypervisor gave {:.1} % of the processor time to other machines",
-                    cpu.steal_percent
-                ),
-            )
-            .weighed(cpu.steal_percent / 100.0),
-        );
-    }
+    caveats.extend(steal(cpu));
     caveats
+}
+
+/// Processor time that other machines had.
+pub(crate) fn steal(cpu: &CpuUse) -> Option<Caveat> {
+    let percent = cpu.steal_percent;
+    (percent > STEAL_PERCENT).then(|| {
+        let message =
+            format!("the hypervisor gave {percent:.1} % of the processor time to other machines");
+        Caveat::of(CaveatCode::StealTime, message).weighed(percent / 100.0)
+    })
 }
 
 /// The tool works without a pause: it may be what is measured.

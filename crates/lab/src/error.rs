@@ -1,5 +1,6 @@
 //! What can go wrong between a plan and its result.
 
+use iogauge_db::DbError;
 use iogauge_io::engine::EngineError;
 use iogauge_io::sim::SimError;
 use iogauge_io::system::SystemError;
@@ -45,6 +46,9 @@ pub enum LabError {
     /// An engine and a target that do not go together.
     #[error("{0}")]
     Mismatch(String),
+    /// The database.
+    #[error(transparent)]
+    Db(#[from] DbError),
     /// Prefill was interrupted: nothing was measured.
     #[error("interrupted while preparing the target; the next run goes on where this one ended")]
     InterruptedPreparing,
@@ -65,6 +69,7 @@ impl LabError {
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Target(error) if error.is_refusal())
+            || matches!(self, Self::Db(error) if error.is_refusal())
     }
 
     /// True where the user asked for something that cannot be (exit code 2).
@@ -91,6 +96,7 @@ impl LabError {
                         | WorkerError::Memory { .. }
                         | WorkerError::Placement { .. }
                 )
-        ) || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_usage())
+        ) || matches!(self, Self::Db(error) if error.is_usage())
+            || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_usage())
     }
 }

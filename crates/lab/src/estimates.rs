@@ -20,7 +20,7 @@ impl Which {
         match self {
             Self::Only(Op::Read) => point.reads,
             Self::Only(Op::Write) => point.writes,
-            Self::Only(Op::Sync) => 0,
+            Self::Only(Op::Sync) => point.syncs,
             Self::All => point.reads + point.writes,
         }
     }
@@ -29,7 +29,7 @@ impl Which {
         match self {
             Self::Only(Op::Read) => point.read_latency_sum_ns,
             Self::Only(Op::Write) => point.write_latency_sum_ns,
-            Self::Only(Op::Sync) => 0,
+            Self::Only(Op::Sync) => point.sync_latency_sum_ns,
             Self::All => point.read_latency_sum_ns + point.write_latency_sum_ns,
         }
     }
@@ -41,11 +41,7 @@ pub(crate) fn iops(series: &[IntervalPoint], which: Which, exact: f64) -> Estima
         .iter()
         .map(|point| Batch { sum: which.ios(point) as f64, weight: point.seconds })
         .collect();
-    match which {
-        // Intervals do not count syncs: the rate is exact and its interval unknown.
-        Which::Only(Op::Sync) => Estimate::exact(exact),
-        _ => around(exact, &ratio(&batches)),
-    }
+    around(exact, &ratio(&batches))
 }
 
 /// The mean latency, its interval put around its exact value.

@@ -3,6 +3,7 @@
 
 pub mod caveats;
 pub mod crosscheck;
+pub mod db;
 pub mod doctor;
 pub mod error;
 mod estimates;

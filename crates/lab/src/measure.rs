@@ -58,8 +58,7 @@ pub fn step(
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
     if step.ramp_ns > 0 || !crew.has_begun() {
-        run_for(crew, step.ramp_ns, Phase::Ramp, watch, &mut |_| {})?;
-        crew.cut()?;
+        ramp(crew, step.ramp_ns, watch)?;
     }
     let before = mark(&mut sampler)?;
     let cpu_before = crew.cpu();
@@ -89,7 +88,7 @@ pub fn step(
     }
     let fallbacks = crew.fallbacks();
     let mut result = result(step, &total, series.into_points());
-    if crew.controls().is_empty() {
+    if !crew.tells_workers_apart() {
         // Another program's workers, which it does not tell apart.
         result.workers.clear();
     }
@@ -109,6 +108,17 @@ pub fn step(
         fallbacks,
         workers,
     })
+}
+
+/// Lets a crew work for so long without counting what it does.
+pub(crate) fn ramp(
+    crew: &mut dyn Crew,
+    duration_ns: u64,
+    watch: &mut Watch<'_>,
+) -> Result<(), LabError> {
+    run_for(crew, duration_ns, Phase::Ramp, watch, &mut |_| {})?;
+    crew.cut()?;
+    Ok(())
 }
 
 /// What the windows between two marks of the machine hold.
@@ -203,6 +213,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         series,
         system: Vec::new(),
         verify: None,
+        database: None,
         fio: None,
     }
 }

@@ -68,6 +68,7 @@ impl Series {
 /// The figures of a window as one interval.
 pub(crate) fn interval(window: &Window, at_seconds: f64) -> IntervalPoint {
     let (read, write) = (window.tally(Op::Read), window.tally(Op::Write));
+    let sync = window.tally(Op::Sync);
     let sum = |tally: &iogauge_io::worker::accounting::Tally| {
         u64::try_from(tally.service.sum_ns()).unwrap_or(u64::MAX)
     };
@@ -80,6 +81,8 @@ pub(crate) fn interval(window: &Window, at_seconds: f64) -> IntervalPoint {
         write_bytes: write.bytes,
         read_latency_sum_ns: sum(read),
         write_latency_sum_ns: sum(write),
+        syncs: sync.ios(),
+        sync_latency_sum_ns: sum(sync),
         latency_max_ns: read.service.max_ns().max(write.service.max_ns()),
         depth: window.depth(),
     }

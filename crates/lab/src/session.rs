@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Most threads that wait for arrivals.
 const MOST_THREADS: u32 = 512;
 /// Time between two samples of the machine.
-const CADENCE: Duration = Duration::from_millis(500);
+pub(crate) const CADENCE: Duration = Duration::from_millis(500);
 /// First writes and rewrites that differ by more than this factor are worth a word.
 const FIRST_WRITE_DIFFERS: f64 = 1.3;
 
@@ -237,10 +237,21 @@ fn sampler(rig: &Rig) -> Result<Option<Sampler>, LabError> {
 /// Where the run takes place.
 #[must_use]
 pub fn environment(rig: &Rig) -> Environment {
-    let clock = match (rig.via(), rig.is_simulated()) {
+    environment_on(match (rig.via(), rig.is_simulated()) {
         (Some(_), _) => "fio",
         (None, true) => "virtual",
-        (None, false) => Clock::get().name(),
-    };
+        (None, false) => real_clock(),
+    })
+}
+
+/// The clock that measures what is not simulated.
+#[must_use]
+pub fn real_clock() -> &'static str {
+    Clock::get().name()
+}
+
+/// This machine, with the clock that measured.
+#[must_use]
+pub fn environment_on(clock: &str) -> Environment {
     Environment { iogauge: env!("CARGO_PKG_VERSION").to_owned(), ..system::environment(clock) }
 }

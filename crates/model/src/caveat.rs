@@ -98,6 +98,9 @@ caveat_codes! {
     /// Too few I/Os for the statistic asked.
     TooFewSamples = "too-few-samples", Doubt, "too few I/Os for the percentile",
         "a longer --runtime, or --budget of a search";
+    /// A database had blocks in its cache at the end that it writes later.
+    UnflushedWrites = "unflushed-writes", Note, "the database goes on writing after the run",
+        "--drain waits for it and counts what it writes";
     /// The figures drifted during the measurement.
     NotSteady = "not-steady", Doubt, "the rate drifted",
         "a longer --ramp_time and --runtime, and a look at what else uses the device";

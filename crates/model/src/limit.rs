@@ -63,6 +63,8 @@ pub enum Side {
     Read,
     /// Writes alone.
     Write,
+    /// Flushes alone: fsync of files, commits of databases.
+    Sync,
 }
 
 impl Side {
@@ -70,13 +72,14 @@ impl Side {
         *self == Self::Any
     }
 
-    /// `read:`, `write:` or nothing: what stands before the metric where a limit is typed.
+    /// `read:`, `write:`, `sync:` or nothing: what stands before the metric where a limit is typed.
     #[must_use]
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Any => "",
             Self::Read => "read:",
             Self::Write => "write:",
+            Self::Sync => "sync:",
         }
     }
 }
@@ -86,13 +89,14 @@ impl Side {
 pub struct Directions<'a> {
     reads: &'a Histogram,
     writes: &'a Histogram,
+    syncs: &'a Histogram,
     all: Cow<'a, Histogram>,
 }
 
 impl<'a> Directions<'a> {
-    /// Latencies of reads and of writes. Cost: merging the two, where there are both.
+    /// Latencies of reads, of writes and of flushes. Cost: merging the first two, where there are both.
     #[must_use]
-    pub fn new(reads: &'a Histogram, writes: &'a Histogram) -> Self {
+    pub fn new(reads: &'a Histogram, writes: &'a Histogram, syncs: &'a Histogram) -> Self {
         let all = if writes.count() == 0 {
             Cow::Borrowed(reads)
         } else if reads.count() == 0 {
@@ -102,7 +106,7 @@ impl<'a> Directions<'a> {
             merged.merge(writes);
             Cow::Owned(merged)
         };
-        Self { reads, writes, all }
+        Self { reads, writes, syncs, all }
     }
 
     /// The latencies of one side.
@@ -112,6 +116,7 @@ impl<'a> Directions<'a> {
             Side::Any => &self.all,
             Side::Read => self.reads,
             Side::Write => self.writes,
+            Side::Sync => self.syncs,
         }
     }
 }
@@ -162,7 +167,9 @@ impl Limit {
         let mixed = load.rw.is_mixed() && !load.dependent;
         let reads = load.dependent || load.rw.reads() && !(mixed && load.read_percent == 0);
         let writes = load.writes() && !(mixed && load.read_percent == 100);
+        let syncs = writes && (load.fsync_every > 0 || load.fdatasync_every > 0 || load.end_fsync);
         let (missing, words, right) = match self.side {
+            Side::Sync => (!syncs, "flushes", "randwrite --fsync=1"),
             Side::Read => (!reads, "reads", "randread"),
             Side::Write => (!writes, "writes", "randwrite"),
             Side::Any => return Ok(()),
@@ -224,7 +231,9 @@ pub enum LimitError {
     #[error("limit \"{0}\" has no \"<=\"; right would be mean<=10ms or read:p99.9<=5ms")]
     NoBound(String),
     /// The direction is unknown.
-    #[error("\"{0}:\" is not a direction; right would be read:p99<=5ms or write:p99<=5ms")]
+    #[error(
+        "\"{0}:\" is not a direction; right would be read:p99<=5ms, write:p99<=5ms or sync:p99<=5ms"
+    )]
     Side(String),
     /// The statistic is unknown.
     #[error("\"{0}\" is not a latency statistic; right would be mean, p50, p99, p99.9 or max")]
@@ -262,6 +271,7 @@ impl FromStr for Limit {
             Some((side, metric)) => match side.trim().to_ascii_lowercase().as_str() {
                 "read" => (Side::Read, metric),
                 "write" => (Side::Write, metric),
+                "sync" | "commit" => (Side::Sync, metric),
                 _ => return Err(LimitError::Side(side.trim().to_owned())),
             },
         };
@@ -380,13 +390,17 @@ mod tests {
         let (mut reads, mut writes) = (Histogram::new(), Histogram::new());
         reads.record_n(1_000_000, 3);
         writes.record_n(9_000_000, 1);
-        let both = Directions::new(&reads, &writes);
+        let mut syncs = Histogram::new();
+        syncs.record_n(40_000_000, 1);
+        let both = Directions::new(&reads, &writes, &syncs);
+        assert_eq!(limit("commit:mean<=2ms").statistic_ns(&both), 4e7);
+        assert_eq!(limit("commit:mean<=2ms").to_string(), "sync:mean <= 2 ms");
         assert_eq!(limit("read:mean<=2ms").statistic_ns(&both), 1e6);
         assert_eq!(limit("write:mean<=2ms").statistic_ns(&both), 9e6);
         assert_eq!(limit("mean<=2ms").statistic_ns(&both), 3e6);
         assert!(limit("read:max<=2ms").holds(&both) && !limit("max<=2ms").holds(&both));
         let nothing = Histogram::new();
-        let only_reads = Directions::new(&reads, &nothing);
+        let only_reads = Directions::new(&reads, &nothing, &nothing);
         assert_eq!(limit("mean<=2ms").statistic_ns(&only_reads), 1e6);
         assert!(!limit("write:mean<=1h").holds(&only_reads), "no write, no proof");
         assert!(!limit("mean<=2ms").has_samples(&only_reads));
@@ -459,7 +473,7 @@ mod tests {
         ) {
             let (mut reads, nothing) = (Histogram::new(), Histogram::new());
             reads.record(ns);
-            let latencies = Directions::new(&reads, &nothing);
+            let latencies = Directions::new(&reads, &nothing, &nothing);
             let all = limits.iter().all(|limit| limit.holds(&latencies));
             prop_assert_eq!(tightest(limits).iter().all(|limit| limit.holds(&latencies)), all);
         }

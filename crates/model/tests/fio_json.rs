@@ -81,6 +81,7 @@ fn step() -> StepResult {
         series: vec![point; 4],
         system: Vec::new(),
         verify: None,
+        database: None,
         fio: None,
     }
 }

@@ -1,6 +1,7 @@
 //! Arguments as typed. `load.rs` turns them into what will run.
 
 mod crosscheck;
+mod db;
 mod fio;
 mod guide;
 mod load;
@@ -8,6 +9,10 @@ mod suite;
 mod via;
 
 pub use crosscheck::CrosscheckArgs;
+pub use db::{
+    DbAction, DbArgs, DbBesideArgs, DbFindArgs, DbLoadArgs, DbMode, DbRunArgs, DbSearchArgs,
+    ExportArgs, GlobalsArgs, OneArgs, PurgeArgs, ResetArgs, SetupArgs, VerifyArgs,
+};
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use load::LoadArgs;
 pub use suite::{ResumeRef, SuiteArgs, SuiteCommon, SuiteRun, Which};
@@ -77,6 +82,8 @@ pub enum Command {
     Prepare(Box<PrepareArgs>),
     /// Remove what iogauge made at a target, and nothing else
     Clean(CleanArgs),
+    /// Test through a database: make one, fill it, read and write it as a database does
+    Db(Box<DbArgs>),
     /// List, show, export or remove kept runs
     History(HistoryArgs),
     /// End a run that is under way, keeping what it measured

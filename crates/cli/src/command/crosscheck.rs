@@ -54,8 +54,13 @@ fn measure(
     let load = plan.step.jobs[0].load.clone();
     invocation.begin(&format!("{} against {}", plan.step.label, fio.version()))?;
     let mut found = std::mem::take(&mut invocation.caveats);
-    let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
-    let done = crosscheck::measure(rig, fio, plan, &mut Watch { observer: screen, interrupt })?;
+    let Invocation { rig, record, interrupt, .. } = &mut *invocation;
+    let done = crosscheck::measure(
+        rig,
+        fio,
+        plan,
+        &mut Watch { observer: &mut record.screen, interrupt },
+    )?;
     found.extend(done.caveats.iter().cloned());
     let figures = done.compare(plan.tolerance);
     // The head tells which fio it was; its clock was one of two.

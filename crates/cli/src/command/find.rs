@@ -113,8 +113,9 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     let words = invocation.words.clone();
     let words = words.unwrap_or_else(|| format!("{} {}", load.rw, load.block));
     invocation.begin(&format!("{words} under {}", limits.join(", ")))?;
-    let Invocation { rig, screen, interrupt, .. } = invocation;
-    let searched = session::find(rig, &load, plan, &mut Watch { observer: screen, interrupt })?;
+    let Invocation { rig, record, interrupt, .. } = invocation;
+    let searched =
+        session::find(rig, &load, plan, &mut Watch { observer: &mut record.screen, interrupt })?;
     let mut caveats = std::mem::take(&mut invocation.caveats);
     caveats.extend(searched.caveats);
     let found = searched.found;
@@ -141,10 +142,17 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     })
 }
 
-fn exit(document: &FindDocument) -> Exit {
-    match document.answer.stopped_by {
+/// How a search ends.
+pub(super) fn exit(document: &FindDocument) -> Exit {
+    let failed = document.curve.iter().any(|point| point.errors > 0);
+    exit_of(document.answer.stopped_by, failed)
+}
+
+/// How a search ends that stopped there, with I/Os that failed or without.
+pub(super) fn exit_of(stopped_by: StoppedBy, failed: bool) -> Exit {
+    match stopped_by {
         StoppedBy::Interrupted => Exit::Interrupted,
-        _ if document.curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
+        _ if failed => Exit::IoErrors,
         StoppedBy::Unattainable => Exit::Unattainable,
         _ => Exit::Done,
     }

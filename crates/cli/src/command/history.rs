@@ -12,7 +12,7 @@ use iogauge_model::result::{CrosscheckDocument, FindDocument, RunDocument, Suite
 use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
 use iogauge_report::terminal::{self, Page, RunLine};
-use std::io::{BufRead, ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// Runs the command.
@@ -73,15 +73,9 @@ fn line(row: &RunRow) -> RunLine {
 }
 
 fn confirmed(history: &History) -> anyhow::Result<bool> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Usage("reset removes every run; right would be reset --yes".to_owned()).into());
-    }
     let count = history.list(&Filter::default())?.len();
-    write!(std::io::stderr(), "remove all {count} runs from {}? [y/N] ", history.path().display())?;
-    std::io::stderr().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    let question = format!("remove all {count} runs from {}?", history.path().display());
+    screen::confirmed(&question, "reset --yes")
 }
 
 fn export(history: &History, format: ExportFormat) -> anyhow::Result<()> {

@@ -1,11 +1,10 @@
 //! What `run` and `find` have in common: target, engine, history, documents, the way out.
 
+use super::record::{Record, Resumed};
 use crate::args::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
 use crate::detach;
 use crate::exit::{Exit, Usage};
-use crate::screen::{self, Screen};
 use iogauge_lab::caveats::distinct;
-use iogauge_lab::history::{Ending, History, NewRun, RunId, RunRef, UtcTime};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::Prepared;
 use iogauge_lab::{Ground, Interrupt, Rig, session, via};
@@ -20,9 +19,7 @@ use std::path::PathBuf;
 /// A measurement about to begin.
 #[derive(Debug)]
 pub struct Invocation {
-    kind: &'static str,
     target: TargetArgs,
-    output: OutputArgs,
     /// The target behind its guards.
     pub rig: Rig,
     /// The loads, ready to run.
@@ -39,24 +36,10 @@ pub struct Invocation {
     pub resumed: Option<Resumed>,
     /// Doubts gathered so far.
     pub caveats: Vec<Caveat>,
-    history: Option<History>,
-    started: UtcTime,
-    id: RunId,
-    /// Progress and steps.
-    pub screen: Screen,
+    /// The run in the history and on the screen.
+    pub record: Record,
     /// Ends the measurement.
     pub interrupt: Interrupt,
-}
-
-/// A run that goes on.
-#[derive(Debug, Clone)]
-pub struct Resumed {
-    /// Its name.
-    pub run: RunId,
-    /// When it began.
-    pub started: UtcTime,
-    /// Steps that stay as they are.
-    pub steps: u32,
 }
 
 /// What came of a measurement.
@@ -131,15 +114,9 @@ impl Invocation {
     ) -> anyhow::Result<Self> {
         let Opened { rig, loads, mut caveats } = opened;
         caveats.extend(rig.via().map(via::caveat));
-        let history = History::open_at(&output.history)?;
-        if let Some(history) = &history {
-            history.check_writable()?;
-        }
-        let started = UtcTime::now();
+        let record = Record::new(kind, output, explain)?;
         Ok(Self {
-            kind,
             target: target.clone(),
-            output: output.clone(),
             rig,
             loads,
             grounds: Vec::new(),
@@ -148,10 +125,7 @@ impl Invocation {
             asked: serde_json::Value::Null,
             resumed: None,
             caveats,
-            history,
-            started,
-            id: RunId::generate(started),
-            screen: Screen::new(output.quiet, explain),
+            record,
             interrupt,
         })
     }
@@ -161,39 +135,23 @@ impl Invocation {
     /// # Errors
     /// Where the target cannot be made ready or the run not be kept.
     pub fn begin(&mut self, summary: &str) -> anyhow::Result<()> {
-        let mut watch = Watch { observer: &mut self.screen, interrupt: &self.interrupt };
+        let mut watch = Watch { observer: &mut self.record.screen, interrupt: &self.interrupt };
         let ground = |index: usize| self.grounds.get(index).cloned().unwrap_or(Ground::All);
         let loads = self.loads.iter().cloned().enumerate();
         let jobs: Vec<_> = loads.map(|(index, load)| (load, ground(index))).collect();
         let (prepared, caveats) = session::ready_on(&mut self.rig, &jobs, &mut watch)?;
         if let Some(prepared) = prepared
-            && !self.output.quiet
+            && !self.record.output.quiet
             && let Some(line) = prepared_line(self.rig.text(), &prepared)
         {
-            self.screen.progress.print(&line);
+            self.record.screen.progress.print(&line);
         }
         self.caveats.extend(caveats);
-        if let (Some(history), Some(Resumed { run, started, steps })) =
-            (&self.history, &self.resumed)
-        {
-            let writer = history.resume(&RunRef::Name(run.to_string()))?;
-            (self.id, self.started) = (run.clone(), *started);
-            self.screen.keep_behind(*steps, writer);
-        } else if let Some(history) = &self.history {
-            let run = NewRun {
-                kind: self.kind.to_owned(),
-                started: self.started,
-                command_line: command_line(),
-                target: self.rig.text().to_owned(),
-                load: summary.to_owned(),
-                head: serde_json::to_value(self.head("", self.asked.clone()))?,
-            };
-            let writer = history.begin(&run)?;
-            self.id = writer.id().clone();
-            self.screen.keep_in(Some(writer));
+        if let Some(resumed) = &self.resumed {
+            return self.record.resume(resumed);
         }
-        detach::report(self.id.as_str());
-        Ok(())
+        let head = serde_json::to_value(self.head("", self.asked.clone()))?;
+        self.record.begin(self.rig.text(), summary, head)
     }
 
     /// The beginning of the document.
@@ -201,74 +159,31 @@ impl Invocation {
         Head {
             format: format.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            run_id: self.id.to_string(),
-            started: self.started.to_string(),
+            run_id: self.record.id().to_string(),
+            started: self.record.started().to_string(),
             target: self.rig.describe(),
             load,
             via: self.rig.via().map(via::describe),
         }
     }
 
-    /// Ends with what was measured, or as failed.
+    /// Ends with what was measured, or as failed, and removes the test file where that was asked for.
     ///
     /// # Errors
-    /// As [`Self::finish`], and why nothing was measured.
+    /// As [`Record::end`].
     pub fn end<D: Serialize>(
-        self,
+        mut self,
         measured: anyhow::Result<Outcome<D>>,
         brief: fn(&D) -> String,
         text: fn(&D, Page) -> String,
     ) -> anyhow::Result<Exit> {
-        match measured {
-            Ok(Outcome { document, instead, exit }) => {
-                let verdict = brief(&document);
-                self.finish(&document, instead, |page| text(&document, page), &verdict, exit)
+        let ended = self.record.end(measured, brief, text);
+        if ended.is_err() {
+            if self.target.rm && !self.rig.is_simulated() {
+                // What cannot be removed is told by the next clean.
+                let _ = super::clean::remove(self.rig);
             }
-            Err(error) => {
-                self.fail(&error);
-                Err(error)
-            }
-        }
-    }
-
-    /// Prints document and text, closes the run in the history, and removes the test file where
-    /// that was asked for. `instead` goes to stdout in place of the text, which then goes to stderr,
-    /// as it does beside the document.
-    ///
-    /// # Errors
-    /// Where the result cannot be printed.
-    fn finish(
-        mut self,
-        document: &impl Serialize,
-        instead: Option<String>,
-        text: impl Fn(Page) -> String,
-        verdict: &str,
-        exit: Exit,
-    ) -> anyhow::Result<Exit> {
-        self.screen.progress.clear();
-        if let Some(writer) = self.screen.take_writer() {
-            let ending = if exit == Exit::Interrupted { Ending::Interrupted } else { Ending::Done };
-            if let Err(error) = writer.finish(ending, exit as i32, document, verdict) {
-                self.screen.lost.get_or_insert(error);
-            }
-        }
-        let instead = match instead {
-            None if self.output.json => Some(serde_json::to_string_pretty(document)?),
-            other => other,
-        };
-        if let Some(instead) = instead {
-            screen::print(&instead)?;
-            if !self.output.quiet {
-                screen::tell(&text(screen::page(true)));
-            }
-        } else {
-            screen::print(&text(screen::page(false)))?;
-        }
-        if let Some(lost) = &self.screen.lost {
-            screen::tell(&format!("iogauge: the result above is not in the history: {lost}"));
-        } else if self.history.is_some() && !self.output.quiet {
-            let kept = self.output.history_option();
-            screen::tell(&format!("iogauge history show {}{kept} shows this again", self.id));
+            return ended;
         }
         if self.target.rm {
             super::clean::remove(self.rig)?;
@@ -276,22 +191,7 @@ impl Invocation {
             super::clean::remove_some(self.rig, &self.unlink)?;
         }
         detach::done();
-        Ok(exit)
-    }
-
-    /// Closes the run in the history as failed.
-    fn fail(mut self, error: &anyhow::Error) {
-        self.screen.progress.clear();
-        if let Some(writer) = self.screen.take_writer() {
-            let exit = crate::exit::of(error) as i32;
-            let document = serde_json::Value::Null;
-            // The error itself is what the user has to hear; a history that fails, too, is not.
-            let _ = writer.finish(Ending::Failed, exit, &document, &crate::in_one_line(error));
-        }
-        if self.target.rm && !self.rig.is_simulated() {
-            // What cannot be removed is told by the next clean.
-            let _ = super::clean::remove(self.rig);
-        }
+        ended
     }
 }
 
@@ -322,8 +222,4 @@ pub fn prepared_line(target: &str, prepared: &Prepared) -> Option<String> {
             Bandwidth(prepared.first_write_bytes_per_sec),
         )
     })
-}
-
-fn command_line() -> String {
-    std::env::args().collect::<Vec<_>>().join(" ")
 }

@@ -2,6 +2,7 @@
 
 pub mod clean;
 pub mod crosscheck;
+pub mod db;
 pub mod doctor;
 pub mod find;
 pub mod history;
@@ -11,6 +12,7 @@ mod job_file;
 mod job_source;
 pub mod manual;
 pub mod prepare;
+mod record;
 pub mod run;
 mod steps;
 pub mod stop;

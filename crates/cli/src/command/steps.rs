@@ -57,14 +57,14 @@ fn measure(
     let mut steps = Vec::new();
     let mut interrupted = false;
     for Wanted { step, grounds, sums_up } in wanted {
-        let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
-        let mut watch = Watch { observer: screen, interrupt };
+        let Invocation { rig, record, interrupt, .. } = &mut *invocation;
+        let mut watch = Watch { observer: &mut record.screen, interrupt };
         let mut measured = session::run_on(rig, step, grounds, &mut watch)?;
         found.extend(session::step_caveats(rig, step, grounds, &measured));
         if *sums_up {
             measured.result.jobs.clear();
         }
-        invocation.screen.keep(&step.label, &measured.result);
+        invocation.record.screen.keep(&step.label, &measured.result);
         steps.push(measured.result);
         interrupted = measured.interrupted;
         if interrupted {

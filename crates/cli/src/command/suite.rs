@@ -25,7 +25,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// Runs the command.
@@ -224,14 +224,10 @@ fn confirm(common: &SuiteCommon, rig: &Rig, needs: Needs) -> anyhow::Result<()> 
         return Ok(());
     }
     let devices = devices.join(", ");
-    write!(std::io::stderr(), "overwrite everything on {devices}? [y/N] ")?;
-    std::io::stderr().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Refused(format!("{devices}: nothing was written")).into()),
+    if screen::confirmed(&format!("overwrite everything on {devices}?"), "--yes")? {
+        return Ok(());
     }
+    Err(Refused(format!("{devices}: nothing was written")).into())
 }
 
 /// One load for each way in which loads of the plan see the target: doubts about the others are the
@@ -307,8 +303,8 @@ impl Course<'_> {
         let mut before = std::mem::take(&mut invocation.caveats);
         before.retain(|doubt| self.suite.doubted_before(doubt));
         let mut found = suite::of_target(before);
-        let Invocation { rig, screen, interrupt, .. } = &mut *invocation;
-        let mut watch = Watch { observer: screen, interrupt };
+        let Invocation { rig, record, interrupt, .. } = &mut *invocation;
+        let mut watch = Watch { observer: &mut record.screen, interrupt };
         // A file that was made meanwhile may take other blocks than its disk.
         let site = Site::of(rig, self.site.engine);
         let plan = self.suite.plan(&site)?;

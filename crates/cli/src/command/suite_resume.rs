@@ -1,6 +1,6 @@
 //! Which run of a suite goes on, and what it kept.
 
-use super::invocation::Resumed;
+use super::record::Resumed;
 use crate::args::{OutputArgs, ResumeRef, TargetArgs};
 use crate::exit::Usage;
 use iogauge_lab::Rig;

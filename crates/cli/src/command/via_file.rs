@@ -57,13 +57,13 @@ fn measure(
     summary: &str,
 ) -> anyhow::Result<(RunDocument, Exit)> {
     invocation.begin(summary)?;
-    let Invocation { screen, interrupt, .. } = &mut *invocation;
-    let mut watch = Watch { observer: screen, interrupt };
+    let Invocation { record, interrupt, .. } = &mut *invocation;
+    let mut watch = Watch { observer: &mut record.screen, interrupt };
     let (results, interrupted) = via::run_file(fio, path, &mut watch)?;
     let steps: Vec<StepResult> = results.iter().map(|result| result.to_step()).collect();
     let mut caveats = std::mem::take(&mut invocation.caveats);
     for step in &steps {
-        invocation.screen.keep(&step.label, step);
+        invocation.record.screen.keep(&step.label, step);
     }
     let failed: u64 = steps.iter().map(StepResult::errors).sum();
     let ended = results.iter().filter(|result| result.error != 0).count() as u64;

@@ -135,6 +135,17 @@ pub trait Crew {
         None
     }
 
+    /// True where windows hold each worker's figures.
+    fn tells_workers_apart(&self) -> bool {
+        !self.controls().is_empty()
+    }
+
+    /// True where the processor time of this process is that of the tool alone: a database that lives in
+    /// this process uses it, too.
+    fn is_only_client(&self) -> bool {
+        true
+    }
+
     /// True where the workers end by themselves when their time is over, ramp time and all.
     fn keeps_its_time(&self) -> bool {
         false

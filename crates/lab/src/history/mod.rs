@@ -43,7 +43,7 @@ pub use export::{
     EXPORT_CSV_COLUMNS, EXPORT_CSV_FORMAT, EXPORT_FORMAT, ExportFormat, ExportFormatError,
 };
 pub use import::{IMPORT, Imported, Importer, ReadySteps, UnderWay, WholeRun};
-pub use path::HistoryPath;
+pub use path::{HistoryPath, data_directory};
 pub use query::{Filter, RunRow, RunState, StateError, StoredRun, StoredStep};
 pub use run_id::RunId;
 pub use run_ref::RunRef;

@@ -50,6 +50,13 @@ impl HistoryPath {
     }
 }
 
+/// Where programs keep data of this user, and iogauge its own in it; `None` where no home is known.
+#[must_use]
+pub fn data_directory() -> Option<PathBuf> {
+    let file = default_file(env::var_os("XDG_DATA_HOME"), env::var_os("HOME")).ok()?;
+    file.parent().map(PathBuf::from)
+}
+
 fn default_file(data: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, HistoryError> {
     // The specification has relative paths ignored.
     let absolute = |text: OsString| Some(PathBuf::from(text)).filter(|path| path.is_absolute());

@@ -133,6 +133,9 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     /// True where the workers had no more processor time to use at a depth.
     pub(super) fn client_bound(&self, cpu_percent: f64, depth: u32) -> bool {
+        if !self.crew.is_only_client() {
+            return false;
+        }
         // A worker without an I/O of its own rests, and one without a processor waits.
         let processors = std::thread::available_parallelism().map_or(u32::MAX, |n| n.get() as u32);
         let busy = self.workers().min(depth).min(processors);

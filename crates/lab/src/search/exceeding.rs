@@ -55,10 +55,10 @@ mod tests {
         let limits = ["p99<=10ms".parse().unwrap(), "mean<=5ms".parse().unwrap()];
         let mut exceeding = Exceeding::default();
         for slow in slow {
-            let (mut reads, writes) = (Histogram::new(), Histogram::new());
+            let (mut reads, none) = (Histogram::new(), Histogram::new());
             reads.record_n(1_000_000, 100 - slow);
             reads.record_n(20_000_000, slow);
-            exceeding.append(&limits, &Directions::new(&reads, &writes));
+            exceeding.append(&limits, &Directions::new(&reads, &none, &none));
         }
         exceeding
     }

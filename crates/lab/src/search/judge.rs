@@ -151,12 +151,24 @@ pub(super) fn all(
     limits.iter().enumerate().map(judge).collect()
 }
 
+/// What a limit's statistic comes to in a step: its latencies, and the same interval by interval.
+pub(crate) fn limit_value(
+    limit: &Limit,
+    latencies: &Directions<'_>,
+    series: &[IntervalPoint],
+) -> LimitValue {
+    let of_side = latencies.of(limit.side);
+    let mean = estimates::latency_mean(series, which(limit.side), of_side.mean_ns());
+    Judged::of(*limit, of_side, &mean, None).limit_value()
+}
+
 /// Which I/Os of a series a side means.
 fn which(side: Side) -> Which {
     match side {
         Side::Any => Which::All,
         Side::Read => Which::Only(Op::Read),
         Side::Write => Which::Only(Op::Write),
+        Side::Sync => Which::Only(Op::Sync),
     }
 }
 

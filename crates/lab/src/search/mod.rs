@@ -25,6 +25,7 @@ use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{Answer, CurvePoint, Estimate, Knee, StoppedBy};
+pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::Point;
 

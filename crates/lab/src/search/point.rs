@@ -239,7 +239,8 @@ impl Bench<'_, '_> {
 
 /// Latencies of a window, for limits to be judged by.
 fn directions(window: &Window) -> Directions<'_> {
-    Directions::new(&window.tally(Op::Read).service, &window.tally(Op::Write).service)
+    let of = |op| &window.tally(op).service;
+    Directions::new(of(Op::Read), of(Op::Write), of(Op::Sync))
 }
 
 /// What a window has shown so far.

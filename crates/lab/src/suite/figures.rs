@@ -59,9 +59,15 @@ pub(crate) fn short_of_samples(step: &StepResult, limits: &[Limit]) -> Option<Li
     judged(step, |latencies| limits.iter().find(|limit| !limit.has_samples(latencies)).copied())
 }
 
-fn judged<T>(step: &StepResult, judge: impl FnOnce(&Directions<'_>) -> T) -> T {
+/// Latencies of a direction: a schedule's count from the moment the I/O was meant to start.
+fn latencies(direction: &Option<DirectionResult>) -> Option<&Histogram> {
+    let direction = direction.as_ref()?;
+    Some(direction.response_histogram.as_ref().unwrap_or(&direction.service_histogram))
+}
+
+/// Lets a limit be judged by a step's latencies.
+pub(crate) fn judged<T>(step: &StepResult, judge: impl FnOnce(&Directions<'_>) -> T) -> T {
     let none = Histogram::new();
-    let reads = step.read.as_ref().map_or(&none, |d| &d.service_histogram);
-    let writes = step.write.as_ref().map_or(&none, |d| &d.service_histogram);
-    judge(&Directions::new(reads, writes))
+    let of = |direction| latencies(direction).unwrap_or(&none);
+    judge(&Directions::new(of(&step.read), of(&step.write), of(&step.sync)))
 }

@@ -25,6 +25,7 @@ mod snia;
 mod verify;
 
 pub use doubts::of_target;
+pub(crate) use figures::judged;
 use options::SIZE;
 pub use options::{DRAWN, Options, SuiteError, SuiteOption};
 pub use own::{Own, OwnJob, OwnStep, content_word};

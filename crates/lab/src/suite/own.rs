@@ -1,18 +1,18 @@
 //! Suites of the user's own: the steps of a file, one after the other, in one table.
 
+use super::figures::{judged, total};
 use super::plan::{SuiteStep, Work};
 use super::{Needs, Site, Suite, SuiteError};
 use crate::rig::Ground;
 use crate::search::SearchPlan;
-use iogauge_model::limit::Directions;
+use iogauge_model::limit::Side;
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    Cell, Conclusion, DirectionResult, Place, SearchResult, StepResult, SuiteStepResult,
-    SuiteTable, Table,
+    Cell, Conclusion, Place, SearchResult, StepResult, SuiteStepResult, SuiteTable, Table,
 };
 use iogauge_model::units::{Count, Latency};
-use iogauge_model::{Caveat, Histogram, Limit, Step};
+use iogauge_model::{Caveat, Limit, Step};
 use serde_json::{Value, json};
 
 /// A word that tells the text of one file from that of another.
@@ -189,33 +189,23 @@ impl Row {
     }
 
     fn of_step(own: &OwnStep, step: &StepResult) -> Option<Self> {
-        let moved = || step.read.iter().chain(&step.write);
-        let none = Histogram::new();
-        // A schedule's latency counts from the moment the I/O was meant to start.
-        let times = |direction: &Option<DirectionResult>| {
-            direction.as_ref().map_or(none.clone(), |d| {
-                d.response_histogram.as_ref().unwrap_or(&d.service_histogram).clone()
+        judged(step, |latencies| {
+            let all = latencies.of(Side::Any);
+            let whole = total(step).filter(|_| all.count() > 0)?;
+            let held = |limit: &Limit| {
+                let value_ns = limit.statistic_ns(latencies);
+                Held { limit: *limit, value_ns, holds: limit.holds(latencies) }
+            };
+            Some(Self {
+                key: own.key.clone(),
+                iops: whole.iops,
+                bytes_per_sec: whole.bytes_per_sec,
+                mean_ns: all.mean_ns(),
+                p99_ns: all.percentile_ns(99.0) as f64,
+                max_ns: all.max_ns() as f64,
+                held: own.limits.iter().map(held).collect(),
+                depth: None,
             })
-        };
-        let (reads, writes) = (times(&step.read), times(&step.write));
-        let both = Directions::new(&reads, &writes);
-        let all = both.of(iogauge_model::limit::Side::Any);
-        if all.count() == 0 {
-            return None;
-        }
-        let held = |limit: &Limit| {
-            let value_ns = limit.statistic_ns(&both);
-            Held { limit: *limit, value_ns, holds: limit.holds(&both) }
-        };
-        Some(Self {
-            key: own.key.clone(),
-            iops: moved().map(|d| d.iops.mean).sum(),
-            bytes_per_sec: moved().map(|d| d.bytes_per_sec).sum(),
-            mean_ns: all.mean_ns(),
-            p99_ns: all.percentile_ns(99.0) as f64,
-            max_ns: all.max_ns() as f64,
-            held: own.limits.iter().map(held).collect(),
-            depth: None,
         })
     }
 

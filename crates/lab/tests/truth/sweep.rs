@@ -42,7 +42,7 @@ fn measure(scenario: &Scenario, depth: u32) -> Option<f64> {
     crew.advance(MEASURE_NS).expect("virtual time passes");
     let window = crew.cut().expect("a window");
     let service = |op| &window.tally(op).service;
-    let latencies = Directions::new(service(Op::Read), service(Op::Write));
+    let latencies = Directions::new(service(Op::Read), service(Op::Write), service(Op::Sync));
     let holds = scenario.plan().limits.iter().all(|limit| limit.holds(&latencies));
     holds.then(|| window.iops())
 }

@@ -49,6 +49,7 @@ impl FioResult {
             series: Vec::new(),
             system: Vec::new(),
             verify: None,
+            database: None,
             fio: None,
         };
         step.fio = Some(self);

@@ -1,6 +1,7 @@
 //! What was measured: the values every output is made from.
 
 mod crosscheck;
+mod database;
 mod device;
 mod doctor;
 mod documents;
@@ -11,6 +12,10 @@ mod system;
 mod verify;
 
 pub use crosscheck::{Agreement, Comparison, CrosscheckDocument, Figure, Side};
+pub use database::{
+    BesideDocument, BesideSide, DaemonCycle, DatabaseCheck, DatabaseCounts, DatabaseResult,
+    DatabaseWorker, Drain, WorkerCheck,
+};
 pub use device::DeviceFacts;
 pub use doctor::{
     DoctorDocument, DoctorPart, EngineFacts, ExtentFacts, FileSystemFacts, IoBound, IoLimit,
@@ -38,5 +43,9 @@ pub const CROSSCHECK_FORMAT: &str = "iogauge.crosscheck/1";
 pub const DOCTOR_FORMAT: &str = "iogauge.doctor/1";
 /// Version word of the document `iogauge suite --json` prints.
 pub const SUITE_FORMAT: &str = "iogauge.suite/1";
+/// Version word of the document `iogauge db beside --json` prints.
+pub const BESIDE_FORMAT: &str = "iogauge.beside/1";
+/// Version word of the document `iogauge db verify --json` prints.
+pub const DB_VERIFY_FORMAT: &str = "iogauge.db-verify/1";
 /// Version word of the document `iogauge suite --dry-run --json` prints.
 pub const SUITE_PLAN_FORMAT: &str = "iogauge.suite-plan/1";

@@ -1,6 +1,8 @@
 //! What one step measured.
 
-use super::{CpuUse, Estimate, LatencySummary, Physical, SystemPoint, VerifyResult};
+use super::{
+    CpuUse, DatabaseResult, Estimate, LatencySummary, Physical, SystemPoint, VerifyResult,
+};
 use crate::fio::FioResult;
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -95,10 +97,20 @@ pub struct IntervalPoint {
     pub read_latency_sum_ns: u64,
     /// Sum of the service times of writes, in nanoseconds.
     pub write_latency_sum_ns: u64,
-    /// Largest service time, in nanoseconds.
+    /// Flushes completed: fsync of files, commits of databases.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub syncs: u64,
+    /// Sum of the service times of flushes, in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sync_latency_sum_ns: u64,
+    /// Largest service time of reads and writes, in nanoseconds.
     pub latency_max_ns: u64,
     /// Time average of the I/Os outstanding.
     pub depth: f64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl IntervalPoint {
@@ -130,6 +142,8 @@ impl IntervalPoint {
         self.write_bytes += next.write_bytes;
         self.read_latency_sum_ns += next.read_latency_sum_ns;
         self.write_latency_sum_ns += next.write_latency_sum_ns;
+        self.syncs += next.syncs;
+        self.sync_latency_sum_ns += next.sync_latency_sum_ns;
         self.latency_max_ns = self.latency_max_ns.max(next.latency_max_ns);
     }
 }
@@ -172,6 +186,9 @@ pub struct StepResult {
     /// What came of checking the data, in a step that verifies. Its reads are in no other figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyResult>,
+    /// What a database did, where the load went through one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<Box<DatabaseResult>>,
     /// What fio reported, where the step was read from its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<Box<FioResult>>,

@@ -5,6 +5,7 @@
 //! text is wrapped.
 
 mod crosscheck;
+mod database;
 mod doctor;
 mod find;
 mod grid;
@@ -19,6 +20,7 @@ mod verdict;
 mod verify;
 
 pub use crosscheck::{crosscheck, crosscheck_brief};
+pub use database::{beside, beside_brief, db_check};
 pub use doctor::doctor;
 pub use find::find;
 pub(crate) use find::marks;

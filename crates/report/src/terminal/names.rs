@@ -66,6 +66,7 @@ pub(super) fn limits(limits: &[Limit]) -> String {
                 Side::Any => "",
                 Side::Read => "read ",
                 Side::Write => "write ",
+                Side::Sync => "sync ",
             };
             format!("{metric} {of}latency stays ≤ {}", Bound(*bound_ns))
         })

@@ -1,6 +1,7 @@
 //! The document of `iogauge run` as text.
 
 use super::Page;
+use super::database;
 use super::grid::{Grid, Kind};
 use super::names::{count, half_width, latency, percentile, plural};
 use super::parts::{self, Logical};
@@ -23,6 +24,9 @@ pub fn run(document: &RunDocument, page: Page) -> String {
     if document.steps.is_empty() {
         sheet.text(Paint::Bad, "Nothing was measured: no step came to its end.");
     }
+    if let Some(end) = document.head.load["ladder"]["ended_by"].as_str() {
+        sheet.text(Paint::Strong, &format!("The ladder ended: {end}."));
+    }
     for (index, step) in document.steps.iter().enumerate() {
         sheet.gap();
         let title = match document.steps.len() {
@@ -38,6 +42,17 @@ pub fn run(document: &RunDocument, page: Page) -> String {
 }
 
 fn write_step(sheet: &mut Sheet, step: &StepResult) {
+    if let Some(done) = &step.database {
+        sheet.text(Paint::Plain, &database::asked(step, done));
+        let [read, update, commit] = database::OPERATIONS;
+        write_directions(sheet, &[(read, &step.read), (update, &step.write), (commit, &step.sync)]);
+        database::write(sheet, done);
+        write_cpu(sheet, &step.cpu);
+        if let Some(physical) = &step.physical {
+            parts::physical(sheet, Some(&logical(step)), physical);
+        }
+        return;
+    }
     let mut asked = format!("depth {} asked, {:.1} achieved", step.depth, step.depth_achieved);
     if let Some(rate) = step.rate_iops {
         asked = format!("{} IOPS offered; {asked}", count(rate));

@@ -125,6 +125,7 @@ pub fn step(label: &str, depth: u32) -> StepResult {
         series: Vec::new(),
         system: Vec::new(),
         verify: None,
+        database: None,
         fio: None,
     }
 }

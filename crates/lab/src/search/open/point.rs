@@ -198,7 +198,7 @@ fn directions(window: &Window) -> Directions<'_> {
         let tally: &Tally = window.tally(op);
         tally.response.as_ref().unwrap_or(&tally.service)
     };
-    Directions::new(of(Op::Read), of(Op::Write))
+    Directions::new(of(Op::Read), of(Op::Write), &window.tally(Op::Sync).service)
 }
 
 /// What a window has shown so far.

@@ -58,6 +58,7 @@ pub(super) fn measured(step: &SuiteStep, iops: f64) -> SuiteStepResult {
         series: Vec::new(),
         system: Vec::new(),
         verify: None,
+        database: None,
         fio: None,
     };
     SuiteStepResult {

@@ -5,6 +5,10 @@
 //! or meaning; columns may be added at the end. Latencies are nanoseconds, intervals are at 95 %,
 //! and what was not measured is empty.
 
+mod database;
+
+pub use database::{DATABASE_CSV_COLUMNS, DatabaseRow, database, database_rows};
+
 use crate::terminal::{marks, target_name};
 use ::csv::{Error, Writer};
 use iogauge_model::result::{Estimate, FindDocument, LatencySummary, LimitValue, RunDocument};

@@ -1,0 +1,358 @@
+//! Arguments of `iogauge db`.
+
+use super::OutputArgs;
+use super::guide::GuideParser;
+use clap::{Args, Subcommand, ValueEnum};
+use iogauge_db::{DbError, DbUrl};
+use iogauge_lab::history::{HistoryPath, RunRef};
+use iogauge_model::Limit;
+use iogauge_model::guide::Guide;
+use iogauge_model::units::{parse_count, parse_duration_ns, parse_percent, parse_size_bytes};
+use std::path::PathBuf;
+
+/// `iogauge db`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = backends())]
+pub struct DbArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: DbAction,
+}
+
+/// Every kind of database with its settings.
+fn backends() -> String {
+    let mut text = String::from("Databases:\n");
+    for info in iogauge_db::BACKENDS {
+        text.push_str(&format!("  {:<38}{}\n", info.url, info.about));
+        for setting in info.settings {
+            let (key, default) = (setting.key, setting.default);
+            text.push_str(&format!(
+                "    {:<36}{} [{default}]\n",
+                format!("--set {key}=…"),
+                setting.help
+            ));
+        }
+        if let Some(why) = (info.absent)() {
+            text.push_str(&format!("    not usable here: {why}\n"));
+        }
+    }
+    text.push_str(
+        "\nExamples:\n  \
+         iogauge db setup sqlite:/data --size 64g\n  \
+         iogauge db create-globals sqlite:/data --globals 8 --subscripts 1m\n  \
+         iogauge db run sqlite:/data --mode write --processes 4 --hang 2ms --drain\n  \
+         iogauge db find sqlite:/data --mode read --limit 'mean<=10ms'\n  \
+         iogauge db verify sqlite:/data\n  \
+         iogauge db purge sqlite:/data",
+    );
+    text
+}
+
+/// What to do with a database.
+#[derive(Debug, Clone, Subcommand)]
+pub enum DbAction {
+    /// Make a database whose blocks hold data
+    Setup(SetupArgs),
+    /// Make globals 1, 2, 3 … in it
+    CreateGlobals(GlobalsArgs),
+    /// Make more globals, behind those that are there
+    AddGlobals(GlobalsArgs),
+    /// Walk every global and count its subscripts
+    CountSubscripts(OneArgs),
+    /// Print the number of globals and how many subscripts each was made with: globals,n1,n2,…
+    Sizes(OneArgs),
+    /// Put one load on it, or a ladder of processes, and measure
+    Run(Box<DbRunArgs>),
+    /// Find the most reads or updates a second at which the latency limit holds
+    Find(Box<DbFindArgs>),
+    /// Measure the device under it and the database itself, and tell what share is reached
+    Beside(Box<DbBesideArgs>),
+    /// Check that everything that was acknowledged is there
+    Verify(VerifyArgs),
+    /// End a run that is under way, keeping what it measured
+    Stop(super::StopArgs),
+    /// Remove the runs on this database from the history
+    Reset(ResetArgs),
+    /// Remove what setup and creating globals made, and nothing else
+    Purge(PurgeArgs),
+    /// Write the runs of the history into a directory, a CSV file for each mode
+    Export(ExportArgs),
+}
+
+/// Which database.
+#[derive(Debug, Clone, Args)]
+pub struct UrlArgs {
+    /// sqlite:DIR, postgres://USER@HOST/DATABASE, …: see iogauge db --help
+    pub url: String,
+    /// Name of the database there
+    #[arg(long, value_name = "NAME", default_value = iogauge_db::url::DEFAULT_NAME)]
+    pub name: String,
+    /// A setting, as behind the question mark of the URL; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+}
+
+impl UrlArgs {
+    /// The database that is meant.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn url(&self) -> Result<DbUrl, DbError> {
+        let url = self.url.parse::<DbUrl>()?.with_name(&self.name)?;
+        self.settings.iter().try_fold(url, |url, setting| url.with_setting(setting))
+    }
+}
+
+/// A command that asks for nothing but the database.
+#[derive(Debug, Clone, Args)]
+pub struct OneArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+}
+
+/// `iogauge db setup`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  iogauge db setup sqlite:/data --name RAN --size 200g")]
+pub struct SetupArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// Bytes of blocks to fill, on top of which globals come: twice the memory, so that no cache holds them
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub size: u64,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `iogauge db create-globals` and `add-globals`.
+#[derive(Debug, Clone, Args)]
+pub struct GlobalsArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// How many to make: as many as processes are to write at the same time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub globals: u32,
+    /// Subscripts of each; of added ones as many as the first global has
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub subscripts: Option<u64>,
+    /// Length of the value under each subscript
+    #[arg(long, value_name = "BYTES", value_parser = parse_size_bytes)]
+    pub value_size: Option<u64>,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What processes do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DbMode {
+    /// Random blocks, around the database's cache
+    Read,
+    /// Updates of random subscripts, a transaction at a time, each process in its own global
+    Write,
+    /// Both: the dice decide for each transaction
+    Io,
+}
+
+/// What is asked of a database.
+#[derive(Debug, Clone, Args)]
+pub struct DbLoadArgs {
+    /// What the processes do
+    #[arg(long, value_enum)]
+    pub mode: DbMode,
+    /// Updates, or reads in mode io, of a transaction
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub transaction_length: u32,
+    /// Pause after each transaction
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "0")]
+    pub hang: u64,
+    /// Share of the transactions that read, in mode io
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub read_pct: Option<f64>,
+    /// Seed of every draw [default: another one each time]
+    #[arg(long, value_name = "N")]
+    pub randseed: Option<u64>,
+}
+
+/// `iogauge db run`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  iogauge db run sqlite:/data --mode read --processes 8 --runtime 60s
+  iogauge db run sqlite:/data --mode write --processes 4 --transaction-length 50 --hang 2ms
+  iogauge db run postgres://bench@db/bench --mode io --processes 8 --read-pct 70 --drain
+  iogauge db run sqlite:/data --mode read --ladder 10,20,40 --limit 'mean<=10ms'")]
+pub struct DbRunArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// The load.
+    #[command(flatten)]
+    pub load: DbLoadArgs,
+    /// Processes at work at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub processes: u32,
+    /// Numbers of processes one after the other, until a limit breaks or throughput stops growing with them
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with = "processes")]
+    pub ladder: Vec<u32>,
+    /// Time to measure
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "60s")]
+    pub runtime: u64,
+    /// Time before measuring begins, not counted
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "1s")]
+    pub ramp_time: u64,
+    /// Wait at the end until the write daemon is idle, and count what it writes until then
+    #[arg(long)]
+    pub drain: bool,
+    /// Bound on a latency statistic, of operations and commits alike, or of one of them: read:, write:,
+    /// commit:; judges the result, and ends a ladder
+    #[arg(long = "limit", value_name = "[read:|write:|commit:]METRIC<=TIME")]
+    pub limits: Vec<Limit>,
+    /// Limits that a field agrees on, beside those of --limit
+    #[arg(long, value_name = "NAME", value_parser = GuideParser)]
+    pub guide: Option<&'static Guide>,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `iogauge db find`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The number of processes is raised until a limit breaks or more of them bring nothing, narrowed down, and
+held at the answer. Processes that write need a global each.
+
+Examples:
+  iogauge db find sqlite:/data --mode read --limit 'mean<=10ms'
+  iogauge db find postgres://bench@db/bench --mode write --limit 'commit:p99<=20ms'")]
+pub struct DbFindArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// The load.
+    #[command(flatten)]
+    pub load: DbLoadArgs,
+    /// The search.
+    #[command(flatten)]
+    pub search: DbSearchArgs,
+    /// Tell each decision of the search on stderr
+    #[arg(long)]
+    pub explain: bool,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How processes are searched.
+#[derive(Debug, Clone, Args)]
+pub struct DbSearchArgs {
+    /// Bound on a latency statistic, of operations and commits alike, or of one of them: read:, write:,
+    /// commit:; repeated, all of them have to hold [default: mean<=10ms]
+    #[arg(long = "limit", value_name = "[read:|write:|commit:]METRIC<=TIME")]
+    pub limits: Vec<Limit>,
+    /// Limits that a field agrees on, beside those of --limit
+    #[arg(long, value_name = "NAME", value_parser = GuideParser)]
+    pub guide: Option<&'static Guide>,
+    /// Time to spend measuring
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
+    pub budget: u64,
+    /// Interval of the operations a second to aim for
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
+    pub precision: f64,
+    /// Most processes to try
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub max_processes: u32,
+}
+
+/// `iogauge db beside`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+A test file beside the database is measured with blocks of the database's size, then the database, both
+under the same limits; the file goes at the end.
+
+Example:
+  iogauge db beside sqlite:/data --mode read --limit 'mean<=2ms'")]
+pub struct DbBesideArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// The load.
+    #[command(flatten)]
+    pub load: DbLoadArgs,
+    /// The search.
+    #[command(flatten)]
+    pub search: DbSearchArgs,
+    /// Size of the test file [default: the database's, at most a tenth of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    pub size: Option<u64>,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `iogauge db verify`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Every value says which worker wrote it in which transaction; what the last run drew tells where each
+acknowledged transaction has to be. Exit code 4 where something is not there or not as it was written.")]
+pub struct VerifyArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `iogauge db reset`.
+#[derive(Debug, Clone, Args)]
+pub struct ResetArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// Where runs are kept
+    #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
+    pub history: HistoryPath,
+}
+
+/// `iogauge db purge`.
+#[derive(Debug, Clone, Args)]
+pub struct PurgeArgs {
+    /// Which.
+    #[command(flatten)]
+    pub url: UrlArgs,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// `iogauge db export`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The files are read.csv, write.csv and io.csv, as many as there are modes, a row for each step with the
+columns RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,StdDevRPS,
+StdDevWPS,CVReads,CVWrites,CVReadsPerS,CVWritesPerS,Processes,ReadPct.
+
+Example:
+  iogauge db export results/")]
+pub struct ExportArgs {
+    /// Directory for the files
+    pub directory: PathBuf,
+    /// Only these runs [default: all on databases]
+    #[arg(value_name = "RUN", allow_hyphen_values = true)]
+    pub runs: Vec<RunRef>,
+    /// Where runs are kept
+    #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
+    pub history: HistoryPath,
+}

@@ -1,0 +1,165 @@
+//! `iogauge db beside`: the device under a database and the database on it, under the same limits.
+
+use super::load;
+use super::run::head;
+use crate::args::DbBesideArgs;
+use crate::command::find::exit_of;
+use crate::command::invocation::Outcome;
+use crate::command::record::Record;
+use crate::exit::{Exit, Usage};
+use iogauge_db::crew::Mode;
+use iogauge_io::target::{FileOrigin, Intent, Part, PartKind};
+use iogauge_lab::db::{self, DbLoad, DbSearched, DbTarget};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::{Ground, Interrupt, Rig, caveats, session};
+use iogauge_model::Caveat;
+use iogauge_model::limit::Side;
+use iogauge_model::load::{BlockSizes, Load, Pattern};
+use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head};
+use iogauge_report::terminal;
+use std::path::{Path, PathBuf};
+
+/// A test file takes no more than this part of what is free.
+const FREE_SHARE: u64 = 10;
+/// Smaller ones are held by any cache.
+const LEAST_BYTES: u64 = 64 << 20;
+/// And larger ones take long to write.
+const USUAL_BYTES: u64 = 4 << 30;
+/// I/Os outstanding at most.
+const MOST_DEPTH: u32 = 16_384;
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, a database or a directory that cannot be had, or a fault while measuring.
+pub fn run(args: &DbBesideArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
+    let load = load::load(&args.load, 1)?;
+    let plan = load::plan(&args.search, &load)?;
+    let target = DbTarget::open(args.url.url()?)?;
+    target.check_globals(&load)?;
+    let directory = directory(&target)?;
+    let mut record = Record::new("db-beside", &args.output, false)?;
+    let measured = measure(args, &mut record, &target, &load, &plan, &directory, &interrupt);
+    let ended = record.end(measured, terminal::beside_brief, terminal::beside);
+    crate::detach::done();
+    ended
+}
+
+/// Where the test file goes: beside the database, on the same file system.
+fn directory(target: &DbTarget) -> anyhow::Result<PathBuf> {
+    let paths = target.database().paths()?;
+    let beside = paths.first().and_then(|path| path.parent()).filter(|path| path.is_dir());
+    beside.map(Path::to_owned).ok_or_else(|| {
+        let text = "the database is not on this machine, and neither is its device; right would be \
+                    iogauge db beside on the server itself";
+        Usage(text.to_owned()).into()
+    })
+}
+
+fn measure(
+    args: &DbBesideArgs,
+    record: &mut Record,
+    target: &DbTarget,
+    load: &DbLoad,
+    plan: &SearchPlan,
+    directory: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome<BesideDocument>> {
+    let asked = load.describe();
+    let begin = serde_json::to_value(head(record, target, asked.clone()))?;
+    let label = format!("{} beside its device", load.label_without_processes());
+    record.begin(&target.text(), &label, begin)?;
+    let mut watch = Watch { observer: &mut record.screen, interrupt };
+    let device_load = device_load(load.mode, target);
+    let (device, mut found) = device(args, directory, &device_load, plan, &mut watch)?;
+    let searched = db::find(target, load, plan, &mut watch)?;
+    found.extend(searched.caveats.iter().cloned());
+    let database_iops = match load.mode {
+        Mode::Read => searched.found.answer.iops.mean,
+        _ => searched.device_iops(),
+    };
+    let device_iops = device.answer.iops.mean;
+    let exit = exit_of(
+        searched.found.answer.stopped_by,
+        searched.found.curve.iter().any(|point| point.errors > 0),
+    );
+    let document = BesideDocument {
+        head: Head { format: BESIDE_FORMAT.to_owned(), ..head(record, target, asked) },
+        share_percent: if device_iops > 0.0 { database_iops * 100.0 / device_iops } else { 0.0 },
+        held_back_by: searched.held_back_by(target),
+        database: side(load.label_without_processes(), &searched),
+        device,
+        database_iops,
+        caveats: caveats::distinct(found),
+        environment: session::environment_on(session::real_clock()),
+    };
+    Ok(Outcome { document, instead: None, exit })
+}
+
+fn side(load: String, searched: &DbSearched) -> BesideSide {
+    let found = &searched.found;
+    BesideSide { load, answer: found.answer.clone(), curve: found.curve.clone() }
+}
+
+/// The same on a device: random blocks of the database's size.
+fn device_load(mode: Mode, target: &DbTarget) -> Load {
+    let (rw, read_percent) = match mode {
+        Mode::Read => (Pattern::RandRead, None),
+        Mode::Write => (Pattern::RandWrite, None),
+        Mode::Io { read_percent } => (Pattern::RandRw, Some(read_percent)),
+    };
+    let usual = Load::default();
+    let read_percent = read_percent.unwrap_or(usual.read_percent);
+    Load { rw, read_percent, block: BlockSizes::fixed(target.about.block_bytes), ..usual }
+}
+
+/// Measures the device with a test file that goes again where it was not there before.
+fn device(
+    args: &DbBesideArgs,
+    directory: &Path,
+    load: &Load,
+    plan: &SearchPlan,
+    watch: &mut Watch<'_>,
+) -> anyhow::Result<(BesideSide, Vec<Caveat>)> {
+    let intent = Intent {
+        writes: load.writes(),
+        size_bytes: Some(args.size.unwrap_or_else(|| default_size(directory))),
+        direct: true,
+        create: true,
+        ..Intent::default()
+    };
+    let mut rig = Rig::open(&directory.display().to_string(), intent)?;
+    let (engine, _) = rig.engine(None)?;
+    let load = Load { engine, ..load.clone() };
+    // A device makes no commits.
+    let limits = plan.limits.iter().filter(|limit| limit.side != Side::Sync).copied().collect();
+    let plan = SearchPlan { limits, max_depth: MOST_DEPTH, ..plan.clone() };
+    let to_make = |part: &Part| part.kind == PartKind::File(FileOrigin::ToMake);
+    let made = rig.target().is_some_and(|target| target.parts.iter().any(to_make));
+    let searched = search(&mut rig, &load, &plan, watch);
+    if made {
+        crate::command::clean::remove(rig)?;
+    }
+    searched
+}
+
+fn search(
+    rig: &mut Rig,
+    load: &Load,
+    plan: &SearchPlan,
+    watch: &mut Watch<'_>,
+) -> anyhow::Result<(BesideSide, Vec<Caveat>)> {
+    let (_, mut caveats) = session::ready_on(rig, &[(load.clone(), Ground::All)], watch)?;
+    let searched = session::find(rig, load, plan, watch)?;
+    caveats.extend(searched.caveats);
+    let found = searched.found;
+    let side = BesideSide { load: load.label(), answer: found.answer, curve: found.curve };
+    Ok((side, caveats))
+}
+
+/// As much as can be had without harm, and no more than tells a device from its cache.
+fn default_size(directory: &Path) -> u64 {
+    let free_bytes = rustix::fs::statvfs(directory).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
+    (free_bytes / FREE_SHARE).clamp(LEAST_BYTES, USUAL_BYTES)
+}

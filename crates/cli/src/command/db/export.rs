@@ -1,0 +1,55 @@
+//! `iogauge db export`: runs on databases as the CSV files that spreadsheets of the field expect.
+
+use crate::args::ExportArgs;
+use crate::exit::{Exit, Usage};
+use crate::screen;
+use anyhow::Context;
+use iogauge_lab::history::{Filter, History, RunRef};
+use iogauge_model::result::RunDocument;
+use iogauge_report::csv;
+use std::collections::BTreeMap;
+
+/// Runs the command.
+///
+/// # Errors
+/// Where there is nothing to export, or a file cannot be written.
+pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
+    let Some(history) = History::open_at(&args.history)? else {
+        return Err(Usage("--history none keeps no runs; name a file".to_owned()).into());
+    };
+    let runs = if args.runs.is_empty() {
+        let filter = Filter { kind: Some("db-run".to_owned()), ..Filter::default() };
+        let mut rows = history.list(&filter)?;
+        // The first run first.
+        rows.reverse();
+        rows.iter().map(|row| RunRef::Name(row.id.to_string())).collect()
+    } else {
+        args.runs.clone()
+    };
+    let mut rows: BTreeMap<String, Vec<csv::DatabaseRow>> = BTreeMap::new();
+    for run in &runs {
+        let stored = history.show(run)?;
+        let Some(document) = stored.document else { continue };
+        let Ok(document) = serde_json::from_value::<RunDocument>(document) else { continue };
+        for (mode, row) in csv::database_rows(&document) {
+            rows.entry(mode).or_default().push(row);
+        }
+    }
+    if rows.is_empty() {
+        let text = "no run on a database is in the history; right would be iogauge db run first";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let directory = &args.directory;
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    for (mode, rows) in rows {
+        let path = directory.join(format!("{mode}.csv"));
+        let mut table = Vec::new();
+        csv::database(&rows, &mut table)?;
+        std::fs::write(&path, table).with_context(|| format!("cannot write {}", path.display()))?;
+        let count = rows.len();
+        let noun = if count == 1 { "row" } else { "rows" };
+        screen::print(&format!("{}: {count} {noun}", path.display()))?;
+    }
+    Ok(Exit::Done)
+}

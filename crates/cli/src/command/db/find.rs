@@ -1,0 +1,67 @@
+//! `iogauge db find`: the most a database does under a limit.
+
+use super::load;
+use super::run::head;
+use crate::args::DbFindArgs;
+use crate::command::find::exit;
+use crate::command::invocation::Outcome;
+use crate::command::record::Record;
+use crate::exit::Exit;
+use iogauge_lab::db::{self, DbLoad, DbTarget};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::{Interrupt, session};
+use iogauge_model::result::{FIND_FORMAT, FindDocument, Head};
+use iogauge_report::terminal;
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, a database that cannot be had, or a fault while measuring.
+pub fn run(args: &DbFindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
+    let load = load::load(&args.load, 1)?;
+    let plan = load::plan(&args.search, &load)?;
+    let target = DbTarget::open(args.url.url()?)?;
+    target.check_globals(&load)?;
+    let mut record = Record::new("db-find", &args.output, args.explain)?;
+    let measured = search(&mut record, &target, &load, &plan, &interrupt).map(|document| {
+        let exit = exit(&document);
+        Outcome { document, instead: None, exit }
+    });
+    let ended = record.end(measured, terminal::find_brief, terminal::find);
+    crate::detach::done();
+    ended
+}
+
+/// Searches, as a run of the history.
+///
+/// # Errors
+/// A fault while measuring.
+fn search(
+    record: &mut Record,
+    target: &DbTarget,
+    load: &DbLoad,
+    plan: &SearchPlan,
+    interrupt: &Interrupt,
+) -> anyhow::Result<FindDocument> {
+    let limits: Vec<String> = plan.limits.iter().map(ToString::to_string).collect();
+    let label = load.label_without_processes();
+    let mut asked = load.describe();
+    asked["label"] = label.clone().into();
+    let begin = serde_json::to_value(head(record, target, asked.clone()))?;
+    record.begin(&target.text(), &format!("{label} under {}", limits.join(", ")), begin)?;
+    let mut watch = Watch { observer: &mut record.screen, interrupt };
+    let searched = db::find(target, load, plan, &mut watch)?;
+    let found = searched.found;
+    Ok(FindDocument {
+        head: Head { format: FIND_FORMAT.to_owned(), ..head(record, target, asked) },
+        limits: plan.limits.clone(),
+        answer: found.answer,
+        knee: found.knee,
+        curve: found.curve,
+        physical: searched.physical,
+        measured_seconds: found.measured_seconds,
+        caveats: searched.caveats,
+        environment: session::environment_on(session::real_clock()),
+    })
+}

@@ -1,0 +1,146 @@
+//! `iogauge db create-globals`, `add-globals`, `count-subscripts` and `sizes`.
+
+use super::setup::name_option;
+use super::work::{Unit, with_progress};
+use crate::args::{GlobalsArgs, OneArgs};
+use crate::exit::{Exit, Usage};
+use crate::screen;
+use iogauge_db::backend::{self, Global};
+use iogauge_db::value::{DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES};
+use iogauge_db::{Database, DbError, Progress};
+use iogauge_lab::Interrupt;
+use iogauge_model::units::Count;
+use std::time::Instant;
+
+/// More subscripts cannot be drawn one by one.
+const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
+
+/// Makes the first globals.
+///
+/// # Errors
+/// Where there are some already, or no room.
+pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let database = backend::open(&args.url.url()?)?;
+    let there = database.globals()?;
+    if !there.is_empty() {
+        let text = format!(
+            "there are {} globals already; right would be iogauge db add-globals {}",
+            there.len(),
+            args.url.url
+        );
+        return Err(Usage(text).into());
+    }
+    let Some(subscripts) = args.subscripts else {
+        let text = "--subscripts says how large the globals are; right would be --subscripts 1m";
+        return Err(Usage(text.to_owned()).into());
+    };
+    make(args, database.as_ref(), 0, subscripts, DEFAULT_BYTES, interrupt)
+}
+
+/// Makes more globals.
+///
+/// # Errors
+/// Where there is none yet, or no room.
+pub fn add(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let database = backend::open(&args.url.url()?)?;
+    let there = database.globals()?;
+    let Some(first) = there.first() else {
+        let text = format!(
+            "there is no global yet; right would be iogauge db create-globals {}",
+            args.url.url
+        );
+        return Err(Usage(text).into());
+    };
+    let subscripts = args.subscripts.unwrap_or(first.subscripts);
+    make(args, database.as_ref(), there.len() as u32, subscripts, first.value_bytes, interrupt)
+}
+
+fn make(
+    args: &GlobalsArgs,
+    database: &dyn Database,
+    there: u32,
+    subscripts: u64,
+    value_bytes: usize,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Exit> {
+    let value_bytes = args.value_size.map_or(value_bytes, |bytes| bytes as usize);
+    if !(LEAST_BYTES..=MOST_BYTES).contains(&value_bytes) {
+        let text = format!(
+            "--value-size {value_bytes} is not from {LEAST_BYTES} to {MOST_BYTES}, what a value and a \
+             block have room for"
+        );
+        return Err(Usage(text).into());
+    }
+    if !(1..=MOST_SUBSCRIPTS).contains(&subscripts) {
+        let text = format!("--subscripts {subscripts} is not from 1 to {MOST_SUBSCRIPTS}");
+        return Err(Usage(text).into());
+    }
+    let begin = Instant::now();
+    let all = subscripts * u64::from(args.globals);
+    with_progress("filling", Unit::Count("subscripts"), args.quiet, interrupt, |progress| {
+        (0..args.globals).try_for_each(|index| {
+            let global = Global { number: there + index + 1, subscripts, value_bytes };
+            let before = subscripts * u64::from(index);
+            create_one(database, global, before, all, progress)
+        })
+    })?;
+    let rate = all as f64 / begin.elapsed().as_secs_f64().max(1e-9);
+    let globals = if args.globals == 1 { "global" } else { "globals" };
+    screen::print(&format!(
+        "{} {globals} of {} subscripts, {} a second",
+        args.globals,
+        Count(subscripts as f64),
+        Count(rate.round())
+    ))?;
+    screen::print(&format!(
+        "next: iogauge db run {}{} --mode write --processes {}",
+        args.url.url,
+        name_option(&args.url.name),
+        there + args.globals
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Makes one of several globals, and tells the progress of all.
+fn create_one(
+    database: &dyn Database,
+    global: Global,
+    before: u64,
+    all: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(), DbError> {
+    progress.done(before, all)?;
+    progress.within(before, all, |part| database.create_global(global, part))
+}
+
+/// Counts what is there.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn count(args: &OneArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let database = backend::open(&args.url.url()?)?;
+    let mut differs = false;
+    for global in database.globals()? {
+        if interrupt.is_set() {
+            return Ok(Exit::Interrupted);
+        }
+        let count = database.count_subscripts(global.number)?;
+        let made = global.subscripts;
+        let note = if count == made { String::new() } else { format!(", made with {made}") };
+        differs |= count != made;
+        screen::print(&format!("global {}: {count} subscripts{note}", global.number))?;
+    }
+    Ok(if differs { Exit::IoErrors } else { Exit::Done })
+}
+
+/// Prints what was made.
+///
+/// # Errors
+/// Where it is not there.
+pub fn sizes(args: &OneArgs) -> anyhow::Result<Exit> {
+    let globals = backend::open(&args.url.url()?)?.globals()?;
+    let mut words = vec![globals.len().to_string()];
+    words.extend(globals.iter().map(|global| global.subscripts.to_string()));
+    screen::print(&words.join(","))?;
+    Ok(Exit::Done)
+}

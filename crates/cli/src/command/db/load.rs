@@ -1,0 +1,107 @@
+//! What is asked of a database, and the limits it is judged by.
+
+use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
+use crate::exit::Usage;
+use iogauge_db::crew::Mode;
+use iogauge_lab::db::DbLoad;
+use iogauge_lab::search::SearchPlan;
+use iogauge_model::Limit;
+use iogauge_model::guide::Guide;
+use iogauge_model::limit::{Side, tightest};
+use std::hash::{BuildHasher, RandomState};
+
+/// Reads of a transaction that mixes, where nothing else is said.
+const READ_PERCENT: f64 = 50.0;
+/// Least time a search can do anything with.
+const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;
+
+/// The load that was typed, with so many processes.
+///
+/// # Errors
+/// Options that do not go together.
+pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
+    let mode = match (args.mode, args.read_pct) {
+        (DbMode::Read, None) => Mode::Read,
+        (DbMode::Write, None) => Mode::Write,
+        (DbMode::Io, percent) => {
+            let percent = percent.unwrap_or(READ_PERCENT);
+            if !(0.0..=100.0).contains(&percent) || percent.fract() != 0.0 {
+                let text = format!("--read-pct {percent} is not a whole number from 0 to 100");
+                return Err(Usage(text).into());
+            }
+            Mode::Io { read_percent: percent as u32 }
+        }
+        (DbMode::Read | DbMode::Write, Some(_)) => {
+            let text = "--read-pct says how many transactions read in --mode io";
+            return Err(Usage(text.to_owned()).into());
+        }
+    };
+    Ok(DbLoad {
+        mode,
+        processes,
+        transaction_length: args.transaction_length,
+        hang_ns: args.hang,
+        // The standard library's hasher is keyed by the system's randomness.
+        seed: args.randseed.unwrap_or_else(|| RandomState::new().hash_one("seed") >> 1),
+    })
+}
+
+/// The limits typed and those of the guide. One that names no direction bounds operations and, where
+/// something is written, commits alike: an update that nobody has to wait for says little about a
+/// database that makes everybody wait for its commits.
+///
+/// # Errors
+/// A limit on what the load does not do.
+pub fn limits(
+    typed: &[Limit],
+    guide: Option<&'static Guide>,
+    load: &DbLoad,
+) -> anyhow::Result<Vec<Limit>> {
+    let guided: &[Limit] = guide.map_or(&[], |guide| guide.limits);
+    let mut limits = Vec::new();
+    for limit in tightest(typed.iter().chain(guided).copied()) {
+        let missing = match limit.side {
+            Side::Any => false,
+            Side::Read => !load.mode.reads(),
+            Side::Write | Side::Sync => !load.mode.writes(),
+        };
+        if missing && !typed.contains(&limit) {
+            // A guide has limits for all kinds of loads.
+            continue;
+        }
+        if missing {
+            let text = format!("limit \"{limit}\" bounds what mode {} does not do", load.word());
+            return Err(Usage(text).into());
+        }
+        limits.push(limit);
+        if limit.side == Side::Any && load.mode.writes() {
+            limits.push(Limit { side: Side::Sync, ..limit });
+        }
+    }
+    Ok(limits)
+}
+
+/// The search that was typed.
+///
+/// # Errors
+/// A budget, a precision or a limit that cannot be.
+pub fn plan(args: &DbSearchArgs, load: &DbLoad) -> anyhow::Result<SearchPlan> {
+    if args.budget < SHORTEST_BUDGET_NS {
+        let text = "--budget is too short to search in; right would be 1s or more";
+        return Err(Usage(text.to_owned()).into());
+    }
+    if !(0.1..=50.0).contains(&args.precision) {
+        let text = "--precision is not from 0.1% to 50%; right would be 2%";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let usual = [Limit::default()];
+    let typed =
+        if args.limits.is_empty() && args.guide.is_none() { &usual[..] } else { &args.limits };
+    Ok(SearchPlan {
+        limits: limits(typed, args.guide, load)?,
+        max_depth: args.max_processes,
+        budget_ns: args.budget,
+        precision: args.precision / 100.0,
+        open_loop: None,
+    })
+}

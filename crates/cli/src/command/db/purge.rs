@@ -1,0 +1,31 @@
+//! `iogauge db purge`: remove what iogauge made.
+
+use crate::args::PurgeArgs;
+use crate::exit::Exit;
+use crate::screen;
+use iogauge_db::backend;
+use iogauge_model::units::Bytes;
+
+/// Runs the command.
+///
+/// # Errors
+/// Where it is not iogauge's, or a run has it.
+pub fn run(args: &PurgeArgs) -> anyhow::Result<Exit> {
+    let url = args.url.url()?;
+    let database = backend::open(&url)?;
+    let question = format!("remove the database {} at {url}?", url.name);
+    if !args.yes && !screen::confirmed(&question, "purge --yes")? {
+        screen::tell("nothing removed");
+        return Ok(Exit::Done);
+    }
+    let purged = database.purge()?;
+    screen::print(&format!(
+        "{url} {}: removed, {} free again",
+        url.name,
+        Bytes(purged.freed_bytes)
+    ))?;
+    for left in purged.left {
+        screen::print(&format!("left, since iogauge did not make it: {left}"))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,105 @@
+//! `iogauge db run`: one load on a database, or a ladder of processes.
+
+use super::load;
+use crate::args::DbRunArgs;
+use crate::command::invocation::Outcome;
+use crate::command::record::Record;
+use crate::exit::{Exit, Usage};
+use iogauge_lab::db::{self, DbLoad, DbTarget, Ladder, Times};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::{Interrupt, caveats, session};
+use iogauge_model::Limit;
+use iogauge_model::result::{Head, RUN_FORMAT, RunDocument};
+use iogauge_report::terminal;
+use serde_json::{Value, json};
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, a database that cannot be had, or a fault while measuring.
+pub fn run(args: &DbRunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
+    if args.runtime == 0 {
+        return Err(Usage("--runtime 0 measures nothing; right would be 60s".to_owned()).into());
+    }
+    let rungs = if args.ladder.is_empty() { vec![args.processes] } else { args.ladder.clone() };
+    if rungs.contains(&0) || !rungs.is_sorted_by(|a, b| a < b) {
+        let text = "--ladder goes up from 1 process or more; right would be 10,20,40";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let load = load::load(&args.load, rungs[0])?;
+    let limits = load::limits(&args.limits, args.guide, &load)?;
+    let target = DbTarget::open(args.url.url()?)?;
+    target.check_globals(&DbLoad { processes: rungs[rungs.len() - 1], ..load })?;
+    let mut record = Record::new("db-run", &args.output, false)?;
+    let measured = measure(args, &mut record, &target, &load, &rungs, &limits, &interrupt);
+    let exit = record.end(measured, terminal::run_brief, terminal::run);
+    crate::detach::done();
+    exit
+}
+
+fn measure(
+    args: &DbRunArgs,
+    record: &mut Record,
+    target: &DbTarget,
+    load: &DbLoad,
+    rungs: &[u32],
+    limits: &[Limit],
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome<RunDocument>> {
+    let ladder = rungs.len() > 1;
+    let summary = if ladder { load.label_without_processes() } else { load.label() };
+    let asked = |end: Option<&str>| {
+        let mut asked = load.describe();
+        if ladder {
+            asked["label"] = summary.clone().into();
+            asked["ladder"] = json!({ "processes": rungs, "ended_by": end });
+        }
+        asked
+    };
+    let begin = serde_json::to_value(head(record, target, asked(None)))?;
+    record.begin(&target.text(), &summary, begin)?;
+    let times = Times { ramp_ns: args.ramp_time, runtime_ns: args.runtime, drain: args.drain };
+    let mut watch = Watch { observer: &mut record.screen, interrupt };
+    let (mut steps, mut found, mut interrupted) = (Vec::new(), Vec::new(), false);
+    let mut climb = Ladder::new(limits);
+    let mut end = None;
+    for processes in rungs {
+        let load = DbLoad { processes: *processes, ..*load };
+        let mut measured = db::run(target, &load, times, limits, &mut watch)?;
+        watch.observer.step(&measured.result);
+        found.append(&mut measured.caveats);
+        end = climb.step(*processes, &measured.result);
+        interrupted = measured.interrupted;
+        let failed = measured.result.errors() > 0;
+        steps.push(measured.result);
+        if interrupted || failed || end.is_some() {
+            break;
+        }
+    }
+    let exit = match () {
+        () if interrupted => Exit::Interrupted,
+        () if steps.iter().any(|step| step.errors() > 0) => Exit::IoErrors,
+        () => Exit::Done,
+    };
+    let document = RunDocument {
+        head: head(record, target, asked(end.as_deref())),
+        steps,
+        interrupted,
+        caveats: caveats::distinct(found),
+        environment: session::environment_on(session::real_clock()),
+    };
+    Ok(Outcome { document, instead: None, exit })
+}
+
+/// The beginning of a document on a database.
+pub(super) fn head(record: &Record, target: &DbTarget, load: Value) -> Head {
+    Head {
+        format: RUN_FORMAT.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: record.id().to_string(),
+        started: record.started().to_string(),
+        target: target.describe(),
+        load,
+        via: None,
+    }
+}

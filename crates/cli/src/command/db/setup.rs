@@ -1,0 +1,49 @@
+//! `iogauge db setup`: a database whose blocks hold data.
+
+use super::work::{Unit, with_progress};
+use crate::args::SetupArgs;
+use crate::exit::Exit;
+use crate::screen;
+use iogauge_db::backend;
+use iogauge_lab::Interrupt;
+use iogauge_lab::db::of_size;
+use iogauge_model::units::{Bandwidth, Bytes};
+use std::time::Instant;
+
+/// Runs the command.
+///
+/// # Errors
+/// Where there is something already, or no room.
+pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let url = args.url.url()?;
+    let database = backend::open(&url)?;
+    // Told before it takes its time, so that it can be ended.
+    if let Some(doubt) = of_size(args.size) {
+        screen::tell(&format!("iogauge: {}; right would be {}", doubt.message, doubt.remedy));
+    }
+    let begin = Instant::now();
+    with_progress("setup", Unit::Bytes, args.quiet, interrupt, |progress| {
+        database.setup(args.size, progress)
+    })?;
+    let (size, about) = (database.size()?, database.about()?);
+    let speed = size.data_bytes as f64 / begin.elapsed().as_secs_f64().max(1e-9);
+    screen::print(&format!(
+        "{url} {}: {} in blocks of {}, {}, written at {}",
+        url.name,
+        Bytes(size.data_bytes),
+        Bytes(about.block_bytes),
+        about.software,
+        Bandwidth(speed)
+    ))?;
+    screen::print(&format!(
+        "next: iogauge db create-globals {}{} --globals 8 --subscripts 1m",
+        args.url.url,
+        name_option(&args.url.name)
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// What has to be typed for another command to find this database.
+pub(super) fn name_option(name: &str) -> String {
+    if name == iogauge_db::url::DEFAULT_NAME { String::new() } else { format!(" --name {name}") }
+}

@@ -1,0 +1,40 @@
+//! `iogauge db verify`: is everything there that was acknowledged?
+
+use super::work::{Unit, with_progress};
+use crate::args::VerifyArgs;
+use crate::exit::Exit;
+use crate::screen;
+use iogauge_db::DbError;
+use iogauge_lab::db::{DbTarget, check};
+use iogauge_lab::{Interrupt, LabError};
+use iogauge_report::terminal;
+
+/// Runs the command.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn run(args: &VerifyArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let target = DbTarget::open(args.url.url()?)?;
+    let quiet = args.quiet || args.json;
+    let mut failed: Option<LabError> = None;
+    let checked = with_progress("checking", Unit::Count("values"), quiet, interrupt, |progress| {
+        check(&target, &mut |done, of| progress.done(done, of)).map_err(|error| match error {
+            LabError::Db(error) => error,
+            other => {
+                let text = other.to_string();
+                failed = Some(other);
+                DbError::Failed(text)
+            }
+        })
+    });
+    let checked = match (failed, checked) {
+        (Some(error), _) => return Err(error.into()),
+        (None, checked) => checked?,
+    };
+    if args.json {
+        screen::print(&serde_json::to_string_pretty(&checked)?)?;
+    } else {
+        screen::print(&terminal::db_check(&checked, screen::page(false)))?;
+    }
+    Ok(if checked.holds() { Exit::Done } else { Exit::IoErrors })
+}

@@ -1,0 +1,82 @@
+//! Work on a database that takes its time: how far it is, how long it will take, and how it is ended.
+
+use crate::progress::Progress;
+use iogauge_db::DbError;
+use iogauge_lab::Interrupt;
+use iogauge_model::units::{Bytes, Count};
+use std::time::{Duration, Instant};
+
+/// What is counted while something goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Anything that is counted, by its name in the plural.
+    Count(&'static str),
+}
+
+impl Unit {
+    fn show(self, n: u64) -> String {
+        match self {
+            Self::Bytes => Bytes(n).to_string(),
+            Self::Count(_) => Count(n as f64).to_string(),
+        }
+    }
+
+    fn noun(self) -> String {
+        match self {
+            Self::Bytes => String::new(),
+            Self::Count(noun) => format!(" {noun}"),
+        }
+    }
+}
+
+/// Does something that tells how far it is.
+///
+/// # Errors
+/// What it says; [`DbError::Interrupted`] where the user ended it.
+pub fn with_progress<T>(
+    word: &str,
+    unit: Unit,
+    quiet: bool,
+    interrupt: &Interrupt,
+    work: impl FnOnce(&mut iogauge_db::Progress<'_>) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    let mut shown = Progress::new(quiet);
+    let begin = Instant::now();
+    let mut tell = |done: u64, of: u64| {
+        let percent = done as f64 * 100.0 / of.max(1) as f64;
+        let left = left(begin.elapsed(), done, of);
+        let (so_far, all, noun) = (unit.show(done), unit.show(of), unit.noun());
+        shown.show_line(&format!("{word}  {so_far} of {all}{noun} ({percent:.0} %){left}"));
+    };
+    let stop = interrupt.flag();
+    let done = work(&mut iogauge_db::Progress::new(&mut tell, &stop));
+    shown.clear();
+    done
+}
+
+/// Time that is left, once enough is done to tell.
+fn left(elapsed: Duration, done: u64, of: u64) -> String {
+    if elapsed < Duration::from_secs(1) || done == 0 || done >= of {
+        return String::new();
+    }
+    let seconds = elapsed.as_secs_f64() * (of - done) as f64 / done as f64;
+    match seconds.ceil() as u64 {
+        seconds if seconds < 120 => format!("  {seconds} s left"),
+        seconds => format!("  {} min left", seconds.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_follows_from_what_took() {
+        let of = |seconds, done| left(Duration::from_secs(seconds), done, 100);
+        assert_eq!(of(10, 25), "  30 s left");
+        assert_eq!(of(100, 10), "  15 min left");
+        assert_eq!((of(0, 50), of(10, 0), of(10, 100)), Default::default());
+    }
+}

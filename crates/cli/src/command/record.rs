@@ -1,0 +1,180 @@
+//! A run on its way into the history and onto the screen: begun, its steps kept, ended.
+
+use super::invocation::Outcome;
+use crate::args::OutputArgs;
+use crate::detach;
+use crate::exit::Exit;
+use crate::screen::{self, Screen};
+use iogauge_lab::history::{Ending, History, NewRun, RunId, RunRef, UtcTime};
+use iogauge_report::terminal::Page;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A run that is about to be measured, or is.
+#[derive(Debug)]
+pub struct Record {
+    kind: &'static str,
+    /// Where its result goes.
+    pub output: OutputArgs,
+    history: Option<History>,
+    started: UtcTime,
+    id: RunId,
+    /// Progress and steps.
+    pub screen: Screen,
+}
+
+/// A run that goes on.
+#[derive(Debug, Clone)]
+pub struct Resumed {
+    /// Its name.
+    pub run: RunId,
+    /// When it began.
+    pub started: UtcTime,
+    /// Steps that stay as they are.
+    pub steps: u32,
+}
+
+impl Record {
+    /// Checks that results can be kept.
+    ///
+    /// # Errors
+    /// A history that cannot be written.
+    pub fn new(kind: &'static str, output: &OutputArgs, explain: bool) -> anyhow::Result<Self> {
+        let history = History::open_at(&output.history)?;
+        if let Some(history) = &history {
+            history.check_writable()?;
+        }
+        let started = UtcTime::now();
+        Ok(Self {
+            kind,
+            output: output.clone(),
+            history,
+            started,
+            id: RunId::generate(started),
+            screen: Screen::new(output.quiet, explain),
+        })
+    }
+
+    /// Enters the run into the history: target and load in a line each, and what its document will begin
+    /// with.
+    ///
+    /// # Errors
+    /// Where it cannot be kept.
+    pub fn begin(&mut self, target: &str, load: &str, head: Value) -> anyhow::Result<()> {
+        if let Some(history) = &self.history {
+            let run = NewRun {
+                kind: self.kind.to_owned(),
+                started: self.started,
+                command_line: command_line(),
+                target: target.to_owned(),
+                load: load.to_owned(),
+                head,
+            };
+            let writer = history.begin(&run)?;
+            self.id = writer.id().clone();
+            self.screen.keep_in(Some(writer));
+        }
+        detach::report(self.id.as_str());
+        Ok(())
+    }
+
+    /// Takes a run up again; without a history nothing is there to go on with.
+    ///
+    /// # Errors
+    /// Where it cannot be taken up.
+    pub fn resume(&mut self, resumed: &Resumed) -> anyhow::Result<()> {
+        let Resumed { run, started, steps } = resumed;
+        if let Some(history) = &self.history {
+            let writer = history.resume(&RunRef::Name(run.to_string()))?;
+            (self.id, self.started) = (run.clone(), *started);
+            self.screen.keep_behind(*steps, writer);
+        }
+        detach::report(self.id.as_str());
+        Ok(())
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// When it began.
+    pub fn started(&self) -> UtcTime {
+        self.started
+    }
+
+    /// Ends with what was measured, or as failed.
+    ///
+    /// # Errors
+    /// Where the result cannot be printed, and why nothing was measured.
+    pub fn end<D: Serialize>(
+        &mut self,
+        measured: anyhow::Result<Outcome<D>>,
+        brief: fn(&D) -> String,
+        text: fn(&D, Page) -> String,
+    ) -> anyhow::Result<Exit> {
+        match measured {
+            Ok(Outcome { document, instead, exit }) => {
+                let verdict = brief(&document);
+                self.finish(&document, instead, |page| text(&document, page), &verdict, exit)?;
+                Ok(exit)
+            }
+            Err(error) => {
+                self.fail(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Prints document and text, and closes the run in the history. `instead` goes to stdout in place of
+    /// the text, which then goes to stderr, as it does beside the document.
+    fn finish(
+        &mut self,
+        document: &impl Serialize,
+        instead: Option<String>,
+        text: impl Fn(Page) -> String,
+        verdict: &str,
+        exit: Exit,
+    ) -> anyhow::Result<()> {
+        self.screen.progress.clear();
+        if let Some(writer) = self.screen.take_writer() {
+            let ending = if exit == Exit::Interrupted { Ending::Interrupted } else { Ending::Done };
+            if let Err(error) = writer.finish(ending, exit as i32, document, verdict) {
+                self.screen.lost.get_or_insert(error);
+            }
+        }
+        let instead = match instead {
+            None if self.output.json => Some(serde_json::to_string_pretty(document)?),
+            other => other,
+        };
+        if let Some(instead) = instead {
+            screen::print(&instead)?;
+            if !self.output.quiet {
+                screen::tell(&text(screen::page(true)));
+            }
+        } else {
+            screen::print(&text(screen::page(false)))?;
+        }
+        if let Some(lost) = &self.screen.lost {
+            screen::tell(&format!("iogauge: the result above is not in the history: {lost}"));
+        } else if self.history.is_some() && !self.output.quiet {
+            let kept = self.output.history_option();
+            screen::tell(&format!("iogauge history show {}{kept} shows this again", self.id));
+        }
+        Ok(())
+    }
+
+    /// Closes the run in the history as failed.
+    fn fail(&mut self, error: &anyhow::Error) {
+        self.screen.progress.clear();
+        if let Some(writer) = self.screen.take_writer() {
+            let exit = crate::exit::of(error) as i32;
+            // The error itself is what the user has to hear; a history that fails, too, is not.
+            let _ = writer.finish(Ending::Failed, exit, &Value::Null, &crate::in_one_line(error));
+        }
+    }
+}
+
+fn command_line() -> String {
+    std::env::args().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,149 @@
+//! Doubts about what a database test measured.
+
+use super::target::{DbLoad, DbTarget};
+use crate::caveats;
+use iogauge_db::DbError;
+use iogauge_db::crew::Mode;
+use iogauge_io::system::Memory;
+use iogauge_io::target::Roots;
+use iogauge_model::result::{Answer, DatabaseCounts, DatabaseResult, StepResult, StoppedBy};
+use iogauge_model::units::Bytes;
+use iogauge_model::{Caveat, CaveatCode};
+
+/// A database has to be this many times the memory for caches not to hold most of it.
+const MEMORIES: u64 = 2;
+/// A share of reads that a cache answered which is worth a word, in percent.
+const HIT_PERCENT: f64 = 1.0;
+
+/// Doubts about a database of so many bytes on this machine.
+#[must_use]
+pub fn of_size(data_bytes: u64) -> Option<Caveat> {
+    let memory_bytes = Memory::read(&Roots::real())?.total_bytes;
+    (data_bytes < MEMORIES * memory_bytes).then(|| {
+        let share = data_bytes as f64 / memory_bytes.max(1) as f64;
+        Caveat::new(
+            CaveatCode::SmallerThanCache,
+            format!(
+                "the database has {}, and this machine {} of memory: caches hold much of it, and the \
+                 write daemon finds the same blocks dirty again and again",
+                Bytes(data_bytes),
+                Bytes(memory_bytes)
+            ),
+            format!("setup with --size {} or more", Bytes(MEMORIES * memory_bytes)),
+        )
+        .weighed((1.0 - share).max(0.0))
+    })
+}
+
+/// Doubts about a database that show before anything is asked of it.
+pub(super) fn of_target(target: &DbTarget, load: &DbLoad) -> Vec<Caveat> {
+    let mut found = Vec::new();
+    if load.mode.writes()
+        && let Some(loss) = &target.about.may_lose
+    {
+        found.push(Caveat::new(
+            CaveatCode::VolatileWriteCache,
+            format!("commits do not wait for the log: {loss}"),
+            "leave out the setting, so that each commit waits",
+        ));
+    }
+    // Reads around every cache have none in the way.
+    if load.mode.writes() {
+        found.extend(of_size(target.size.data_bytes));
+    }
+    found
+}
+
+/// Doubts about a measured step.
+pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Vec<Caveat> {
+    let mut found = of_target(target, load);
+    found.extend(caveats::of_figures(step));
+    found.extend(caveats::steal(&step.cpu));
+    let Some(database) = &step.database else { return found };
+    if load.mode == Mode::Read && database.reads_direct == Some(true) {
+        found.extend(caveats::physical(step.physical.as_ref(), step.bytes(), true));
+    }
+    found.extend(hits(database));
+    found.extend(database.counted.iter().flat_map(counts));
+    if load.mode.writes() && database.drain.is_none() {
+        found.push(Caveat::of(
+            CaveatCode::UnflushedWrites,
+            "what the devices did is what they did during the run: blocks that were changed and not \
+             written by then are not in it",
+        ));
+    }
+    found
+}
+
+/// Reads that the database's own cache answered.
+fn hits(database: &DatabaseResult) -> Option<Caveat> {
+    let percent = database.cache_hit_percent.filter(|percent| *percent >= HIT_PERCENT)?;
+    let message = format!("of the blocks read {percent:.1} % were in the cache of the server");
+    Some(
+        Caveat::new(
+            CaveatCode::PageCache,
+            message,
+            "a larger database, or iogauge on the server's own machine, where it reads the files",
+        )
+        .weighed(percent / 100.0),
+    )
+}
+
+/// A database that counted otherwise than iogauge.
+pub(super) fn counts(counted: &DatabaseCounts) -> Option<Caveat> {
+    let word = |theirs: Option<u64>, ours: u64, what: &str| match theirs {
+        Some(theirs) if theirs != ours => {
+            Some(format!("{theirs} {what} where iogauge made {ours}"))
+        }
+        _ => None,
+    };
+    let differences = [
+        word(counted.updates, counted.updates_made, "updates"),
+        word(counted.commits, counted.commits_made, "commits"),
+    ];
+    let differences: Vec<String> = differences.into_iter().flatten().collect();
+    (!differences.is_empty()).then(|| {
+        Caveat::new(
+            CaveatCode::OtherLoad,
+            format!("the database counted {}: others work on it", differences.join(" and ")),
+            "repeat with nobody else at work on the database",
+        )
+    })
+}
+
+/// A worker that failed.
+pub(super) fn fault(worker: u32, error: &DbError) -> Caveat {
+    Caveat::new(
+        CaveatCode::IoErrors,
+        format!("worker {worker} failed and ended the run: {error}"),
+        "iogauge db verify tells whether everything that was acknowledged is there",
+    )
+}
+
+/// A server that took no more workers.
+pub(super) fn refused(error: &DbError) -> Caveat {
+    Caveat::new(
+        CaveatCode::SearchCutShort,
+        format!("the database takes no more processes: {error}"),
+        "settings of the server that allow more connections",
+    )
+}
+
+/// A search that ended before a limit did.
+pub(super) fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Caveat> {
+    if answer.stopped_by == StoppedBy::MaxDepth && load.mode.writes() {
+        let globals = target.globals.len();
+        let of_globals = answer.depth as usize >= globals;
+        let url = &target.url;
+        return of_globals.then(|| {
+            Caveat::new(
+                CaveatCode::SearchCutShort,
+                format!(
+                    "the search ended at {globals} processes, since each needs a global of its own"
+                ),
+                format!("iogauge db add-globals {url} --globals {globals}"),
+            )
+        });
+    }
+    caveats::cut_short(answer)
+}

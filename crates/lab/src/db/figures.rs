@@ -1,0 +1,95 @@
+//! The figures of a step that only databases have.
+
+use super::crew::DbCrew;
+use super::target::DbLoad;
+use iogauge_db::backend::{Counts, Cycle};
+use iogauge_db::books::Books;
+use iogauge_db::crew::Mode;
+use iogauge_model::result::{
+    DaemonCycle, DatabaseCounts, DatabaseResult, DatabaseWorker, Physical, StepResult,
+};
+use std::time::Instant;
+
+/// What workers did, as they wrote it down.
+pub(super) fn of(load: &DbLoad, crew: &DbCrew, result: &StepResult) -> DatabaseResult {
+    let books = crew.measured();
+    let sum = |of: fn(&Books) -> u64| books.iter().map(of).sum::<u64>();
+    let (reads, hits) = (result.read.as_ref().map_or(0, |read| read.ios), sum(|b| b.read_hits));
+    let direct = load.mode.reads().then(|| crew.reads_directly());
+    let read_transactions = sum(|b| b.read_transactions);
+    let through = direct == Some(false) && reads > 0;
+    DatabaseResult {
+        mode: load.word().to_owned(),
+        transactions: read_transactions + sum(|b| b.commits.count()),
+        read_transactions,
+        read_percent_asked: match load.mode {
+            Mode::Io { read_percent } => Some(f64::from(read_percent)),
+            Mode::Read | Mode::Write => None,
+        },
+        reads_direct: direct,
+        cache_hit_percent: through.then(|| hits as f64 * 100.0 / reads as f64),
+        workers: books.iter().enumerate().map(|(index, books)| worker(index, books)).collect(),
+        ..DatabaseResult::default()
+    }
+}
+
+fn worker(index: usize, books: &Books) -> DatabaseWorker {
+    DatabaseWorker {
+        worker: index as u32 + 1,
+        seconds: books.elapsed_ns as f64 / 1e9,
+        reads: books.reads.count(),
+        updates: books.updates.count(),
+        commits: books.commits.count(),
+        read_latency_ns_mean: books.reads.mean_ns(),
+        update_latency_ns_mean: books.updates.mean_ns(),
+        commit_latency_ns_mean: books.commits.mean_ns(),
+    }
+}
+
+/// The database's counts over a span beside iogauge's.
+pub(super) fn counted(made: &Books, before: &Counts, after: &Counts) -> DatabaseCounts {
+    let grown = |of: fn(&Counts) -> Option<u64>| {
+        of(before).zip(of(after)).map(|(before, after)| after.saturating_sub(before))
+    };
+    let other = |(name, after): &(&'static str, u64)| {
+        let before = before.others.iter().find(|(known, _)| known == name);
+        ((*name).to_owned(), after.saturating_sub(before.map_or(0, |(_, count)| *count)))
+    };
+    DatabaseCounts {
+        updates_made: made.updates.count(),
+        updates: grown(|counts| counts.updates),
+        commits_made: made.commits.count(),
+        commits: grown(|counts| counts.commits),
+        blocks_read: grown(|counts| counts.blocks_read),
+        blocks_hit: grown(|counts| counts.blocks_hit),
+        blocks_written: grown(|counts| counts.blocks_written),
+        log_bytes: grown(|counts| counts.log_bytes),
+        others: after.others.iter().map(other).collect(),
+    }
+}
+
+/// A round of the write daemon; `None` for one that ended before measuring began.
+pub(super) fn cycle(cycle: &Cycle, begin: Instant) -> Option<DaemonCycle> {
+    let at = cycle.ended.checked_duration_since(begin)?;
+    Some(DaemonCycle {
+        at_seconds: at.as_secs_f64(),
+        seconds: cycle.took.as_secs_f64(),
+        blocks: cycle.blocks,
+    })
+}
+
+/// What became of an updated byte below the database.
+pub(super) fn amplify(database: &mut DatabaseResult, result: &StepResult, block_bytes: u64) {
+    let updated_bytes = result.write.as_ref().map_or(0, |write| write.bytes);
+    let drained = database.drain.as_ref().and_then(|drain| drain.physical.as_ref());
+    let both = || result.physical.iter().chain(drained);
+    let sum = |of: fn(&Physical) -> u64| both().map(of).sum::<u64>();
+    let (writes, bytes) = (sum(|p| p.writes), sum(|p| p.write_bytes));
+    if updated_bytes > 0 && result.physical.is_some() {
+        database.written_per_updated = Some(bytes as f64 / updated_bytes as f64);
+    }
+    if updated_bytes > 0 && writes > 0 {
+        let blocks = bytes as f64 / block_bytes.max(1) as f64;
+        database.blocks_per_device_write = Some(blocks / writes as f64);
+    }
+}

@@ -1,0 +1,48 @@
+//! When a ladder of processes ends: a limit is broken, or more processes bring no more than half of
+//! what they should.
+
+use crate::suite::judged;
+use iogauge_model::Limit;
+use iogauge_model::result::StepResult;
+
+/// Growth of the throughput over that of the processes under which it is not linear any more.
+const LINEAR_SHARE: f64 = 0.5;
+
+/// A ladder on the way up.
+#[derive(Debug)]
+pub struct Ladder<'a> {
+    limits: &'a [Limit],
+    /// Processes and operations a second of the rung before.
+    before: Option<(u32, f64)>,
+}
+
+impl<'a> Ladder<'a> {
+    /// A ladder whose first rung comes next.
+    #[must_use]
+    pub fn new(limits: &'a [Limit]) -> Self {
+        Self { limits, before: None }
+    }
+
+    /// Looks at a rung; why the ladder ends there, in words, where it does.
+    pub fn step(&mut self, processes: u32, step: &StepResult) -> Option<String> {
+        let broken = judged(step, |latencies| {
+            self.limits.iter().find(|limit| !limit.holds(latencies)).copied()
+        });
+        let rate = step.ios() as f64 / step.seconds.max(1e-9);
+        let before = self.before.replace((processes, rate));
+        if let Some(limit) = broken {
+            return Some(format!("{limit} does not hold with {processes} processes"));
+        }
+        let (fewer, slower) = before?;
+        let asked = f64::from(processes) / f64::from(fewer) - 1.0;
+        let came = rate / slower.max(1e-9) - 1.0;
+        (came < asked * LINEAR_SHARE).then(|| {
+            format!(
+                "{processes} processes bring {:+.0} % over {fewer}, not {:+.0} %: throughput has \
+                 stopped growing with them",
+                came * 100.0,
+                asked * 100.0
+            )
+        })
+    }
+}

@@ -1,0 +1,16 @@
+//! Tests through a database: the database opened, its workers as a crew, steps, searches, checks.
+
+mod beside;
+mod caveats;
+mod check;
+mod crew;
+mod figures;
+mod ladder;
+mod measure;
+mod target;
+
+pub use caveats::of_size;
+pub use check::check;
+pub use ladder::Ladder;
+pub use measure::{DbMeasured, DbSearched, Times, find, run};
+pub use target::{DbLoad, DbTarget};

@@ -1,0 +1,163 @@
+//! Steps on databases with the columns that vendors' own I/O suites export: one row for each step,
+//! statistics over the workers.
+
+use ::csv::{Error, Writer};
+use iogauge_model::result::{DatabaseWorker, RunDocument, StepResult};
+use std::io::Write;
+
+/// Columns, in order.
+pub const DATABASE_CSV_COLUMNS: [&str; 18] = [
+    "RunDate",
+    "RunTime",
+    "Database",
+    "Namespace",
+    "Reads",
+    "Writes",
+    "ReadsPS",
+    "WritesPS",
+    "StdDevR",
+    "StdDevW",
+    "StdDevRPS",
+    "StdDevWPS",
+    "CVReads",
+    "CVWrites",
+    "CVReadsPerS",
+    "CVWritesPerS",
+    "Processes",
+    "ReadPct",
+];
+
+/// A row, in the order of [`DATABASE_CSV_COLUMNS`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseRow([String; 18]);
+
+/// The rows of a run, each with its mode: `read`, `write` or `io`. None for steps on devices.
+#[must_use]
+pub fn database_rows(document: &RunDocument) -> Vec<(String, DatabaseRow)> {
+    let row = |step: &StepResult| {
+        let database = step.database.as_ref()?;
+        Some((database.mode.clone(), row(document, step)?))
+    };
+    document.steps.iter().filter_map(row).collect()
+}
+
+/// Writes rows of one mode.
+///
+/// # Errors
+/// Where the writer fails.
+pub fn database(rows: &[DatabaseRow], writer: impl Write) -> Result<(), Error> {
+    let mut table = Writer::from_writer(writer);
+    table.write_record(DATABASE_CSV_COLUMNS)?;
+    for DatabaseRow(row) in rows {
+        table.write_record(row)?;
+    }
+    table.flush()?;
+    Ok(())
+}
+
+/// Figures of one kind of operation over the workers; each is empty where it does not apply.
+#[derive(Default)]
+struct Kind {
+    total: String,
+    per_second: String,
+    stddev: String,
+    stddev_per_second: String,
+    cv: String,
+    cv_per_second: String,
+}
+
+impl Kind {
+    /// Of an operation that the mode has.
+    fn of(workers: &[DatabaseWorker], count: fn(&DatabaseWorker) -> u64) -> Self {
+        let counts: Vec<f64> = workers.iter().map(|worker| count(worker) as f64).collect();
+        let rate = |worker: &DatabaseWorker| count(worker) as f64 / worker.seconds.max(1e-9);
+        let rates: Vec<f64> = workers.iter().map(rate).collect();
+        let (spread, spread_of_rates) = (Spread::of(&counts), Spread::of(&rates));
+        Self {
+            total: format!("{:.0}", counts.iter().sum::<f64>()),
+            per_second: format!("{:.2}", rates.iter().sum::<f64>()),
+            stddev: spread.stddev(),
+            stddev_per_second: spread_of_rates.stddev(),
+            cv: spread.cv(),
+            cv_per_second: spread_of_rates.cv(),
+        }
+    }
+}
+
+/// Mean and sample standard deviation; the latter takes two values.
+struct Spread {
+    mean: f64,
+    stddev: Option<f64>,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n.max(1.0);
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Self { mean, stddev: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()) }
+    }
+
+    fn stddev(&self) -> String {
+        self.stddev.map_or_else(String::new, |stddev| format!("{stddev:.4}"))
+    }
+
+    fn cv(&self) -> String {
+        let cv = self.stddev.filter(|_| self.mean > 0.0).map(|stddev| stddev / self.mean);
+        cv.map_or_else(String::new, |cv| format!("{cv:.6}"))
+    }
+}
+
+fn row(document: &RunDocument, step: &StepResult) -> Option<DatabaseRow> {
+    let database = step.database.as_ref()?;
+    let head = &document.head;
+    let (date, time) = head.started.split_once('T')?;
+    let word = |name: &str| head.target[name].as_str().unwrap_or_default().to_owned();
+    let kind = |mode: &str, count| {
+        let has = database.mode == mode || database.mode == "io";
+        if has { Kind::of(&database.workers, count) } else { Kind::default() }
+    };
+    let reads = kind("read", |worker| worker.reads);
+    let writes = kind("write", |worker| worker.updates);
+    let read_percent = match (database.read_percent_asked, database.mode.as_str()) {
+        (Some(percent), _) => format!("{percent:.0}"),
+        _ => String::new(),
+    };
+    Some(DatabaseRow([
+        date.to_owned(),
+        time.trim_end_matches('Z').split('.').next().unwrap_or_default().to_owned(),
+        word("url"),
+        word("database"),
+        reads.total,
+        writes.total,
+        reads.per_second,
+        writes.per_second,
+        reads.stddev,
+        writes.stddev,
+        reads.stddev_per_second,
+        writes.stddev_per_second,
+        reads.cv,
+        writes.cv,
+        reads.cv_per_second,
+        writes.cv_per_second,
+        step.depth.to_string(),
+        read_percent,
+    ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_are_those_of_a_sample() {
+        let worker =
+            |reads, seconds| DatabaseWorker { reads, seconds, ..DatabaseWorker::default() };
+        let kind = Kind::of(&[worker(90, 1.0), worker(110, 1.0)], |worker| worker.reads);
+        assert_eq!((kind.total.as_str(), kind.per_second.as_str()), ("200", "200.00"));
+        // Deviations of 10 each side: the square root of 200 / 1.
+        assert_eq!((kind.stddev.as_str(), kind.cv.as_str()), ("14.1421", "0.141421"));
+        let alone = Kind::of(&[worker(90, 0.5)], |worker| worker.reads);
+        assert_eq!((alone.per_second.as_str(), alone.stddev.as_str()), ("180.00", ""));
+    }
+}

@@ -1,0 +1,240 @@
+//! What a step through a database did that one on a device does not, as text.
+
+use super::Page;
+use super::grid::{Grid, Kind};
+use super::names::{count, plural};
+use super::parts;
+use super::sheet::{Paint, Sheet};
+use iogauge_model::limit::Bound;
+use iogauge_model::result::{
+    BesideDocument, DatabaseCheck, DatabaseCounts, DatabaseResult, LimitValue, StepResult,
+};
+use iogauge_model::units::{Bytes, Latency};
+
+/// Write rounds that are shown one by one.
+const MOST_CYCLES: usize = 8;
+
+/// Words for what a database does, in place of those for I/O.
+pub(super) const OPERATIONS: [&str; 3] = ["read", "update", "commit"];
+
+/// How many processes were at work, in a line.
+pub(super) fn asked(step: &StepResult, database: &DatabaseResult) -> String {
+    let transactions = plural(database.transactions, "transaction");
+    let shares = match database.read_percent_asked {
+        Some(asked) if database.transactions > 0 => {
+            let reached = database.read_transactions as f64 * 100.0 / database.transactions as f64;
+            format!(", {reached:.1} % of them reads ({asked:.0} % asked)")
+        }
+        _ => String::new(),
+    };
+    let processes = match step.depth {
+        1 => "1 process".to_owned(),
+        n => format!("{n} processes"),
+    };
+    format!(
+        "{processes}, {:.1} in the database on average; {transactions}{shares}; {:.1} s",
+        step.depth_achieved, step.seconds
+    )
+}
+
+/// What stands below the table of operations.
+pub(super) fn write(sheet: &mut Sheet, database: &DatabaseResult) {
+    for value in &database.limits {
+        write_limit(sheet, value);
+    }
+    if let Some(percent) = database.cache_hit_percent {
+        sheet.text(
+            Paint::Plain,
+            &format!("{percent:.1} % of the blocks were in the server's cache"),
+        );
+    }
+    if let Some(counted) = &database.counted {
+        write_counts(sheet, counted);
+    }
+    write_cycles(sheet, database);
+}
+
+fn write_limit(sheet: &mut Sheet, value: &LimitValue) {
+    let Some(ns) = value.value_ns else {
+        return sheet.text(Paint::Doubt, &format!("{}: nothing to judge", value.limit));
+    };
+    let holds = ns <= value.limit.bound_ns as f64;
+    let (paint, verdict) = if holds { (Paint::Good, "holds") } else { (Paint::Bad, "is broken") };
+    let bound = Bound(value.limit.bound_ns);
+    let text = format!("{} {} ≤ {bound}: {verdict}", value.limit.statistic(), Latency(ns));
+    let text = if holds { text } else { text.replace('≤', ">") };
+    sheet.text(paint, &text);
+}
+
+fn write_counts(sheet: &mut Sheet, counted: &DatabaseCounts) {
+    let mut words = Vec::new();
+    let both = |made: u64, theirs: Option<u64>, noun: &str| {
+        theirs.map(|theirs| match theirs == made {
+            true => format!("{} {noun}, as iogauge", count(theirs as f64)),
+            false => {
+                format!("{} {noun} where iogauge made {}", count(theirs as f64), count(made as f64))
+            }
+        })
+    };
+    words.extend(both(counted.updates_made, counted.updates, "updates"));
+    words.extend(both(counted.commits_made, counted.commits, "commits"));
+    let plain = |n: Option<u64>, what: &str| n.map(|n| format!("{} {what}", count(n as f64)));
+    words.extend(plain(counted.blocks_read, "blocks read"));
+    words.extend(plain(counted.blocks_hit, "found in its cache"));
+    words.extend(plain(counted.blocks_written, "blocks written"));
+    words.extend(counted.log_bytes.map(|bytes| format!("{} of log", Bytes(bytes))));
+    if !words.is_empty() {
+        let paint = if counted.differ() { Paint::Doubt } else { Paint::Plain };
+        sheet.text(paint, &format!("The database itself counted {}.", words.join(", ")));
+    }
+    let others: Vec<String> =
+        counted.others.iter().map(|(name, n)| format!("{name} {}", count(*n as f64))).collect();
+    if !others.is_empty() {
+        sheet.text(Paint::Plain, &format!("Also: {}.", others.join(", ")));
+    }
+}
+
+fn write_cycles(sheet: &mut Sheet, database: &DatabaseResult) {
+    let cycles = &database.cycles;
+    if let (Some(longest), blocks) = (
+        cycles.iter().map(|cycle| cycle.seconds).max_by(f64::total_cmp),
+        cycles.iter().map(|cycle| cycle.blocks).sum::<u64>(),
+    ) {
+        let text = format!(
+            "write daemon: {}, {} written, the longest took {}",
+            plural(cycles.len() as u64, "round"),
+            plural(blocks, "block"),
+            Latency(longest * 1e9)
+        );
+        sheet.text(Paint::Plain, &text);
+        if cycles.len() <= MOST_CYCLES {
+            let each: Vec<String> = cycles
+                .iter()
+                .map(|c| {
+                    format!(
+                        "{:.1} s ({}, {})",
+                        c.at_seconds,
+                        Latency(c.seconds * 1e9),
+                        plural(c.blocks, "block")
+                    )
+                })
+                .collect();
+            sheet.text(Paint::Plain, &format!("  ended at {}", each.join(", ")));
+        }
+    }
+    if let Some(drain) = &database.drain {
+        let wrote = drain.physical.as_ref().map_or_else(String::new, |physical| {
+            let writes = plural(physical.writes, "write");
+            format!(", in {writes} of the devices, {}", Bytes(physical.write_bytes))
+        });
+        let text = format!("drained after the run in {}{wrote}", Latency(drain.seconds * 1e9));
+        sheet.text(Paint::Plain, &text);
+    }
+    let ratio = |n: Option<f64>, words: &str| n.map(|n| format!("{n:.2} {words}"));
+    let amplified = [
+        ratio(database.written_per_updated, "bytes written for each byte updated"),
+        ratio(database.blocks_per_device_write, "blocks in each write of the devices"),
+    ];
+    let amplified: Vec<String> = amplified.into_iter().flatten().collect();
+    if !amplified.is_empty() {
+        sheet.text(Paint::Plain, &amplified.join(", "));
+    }
+}
+
+/// What a check of a database found, as text.
+#[must_use]
+pub fn db_check(checked: &DatabaseCheck, page: Page) -> String {
+    let mut sheet = Sheet::new(page);
+    let values = plural(checked.values, "value");
+    match checked.wrong {
+        0 => sheet.text(Paint::Good, &format!("{values}, all as they were written")),
+        wrong => {
+            let text = format!("{} NOT as written, of {values}:", plural(wrong, "value"));
+            sheet.text(Paint::Bad, &text);
+        }
+    }
+    for words in &checked.named {
+        sheet.text(Paint::Bad, words);
+    }
+    let more = checked.wrong.saturating_sub(checked.named.len() as u64);
+    if more > 0 {
+        sheet.text(Paint::Bad, &format!("and {more} more"));
+    }
+    let transactions = plural(checked.acknowledged, "transaction");
+    match (checked.acknowledged_known, checked.lost) {
+        (false, _) => sheet.text(
+            Paint::Doubt,
+            "What was acknowledged is not known here: no run on this database noted it.",
+        ),
+        (true, 0) => sheet.text(
+            Paint::Good,
+            &format!("{transactions} of the last run acknowledged, all of them there"),
+        ),
+        (true, lost) => {
+            let text = format!("{transactions} of the last run acknowledged, {lost} of them LOST");
+            sheet.text(Paint::Bad, &text);
+        }
+    }
+    for worker in checked.workers.iter().filter(|worker| worker.lost > 0) {
+        let text = format!(
+            "worker {}: acknowledged up to {}, in the database up to {}",
+            worker.worker, worker.acknowledged, worker.committed
+        );
+        sheet.text(Paint::Bad, &text);
+    }
+    if let Some(loss) = &checked.may_lose {
+        sheet.text(Paint::Doubt, &format!("Commits do not wait for the log: {loss}."));
+    }
+    sheet.into_text()
+}
+
+/// A database beside the device under it, as text.
+#[must_use]
+pub fn beside(document: &BesideDocument, page: Page) -> String {
+    let mut sheet = Sheet::new(page);
+    parts::head(&mut sheet, &document.head);
+    sheet.text(Paint::Strong, &beside_brief(document));
+    for reason in &document.held_back_by {
+        sheet.text(Paint::Plain, reason);
+    }
+    for (title, side) in [("The device:", &document.device), ("The database:", &document.database)]
+    {
+        sheet.gap();
+        sheet.text(Paint::Strong, &format!("{title} {}", side.load));
+        let mut grid = Grid::new(&[
+            ("depth", Kind::Number),
+            ("IOPS", Kind::Number),
+            ("mean", Kind::Number),
+            ("p99", Kind::Number),
+            ("limits", Kind::Word),
+        ]);
+        let mut curve: Vec<_> = side.curve.iter().collect();
+        curve.sort_by_key(|point| point.depth);
+        for point in curve {
+            let row = [
+                point.depth.to_string(),
+                count(point.iops.mean),
+                Latency(point.latency_ns.mean).to_string(),
+                Latency(point.latency_ns.p99 as f64).to_string(),
+                if point.met { "hold" } else { "broken" }.to_owned(),
+            ];
+            let paint = if point.depth == side.answer.depth { Paint::Strong } else { Paint::Plain };
+            grid.row(paint, row);
+        }
+        grid.write(&mut sheet);
+    }
+    parts::caveats(&mut sheet, "this result", &document.caveats);
+    parts::environment(&mut sheet, &document.environment);
+    sheet.into_text()
+}
+
+/// The same in a line.
+#[must_use]
+pub fn beside_brief(document: &BesideDocument) -> String {
+    format!(
+        "The database reaches {:.0} % of the device: {} I/Os a second of {}",
+        document.share_percent,
+        count(document.database_iops),
+        count(document.device.answer.iops.mean),
+    )
+}
