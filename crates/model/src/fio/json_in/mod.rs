@@ -10,7 +10,7 @@ use super::result::{FioDirection, FioResult};
 use super::results_in::{Found, Problem, ResultKey, key};
 use asked::JobOptions;
 use figures::{figures, moved, real, shares, whole};
-use split::{Piece, Splitter, Step};
+use split::{Piece, Splitter, Step, Take};
 use std::collections::HashSet;
 use stored::{Direction, Job, Options};
 
@@ -43,7 +43,9 @@ struct Content<'a> {
     /// not say it.
     clients: Option<(Asked, Option<u32>)>,
     results: HashSet<ResultKey>,
-    jobs: u64,
+    has_jobs: bool,
+    /// Length of the last job.
+    job_bytes: usize,
 }
 
 impl<'a> Document<'a> {
@@ -57,7 +59,8 @@ impl<'a> Document<'a> {
             options: Options::default(),
             clients: None,
             results: HashSet::new(),
-            jobs: 0,
+            has_jobs: false,
+            job_bytes: 0,
         };
         Self { splitter: Splitter::new(line), content }
     }
@@ -80,7 +83,7 @@ impl<'a> Document<'a> {
     /// Takes bytes, and hands out the results that are complete.
     pub(super) fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Found)) -> Fed {
         let Self { splitter, content } = self;
-        let (taken, step) = splitter.feed(bytes, &mut |piece| content.take(&piece, sink));
+        let (taken, step) = splitter.feed(bytes, &mut Taking { content, sink });
         match step {
             Step::More => Fed::All,
             Step::Ended => {
@@ -104,6 +107,35 @@ impl<'a> Document<'a> {
     }
 }
 
+/// Content that takes pieces, and where its results go.
+struct Taking<'a, 'b> {
+    content: &'a mut Content<'b>,
+    sink: &'a mut dyn FnMut(Found),
+}
+
+impl Take for Taking<'_, '_> {
+    fn piece(&mut self, piece: &Piece<'_>) {
+        self.content.take(piece, self.sink);
+    }
+
+    fn whole(&mut self, ahead: &Piece<'_>) -> Option<usize> {
+        // Jobs of a document are of about one length: reading one that is cut short would be in vain.
+        if !is_jobs(ahead.key) || ahead.value.len() < self.content.job_bytes {
+            return None;
+        }
+        let mut jobs = serde_json::Deserializer::from_slice(ahead.value).into_iter();
+        let job = jobs.next()?.ok()?;
+        self.content.job_bytes = jobs.byte_offset();
+        self.content.take_job(job, ahead.line, self.sink);
+        Some(self.content.job_bytes)
+    }
+}
+
+/// True for the members whose elements are results.
+fn is_jobs(key: &str) -> bool {
+    matches!(key, "jobs" | "client_stats")
+}
+
 impl Content<'_> {
     fn problem(&self, line: u64, reason: &str, sink: &mut dyn FnMut(Found)) {
         sink(Found::Problem(Problem::new(self.file, line, reason)));
@@ -116,13 +148,9 @@ impl Content<'_> {
             }),
             ("timestamp", false) => read(piece.value).map(|time| self.unix_seconds = Some(time)),
             ("global options", false) => read(piece.value).map(|options| self.options = options),
-            ("jobs" | "client_stats", true) => {
-                self.jobs += 1;
-                read(piece.value).map(|job: Job| {
-                    let result = self.result(job, piece.line);
-                    self.results.insert(key(&result));
-                    sink(Found::Result(Box::new(result)));
-                })
+            (key, true) if is_jobs(key) => {
+                (self.has_jobs, self.job_bytes) = (true, piece.value.len());
+                read(piece.value).map(|job| self.take_job(job, piece.line, sink))
             }
             _ => Ok(()),
         };
@@ -135,8 +163,15 @@ impl Content<'_> {
         }
     }
 
+    fn take_job(&mut self, job: Job, line: u64, sink: &mut dyn FnMut(Found)) {
+        self.has_jobs = true;
+        let result = self.result(job, line);
+        self.results.insert(key(&result));
+        sink(Found::Result(Box::new(result)));
+    }
+
     fn end(&self, sink: &mut dyn FnMut(Found)) {
-        if self.jobs == 0 {
+        if !self.has_jobs {
             let reason = "a JSON document without \"jobs\" or \"client_stats\": no result of fio";
             self.problem(self.first_line, reason, sink);
         }
@@ -240,6 +275,7 @@ fn repaired(json: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn feed(text: &str, chunk: usize) -> (Vec<FioResult>, Vec<String>) {
         let (mut results, mut problems) = (Vec::new(), Vec::new());
@@ -311,6 +347,22 @@ mod tests {
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert!(problems[0].starts_with("a.json:3: jobs: invalid type"), "{}", problems[0]);
         assert!(problems[1].contains("ends in the middle"), "{}", problems[1]);
+    }
+
+    proptest! {
+        #[test]
+        fn jobs_read_whole_are_those_that_are_cut(
+            at in 0..FIO_2.len(),
+            with in prop::sample::select(vec!["", "{", "}", "]", "\"", "\n", "\n{", "nan", ",", "\\"]),
+            chunk in 1usize..2000,
+        ) {
+            let sound = FIO_2.replace("-nan", "0.5").replace("1, }", "1 }").replace("    }\n  ]", "
+                }, {\"jobname\": \"b\", \"read\": {\"io_bytes\": 1}}, {\"jobname\": \"c\"}\n  ]");
+            let spoiled = [&sound[..at], with, &sound[at + 1..]].concat();
+            for text in [sound, spoiled] {
+                prop_assert_eq!(feed(&text, 1), feed(&text, chunk));
+            }
+        }
     }
 
     #[test]

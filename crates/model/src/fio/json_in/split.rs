@@ -1,5 +1,8 @@
 //! Cuts a JSON document into pieces while its bytes come in: one for each member, and one for each
 //! element of a member that is an array. So a job is in memory at a time, and not the document.
+//! Who takes the pieces may read objects ahead of the cut, which then are looked at once only.
+
+use memchr::memchr_iter;
 
 /// A piece of a document.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,6 +15,16 @@ pub(super) struct Piece<'a> {
     pub(super) value: &'a [u8],
     /// Line it begins at.
     pub(super) line: u64,
+}
+
+/// Takes the pieces of a document.
+pub(super) trait Take {
+    /// Takes a piece.
+    fn piece(&mut self, piece: &Piece<'_>);
+
+    /// Takes the object that `ahead.value` begins with, an element of the member's array, and tells
+    /// its length. `None` where it is not whole there or no JSON: it comes as a piece then.
+    fn whole(&mut self, ahead: &Piece<'_>) -> Option<usize>;
 }
 
 /// How far a document went.
@@ -94,19 +107,13 @@ impl Splitter {
     }
 
     /// Takes bytes and hands out pieces; returns how many it took, and why not more.
-    pub(super) fn feed(&mut self, bytes: &[u8], take: &mut impl FnMut(Piece<'_>)) -> (usize, Step) {
+    pub(super) fn feed(&mut self, bytes: &[u8], take: &mut impl Take) -> (usize, Step) {
         let mut at = 0;
         while at < bytes.len() {
             let (taken, step) = match self.state {
+                State::Element if bytes[at] == b'{' => self.element(&bytes[at..], take),
                 State::Nested { .. } => self.nested(&bytes[at..], take),
-                _ => match self.byte(bytes[at], take) {
-                    Step::More => {
-                        self.line += u64::from(bytes[at] == b'\n');
-                        self.previous = bytes[at];
-                        (1, Step::More)
-                    }
-                    step => (0, step),
-                },
+                _ => self.one(bytes[at], take),
             };
             at += taken;
             if step != Step::More {
@@ -119,7 +126,29 @@ impl Splitter {
         (at, Step::More)
     }
 
-    fn byte(&mut self, byte: u8, take: &mut impl FnMut(Piece<'_>)) -> Step {
+    fn one(&mut self, byte: u8, take: &mut impl Take) -> (usize, Step) {
+        match self.byte(byte, take) {
+            Step::More => {
+                self.line += u64::from(byte == b'\n');
+                self.previous = byte;
+                (1, Step::More)
+            }
+            step => (0, step),
+        }
+    }
+
+    /// Takes an object, whole where that can be: what is JSON ends for who reads it where it ends
+    /// here, and never breaks off.
+    fn element(&mut self, bytes: &[u8], take: &mut impl Take) -> (usize, Step) {
+        let key = &String::from_utf8_lossy(&self.name);
+        let ahead = Piece { key, is_element: true, value: bytes, line: self.line };
+        let Some(length) = take.whole(&ahead) else { return self.one(bytes[0], take) };
+        self.line += memchr_iter(b'\n', &bytes[..length]).count() as u64;
+        self.previous = b'}';
+        (length, Step::More)
+    }
+
+    fn byte(&mut self, byte: u8, take: &mut impl Take) -> Step {
         match self.state {
             State::End | State::Nested { .. } => Step::Ended,
             State::InName { escaped } => self.name(byte, escaped),
@@ -197,7 +226,7 @@ impl Splitter {
         }
     }
 
-    fn plain(&mut self, byte: u8, take: &mut impl FnMut(Piece<'_>)) -> Step {
+    fn plain(&mut self, byte: u8, take: &mut impl Take) -> Step {
         if !byte.is_ascii_whitespace() && !matches!(byte, b',' | b'}' | b']') {
             self.value.push(byte);
             return Step::More;
@@ -208,7 +237,7 @@ impl Splitter {
     }
 
     /// Takes bytes of a value with quotes or braces, up to its end.
-    fn nested(&mut self, bytes: &[u8], take: &mut impl FnMut(Piece<'_>)) -> (usize, Step) {
+    fn nested(&mut self, bytes: &[u8], take: &mut impl Take) -> (usize, Step) {
         let State::Nested { mut in_string, mut escaped } = self.state else {
             return (0, Step::More);
         };
@@ -285,8 +314,8 @@ impl Splitter {
         self.previous == b'\n' && !may_stand
     }
 
-    fn hand_out(&mut self, take: &mut impl FnMut(Piece<'_>)) {
-        take(Piece {
+    fn hand_out(&mut self, take: &mut impl Take) {
+        take.piece(&Piece {
             key: &String::from_utf8_lossy(&self.name),
             is_element: self.in_array,
             value: &self.value,
@@ -303,22 +332,43 @@ mod tests {
 
     type Pieces = Vec<(String, bool, String, u64)>;
 
+    struct Taken {
+        pieces: Pieces,
+        reads_ahead: bool,
+    }
+
+    impl Take for Taken {
+        fn piece(&mut self, piece: &Piece<'_>) {
+            let value = String::from_utf8_lossy(piece.value).into_owned();
+            self.pieces.push((piece.key.to_owned(), piece.is_element, value, piece.line));
+        }
+
+        fn whole(&mut self, ahead: &Piece<'_>) -> Option<usize> {
+            let values = serde_json::Deserializer::from_slice(ahead.value);
+            let mut values = values.into_iter::<serde::de::IgnoredAny>();
+            values.next().filter(|_| self.reads_ahead)?.ok()?;
+            let length = values.byte_offset();
+            self.piece(&Piece { value: &ahead.value[..length], ..*ahead });
+            Some(length)
+        }
+    }
+
     fn split(text: &[u8], chunk: usize) -> (Pieces, usize, Step) {
+        split_by(text, chunk, false)
+    }
+
+    fn split_by(text: &[u8], chunk: usize, reads_ahead: bool) -> (Pieces, usize, Step) {
         let mut splitter = Splitter::new(1);
-        let mut pieces = Vec::new();
+        let mut take = Taken { pieces: Vec::new(), reads_ahead };
         let mut taken = 0;
         for chunk in text.chunks(chunk) {
-            let mut take = |piece: Piece<'_>| {
-                let value = String::from_utf8_lossy(piece.value).into_owned();
-                pieces.push((piece.key.to_owned(), piece.is_element, value, piece.line));
-            };
             let (n, step) = splitter.feed(chunk, &mut take);
             taken += n;
             if step != Step::More {
-                return (pieces, taken, step);
+                return (take.pieces, taken, step);
             }
         }
-        (pieces, taken, Step::More)
+        (take.pieces, taken, Step::More)
     }
 
     #[test]
@@ -365,6 +415,18 @@ mod tests {
             chunk in 1usize..9,
         ) {
             prop_assert_eq!(split(&text, 4096), split(&text, chunk));
+        }
+
+        #[test]
+        fn objects_read_ahead_are_those_that_are_cut(
+            words in prop::collection::vec(prop::sample::select(vec![
+                "{", "}", "[", "]", ",", ":", "\"a\"", "\"", "\\", "\n", " ", "1", "{}", "[{}]",
+                "\"a\":", "{\"a\": {\n\"b\": [{}, 1]}}", "\n{\n\"a\": \"}\\\"\"\n}\n", "nan",
+            ]), 0..40),
+            chunk in 1usize..60,
+        ) {
+            let text = format!("{{\"jobs\": [{}", words.concat());
+            prop_assert_eq!(split(text.as_bytes(), 4096), split_by(text.as_bytes(), chunk, true));
         }
     }
 }

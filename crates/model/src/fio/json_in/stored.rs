@@ -86,6 +86,9 @@ impl<'de> Deserialize<'de> for PairName {
                 f.write_str("a number as a name")
             }
             fn visit_str<E: Error>(self, name: &str) -> Result<PairName, E> {
+                if let Some(number) = short_whole(name) {
+                    return Ok(PairName::Number(number));
+                }
                 Ok(match name.parse() {
                     Ok(number) => PairName::Number(number),
                     Err(_) if name.starts_with(">=") => PairName::Number(f64::INFINITY),
@@ -96,6 +99,16 @@ impl<'de> Deserialize<'de> for PairName {
         }
         deserializer.deserialize_str(Names)
     }
+}
+
+/// A number of a few digits and nothing else, as the names of buckets are: read sooner than floating
+/// point, and exactly.
+fn short_whole(name: &str) -> Option<f64> {
+    let is_short = (1..=15).contains(&name.len());
+    if !is_short || !name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(name.bytes().fold(0, |all, digit| all * 10 + u64::from(digit - b'0')) as f64)
 }
 
 impl<'de> Deserialize<'de> for Pairs {
