@@ -95,8 +95,17 @@ impl Directory {
             made_parent,
             globals: Vec::new(),
         };
-        self.write(&marker)?;
+        self.write(&marker).inspect_err(|_| self.unmake(made_parent))?;
         Ok(marker)
+    }
+
+    /// Removes a folder whose marker could not be written: without one, purge would take it for foreign.
+    fn unmake(&self, made_parent: bool) {
+        // The fault that led here is the one to tell.
+        let _ = std::fs::remove_file(self.join(PARTIAL[0]));
+        if std::fs::remove_dir(&self.folder).is_ok() && made_parent {
+            let _ = std::fs::remove_dir(&self.parent);
+        }
     }
 
     /// Why setup cannot have the folder.

@@ -9,7 +9,7 @@ use crate::worker::nanoseconds;
 use std::time::Instant;
 
 /// The statements of a transaction.
-pub trait Statements: Send {
+pub trait Statements {
     /// Begins one.
     ///
     /// # Errors
@@ -34,48 +34,69 @@ pub trait Statements: Send {
 #[derive(Debug)]
 pub struct ByStatement<S> {
     statements: S,
+    transactions: Transactions,
+}
+
+impl<S: Statements> ByStatement<S> {
+    /// A writer over these statements.
+    pub fn new(statements: S, plan: WorkerPlan) -> Self {
+        Self { statements, transactions: Transactions::new(plan) }
+    }
+}
+
+impl<S: Statements + Send> Writer for ByStatement<S> {
+    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
+        // One at a time: whoever asks may want the books in between, and to note what is acknowledged.
+        let committed = self.transactions.one(&mut self.statements, books)?;
+        if !order.hang.is_zero() {
+            std::thread::sleep(order.hang);
+        }
+        Ok(committed)
+    }
+}
+
+/// What a worker's transactions are made of, for writers whose statements do not outlive one.
+#[derive(Debug)]
+pub(crate) struct Transactions {
     plan: WorkerPlan,
     draws: Draws,
     sequence: u64,
     value: String,
 }
 
-impl<S: Statements> ByStatement<S> {
-    /// A writer over these statements.
-    pub fn new(statements: S, plan: WorkerPlan) -> Self {
+impl Transactions {
+    pub(crate) fn new(plan: WorkerPlan) -> Self {
         let value = String::with_capacity(plan.global.value_bytes);
         let draws = Draws::from_state(plan.draws_state);
-        Self { statements, plan, draws, sequence: plan.sequence, value }
+        Self { plan, draws, sequence: plan.sequence, value }
     }
 
-    fn transaction(&mut self, books: &mut Books) -> Result<(), DbError> {
+    pub(crate) fn plan(&self) -> &WorkerPlan {
+        &self.plan
+    }
+
+    /// Does one, and gives back its number.
+    pub(crate) fn one(
+        &mut self,
+        statements: &mut impl Statements,
+        books: &mut Books,
+    ) -> Result<u64, DbError> {
         let WorkerPlan { worker, global, transaction_length, .. } = self.plan;
         let sequence = self.sequence + 1;
         let mut begin = Instant::now();
-        self.statements.begin()?;
+        statements.begin()?;
         for _ in 0..transaction_length {
             let subscript = self.draws.subscript(global.subscripts);
             let stamp = Stamp { global: global.number, subscript, worker, sequence };
             stamp.write(global.value_bytes, &mut self.value);
-            self.statements.update(subscript, &self.value)?;
+            statements.update(subscript, &self.value)?;
             let end = Instant::now();
             books.update(nanoseconds(end - begin), self.value.len() as u64);
             begin = end;
         }
-        self.statements.commit(sequence)?;
+        statements.commit(sequence)?;
         books.commit(nanoseconds(begin.elapsed()));
         self.sequence = sequence;
-        Ok(())
-    }
-}
-
-impl<S: Statements> Writer for ByStatement<S> {
-    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
-        // One at a time: whoever asks may want the books in between, and to note what is acknowledged.
-        self.transaction(books)?;
-        if !order.hang.is_zero() {
-            std::thread::sleep(order.hang);
-        }
-        Ok(self.sequence)
+        Ok(sequence)
     }
 }

@@ -1,0 +1,89 @@
+//! Connections to a file, and what SQLite says where one cannot be had.
+
+use super::settings::Settings;
+use crate::error::DbError;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a lock of another program is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Each connection stays in one thread.
+const READ_WRITE: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// A new file with pages of this size, to be filled at once: no journal, no waiting for the device. What
+/// is cut short is thrown away.
+pub(super) fn to_fill(path: &Path, page_bytes: u64) -> Result<Connection, DbError> {
+    let open = || {
+        let flags = READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.pragma_update(None, "page_size", page_bytes as i64)?;
+        connection.pragma_update(None, "journal_mode", "off")?;
+        connection.pragma_update(None, "synchronous", "off")?;
+        connection.pragma_update(None, "locking_mode", "exclusive")?;
+        Ok(connection)
+    };
+    open().map_err(|error| fault(path, &error))
+}
+
+/// A file that is there, for updates or for its checkpoints. Nothing but the write daemon takes
+/// checkpoints.
+pub(super) fn to_work(path: &Path, settings: &Settings) -> Result<Connection, DbError> {
+    let open = || {
+        let connection = Connection::open_with_flags(path, READ_WRITE)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "synchronous", settings.synchronous.word())?;
+        // Negative is KiB.
+        connection.pragma_update(None, "cache_size", -((settings.cache_bytes >> 10) as i64))?;
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        Ok(connection)
+    };
+    open().map_err(|error| fault(path, &error))
+}
+
+/// A file that is there, to look at. It may be in use by another process, whose log it must leave alone
+/// when it is closed: reading blocks of the file through another descriptor ends the locks that would
+/// keep it from taking the log away (POSIX, `fcntl`).
+pub(super) fn to_look(path: &Path) -> Result<Connection, DbError> {
+    let open = || {
+        let connection = Connection::open_with_flags(path, READ_WRITE)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        Ok(connection)
+    };
+    open().map_err(|error| fault(path, &error))
+}
+
+/// What SQLite says about a file, as a fault of the right kind.
+pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
+    let path_word = path.display();
+    let text = format!("{path_word}: {}", error.to_string().replace('\n', " "));
+    let read_only = || {
+        DbError::ReadOnly(format!(
+            "{path_word}: it cannot be written; right would be a directory that you may write"
+        ))
+    };
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => DbError::Full(format!(
+            "{path_word}: no room is left on the disk; right would be a smaller --size or another disk"
+        )),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => read_only(),
+        Some(ErrorCode::CannotOpen) if !may_be_written(path) => read_only(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DbError::Busy(format!(
+            "{path_word}: another program has it locked; right would be to end that first"
+        )),
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            DbError::Failed(format!("{text}; right would be purge, and setup again"))
+        }
+        _ => DbError::Failed(text),
+    }
+}
+
+/// True where files can be made beside a path.
+fn may_be_written(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+}

@@ -1,0 +1,134 @@
+//! Files filled by the fastest way there is: rows in order, one transaction, no journal; on the device
+//! before anybody is told of them.
+
+use super::connection::{fault, to_fill};
+use crate::backend::Global;
+use crate::error::DbError;
+use crate::filler::Filler;
+use crate::progress::Progress;
+use crate::value::Stamp;
+use rusqlite::Connection;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// What a page holds beside a row that fills it: page header, cell pointer, lengths, row number.
+const ROW_OVERHEAD: u64 = 40;
+/// Rows of filler from one word about progress to the next; each fills a page.
+const FILLER_STEP: u64 = 256;
+/// Rows of a global from one word about progress to the next.
+const GLOBAL_STEP: u64 = 10_000;
+/// Bytes written from one flush to the next, so that the last one does not take minutes.
+const FLUSH_BYTES: u64 = 256 << 20;
+
+const FILLER_SCHEMA: &str =
+    "CREATE TABLE filler (block INTEGER PRIMARY KEY, data BLOB NOT NULL); BEGIN";
+const GLOBAL_SCHEMA: &str =
+    "CREATE TABLE worker (worker INTEGER PRIMARY KEY, sequence INTEGER NOT NULL);
+     CREATE TABLE global (subscript INTEGER PRIMARY KEY, value TEXT NOT NULL); BEGIN";
+
+/// A file that is being filled.
+struct Filling {
+    path: PathBuf,
+    connection: Connection,
+    /// For flushes. SQLite has no lock on the file that closing it could end: nobody else knows of it.
+    file: File,
+    unflushed_bytes: u64,
+}
+
+impl Filling {
+    fn begin(path: &Path, page_bytes: u64, schema: &str) -> Result<Self, DbError> {
+        let connection = to_fill(path, page_bytes)?;
+        connection.execute_batch(schema).map_err(|error| fault(path, &error))?;
+        let file = File::open(path).map_err(|error| crate::directory::fault(path, &error))?;
+        Ok(Self { path: path.to_owned(), connection, file, unflushed_bytes: 0 })
+    }
+
+    /// So much more was written.
+    fn wrote(&mut self, bytes: u64) -> Result<(), DbError> {
+        self.unflushed_bytes += bytes;
+        if self.unflushed_bytes < FLUSH_BYTES {
+            return Ok(());
+        }
+        self.unflushed_bytes = 0;
+        self.file.sync_data().map_err(|error| crate::directory::fault(&self.path, &error))
+    }
+
+    /// Ends the transaction; everything is on the device then.
+    fn end(self, journal_mode: &str) -> Result<(), DbError> {
+        let Self { path, connection, file, .. } = self;
+        let end = || {
+            connection.execute_batch("COMMIT; PRAGMA locking_mode=normal")?;
+            drop(connection);
+            let connection = Connection::open(&path)?;
+            connection.pragma_update(None, "journal_mode", journal_mode)
+        };
+        end().map_err(|error| fault(&path, &error))?;
+        file.sync_all().map_err(|error| crate::directory::fault(&path, &error))
+    }
+}
+
+/// Makes a file of so many bytes at least, one row in each page. Tells bytes.
+pub(super) fn filler(
+    path: &Path,
+    page_bytes: u64,
+    size_bytes: u64,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(), DbError> {
+    let mut filling = Filling::begin(path, page_bytes, FILLER_SCHEMA)?;
+    let rows = size_bytes.div_ceil(page_bytes);
+    let mut random = Filler::new(seed);
+    let mut data = vec![0; (page_bytes - ROW_OVERHEAD) as usize];
+    let mut done = 0;
+    progress.done(0, size_bytes)?;
+    while done < rows {
+        let end = rows.min(done + FILLER_STEP);
+        let mut step = || -> rusqlite::Result<()> {
+            let mut insert =
+                filling.connection.prepare_cached("INSERT INTO filler VALUES (?1, ?2)")?;
+            for row in done..end {
+                random.bytes(&mut data);
+                insert.execute((row as i64 + 1, &data))?;
+            }
+            Ok(())
+        };
+        step().map_err(|error| fault(path, &error))?;
+        filling.wrote((end - done) * page_bytes)?;
+        done = end;
+        progress.done(size_bytes.min(done * page_bytes), size_bytes)?;
+    }
+    filling.end("delete")
+}
+
+/// Makes the file of a global with its initial values, and the record of its worker. Tells subscripts.
+pub(super) fn global(
+    path: &Path,
+    page_bytes: u64,
+    global: Global,
+    progress: &mut Progress<'_>,
+) -> Result<(), DbError> {
+    let mut filling = Filling::begin(path, page_bytes, GLOBAL_SCHEMA)?;
+    let insert_record = "INSERT INTO worker VALUES (?1, 0)";
+    let recorded = filling.connection.execute(insert_record, [global.number]);
+    recorded.map_err(|error| fault(path, &error))?;
+    let mut value = String::with_capacity(global.value_bytes);
+    let mut done = 0;
+    progress.done(0, global.subscripts)?;
+    while done < global.subscripts {
+        let end = global.subscripts.min(done + GLOBAL_STEP);
+        let mut step = || -> rusqlite::Result<()> {
+            let mut insert =
+                filling.connection.prepare_cached("INSERT INTO global VALUES (?1, ?2)")?;
+            for subscript in done + 1..=end {
+                Stamp::initial(global.number, subscript).write(global.value_bytes, &mut value);
+                insert.execute((subscript as i64, &value))?;
+            }
+            Ok(())
+        };
+        step().map_err(|error| fault(path, &error))?;
+        filling.wrote((end - done) * global.value_bytes as u64)?;
+        done = end;
+        progress.done(done, global.subscripts)?;
+    }
+    filling.end("wal")
+}

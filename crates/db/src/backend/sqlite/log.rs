@@ -1,0 +1,170 @@
+//! The log of one global, and how its pages reach the data file.
+
+use super::connection::{fault, to_work};
+use super::gate::Gate;
+use super::settings::Settings;
+use super::wal_index::WalIndex;
+use crate::error::DbError;
+use rusqlite::wal::CheckpointMode;
+use rusqlite::{Connection, ErrorCode};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes that stand before each page in the log.
+const FRAME_HEAD_BYTES: u64 = 24;
+/// How long a worker is waited for before the log begins anew some other time.
+const WORKER_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a reader of another program is waited for when everything is to reach the data file.
+const READER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How much was ever written to a log that begins anew now and then.
+#[derive(Debug)]
+pub(super) struct LogCount {
+    index: WalIndex,
+    counted: Mutex<Counted>,
+    frame_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Counted {
+    /// The generation of the log that was seen last.
+    salt: u32,
+    /// Frames of all generations before it.
+    before: u64,
+    /// Frames of it. It does not grow after a checkpoint that took all of it: then the next one begins.
+    frames: u32,
+}
+
+impl LogCount {
+    /// Bytes written since this was made.
+    pub(super) fn bytes(&self) -> Result<u64, DbError> {
+        Ok(self.frames(0)? * self.frame_bytes)
+    }
+
+    /// Frames written since this was made; a checkpoint has just found at least `seen` in the generation
+    /// known so far.
+    fn frames(&self, seen: u32) -> Result<u64, DbError> {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.frames = counted.frames.max(seen);
+        let now = self.index.read()?;
+        if now.salt != counted.salt {
+            counted.before += u64::from(counted.frames);
+            counted.salt = now.salt;
+        }
+        counted.frames = now.frames;
+        Ok(counted.before + u64::from(now.frames))
+    }
+}
+
+/// A log with the write daemon's connection to it.
+pub(super) struct Log {
+    path: PathBuf,
+    /// Dropped before the index in `count`, which the daemon's owner keeps.
+    connection: Connection,
+    count: Arc<LogCount>,
+    gate: Arc<Gate>,
+    page_bytes: u64,
+}
+
+/// What a checkpoint did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// Frames of the log that are in the data file now and were not before.
+    pub frames: u64,
+    /// The log begins anew.
+    pub restarted: bool,
+}
+
+impl Log {
+    /// Opens it. What a run that was killed left in it goes to the data file first.
+    pub(super) fn open(
+        path: &Path,
+        settings: &Settings,
+        page_bytes: u64,
+        gate: Arc<Gate>,
+    ) -> Result<Self, DbError> {
+        let connection = to_work(path, settings)?;
+        let look = || {
+            connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE)?;
+            // Makes the index where there was none.
+            connection.query_row("SELECT count(*) FROM worker", [], |row| row.get::<_, i64>(0))
+        };
+        look().map_err(|error| fault(path, &error))?;
+        let index = WalIndex::open(path)?;
+        let now = index.read()?;
+        let counted = Counted { salt: now.salt, before: 0, frames: now.frames };
+        let count = Arc::new(LogCount {
+            index,
+            counted: Mutex::new(counted),
+            frame_bytes: page_bytes + FRAME_HEAD_BYTES,
+        });
+        Ok(Self { path: path.to_owned(), connection, count, gate, page_bytes })
+    }
+
+    /// Its counter, to be kept until the log is closed.
+    pub(super) fn count(&self) -> Arc<LogCount> {
+        self.count.clone()
+    }
+
+    /// Bytes of its pages that are not yet in the data file.
+    pub(super) fn pending_bytes(&self) -> Result<u64, DbError> {
+        Ok(u64::from(self.count.index.read()?.pending()) * self.page_bytes)
+    }
+
+    /// Brings pages to the data file while the worker goes on; then, where the log is longer than
+    /// `restart_bytes`, the last ones while the worker stands before the gate, so that the log begins anew.
+    pub(super) fn checkpoint(&self, restart_bytes: u64) -> Result<Moved, DbError> {
+        let mut moved =
+            Moved { frames: self.move_pages(CheckpointMode::PASSIVE)?, restarted: false };
+        let state = self.count.index.read()?;
+        let log_bytes = u64::from(state.frames) * self.count.frame_bytes;
+        if state.pending() > 0 && log_bytes > restart_bytes {
+            let Some(closed) = self.gate.close(WORKER_PATIENCE) else { return Ok(moved) };
+            moved.frames += self.move_pages(CheckpointMode::RESTART)?;
+            moved.restarted = true;
+            drop(closed);
+        }
+        Ok(moved)
+    }
+
+    /// Brings every page to the data file.
+    pub(super) fn empty(&self) -> Result<Moved, DbError> {
+        let mut moved = Moved::default();
+        let end = Instant::now() + READER_PATIENCE;
+        loop {
+            let more = self.checkpoint(0)?;
+            moved.frames += more.frames;
+            moved.restarted |= more.restarted;
+            if self.count.index.read()?.pending() == 0 {
+                return Ok(moved);
+            }
+            if Instant::now() > end {
+                return Err(DbError::Busy(format!(
+                    "{}: another program reads it, and its log cannot be emptied; right would be to end that first",
+                    self.path.display()
+                )));
+            }
+        }
+    }
+
+    /// A checkpoint of SQLite's. Where there is nothing to do none is taken: only after one that took all
+    /// of it the log may begin anew, so that no generation of it passes unseen.
+    fn move_pages(&self, mode: CheckpointMode) -> Result<u64, DbError> {
+        self.count.frames(0)?;
+        let before = self.count.index.read()?;
+        if before.pending() == 0 {
+            return Ok(0);
+        }
+        match self.connection.wal_checkpoint_v2(None::<&str>, mode) {
+            Ok((frames, backfilled)) => {
+                self.count.frames(u32::try_from(frames).unwrap_or(0))?;
+                let backfilled = u32::try_from(backfilled).unwrap_or(0);
+                Ok(u64::from(backfilled.saturating_sub(before.backfilled)))
+            }
+            // Somebody reads an older state; the next round does the rest.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(0),
+            Err(error) => Err(fault(&self.path, &error)),
+        }
+    }
+}

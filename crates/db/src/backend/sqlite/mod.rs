@@ -1,0 +1,300 @@
+//! SQLite: a file for each global, so that workers write beside each other; a log before each file, and a
+//! thread that brings the logs' pages to the files.
+//!
+//! `DIR/RAN` holds `filler.db`, what setup fills; `global1.db`, `global2.db` … with the tables `global`
+//! and `worker`; and beside each global that is at work its log `-wal` with an index, `-shm`. The record
+//! of a worker is in the file of its global: a transaction is a commit of one file.
+
+mod connection;
+mod daemon;
+mod fill;
+mod gate;
+mod log;
+mod run;
+mod settings;
+mod wal_index;
+mod writer;
+
+use super::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
+use crate::directory::{Directory, Marker, disk_bytes, fault as system_fault};
+use crate::error::DbError;
+use crate::progress::Progress;
+use connection::fault;
+use run::Run;
+use settings::Settings;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The row of the table.
+pub const INFO: BackendInfo = BackendInfo {
+    name: "sqlite",
+    url: "sqlite:DIR",
+    about: "SQLite, in this process: a file with a write-ahead log for each global",
+    settings: settings::SETTINGS,
+    absent: || None,
+    open: |url| {
+        Ok(Box::new(Sqlite { dir: Directory::of(url, "sqlite"), settings: Settings::of(url)? }))
+    },
+};
+
+const FILLER: &str = "filler.db";
+/// Rows seen from one look at a walk's end to the next are its own affair; this is only SQL.
+const WALK: &str = "SELECT subscript, value FROM global ORDER BY subscript";
+
+fn global_file(number: u32) -> String {
+    format!("global{number}.db")
+}
+
+/// True for the names of files that this backend makes.
+fn is_ours(name: &str) -> bool {
+    let suffixes = ["-wal", "-shm", "-journal"];
+    let file = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    let number = file.strip_prefix("global").and_then(|rest| rest.strip_suffix(".db"));
+    file == FILLER || number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// A database of SQLite's.
+#[derive(Debug)]
+struct Sqlite {
+    dir: Directory,
+    settings: Settings,
+}
+
+impl Sqlite {
+    /// The marker, where it fits what was asked for.
+    fn marker(&self) -> Result<Marker, DbError> {
+        let marker = self.dir.marker()?;
+        match self.settings.page_bytes {
+            Some(asked) if asked != marker.block_bytes => Err(DbError::Usage(format!(
+                "{}: it was made with page_size={}; right would be that, or none",
+                self.dir.path().display(),
+                marker.block_bytes
+            ))),
+            _ => Ok(marker),
+        }
+    }
+
+    fn global_path(&self, number: u32) -> PathBuf {
+        self.dir.join(&global_file(number))
+    }
+
+    /// Removes what there is of a global's files.
+    fn remove_global(&self, number: u32) {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            // What is not there need not go.
+            let _ = std::fs::remove_file(self.dir.join(&(global_file(number) + suffix)));
+        }
+    }
+
+    /// Writes the marker, so that it and the files it tells of outlive a power cut.
+    fn announce(&self, marker: &Marker) -> Result<(), DbError> {
+        self.dir.write(marker)?;
+        let folder = self.dir.path();
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| system_fault(folder, &error))
+    }
+
+    /// The global's own record in the marker.
+    fn global(&self, number: u32) -> Result<Global, DbError> {
+        let marker = self.marker()?;
+        let found = marker.globals.iter().find(|global| global.number == number);
+        found.copied().ok_or_else(|| {
+            DbError::Usage(format!(
+                "{}: there is no global {number}; it has {}",
+                self.dir.path().display(),
+                marker.globals.len()
+            ))
+        })
+    }
+}
+
+impl Database for Sqlite {
+    fn setup(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
+        let mut marker = self.dir.make(self.settings.page_bytes())?;
+        let mut fill = || {
+            let _lock = self.dir.lock()?;
+            let seed = marker
+                .identity
+                .bytes()
+                .fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
+            let path = self.dir.join(FILLER);
+            fill::filler(&path, marker.block_bytes, size_bytes, seed, progress)?;
+            marker.complete = true;
+            self.announce(&marker)
+        };
+        fill().inspect_err(|_| {
+            // The fault is the one to tell; what cannot be removed now, purge finds later.
+            let _ = self.dir.purge(is_ours);
+        })
+    }
+
+    fn is_there(&self) -> Result<bool, DbError> {
+        Ok(self.dir.read()?.is_some_and(|marker| marker.complete))
+    }
+
+    fn about(&self) -> Result<About, DbError> {
+        let marker = self.marker()?;
+        let mut told = vec![("page_size".to_owned(), marker.block_bytes.to_string())];
+        if let Some(global) = marker.globals.first() {
+            let path = self.global_path(global.number);
+            told = pragmas(&path, &self.settings)?;
+        }
+        told.extend(self.settings.told());
+        Ok(About {
+            software: format!("SQLite {}", rusqlite::version()),
+            block_bytes: marker.block_bytes,
+            may_lose: self.settings.synchronous.may_lose(),
+            settings: told,
+        })
+    }
+
+    fn globals(&self) -> Result<Vec<Global>, DbError> {
+        Ok(self.marker()?.globals)
+    }
+
+    fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
+        self.marker()?;
+        let _lock = self.dir.lock()?;
+        // Somebody else may have made one meanwhile.
+        let mut marker = self.marker()?;
+        let next = marker.globals.len() as u32 + 1;
+        if global.number != next {
+            return Err(DbError::Usage(format!(
+                "{}: global {} cannot be made; right would be {next}",
+                self.dir.path().display(),
+                global.number
+            )));
+        }
+        // What one that was killed left.
+        self.remove_global(global.number);
+        let path = self.global_path(global.number);
+        let mut fill = || {
+            fill::global(&path, marker.block_bytes, global, progress)?;
+            marker.globals.push(global);
+            self.announce(&marker)
+        };
+        fill().inspect_err(|_| self.remove_global(global.number))
+    }
+
+    fn walk(
+        &self,
+        global: u32,
+        see: &mut dyn FnMut(u64, &str) -> Result<(), DbError>,
+    ) -> Result<(), DbError> {
+        self.global(global)?;
+        let path = self.global_path(global);
+        let connection = connection::to_look(&path)?;
+        let failed = |error: rusqlite::Error| fault(&path, &error);
+        let mut statement = connection.prepare(WALK).map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let subscript: i64 = row.get(0).map_err(failed)?;
+            let value = row.get_ref(1).map_err(failed)?;
+            let value = value.as_str().map_err(|error| {
+                let path = path.display();
+                DbError::Failed(format!("{path}: subscript {subscript} holds no text: {error}"))
+            })?;
+            see(subscript.unsigned_abs(), value)?;
+        }
+        Ok(())
+    }
+
+    fn committed(&self) -> Result<Vec<(u32, u64)>, DbError> {
+        let mut committed = Vec::new();
+        for global in self.marker()?.globals {
+            let path = self.global_path(global.number);
+            let connection = connection::to_look(&path)?;
+            let sql = "SELECT worker, sequence FROM worker WHERE sequence > 0";
+            let mut read = || -> rusqlite::Result<()> {
+                let mut statement = connection.prepare(sql)?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    committed.push((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()));
+                }
+                Ok(())
+            };
+            read().map_err(|error| fault(&path, &error))?;
+        }
+        committed.sort_unstable();
+        Ok(committed)
+    }
+
+    fn size(&self) -> Result<Size, DbError> {
+        self.dir.marker()?;
+        let entries = std::fs::read_dir(self.dir.path());
+        let entries = entries.map_err(|error| system_fault(self.dir.path(), &error))?;
+        let mut size = Size::default();
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            match name.to_string_lossy() {
+                name if !is_ours(&name) => {}
+                name if name.ends_with(".db") => size.data_bytes += disk_bytes(&entry.path()),
+                _ => size.log_bytes += disk_bytes(&entry.path()),
+            }
+        }
+        Ok(size)
+    }
+
+    fn paths(&self) -> Result<Vec<PathBuf>, DbError> {
+        Ok(vec![self.dir.path().to_owned()])
+    }
+
+    fn acknowledged_path(&self) -> Option<PathBuf> {
+        Some(self.dir.acknowledged())
+    }
+
+    fn identity(&self) -> Result<String, DbError> {
+        Ok(self.dir.marker()?.identity)
+    }
+
+    fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
+        let marker = self.marker()?;
+        Ok(Box::new(Run::begin(&self.dir, self.settings, marker, plan)?))
+    }
+
+    fn purge(&self) -> Result<Purged, DbError> {
+        self.dir.purge(is_ours)
+    }
+}
+
+/// What a worker's connection says of itself.
+fn pragmas(path: &Path, settings: &Settings) -> Result<Vec<(String, String)>, DbError> {
+    let connection = connection::to_work(path, settings)?;
+    let ask = |name: &str| {
+        connection.pragma_query_value(None, name, |row| {
+            row.get_ref(0).map(|value| match value {
+                rusqlite::types::ValueRef::Integer(number) => number.to_string(),
+                other => other.as_str().unwrap_or_default().to_owned(),
+            })
+        })
+    };
+    ["page_size", "journal_mode", "synchronous", "cache_size", "wal_autocheckpoint"]
+        .into_iter()
+        .map(|name| Ok((name.to_owned(), ask(name).map_err(|error| fault(path, &error))?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_this_backend_makes_is_its_own() {
+        for name in
+            ["filler.db", "filler.db-journal", "global1.db", "global12.db-wal", "global3.db-shm"]
+        {
+            assert!(is_ours(name), "{name}");
+        }
+        for name in [
+            "global.db",
+            "globals.db",
+            "global1.db.bak",
+            "my.db",
+            "filler.db-",
+            "-wal",
+            "global1x.db",
+        ] {
+            assert!(!is_ours(name), "{name}");
+        }
+    }
+}

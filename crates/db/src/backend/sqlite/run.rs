@@ -1,0 +1,114 @@
+//! A run on a database.
+
+use super::daemon::Daemon;
+use super::gate::Gate;
+use super::log::Log;
+use super::settings::Settings;
+use super::writer::{SqliteWriter, Tally};
+use super::{FILLER, global_file};
+use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
+use crate::blocks::{BlockFile, Blocks};
+use crate::directory::{Directory, Marker, fault};
+use crate::error::DbError;
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What a run has. The daemon ends before the lock goes.
+pub(super) struct Run {
+    daemon: Daemon,
+    dir: Directory,
+    settings: Settings,
+    marker: Marker,
+    /// By worker.
+    workers: Vec<(Arc<Gate>, Arc<Tally>)>,
+    _lock: File,
+}
+
+impl Run {
+    /// Begins one on a database that is there.
+    pub(super) fn begin(
+        dir: &Directory,
+        settings: Settings,
+        marker: Marker,
+        plan: &RunPlan,
+    ) -> Result<Self, DbError> {
+        let lock = dir.lock()?;
+        let writers = if plan.writes { plan.workers } else { 0 };
+        if writers as usize > marker.globals.len() {
+            return Err(DbError::Usage(format!(
+                "{}: {writers} workers need a global each, and there are {}; right would be more globals or \
+                 fewer workers",
+                dir.path().display(),
+                marker.globals.len()
+            )));
+        }
+        let (mut logs, mut workers) = (Vec::new(), Vec::new());
+        for number in 1..=writers {
+            let (gate, path) = (Arc::<Gate>::default(), dir.join(&global_file(number)));
+            logs.push(Log::open(&path, &settings, marker.block_bytes, gate.clone())?);
+            workers.push((gate, Arc::default()));
+        }
+        let daemon = Daemon::start(logs, settings, dir.path().to_owned(), marker.block_bytes)?;
+        Ok(Self { daemon, dir: dir.clone(), settings, marker, workers, _lock: lock })
+    }
+
+    fn sum(&self, of: impl Fn(&(Arc<Gate>, Arc<Tally>)) -> u64) -> u64 {
+        self.workers.iter().map(of).sum()
+    }
+}
+
+impl Activity for Run {
+    fn writer(&self, plan: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
+        let Some((gate, tally)) = self.workers.get(plan.worker as usize - 1) else {
+            return Err(DbError::Usage(format!(
+                "the run was not begun for worker {}",
+                plan.worker
+            )));
+        };
+        let path = self.dir.join(&global_file(plan.worker));
+        let (gate, tally) = (gate.clone(), tally.clone());
+        Ok(Box::new(SqliteWriter::open(&path, &self.settings, plan, gate, tally)?))
+    }
+
+    fn blocks(&self) -> Result<Blocks, DbError> {
+        let block_bytes = self.marker.block_bytes;
+        let globals = self.marker.globals.iter().map(|global| global_file(global.number));
+        let mut files = Vec::new();
+        for name in std::iter::once(FILLER.to_owned()).chain(globals) {
+            let path = self.dir.join(&name);
+            let about = std::fs::metadata(&path).map_err(|error| fault(&path, &error))?;
+            files.push(BlockFile { path, base_bytes: 0, blocks: about.len() / block_bytes });
+        }
+        Ok(Blocks::Direct(files, block_bytes))
+    }
+
+    fn counts(&self) -> Result<Counts, DbError> {
+        self.daemon.deeds().check()?;
+        let deeds = self.daemon.deeds();
+        Ok(Counts {
+            updates: Some(self.sum(|(_, tally)| tally.updates.load(Ordering::Relaxed))),
+            commits: Some(self.sum(|(_, tally)| tally.commits.load(Ordering::Relaxed))),
+            // Its cache's hits and misses are out of reach: each connection has them for itself.
+            blocks_read: None,
+            blocks_hit: None,
+            blocks_written: Some(deeds.blocks.load(Ordering::Relaxed)),
+            log_bytes: Some(self.daemon.log_bytes()?),
+            others: vec![
+                ("checkpoints", deeds.rounds.load(Ordering::Relaxed)),
+                ("log_pages_checkpointed", deeds.frames.load(Ordering::Relaxed)),
+                ("log_restarts", deeds.restarts.load(Ordering::Relaxed)),
+                ("workers_held_ns", self.sum(|(gate, _)| gate.held_ns())),
+            ],
+        })
+    }
+
+    fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
+        self.daemon.deeds().check()?;
+        Ok(self.daemon.deeds().take_cycles())
+    }
+
+    fn drain(&self) -> Result<(), DbError> {
+        self.daemon.drain()
+    }
+}

@@ -1,0 +1,159 @@
+//! Disks that are full or cannot be written, and what others left in the directory.
+
+use crate::model::{AtWork, Expected, followed, global, plan, sequences};
+use crate::support::{Mount, database, names, skip};
+use iogauge_db::DbError;
+use iogauge_db::backend::RunPlan;
+use iogauge_db::crew::Mode;
+use std::time::{Duration, Instant};
+
+const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
+
+/// Takes a file system, or ends the test as skipped.
+macro_rules! mount {
+    ($test:literal, $bytes:expr) => {
+        match Mount::of($bytes) {
+            Ok(mount) => mount,
+            Err(why) => return skip($test, &why),
+        }
+    };
+}
+
+fn assert_full(result: &Result<(), DbError>) {
+    assert!(matches!(result, Err(DbError::Full(_))), "{result:?}");
+    let text = result.as_ref().unwrap_err().to_string();
+    assert!(text.contains("right would be") && !text.contains('\n'), "{text}");
+}
+
+#[test]
+fn a_setup_that_finds_no_room_leaves_nothing() {
+    let disk = mount!("a_setup_that_finds_no_room_leaves_nothing", 4 << 20);
+    let db = database(&disk.path().join("made"), "");
+    assert_full(&followed(|progress| db.setup(16 << 20, progress)).0);
+    assert!(names(disk.path()).is_empty(), "{:?}", names(disk.path()));
+    // Not even a marker goes onto a disk that has no room at all.
+    std::fs::write(disk.path().join("others"), vec![1; 8 << 20]).unwrap_err();
+    assert_full(&followed(|progress| db.setup(1 << 20, progress)).0);
+    assert_eq!(names(disk.path()), ["others"]);
+    std::fs::remove_file(disk.path().join("others")).unwrap();
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+}
+
+#[test]
+fn a_global_that_finds_no_room_leaves_nothing() {
+    let disk = mount!("a_global_that_finds_no_room_leaves_nothing", 4 << 20);
+    let db = database(&disk.path().join("made"), "cache=1m");
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    let before = names(&disk.path().join("made/RAN"));
+    assert_full(&followed(|progress| db.create_global(global(1, 100_000, 100), progress)).0);
+    assert_eq!(names(&disk.path().join("made/RAN")), before);
+    assert_eq!(db.globals().unwrap(), []);
+    followed(|progress| db.create_global(global(1, 1000, 100), progress)).0.unwrap();
+    assert_eq!(db.count_subscripts(1).unwrap(), 1000);
+}
+
+#[test]
+fn a_disk_that_fills_during_a_run_costs_nothing_acknowledged() {
+    let disk = mount!("a_disk_that_fills_during_a_run_costs_nothing_acknowledged", 8 << 20);
+    // The log is never emptied.
+    let db = database(&disk.path().join("made"), "checkpoint=1h&checkpoint_size=1t");
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    let only = global(1, 1000, 100);
+    followed(|progress| db.create_global(only, progress)).0.unwrap();
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
+    at_work.crew.set_active(1);
+    let end = Instant::now() + Duration::from_secs(60);
+    while !at_work.crew.finished() {
+        assert!(Instant::now() < end, "the disk does not fill");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let fault = at_work.crew.fault();
+    assert!(matches!(fault, Some((1, DbError::Full(_)))), "{fault:?}");
+    let books = at_work.crew.stop();
+    let counts = at_work.crew.activity().counts().unwrap();
+    assert_eq!(counts.commits, Some(books[0].commits.count()));
+    let acknowledged = at_work.acknowledged();
+    drop(at_work);
+    assert_eq!(sequences(db.as_ref(), 1), acknowledged);
+    assert!(acknowledged[0] > 0);
+    let mut expected = Expected::initial(&[only]);
+    expected.run(7, 1, 10, 0, acknowledged[0]);
+    expected.check(db.as_ref());
+}
+
+#[test]
+fn a_read_only_disk_is_told() {
+    let disk = mount!("a_read_only_disk_is_told", 4 << 20);
+    let place = disk.path().join("made");
+    let db = database(&place, "");
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    followed(|progress| db.create_global(global(1, 100, 100), progress)).0.unwrap();
+    disk.make_read_only();
+    let told = |what: &str, error: Option<DbError>| {
+        assert!(matches!(error, Some(DbError::ReadOnly(_))), "{what}: {error:?}");
+        let text = error.unwrap().to_string();
+        assert!(text.contains("right would be") && !text.contains('\n'), "{what}: {text}");
+    };
+    let other = database(&disk.path().join("other"), "");
+    told("setup", followed(|progress| other.setup(1 << 20, progress)).0.err());
+    let second = global(2, 100, 100);
+    told("create_global", followed(|progress| db.create_global(second, progress)).0.err());
+    told("begin", db.begin(&RUN).err());
+    told("purge", db.purge().err());
+    assert!(db.is_there().unwrap());
+}
+
+#[test]
+fn what_a_killed_creation_left_is_in_nobodys_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("made");
+    let db = database(&place, "");
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    let left = ["global1.db", "global1.db-journal", "iogauge.new"];
+    let leave = || {
+        left.iter().for_each(|name| std::fs::write(place.join("RAN").join(name), "half").unwrap())
+    };
+    leave();
+    assert_eq!(db.globals().unwrap(), []);
+    followed(|progress| db.create_global(global(1, 100, 100), progress)).0.unwrap();
+    assert_eq!(db.count_subscripts(1).unwrap(), 100);
+    leave();
+    assert_eq!(db.purge().unwrap().left, [""; 0]);
+    assert!(!place.exists());
+}
+
+#[test]
+fn a_damaged_file_is_told_with_the_way_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "");
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    followed(|progress| db.create_global(global(1, 100, 100), progress)).0.unwrap();
+    std::fs::write(dir.path().join("RAN/global1.db"), vec![7; 8192]).unwrap();
+    for error in [db.begin(&RUN).err(), db.count_subscripts(1).err(), db.committed().err()] {
+        let error = error.unwrap().to_string();
+        assert!(
+            error.contains("global1.db") && error.contains("purge, and setup again"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_page_size_is_setups_to_choose() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "page_size=16k");
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    followed(|progress| db.create_global(global(1, 1000, 100), progress)).0.unwrap();
+    let plain = database(dir.path(), "");
+    let about = plain.about().unwrap();
+    assert_eq!(about.block_bytes, 16384);
+    let told = |key: &str| about.settings.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str());
+    assert_eq!((told("page_size"), told("journal_mode")), (Some("16384"), Some("wal")));
+    assert_eq!((told("synchronous"), told("wal_autocheckpoint")), (Some("2"), Some("0")));
+    let other = database(dir.path(), "page_size=8k").begin(&RUN).err();
+    assert!(matches!(other, Some(DbError::Usage(_))), "{other:?}");
+    let may_lose = |settings: &str| database(dir.path(), settings).about().unwrap().may_lose;
+    assert_eq!(may_lose("synchronous=full"), None);
+    assert!(may_lose("synchronous=normal").unwrap().contains("since the last checkpoint"));
+    assert!(may_lose("synchronous=off").unwrap().contains("damage"));
+}

@@ -1,0 +1,120 @@
+//! A run that is killed: what was acknowledged is there.
+
+use crate::model::{Expected, followed, global, plan, sequences};
+use crate::support::database;
+use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
+use iogauge_db::backend::RunPlan;
+use iogauge_db::crew::{Crew, Mode};
+use iogauge_db::{Database, DbError};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The database that the process to be killed works on.
+const URL: &str = "IOGAUGE_TEST_URL";
+const RUN: RunPlan = RunPlan { workers: 2, reads: false, writes: true };
+const SEED: u64 = 7;
+/// Checkpoints and new beginnings of the log all the time.
+const OFTEN: &str = "checkpoint=2ms&checkpoint_size=128k";
+
+/// Works until it is killed: the process that [`killed`] starts.
+#[test]
+#[ignore = "it is a part of another test, which starts it"]
+fn works_until_it_is_killed() {
+    let url = std::env::var(URL).expect("the other test says where");
+    let db = iogauge_db::backend::open(&url.parse().unwrap()).unwrap();
+    let (plan, before) = (plan(Mode::Write, 2, SEED), sequences(db.as_ref(), 2));
+    let run = RunOfWorkers {
+        format: FORMAT.to_owned(),
+        database: db.identity().unwrap(),
+        seed: plan.seed,
+        transaction_length: plan.transaction_length,
+        workers: plan.workers,
+    };
+    let path = db.acknowledged_path().unwrap();
+    let file = Acknowledged::begin(&path, &run, &before).unwrap();
+    let activity = Arc::from(db.begin(&RUN).unwrap());
+    let globals = db.globals().unwrap();
+    let mut crew = Crew::start(activity, plan, &globals, &before, Some(file)).unwrap();
+    crew.set_active(2);
+    std::thread::sleep(Duration::from_secs(60));
+    panic!("nobody killed it");
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Kills a run in the middle and holds what is there against what was acknowledged.
+fn kill(settings: &str, times: u32) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), settings);
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    let globals = [global(1, 3000, 100), global(2, 2000, 100)];
+    for global in globals {
+        followed(|progress| db.create_global(global, progress)).0.unwrap();
+    }
+    let mut expected = Expected::initial(&globals);
+    for _ in 0..times {
+        let before = sequences(db.as_ref(), 2);
+        work_and_kill(db.as_ref(), &format!("sqlite:{}?{settings}", dir.path().display()), &before);
+        let path = db.acknowledged_path().unwrap();
+        let remembered = Acknowledged::read(&path).unwrap().unwrap();
+        let committed = sequences(db.as_ref(), 2);
+        for (index, (begin, acknowledged)) in remembered.workers.iter().enumerate() {
+            assert_eq!(*begin, before[index]);
+            let last = committed[index];
+            // One may be committed that could not be noted any more.
+            assert!((*acknowledged..=acknowledged + 1).contains(&last), "{acknowledged}, {last}");
+            expected.run(SEED, index as u32 + 1, 10, before[index], last);
+        }
+        expected.check(db.as_ref());
+    }
+    // The next run has it all to itself, and what was left in the logs goes to the files.
+    drop(db.begin(&RUN).unwrap());
+    expected.check(db.as_ref());
+    assert!(db.purge().unwrap().left.is_empty());
+}
+
+fn work_and_kill(db: &dyn Database, url: &str, before: &[u64]) {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "killed::works_until_it_is_killed"])
+        .env(URL, url)
+        .stdout(Stdio::null())
+        .spawn();
+    let mut child = Killed(child.unwrap());
+    let path = db.acknowledged_path().unwrap();
+    let end = Instant::now() + Duration::from_secs(30);
+    let works = || {
+        let Ok(Some(remembered)) = Acknowledged::read(&path) else { return false };
+        let pairs = remembered.workers.iter().zip(before);
+        pairs.clone().count() == 2 && pairs.clone().all(|((_, last), before)| *last > before + 100)
+    };
+    while !works() {
+        assert!(Instant::now() < end, "it does not work");
+        assert!(child.0.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    let busy = db.begin(&RUN).err();
+    assert!(matches!(busy, Some(DbError::Busy(_))), "{busy:?}");
+    // Whoever looks meanwhile takes nothing away.
+    assert!(sequences(db, 2)[0] > before[0] + 100);
+    child.0.kill().unwrap();
+    child.0.wait().unwrap();
+}
+
+#[test]
+fn what_was_acknowledged_outlives_a_killed_run() {
+    kill(&format!("{OFTEN}&synchronous=full"), 3);
+}
+
+#[test]
+fn a_killed_process_loses_nothing_where_commits_do_not_wait() {
+    kill(&format!("{OFTEN}&synchronous=normal"), 2);
+    kill("synchronous=off", 2);
+}

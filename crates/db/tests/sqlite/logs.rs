@@ -1,0 +1,112 @@
+//! The logs of a run, and the thread that empties them.
+
+use crate::model::{AtWork, Expected, followed, global, plan};
+use crate::support::database;
+use iogauge_db::Database;
+use iogauge_db::backend::{Order, RunPlan, WorkerPlan};
+use iogauge_db::books::Books;
+use iogauge_db::crew::Mode;
+use iogauge_db::draws::Draws;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PAGE_BYTES: u64 = 8192;
+const FRAME_BYTES: u64 = PAGE_BYTES + 24;
+const SUBSCRIPTS: u64 = 20_000;
+
+fn set_up(dir: &Path, settings: &str) -> Box<dyn Database> {
+    let db = database(dir, settings);
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    followed(|progress| db.create_global(global(1, SUBSCRIPTS, 100), progress)).0.unwrap();
+    db
+}
+
+fn log_file_bytes(dir: &Path) -> u64 {
+    std::fs::metadata(dir.join("RAN/global1.db-wal")).unwrap().len()
+}
+
+/// Does so many transactions of twenty updates, and gives back bytes of the log as they were counted.
+fn log_bytes_of(dir: &Path, settings: &str, transactions: u64) -> u64 {
+    let db = set_up(dir, settings);
+    let run = db.begin(&RunPlan { workers: 1, reads: false, writes: true }).unwrap();
+    let mut writer = run
+        .writer(WorkerPlan {
+            worker: 1,
+            global: db.globals().unwrap()[0],
+            sequence: 0,
+            draws_state: Draws::new(7, 1).state(),
+            transaction_length: 20,
+        })
+        .unwrap();
+    let order = Order { transactions: 1, until: Instant::now(), hang: Duration::from_micros(100) };
+    for sequence in 1..=transactions {
+        assert_eq!(writer.work(&order, &mut Books::default()).unwrap(), sequence);
+    }
+    let counts = run.counts().unwrap();
+    assert_eq!((counts.updates, counts.commits), (Some(transactions * 20), Some(transactions)));
+    let restarts = counts.others.iter().find(|(name, _)| *name == "log_restarts").unwrap().1;
+    if settings.contains("checkpoint=1h") {
+        // One frame behind the other, after a head of 32 bytes.
+        assert_eq!(restarts, 0);
+        assert_eq!(counts.log_bytes.unwrap(), (log_file_bytes(dir) - 32));
+        assert_eq!(run.cycles().unwrap(), []);
+    } else {
+        assert!(restarts > 3, "{counts:?}");
+    }
+    counts.log_bytes.unwrap()
+}
+
+#[test]
+fn the_logs_bytes_are_counted_over_its_new_beginnings() {
+    let (quiet, busy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let never = log_bytes_of(quiet.path(), "checkpoint=1h&checkpoint_size=1t", 300);
+    let often = log_bytes_of(busy.path(), "checkpoint=1ms&checkpoint_size=64k", 300);
+    assert!(never >= 300 * 10 * FRAME_BYTES, "each transaction writes the pages it changed");
+    assert_eq!(often, never);
+}
+
+#[test]
+fn a_log_that_is_never_at_rest_stays_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = set_up(dir.path(), "checkpoint=1h&checkpoint_size=512k&synchronous=normal");
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
+    at_work.work(Duration::from_millis(1500));
+    let books = at_work.crew.stop();
+    let activity = at_work.crew.activity();
+    let counts = activity.counts().unwrap();
+    let (written, file) = (counts.log_bytes.unwrap(), log_file_bytes(dir.path()));
+    assert!(written > 2 * file, "{written} bytes went to a log of {file}");
+    let (cycles, blocks) = (activity.cycles().unwrap(), counts.blocks_written.unwrap());
+    assert!(cycles.len() > 1);
+    assert_eq!(cycles.iter().map(|cycle| cycle.blocks).sum::<u64>(), blocks);
+    // A page that is several times in the log goes to the file once.
+    assert!(blocks > 0 && blocks <= written / FRAME_BYTES, "{blocks}, {written}");
+    activity.drain().unwrap();
+    // Nothing is left to do.
+    assert!(activity.cycles().unwrap().len() <= 1);
+    activity.drain().unwrap();
+    assert_eq!(activity.cycles().unwrap(), []);
+    at_work.check(db.as_ref(), &books);
+    // Who looked at the database later made an empty one.
+    assert_eq!(log_file_bytes(dir.path()), 0, "the end of a run leaves nothing in the log");
+}
+
+#[test]
+fn every_round_but_the_last_leaves_the_data_right() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = set_up(dir.path(), "checkpoint=5ms&checkpoint_size=128k&synchronous=off&cache=1m");
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
+    at_work.work(Duration::from_millis(500));
+    let books = at_work.crew.stop();
+    at_work.crew.activity().drain().unwrap();
+    // All of it is in the file itself.
+    let copy = tempfile::tempdir().unwrap();
+    let alone = copy.path().join("global1.db");
+    std::fs::copy(dir.path().join("RAN/global1.db"), &alone).unwrap();
+    let last = at_work.check(db.as_ref(), &books)[0];
+    let mut expected = Expected::initial(&db.globals().unwrap());
+    expected.run(7, 1, 10, 0, last);
+    expected.check(db.as_ref());
+    std::fs::copy(&alone, dir.path().join("RAN/global1.db")).unwrap();
+    expected.check(db.as_ref());
+}
