@@ -114,6 +114,21 @@ pub fn distinct(found: Vec<Caveat>) -> Vec<Caveat> {
     caveats
 }
 
+/// Each kind of doubt once, about steps that are one result: the one with the worst impact, the first
+/// of those.
+#[must_use]
+pub fn one_of_each(found: Vec<Caveat>) -> Vec<Caveat> {
+    let mut caveats: Vec<Caveat> = Vec::new();
+    for caveat in found {
+        match caveats.iter_mut().find(|known| known.code == caveat.code) {
+            Some(known) if known.impact < caveat.impact => *known = caveat,
+            Some(_) => {}
+            None => caveats.push(caveat),
+        }
+    }
+    caveats
+}
+
 /// What the machine did to the measurement.
 #[must_use]
 pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Caveat> {

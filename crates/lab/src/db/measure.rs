@@ -13,7 +13,7 @@ use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
 use iogauge_db::crew::Crew as Workers;
 use iogauge_io::crew::Crew;
 use iogauge_io::system::{Logical, Sampler};
-use iogauge_model::result::{CpuUse, Drain, Physical, StepResult};
+use iogauge_model::result::{Drain, Physical, StepResult};
 use iogauge_model::{Caveat, Limit};
 use std::sync::Arc;
 use std::time::Instant;
@@ -144,10 +144,6 @@ pub struct DbSearched {
     pub found: Found,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
-    /// Processor time over the whole search.
-    pub cpu: CpuUse,
-    /// How long the search took, in seconds.
-    pub seconds: f64,
     /// Rounds of the write daemon.
     pub cycles: Vec<Cycle>,
     /// Doubts about it.
@@ -173,23 +169,21 @@ pub fn find(
     let Taken { activity, mut crew, mut sampler, before } =
         Taken::take(target, &DbLoad { processes: 1, ..*load }, most.max(1))?;
     let mut mark = || sampler.as_mut().map(|sampler| sampler.mark()).transpose();
-    let begin = Instant::now();
     let machine_before = mark()?;
     let found = search::find(&mut crew, &plan, watch)?;
     let machine_after = mark()?;
-    let seconds = begin.elapsed().as_secs_f64();
     crew.stop()?;
     let fault = crew.database_fault();
     if let (Some((_, error)), true) = (&fault, found.curve.is_empty()) {
         return Err(error.clone().into());
     }
     let mut caveats = doubts::of_target(target, load);
-    let (mut physical, mut cpu) = (None, CpuUse::default());
+    let mut physical = None;
     if let (Some(before), Some(after)) = (&machine_before, &machine_after) {
         let (ios, bytes) = found.logical;
         let totals = after.since(before, Logical { ios, bytes });
         caveats.extend(caveats::steal(&totals.cpu));
-        (physical, cpu) = (totals.physical, totals.cpu);
+        physical = totals.physical;
     }
     if fault.is_none() {
         let counted = figures::counted(&crew.whole(), &before, &activity.counts()?);
@@ -207,5 +201,5 @@ pub fn find(
         caveats.push(caveats::interrupted());
     }
     let cycles = activity.cycles().unwrap_or_default();
-    Ok(DbSearched { found, physical, cpu, seconds, cycles, caveats })
+    Ok(DbSearched { found, physical, cycles, caveats })
 }

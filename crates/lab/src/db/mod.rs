@@ -9,6 +9,7 @@ mod ladder;
 mod measure;
 mod target;
 
+pub use beside::{DeviceWork, held_back_by};
 pub use caveats::of_size;
 pub use check::check;
 pub use ladder::Ladder;

@@ -199,7 +199,7 @@ impl DbLoad {
             label.push_str(&format!(", {} a transaction", self.transaction_length));
         }
         if self.hang_ns > 0 {
-            let hang = iogauge_model::units::Latency(self.hang_ns as f64);
+            let hang = iogauge_model::limit::Bound(self.hang_ns);
             label.push_str(&format!(", {hang} hang"));
         }
         label

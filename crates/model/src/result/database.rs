@@ -173,10 +173,12 @@ pub struct BesideDocument {
     pub device: BesideSide,
     /// What the database on it sustains.
     pub database: BesideSide,
-    /// I/Os a second of the devices while the database worked at its best: those it asked for where it
-    /// reads around its cache, those the devices counted otherwise.
+    /// I/Os a second of the devices while the database did what was found.
     pub database_iops: f64,
-    /// Share of the device's capacity that the database reaches, in percent.
+    /// Bytes a second of the devices meanwhile.
+    pub database_bytes_per_sec: f64,
+    /// Share of the device's capacity that the database reaches, in percent: of I/Os or of bytes,
+    /// whichever is larger.
     pub share_percent: f64,
     /// What keeps it from more, in words.
     pub held_back_by: Vec<String>,

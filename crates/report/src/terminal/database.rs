@@ -5,11 +5,12 @@ use super::grid::{Grid, Kind};
 use super::names::{count, plural};
 use super::parts;
 use super::sheet::{Paint, Sheet};
+use super::terms::Terms;
 use iogauge_model::limit::Bound;
 use iogauge_model::result::{
     BesideDocument, DatabaseCheck, DatabaseCounts, DatabaseResult, LimitValue, StepResult,
 };
-use iogauge_model::units::{Bytes, Latency};
+use iogauge_model::units::{Bandwidth, Bytes, Latency};
 
 /// Write rounds that are shown one by one.
 const MOST_CYCLES: usize = 8;
@@ -61,7 +62,8 @@ fn write_limit(sheet: &mut Sheet, value: &LimitValue) {
     let holds = ns <= value.limit.bound_ns as f64;
     let (paint, verdict) = if holds { (Paint::Good, "holds") } else { (Paint::Bad, "is broken") };
     let bound = Bound(value.limit.bound_ns);
-    let text = format!("{} {} ≤ {bound}: {verdict}", value.limit.statistic(), Latency(ns));
+    let statistic = value.limit.statistic().replace("sync:", "commit:");
+    let text = format!("{statistic} {} ≤ {bound}: {verdict}", Latency(ns));
     let text = if holds { text } else { text.replace('≤', ">") };
     sheet.text(paint, &text);
 }
@@ -69,6 +71,7 @@ fn write_limit(sheet: &mut Sheet, value: &LimitValue) {
 fn write_counts(sheet: &mut Sheet, counted: &DatabaseCounts) {
     let mut words = Vec::new();
     let both = |made: u64, theirs: Option<u64>, noun: &str| {
+        let theirs = theirs.filter(|theirs| *theirs > 0 || made > 0);
         theirs.map(|theirs| match theirs == made {
             true => format!("{} {noun}, as iogauge", count(theirs as f64)),
             false => {
@@ -78,17 +81,24 @@ fn write_counts(sheet: &mut Sheet, counted: &DatabaseCounts) {
     };
     words.extend(both(counted.updates_made, counted.updates, "updates"));
     words.extend(both(counted.commits_made, counted.commits, "commits"));
-    let plain = |n: Option<u64>, what: &str| n.map(|n| format!("{} {what}", count(n as f64)));
+    let plain = |n: Option<u64>, what: &str| {
+        n.filter(|n| *n > 0).map(|n| format!("{} {what}", count(n as f64)))
+    };
     words.extend(plain(counted.blocks_read, "blocks read"));
     words.extend(plain(counted.blocks_hit, "found in its cache"));
     words.extend(plain(counted.blocks_written, "blocks written"));
-    words.extend(counted.log_bytes.map(|bytes| format!("{} of log", Bytes(bytes))));
+    let log_bytes = counted.log_bytes.filter(|bytes| *bytes > 0);
+    words.extend(log_bytes.map(|bytes| format!("{} of log", Bytes(bytes))));
     if !words.is_empty() {
         let paint = if counted.differ() { Paint::Doubt } else { Paint::Plain };
         sheet.text(paint, &format!("The database itself counted {}.", words.join(", ")));
     }
-    let others: Vec<String> =
-        counted.others.iter().map(|(name, n)| format!("{name} {}", count(*n as f64))).collect();
+    let others: Vec<String> = counted
+        .others
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(name, n)| format!("{name} {}", count(*n as f64)))
+        .collect();
     if !others.is_empty() {
         sheet.text(Paint::Plain, &format!("Also: {}.", others.join(", ")));
     }
@@ -193,17 +203,20 @@ pub fn db_check(checked: &DatabaseCheck, page: Page) -> String {
 pub fn beside(document: &BesideDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
     parts::head(&mut sheet, &document.head);
-    sheet.text(Paint::Strong, &beside_brief(document));
+    sheet.text(Paint::Strong, &format!("{}.", beside_brief(document)));
     for reason in &document.held_back_by {
         sheet.text(Paint::Plain, reason);
     }
-    for (title, side) in [("The device:", &document.device), ("The database:", &document.database)]
-    {
+    let terms = Terms::of(&document.head);
+    for (title, side, depth, rate) in [
+        ("The device:", &document.device, "depth", "IOPS"),
+        ("The database:", &document.database, terms.depth, terms.rate),
+    ] {
         sheet.gap();
         sheet.text(Paint::Strong, &format!("{title} {}", side.load));
         let mut grid = Grid::new(&[
-            ("depth", Kind::Number),
-            ("IOPS", Kind::Number),
+            (depth, Kind::Number),
+            (rate, Kind::Number),
             ("mean", Kind::Number),
             ("p99", Kind::Number),
             ("limits", Kind::Word),
@@ -231,10 +244,13 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
 /// The same in a line.
 #[must_use]
 pub fn beside_brief(document: &BesideDocument) -> String {
+    let device = &document.device.answer;
     format!(
-        "The database reaches {:.0} % of the device: {} I/Os a second of {}",
+        "The database reaches {:.0} % of the device: {} I/Os a second of {}, {} of {}",
         document.share_percent,
         count(document.database_iops),
-        count(document.device.answer.iops.mean),
+        count(device.iops.mean),
+        Bandwidth(document.database_bytes_per_sec),
+        Bandwidth(device.bytes_per_sec),
     )
 }

@@ -5,6 +5,7 @@ use super::grid::{Grid, Kind};
 use super::names::{count, half_width, latency, percentile, plural};
 use super::parts;
 use super::sheet::{Paint, Sheet};
+use super::terms::Terms;
 use super::verdict::{find_verdict, next_step};
 use iogauge_model::limit::{Bound, Metric};
 use iogauge_model::result::{CurvePoint, FindDocument, LatencySummary};
@@ -50,10 +51,10 @@ pub fn find(document: &FindDocument, page: Page) -> String {
 }
 
 fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
-    let answer = &document.answer;
+    let (answer, terms) = (&document.answer, Terms::of(&document.head));
     let depth = match answer.rate_iops {
         Some(_) => format!("{:.1} outstanding, {} allowed", answer.depth_achieved, answer.depth),
-        None => format!("depth {} asked, {:.1} achieved", answer.depth, answer.depth_achieved),
+        None => terms.asked(answer.depth, answer.depth_achieved),
     };
     if let Some(service) = &answer.service_ns {
         let of = |summary: &LatencySummary| {
@@ -76,7 +77,7 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
     for value in &answer.limits {
         if let (Some(ns), Some([low, high])) = (value.value_ns, value.ci95_ns) {
             let interval = format!("{}–{}", Latency(low), Latency(high));
-            let figures = format!("{} {} ({interval})", value.limit.statistic(), Latency(ns));
+            let figures = format!("{} {} ({interval})", terms.statistic(&value.limit), Latency(ns));
             let rest =
                 format!("limit {}, n {}", Bound(value.limit.bound_ns), count(value.n as f64));
             sheet.text(Paint::Plain, &format!("{figures}; {rest}"));
@@ -86,13 +87,14 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
 
 fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
     let open_loop = document.curve.iter().any(|point| point.rate_iops.is_some());
-    let first = if open_loop { "offered" } else { "depth" };
+    let terms = Terms::of(&document.head);
+    let first = if open_loop { "offered" } else { terms.depth };
     let p95 = Metric::Percentile(95.0);
     let wanted = document.limits.iter().any(|limit| limit.metric == p95);
     let mut grid = Grid::new(&[
         (first, Kind::Number),
         ("achieved", Kind::Spare(1)),
-        ("IOPS", Kind::Number),
+        (terms.rate, Kind::Number),
         ("±", Kind::Number),
         ("mean", Kind::Number),
         ("limit", Kind::Word),

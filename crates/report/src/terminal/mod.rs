@@ -16,6 +16,7 @@ mod parts;
 mod run;
 mod sheet;
 mod suite;
+mod terms;
 mod verdict;
 mod verify;
 

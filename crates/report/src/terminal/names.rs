@@ -1,8 +1,9 @@
 //! The values of a document in words.
 
+use super::terms::Terms;
 use iogauge_model::limit::{Bound, Metric, Side};
 use iogauge_model::load::{Modifier, Pattern};
-use iogauge_model::result::{Answer, Estimate, FindDocument, LatencySummary, LimitValue};
+use iogauge_model::result::{Estimate, FindDocument, LatencySummary, LimitValue};
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Load};
 use serde_json::Value;
@@ -58,16 +59,11 @@ fn load_words(load: &Load) -> String {
 }
 
 /// The limits as a clause: `mean latency stays ≤ 10 ms`.
-pub(super) fn limits(limits: &[Limit]) -> String {
+pub(super) fn limits(limits: &[Limit], terms: Terms) -> String {
     let bounds: Vec<_> = limits
         .iter()
         .map(|Limit { side, metric, bound_ns }| {
-            let of = match side {
-                Side::Any => "",
-                Side::Read => "read ",
-                Side::Write => "write ",
-                Side::Sync => "sync ",
-            };
+            let of = terms.side(*side);
             format!("{metric} {of}latency stays ≤ {}", Bound(*bound_ns))
         })
         .collect();
@@ -80,7 +76,7 @@ pub(super) fn limits(limits: &[Limit]) -> String {
 
 /// What was measured of the limited statistics: `mean 12.3 ms, read:p99 20 ms`.
 pub(super) fn measured(document: &FindDocument) -> String {
-    written(&statistics(document), &document.answer)
+    written(&statistics(document), document)
 }
 
 /// The same of those that break their limit, where any does.
@@ -89,18 +85,19 @@ pub(super) fn broken(document: &FindDocument) -> String {
     if values.iter().any(|(limit, ns)| !is_within(limit, *ns)) {
         values.retain(|(limit, ns)| !is_within(limit, *ns));
     }
-    written(&values, &document.answer)
+    written(&values, document)
 }
 
 fn is_within(limit: &Limit, ns: f64) -> bool {
     ns <= limit.bound_ns as f64
 }
 
-fn written(values: &[(Limit, f64)], answer: &Answer) -> String {
+fn written(values: &[(Limit, f64)], document: &FindDocument) -> String {
+    let (answer, terms) = (&document.answer, Terms::of(&document.head));
     if values.is_empty() {
         return format!("mean {}", Latency(answer.latency_ns.mean));
     }
-    let value = |(limit, ns): &(Limit, f64)| format!("{} {}", limit.statistic(), Latency(*ns));
+    let value = |(limit, ns): &(Limit, f64)| format!("{} {}", terms.statistic(limit), Latency(*ns));
     values.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
@@ -148,14 +145,19 @@ pub(super) fn half_width(estimate: &Estimate) -> String {
 
 /// `81,204 IOPS (± 310)`, or with both ends where they are not equally far: `(81,100–82,400)`.
 pub(super) fn iops(estimate: &Estimate) -> String {
+    rate(estimate, "IOPS")
+}
+
+/// As [`iops`], of something else than I/Os: `38,084 updates/s (± 2,692)`.
+pub(super) fn rate(estimate: &Estimate, unit: &str) -> String {
     let (mean, [low, high]) = (estimate.mean, estimate.ci95);
     let half = half_width(estimate);
     if half.is_empty() {
-        format!("{} IOPS", count(mean))
+        format!("{} {unit}", count(mean))
     } else if ((high - mean) - (mean - low)).abs() > LOPSIDED * (high - low) {
-        format!("{} IOPS ({}–{})", count(mean), count(low), count(high))
+        format!("{} {unit} ({}–{})", count(mean), count(low), count(high))
     } else {
-        format!("{} IOPS (± {half})", count(mean))
+        format!("{} {unit} (± {half})", count(mean))
     }
 }
 

@@ -45,7 +45,8 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
     if let Some(done) = &step.database {
         sheet.text(Paint::Plain, &database::asked(step, done));
         let [read, update, commit] = database::OPERATIONS;
-        write_directions(sheet, &[(read, &step.read), (update, &step.write), (commit, &step.sync)]);
+        let own = [(read, &step.read), (update, &step.write), (commit, &step.sync)];
+        write_directions(sheet, "a second", &own);
         database::write(sheet, done);
         write_cpu(sheet, &step.cpu);
         if let Some(physical) = &step.physical {
@@ -59,7 +60,7 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
     }
     sheet.text(Paint::Plain, &format!("{asked}; {:.1} s", step.seconds));
     let own = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
-    write_directions(sheet, &own);
+    write_directions(sheet, "IOPS", &own);
     for (index, job) in step.jobs.iter().enumerate() {
         let title = format!("Job {}: {}", index + 1, job.name);
         sheet.gap();
@@ -67,7 +68,7 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         let asked = format!("depth {} asked, {:.1} achieved", job.depth, job.depth_achieved);
         sheet.text(Paint::Plain, &asked);
         let own = [("read", &job.read), ("write", &job.write), ("sync", &job.sync)];
-        write_directions(sheet, &own);
+        write_directions(sheet, "IOPS", &own);
     }
     if let Some(verified) = &step.verify {
         verify::write(sheet, verified);
@@ -79,10 +80,14 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
 }
 
 /// A table of the directions that moved something, and what failed in them.
-fn write_directions(sheet: &mut Sheet, directions: &[(&str, &Option<DirectionResult>); 3]) {
+fn write_directions(
+    sheet: &mut Sheet,
+    rate: &'static str,
+    directions: &[(&str, &Option<DirectionResult>); 3],
+) {
     let mut grid = Grid::new(&[
         ("", Kind::Word),
-        ("IOPS", Kind::Number),
+        (rate, Kind::Number),
         ("±", Kind::Number),
         ("bandwidth", Kind::Number),
         ("mean", Kind::Number),

@@ -1,9 +1,11 @@
 //! What a search found, in a sentence for a human.
 
+use super::terms::Terms;
 use super::{names, options};
+use iogauge_model::Limit;
 use iogauge_model::limit::Bound;
 use iogauge_model::load::{ArrivalProcess, Load};
-use iogauge_model::result::{Answer, FindDocument, RunDocument, StepResult, StoppedBy};
+use iogauge_model::result::{Answer, FindDocument, Head, RunDocument, StepResult, StoppedBy};
 
 /// The result as the sentence a find document begins with: what was found, and why no more.
 #[must_use]
@@ -14,8 +16,9 @@ pub fn find_verdict(document: &FindDocument) -> String {
         return format!("Nothing was measured on {target}: {}.", why_nothing(answer.stopped_by));
     }
     let load = names::load(&document.head.load);
-    let limits = names::limits(&document.limits);
-    let iops = names::iops(&answer.iops);
+    let terms = Terms::of(&document.head);
+    let limits = names::limits(&document.limits, terms);
+    let iops = names::rate(&answer.iops, terms.rate);
     let place = place(document);
     let measured = names::measured(document);
     if !answer.met {
@@ -25,14 +28,14 @@ pub fn find_verdict(document: &FindDocument) -> String {
             ),
             stopped_by => format!(
                 "No load was found at which {limits} for {load} on {target}; {place} it gives {iops} with {measured}; {}.",
-                why_unmet(stopped_by)
+                why_unmet(stopped_by, terms)
             ),
         };
     }
     let sustains = if is_lower_bound(answer.stopped_by) { "sustains at least" } else { "sustains" };
     format!(
         "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.",
-        why_stopped(answer)
+        why_stopped(answer, terms)
     )
 }
 
@@ -44,7 +47,8 @@ pub fn find_brief(document: &FindDocument) -> String {
     if answer.latency_ns.n == 0 {
         return format!("nothing measured: {}", why_nothing(answer.stopped_by));
     }
-    let (iops, place) = (names::iops(&answer.iops), place(document));
+    let terms = Terms::of(&document.head);
+    let (iops, place) = (names::rate(&answer.iops, terms.rate), place(document));
     if !answer.met {
         let measured = names::broken(document);
         return format!("limit not met: {iops} {place}, {measured}");
@@ -53,7 +57,7 @@ pub fn find_brief(document: &FindDocument) -> String {
     let limits: Vec<_> = document
         .limits
         .iter()
-        .map(|limit| format!("{} ≤ {}", limit.statistic(), Bound(limit.bound_ns)))
+        .map(|limit| format!("{} ≤ {}", terms.statistic(limit), Bound(limit.bound_ns)))
         .collect();
     format!("{at_least}{iops} {place}, {}", limits.join(", "))
 }
@@ -110,7 +114,7 @@ fn place(document: &FindDocument) -> String {
             let rate = names::count(rate);
             format!("at {rate} I/Os per second offered{}", arrivals(&document.head.load))
         }
-        None => format!("at depth {}", answer.depth),
+        None => Terms::of(&document.head).at(answer.depth),
     }
 }
 
@@ -132,21 +136,26 @@ fn why_nothing(stopped_by: StoppedBy) -> &'static str {
     }
 }
 
-fn why_stopped(answer: &Answer) -> String {
+fn why_stopped(answer: &Answer, terms: Terms) -> String {
+    let Terms { rate, depth, .. } = terms;
     let words = match answer.stopped_by {
         StoppedBy::Limit => {
-            let limit = answer.stopped_by_limit.map(|limit| limit.to_string());
-            let limit = limit.unwrap_or_else(|| "the limit".to_owned());
+            let words =
+                |limit: Limit| format!("{} <= {}", terms.statistic(&limit), Bound(limit.bound_ns));
+            let limit = answer.stopped_by_limit.map_or_else(|| "the limit".to_owned(), words);
             return format!("stopped by {limit}: more load breaks it");
         }
         StoppedBy::Saturated => {
-            "stopped by saturation: more depth brings no more IOPS, and the limit is not in the way"
+            return format!(
+                "stopped by saturation: more {depth} {} no more {rate}, and the limit is not in the way",
+                terms.bring()
+            );
         }
         StoppedBy::Client => {
             "stopped by this machine, which gave out before the target: the target may do more"
         }
         StoppedBy::MaxDepth => {
-            "stopped at the largest depth allowed, the limit still holding: it may do more"
+            return format!("stopped at {}, the limit still holding: it may do more", terms.most());
         }
         StoppedBy::Budget => "stopped when the measuring budget ran out: it may do more",
         StoppedBy::Unattainable => "stopped at the smallest load, which breaks the limit",
@@ -155,19 +164,21 @@ fn why_stopped(answer: &Answer) -> String {
     words.to_owned()
 }
 
-fn why_unmet(stopped_by: StoppedBy) -> &'static str {
-    match stopped_by {
+fn why_unmet(stopped_by: StoppedBy, terms: Terms) -> String {
+    let words = match stopped_by {
         StoppedBy::Limit | StoppedBy::Unattainable => "every load measured breaks the limit",
         StoppedBy::Saturated => "the target is saturated there already",
         StoppedBy::Client => "this machine gave out before the target",
-        StoppedBy::MaxDepth => "that is the largest depth allowed",
+        StoppedBy::MaxDepth => return format!("that is {}", terms.most()),
         StoppedBy::Budget => "the measuring budget ran out",
         StoppedBy::Interrupted => "interrupted before the search came to its end",
-    }
+    };
+    words.to_owned()
 }
 
 /// What the user may do next.
 pub(super) fn next_step(document: &FindDocument) -> String {
+    let terms = Terms::of(&document.head);
     let stopped_by = match document.answer.stopped_by {
         // Without an answer the curve says little: the limit or the target is to be changed.
         StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::MaxDepth if !document.answer.met => {
@@ -177,6 +188,9 @@ pub(super) fn next_step(document: &FindDocument) -> String {
     };
     match stopped_by {
         StoppedBy::Limit => {
+            if terms.is_database() {
+                return database_command(document);
+            }
             let target = names::target(&document.head.target);
             let Ok(load) = serde_json::from_value(document.head.load.clone()) else {
                 return "a longer --budget, and the same again on another day.".to_owned();
@@ -187,18 +201,21 @@ pub(super) fn next_step(document: &FindDocument) -> String {
         }
         StoppedBy::Saturated => match &document.knee {
             Some(knee) => format!(
-                "work at the knee, depth {}: {} IOPS at lower latency; more depth only adds latency.",
-                knee.depth,
-                names::count(knee.iops)
+                "work at the knee, {}: {} {} at lower latency; more {} only {} latency.",
+                terms.at(knee.depth).trim_start_matches("at "),
+                names::count(knee.iops),
+                terms.rate,
+                terms.depth,
+                terms.add()
             ),
-            None => "a lower --limit finds a depth with lower latency.".to_owned(),
+            None => format!("a lower --limit finds {} with lower latency.", terms.place()),
         },
         StoppedBy::Client => {
             "larger blocks, more workers (--numjobs) where a processor is idle, or a larger machine \
              load the target further."
                 .to_owned()
         }
-        StoppedBy::MaxDepth => "a larger --max-depth finds the end of the curve.".to_owned(),
+        StoppedBy::MaxDepth => format!("a larger {} finds the end of the curve.", terms.option()),
         StoppedBy::Budget => "a longer --budget ends the search.".to_owned(),
         StoppedBy::Unattainable => format!(
             "a --limit above {} could be met.",
@@ -206,4 +223,27 @@ pub(super) fn next_step(document: &FindDocument) -> String {
         ),
         StoppedBy::Interrupted => "give the same command again to end the search.".to_owned(),
     }
+}
+
+/// What holds the answer of a database for longer.
+fn database_command(document: &FindDocument) -> String {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let Head { target, load, .. } = &document.head;
+    let mut command = format!("iogauge db run '{}'", text(&target["url"]));
+    if target["database"] != "RAN" {
+        command.push_str(&format!(" --name {}", text(&target["database"])));
+    }
+    command.push_str(&format!(
+        " --mode {} --processes {} --transaction-length {}",
+        text(&load["mode"]),
+        document.answer.depth,
+        load["transaction_length"]
+    ));
+    if let Some(hang_ns) = load["hang_ns"].as_u64().filter(|ns| *ns > 0) {
+        command.push_str(&format!(" --hang {}ns", hang_ns));
+    }
+    if let Some(percent) = load["read_percent"].as_u64() {
+        command.push_str(&format!(" --read-pct {percent}"));
+    }
+    format!("\"{command} --drain\" holds this load for longer.")
 }

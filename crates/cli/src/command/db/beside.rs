@@ -9,7 +9,7 @@ use crate::command::record::Record;
 use crate::exit::{Exit, Usage};
 use iogauge_db::crew::Mode;
 use iogauge_io::target::{FileOrigin, Intent, Part, PartKind};
-use iogauge_lab::db::{self, DbLoad, DbSearched, DbTarget};
+use iogauge_lab::db::{self, DbLoad, DbSearched, DbTarget, DeviceWork, Times};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Ground, Interrupt, Rig, caveats, session};
@@ -26,6 +26,8 @@ const FREE_SHARE: u64 = 10;
 const LEAST_BYTES: u64 = 64 << 20;
 /// And larger ones take long to write.
 const USUAL_BYTES: u64 = 4 << 30;
+/// Before the database is looked at while it does its best.
+const RAMP_NS: u64 = 1_000_000_000;
 /// I/Os outstanding at most.
 const MOST_DEPTH: u32 = 16_384;
 
@@ -75,22 +77,26 @@ fn measure(
     let (device, mut found) = device(args, directory, &device_load, plan, &mut watch)?;
     let searched = db::find(target, load, plan, &mut watch)?;
     found.extend(searched.caveats.iter().cloned());
-    let database_iops = match load.mode {
-        Mode::Read => searched.found.answer.iops.mean,
-        _ => searched.device_iops(),
-    };
-    let device_iops = device.answer.iops.mean;
+    // The counters of a whole search mix its points.
+    let at_best = DbLoad { processes: searched.found.answer.depth.max(1), ..*load };
+    let times = Times { ramp_ns: RAMP_NS, runtime_ns: plan.budget_ns / 4, drain: false };
+    let step = db::run(target, &at_best, times, &plan.limits, &mut watch)?.result;
+    watch.observer.step(&step);
+    let work = DeviceWork::of(&step);
     let exit = exit_of(
         searched.found.answer.stopped_by,
         searched.found.curve.iter().any(|point| point.errors > 0),
     );
     let document = BesideDocument {
         head: Head { format: BESIDE_FORMAT.to_owned(), ..head(record, target, asked) },
-        share_percent: if device_iops > 0.0 { database_iops * 100.0 / device_iops } else { 0.0 },
-        held_back_by: searched.held_back_by(target),
+        share_percent: work.map_or(0.0, |work| {
+            work.share_percent(device.answer.iops.mean, device.answer.bytes_per_sec)
+        }),
+        held_back_by: db::held_back_by(target, &searched.found, &step),
+        database_iops: work.map_or(0.0, |work| work.iops),
+        database_bytes_per_sec: work.map_or(0.0, |work| work.bytes_per_sec),
         database: side(load.label_without_processes(), &searched),
         device,
-        database_iops,
         caveats: caveats::distinct(found),
         environment: session::environment_on(session::real_clock()),
     };

@@ -85,7 +85,7 @@ fn measure(
         head: head(record, target, asked(end.as_deref())),
         steps,
         interrupted,
-        caveats: caveats::distinct(found),
+        caveats: caveats::one_of_each(found),
         environment: session::environment_on(session::real_clock()),
     };
     Ok(Outcome { document, instead: None, exit })

@@ -1,0 +1,100 @@
+//! The words of what was measured: I/Os at a depth of a device, operations by processes of a database.
+
+use iogauge_model::Limit;
+use iogauge_model::limit::Side;
+use iogauge_model::result::Head;
+use serde_json::Value;
+
+/// How a document speaks of its load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// What a rate is of: `IOPS`, `updates/s`.
+    pub rate: &'static str,
+    /// What is raised: `depth`, `processes`.
+    pub depth: &'static str,
+    is_database: bool,
+}
+
+const DEVICE: Terms = Terms { rate: "IOPS", depth: "depth", is_database: false };
+
+impl Terms {
+    /// Those of a document.
+    pub(super) fn of(head: &Head) -> Self {
+        if head.target["kind"] != "database" {
+            return DEVICE;
+        }
+        let rate = match head.load.get("mode").and_then(Value::as_str) {
+            Some("read") => "reads/s",
+            Some("write") => "updates/s",
+            _ => "operations/s",
+        };
+        Self { rate, depth: "processes", is_database: true }
+    }
+
+    /// Where on the curve something is.
+    pub(super) fn at(self, depth: u32) -> String {
+        match (self.is_database, depth) {
+            (false, depth) => format!("at depth {depth}"),
+            (true, 1) => "with 1 process".to_owned(),
+            (true, n) => format!("with {n} processes"),
+        }
+    }
+
+    /// True for those of a database.
+    pub(super) fn is_database(self) -> bool {
+        self.is_database
+    }
+
+    /// The verb that goes with what is raised.
+    pub(super) fn bring(self) -> &'static str {
+        if self.is_database { "bring" } else { "brings" }
+    }
+
+    /// The verb that goes with what is raised.
+    pub(super) fn add(self) -> &'static str {
+        if self.is_database { "add" } else { "adds" }
+    }
+
+    /// Where a search may not go beyond.
+    pub(super) fn most(self) -> &'static str {
+        if self.is_database { "the most processes allowed" } else { "the largest depth allowed" }
+    }
+
+    /// A place on the curve.
+    pub(super) fn place(self) -> &'static str {
+        if self.is_database { "fewer processes" } else { "a depth" }
+    }
+
+    /// The option that bounds the search.
+    pub(super) fn option(self) -> &'static str {
+        if self.is_database { "--max-processes, or more globals," } else { "--max-depth" }
+    }
+
+    /// What was asked, and what came of it.
+    pub(super) fn asked(self, depth: u32, achieved: f64) -> String {
+        match self.is_database {
+            false => format!("depth {depth} asked, {achieved:.1} achieved"),
+            true => format!("{}, {achieved:.1} in the database on average", &self.at(depth)[5..]),
+        }
+    }
+
+    /// The statistic a limit bounds.
+    pub(super) fn statistic(self, limit: &Limit) -> String {
+        match (self.is_database, limit.side) {
+            (true, Side::Sync) => format!("commit:{}", limit.metric),
+            _ => limit.statistic(),
+        }
+    }
+
+    /// A word for the I/Os that a limit bounds, with a space behind it.
+    pub(super) fn side(self, side: Side) -> &'static str {
+        match (self.is_database, side) {
+            (_, Side::Any) => "",
+            (_, Side::Read) => "read ",
+            (false, Side::Write) => "write ",
+            (true, Side::Write) => "update ",
+            (false, Side::Sync) => "sync ",
+            (true, Side::Sync) => "commit ",
+        }
+    }
+}
