@@ -367,7 +367,7 @@ mod tests {
             ("p<=1ms", "\"p\" is not"),
             ("pinf<=1ms", "\"pinf\" is not"),
             ("<=1ms", "\"\" is not"),
-            ("sync:p99<=1ms", "\"sync:\" is not a direction"),
+            ("trim:p99<=1ms", "\"trim:\" is not a direction"),
             (":p99<=1ms", "\":\" is not a direction"),
             ("read:foo<=5", "\"foo\" is not"),
             ("mean<=10", "has no unit"),
