@@ -107,7 +107,7 @@ impl DirectReader {
         let (mut open, mut end) = (Vec::new(), 0);
         for BlockFile { path, base_bytes, blocks } in files.iter().filter(|file| file.blocks > 0) {
             let opened = File::options().read(true).custom_flags(direct).open(path);
-            let file = opened.map_err(|error| fault(path, &error))?;
+            let file = opened.map_err(|error| open_fault(path, &error))?;
             end += blocks;
             open.push((file, path.clone(), *base_bytes, end));
         }
@@ -123,6 +123,17 @@ impl DirectReader {
 
 fn fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
     DbError::Failed(format!("{}: {error}", path.display()))
+}
+
+fn open_fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
+    // As open(2) says it.
+    if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) {
+        return DbError::Failed(format!(
+            "{}: its file system has no direct I/O; right would be a directory on a disk",
+            path.display()
+        ));
+    }
+    fault(path, error)
 }
 
 impl BlockReader for DirectReader {

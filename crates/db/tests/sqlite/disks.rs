@@ -25,6 +25,20 @@ fn assert_full(result: &Result<(), DbError>) {
     assert!(text.contains("right would be") && !text.contains('\n'), "{text}");
 }
 
+/// Does what there is room for now. A process that another test forks has all files open for a moment,
+/// and what was removed takes its room until then.
+fn with_room(act: &dyn Fn() -> Result<(), DbError>) {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        match act() {
+            Err(DbError::Full(_)) if Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            result => return result.unwrap(),
+        }
+    }
+}
+
 #[test]
 fn a_setup_that_finds_no_room_leaves_nothing() {
     let disk = mount!("a_setup_that_finds_no_room_leaves_nothing", 4 << 20);
@@ -36,7 +50,7 @@ fn a_setup_that_finds_no_room_leaves_nothing() {
     assert_full(&followed(|progress| db.setup(1 << 20, progress)).0);
     assert_eq!(names(disk.path()), ["others"]);
     std::fs::remove_file(disk.path().join("others")).unwrap();
-    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    with_room(&|| followed(|progress| db.setup(1 << 20, progress)).0);
 }
 
 #[test]
@@ -48,7 +62,7 @@ fn a_global_that_finds_no_room_leaves_nothing() {
     assert_full(&followed(|progress| db.create_global(global(1, 100_000, 100), progress)).0);
     assert_eq!(names(&disk.path().join("made/RAN")), before);
     assert_eq!(db.globals().unwrap(), []);
-    followed(|progress| db.create_global(global(1, 1000, 100), progress)).0.unwrap();
+    with_room(&|| followed(|progress| db.create_global(global(1, 1000, 100), progress)).0);
     assert_eq!(db.count_subscripts(1).unwrap(), 1000);
 }
 

@@ -110,3 +110,26 @@ fn every_round_but_the_last_leaves_the_data_right() {
     std::fs::copy(&alone, dir.path().join("RAN/global1.db")).unwrap();
     expected.check(db.as_ref());
 }
+
+#[test]
+fn somebody_who_reads_holds_no_worker_up_for_long() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = "checkpoint=1h&checkpoint_size=128k&synchronous=normal";
+    let db = set_up(dir.path(), settings);
+    let reader = rusqlite::Connection::open(dir.path().join("RAN/global1.db")).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM worker").unwrap();
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
+    at_work.work(Duration::from_secs(1));
+    let books = at_work.crew.stop();
+    let held = |at_work: &AtWork| {
+        let counts = at_work.crew.activity().counts().unwrap();
+        counts.others.iter().find(|(name, _)| *name == "workers_held_ns").unwrap().1
+    };
+    assert!(held(&at_work) < 500_000_000, "{} ns", held(&at_work));
+    // The log cannot begin anew under a reader, and can when it has gone.
+    assert!(log_file_bytes(dir.path()) > 128 << 10);
+    reader.execute_batch("COMMIT").unwrap();
+    drop(reader);
+    at_work.crew.activity().drain().unwrap();
+    at_work.check(db.as_ref(), &books);
+}

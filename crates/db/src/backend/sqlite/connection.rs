@@ -44,17 +44,22 @@ pub(super) fn to_work(path: &Path, settings: &Settings) -> Result<Connection, Db
     open().map_err(|error| fault(path, &error))
 }
 
-/// A file that is there, to look at. It may be in use by another process, whose log it must leave alone
-/// when it is closed: reading blocks of the file through another descriptor ends the locks that would
-/// keep it from taking the log away (POSIX, `fcntl`).
+/// A file that is there, to look at.
 pub(super) fn to_look(path: &Path) -> Result<Connection, DbError> {
     let open = || {
         let connection = Connection::open_with_flags(path, READ_WRITE)?;
         connection.busy_timeout(PATIENCE)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        leave_log(&connection)?;
         Ok(connection)
     };
     open().map_err(|error| fault(path, &error))
+}
+
+/// Lets the log stay when the connection is closed: a run of another process may be at work on it, whose
+/// locks on the file, which would keep the log from being taken away, end when it closes the descriptors
+/// that it reads blocks through (POSIX, `fcntl`).
+pub(super) fn leave_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
 /// What SQLite says about a file, as a fault of the right kind.

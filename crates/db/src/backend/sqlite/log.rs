@@ -7,6 +7,7 @@ use super::wal_index::WalIndex;
 use crate::error::DbError;
 use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, ErrorCode};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +16,11 @@ use std::time::{Duration, Instant};
 const FRAME_HEAD_BYTES: u64 = 24;
 /// How long a worker is waited for before the log begins anew some other time.
 const WORKER_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a reader of another program is waited for when everything is to reach the data file.
+/// How long a worker is kept before the gate for the sake of readers of another program, and how long
+/// after that in vain it is not tried again.
+const RESTART_PATIENCE: Duration = Duration::from_millis(100);
+const RESTART_PAUSE: Duration = Duration::from_secs(2);
+/// How long readers of another program are waited for when everything is to reach the data file.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How much was ever written to a log that begins anew now and then.
@@ -32,6 +37,8 @@ struct Counted {
     salt: u32,
     /// Frames of all generations before it.
     before: u64,
+    /// Frames that were there when counting began.
+    others: u64,
     /// Frames of it. It does not grow after a checkpoint that took all of it: then the next one begins.
     frames: u32,
 }
@@ -53,7 +60,7 @@ impl LogCount {
             counted.salt = now.salt;
         }
         counted.frames = now.frames;
-        Ok(counted.before + u64::from(now.frames))
+        Ok((counted.before + u64::from(now.frames)).saturating_sub(counted.others))
     }
 }
 
@@ -65,6 +72,8 @@ pub(super) struct Log {
     count: Arc<LogCount>,
     gate: Arc<Gate>,
     page_bytes: u64,
+    /// Beginning anew is not tried before this.
+    restart_from: Cell<Instant>,
 }
 
 /// What a checkpoint did.
@@ -86,20 +95,27 @@ impl Log {
     ) -> Result<Self, DbError> {
         let connection = to_work(path, settings)?;
         let look = || {
-            connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE)?;
             // Makes the index where there was none.
-            connection.query_row("SELECT count(*) FROM worker", [], |row| row.get::<_, i64>(0))
+            connection.query_row("SELECT count(*) FROM worker", [], |row| row.get::<_, i64>(0))?;
+            connection.busy_timeout(RESTART_PATIENCE)?;
+            connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE)
         };
-        look().map_err(|error| fault(path, &error))?;
+        match look() {
+            // Somebody reads; it goes there with the first checkpoint.
+            Err(error) if is_busy(&error) => {}
+            looked => drop(looked.map_err(|error| fault(path, &error))?),
+        }
         let index = WalIndex::open(path)?;
         let now = index.read()?;
-        let counted = Counted { salt: now.salt, before: 0, frames: now.frames };
+        let counted =
+            Counted { salt: now.salt, before: 0, others: now.frames.into(), frames: now.frames };
         let count = Arc::new(LogCount {
             index,
             counted: Mutex::new(counted),
             frame_bytes: page_bytes + FRAME_HEAD_BYTES,
         });
-        Ok(Self { path: path.to_owned(), connection, count, gate, page_bytes })
+        let restart_from = Cell::new(Instant::now());
+        Ok(Self { path: path.to_owned(), connection, count, gate, page_bytes, restart_from })
     }
 
     /// Its counter, to be kept until the log is closed.
@@ -119,11 +135,14 @@ impl Log {
             Moved { frames: self.move_pages(CheckpointMode::PASSIVE)?, restarted: false };
         let state = self.count.index.read()?;
         let log_bytes = u64::from(state.frames) * self.count.frame_bytes;
-        if state.pending() > 0 && log_bytes > restart_bytes {
-            let Some(closed) = self.gate.close(WORKER_PATIENCE) else { return Ok(moved) };
+        let begins_anew = log_bytes > restart_bytes && Instant::now() >= self.restart_from.get();
+        if state.pending() > 0 && begins_anew {
+            let Some(_closed) = self.gate.close(WORKER_PATIENCE) else { return Ok(moved) };
             moved.frames += self.move_pages(CheckpointMode::RESTART)?;
-            moved.restarted = true;
-            drop(closed);
+            moved.restarted = self.count.index.read()?.pending() == 0;
+            if !moved.restarted {
+                self.restart_from.set(Instant::now() + RESTART_PAUSE);
+            }
         }
         Ok(moved)
     }
@@ -133,6 +152,7 @@ impl Log {
         let mut moved = Moved::default();
         let end = Instant::now() + READER_PATIENCE;
         loop {
+            self.restart_from.set(Instant::now());
             let more = self.checkpoint(0)?;
             moved.frames += more.frames;
             moved.restarted |= more.restarted;
@@ -163,8 +183,12 @@ impl Log {
                 Ok(u64::from(backfilled.saturating_sub(before.backfilled)))
             }
             // Somebody reads an older state; the next round does the rest.
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(0),
+            Err(error) if is_busy(&error) => Ok(0),
             Err(error) => Err(fault(&self.path, &error)),
         }
     }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

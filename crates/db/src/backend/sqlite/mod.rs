@@ -38,7 +38,6 @@ pub const INFO: BackendInfo = BackendInfo {
 };
 
 const FILLER: &str = "filler.db";
-/// Rows seen from one look at a walk's end to the next are its own affair; this is only SQL.
 const WALK: &str = "SELECT subscript, value FROM global ORDER BY subscript";
 
 fn global_file(number: u32) -> String {
@@ -260,6 +259,7 @@ impl Database for Sqlite {
 /// What a worker's connection says of itself.
 fn pragmas(path: &Path, settings: &Settings) -> Result<Vec<(String, String)>, DbError> {
     let connection = connection::to_work(path, settings)?;
+    connection::leave_log(&connection).map_err(|error| fault(path, &error))?;
     let ask = |name: &str| {
         connection.pragma_query_value(None, name, |row| {
             row.get_ref(0).map(|value| match value {

@@ -8,9 +8,8 @@ use super::writer::{SqliteWriter, Tally};
 use super::{FILLER, global_file};
 use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
-use crate::directory::{Directory, Marker, fault};
+use crate::directory::{Directory, Lock, Marker, fault};
 use crate::error::DbError;
-use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,7 +21,7 @@ pub(super) struct Run {
     marker: Marker,
     /// By worker.
     workers: Vec<(Arc<Gate>, Arc<Tally>)>,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Run {
