@@ -174,9 +174,9 @@ pub struct FindArgs {
     /// Target.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Bound on a latency statistic: mean, pNN[.N] or max, of reads or writes alone as in
+    /// Bound on a latency statistic: mean, pNN[.N] or max, of reads, writes or flushes (sync:) alone as in
     /// read:p99<=5ms; repeated, all of them have to hold [default: mean<=10ms]
-    #[arg(long = "limit", value_name = "[read:|write:]METRIC<=TIME")]
+    #[arg(long = "limit", value_name = "[read:|write:|sync:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
     /// Limits that a field agrees on, beside those of --limit; the tighter one counts
     #[arg(long, value_name = "NAME", value_parser = GuideParser)]
