@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests use besides cargo: fio and the tools that make file systems, volumes
-# and signatures for the guards to find.
+# Installs what the tests use besides cargo: fio, the tools that make file systems, volumes and
+# signatures for the guards to find, and a database server that each test starts for itself.
 #
 # As root on Debian or Ubuntu it installs what is missing; anywhere else it says what is missing.
 # It ends with 0 either way: a test without its tool says SKIPPED, or fails where
@@ -37,6 +37,7 @@ python3         python3
 python3-venv    /usr/share/doc/python3-venv
 python3-six     /usr/lib/python3/dist-packages/six.py
 r-base-core     Rscript
+postgresql      /usr/lib/postgresql
 '
 
 say() { printf 'test dependencies: %s\n' "$*"; }
@@ -86,13 +87,24 @@ update_once() {
 # Packages that start services (lvm2, mdadm) are installed without starting them.
 policy=/usr/sbin/policy-rc.d
 policy_made=no
-remove_policy() { [[ $policy_made == no ]] || rm -f "$policy"; }
+cluster=/etc/postgresql-common/createcluster.d/iogauge-tests.conf
+undo() {
+    [[ $policy_made == no ]] || rm -f "$policy"
+    rm -f "$cluster"
+}
+trap undo EXIT
 forbid_services() {
     [[ -e $policy ]] && return
-    trap remove_policy EXIT
     policy_made=yes
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod 755 "$policy"
+}
+
+# PostgreSQL's package makes a server of the machine's own, unless it is told not to meanwhile.
+forbid_cluster() {
+    [[ " $* " == *' postgresql '* ]] || return 0
+    mkdir -p "${cluster%/*}"
+    printf 'create_main_cluster = false\n' >"$cluster"
 }
 
 has_candidate() { apt-cache show --no-all-versions "$1" >/dev/null 2>&1; }
@@ -108,6 +120,7 @@ install_missing() {
     ((${#known[@]})) || return 0
     say "apt-get install ${known[*]}"
     forbid_services
+    forbid_cluster "${known[@]}"
     apt_get install --no-install-recommends "${known[@]}" && return
     # Lists older than the archive name files that are gone.
     update_once

@@ -63,7 +63,7 @@ impl DbUrl {
     /// file.
     #[must_use]
     pub fn is_one(text: &str, backends: &[&str]) -> bool {
-        text.split_once(':').is_some_and(|(word, _)| backends.contains(&word))
+        text.split_once(':').is_some_and(|(word, _)| backends.contains(&usual(word).as_str()))
     }
 }
 
@@ -92,7 +92,7 @@ impl FromStr for DbUrl {
             return wrong(format!("\"{text}\" names no place; right would be {backend}:DIR"));
         }
         let mut url = Self {
-            backend: backend.to_ascii_lowercase(),
+            backend: usual(backend),
             place: place.to_owned(),
             settings: BTreeMap::new(),
             name: DEFAULT_NAME.to_owned(),
@@ -108,6 +108,14 @@ impl FromStr for DbUrl {
             url = url.with_setting(setting)?;
         }
         Ok(url)
+    }
+}
+
+/// The backend's own word for one that others use, too.
+fn usual(word: &str) -> String {
+    match word.to_ascii_lowercase() {
+        word if word == "postgresql" => "postgres".to_owned(),
+        word => word,
     }
 }
 
@@ -134,6 +142,8 @@ mod tests {
         assert_eq!(url.to_string(), "sqlite:/data/x?checkpoint=1s&synchronous=full");
         let url: DbUrl = "postgres://me@db.example:5432/bench".parse().unwrap();
         assert_eq!(url.place, "//me@db.example:5432/bench");
+        assert_eq!("postgresql://me@db.example:5432/bench".parse(), Ok(url.clone()));
+        assert!(DbUrl::is_one("postgresql://h/x", &["postgres"]));
         assert_eq!(url.with_name("BIG_1").unwrap().name, "BIG_1");
     }
 

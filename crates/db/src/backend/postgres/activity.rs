@@ -1,0 +1,170 @@
+//! A run on a schema.
+
+use super::connection::Connection;
+use super::files::DataDirectory;
+use super::reads::TableBlocks;
+use super::schema::{Schema, block_bytes, write_out};
+use super::statistics::Statistics;
+use super::watch::Watch;
+use super::writer::PreparedStatements;
+use super::{Reads, Server};
+use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
+use crate::blocks::Blocks;
+use crate::error::DbError;
+use crate::statements::ByStatement;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Checkpoints that are asked for at most until one finds nothing to write.
+const MOST_CHECKPOINTS: u32 = 10;
+/// A checkpoint's counts come this much after its end.
+const REPORT: Duration = Duration::from_millis(50);
+/// Servers before version 15 show counts that are as old as this.
+const OLD_COUNTS: Duration = Duration::from_millis(600);
+
+/// What a run has of the server. Its connection holds the lock that keeps others out.
+#[derive(Debug)]
+pub(super) struct Run {
+    connection: Mutex<Connection>,
+    server: Server,
+    schema: Schema,
+    reads: Reads,
+    statistics: Statistics,
+    watch: Watch,
+    version: u32,
+}
+
+impl Run {
+    pub(super) fn begin(
+        server: &Server,
+        schema: &Schema,
+        reads: Reads,
+        plan: &RunPlan,
+    ) -> Result<Self, DbError> {
+        let mut connection = server.connect()?;
+        schema.must_be_there(&mut connection)?;
+        schema.lock(&mut connection, "pg_try_advisory_lock")?;
+        if plan.writes && connection.field("SHOW transaction_read_only")?.as_deref() == Some("on") {
+            return Err(DbError::ReadOnly(format!(
+                "{server}: it takes no writes; right would be the primary server, with \
+                 default_transaction_read_only off"
+            )));
+        }
+        let version = version(&mut connection)?;
+        let watch = Watch::begin(server.connect()?, Statistics::new(version, schema))?;
+        let statistics = Statistics::new(version, schema);
+        Ok(Self {
+            connection: Mutex::new(connection),
+            server: server.clone(),
+            schema: schema.clone(),
+            reads,
+            statistics,
+            watch,
+            version,
+        })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tables whose blocks are read.
+    fn tables(&self, connection: &mut Connection) -> Result<Vec<String>, DbError> {
+        let globals = self.schema.globals(connection)?;
+        let globals = globals.iter().map(|global| self.schema.global(global.number));
+        Ok(std::iter::once(self.schema.table("filler")).chain(globals).collect())
+    }
+
+    /// Blocks in the server's files, or why not.
+    fn direct(&self, connection: &mut Connection, block_bytes: u64) -> Result<Blocks, DbError> {
+        let cannot = |why: &str| {
+            DbError::Denied(format!(
+                "{}: the server's files cannot be read: {why}; right would be reads=server",
+                self.server
+            ))
+        };
+        let by_socket = self.server.is_socket();
+        let Some(directory) = DataDirectory::find(connection, by_socket)? else {
+            return Err(cannot("they are not on this machine, or this user may not know where"));
+        };
+        if !directory.is_readable {
+            return Err(cannot("the system does not let this user"));
+        }
+        // What was never written out is not in the files.
+        if !write_out(connection)? {
+            return Err(cannot("this user may not ask for a CHECKPOINT first"));
+        }
+        let tables = self.tables(connection)?;
+        let blocks = directory.blocks(connection, &tables, block_bytes)?;
+        blocks.reader()?;
+        Ok(blocks)
+    }
+}
+
+impl Activity for Run {
+    fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
+        let connection = self.server.connect()?;
+        let statements = PreparedStatements::new(connection, &self.schema, worker.worker)?;
+        Ok(Box::new(ByStatement::new(statements, worker)))
+    }
+
+    fn blocks(&self) -> Result<Blocks, DbError> {
+        let mut connection = self.connection();
+        let block_bytes = block_bytes(&mut connection)?;
+        if self.reads != Reads::Server {
+            match self.direct(&mut connection, block_bytes) {
+                Err(gone @ DbError::Gone(_)) => return Err(gone),
+                Err(_) if self.reads == Reads::Auto => {}
+                result => return result,
+            }
+        }
+        let tables = self.tables(&mut connection)?;
+        let server = self.server.clone();
+        let through = TableBlocks::new(server, &mut connection, tables, block_bytes)?;
+        Ok(Blocks::Through(Box::new(through)))
+    }
+
+    /// Of sessions that ended, everything; of those that go on, what they reported: they do so once a
+    /// second at most.
+    fn counts(&self) -> Result<Counts, DbError> {
+        if self.version < 150_000 {
+            std::thread::sleep(OLD_COUNTS);
+        }
+        self.statistics.counts(&mut self.connection())
+    }
+
+    /// A round is a checkpoint, seen up to a quarter of a second after its end.
+    fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
+        self.watch.cycles()
+    }
+
+    fn drain(&self) -> Result<(), DbError> {
+        let mut connection = self.connection();
+        let mut before = self.statistics.daemon(&mut connection)?;
+        for _ in 0..MOST_CHECKPOINTS {
+            if !write_out(&mut connection)? {
+                return Err(DbError::Denied(format!(
+                    "{}: this user may not ask for a CHECKPOINT; right would be GRANT pg_checkpoint",
+                    self.server
+                )));
+            }
+            self.watch.look()?;
+            // It reports what it wrote a moment later.
+            std::thread::sleep(REPORT);
+            let after = self.statistics.daemon(&mut connection)?;
+            if after.blocks == before.blocks {
+                break;
+            }
+            before = after;
+        }
+        Ok(())
+    }
+}
+
+/// The server's version as a number: 150018 for 15.18.
+pub(super) fn version(connection: &mut Connection) -> Result<u32, DbError> {
+    let number = connection.field("SHOW server_version_num")?;
+    number.and_then(|number| number.parse().ok()).ok_or_else(|| {
+        DbError::Failed(format!("{}: the server tells no version", connection.place()))
+    })
+}

@@ -1,0 +1,98 @@
+//! What a server says is wrong, as a fault of the right kind.
+
+use crate::error::DbError;
+use std::io::ErrorKind;
+
+/// What a server said: <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Five letters, the same in every language.
+    pub code: String,
+    /// True where the connection is over.
+    pub is_last: bool,
+    message: String,
+    /// More of it, in several lines at times.
+    pub detail: String,
+}
+
+impl Said {
+    /// Reads the fields of an `ErrorResponse`.
+    pub(super) fn read(body: &[u8]) -> Self {
+        let mut said = Self::default();
+        for field in body.split(|byte| *byte == 0) {
+            let Some((key, text)) = field.split_first() else { continue };
+            let text = String::from_utf8_lossy(text).into_owned();
+            match key {
+                b'V' => said.is_last = text == "FATAL" || text == "PANIC",
+                b'C' => said.code = text,
+                b'M' => said.message = text,
+                b'D' => said.detail = text,
+                _ => {}
+            }
+        }
+        said
+    }
+
+    /// It as a fault of the server at `place`.
+    pub(super) fn fault(&self, place: &str) -> DbError {
+        let Self { code, message, detail, .. } = self;
+        let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
+        let said = format!("{place}: {message}{detail}").replace('\n', " ");
+        match code.as_str() {
+            "28P01" | "28000" => DbError::Denied(format!(
+                "{said}; right would be the user's password in PGPASSWORD or ~/.pgpass"
+            )),
+            "42501" => DbError::Denied(format!("{said}; right would be a user who may do that")),
+            "3D000" => DbError::Missing(format!("{said}; right would be createdb")),
+            "3F000" | "42P01" => DbError::Missing(said),
+            "53100" => {
+                DbError::Full(format!("{said}; right would be a smaller --size or another disk"))
+            }
+            "53300" => DbError::Failed(format!(
+                "{said}; right would be fewer processes or a larger max_connections"
+            )),
+            "25006" => DbError::ReadOnly(format!(
+                "{said}; right would be the primary server, with default_transaction_read_only off"
+            )),
+            "57P01" | "57P02" => DbError::Gone(said),
+            "57P03" => DbError::Unreachable(format!("{said}; right would be to try again soon")),
+            _ => DbError::Failed(format!("{said} [{code}]")),
+        }
+    }
+}
+
+/// What the system says about a connection that was there.
+pub(super) fn lost(place: &str, error: &std::io::Error) -> DbError {
+    match error.kind() {
+        ErrorKind::UnexpectedEof
+        | ErrorKind::ConnectionReset
+        | ErrorKind::BrokenPipe
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::NotConnected => {
+            DbError::Gone(format!("{place}: the server went away; its own log says why"))
+        }
+        _ => DbError::Gone(format!("{place}: the connection broke: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_told_by_kind_in_one_line() {
+        let fault = |code: &str| {
+            let body = format!("SFEHLER\0VERROR\0C{code}\0Mone\ntwo\0Dmore\0\0");
+            let said = Said::read(body.as_bytes());
+            assert!(!said.is_last);
+            said.fault("there")
+        };
+        assert!(
+            matches!(fault("53100"), DbError::Full(text) if text.starts_with("there: one two (more);"))
+        );
+        assert!(matches!(fault("28P01"), DbError::Denied(_)));
+        assert!(matches!(fault("57P03"), DbError::Unreachable(_)));
+        assert!(matches!(fault("XX000"), DbError::Failed(_)));
+        assert!(Said::read(b"VPANIC\0C53100\0\0").is_last);
+    }
+}

@@ -1,0 +1,93 @@
+//! The server's files, where the server is on this machine and its files can be read.
+
+use super::connection::Connection;
+use crate::blocks::{BlockFile, Blocks};
+use crate::error::DbError;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The server's data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DataDirectory {
+    path: PathBuf,
+    /// True where its files can be read, and say that they are this server's.
+    pub is_readable: bool,
+}
+
+impl DataDirectory {
+    /// The data directory of a server; None where it is elsewhere, or the server does not tell this user.
+    pub(super) fn find(
+        connection: &mut Connection,
+        by_socket: bool,
+    ) -> Result<Option<Self>, DbError> {
+        let sql = "SELECT setting FROM pg_settings WHERE name = 'data_directory'";
+        let rows = connection.rows(sql)?;
+        let Some(Some(path)) = rows.into_iter().flatten().next() else { return Ok(None) };
+        let path = PathBuf::from(path);
+        let sql = "SELECT system_identifier FROM pg_control_system()";
+        let identifier = connection.field(sql)?.and_then(|text| text.parse().ok());
+        let is_readable = identifier.is_some() && system_identifier(&path) == identifier;
+        // Whoever has a socket here has its files here, too.
+        let is_here = is_readable || (by_socket && path.is_dir());
+        Ok(is_here.then_some(Self { path, is_readable }))
+    }
+
+    /// The directories of the data, of the log, and of these tables, each once.
+    pub(super) fn paths(
+        &self,
+        connection: &mut Connection,
+        tables: &[String],
+    ) -> Result<Vec<PathBuf>, DbError> {
+        let mut paths = vec![self.path.clone(), self.path.join("pg_wal")];
+        for table in tables {
+            let relative = relation_path(connection, table)?;
+            paths.extend(self.path.join(relative).parent().map(Path::to_owned));
+        }
+        // Links lead to the log and to table spaces. What is under the data directory is nothing new.
+        let mut found: Vec<PathBuf> = Vec::new();
+        for path in paths.iter().filter_map(|path| path.canonicalize().ok()) {
+            if !found.iter().any(|other| path.starts_with(other)) {
+                found.push(path);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The blocks of these tables in their files.
+    pub(super) fn blocks(
+        &self,
+        connection: &mut Connection,
+        tables: &[String],
+        block_bytes: u64,
+    ) -> Result<Blocks, DbError> {
+        let mut files = Vec::new();
+        for table in tables {
+            let first = self.path.join(relation_path(connection, table)?);
+            // Behind a certain size, usually 1 GiB, a table goes on in the next file.
+            for segment in 0u32.. {
+                let mut path = first.clone().into_os_string();
+                if segment > 0 {
+                    path.push(format!(".{segment}"));
+                }
+                let path = PathBuf::from(path);
+                let Ok(about) = std::fs::metadata(&path) else { break };
+                files.push(BlockFile { path, base_bytes: 0, blocks: about.len() / block_bytes });
+            }
+        }
+        Ok(Blocks::Direct(files, block_bytes))
+    }
+}
+
+/// What tells a server's files from all others; it is the first thing in its control file.
+fn system_identifier(data_directory: &Path) -> Option<u64> {
+    let mut bytes = [0; 8];
+    let mut file = std::fs::File::open(data_directory.join("global/pg_control")).ok()?;
+    file.read_exact(&mut bytes).ok()?;
+    Some(u64::from_ne_bytes(bytes))
+}
+
+/// The path of a table's first file, as seen from the data directory.
+fn relation_path(connection: &mut Connection, table: &str) -> Result<String, DbError> {
+    let sql = format!("SELECT pg_relation_filepath('{table}'::regclass)");
+    Ok(connection.field(&sql)?.unwrap_or_default())
+}

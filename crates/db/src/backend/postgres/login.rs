@@ -1,0 +1,120 @@
+//! How a session begins: who asks, and how that is proved.
+
+use super::address::Address;
+use super::connection::{Connection, strange, unsayable};
+use super::fault::Said;
+use super::password;
+use crate::error::DbError;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::frontend;
+
+/// Logs in, and gives back what names the session to one who wants to cancel its statement.
+pub(super) fn log_in(
+    connection: &mut Connection,
+    address: &Address,
+    passfile: Option<&str>,
+) -> Result<(i32, i32), DbError> {
+    let Address { user, database, .. } = address;
+    let parameters = [
+        ("user", user.as_str()),
+        ("database", database),
+        ("application_name", "iogauge"),
+        ("client_encoding", "UTF8"),
+    ];
+    let said = frontend::startup_message(parameters, &mut connection.out);
+    said.map_err(|error| unsayable(connection.place(), &error))?;
+    connection.send()?;
+    prove(connection, address, passfile)?;
+    let (mut key, place) = ((0, 0), connection.place().to_owned());
+    connection.until_ready(|tag, body| {
+        if tag == b'K' {
+            let (process, secret) = body.split_first_chunk().ok_or_else(|| strange(&place))?;
+            // A longer secret is one of a later protocol, which was not asked for.
+            let secret = secret.first_chunk().ok_or_else(|| strange(&place))?;
+            key = (i32::from_be_bytes(*process), i32::from_be_bytes(*secret));
+        }
+        Ok(())
+    })?;
+    Ok(key)
+}
+
+/// The next message of a login, without its first four bytes, and these as a number.
+fn asked(connection: &mut Connection) -> Result<(i32, Vec<u8>), DbError> {
+    let message = connection.message()?;
+    let body = connection.body(&message);
+    match (message.tag, body.split_first_chunk()) {
+        (b'E', _) => Err(Said::read(body).fault(connection.place())),
+        (b'R', Some((kind, rest))) => Ok((i32::from_be_bytes(*kind), rest.to_owned())),
+        _ => Err(strange(connection.place())),
+    }
+}
+
+/// Answers what the server asks until it is content.
+fn prove(
+    connection: &mut Connection,
+    address: &Address,
+    passfile: Option<&str>,
+) -> Result<(), DbError> {
+    let place = connection.place().to_owned();
+    let password = || {
+        let found = password::find(address, passfile, &|key| std::env::var(key).ok());
+        found.map_err(|why| {
+            DbError::Denied(format!(
+                "{place}: the server wants a password, but {why}; right would be the variable \
+                 PGPASSWORD or a line in ~/.pgpass"
+            ))
+        })
+    };
+    loop {
+        let (kind, rest) = asked(connection)?;
+        let password = match kind {
+            0 => return Ok(()),
+            3 => password()?,
+            5 => {
+                let salt = rest.first_chunk().ok_or_else(|| strange(&place))?;
+                md5_hash(address.user.as_bytes(), &password()?, *salt).into_bytes()
+            }
+            10 => {
+                prove_by_scram(connection, &rest, &password()?)?;
+                continue;
+            }
+            other => return Err(unknown(&place, &other.to_string())),
+        };
+        let said = frontend::password_message(&password, &mut connection.out);
+        said.map_err(|error| unsayable(&place, &error))?;
+        connection.send()?;
+    }
+}
+
+fn unknown(place: &str, method: &str) -> DbError {
+    DbError::Denied(format!(
+        "{place}: the server wants a proof that iogauge does not know ({method}); right would be \
+         scram-sha-256, md5, password, peer or trust in pg_hba.conf"
+    ))
+}
+
+fn prove_by_scram(
+    connection: &mut Connection,
+    mechanisms: &[u8],
+    password: &[u8],
+) -> Result<(), DbError> {
+    let place = connection.place().to_owned();
+    if !mechanisms.split(|byte| *byte == 0).any(|name| name == SCRAM_SHA_256.as_bytes()) {
+        return Err(unknown(&place, &String::from_utf8_lossy(mechanisms).replace('\0', " ")));
+    }
+    let failed = |error: std::io::Error| {
+        DbError::Denied(format!("{place}: the server does not know the password either: {error}"))
+    };
+    let mut scram = ScramSha256::new(password, ChannelBinding::unsupported());
+    let said = frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), &mut connection.out);
+    said.map_err(|error| unsayable(&place, &error))?;
+    connection.send()?;
+    let (11, challenge) = asked(connection)? else { return Err(strange(&place)) };
+    scram.update(&challenge).map_err(failed)?;
+    let said = frontend::sasl_response(scram.message(), &mut connection.out);
+    said.map_err(|error| unsayable(&place, &error))?;
+    connection.send()?;
+    let (12, proof) = asked(connection)? else { return Err(strange(&place)) };
+    scram.finish(&proof).map_err(failed)
+}

@@ -1,0 +1,140 @@
+//! Blocks read through the server: a row is asked for by its place, which takes one block.
+
+use super::Server;
+use super::connection::{Connection, strange};
+use crate::blocks::{BlockReader, BlockServer, below};
+use crate::error::DbError;
+use bytes::BufMut;
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+
+/// Type of a row's place, as `pg_type` numbers it.
+const TID: u32 = 27;
+
+/// Tables with their number of blocks.
+#[derive(Debug)]
+pub(super) struct TableBlocks {
+    server: Server,
+    /// Name of a table, and the number of blocks up to its end.
+    tables: Vec<(String, u64)>,
+    block_bytes: u64,
+}
+
+impl TableBlocks {
+    pub(super) fn new(
+        server: Server,
+        connection: &mut Connection,
+        names: Vec<String>,
+        block_bytes: u64,
+    ) -> Result<Self, DbError> {
+        let (mut tables, mut end) = (Vec::new(), 0);
+        for name in names {
+            let sql = format!("SELECT pg_relation_size('{name}'::regclass)");
+            let bytes =
+                connection.field(&sql)?.and_then(|bytes| bytes.parse().ok()).unwrap_or(0u64);
+            if bytes >= block_bytes {
+                end += bytes / block_bytes;
+                tables.push((name, end));
+            }
+        }
+        if tables.is_empty() {
+            let reason = "the database has no block to read; right would be a setup with --size";
+            return Err(DbError::Missing(reason.to_owned()));
+        }
+        Ok(Self { server, tables, block_bytes })
+    }
+}
+
+impl BlockServer for TableBlocks {
+    fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
+    fn connect(&self) -> Result<Box<dyn BlockReader>, DbError> {
+        let mut connection = self.server.connect()?;
+        let mut tables = Vec::new();
+        for (index, (name, end)) in self.tables.iter().enumerate() {
+            // What this session has asked for and got from the cache, as the server counts it: it
+            // forgets its counts at times when it reports them.
+            let sql = format!(
+                "SELECT pg_stat_get_xact_blocks_fetched('{name}'::regclass), \
+                 pg_stat_get_xact_blocks_hit('{name}'::regclass), count(*) FROM {name} WHERE ctid = $1"
+            );
+            let statement = format!("r{index}");
+            connection.prepare(&statement, &sql, &[TID])?;
+            tables.push(Table { statement, end: *end, fetched: 0, hit: 0 });
+        }
+        Ok(Box::new(TableReader { connection, tables }))
+    }
+}
+
+/// A table as one session sees it.
+#[derive(Debug)]
+struct Table {
+    statement: String,
+    /// Number of blocks up to its end, those of the tables before included.
+    end: u64,
+    /// What the server counted up to the last read.
+    fetched: i64,
+    hit: i64,
+}
+
+#[derive(Debug)]
+struct TableReader {
+    connection: Connection,
+    tables: Vec<Table>,
+}
+
+impl BlockReader for TableReader {
+    fn read(&mut self, random: u64) -> Result<bool, DbError> {
+        let Self { connection, tables } = self;
+        // There is at least one table, and its end is above 0.
+        let block = below(random, tables.last().map_or(1, |table| table.end));
+        let index = tables.partition_point(|table| table.end <= block);
+        let first = if index == 0 { 0 } else { tables[index - 1].end };
+        let table = &mut tables[index];
+        let place = (block - first) as u32;
+        let out = &mut connection.out;
+        let bound = frontend::bind(
+            "",
+            &table.statement,
+            [1],
+            [place],
+            |place, out| {
+                out.put_u32(place);
+                // The first row of the block.
+                out.put_u16(1);
+                Ok(IsNull::No)
+            },
+            [1],
+            out,
+        );
+        bound
+            .map_err(|_| ())
+            .and_then(|()| frontend::execute("", 0, out).map_err(|_| ()))
+            .map_err(|()| DbError::Failed("the place of a row cannot be sent".to_owned()))?;
+        frontend::sync(out);
+        connection.send()?;
+        let mut counts = None;
+        connection.until_ready(|tag, body| {
+            if tag == b'D' {
+                counts = two_numbers(body);
+            }
+            Ok(())
+        })?;
+        let (fetched, hit) = counts.ok_or_else(|| strange(connection.place()))?;
+        // One more than before, or the first one since the server forgot.
+        let before = if fetched == table.fetched + 1 { table.hit } else { 0 };
+        (table.fetched, table.hit) = (fetched, hit);
+        Ok(hit > before)
+    }
+}
+
+/// The first two fields of a row of bigints.
+fn two_numbers(body: &[u8]) -> Option<(i64, i64)> {
+    let number = |at: usize| {
+        let field = body.get(at + 4..)?.first_chunk()?;
+        Some(i64::from_be_bytes(*field))
+    };
+    Some((number(2)?, number(14)?))
+}

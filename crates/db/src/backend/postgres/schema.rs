@@ -1,0 +1,351 @@
+//! What iogauge makes in a database of PostgreSQL: a schema with a mark, and tables in it.
+//!
+//! | table | holds |
+//! |---|---|
+//! | `iogauge` | format and identity |
+//! | `globals` | number, subscripts and length of value of each global |
+//! | `filler` | a row of random bytes for each block of the size that was asked for |
+//! | `global1` … | subscript and value |
+//! | `worker1` … | the last transaction of the worker of this number: a table for each, so that none waits for another |
+
+use super::connection::Connection;
+use super::copy::{Copy, Field};
+use crate::backend::{Global, Purged};
+use crate::directory::FORMAT;
+use crate::error::DbError;
+use crate::filler::Filler;
+use crate::progress::Progress;
+use crate::value::Stamp;
+
+/// First half of the advisory lock's key, the same for all databases of iogauge; the other half follows
+/// from the name.
+const LOCK_CLASS: i32 = 0x696f_6761;
+/// What a page of one row has besides the row's bytes, and some more: page header, line pointer, row
+/// header, length.
+const PAGE_OVERHEAD_BYTES: u64 = 64;
+
+/// A schema of this name. The name is letters, digits and underscores.
+#[derive(Debug, Clone)]
+pub(super) struct Schema {
+    name: String,
+}
+
+/// Whose a schema is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Nobody,
+    Iogauge,
+    Others,
+}
+
+impl Schema {
+    pub(super) fn new(name: &str) -> Self {
+        Self { name: name.to_owned() }
+    }
+
+    /// A table of it, as it stands in a statement.
+    pub(super) fn table(&self, table: &str) -> String {
+        format!("\"{}\".{table}", self.name)
+    }
+
+    /// Its name as text in a statement.
+    pub(super) fn literal(&self) -> String {
+        format!("'{}'", self.name)
+    }
+
+    fn owner(&self, connection: &mut Connection) -> Result<Owner, DbError> {
+        let rows = connection.rows(&format!(
+            "SELECT obj_description(oid, 'pg_namespace'), to_regclass('{}') FROM pg_namespace \
+             WHERE nspname = {}",
+            self.table("iogauge"),
+            self.literal()
+        ))?;
+        Ok(match rows.first().map(Vec::as_slice) {
+            None => Owner::Nobody,
+            Some([Some(mark), Some(_)]) if mark == FORMAT => Owner::Iogauge,
+            Some(_) => Owner::Others,
+        })
+    }
+
+    pub(super) fn is_there(&self, connection: &mut Connection) -> Result<bool, DbError> {
+        Ok(self.owner(connection)? == Owner::Iogauge)
+    }
+
+    /// Fails where setup did not make it.
+    pub(super) fn must_be_there(&self, connection: &mut Connection) -> Result<(), DbError> {
+        let place = connection.place().to_owned();
+        match self.owner(connection)? {
+            Owner::Iogauge => Ok(()),
+            Owner::Nobody => Err(DbError::Missing(format!(
+                "{place}: there is no schema \"{}\"; right would be iogauge db setup first",
+                self.name
+            ))),
+            Owner::Others => Err(self.foreign(&place)),
+        }
+    }
+
+    fn foreign(&self, place: &str) -> DbError {
+        DbError::Foreign(format!(
+            "{place}: iogauge did not make the schema \"{}\"; right would be another --name",
+            self.name
+        ))
+    }
+
+    /// Takes it, for a session or for a transaction.
+    pub(super) fn lock(&self, connection: &mut Connection, function: &str) -> Result<(), DbError> {
+        // FNV-1a; a collision keeps two databases of one server from being used at once, no more.
+        let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        let key = self.name.bytes().fold(0x811c_9dc5, hash) as i32;
+        let taken = connection.field(&format!("SELECT {function}({LOCK_CLASS}, {key})"))?;
+        if taken.as_deref() == Some("t") {
+            return Ok(());
+        }
+        Err(DbError::Busy(format!(
+            "{}: another run works on the schema \"{}\"; right would be to wait for it, or iogauge db \
+             stop",
+            connection.place(),
+            self.name
+        )))
+    }
+
+    /// Makes it, with so many bytes of blocks. All of it or nothing.
+    pub(super) fn make(
+        &self,
+        connection: &mut Connection,
+        size_bytes: u64,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), DbError> {
+        match self.owner(connection)? {
+            Owner::Nobody => {}
+            Owner::Iogauge => {
+                return Err(DbError::Foreign(format!(
+                    "{}: there is a schema \"{}\" already; right would be another --name, or purge first",
+                    connection.place(),
+                    self.name
+                )));
+            }
+            Owner::Others => return Err(self.foreign(connection.place())),
+        }
+        let block_bytes = block_bytes(connection)?;
+        let rows = size_bytes.div_ceil(block_bytes);
+        in_transaction(connection, |connection| {
+            self.lock(connection, "pg_try_advisory_xact_lock")?;
+            let (schema, filler) = (format!("\"{}\"", self.name), self.table("filler"));
+            connection.run(&format!(
+                "CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS '{FORMAT}';
+                 CREATE TABLE {} AS SELECT '{FORMAT}'::text AS format, gen_random_uuid()::text AS identity;
+                 CREATE TABLE {} (number int PRIMARY KEY, subscripts bigint NOT NULL, value_bytes int NOT NULL);
+                 CREATE TABLE {filler} (data bytea NOT NULL) WITH (autovacuum_enabled = off);
+                 ALTER TABLE {filler} ALTER data SET STORAGE PLAIN",
+                self.table("iogauge"),
+                self.table("globals"),
+            ))?;
+            let mut bytes = vec![0; (block_bytes - PAGE_OVERHEAD_BYTES) as usize];
+            let mut random = Filler::new(rows);
+            let row = |copy: &mut Copy<'_>, _| {
+                random.bytes(&mut bytes);
+                copy.row(&[Field::Bytes(&bytes)])
+            };
+            let (target, all) = (format!("{filler} (data)"), rows * block_bytes);
+            fill(connection, &target, rows, row, &mut |done| {
+                progress.done(done * block_bytes, all)
+            })?;
+            progress.done(all, all)
+        })?;
+        write_out(connection).map(|_| ())
+    }
+
+    /// Makes a global and its worker's record. All of it or nothing.
+    pub(super) fn make_global(
+        &self,
+        connection: &mut Connection,
+        global: Global,
+        fillfactor: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), DbError> {
+        let Global { number, subscripts, value_bytes } = global;
+        in_transaction(connection, |connection| {
+            let next = self.globals(connection)?.len() + 1;
+            if number as usize != next {
+                return Err(DbError::Usage(format!(
+                    "global {number} cannot be made; right would be {next}, the next number"
+                )));
+            }
+            self.lock(connection, "pg_try_advisory_xact_lock")?;
+            let (table, worker) = (self.global(number), self.worker(number));
+            connection.run(&format!(
+                "INSERT INTO {} VALUES ({number}, {subscripts}, {value_bytes});
+                 CREATE TABLE {worker} AS SELECT 0::bigint AS sequence;
+                 CREATE TABLE {table} (subscript bigint NOT NULL, value text NOT NULL)
+                     WITH (fillfactor = {fillfactor});
+                 ALTER TABLE {table} ALTER value SET STORAGE PLAIN",
+                self.table("globals"),
+            ))?;
+            let mut value = String::with_capacity(value_bytes);
+            let row = |copy: &mut Copy<'_>, index: u64| {
+                Stamp::initial(number, index + 1).write(value_bytes, &mut value);
+                let subscript = Field::Number((index + 1) as i64);
+                copy.row(&[subscript, Field::Bytes(value.as_bytes())])
+            };
+            let target = format!("{table} (subscript, value)");
+            fill(connection, &target, subscripts, row, &mut |done| {
+                progress.done(done, subscripts)
+            })?;
+            let sql = format!("ALTER TABLE {table} ADD PRIMARY KEY (subscript)");
+            connection.run_long(&sql, progress, (subscripts, subscripts))?;
+            progress.done(subscripts, subscripts)
+        })
+    }
+
+    /// The table of a global.
+    pub(super) fn global(&self, number: u32) -> String {
+        self.table(&format!("global{number}"))
+    }
+
+    /// The table with the record of a worker.
+    pub(super) fn worker(&self, number: u32) -> String {
+        self.table(&format!("worker{number}"))
+    }
+
+    pub(super) fn identity(&self, connection: &mut Connection) -> Result<String, DbError> {
+        self.must_be_there(connection)?;
+        let sql = format!("SELECT identity FROM {}", self.table("iogauge"));
+        Ok(connection.field(&sql)?.unwrap_or_default())
+    }
+
+    pub(super) fn globals(&self, connection: &mut Connection) -> Result<Vec<Global>, DbError> {
+        self.must_be_there(connection)?;
+        let table = self.table("globals");
+        let sql = format!("SELECT number, subscripts, value_bytes FROM {table} ORDER BY number");
+        let rows = connection.rows(&sql)?;
+        let numbers = |row: &Vec<Option<String>>| -> Option<Global> {
+            let [Some(number), Some(subscripts), Some(value_bytes)] = row.as_slice() else {
+                return None;
+            };
+            Some(Global {
+                number: number.parse().ok()?,
+                subscripts: subscripts.parse().ok()?,
+                value_bytes: value_bytes.parse().ok()?,
+            })
+        };
+        let globals: Option<Vec<Global>> = rows.iter().map(numbers).collect();
+        globals.ok_or_else(|| {
+            DbError::Failed(format!(
+                "{}: {table} holds what iogauge did not write",
+                connection.place()
+            ))
+        })
+    }
+
+    /// Every table that setup and creating globals made.
+    fn tables(&self, connection: &mut Connection) -> Result<Vec<String>, DbError> {
+        let globals = self.globals(connection)?;
+        let mut tables = ["iogauge", "globals", "filler"].map(|table| self.table(table)).to_vec();
+        for Global { number, .. } in globals {
+            tables.extend([self.global(number), self.worker(number)]);
+        }
+        Ok(tables)
+    }
+
+    /// Bytes of all of its tables with their indexes.
+    pub(super) fn data_bytes(&self, connection: &mut Connection) -> Result<u64, DbError> {
+        let tables = self.tables(connection)?;
+        let rows: Vec<String> = tables.iter().map(|table| format!("('{table}')")).collect();
+        let bytes = connection.field(&format!(
+            "SELECT sum(pg_total_relation_size(name::regclass)) FROM (VALUES {}) AS tables (name)",
+            rows.join(", ")
+        ))?;
+        Ok(bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
+    }
+
+    /// Removes its tables, and itself where nothing else is in it. All of it or nothing.
+    pub(super) fn purge(&self, connection: &mut Connection) -> Result<Purged, DbError> {
+        self.must_be_there(connection)?;
+        self.lock(connection, "pg_try_advisory_lock")?;
+        let mut purged = Purged { freed_bytes: self.data_bytes(connection)?, left: Vec::new() };
+        let tables = self.tables(connection)?;
+        in_transaction(connection, |connection| {
+            // One by one, never with what depends on them.
+            for table in tables {
+                if let Err(said) = connection.try_run(&format!("DROP TABLE {table}"))? {
+                    let fault = said.fault(connection.place());
+                    return Err(match said.code.as_str() {
+                        "2BP01" => DbError::Foreign(format!(
+                            "{fault}; right would be to drop first what iogauge did not make"
+                        )),
+                        _ => fault,
+                    });
+                }
+            }
+            let schema = format!("\"{}\"", self.name);
+            connection.run("SAVEPOINT tables")?;
+            let Err(said) = connection.try_run(&format!("DROP SCHEMA {schema}"))? else {
+                return Ok(());
+            };
+            if said.code != "2BP01" {
+                return Err(said.fault(connection.place()));
+            }
+            // Foreign objects, each in a line of its own.
+            purged.left = said.detail.lines().map(left).collect();
+            connection
+                .run(&format!("ROLLBACK TO SAVEPOINT tables; COMMENT ON SCHEMA {schema} IS NULL"))
+        })?;
+        Ok(purged)
+    }
+}
+
+/// `table "RAN".thesis depends on schema "RAN"`, without what it depends on.
+fn left(line: &str) -> String {
+    line.split_once(" depends on ").map_or(line, |(object, _)| object).to_owned()
+}
+
+/// Copies so many rows into a table, and tells how many are on their way.
+fn fill(
+    connection: &mut Connection,
+    target: &str,
+    rows: u64,
+    mut row: impl FnMut(&mut Copy<'_>, u64) -> Result<bool, DbError>,
+    tell: &mut dyn FnMut(u64) -> Result<(), DbError>,
+) -> Result<(), DbError> {
+    let mut copy = Copy::begin(connection, target)?;
+    for index in 0..rows {
+        if row(&mut copy, index)?
+            && let Err(error) = tell(index)
+        {
+            copy.give_up()?;
+            return Err(error);
+        }
+    }
+    copy.finish()
+}
+
+/// Does several statements, all of them or none.
+fn in_transaction<T>(
+    connection: &mut Connection,
+    act: impl FnOnce(&mut Connection) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    connection.run("BEGIN ISOLATION LEVEL READ COMMITTED")?;
+    match act(connection) {
+        Ok(value) => connection.run("COMMIT").map(|()| value),
+        Err(error) => {
+            // Where the server is gone, it has nothing of it either.
+            let _ = connection.run("ROLLBACK");
+            Err(error)
+        }
+    }
+}
+
+/// Bytes of a block.
+pub(super) fn block_bytes(connection: &mut Connection) -> Result<u64, DbError> {
+    let bytes = connection.field("SHOW block_size")?.and_then(|bytes| bytes.parse().ok());
+    bytes.ok_or_else(|| DbError::Failed(format!("{}: it has no block size", connection.place())))
+}
+
+/// Has everything written to the data files: false where the user may not ask for it.
+pub(super) fn write_out(connection: &mut Connection) -> Result<bool, DbError> {
+    match connection.try_run("CHECKPOINT")? {
+        Ok(()) => Ok(true),
+        Err(said) if said.code == "42501" => Ok(false),
+        Err(said) => Err(said.fault(connection.place())),
+    }
+}

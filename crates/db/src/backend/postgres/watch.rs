@@ -1,0 +1,96 @@
+//! Sees the server's checkpoints come and go.
+
+use super::connection::Connection;
+use super::statistics::{Daemon, Statistics};
+use crate::backend::Cycle;
+use crate::error::DbError;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(250);
+/// A checkpoint's counts come this much after its end.
+const LATE: Duration = Duration::from_millis(50);
+
+/// Looks at the checkpointer from time to time, in a thread of its own. Dropped, it ends.
+#[derive(Debug)]
+pub(super) struct Watch {
+    seen: Arc<Mutex<Seen>>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    connection: Connection,
+    statistics: Statistics,
+    last: Daemon,
+    cycles: Vec<Cycle>,
+}
+
+impl Watch {
+    /// Begins to look, on a connection of its own.
+    pub(super) fn begin(
+        mut connection: Connection,
+        statistics: Statistics,
+    ) -> Result<Self, DbError> {
+        let last = statistics.daemon(&mut connection)?;
+        let seen = Arc::new(Mutex::new(Seen { connection, statistics, last, cycles: Vec::new() }));
+        let (stop, stopped) = channel();
+        let shared = seen.clone();
+        let look = move || {
+            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                let mut seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                // Whoever asks for the rounds hears of it.
+                if seen.look().is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("db-watch".to_owned()).spawn(look);
+        let failed = |error| DbError::Failed(format!("a thread cannot be started: {error}"));
+        Ok(Self { seen, stop: Some(stop), thread: Some(thread.map_err(failed)?) })
+    }
+
+    /// Looks now.
+    pub(super) fn look(&self) -> Result<(), DbError> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).look()
+    }
+
+    /// The checkpoints that ended since the last time this was asked.
+    pub(super) fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.look()?;
+        Ok(std::mem::take(&mut seen.cycles))
+    }
+}
+
+impl Seen {
+    fn look(&mut self) -> Result<(), DbError> {
+        let mut now = self.statistics.daemon(&mut self.connection)?;
+        if now.checkpoint == self.last.checkpoint {
+            return Ok(());
+        }
+        let ended = Instant::now();
+        if now.busy_ms == self.last.busy_ms {
+            std::thread::sleep(LATE);
+            now = self.statistics.daemon(&mut self.connection)?;
+        }
+        let took = Duration::from_millis(now.busy_ms.saturating_sub(self.last.busy_ms));
+        let blocks = now.blocks.saturating_sub(self.last.blocks);
+        self.cycles.push(Cycle { ended, took, blocks });
+        self.last = now;
+        Ok(())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

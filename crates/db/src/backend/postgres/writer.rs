@@ -1,0 +1,116 @@
+//! A worker's statements: prepared once, their parameters in binary, one round trip for each update.
+
+use super::connection::{Connection, strange};
+use super::schema::Schema;
+use crate::error::DbError;
+use crate::statements::Statements;
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+
+/// Types of parameters, as `pg_type` numbers them.
+const BIGINT: u32 = 20;
+const TEXT: u32 = 25;
+/// Names of the prepared statements.
+const BEGIN: &str = "b";
+const UPDATE: &str = "u";
+const RECORD: &str = "r";
+const COMMIT: &str = "c";
+
+/// A parameter.
+#[derive(Debug, Clone, Copy)]
+enum Parameter<'a> {
+    Number(i64),
+    Text(&'a str),
+}
+
+/// The statements of one worker.
+#[derive(Debug)]
+pub(super) struct PreparedStatements {
+    connection: Connection,
+    table: String,
+}
+
+impl PreparedStatements {
+    /// Those of a worker, on a connection of its own.
+    pub(super) fn new(
+        mut connection: Connection,
+        schema: &Schema,
+        worker: u32,
+    ) -> Result<Self, DbError> {
+        let (table, record) = (schema.global(worker), schema.worker(worker));
+        connection.prepare(BEGIN, "BEGIN", &[])?;
+        let update = format!("UPDATE {table} SET value = $2 WHERE subscript = $1");
+        connection.prepare(UPDATE, &update, &[BIGINT, TEXT])?;
+        let record = format!("UPDATE {record} SET sequence = $1");
+        connection.prepare(RECORD, &record, &[BIGINT])?;
+        connection.prepare(COMMIT, "COMMIT", &[])?;
+        Ok(Self { connection, table })
+    }
+
+    /// Puts a statement behind those that are to be sent next.
+    fn add(&mut self, name: &str, parameters: &[Parameter<'_>]) -> Result<(), DbError> {
+        let out = &mut self.connection.out;
+        let write = |parameter: &Parameter<'_>, out: &mut BytesMut| {
+            match parameter {
+                Parameter::Number(number) => out.put_i64(*number),
+                Parameter::Text(text) => out.put_slice(text.as_bytes()),
+            }
+            Ok(IsNull::No)
+        };
+        let added = frontend::bind("", name, [1], parameters, write, [1], out);
+        let added =
+            added.map_err(|_| ()).and_then(|()| frontend::execute("", 0, out).map_err(|_| ()));
+        added.map_err(|()| {
+            DbError::Failed(format!("{}: a value is too long", self.connection.place()))
+        })
+    }
+
+    /// Sends the statements, waits for all of them, and holds what the server did against `right`.
+    fn send(&mut self, right: &[&[u8]]) -> Result<(), DbError> {
+        frontend::sync(&mut self.connection.out);
+        self.connection.send()?;
+        let (mut done, mut wrong) = (0, false);
+        self.connection.until_ready(|tag, body| {
+            if tag == b'C' {
+                wrong |= right.get(done).is_none_or(|right| *right != body);
+                done += 1;
+            }
+            Ok(())
+        })?;
+        if done == right.len() && !wrong {
+            return Ok(());
+        }
+        // Whoever changed the tables meanwhile.
+        let _ = self.connection.run("ROLLBACK");
+        Err(DbError::Failed(format!(
+            "{}: a subscript of {}, or the worker's record, is not there any more; right would be purge, \
+             and setup again",
+            self.connection.place(),
+            self.table
+        )))
+    }
+}
+
+/// The statement that begins a transaction goes with its first update, the worker's record with the
+/// commit: each of them is one way to the server and back.
+impl Statements for PreparedStatements {
+    fn begin(&mut self) -> Result<(), DbError> {
+        self.add(BEGIN, &[])
+    }
+
+    fn update(&mut self, subscript: u64, value: &str) -> Result<(), DbError> {
+        let is_first = !self.connection.out.is_empty();
+        let subscript = i64::try_from(subscript).map_err(|_| strange(self.connection.place()))?;
+        self.add(UPDATE, &[Parameter::Number(subscript), Parameter::Text(value)])?;
+        let right = [&b"BEGIN\0"[..], b"UPDATE 1\0"];
+        self.send(&right[usize::from(!is_first)..])
+    }
+
+    fn commit(&mut self, sequence: u64) -> Result<(), DbError> {
+        let sequence = i64::try_from(sequence).map_err(|_| strange(self.connection.place()))?;
+        self.add(RECORD, &[Parameter::Number(sequence)])?;
+        self.add(COMMIT, &[])?;
+        self.send(&[b"UPDATE 1\0", b"COMMIT\0"])
+    }
+}

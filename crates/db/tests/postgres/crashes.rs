@@ -1,0 +1,125 @@
+//! Servers and clients that are killed in the middle of a run.
+
+use crate::model::{AtWork, Expected, plan, sequences, set_up};
+use crate::server::Server;
+use crate::{line, open, server_or_skip};
+use iogauge_db::crew::Mode;
+use iogauge_db::{DbError, DbUrl};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const WORKERS: u32 = 2;
+/// Tells a process of this test what to work on.
+const URL: &str = "IOGAUGE_TEST_POSTGRES_URL";
+
+#[test]
+fn a_server_that_crashes_keeps_what_was_acknowledged() {
+    let name = "a_server_that_crashes_keeps_what_was_acknowledged";
+    let mut server = server_or_skip!("a_server_that_crashes", Server::make());
+    let db = open(&server.url());
+    let globals = set_up(db.as_ref(), &[2000, 2000]);
+    let mut expected = Expected::initial(&globals);
+    for seed in [7, 8] {
+        let plan = plan(Mode::Write, WORKERS, seed);
+        let mut at_work = AtWork::begin(db.as_ref(), plan);
+        at_work.work(Duration::from_millis(300));
+        server.crash();
+        let end = Instant::now() + PATIENCE;
+        while !at_work.crew.finished() {
+            assert!(Instant::now() < end, "{name}: workers go on without a server");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let (_, fault) = at_work.crew.fault().unwrap();
+        assert!(matches!(fault, DbError::Gone(_)), "{fault:?}");
+        line(&fault);
+        for error in [
+            at_work.crew.activity().counts().unwrap_err(),
+            at_work.crew.activity().cycles().unwrap_err(),
+            at_work.crew.activity().drain().unwrap_err(),
+        ] {
+            assert!(matches!(error, DbError::Gone(_)), "{error:?}");
+        }
+        assert!(matches!(db.globals(), Err(DbError::Unreachable(_))));
+        let (before, acknowledged) = (at_work.before.clone(), at_work.acknowledged());
+        drop(at_work);
+        server.restart();
+        let committed = sequences(db.as_ref(), WORKERS);
+        for (index, committed) in committed.iter().enumerate() {
+            let (before, acknowledged) = (before[index], acknowledged[index]);
+            assert!(acknowledged > before, "worker {} did nothing", index + 1);
+            // One may have been done and not told any more.
+            assert!((acknowledged..=acknowledged + 1).contains(committed), "{committed}");
+            expected.run(seed, index as u32 + 1, plan.transaction_length, before, *committed);
+        }
+        expected.check(db.as_ref());
+    }
+    // It goes on as if nothing had been.
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, WORKERS, 9));
+    at_work.work(Duration::from_millis(50));
+    let books = at_work.crew.stop();
+    at_work.check(db.as_ref(), &books);
+}
+
+#[test]
+fn a_session_that_is_ended_is_gone() {
+    let server = server_or_skip!("a_session_that_is_ended_is_gone", Server::make());
+    let db = open(&server.url());
+    set_up(db.as_ref(), &[1000]);
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
+    at_work.work(Duration::from_millis(50));
+    server
+        .psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE%'");
+    let end = Instant::now() + PATIENCE;
+    while !at_work.crew.finished() {
+        assert!(Instant::now() < end, "a worker goes on without a session");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (_, fault) = at_work.crew.fault().unwrap();
+    assert!(matches!(fault, DbError::Gone(_)), "{fault:?}");
+}
+
+#[test]
+fn a_client_that_is_killed_leaves_whole_transactions() {
+    let name = "a_client_that_is_killed";
+    let server = server_or_skip!("a_client_that_is_killed", Server::make());
+    let db = open(&server.url());
+    let globals = set_up(db.as_ref(), &[1000, 1000]);
+    let mut client = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crashes::works_until_it_is_killed", "--ignored"])
+        .env(URL, server.url().to_string())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + PATIENCE;
+    while sequences(db.as_ref(), WORKERS).iter().any(|sequence| *sequence < 20) {
+        assert!(Instant::now() < end, "{name}: it does nothing");
+        assert!(client.try_wait().unwrap().is_none(), "{name}: it ended by itself");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(matches!(db.purge(), Err(DbError::Busy(_))));
+    client.kill().unwrap();
+    client.wait().unwrap();
+    // Its sessions end when they find out.
+    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iogauge'";
+    while server.psql(sessions) != "0" {
+        assert!(Instant::now() < end, "{name}: its sessions stay");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut expected = Expected::initial(&globals);
+    for (index, committed) in sequences(db.as_ref(), WORKERS).iter().enumerate() {
+        expected.run(7, index as u32 + 1, 10, 0, *committed);
+    }
+    expected.check(db.as_ref());
+    db.purge().unwrap();
+}
+
+/// What the client in the test above does.
+#[test]
+#[ignore = "it is a process of another test"]
+fn works_until_it_is_killed() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let url: DbUrl = url.parse().unwrap();
+    let mut at_work = AtWork::begin(open(&url).as_ref(), plan(Mode::Write, WORKERS, 7));
+    at_work.work(PATIENCE);
+}

@@ -1,0 +1,85 @@
+//! A disk that has no room for what is asked.
+
+use crate::model::{followed, global, set_up};
+use crate::server::Server;
+use crate::{line, open, server_or_skip};
+use iogauge_db::DbError;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file system of so many bytes in memory. Dropped, it goes.
+struct SmallDisk {
+    dir: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    fn make(size: &str) -> Result<Self, String> {
+        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "iogauge-test"]).arg(dir.path());
+        let out = mount.output().map_err(|error| format!("mount: {error}"))?;
+        if !out.status.success() {
+            return Err(format!("mount: {}", String::from_utf8_lossy(&out.stderr).trim()));
+        }
+        Ok(Self { dir })
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.dir.path()).status();
+    }
+}
+
+/// A server on a small disk, with its log on it or elsewhere.
+fn server_on(disk: &SmallDisk, log: Option<PathBuf>) -> Result<Server, String> {
+    let waldir = log.map(|log| format!("--waldir={}", log.display()));
+    let mut initdb = vec!["-A", "trust"];
+    initdb.extend(waldir.as_deref());
+    Server::make_in(disk.path().to_owned(), None, &initdb)
+}
+
+#[test]
+fn what_does_not_fit_is_gone_again() {
+    let name = "what_does_not_fit_is_gone_again";
+    let log = tempfile::tempdir().unwrap();
+    let disk = server_or_skip!("what_does_not_fit_is_gone_again", SmallDisk::make("100m"));
+    let waldir = log.path().join("wal");
+    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(log.path(), open_to_all).unwrap();
+    let server = server_or_skip!("what_does_not_fit_is_gone_again", server_on(&disk, Some(waldir)));
+    let db = open(&server.url());
+    let free = || rustix::fs::statvfs(disk.path()).map(|about| about.f_bavail * about.f_frsize);
+    let before = free().unwrap();
+    let (made, _) = followed(|progress| db.setup(1 << 30, progress));
+    let error = made.unwrap_err();
+    assert!(matches!(error, DbError::Full(_)), "{name}: {error:?}");
+    assert!(line(&error).contains("right would be"), "{error}");
+    assert!(!db.is_there().unwrap());
+    // A table that is gone keeps its first block until a checkpoint.
+    server.psql("CHECKPOINT");
+    let after = free().unwrap();
+    assert!(after + (4 << 20) > before, "{before} bytes were free, {after} are");
+    set_up(db.as_ref(), &[1000]);
+    let (made, _) = followed(|progress| db.create_global(global(2, 10_000_000, 100), progress));
+    assert!(matches!(made, Err(DbError::Full(_))), "{made:?}");
+    assert_eq!(db.globals().unwrap().len(), 1);
+    db.purge().unwrap();
+}
+
+#[test]
+fn a_log_that_is_full_is_told_too() {
+    let disk = server_or_skip!("a_log_that_is_full_is_told_too", SmallDisk::make("100m"));
+    let mut server = server_or_skip!("a_log_that_is_full_is_told_too", server_on(&disk, None));
+    let db = open(&server.url());
+    let (made, _) = followed(|progress| db.setup(1 << 30, progress));
+    let error = made.unwrap_err();
+    // The server may end itself where it cannot write its log.
+    assert!(matches!(error, DbError::Full(_) | DbError::Gone(_)), "{error:?}");
+    line(&error);
+    server.crash();
+}

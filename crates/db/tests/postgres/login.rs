@@ -1,0 +1,130 @@
+//! Who may log in, and what is said where nobody can.
+
+use crate::model::set_up;
+use crate::server::Server;
+use crate::{line, open, server_or_skip};
+use iogauge_db::{DbError, DbUrl, backend};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// A server that wants a password, over a network and over its socket.
+fn guarded(method: &str) -> Result<(Server, u16), String> {
+    let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let path = dir.path().to_owned();
+    let password = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    std::fs::write(password.path(), "the secret:one\n").unwrap();
+    let readable = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(password.path(), readable).unwrap();
+    let pwfile = format!("--pwfile={}", password.path().display());
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let settings = ["listen_addresses=127.0.0.1".to_owned(), format!("port={port}")];
+    let settings = settings.each_ref().map(String::as_str);
+    let server = Server::make_on(path, Some(dir), port, &["-A", method, &pwfile], &settings)?;
+    Ok((server, port))
+}
+
+fn url(port: u16, passfile: &Path) -> DbUrl {
+    let url =
+        format!("postgres://tester@127.0.0.1:{port}/postgres?passfile={}", passfile.display());
+    url.parse().unwrap()
+}
+
+fn passfile(dir: &Path, text: &str) -> std::path::PathBuf {
+    let path = dir.join("pass");
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
+fn passwords_are_asked_for(method: &str, port: u16) {
+    let dir = tempfile::tempdir().unwrap();
+    let right = passfile(dir.path(), "127.0.0.1:*:postgres:tester:the secret\\:one\n");
+    let db = open(&url(port, &right));
+    set_up(db.as_ref(), &[10]);
+    db.purge().unwrap();
+    let others =
+        [("wrong", "*:*:*:*:the wrong secret\n"), ("none", "elsewhere:*:*:*:the secret:one\n")];
+    for (what, text) in others {
+        let path = passfile(dir.path(), text);
+        let error = backend::open(&url(port, &path)).unwrap_err();
+        assert!(matches!(error, DbError::Denied(_)), "{method}, {what}: {error:?}");
+        let text = line(&error);
+        assert!(text.contains("PGPASSWORD") && text.contains("tester@127.0.0.1"), "{text}");
+    }
+}
+
+#[test]
+fn scram_passwords_are_asked_for() {
+    let (_server, port) =
+        server_or_skip!("scram_passwords_are_asked_for", guarded("scram-sha-256"));
+    passwords_are_asked_for("scram", port);
+}
+
+#[test]
+fn md5_passwords_are_asked_for() {
+    let (_server, port) = server_or_skip!("md5_passwords_are_asked_for", guarded("md5"));
+    passwords_are_asked_for("md5", port);
+}
+
+#[test]
+fn where_no_server_is_that_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    // It takes the connection and says nothing that a server would.
+    let other = std::thread::spawn(move || drop(free.accept()));
+    let stranger = format!("postgres://tester@127.0.0.1:{port}/postgres");
+    let socket = format!("postgres://tester@/postgres?host={}", dir.path().display());
+    for url in [&stranger, &socket, "postgres://tester@127.0.0.1:1/postgres"] {
+        let error = backend::open(&url.parse().unwrap()).unwrap_err();
+        assert!(matches!(error, DbError::Unreachable(_)), "{url}: {error:?}");
+        assert!(line(&error).contains("tester@"), "{error}");
+    }
+    other.join().unwrap();
+}
+
+#[test]
+fn what_cannot_be_asked_of_a_server_is_told_before() {
+    let place = "postgres://tester@127.0.0.1:1/postgres";
+    for setting in [
+        "sslmode=require",
+        "sslmode=nonsense",
+        "reads=sideways",
+        "fillfactor=5",
+        "fillfactor=x",
+        "synchronous_commit=maybe; DROP TABLE x",
+    ] {
+        let url: DbUrl = place.parse().unwrap();
+        let error = backend::open(&url.with_setting(setting).unwrap()).unwrap_err();
+        assert!(matches!(error, DbError::Usage(_)), "{setting}: {error:?}");
+        assert!(line(&error).contains("right would be"), "{error}");
+    }
+}
+
+#[test]
+fn a_database_that_is_not_there_is_missing() {
+    let server = server_or_skip!("a_database_that_is_not_there_is_missing", Server::make());
+    let url = format!("postgres://tester@/nowhere?host={}", server.dir().display());
+    let error = backend::open(&url.parse().unwrap()).unwrap_err();
+    assert!(matches!(error, DbError::Missing(_)), "{error:?}");
+    assert!(line(&error).contains("\"nowhere\""), "{error}");
+    // A user whom the server does not know.
+    let url = format!("postgres://nobody@/postgres?host={}", server.dir().display());
+    let error = backend::open(&url.parse().unwrap()).unwrap_err();
+    assert!(matches!(error, DbError::Denied(_)), "{error:?}");
+}
+
+#[test]
+fn settings_of_the_session_are_told() {
+    let server = server_or_skip!("settings_of_the_session_are_told", Server::make());
+    let db = open(&server.url());
+    set_up(db.as_ref(), &[10]);
+    assert_eq!(db.about().unwrap().may_lose, None);
+    let db = open(&server.url().with_setting("synchronous_commit=off").unwrap());
+    let about = db.about().unwrap();
+    let loss = about.may_lose.unwrap();
+    assert!(loss.contains("synchronous_commit") && loss.contains("200ms"), "{loss}");
+    assert!(about.settings.contains(&("synchronous_commit".to_owned(), "off".to_owned())));
+    assert_eq!(about.block_bytes, 8192);
+}

@@ -1,0 +1,90 @@
+//! What others have in the same database stays theirs.
+
+use crate::model::{SIZE_BYTES, followed, global, set_up};
+use crate::server::Server;
+use crate::{line, open, server_or_skip};
+use iogauge_db::{DbError, Progress};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const COUNT_OF_SCHEMA: &str =
+    "SELECT count(*) FROM pg_class WHERE relnamespace = '\"RAN\"'::regnamespace";
+
+#[test]
+fn a_foreign_schema_is_left_alone() {
+    let server = server_or_skip!("a_foreign_schema_is_left_alone", Server::make());
+    let db = open(&server.url());
+    // Neither the name nor the comment alone make it ours.
+    for sql in [
+        "CREATE SCHEMA \"RAN\"; CREATE TABLE \"RAN\".iogauge (format text, identity text)",
+        "COMMENT ON SCHEMA \"RAN\" IS 'iogauge.database/1'; DROP TABLE \"RAN\".iogauge; \
+         CREATE TABLE \"RAN\".thesis (text text)",
+    ] {
+        server.psql(sql);
+        assert!(!db.is_there().unwrap());
+        let count = server.psql(COUNT_OF_SCHEMA);
+        let errors = [
+            followed(|progress| db.setup(SIZE_BYTES, progress)).0.unwrap_err(),
+            db.purge().unwrap_err(),
+            followed(|progress| db.create_global(global(1, 10, 100), progress)).0.unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(error, DbError::Foreign(_)), "{error:?}");
+            assert!(line(&error).contains("\"RAN\""), "{error}");
+        }
+        assert_eq!(server.psql(COUNT_OF_SCHEMA), count);
+    }
+    // The same server has room for another name.
+    let db = open(&server.url().with_name("other_1").unwrap());
+    set_up(db.as_ref(), &[10]);
+    db.purge().unwrap();
+}
+
+#[test]
+fn foreign_tables_stay_where_ours_go() {
+    let server = server_or_skip!("foreign_tables_stay_where_ours_go", Server::make());
+    let db = open(&server.url());
+    set_up(db.as_ref(), &[10]);
+    server.psql(
+        "CREATE TABLE \"RAN\".thesis AS SELECT 1 AS one; CREATE TABLE \"RAN\".global7 (x int); \
+         CREATE FUNCTION \"RAN\".f() RETURNS int LANGUAGE sql AS 'SELECT 1'; \
+         CREATE VIEW seen AS SELECT * FROM \"RAN\".global1",
+    );
+    let count = server.psql(COUNT_OF_SCHEMA);
+    let error = db.purge().unwrap_err();
+    assert!(matches!(error, DbError::Foreign(_)), "{error:?}");
+    assert!(line(&error).contains("view seen"), "{error}");
+    assert_eq!(server.psql(COUNT_OF_SCHEMA), count, "all or nothing");
+    server.psql("DROP VIEW seen");
+    let mut purged = db.purge().unwrap();
+    purged.left.sort();
+    let left = ["function \"RAN\".f()", "table \"RAN\".global7", "table \"RAN\".thesis"];
+    assert_eq!(purged.left, left);
+    assert!(purged.freed_bytes >= SIZE_BYTES);
+    assert_eq!(server.psql("SELECT one FROM \"RAN\".thesis"), "1");
+    assert_eq!(server.psql(COUNT_OF_SCHEMA), "2");
+    assert!(!db.is_there().unwrap());
+    let again = followed(|progress| db.setup(SIZE_BYTES, progress)).0;
+    assert!(matches!(again, Err(DbError::Foreign(_))), "{again:?}");
+}
+
+#[test]
+fn an_index_that_is_not_wanted_is_none() {
+    let server = server_or_skip!("an_index_that_is_not_wanted_is_none", Server::make());
+    let db = open(&server.url());
+    set_up(db.as_ref(), &[10]);
+    let stop = AtomicBool::new(false);
+    let all = 200_000;
+    let mut tell = |done, _| {
+        if done == all {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let made = db.create_global(global(2, all, 100), &mut Progress::new(&mut tell, &stop));
+    assert_eq!(made, Err(DbError::Interrupted));
+    assert_eq!(db.globals().unwrap().len(), 1);
+    assert_eq!(server.psql("SELECT to_regclass('\"RAN\".global2') IS NULL"), "t");
+    // Its number is free.
+    followed(|progress| db.create_global(global(2, 10, 100), progress)).0.unwrap();
+    let twice = followed(|progress| db.create_global(global(2, 10, 100), progress)).0;
+    assert!(matches!(twice, Err(DbError::Usage(_))), "{twice:?}");
+}

@@ -1,0 +1,86 @@
+//! Blocks that come through the server, and what it says of its cache.
+
+use crate::model::{AtWork, SIZE_BYTES, plan, set_up};
+use crate::server::Server;
+use crate::{open, server_or_skip};
+use iogauge_db::backend::RunPlan;
+use iogauge_db::blocks::Blocks;
+use iogauge_db::crew::Mode;
+use std::time::Duration;
+
+const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: false };
+
+#[test]
+fn the_server_says_what_its_cache_had() {
+    let mut server = server_or_skip!("the_server_says_what_its_cache_had", Server::make());
+    let url = server.url().with_setting("reads=server").unwrap();
+    let db = open(&url);
+    set_up(db.as_ref(), &[2000]);
+    // A server reads what it has to do again.
+    server.psql("CHECKPOINT");
+    server.crash();
+    server.restart();
+    let activity = db.begin(&RUN).unwrap();
+    let blocks = activity.blocks().unwrap();
+    assert!(!blocks.is_direct());
+    let mut reader = blocks.reader().unwrap();
+    // A session looks at the tree of a table when it plans its first statement.
+    reader.read(u64::MAX).unwrap();
+    let before = activity.counts().unwrap();
+    // Long enough for the session to report its counts, and to forget them, in between.
+    let (step, all) = (u64::MAX / 400, 400);
+    for hit in [false, true] {
+        for number in 0..all {
+            assert_eq!(reader.read(number * step).unwrap(), hit, "block {number} of {all}");
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+    drop(reader);
+    let after = activity.counts().unwrap();
+    assert!(after.blocks_read.unwrap() - before.blocks_read.unwrap() >= all);
+    assert!(after.blocks_hit.unwrap() - before.blocks_hit.unwrap() >= all);
+}
+
+#[test]
+fn a_run_of_reads_agrees_with_the_server() {
+    let server = server_or_skip!("a_run_of_reads_agrees_with_the_server", Server::make());
+    let db = open(&server.url().with_setting("reads=server").unwrap());
+    set_up(db.as_ref(), &[2000, 2000]);
+    // Without the tree, which a session looks at when it plans a statement.
+    let blocks = || {
+        let sum = server.psql(
+            "SELECT sum(heap_blks_hit), sum(heap_blks_read) FROM pg_statio_user_tables \
+             WHERE relname = 'filler' OR relname LIKE 'global_'",
+        );
+        let (hit, read) = sum.split_once('|').unwrap();
+        (hit.parse::<u64>().unwrap(), read.parse::<u64>().unwrap())
+    };
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Read, 2, 7));
+    let before = blocks();
+    at_work.work(Duration::from_millis(200));
+    let books = at_work.crew.stop();
+    let reads: u64 = books.iter().map(|books| books.reads.count()).sum();
+    let hits: u64 = books.iter().map(|books| books.read_hits).sum();
+    let after = blocks();
+    assert_eq!((after.0 - before.0, after.1 - before.1), (hits, reads - hits));
+}
+
+#[test]
+fn files_are_read_around_the_server_where_they_can_be() {
+    let name = "files_are_read_around_the_server";
+    let server = server_or_skip!("files_are_read_around_the_server", Server::make());
+    if !rustix::process::getuid().is_root() {
+        return crate::skip(name, "only root can read the server's files here");
+    }
+    let db = open(&server.url().with_setting("reads=direct").unwrap());
+    set_up(db.as_ref(), &[2000]);
+    let data = server.dir().join("data").canonicalize().unwrap();
+    assert_eq!(db.paths().unwrap(), [data.as_path()]);
+    let activity = db.begin(&RUN).unwrap();
+    let Blocks::Direct(files, 8192) = activity.blocks().unwrap() else { panic!("not direct") };
+    let blocks: u64 = files.iter().map(|file| file.blocks).sum();
+    let filler = SIZE_BYTES / 8192;
+    assert_eq!(files[0].blocks, filler);
+    assert!(blocks > filler);
+    assert!(files.iter().all(|file| file.path.starts_with(server.dir().join("data"))));
+}

@@ -1,0 +1,56 @@
+//! A user who is nobody special: everything goes, but for what the server keeps to its own.
+
+use crate::model::{AtWork, Expected, plan, set_up};
+use crate::server::Server;
+use crate::{line, open, server_or_skip};
+use iogauge_db::backend::RunPlan;
+use iogauge_db::crew::Mode;
+use iogauge_db::{DbError, DbUrl};
+use std::time::Duration;
+
+#[test]
+fn a_plain_user_can_do_most() {
+    let server = server_or_skip!("a_plain_user_can_do_most", Server::make());
+    server.psql("CREATE ROLE plain LOGIN");
+    let url = format!("postgres://plain@/postgres?host={}", server.dir().display());
+    let url: DbUrl = url.parse().unwrap();
+    let db = open(&url);
+    let mut tell = |_, _| {};
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let made = db.setup(8192, &mut iogauge_db::Progress::new(&mut tell, &stop));
+    assert!(matches!(made, Err(DbError::Denied(_))), "{made:?}");
+    server.psql("GRANT CREATE ON DATABASE postgres TO plain");
+    let globals = set_up(db.as_ref(), &[500]);
+    assert!(db.paths().unwrap().is_empty(), "the server does not tell where its data is");
+    assert_eq!(db.size().unwrap().log_bytes, 0);
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Io { read_percent: 50 }, 1, 7));
+    assert!(!at_work.crew.reads_directly());
+    at_work.work(Duration::from_millis(100));
+    let books = at_work.crew.stop();
+    let drained = at_work.crew.activity().drain().unwrap_err();
+    assert!(matches!(drained, DbError::Denied(_)), "{drained:?}");
+    assert!(line(&drained).contains("GRANT"), "{drained}");
+    at_work.check(db.as_ref(), &books);
+    let direct = open(&url.clone().with_setting("reads=direct").unwrap());
+    let activity = direct.begin(&RunPlan { workers: 1, reads: true, writes: false }).unwrap();
+    let error = activity.blocks().unwrap_err();
+    assert!(line(&error).contains("reads=server"), "{error}");
+    drop(activity);
+    // Nobody else's server takes writes.
+    server.psql("ALTER ROLE plain SET default_transaction_read_only = on");
+    let begun = db.begin(&RunPlan { workers: 1, reads: false, writes: true }).err();
+    assert!(matches!(begun, Some(DbError::ReadOnly(_))), "{begun:?}");
+    let mut tell = |_, _| {};
+    let made = db.create_global(
+        crate::model::global(2, 10, 100),
+        &mut iogauge_db::Progress::new(&mut tell, &stop),
+    );
+    assert!(matches!(made, Err(DbError::ReadOnly(_))), "{made:?}");
+    server.psql("ALTER ROLE plain RESET default_transaction_read_only");
+    assert_eq!(db.globals().unwrap(), globals);
+    let mut expected = Expected::initial(&globals);
+    let committed = db.committed().unwrap();
+    expected.run(7, 1, 10, 0, committed[0].1);
+    expected.check(db.as_ref());
+    db.purge().unwrap();
+}

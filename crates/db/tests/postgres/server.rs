@@ -1,0 +1,247 @@
+//! A throw-away server of PostgreSQL in a directory of its own.
+#![allow(dead_code, reason = "two tests share it, and each uses a part")]
+
+use iogauge_db::DbUrl;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server. Dropped, it ends, and its directory goes.
+pub struct Server {
+    child: Child,
+    settings: Vec<String>,
+    place: Place,
+    /// Gone last.
+    _keep: (Option<TempDir>, Option<Arc<TempDir>>),
+}
+
+struct Place {
+    /// Where the programs are.
+    bin: PathBuf,
+    /// Who runs them.
+    user: Option<u32>,
+    port: u16,
+    /// Where data and socket are.
+    dir: PathBuf,
+}
+
+impl Server {
+    /// A server in a temporary directory, or why there is none.
+    pub fn make() -> Result<Self, String> {
+        let template = template()?;
+        let keep = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let place = Place::of(keep.path().to_owned(), 5432)?;
+        let mut copy = command(Path::new("cp"), place.user, &place.dir);
+        done(copy.arg("-R").arg(template.path().join("data")).arg(place.dir.join("data")))?;
+        let child = start(&place, &[])?;
+        Ok(Self { child, settings: Vec::new(), place, _keep: (Some(keep), Some(template)) })
+    }
+
+    /// A server in an empty directory, made by `initdb` with these arguments.
+    pub fn make_in(dir: PathBuf, keep: Option<TempDir>, initdb: &[&str]) -> Result<Self, String> {
+        Self::make_on(dir, keep, 5432, initdb, &[])
+    }
+
+    /// The same with a port and with settings.
+    pub fn make_on(
+        dir: PathBuf,
+        keep: Option<TempDir>,
+        port: u16,
+        initdb: &[&str],
+        settings: &[&str],
+    ) -> Result<Self, String> {
+        let place = Place::of(dir, port)?;
+        place.init(initdb)?;
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let child = start(&place, &settings)?;
+        Ok(Self { child, settings, place, _keep: (keep, None) })
+    }
+
+    /// The URL of its database.
+    pub fn url(&self) -> DbUrl {
+        let url = format!("postgres://tester@/postgres?host={}", self.place.dir.display());
+        url.parse().unwrap()
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.place.dir
+    }
+
+    /// Does a statement with psql, as others would, and gives back its fields.
+    pub fn psql(&self, sql: &str) -> String {
+        let mut psql = command(&self.place.bin.join("psql"), self.place.user, &self.place.dir);
+        psql.args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-U", "tester", "-d", "postgres", "-c", sql]);
+        let out = psql.arg("-h").arg(&self.place.dir).output().unwrap();
+        assert!(out.status.success(), "{sql}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Ends every process of the server at once, as a crash would.
+    pub fn crash(&mut self) {
+        let postmaster = self.child.id();
+        // It starts no others while it is stopped.
+        signal(postmaster, rustix::process::Signal::STOP);
+        let sessions = children(postmaster);
+        for process in sessions.iter().chain([&postmaster]) {
+            signal(*process, rustix::process::Signal::KILL);
+        }
+        self.child.wait().unwrap();
+        // A new server takes the place of an old one when the last of its processes is gone.
+        let end = Instant::now() + PATIENCE;
+        while sessions.iter().any(|process| is_alive(*process)) {
+            assert!(Instant::now() < end, "a session outlives its server");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Starts it again.
+    pub fn restart(&mut self) {
+        self.child = start(&self.place, &self.settings).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // At once, without writing anything out.
+        signal(self.child.id(), rustix::process::Signal::QUIT);
+        let end = Instant::now() + Duration::from_secs(10);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > end {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Place {
+    fn of(dir: PathBuf, port: u16) -> Result<Self, String> {
+        let bin = programs()?;
+        let user = rustix::process::getuid().is_root().then(server_user).transpose()?;
+        chown(&dir, user, user).map_err(|error| error.to_string())?;
+        Ok(Self { bin, user, port, dir })
+    }
+
+    /// Makes the data directory.
+    fn init(&self, arguments: &[&str]) -> Result<(), String> {
+        let mut init = command(&self.bin.join("initdb"), self.user, &self.dir);
+        init.arg("-D").arg(self.dir.join("data")).args(["-U", "tester", "-E", "UTF8"]);
+        done(init.args(["--no-locale", "--no-sync", "--data-checksums"]).args(arguments))
+    }
+}
+
+/// A directory with data of a server that never ran, to be copied: it goes with the last who has it.
+fn template() -> Result<Arc<TempDir>, String> {
+    static MADE: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(template) = made.upgrade() {
+        return Ok(template);
+    }
+    let template = Arc::new(tempfile::tempdir().map_err(|error| error.to_string())?);
+    Place::of(template.path().to_owned(), 5432)?.init(&["-A", "trust"])?;
+    *made = Arc::downgrade(&template);
+    Ok(template)
+}
+
+/// Waits for a program, and says what it said where it failed.
+fn done(command: &mut Command) -> Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let out = command.output().map_err(|error| format!("{name}: {error}"))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(format!("{name}: {}", String::from_utf8_lossy(&out.stderr)))
+}
+
+/// Where the programs of the newest version are.
+fn programs() -> Result<PathBuf, String> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let newest = versions.filter_map(|entry| {
+        let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let bin = entry.path().join("bin");
+        bin.join("postgres").exists().then_some((version, bin))
+    });
+    newest.max().map(|(_, bin)| bin).ok_or_else(|| {
+        "there is no server in /usr/lib/postgresql/*/bin; right would be Debian's package postgresql"
+            .to_owned()
+    })
+}
+
+/// The user of Debian's package: a server does not run as root.
+fn server_user() -> Result<u32, String> {
+    let passwd = fs::read_to_string("/etc/passwd").map_err(|error| error.to_string())?;
+    let line = passwd.lines().find(|line| line.starts_with("postgres:"));
+    let number = line.and_then(|line| line.split(':').nth(2)?.parse().ok());
+    number.ok_or_else(|| "there is no user postgres".to_owned())
+}
+
+fn command(program: &Path, user: Option<u32>, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(dir).env_remove("PGDATA").env("LC_ALL", "C").stdin(Stdio::null());
+    if let Some(user) = user {
+        command.uid(user).gid(user);
+    }
+    command
+}
+
+fn start(place: &Place, settings: &[String]) -> Result<Child, String> {
+    let Place { bin, user, port, dir } = place;
+    let log = fs::File::options().create(true).append(true).open(dir.join("log"));
+    let log = log.map_err(|error| error.to_string())?;
+    let mut server = command(&bin.join("postgres"), *user, dir);
+    server.arg("-D").arg(dir.join("data")).arg("-k").arg(dir);
+    server.args(["-c", "listen_addresses="]);
+    for setting in settings {
+        server.args(["-c", setting]);
+    }
+    let child = server.stdout(Stdio::null()).stderr(log).spawn();
+    let mut child = child.map_err(|error| format!("postgres: {error}"))?;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let mut ready = command(&bin.join("pg_isready"), *user, dir);
+        let ready = ready.args(["-q", "-p", &port.to_string(), "-h"]).arg(dir).status();
+        if ready.is_ok_and(|status| status.success()) {
+            return Ok(child);
+        }
+        if Instant::now() > end || !matches!(child.try_wait(), Ok(None)) {
+            let _ = child.kill();
+            let _ = child.wait();
+            let said = fs::read_to_string(dir.join("log")).unwrap_or_default();
+            return Err(format!("postgres does not start: {said}"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(process: u32, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(process as i32) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// State and parent of a process.
+fn state(process: u32) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Behind the name, which may hold anything.
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
+}
+
+fn is_alive(process: u32) -> bool {
+    state(process).is_some_and(|(state, _)| state != 'Z')
+}
+
+fn children(parent: u32) -> Vec<u32> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(|process| state(*process).is_some_and(|(_, of)| of == parent)).collect()
+}
