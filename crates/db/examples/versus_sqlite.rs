@@ -61,22 +61,25 @@ fn main() {
     }
 }
 
+/// Ratios are medians over the turns: what else the machine does changes from turn to turn.
 fn compare(what: &str, (ours, bare): &(Vec<Reached>, Vec<Reached>)) {
-    let median = |side: &[Reached], of: fn(&Reached) -> f64| {
-        let mut values: Vec<f64> = side.iter().map(of).collect();
+    let median = |values: &mut dyn Iterator<Item = f64>| {
+        let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let rate = |side: &[Reached]| median(side, |reached| reached.per_second);
-    let cpu = |side: &[Reached]| median(side, |reached| reached.cpu_us);
+    let rate = |reached: &Reached| reached.per_second;
+    let cpu = |reached: &Reached| reached.cpu_us;
+    let of = |side: &[Reached], value: fn(&Reached) -> f64| median(&mut side.iter().map(value));
+    let pairs = || ours.iter().zip(bare);
     println!(
         "{what}: iogauge {:.0}/s, bare {:.0}/s, ratio {:.3}; CPU {:.3} µs and {:.3} µs, ratio {:.3}",
-        rate(ours),
-        rate(bare),
-        rate(ours) / rate(bare),
-        cpu(ours),
-        cpu(bare),
-        cpu(ours) / cpu(bare)
+        of(ours, rate),
+        of(bare, rate),
+        median(&mut pairs().map(|(a, b)| a.per_second / b.per_second)),
+        of(ours, cpu),
+        of(bare, cpu),
+        median(&mut pairs().map(|(a, b)| a.cpu_us / b.cpu_us)),
     );
 }
 
