@@ -1,7 +1,7 @@
 //! What iogauge adds to the statements it issues on SQLite: the crew against a bare loop over the same
 //! library, and filling against a bare bulk fill, in turns. Prints medians and their ratios.
 //!
-//! `versus_sqlite DIR [ROUNDS [SECONDS]]`; the directory is made and removed. Neither side takes
+//! `versus_sqlite DIR [ROUNDS [SECONDS [SUBSCRIPTS]]]`; the directory is made and removed. Neither side takes
 //! checkpoints while it is measured.
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const GLOBALS: u32 = 4;
-const SUBSCRIPTS: u64 = 1_000_000;
 const LENGTH: u32 = 50;
 const WARM: Duration = Duration::from_millis(500);
 
@@ -34,10 +33,11 @@ struct Reached {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let dir = arguments.next().expect("versus_sqlite DIR [ROUNDS [SECONDS]]");
+    let dir = arguments.next().expect("versus_sqlite DIR [ROUNDS [SECONDS [SUBSCRIPTS]]]");
     let rounds: usize = arguments.next().map_or(5, |text| text.parse().unwrap());
     let seconds: f64 = arguments.next().map_or(2.0, |text| text.parse().unwrap());
     let time = Duration::from_secs_f64(seconds);
+    let subscripts: u64 = arguments.next().map_or(1_000_000, |text| text.parse().unwrap());
     for synchronous in ["full", "off"] {
         let text = format!(
             "sqlite:{dir}?synchronous={synchronous}&checkpoint=1000h&checkpoint_size=1000t"
@@ -45,7 +45,7 @@ fn main() {
         let url: DbUrl = text.parse().unwrap();
         let db = open(&url).unwrap();
         let mut fills = (Vec::new(), Vec::new());
-        set_up(db.as_ref(), &dir, &mut fills);
+        set_up(db.as_ref(), &dir, subscripts, &mut fills);
         if synchronous == "full" {
             compare("fill, rows", &fills);
         }
@@ -53,7 +53,7 @@ fn main() {
             let mut sides = (Vec::new(), Vec::new());
             for _ in 0..rounds {
                 sides.0.push(crew(db.as_ref(), workers, time));
-                sides.1.push(bare(&dir, workers, time, synchronous));
+                sides.1.push(bare(&dir, workers, time, synchronous, subscripts));
             }
             compare(&format!("{workers} workers, synchronous={synchronous}, updates"), &sides);
         }
@@ -61,22 +61,25 @@ fn main() {
     }
 }
 
+/// Ratios are medians over the turns: what else the machine does changes from turn to turn.
 fn compare(what: &str, (ours, bare): &(Vec<Reached>, Vec<Reached>)) {
-    let median = |side: &[Reached], of: fn(&Reached) -> f64| {
-        let mut values: Vec<f64> = side.iter().map(of).collect();
+    let median = |values: &mut dyn Iterator<Item = f64>| {
+        let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let rate = |side: &[Reached]| median(side, |reached| reached.per_second);
-    let cpu = |side: &[Reached]| median(side, |reached| reached.cpu_us);
+    let rate = |reached: &Reached| reached.per_second;
+    let cpu = |reached: &Reached| reached.cpu_us;
+    let of = |side: &[Reached], value: fn(&Reached) -> f64| median(&mut side.iter().map(value));
+    let pairs = || ours.iter().zip(bare);
     println!(
         "{what}: iogauge {:.0}/s, bare {:.0}/s, ratio {:.3}; CPU {:.3} µs and {:.3} µs, ratio {:.3}",
-        rate(ours),
-        rate(bare),
-        rate(ours) / rate(bare),
-        cpu(ours),
-        cpu(bare),
-        cpu(ours) / cpu(bare)
+        of(ours, rate),
+        of(bare, rate),
+        median(&mut pairs().map(|(a, b)| a.per_second / b.per_second)),
+        of(ours, cpu),
+        of(bare, cpu),
+        median(&mut pairs().map(|(a, b)| a.cpu_us / b.cpu_us)),
     );
 }
 
@@ -89,18 +92,18 @@ fn cpu_us() -> f64 {
 }
 
 /// Makes the database, and beside each global the same by a bare bulk fill.
-fn set_up(db: &dyn Database, dir: &str, fills: &mut (Vec<Reached>, Vec<Reached>)) {
+fn set_up(db: &dyn Database, dir: &str, subscripts: u64, fills: &mut (Vec<Reached>, Vec<Reached>)) {
     let (stop, mut tell) = (AtomicBool::new(false), |_, _| {});
     db.setup(1 << 20, &mut Progress::new(&mut tell, &stop)).unwrap();
     for number in 1..=GLOBALS {
-        let global = Global { number, subscripts: SUBSCRIPTS, value_bytes: 100 };
+        let global = Global { number, subscripts, value_bytes: 100 };
         let begin = (Instant::now(), cpu_us());
         db.create_global(global, &mut Progress::new(&mut tell, &stop)).unwrap();
-        fills.0.push(reached(SUBSCRIPTS, begin));
+        fills.0.push(reached(subscripts, begin));
         let path = Path::new(dir).join("RAN/bare.db");
         let begin = (Instant::now(), cpu_us());
-        bare_fill(&path);
-        fills.1.push(reached(SUBSCRIPTS, begin));
+        bare_fill(&path, subscripts);
+        fills.1.push(reached(subscripts, begin));
         std::fs::remove_file(path).unwrap();
     }
 }
@@ -114,7 +117,7 @@ fn reached(operations: u64, (begin, cpu): (Instant, f64)) -> Reached {
 }
 
 /// Rows in order, one transaction, no journal, all values the same; then a flush.
-fn bare_fill(path: &Path) {
+fn bare_fill(path: &Path, subscripts: u64) {
     let connection = Connection::open(path).unwrap();
     connection
         .execute_batch(
@@ -124,7 +127,7 @@ fn bare_fill(path: &Path) {
         .unwrap();
     let value = "x".repeat(100);
     let mut insert = connection.prepare("INSERT INTO global VALUES (?1, ?2)").unwrap();
-    for subscript in 1..=SUBSCRIPTS {
+    for subscript in 1..=subscripts {
         insert.execute((subscript as i64, &value)).unwrap();
     }
     drop(insert);
@@ -156,13 +159,15 @@ fn crew(db: &dyn Database, workers: u32, time: Duration) -> Reached {
     reached
 }
 
-fn bare(dir: &str, workers: u32, time: Duration, synchronous: &str) -> Reached {
+fn bare(dir: &str, workers: u32, time: Duration, synchronous: &str, subscripts: u64) -> Reached {
     let (stop, updates) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for worker in 1..=workers {
             let path = Path::new(dir).join(format!("RAN/global{worker}.db"));
             let (stop, updates) = (&stop, &updates);
-            scope.spawn(move || bare_worker(&path, worker, synchronous, stop, updates));
+            scope.spawn(move || {
+                bare_worker(&path, worker, (synchronous, subscripts), stop, updates)
+            });
         }
         std::thread::sleep(WARM);
         let before = updates.load(Ordering::Relaxed);
@@ -178,7 +183,7 @@ fn bare(dir: &str, workers: u32, time: Duration, synchronous: &str) -> Reached {
 fn bare_worker(
     path: &Path,
     worker: u32,
-    synchronous: &str,
+    (synchronous, subscripts): (&str, u64),
     stop: &AtomicBool,
     updates: &AtomicU64,
 ) {
@@ -198,7 +203,7 @@ fn bare_worker(
         sequence += 1;
         begin.execute([]).unwrap();
         for _ in 0..LENGTH {
-            update.execute((draws.subscript(SUBSCRIPTS) as i64, &value)).unwrap();
+            update.execute((draws.subscript(subscripts) as i64, &value)).unwrap();
         }
         note.execute((worker, sequence)).unwrap();
         commit.execute([]).unwrap();
