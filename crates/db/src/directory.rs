@@ -95,7 +95,15 @@ impl Directory {
             made_parent,
             globals: Vec::new(),
         };
-        self.write(&marker)?;
+        if let Err(error) = self.write(&marker) {
+            // A folder without a marker would be nobody's.
+            let _ = std::fs::remove_file(self.join(PARTIAL[0]));
+            let _ = std::fs::remove_dir(&self.folder);
+            if made_parent {
+                let _ = std::fs::remove_dir(&self.parent);
+            }
+            return Err(error);
+        }
         Ok(marker)
     }
 
@@ -227,7 +235,8 @@ impl Directory {
         for path in last {
             purged.freed_bytes += remove(&path)?;
         }
-        drop(lock);
+        // A process that is being started by another thread may have inherited the file for a moment.
+        let _ = lock.unlock();
         // Directories that hold something else stay.
         if std::fs::remove_dir(&self.folder).is_ok() && marker.made_parent {
             let _ = std::fs::remove_dir(&self.parent);

@@ -1,15 +1,14 @@
 //! A run: the process that keeps the database open, its counts, and the rounds of writing.
 
-use super::Gtm;
 use super::files;
 use super::process::Process;
 use super::rounds::Rounds;
 use super::stats::Stats;
 use super::writer::GtmWriter;
+use super::{Gtm, Held};
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
 use crate::error::DbError;
-use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -27,7 +26,7 @@ pub struct GtmActivity {
     watch: Arc<Watch>,
     watcher: Option<JoinHandle<()>>,
     /// Held until every process of this one has left.
-    _lock: File,
+    _held: Held,
 }
 
 /// What the watcher and the run share.
@@ -58,7 +57,7 @@ impl GtmActivity {
     ///
     /// # Errors
     /// What GT.M says.
-    pub fn begin(gtm: Gtm, lock: File) -> Result<Self, DbError> {
+    pub fn begin(gtm: Gtm, held: Held) -> Result<Self, DbError> {
         let folder = gtm.directory.path();
         files::write_routines(&gtm.tools, folder)?;
         files::recover(&gtm.tools, folder)?;
@@ -82,7 +81,7 @@ impl GtmActivity {
             }
         });
         let failed = |error| DbError::Failed(format!("a thread cannot be started: {error}"));
-        Ok(Self { gtm, watch, watcher: Some(watcher.map_err(failed)?), _lock: lock })
+        Ok(Self { gtm, watch, watcher: Some(watcher.map_err(failed)?), _held: held })
     }
 }
 

@@ -104,7 +104,8 @@ pub const SAMPLE: [(u64, &str); 5] =
 pub fn head(sample: &[u8], name: &str) -> Result<Vec<u8>, DbError> {
     let mut at = 0;
     for _ in 0..2 {
-        let length = sample.get(at..at + 2).map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
+        let length =
+            sample.get(at..at + 2).map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
         at += 2 + length;
     }
     let mut ours = Extract::new(name);
@@ -115,7 +116,8 @@ pub fn head(sample: &[u8], name: &str) -> Result<Vec<u8>, DbError> {
     match sample.split_at_checked(at) {
         Some((head, blocks)) if blocks == ours.done().as_slice() => Ok(head.to_vec()),
         _ => Err(DbError::Failed(
-            "this GT.M writes its binary extracts in another form; right would be GT.M V7".to_owned(),
+            "this GT.M writes its binary extracts in another form; right would be GT.M V7"
+                .to_owned(),
         )),
     }
 }

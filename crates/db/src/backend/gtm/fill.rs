@@ -109,7 +109,8 @@ impl Load {
         self.pass_on()?;
         let said = self.leave();
         let count = said.split("Key Cnt:").nth(1).and_then(|rest| rest.split_whitespace().next());
-        if count.and_then(|count| count.parse().ok()) == Some(self.records) && !said.contains("-E-") {
+        if count.and_then(|count| count.parse().ok()) == Some(self.records) && !said.contains("-E-")
+        {
             return Ok(());
         }
         Err(self.tools.said(&said))

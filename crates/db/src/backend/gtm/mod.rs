@@ -16,6 +16,8 @@ mod process;
 mod rounds;
 mod settings;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod writer;
 
@@ -30,6 +32,7 @@ use activity::GtmActivity;
 use fill::Load;
 use process::Process;
 use settings::Settings;
+use std::fs::File;
 use std::path::PathBuf;
 use tools::Tools;
 
@@ -54,10 +57,21 @@ pub const INFO: BackendInfo = BackendInfo {
 fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     let settings = Settings::of(url)?;
     let directory = Directory::of(url, NAME);
-    let dist = install::find()
-        .ok_or_else(|| DbError::Absent(install::absent().unwrap_or_default()))?;
+    let dist =
+        install::find().ok_or_else(|| DbError::Absent(install::absent().unwrap_or_default()))?;
     let tools = Tools::new(dist, directory.path());
     Ok(Box::new(Gtm { directory, settings, tools }))
+}
+
+/// The lock of a database. It is given back when this goes, even where a process that another thread is
+/// starting has inherited the file for a moment.
+#[derive(Debug)]
+struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
 }
 
 /// A database of GT.M in a folder.
@@ -69,6 +83,10 @@ struct Gtm {
 }
 
 impl Gtm {
+    fn hold(&self) -> Result<Held, DbError> {
+        self.directory.lock().map(Held)
+    }
+
     /// Makes everything but the marker's last word.
     fn make(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
         let folder = self.directory.path();
@@ -158,11 +176,11 @@ impl Gtm {
 impl Database for Gtm {
     fn setup(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
         let mut marker = self.directory.make(BLOCK_BYTES)?;
-        let made = self.directory.lock().and_then(|lock| {
+        let made = self.hold().and_then(|held| {
             self.make(size_bytes, progress)?;
             marker.complete = true;
             self.directory.write(&marker)?;
-            drop(lock);
+            drop(held);
             Ok(())
         });
         if made.is_err() {
@@ -178,12 +196,11 @@ impl Database for Gtm {
 
     fn about(&self) -> Result<About, DbError> {
         let marker = self.directory.marker()?;
-        let version = self.tools.run("mumps", &["-version"], "")?;
-        let software = version.lines().find_map(|line| line.find("GT.M V").map(|at| &line[at..]));
+        let software = self.tools.run("mumps", &["-run", "%XCMD", "write $zversion"], "")?;
         let may_lose = "the commits since the journal was last written, which happens at the latest when \
                         its buffer is full or a second has passed";
         Ok(About {
-            software: software.unwrap_or("GT.M").trim().to_owned(),
+            software: software.trim().to_owned(),
             block_bytes: marker.block_bytes,
             may_lose: (!self.settings.durable).then(|| may_lose.to_owned()),
             settings: self.own_settings()?,
@@ -196,7 +213,7 @@ impl Database for Gtm {
 
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         self.directory.marker()?;
-        let lock = self.directory.lock()?;
+        let held = self.hold()?;
         let mut marker = self.ready()?;
         let folder = self.directory.path();
         files::end_journal(&self.tools, folder)?;
@@ -209,7 +226,7 @@ impl Database for Gtm {
         filled?;
         marker.globals.push(global);
         self.directory.write(&marker)?;
-        drop(lock);
+        drop(held);
         Ok(())
     }
 
@@ -272,13 +289,13 @@ impl Database for Gtm {
 
     fn begin(&self, _plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         self.directory.marker()?;
-        let lock = self.directory.lock()?;
-        Ok(Box::new(GtmActivity::begin(self.clone(), lock)?))
+        let held = self.hold()?;
+        Ok(Box::new(GtmActivity::begin(self.clone(), held)?))
     }
 
     fn purge(&self) -> Result<Purged, DbError> {
         if self.directory.read()?.is_some() && self.directory.join(files::DATA).exists() {
-            let _lock = self.directory.lock()?;
+            let _held = self.hold()?;
             files::forget(&self.tools)?;
         }
         let folder = self.directory.path();

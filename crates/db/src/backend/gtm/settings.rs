@@ -71,7 +71,8 @@ impl Settings {
             buffers,
             durable: choice("durable", "yes", "batch")?,
             asyncio: choice("asyncio", "yes", "no")?,
-            epoch_s: epoch_s.ok_or_else(|| wrong("epoch", "a number of seconds from 1 to 32767"))?,
+            epoch_s: epoch_s
+                .ok_or_else(|| wrong("epoch", "a number of seconds from 1 to 32767"))?,
         })
     }
 }

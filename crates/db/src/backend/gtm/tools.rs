@@ -77,10 +77,12 @@ impl Tools {
     pub fn said(&self, text: &str) -> DbError {
         let place = self.folder.display();
         let faulty = |line: &&str| line.contains("-E-") || line.contains("-F-");
-        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let line = lines.iter().find(|line| faulty(line)).or(lines.first()).unwrap_or(&"");
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        if has(&["No space left", "ENO28", "NOSPACE", "DSKSPACE", "NOSPC", "Disk quota", "ENO122"]) {
+        if has(&["No space left", "ENO28", "NOSPACE", "DSKSPACE", "NOSPC", "Disk quota", "ENO122"])
+        {
             let right = "right would be a smaller --size or another disk";
             DbError::Full(format!("{place}: no room on the disk ({line}); {right}"))
         } else if has(&["Permission denied", "ENO13", "Read-only file", "ENO30", "DBPRIVERR"]) {
@@ -88,7 +90,9 @@ impl Tools {
             DbError::ReadOnly(format!("{place}: {line}; {right}"))
         } else if has(&["MUSTANDALONE", "MUFILRNDWNFL", "FILEINUSE", "-E-MUPIPSET", "in use"]) {
             let right = "right would be to wait for it";
-            DbError::Busy(format!("{place}: another process has the database open ({line}); {right}"))
+            DbError::Busy(format!(
+                "{place}: another process has the database open ({line}); {right}"
+            ))
         } else {
             DbError::Failed(format!("{place}: {line}"))
         }

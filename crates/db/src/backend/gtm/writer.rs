@@ -53,9 +53,8 @@ impl Writer for GtmWriter {
         let left = order.until.saturating_duration_since(Instant::now()).as_micros();
         self.process.tell(format_args!("{transactions} {left} {hang_ms}"))?;
         let bytes = self.value_bytes;
-        let committed = self.process.hear(|line| {
-            note(line, bytes, books).ok_or_else(|| strange(line))
-        })?;
+        let committed =
+            self.process.hear(|line| note(line, bytes, books).ok_or_else(|| strange(line)))?;
         let committed = committed.parse().map_err(|_| strange(committed))?;
         // The routine does not pause behind its last one: it could not hear meanwhile that it is to end.
         if order.hang > Duration::ZERO {
