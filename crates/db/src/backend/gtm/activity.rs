@@ -1,7 +1,7 @@
 //! A run: the process that keeps the database open, its counts, and the rounds of writing.
 
 use super::files;
-use super::process::Process;
+use super::process::{Family, Process};
 use super::rounds::Rounds;
 use super::stats::Stats;
 use super::writer::GtmWriter;
@@ -23,6 +23,7 @@ const LOOKS_PER_PRUNE: u32 = 40;
 #[derive(Debug)]
 pub struct GtmActivity {
     gtm: Gtm,
+    family: Arc<Family>,
     watch: Arc<Watch>,
     watcher: Option<JoinHandle<()>>,
     /// Held until every process of this one has left.
@@ -62,7 +63,8 @@ impl GtmActivity {
         files::write_routines(&gtm.tools, folder)?;
         files::recover(&gtm.tools, folder)?;
         files::apply(&gtm.tools, folder, &gtm.settings)?;
-        let mut process = Process::start(&gtm.tools, "RanKeeper", "")?;
+        let family = Arc::default();
+        let mut process = Process::start_in(&gtm.tools, &family, "RanKeeper", "")?;
         process.hear(|_| Ok(()))?;
         let mut keeper = Keeper { process, rounds: Rounds::default() };
         keeper.look()?;
@@ -81,7 +83,7 @@ impl GtmActivity {
             }
         });
         let failed = |error| DbError::Failed(format!("a thread cannot be started: {error}"));
-        Ok(Self { gtm, watch, watcher: Some(watcher.map_err(failed)?), _held: held })
+        Ok(Self { gtm, family, watch, watcher: Some(watcher.map_err(failed)?), _held: held })
     }
 }
 
@@ -105,7 +107,7 @@ impl Drop for GtmActivity {
 impl Activity for GtmActivity {
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let Gtm { tools, settings, .. } = &self.gtm;
-        Ok(Box::new(GtmWriter::start(tools, "RanWorker", &worker, settings.durable)?))
+        Ok(Box::new(GtmWriter::start(tools, &self.family, "RanWorker", &worker, settings.durable)?))
     }
 
     fn blocks(&self) -> Result<Blocks, DbError> {

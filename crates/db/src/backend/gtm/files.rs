@@ -4,7 +4,9 @@ use super::settings::Settings;
 use super::tools::Tools;
 use crate::directory::{disk_bytes, fault};
 use crate::error::DbError;
+use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 /// Where each global is kept.
 pub const DIRECTORY: &str = "mumps.gld";
@@ -16,6 +18,8 @@ pub const JOURNAL: &str = "mumps.mjl";
 pub const ROUTINES: &str = "r";
 /// Says that a global is being created without journal, and since which start of the machine.
 const LOADING: &str = "loading";
+/// Locked while a database is put in order.
+const RECOVERY: &str = "recovery";
 /// An extract as this GT.M writes it.
 pub const SAMPLE: &str = "sample.bin";
 
@@ -29,12 +33,15 @@ const SOURCES: [(&str, &str); 3] = [
 /// Units of 512 bytes in a journal file, when the next one begins; and by which it grows.
 const JOURNAL_LIMIT: u64 = 524_288;
 const JOURNAL_STEP: u64 = 32_768;
+/// How long an earlier one is kept at least.
+const JOURNAL_KEPT: Duration = Duration::from_secs(5);
 /// Blocks by which the data file grows.
 const EXTENSION: u64 = 2_500;
 
 /// True for names in the folder that only we and GT.M make.
 pub fn is_ours(folder: &Path, name: &str) -> bool {
-    let earlier = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    // Two journals of one second have one more number.
+    let earlier = |rest: &str| rest.bytes().all(|b| b.is_ascii_digit() || b == b'_');
     if name == ROUTINES {
         let entries = std::fs::read_dir(folder.join(name)).into_iter().flatten().flatten();
         return entries.into_iter().all(|entry| {
@@ -43,7 +50,7 @@ pub fn is_ours(folder: &Path, name: &str) -> bool {
             SOURCES.iter().any(|(source, _)| stem == Some(source))
         });
     }
-    [DIRECTORY, DATA, JOURNAL, LOADING, SAMPLE].contains(&name)
+    [DIRECTORY, DATA, JOURNAL, LOADING, SAMPLE, RECOVERY].contains(&name)
         || name.strip_prefix("mumps.mjl_").is_some_and(earlier)
         || name.starts_with("GTM_FATAL_ERROR.ZSHOW_DMP_")
         || name.strip_prefix("core.").is_some_and(earlier)
@@ -100,12 +107,38 @@ pub fn recover(tools: &Tools, folder: &Path) -> Result<(), DbError> {
             folder.display()
         )));
     }
-    match tools.run("mupip", &["rundown", "-region", "DEFAULT"], "") {
+    let path = folder.join(RECOVERY);
+    let lock = File::options().create(true).truncate(false).write(true).open(&path);
+    let lock = lock.map_err(|error| fault(&path, &error))?;
+    lock.lock().map_err(|error| fault(&path, &error))?;
+    let done = match tools.run("mupip", &["rundown", "-region", "DEFAULT"], "") {
         Ok(_) | Err(DbError::Busy(_)) => Ok(()),
         Err(DbError::Failed(text)) if text.contains("MUUSERECOV") || text.contains("REQRECOV") => {
+            forget_memory(tools);
             tools.run("mupip", &["journal", "-recover", "-backward", JOURNAL], "").map(|_| ())
         }
         Err(error) => Err(error),
+    };
+    let _ = lock.unlock();
+    done
+}
+
+/// Removes the shared memory that killed processes left. They may have left it while they held what a
+/// recovery then waits a minute for; everything acknowledged is in the journal, which is enough, as it is
+/// after a stop of the machine.
+fn forget_memory(tools: &Tools) {
+    let Ok(said) = tools.run("mupip", &["ftok", DATA], "") else { return };
+    let line = said.lines().find(|line| line.trim_start().starts_with(DATA)).unwrap_or_default();
+    let id = line.split("::").nth(2).and_then(|part| part.split_whitespace().next());
+    let table = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    // Columns: key, id, permissions, bytes, creator, last process, processes that are attached.
+    let orphan = |line: &str| {
+        let mut columns = line.split_whitespace().skip(1);
+        columns.next() == id && columns.nth(4) == Some("0")
+    };
+    if let (Some(id), true) = (id, table.lines().any(orphan)) {
+        // Without it recovery takes longer.
+        let _ = std::process::Command::new("ipcrm").args(["-m", id]).output();
     }
 }
 
@@ -153,14 +186,17 @@ pub fn end_journal(tools: &Tools, folder: &Path) -> Result<(), DbError> {
     tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "").map(|_| ())
 }
 
-/// Removes all earlier journals but the last: each begins with an epoch, and nothing goes back behind it.
+/// Removes earlier journals: all but the last, and those of the last seconds. Each begins with an epoch,
+/// and a recovery goes back to one that is at least a second old.
 pub fn prune(folder: &Path) {
-    let mut earlier = journals(folder);
-    earlier.retain(|name| name != JOURNAL);
-    // Their names end with the year, the day of the year, and the time.
+    let age = |name: &String| {
+        let changed = std::fs::metadata(folder.join(name)).and_then(|about| about.modified());
+        changed.ok().and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
+    };
+    let earlier = journals(folder).into_iter().filter(|name| name != JOURNAL);
+    let mut earlier: Vec<_> = earlier.map(|name| (age(&name), name)).collect();
     earlier.sort();
-    earlier.pop();
-    for name in earlier {
+    for (_, name) in earlier.iter().skip(1).filter(|(age, _)| *age > JOURNAL_KEPT) {
         // One that stays is tried again.
         let _ = std::fs::remove_file(folder.join(name));
     }

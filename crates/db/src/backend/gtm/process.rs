@@ -5,18 +5,41 @@ use crate::directory::fault;
 use crate::error::DbError;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// How long one may take to leave the database; the last to leave writes everything that is not in the
 /// data file yet.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The processes of one run. One that dies in the database may leave what the others wait for: they are
+/// ended with it, and whoever opens the database next goes by the journal.
+#[derive(Debug, Default)]
+pub struct Family(Mutex<Vec<Weak<Mutex<Child>>>>);
+
+impl Family {
+    fn add(&self, child: &Arc<Mutex<Child>>) {
+        hold(&self.0).push(Arc::downgrade(child));
+    }
+
+    fn end(&self) {
+        for child in hold(&self.0).drain(..).filter_map(|child| child.upgrade()) {
+            let _ = hold(&child).kill();
+        }
+    }
+}
+
+fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A process at work. It ends when its input ends: with this value, and with this process, too.
 #[derive(Debug)]
 pub struct Process {
     tools: Tools,
-    child: Child,
+    child: Arc<Mutex<Child>>,
+    family: Arc<Family>,
     input: Option<ChildStdin>,
     output: Option<BufReader<ChildStdout>>,
     line: String,
@@ -28,13 +51,29 @@ impl Process {
     /// # Errors
     /// Where it cannot be started.
     pub fn start(tools: &Tools, entry: &str, argument: &str) -> Result<Self, DbError> {
+        Self::start_in(tools, &Arc::default(), entry, argument)
+    }
+
+    /// Starts an entry of a routine as one of a run's processes.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn start_in(
+        tools: &Tools,
+        family: &Arc<Family>,
+        entry: &str,
+        argument: &str,
+    ) -> Result<Self, DbError> {
         let mut command = tools.command("mumps");
         command.args(["-run", entry, argument]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| fault(Path::new("mumps"), &error))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let output = output.map(|output| BufReader::with_capacity(1 << 16, output));
-        Ok(Self { tools: tools.clone(), child, input, output, line: String::new() })
+        let child = Arc::new(Mutex::new(child));
+        family.add(&child);
+        let (tools, family) = (tools.clone(), family.clone());
+        Ok(Self { tools, child, family, input, output, line: String::new() })
     }
 
     /// Writes a line to it.
@@ -96,17 +135,42 @@ impl Process {
         if let Some(output) = &mut self.output {
             let _ = output.read_to_string(&mut said);
         }
-        if let Some(mut errors) = self.child.stderr.take() {
+        let errors = hold(&self.child).stderr.take();
+        if let Some(mut errors) = errors {
             let _ = errors.read_to_string(&mut said);
         }
         if said.contains("-E-") || said.contains("-F-") {
-            return self.tools.said(&said);
+            return self.tools.said(&status(&said));
         }
-        let how = self.child.wait().map_or_else(|error| error.to_string(), |how| how.to_string());
+        let (id, how) = (hold(&self.child).id(), self.wait());
+        if !how.is_some_and(|how| how.success()) {
+            self.family.end();
+        }
+        let how = how.map_or_else(|| "no word".to_owned(), |how| how.to_string());
         DbError::Gone(format!(
-            "GT.M's process {} ended with {how}; what it acknowledged is kept, and the next run goes on from there",
-            self.child.id()
+            "GT.M's process {id} ended with {how}; what was acknowledged is kept, and the next run goes \
+             on from there"
         ))
+    }
+
+    /// Waits until it has ended, and ends it where that takes too long.
+    fn wait(&self) -> Option<ExitStatus> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            // The family can end it meanwhile.
+            let mut child = hold(&self.child);
+            match child.try_wait() {
+                Ok(None) if Instant::now() > end => {
+                    let _ = child.kill();
+                    return child.wait().ok();
+                }
+                Ok(None) => {}
+                Ok(how) => return how,
+                Err(_) => return None,
+            }
+            drop(child);
+            std::thread::sleep(Duration::from_micros(500));
+        }
     }
 
     /// Ends its input and waits until it has left the database.
@@ -114,15 +178,7 @@ impl Process {
         self.input = None;
         // One that writes what nobody reads would wait for ever.
         self.output = None;
-        let end = Instant::now() + PATIENCE;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > end {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
-            }
-            std::thread::sleep(Duration::from_micros(500));
-        }
+        self.wait();
     }
 }
 

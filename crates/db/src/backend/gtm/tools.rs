@@ -81,8 +81,16 @@ impl Tools {
             text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let line = lines.iter().find(|line| faulty(line)).or(lines.first()).unwrap_or(&"");
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        if has(&["No space left", "ENO28", "NOSPACE", "DSKSPACE", "NOSPC", "Disk quota", "ENO122"])
-        {
+        if has(&[
+            "No space left",
+            "ENO28",
+            "NOSPACE",
+            "DSKSPACE",
+            "NOSPC",
+            "GBLOFLOW",
+            "Disk quota",
+            "ENO122",
+        ]) {
             let right = "right would be a smaller --size or another disk";
             DbError::Full(format!("{place}: no room on the disk ({line}); {right}"))
         } else if has(&["Permission denied", "ENO13", "Read-only file", "ENO30", "DBPRIVERR"]) {
@@ -93,6 +101,9 @@ impl Tools {
             DbError::Busy(format!(
                 "{place}: another process has the database open ({line}); {right}"
             ))
+        } else if text.contains("TRANS2BIG") {
+            let right = "right would be shorter transactions or a larger cache";
+            DbError::Usage(format!("{place}: a transaction touches too many blocks; {right}"))
         } else {
             DbError::Failed(format!("{place}: {line}"))
         }

@@ -1,10 +1,11 @@
 //! A worker: a process of GT.M that does whole transactions itself.
 
-use super::process::Process;
+use super::process::{Family, Process};
 use super::tools::Tools;
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::books::Books;
 use crate::error::DbError;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A worker's process. Its latencies come in whole microseconds, the resolution of GT.M's clock.
@@ -21,11 +22,12 @@ impl GtmWriter {
     /// What GT.M says.
     pub fn start(
         tools: &Tools,
+        family: &Arc<Family>,
         entry: &str,
         plan: &WorkerPlan,
         durable: bool,
     ) -> Result<Self, DbError> {
-        let mut process = Process::start(tools, entry, "")?;
+        let mut process = Process::start_in(tools, family, entry, "")?;
         process.tell(format_args!("{}", plan_line(plan, durable)))?;
         process.hear(|_| Ok(()))?;
         Ok(Self { process, value_bytes: plan.global.value_bytes as u64 })

@@ -73,12 +73,12 @@ fn a_global_that_does_not_fit_leaves_the_others() {
 fn a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing() {
     let name = "a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing";
     let Some(disk) = Disk::of(name, 90) else { return };
-    let Some(db) = gtm(name, disk.path(), "cache=1M") else { return };
+    let Some(db) = gtm(name, disk.path(), "cache=8M") else { return };
     set_up(&db, 16 << 20, 1, 10_000);
     let activity = db.begin(&RunPlan { workers: 1, reads: false, writes: true }).unwrap();
     let global = db.globals().unwrap()[0];
     let plan =
-        WorkerPlan { worker: 1, global, sequence: 0, draws_state: 1, transaction_length: 1_000 };
+        WorkerPlan { worker: 1, global, sequence: 0, draws_state: 1, transaction_length: 100 };
     let mut writer = activity.writer(plan).unwrap();
     let (mut books, mut last) = (Books::default(), 0);
     let end = Instant::now() + Duration::from_secs(60);

@@ -6,6 +6,7 @@ use crate::backend::gtm::writer::GtmWriter;
 use crate::backend::{Activity, Database, Global, Order, RunPlan, WorkerPlan, Writer};
 use crate::books::Books;
 use crate::draws::Draws;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const TIME: Duration = Duration::from_millis(1_500);
@@ -29,7 +30,7 @@ fn rate(
                 draws_state: Draws::new(base[0] + 1, worker).state(),
                 transaction_length: 50,
             };
-            GtmWriter::start(&db.tools, entry, &plan, db.settings.durable).unwrap()
+            GtmWriter::start(&db.tools, &Arc::default(), entry, &plan, db.settings.durable).unwrap()
         })
         .collect();
     let _ = activity;
