@@ -186,6 +186,19 @@ pub fn end_journal(tools: &Tools, folder: &Path) -> Result<(), DbError> {
     tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "").map(|_| ())
 }
 
+/// Makes room on a full disk while there is no journal: removing a global takes a block, too. The journals
+/// are of a database that was closed, and the next one begins anew.
+///
+/// # Errors
+/// What GT.M says.
+pub fn make_room(tools: &Tools, folder: &Path) -> Result<(), DbError> {
+    for name in journals(folder) {
+        let path = folder.join(name);
+        std::fs::remove_file(&path).map_err(|error| fault(&path, &error))?;
+    }
+    tools.run("mupip", &["extend", "DEFAULT", "-blocks=64"], "").map(|_| ())
+}
+
 /// Removes earlier journals: all but the last, and those of the last seconds. Each begins with an epoch,
 /// and a recovery goes back to one that is at least a second old.
 pub fn prune(folder: &Path) {

@@ -219,7 +219,8 @@ impl Database for Gtm {
         files::end_journal(&self.tools, folder)?;
         // One that was killed here may have left some.
         let filled = self.remove(global.number).and_then(|()| self.fill(global, progress));
-        if filled.is_err() {
+        if filled.is_err() && self.remove(global.number).is_err() {
+            files::make_room(&self.tools, folder)?;
             self.remove(global.number)?;
         }
         files::apply(&self.tools, folder, &self.settings)?;

@@ -142,7 +142,8 @@ impl Process {
         if said.contains("-E-") || said.contains("-F-") {
             return self.tools.said(&status(&said));
         }
-        let (id, how) = (hold(&self.child).id(), self.wait());
+        let id = hold(&self.child).id();
+        let how = self.wait();
         if !how.is_some_and(|how| how.success()) {
             self.family.end();
         }

@@ -96,7 +96,13 @@ impl Tools {
         } else if has(&["Permission denied", "ENO13", "Read-only file", "ENO30", "DBPRIVERR"]) {
             let right = "right would be a directory that you may write";
             DbError::ReadOnly(format!("{place}: {line}; {right}"))
-        } else if has(&["MUSTANDALONE", "MUFILRNDWNFL", "FILEINUSE", "-E-MUPIPSET", "in use"]) {
+        } else if has(&[
+            "MUSTANDALONE",
+            "MUFILRNDWNFL",
+            "FILEINUSE",
+            "in use",
+            "already open by another",
+        ]) {
             let right = "right would be to wait for it";
             DbError::Busy(format!(
                 "{place}: another process has the database open ({line}); {right}"
