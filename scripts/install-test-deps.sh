@@ -36,6 +36,7 @@ procps          ps
 python3         python3
 python3-venv    /usr/share/doc/python3-venv
 python3-six     /usr/lib/python3/dist-packages/six.py
+fis-gtm         /usr/lib/x86_64-linux-gnu/fis-gtm
 r-base-core     Rscript
 postgresql      /usr/lib/postgresql
 '

@@ -1,5 +1,6 @@
 //! Kinds of databases: one file or folder each, and a row in [`BACKENDS`].
 
+pub mod gtm;
 pub mod postgres;
 pub mod sqlite;
 
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Every backend.
-pub const BACKENDS: &[BackendInfo] = &[sqlite::INFO, postgres::INFO];
+pub const BACKENDS: &[BackendInfo] = &[sqlite::INFO, postgres::INFO, gtm::INFO];
 
 /// A kind of database.
 #[derive(Debug)]

@@ -1,0 +1,144 @@
+//! A run: the process that keeps the database open, its counts, and the rounds of writing.
+
+use super::files;
+use super::process::{Family, Process};
+use super::rounds::Rounds;
+use super::stats::Stats;
+use super::writer::GtmWriter;
+use super::{Gtm, Held};
+use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
+use crate::blocks::{BlockFile, Blocks};
+use crate::error::DbError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether a round began or ended: what its times are exact to.
+const LOOK: Duration = Duration::from_millis(25);
+/// How often earlier journals are removed: a journal file is 256 MiB.
+const LOOKS_PER_PRUNE: u32 = 40;
+
+/// A run on a database.
+#[derive(Debug)]
+pub struct GtmActivity {
+    gtm: Gtm,
+    family: Arc<Family>,
+    watch: Arc<Watch>,
+    watcher: Option<JoinHandle<()>>,
+    /// Held until every process of this one has left.
+    _held: Held,
+}
+
+/// What the watcher and the run share.
+#[derive(Debug)]
+struct Watch {
+    keeper: Mutex<Keeper>,
+    stop: AtomicBool,
+}
+
+/// The process that keeps the database open, and what was seen through it.
+#[derive(Debug)]
+struct Keeper {
+    process: Process,
+    rounds: Rounds,
+}
+
+impl Keeper {
+    /// Asks for the counts, and looks whether a round ended.
+    fn look(&mut self) -> Result<Stats, DbError> {
+        let stats = Stats::read(&self.process.ask("counts")?);
+        self.rounds.see(Instant::now(), &stats);
+        Ok(stats)
+    }
+}
+
+impl GtmActivity {
+    /// Opens a database whose lock is held.
+    ///
+    /// # Errors
+    /// What GT.M says.
+    pub fn begin(gtm: Gtm, held: Held) -> Result<Self, DbError> {
+        let folder = gtm.directory.path();
+        files::write_routines(&gtm.tools, folder)?;
+        files::recover(&gtm.tools, folder)?;
+        files::apply(&gtm.tools, folder, &gtm.settings)?;
+        let family = Arc::default();
+        let mut process = Process::start_in(&gtm.tools, &family, "RanKeeper", "")?;
+        process.hear(|_| Ok(()))?;
+        let mut keeper = Keeper { process, rounds: Rounds::default() };
+        keeper.look()?;
+        let watch = Arc::new(Watch { keeper: Mutex::new(keeper), stop: AtomicBool::new(false) });
+        let (watched, folder) = (watch.clone(), folder.to_owned());
+        let watcher = std::thread::Builder::new().name("gtm-watch".to_owned()).spawn(move || {
+            for look in 1.. {
+                std::thread::sleep(LOOK);
+                // What is wrong with the keeper is told to whoever asks next.
+                if watched.stop.load(Ordering::Relaxed) || watched.keeper().look().is_err() {
+                    break;
+                }
+                if look % LOOKS_PER_PRUNE == 0 {
+                    files::prune(&folder);
+                }
+            }
+        });
+        let failed = |error| DbError::Failed(format!("a thread cannot be started: {error}"));
+        Ok(Self { gtm, family, watch, watcher: Some(watcher.map_err(failed)?), _held: held })
+    }
+}
+
+impl Watch {
+    fn keeper(&self) -> MutexGuard<'_, Keeper> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for GtmActivity {
+    fn drop(&mut self) {
+        self.watch.stop.store(true, Ordering::Relaxed);
+        if let Some(watcher) = self.watcher.take() {
+            let _ = watcher.join();
+        }
+        self.watch.keeper().process.leave();
+        files::prune(self.gtm.directory.path());
+    }
+}
+
+impl Activity for GtmActivity {
+    fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
+        let Gtm { tools, settings, .. } = &self.gtm;
+        Ok(Box::new(GtmWriter::start(tools, &self.family, "RanWorker", &worker, settings.durable)?))
+    }
+
+    fn blocks(&self) -> Result<Blocks, DbError> {
+        let answer = self.watch.keeper().process.ask("file")?;
+        let numbers: Vec<u64> = answer.split_whitespace().flat_map(str::parse).collect();
+        let [start, block_bytes, all, free] = numbers[..] else {
+            return Err(DbError::Failed(format!("GT.M says of its file \"{answer}\"")));
+        };
+        let path = self.gtm.directory.join(files::DATA);
+        // Free blocks are the last ones, since nothing is ever removed, and may never have been written.
+        let blocks = all.saturating_sub(free);
+        let base_bytes = start.saturating_sub(1) * 512;
+        Ok(Blocks::Direct(vec![BlockFile { path, base_bytes, blocks }], block_bytes))
+    }
+
+    fn counts(&self) -> Result<Counts, DbError> {
+        self.watch.keeper().look().map(|stats| stats.counts())
+    }
+
+    fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
+        let mut keeper = self.watch.keeper();
+        keeper.look()?;
+        Ok(keeper.rounds.take())
+    }
+
+    fn drain(&self) -> Result<(), DbError> {
+        let mut keeper = self.watch.keeper();
+        keeper.look()?;
+        keeper.process.ask("drain")?;
+        keeper.look()?;
+        files::prune(self.gtm.directory.path());
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! The files of a database: made, put in order after a crash, kept within bounds.
+
+use super::settings::Settings;
+use super::tools::Tools;
+use crate::directory::{disk_bytes, fault};
+use crate::error::DbError;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+/// Where each global is kept.
+pub const DIRECTORY: &str = "mumps.gld";
+/// The blocks.
+pub const DATA: &str = "mumps.dat";
+/// The journal; earlier ones have their time behind it.
+pub const JOURNAL: &str = "mumps.mjl";
+/// Our routines, and what GT.M compiles out of them.
+pub const ROUTINES: &str = "r";
+/// Says that a global is being created without journal, and since which start of the machine.
+const LOADING: &str = "loading";
+/// Locked while a database is put in order.
+const RECOVERY: &str = "recovery";
+/// An extract as this GT.M writes it.
+pub const SAMPLE: &str = "sample.bin";
+
+/// Every routine, by the name of its file.
+const SOURCES: [(&str, &str); 3] = [
+    ("RanKeeper", include_str!("routines/RanKeeper.m")),
+    ("RanWalk", include_str!("routines/RanWalk.m")),
+    ("RanWorker", include_str!("routines/RanWorker.m")),
+];
+
+/// Units of 512 bytes in a journal file, when the next one begins; and by which it grows.
+const JOURNAL_LIMIT: u64 = 524_288;
+const JOURNAL_STEP: u64 = 32_768;
+/// How long an earlier one is kept at least.
+const JOURNAL_KEPT: Duration = Duration::from_secs(5);
+/// Blocks by which the data file grows.
+const EXTENSION: u64 = 2_500;
+
+/// True for names in the folder that only we and GT.M make.
+pub fn is_ours(folder: &Path, name: &str) -> bool {
+    // Two journals of one second have one more number.
+    let earlier = |rest: &str| rest.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    if name == ROUTINES {
+        let entries = std::fs::read_dir(folder.join(name)).into_iter().flatten().flatten();
+        return entries.into_iter().all(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let stem = name.strip_suffix(".m").or(name.strip_suffix(".o"));
+            SOURCES.iter().any(|(source, _)| stem == Some(source))
+        });
+    }
+    [DIRECTORY, DATA, JOURNAL, LOADING, SAMPLE, RECOVERY].contains(&name)
+        || name.strip_prefix("mumps.mjl_").is_some_and(earlier)
+        || name.starts_with("GTM_FATAL_ERROR.ZSHOW_DMP_")
+        || name.strip_prefix("core.").is_some_and(earlier)
+}
+
+/// Writes the routines that are not there as they should be, and compiles them: processes that start
+/// together would compile them at the same time.
+///
+/// # Errors
+/// Where they cannot be written.
+pub fn write_routines(tools: &Tools, folder: &Path) -> Result<(), DbError> {
+    let place = folder.join(ROUTINES);
+    std::fs::create_dir_all(&place).map_err(|error| fault(&place, &error))?;
+    for (name, text) in SOURCES {
+        let (path, object) = (place.join(format!("{name}.m")), place.join(format!("{name}.o")));
+        if object.exists() && std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            continue;
+        }
+        std::fs::write(&path, text).map_err(|error| fault(&path, &error))?;
+        let object = format!("-object={ROUTINES}/{name}.o");
+        tools.run("mumps", &[&object, &format!("{ROUTINES}/{name}.m")], "")?;
+    }
+    Ok(())
+}
+
+/// Makes the global directory and a data file of so many blocks.
+///
+/// # Errors
+/// What GT.M says.
+pub fn create(tools: &Tools, settings: &Settings, blocks: u64) -> Result<(), DbError> {
+    let input = format!(
+        "change -segment DEFAULT -file_name=\"{DATA}\"\n\
+         change -segment DEFAULT -block_size={} -allocation={blocks} -extension_count={EXTENSION} \
+         -global_buffer_count={} -nodefer_allocate -access_method=BG\n\
+         change -region DEFAULT -record_size={} -key_size=255 -stdnull\nexit\n",
+        super::BLOCK_BYTES,
+        settings.buffers,
+        super::fill::RECORD_BYTES,
+    );
+    tools.run("mumps", &["-run", "GDE"], &input)?;
+    tools.run("mupip", &["create"], "").map(|_| ())
+}
+
+/// Puts what a crash left in order. Cheap where there is nothing to do.
+///
+/// # Errors
+/// Where that cannot be done.
+pub fn recover(tools: &Tools, folder: &Path) -> Result<(), DbError> {
+    let loading = std::fs::read_to_string(folder.join(LOADING)).ok();
+    if loading.is_some_and(|boot| boot != boot_id()) {
+        return Err(DbError::Failed(format!(
+            "{}: the machine stopped while a global was created, which is done without journal, and the \
+             blocks may be damaged; right would be purge, and setup again",
+            folder.display()
+        )));
+    }
+    let path = folder.join(RECOVERY);
+    let lock = File::options().create(true).truncate(false).write(true).open(&path);
+    let lock = lock.map_err(|error| fault(&path, &error))?;
+    lock.lock().map_err(|error| fault(&path, &error))?;
+    let done = match tools.run("mupip", &["rundown", "-region", "DEFAULT"], "") {
+        Ok(_) | Err(DbError::Busy(_)) => Ok(()),
+        Err(DbError::Failed(text)) if text.contains("MUUSERECOV") || text.contains("REQRECOV") => {
+            forget_memory(tools);
+            tools.run("mupip", &["journal", "-recover", "-backward", JOURNAL], "").map(|_| ())
+        }
+        Err(error) => Err(error),
+    };
+    let _ = lock.unlock();
+    done
+}
+
+/// Removes the shared memory that killed processes left. They may have left it while they held what a
+/// recovery then waits a minute for; everything acknowledged is in the journal, which is enough, as it is
+/// after a stop of the machine.
+fn forget_memory(tools: &Tools) {
+    let Ok(said) = tools.run("mupip", &["ftok", DATA], "") else { return };
+    let line = said.lines().find(|line| line.trim_start().starts_with(DATA)).unwrap_or_default();
+    let id = line.split("::").nth(2).and_then(|part| part.split_whitespace().next());
+    let table = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    // Columns: key, id, permissions, bytes, creator, last process, processes that are attached.
+    let orphan = |line: &str| {
+        let mut columns = line.split_whitespace().skip(1);
+        columns.next() == id && columns.nth(4) == Some("0")
+    };
+    if let (Some(id), true) = (id, table.lines().any(orphan)) {
+        // Without it recovery takes longer.
+        let _ = std::process::Command::new("ipcrm").args(["-m", id]).output();
+    }
+}
+
+/// Gives back the shared memory of a database that is about to go.
+///
+/// # Errors
+/// [`DbError::Busy`] where processes have it open.
+pub fn forget(tools: &Tools) -> Result<(), DbError> {
+    match tools.run("mupip", &["rundown", "-region", "DEFAULT", "-override"], "") {
+        Err(DbError::Busy(reason)) => Err(DbError::Busy(reason)),
+        // A file that GT.M does not take for a database has none.
+        _ => Ok(()),
+    }
+}
+
+/// Gives a database that nobody has open these settings, and a new journal.
+///
+/// # Errors
+/// [`DbError::Busy`] where somebody has.
+pub fn apply(tools: &Tools, folder: &Path, settings: &Settings) -> Result<(), DbError> {
+    let buffers = format!("-global_buffers={}", settings.buffers);
+    let asyncio = if settings.asyncio { "-asyncio" } else { "-noasyncio" };
+    tools.run("mupip", &["set", "-region", "DEFAULT", &buffers, asyncio], "")?;
+    let journal = format!(
+        "-journal=enable,on,before,file={JOURNAL},autoswitchlimit={JOURNAL_LIMIT},\
+         allocation={JOURNAL_STEP},extension={JOURNAL_STEP},epoch_interval={}",
+        settings.epoch_s
+    );
+    tools.run("mupip", &["set", &journal, "-region", "DEFAULT"], "")?;
+    let loading = folder.join(LOADING);
+    if loading.exists() {
+        std::fs::remove_file(&loading).map_err(|error| fault(&loading, &error))?;
+    }
+    prune(folder);
+    Ok(())
+}
+
+/// Ends the journal until [`apply`]: what is loaded in bulk would go through it a second time.
+///
+/// # Errors
+/// [`DbError::Busy`] where somebody has the database open.
+pub fn end_journal(tools: &Tools, folder: &Path) -> Result<(), DbError> {
+    let loading = folder.join(LOADING);
+    std::fs::write(&loading, boot_id()).map_err(|error| fault(&loading, &error))?;
+    tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "").map(|_| ())
+}
+
+/// Makes room on a full disk while there is no journal: removing a global takes a block, too. The journals
+/// are of a database that was closed, and the next one begins anew.
+///
+/// # Errors
+/// What GT.M says.
+pub fn make_room(tools: &Tools, folder: &Path) -> Result<(), DbError> {
+    for name in journals(folder) {
+        let path = folder.join(name);
+        std::fs::remove_file(&path).map_err(|error| fault(&path, &error))?;
+    }
+    tools.run("mupip", &["extend", "DEFAULT", "-blocks=64"], "").map(|_| ())
+}
+
+/// Removes earlier journals: all but the last, and those of the last seconds. Each begins with an epoch,
+/// and a recovery goes back to one that is at least a second old.
+pub fn prune(folder: &Path) {
+    let age = |name: &String| {
+        let changed = std::fs::metadata(folder.join(name)).and_then(|about| about.modified());
+        changed.ok().and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
+    };
+    let earlier = journals(folder).into_iter().filter(|name| name != JOURNAL);
+    let mut earlier: Vec<_> = earlier.map(|name| (age(&name), name)).collect();
+    earlier.sort();
+    for (_, name) in earlier.iter().skip(1).filter(|(age, _)| *age > JOURNAL_KEPT) {
+        // One that stays is tried again.
+        let _ = std::fs::remove_file(folder.join(name));
+    }
+}
+
+/// Bytes of all journals.
+pub fn journal_bytes(folder: &Path) -> u64 {
+    journals(folder).iter().map(|name| disk_bytes(&folder.join(name))).sum()
+}
+
+fn journals(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(JOURNAL)).collect()
+}
+
+/// What tells this start of the machine from others.
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}

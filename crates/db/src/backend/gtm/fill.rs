@@ -1,0 +1,148 @@
+//! Fills globals in bulk: the pipe into `mupip load`.
+
+use super::extract::{self, Extract};
+use super::files;
+use super::tools::Tools;
+use crate::directory::fault;
+use crate::error::DbError;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// Length of the longest value that goes into a block.
+pub const RECORD_BYTES: usize = 8120;
+/// Length of a filler's value: with its key it takes a block.
+pub const FILLER_BYTES: usize = 8100;
+/// Global that fills the blocks that no other global has.
+pub const FILLER: &str = "RanFiller";
+/// Bytes that go into the pipe at once.
+const PORTION: usize = 1 << 16;
+/// What is kept of the load's messages.
+const MESSAGES: usize = 1 << 16;
+
+/// Writes an extract of a few records as this GT.M writes it, next to the database.
+///
+/// # Errors
+/// What GT.M says.
+pub fn make_sample(tools: &Tools) -> Result<(), DbError> {
+    let sets: Vec<String> = extract::SAMPLE
+        .iter()
+        .map(|(subscript, value)| format!("set ^{FILLER}({subscript})=\"{value}\""))
+        .collect();
+    tools.run("mumps", &["-run", "%XCMD", &sets.join(" ")], "")?;
+    let select = format!("-select={FILLER}");
+    tools.run("mupip", &["extract", "-format=binary", &select, files::SAMPLE], "")?;
+    tools.run("mumps", &["-run", "%XCMD", &format!("kill ^{FILLER}")], "").map(|_| ())
+}
+
+/// A load under way.
+#[derive(Debug)]
+pub struct Load {
+    tools: Tools,
+    child: Child,
+    extract: Extract,
+    messages: Option<JoinHandle<String>>,
+    failed: Arc<AtomicBool>,
+    records: u64,
+}
+
+impl Load {
+    /// Begins to load a global of this name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn begin(tools: &Tools, folder: &Path, name: &str) -> Result<Self, DbError> {
+        let path = folder.join(files::SAMPLE);
+        let sample = std::fs::read(&path).map_err(|error| fault(&path, &error))?;
+        let head = extract::head(&sample, FILLER)?;
+        let system = |error: std::io::Error| fault(Path::new("mupip load"), &error);
+        let (reader, writer) = std::io::pipe().map_err(system)?;
+        let mut command = tools.command("mupip");
+        command.args(["load", "-format=binary", "-stdin"]).stdin(std::process::Stdio::piped());
+        command.stdout(writer.try_clone().map_err(system)?).stderr(writer);
+        let child = command.spawn().map_err(system)?;
+        // What is left of the pipe's writing end goes with it.
+        drop(command);
+        let failed = Arc::new(AtomicBool::new(false));
+        let flag = failed.clone();
+        let messages = std::thread::spawn(move || read_messages(reader, &flag));
+        let mut extract = Extract::new(name);
+        extract.done().extend_from_slice(&head);
+        let (tools, messages) = (tools.clone(), Some(messages));
+        Ok(Self { tools, child, extract, messages, failed, records: 0 })
+    }
+
+    /// Adds a record; true where a portion was passed on.
+    ///
+    /// # Errors
+    /// What GT.M says.
+    pub fn push(&mut self, subscript: u64, value: &[u8]) -> Result<bool, DbError> {
+        self.extract.push(subscript, value);
+        self.records += 1;
+        if self.extract.done().len() < PORTION {
+            return Ok(false);
+        }
+        self.pass_on()?;
+        Ok(true)
+    }
+
+    fn pass_on(&mut self) -> Result<(), DbError> {
+        let done = self.extract.done();
+        let passed = self.child.stdin.as_mut().is_some_and(|input| input.write_all(done).is_ok());
+        done.clear();
+        if passed && !self.failed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let said = self.leave();
+        Err(self.tools.said(&said))
+    }
+
+    /// Ends it, and checks that all of it is there.
+    ///
+    /// # Errors
+    /// What GT.M says.
+    pub fn end(mut self) -> Result<(), DbError> {
+        self.extract.end_block();
+        self.pass_on()?;
+        let said = self.leave();
+        let count = said.split("Key Cnt:").nth(1).and_then(|rest| rest.split_whitespace().next());
+        if count.and_then(|count| count.parse().ok()) == Some(self.records) && !said.contains("-E-")
+        {
+            return Ok(());
+        }
+        Err(self.tools.said(&said))
+    }
+
+    /// Ends the pipe, waits, and gives what was said.
+    fn leave(&mut self) -> String {
+        self.child.stdin = None;
+        let _ = self.child.wait();
+        self.messages.take().and_then(|messages| messages.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        if self.messages.is_some() {
+            self.leave();
+        }
+    }
+}
+
+/// Reads all messages, so that the load never waits for that, and keeps the first.
+fn read_messages(mut reader: std::io::PipeReader, failed: &AtomicBool) -> String {
+    let (mut said, mut portion) = (Vec::new(), [0; 4096]);
+    while let Ok(count @ 1..) = reader.read(&mut portion) {
+        if said.len() < MESSAGES {
+            said.extend_from_slice(&portion[..count]);
+            let text = String::from_utf8_lossy(&said);
+            if text.contains("-E-") || text.contains("-F-") {
+                failed.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+    String::from_utf8_lossy(&said).into_owned()
+}

@@ -1,0 +1,305 @@
+//! GT.M: an M database whose globals are literally `^RanWriteGlobal1(n)`, updated by processes that run M
+//! routines.
+//!
+//! The folder of a database holds one region: a global directory, a data file of blocks of 8 KiB under
+//! the access method BG, a before-image journal, and the routines. Worker processes do whole transactions
+//! by themselves and hear nothing but how many, so that what is measured is M code. They end when this
+//! process ends. The cache is shared memory of the processes that have the database open: it goes with
+//! the last of them, so that each run begins with a cold one.
+
+mod activity;
+mod extract;
+mod files;
+mod fill;
+mod install;
+mod process;
+mod rounds;
+mod settings;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod writer;
+
+use crate::backend::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
+use crate::directory::{Directory, Marker, disk_bytes};
+use crate::error::DbError;
+use crate::filler::Filler;
+use crate::progress::Progress;
+use crate::url::DbUrl;
+use crate::value::Stamp;
+use activity::GtmActivity;
+use fill::Load;
+use process::Process;
+use settings::Settings;
+use std::fs::File;
+use std::path::PathBuf;
+use tools::Tools;
+
+/// Word of the backend.
+const NAME: &str = "gtm";
+/// Bytes of a block.
+const BLOCK_BYTES: u64 = 8192;
+/// Of the blocks, those that are index and bitmaps, and not filler: one in so many, and some more.
+const INDEX_SHARE: u64 = 200;
+const INDEX_LEAST: u64 = 8;
+
+/// The row of this backend.
+pub const INFO: BackendInfo = BackendInfo {
+    name: NAME,
+    url: "gtm:DIR",
+    about: "GT.M: globals of an M database, updated by M processes, with a before-image journal",
+    settings: settings::SETTINGS,
+    absent: install::absent,
+    open,
+};
+
+fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
+    let settings = Settings::of(url)?;
+    let directory = Directory::of(url, NAME);
+    let dist =
+        install::find().ok_or_else(|| DbError::Absent(install::absent().unwrap_or_default()))?;
+    let tools = Tools::new(dist, directory.path());
+    Ok(Box::new(Gtm { directory, settings, tools }))
+}
+
+/// The lock of a database. It is given back when this goes, even where a process that another thread is
+/// starting has inherited the file for a moment.
+#[derive(Debug)]
+struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+/// A database of GT.M in a folder.
+#[derive(Debug, Clone)]
+struct Gtm {
+    directory: Directory,
+    settings: Settings,
+    tools: Tools,
+}
+
+impl Gtm {
+    fn hold(&self) -> Result<Held, DbError> {
+        self.directory.lock().map(Held)
+    }
+
+    /// Makes everything but the marker's last word.
+    fn make(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
+        let folder = self.directory.path();
+        let blocks = size_bytes.div_ceil(BLOCK_BYTES).max(64);
+        files::write_routines(&self.tools, folder)?;
+        progress.done(0, size_bytes)?;
+        files::create(&self.tools, &self.settings, blocks)?;
+        fill::make_sample(&self.tools)?;
+        let records = blocks - blocks / INDEX_SHARE - INDEX_LEAST;
+        let mut load = Load::begin(&self.tools, folder, fill::FILLER)?;
+        let mut filler = Filler::new(size_bytes);
+        let mut row = vec![0; fill::FILLER_BYTES];
+        for record in 1..=records {
+            filler.text(&mut row);
+            if load.push(record, &row)? {
+                progress.done(size_bytes.min(record * BLOCK_BYTES), size_bytes)?;
+            }
+        }
+        load.end()?;
+        files::apply(&self.tools, folder, &self.settings)?;
+        progress.done(size_bytes, size_bytes)
+    }
+
+    fn fill(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
+        let Global { number, subscripts, value_bytes } = global;
+        let name = format!("RanWriteGlobal{number}");
+        let mut load = Load::begin(&self.tools, self.directory.path(), &name)?;
+        let mut value = String::with_capacity(value_bytes);
+        for subscript in 1..=subscripts {
+            Stamp::initial(number, subscript).write(value_bytes, &mut value);
+            if load.push(subscript, value.as_bytes())? {
+                progress.done(subscript, subscripts)?;
+            }
+        }
+        load.end()?;
+        progress.done(subscripts, subscripts)
+    }
+
+    /// Removes what a global has of subscripts.
+    fn remove(&self, global: u32) -> Result<(), DbError> {
+        self.walker("drop", &global.to_string())?.hear(|_| Ok(())).map(|_| ())
+    }
+
+    /// A process that walks.
+    fn walker(&self, entry: &str, argument: &str) -> Result<Process, DbError> {
+        Process::start(&self.tools, &format!("{entry}^RanWalk"), argument)
+    }
+
+    /// The marker of a database that is there, which is in order.
+    fn ready(&self) -> Result<Marker, DbError> {
+        let marker = self.directory.marker()?;
+        files::write_routines(&self.tools, self.directory.path())?;
+        files::recover(&self.tools, self.directory.path())?;
+        Ok(marker)
+    }
+
+    fn known(&self, global: u32) -> Result<(), DbError> {
+        if self.ready()?.globals.iter().any(|known| known.number == global) {
+            return Ok(());
+        }
+        Err(DbError::Missing(format!(
+            "{}: there is no global {global}; right would be iogauge db add-globals",
+            self.directory.path().display()
+        )))
+    }
+
+    /// The database's own word on some of its settings.
+    fn own_settings(&self) -> Result<Vec<(String, String)>, DbError> {
+        let said = self.tools.run("mupip", &["dumpfhead", "-region", "DEFAULT"], "")?;
+        let fields = [
+            ("global_buffers", "sgmnt_data.n_bts"),
+            ("asyncio", "sgmnt_data.asyncio"),
+            ("epoch_interval_s", "sgmnt_data.epoch_interval"),
+            ("before_images", "sgmnt_data.jnl_before_image"),
+            ("flush_trigger_blocks", "sgmnt_data.flush_trigger"),
+        ];
+        let found = fields.iter().filter_map(|(name, field)| {
+            let line = said.lines().find(|line| line.contains(&format!("\"{field}\"")))?;
+            let value = line.split_once('=')?.1.trim().trim_matches('"');
+            Some(((*name).to_owned(), value.to_owned()))
+        });
+        let durable = if self.settings.durable { "yes" } else { "batch" };
+        Ok(found.chain([("durable".to_owned(), durable.to_owned())]).collect())
+    }
+}
+
+impl Database for Gtm {
+    fn setup(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
+        let mut marker = self.directory.make(BLOCK_BYTES)?;
+        let made = self.hold().and_then(|held| {
+            self.make(size_bytes, progress)?;
+            marker.complete = true;
+            self.directory.write(&marker)?;
+            drop(held);
+            Ok(())
+        });
+        if made.is_err() {
+            // What cannot be removed is removed by a purge.
+            let _ = self.purge();
+        }
+        made
+    }
+
+    fn is_there(&self) -> Result<bool, DbError> {
+        Ok(self.directory.read()?.is_some_and(|marker| marker.complete))
+    }
+
+    fn about(&self) -> Result<About, DbError> {
+        let marker = self.directory.marker()?;
+        let software = self.tools.run("mumps", &["-run", "%XCMD", "write $zversion"], "")?;
+        let may_lose = "the commits since the journal was last written, which happens at the latest when \
+                        its buffer is full or a second has passed";
+        Ok(About {
+            software: software.trim().to_owned(),
+            block_bytes: marker.block_bytes,
+            may_lose: (!self.settings.durable).then(|| may_lose.to_owned()),
+            settings: self.own_settings()?,
+        })
+    }
+
+    fn globals(&self) -> Result<Vec<Global>, DbError> {
+        Ok(self.directory.marker()?.globals)
+    }
+
+    fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
+        self.directory.marker()?;
+        let held = self.hold()?;
+        let mut marker = self.ready()?;
+        let folder = self.directory.path();
+        files::end_journal(&self.tools, folder)?;
+        // One that was killed here may have left some.
+        let filled = self.remove(global.number).and_then(|()| self.fill(global, progress));
+        if filled.is_err() && self.remove(global.number).is_err() {
+            files::make_room(&self.tools, folder)?;
+            self.remove(global.number)?;
+        }
+        files::apply(&self.tools, folder, &self.settings)?;
+        filled?;
+        marker.globals.push(global);
+        self.directory.write(&marker)?;
+        drop(held);
+        Ok(())
+    }
+
+    fn walk(
+        &self,
+        global: u32,
+        see: &mut dyn FnMut(u64, &str) -> Result<(), DbError>,
+    ) -> Result<(), DbError> {
+        self.known(global)?;
+        let strange = |line: &str| DbError::Failed(format!("^RanWriteGlobal{global} has {line}"));
+        let mut walker = self.walker("values", &global.to_string())?;
+        let walked = walker.hear(|line| {
+            let (subscript, value) = line.split_once(' ').ok_or_else(|| strange(line))?;
+            see(subscript.parse().map_err(|_| strange(line))?, value)
+        });
+        walked.map(|_| ())
+    }
+
+    fn count_subscripts(&self, global: u32) -> Result<u64, DbError> {
+        self.known(global)?;
+        let mut walker = self.walker("count", &global.to_string())?;
+        let count = walker.hear(|_| Ok(()))?;
+        count.parse().map_err(|_| DbError::Failed(format!("GT.M counts \"{count}\" subscripts")))
+    }
+
+    fn committed(&self) -> Result<Vec<(u32, u64)>, DbError> {
+        self.ready()?;
+        let mut committed = Vec::new();
+        let mut walker = self.walker("committed", "")?;
+        walker.hear(|line| {
+            let numbers = line.split_once(' ').map(|(worker, last)| (worker.parse(), last.parse()));
+            let Some((Ok(worker), Ok(last))) = numbers else {
+                return Err(DbError::Failed(format!("a worker's record says \"{line}\"")));
+            };
+            committed.push((worker, last));
+            Ok(())
+        })?;
+        committed.sort_unstable();
+        Ok(committed)
+    }
+
+    fn size(&self) -> Result<Size, DbError> {
+        self.directory.marker()?;
+        let data_bytes = disk_bytes(&self.directory.join(files::DATA));
+        Ok(Size { data_bytes, log_bytes: files::journal_bytes(self.directory.path()) })
+    }
+
+    fn paths(&self) -> Result<Vec<PathBuf>, DbError> {
+        self.directory.marker()?;
+        Ok(vec![self.directory.path().to_owned()])
+    }
+
+    fn acknowledged_path(&self) -> Option<PathBuf> {
+        Some(self.directory.acknowledged())
+    }
+
+    fn identity(&self) -> Result<String, DbError> {
+        Ok(self.directory.marker()?.identity)
+    }
+
+    fn begin(&self, _plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
+        self.directory.marker()?;
+        let held = self.hold()?;
+        Ok(Box::new(GtmActivity::begin(self.clone(), held)?))
+    }
+
+    fn purge(&self) -> Result<Purged, DbError> {
+        if self.directory.read()?.is_some() && self.directory.join(files::DATA).exists() {
+            let _held = self.hold()?;
+            files::forget(&self.tools)?;
+        }
+        let folder = self.directory.path();
+        self.directory.purge(|name| files::is_ours(folder, name))
+    }
+}

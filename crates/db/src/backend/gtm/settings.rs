@@ -1,0 +1,116 @@
+//! What may stand behind the question mark of `gtm:DIR`.
+
+use crate::backend::Setting;
+use crate::error::DbError;
+use crate::url::DbUrl;
+
+/// Every setting.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        key: "cache",
+        default: "128M",
+        help: "the database's cache of blocks (global buffers), as 64M or 4G",
+    },
+    Setting {
+        key: "durable",
+        default: "yes",
+        help: "yes: a commit waits until the journal is on the device; batch: it does not",
+    },
+    Setting {
+        key: "asyncio",
+        default: "no",
+        help: "yes: blocks are written asynchronously and around the system's cache",
+    },
+    Setting {
+        key: "epoch",
+        default: "300",
+        help: "seconds between two epochs, when everything goes to the data file: 1 to 32767",
+    },
+];
+
+/// Settings as they were understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Blocks of the cache.
+    pub buffers: u64,
+    /// True where a commit waits for the journal.
+    pub durable: bool,
+    /// True where blocks are written asynchronously.
+    pub asyncio: bool,
+    /// Seconds between two epochs.
+    pub epoch_s: u64,
+}
+
+/// What GT.M takes for the number of its buffers.
+const BUFFERS: std::ops::RangeInclusive<u64> = 64..=2_097_151;
+
+impl Settings {
+    /// Those of a URL.
+    ///
+    /// # Errors
+    /// [`DbError::Usage`] where one cannot be.
+    pub fn of(url: &DbUrl) -> Result<Self, DbError> {
+        let get = |key: &str| {
+            let preset = SETTINGS.iter().find(|s| s.key == key).map_or("", |s| s.default);
+            url.settings.get(key).map_or(preset, String::as_str)
+        };
+        let wrong = |key: &str, right: &str| {
+            DbError::Usage(format!("{key}={} cannot be; right would be {right}", get(key)))
+        };
+        let choice = |key: &str, yes: &str, no: &str| match get(key) {
+            word if word == yes => Ok(true),
+            word if word == no => Ok(false),
+            _ => Err(wrong(key, &format!("{yes} or {no}"))),
+        };
+        let buffers = bytes(get("cache"))
+            .map(|bytes| bytes / super::BLOCK_BYTES)
+            .filter(|buffers| BUFFERS.contains(buffers))
+            .ok_or_else(|| wrong("cache", "512K to 15G, as 128M"))?;
+        let epoch_s = get("epoch").parse().ok().filter(|s| (1..=32_767).contains(s));
+        Ok(Self {
+            buffers,
+            durable: choice("durable", "yes", "batch")?,
+            asyncio: choice("asyncio", "yes", "no")?,
+            epoch_s: epoch_s
+                .ok_or_else(|| wrong("epoch", "a number of seconds from 1 to 32767"))?,
+        })
+    }
+}
+
+/// Bytes out of `128M`.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Result<Settings, DbError> {
+        Settings::of(&format!("gtm:/x?{text}").parse().unwrap())
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let preset = Settings { buffers: 16_384, durable: true, asyncio: false, epoch_s: 300 };
+        assert_eq!(settings("").unwrap(), preset);
+        let other = Settings { buffers: 8_192, durable: false, asyncio: true, epoch_s: 5 };
+        assert_eq!(settings("cache=64M&durable=batch&asyncio=yes&epoch=5").unwrap(), other);
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        for text in ["cache=1K", "cache=100G", "cache=x", "durable=no", "asyncio=1", "epoch=0"] {
+            let error = settings(text).unwrap_err();
+            assert!(matches!(&error, DbError::Usage(t) if t.contains("right would be")), "{error}");
+        }
+    }
+}

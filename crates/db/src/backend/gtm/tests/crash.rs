@@ -1,0 +1,205 @@
+//! What was acknowledged is there, whoever is killed.
+
+use super::{gtm, kill, processes, set_up};
+use crate::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
+use crate::backend::gtm::{Gtm, files};
+use crate::backend::{Database, RunPlan};
+use crate::crew::{Crew, CrewPlan, Mode};
+use crate::draws::Draws;
+use crate::error::DbError;
+use crate::value::Stamp;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const WORKERS: u32 = 3;
+const SUBSCRIPTS: u64 = 1_000;
+const PLAN: CrewPlan = CrewPlan {
+    mode: Mode::Write,
+    workers: WORKERS,
+    transaction_length: 10,
+    hang: Duration::ZERO,
+    seed: 7,
+};
+/// Names the place of the database that the child works on.
+const CHILD: &str = "IOGAUGE_TEST_GTM_CHILD";
+
+fn crew(db: &Gtm) -> Crew {
+    let run = RunOfWorkers {
+        format: FORMAT.to_owned(),
+        database: db.identity().unwrap(),
+        seed: PLAN.seed,
+        transaction_length: PLAN.transaction_length,
+        workers: WORKERS,
+    };
+    let sequences = [0; WORKERS as usize];
+    let file = Acknowledged::begin(&db.directory.acknowledged(), &run, &sequences).unwrap();
+    let activity = db.begin(&RunPlan { workers: WORKERS, reads: false, writes: true }).unwrap();
+    let globals = db.globals().unwrap();
+    let mut crew =
+        Crew::start(Arc::from(activity), PLAN, &globals, &sequences, Some(file)).unwrap();
+    crew.set_active(WORKERS);
+    crew
+}
+
+/// Everything that was acknowledged is there, and whole transactions behind it at most.
+fn check(db: &Gtm) {
+    let acknowledged = Acknowledged::read(&db.directory.acknowledged()).unwrap().unwrap();
+    let committed = db.committed().unwrap();
+    for worker in 1..=WORKERS {
+        let noted = acknowledged.workers[worker as usize - 1].1;
+        let last =
+            committed.iter().find(|(other, _)| *other == worker).map_or(0, |(_, last)| *last);
+        assert!(last >= noted, "worker {worker}: {noted} were acknowledged, {last} are there");
+        let stamp = |subscript| Stamp::initial(worker, subscript);
+        let mut stamps: Vec<Stamp> = (1..=SUBSCRIPTS).map(stamp).collect();
+        let mut draws = Draws::new(PLAN.seed, worker);
+        for sequence in 1..=last {
+            for _ in 0..PLAN.transaction_length {
+                let subscript = draws.subscript(SUBSCRIPTS);
+                stamps[subscript as usize - 1] =
+                    Stamp { global: worker, subscript, worker, sequence };
+            }
+        }
+        let mut seen = 0;
+        db.walk(worker, &mut |subscript, value| {
+            seen += 1;
+            assert_eq!(Stamp::read(worker, subscript, value), Ok(stamps[subscript as usize - 1]));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, SUBSCRIPTS);
+    }
+}
+
+/// Waits until some transactions of each worker were acknowledged.
+fn wait_for_work(path: &Path) {
+    let end = Instant::now() + Duration::from_secs(30);
+    let works = || {
+        Acknowledged::read(path).is_ok_and(|read| {
+            read.is_some_and(|read| read.workers.iter().all(|(_, last)| *last > 5))
+        })
+    };
+    while !works() {
+        assert!(Instant::now() < end, "nobody works");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Ends with SIGKILL the processes of a run whose command has one of these words.
+fn run_and_kill(db: &Gtm, words: &[&str]) {
+    let mut crew = crew(db);
+    wait_for_work(&db.directory.acknowledged());
+    let killed: usize = words.iter().map(|word| kill(db.directory.path(), word)).sum();
+    assert!(killed >= words.len());
+    let end = Instant::now() + Duration::from_secs(30);
+    while crew.fault().is_none() {
+        assert!(Instant::now() < end, "nobody notices");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    crew.stop();
+    let (_, fault) = crew.fault().unwrap();
+    assert!(matches!(&fault, DbError::Gone(text) if !text.contains('\n')), "{fault:?}");
+}
+
+#[test]
+fn killed_workers_lose_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(db) = gtm("killed_workers_lose_nothing", dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
+    run_and_kill(&db, &["RanWorker"]);
+    check(&db);
+    db.purge().unwrap();
+}
+
+#[test]
+fn a_database_all_of_whose_processes_are_killed_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "a_database_all_of_whose_processes_are_killed_loses_nothing";
+    let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
+    run_and_kill(&db, &["RanWorker", "RanKeeper"]);
+    check(&db);
+}
+
+/// The shared memory and semaphores of a database go, as where the machine stops.
+fn forget_memory(db: &Gtm) {
+    let said = db.tools.run("mupip", &["ftok", files::DATA], "").unwrap();
+    let line = said.lines().find(|line| line.contains(files::DATA)).unwrap();
+    let ids: Vec<&str> =
+        line.split("::").skip(1).filter_map(|part| part.split_whitespace().next()).collect();
+    for (option, id) in [("-s", ids[0]), ("-m", ids[1])] {
+        let removed = Command::new("ipcrm").args([option, id]).status().unwrap();
+        assert!(removed.success(), "{said}");
+    }
+}
+
+#[test]
+fn a_machine_that_stops_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(db) = gtm("a_machine_that_stops_loses_nothing", dir.path(), "cache=16M") else {
+        return;
+    };
+    set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
+    run_and_kill(&db, &["RanWorker", "RanKeeper"]);
+    forget_memory(&db);
+    check(&db);
+    // The database is as good as before.
+    drop(db.begin(&RunPlan { workers: 1, reads: true, writes: true }).unwrap());
+    db.purge().unwrap();
+}
+
+#[test]
+fn a_database_that_a_crash_left_can_be_purged() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "a_database_that_a_crash_left_can_be_purged";
+    let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
+    run_and_kill(&db, &["RanWorker", "RanKeeper"]);
+    let said = db.tools.run("mupip", &["ftok", files::DATA], "").unwrap();
+    let purged = db.purge().unwrap();
+    assert_eq!(purged.left, Vec::<String>::new(), "{said}");
+    assert!(!db.directory.path().exists());
+}
+
+/// Works until it is killed: the other half of the test below.
+#[test]
+fn child() {
+    let Some(place) = std::env::var_os(CHILD) else { return };
+    let db = gtm("child", &PathBuf::from(place), "cache=16M").unwrap();
+    let _crew = crew(&db);
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn workers_end_when_iogauge_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(db) = gtm("workers_end_when_iogauge_is_killed", dir.path(), "cache=16M") else {
+        return;
+    };
+    set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["backend::gtm::tests::crash::child", "--exact"])
+        .env(CHILD, dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_work(&db.directory.acknowledged());
+    assert!(matches!(
+        db.create_global(
+            db.globals().unwrap()[0],
+            &mut crate::Progress::new(&mut |_, _| {}, &std::sync::atomic::AtomicBool::new(false))
+        ),
+        Err(DbError::Busy(_))
+    ));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    while !processes(db.directory.path()).is_empty() {
+        assert!(Instant::now() < end, "{:?}", processes(db.directory.path()));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    check(&db);
+}

@@ -1,0 +1,183 @@
+//! M counts as Rust does, and says what it did.
+
+use super::{gtm, processes, set_up};
+use crate::backend::gtm::process::Process;
+use crate::backend::gtm::writer::plan_line;
+use crate::backend::gtm::{files, install};
+use crate::backend::{Activity, Counts, Database, Global, Order, RunPlan, WorkerPlan, Writer};
+use crate::books::Books;
+use crate::draws::{Draws, MODULUS};
+use crate::error::DbError;
+use crate::value::Stamp;
+use std::time::{Duration, Instant};
+
+const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
+
+/// What M draws and writes, line by line, against what Rust does.
+fn compare(gtm: &crate::backend::gtm::Gtm, plan: &WorkerPlan) {
+    let mut process = Process::start(&gtm.tools, "prove^RanWorker", "").unwrap();
+    process.tell(format_args!("{}", plan_line(plan, true))).unwrap();
+    let mut draws = Draws::from_state(plan.draws_state);
+    let WorkerPlan { worker, global, sequence, .. } = *plan;
+    let (mut right, mut seen) = (String::new(), 0);
+    process
+        .hear(|line| {
+            let subscript = draws.subscript(global.subscripts);
+            let stamp = Stamp { global: global.number, subscript, worker, sequence };
+            stamp.write(global.value_bytes, &mut right);
+            assert_eq!(line, format!("{subscript} {right}"), "{plan:?}");
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(seen, plan.transaction_length);
+}
+
+#[test]
+fn m_draws_and_writes_what_rust_does() {
+    if install::find().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let Some(gtm) = gtm("m_draws_and_writes_what_rust_does", dir.path(), "") else { return };
+    std::fs::create_dir_all(gtm.directory.path()).unwrap();
+    files::write_routines(&gtm.tools, gtm.directory.path()).unwrap();
+    let plans = [
+        (1, 1, 1_000_000, 100, 1, 1),
+        (3, 3, 999_983, 64, 0, MODULUS - 1),
+        (99_999, 99_999, 999_999_999_999, 101, 999_999_999_999, 12_345),
+        (7, 7, 2_147_483_646, 2_000, 123_456_789_012, 987_654_321),
+        (65, 65, 1, 333, 3_000_000_000_000, 2_000_000_000),
+    ];
+    for (worker, number, subscripts, value_bytes, sequence, draws_state) in plans {
+        let global = Global { number, subscripts, value_bytes };
+        let transaction_length = 10_000;
+        compare(&gtm, &WorkerPlan { worker, global, sequence, draws_state, transaction_length });
+    }
+}
+
+fn work(
+    writer: &mut dyn Writer,
+    transactions: u32,
+    time: Duration,
+    hang: Duration,
+    books: &mut Books,
+) -> u64 {
+    writer.work(&Order { transactions, until: Instant::now() + time, hang }, books).unwrap()
+}
+
+fn plan_of(db: &dyn Database, worker: u32, transaction_length: u32) -> WorkerPlan {
+    let global = db.globals().unwrap()[worker as usize - 1];
+    let draws_state = Draws::new(7, worker).state();
+    WorkerPlan { worker, global, sequence: 0, draws_state, transaction_length }
+}
+
+fn other(counts: &Counts, name: &str) -> u64 {
+    counts.others.iter().find(|(other, _)| *other == name).unwrap().1
+}
+
+/// Commits of a worker by itself, and flushes of the journal meanwhile.
+fn flushes(activity: &dyn Activity, plan: WorkerPlan) -> (u64, u64) {
+    let mut writer = activity.writer(plan).unwrap();
+    let before = activity.counts().unwrap();
+    let mut books = Books::default();
+    work(writer.as_mut(), 50, Duration::from_secs(20), Duration::ZERO, &mut books);
+    let after = activity.counts().unwrap();
+    let commits = after.commits.unwrap() - before.commits.unwrap();
+    assert_eq!(commits, books.commits.count());
+    (commits, other(&after, "journal_flushes") - other(&before, "journal_flushes"))
+}
+
+#[test]
+fn a_durable_commit_waits_for_the_journal_and_a_batched_one_does_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "a_durable_commit_waits_for_the_journal_and_a_batched_one_does_not";
+    let Some(durable) = gtm(name, dir.path(), "cache=16M") else { return };
+    set_up(&durable, 2 << 20, 1, 1_000);
+    assert_eq!(durable.about().unwrap().may_lose, None);
+    let plan = plan_of(&durable, 1, 5);
+    let (commits, flushed) = flushes(durable.begin(&RUN).unwrap().as_ref(), plan);
+    assert!(commits == 50 && flushed >= commits, "{flushed} flushes for {commits} commits");
+    let batch = gtm(name, dir.path(), "cache=16M&durable=batch&epoch=7").unwrap();
+    let (commits, flushed) = flushes(batch.begin(&RUN).unwrap().as_ref(), plan);
+    assert!(flushed * 2 < commits, "{flushed} flushes for {commits} commits");
+    let about = batch.about().unwrap();
+    assert!(about.may_lose.is_some());
+    let setting = |name: &str| about.settings.iter().find(|(n, _)| n == name).unwrap().1.clone();
+    assert_eq!(
+        (setting("global_buffers"), setting("epoch_interval_s")),
+        ("2048".into(), "7".into())
+    );
+}
+
+#[test]
+fn pauses_of_any_length_are_made_and_counted_as_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "pauses_of_any_length_are_made_and_counted_as_none";
+    let Some(db) = gtm(name, dir.path(), "cache=16M&durable=batch") else { return };
+    set_up(&db, 2 << 20, 1, 1_000);
+    let activity = db.begin(&RUN).unwrap();
+    let mut writer = activity.writer(plan_of(&db, 1, 5)).unwrap();
+    let mut last = 0;
+    for hang_us in [0, 300, 1_000, 2_500, 7_000] {
+        let hang = Duration::from_micros(hang_us);
+        let (begin, before) = (Instant::now(), last);
+        let mut books = Books::default();
+        while last < before + 20 {
+            let left = (before + 20 - last) as u32;
+            last = work(writer.as_mut(), left, Duration::from_millis(50), hang, &mut books);
+        }
+        assert_eq!(last, before + 20);
+        assert!(begin.elapsed() >= hang * 20, "{hang_us}: {:?}", begin.elapsed());
+        let busy = Duration::from_nanos(books.busy_ns);
+        assert!(busy + hang * 20 <= begin.elapsed() + Duration::from_millis(1), "{hang_us}");
+        assert_eq!((books.updates.count(), books.update_bytes), (100, 10_000));
+    }
+    // An order whose time is over is one transaction.
+    let mut books = Books::default();
+    work(writer.as_mut(), u32::MAX, Duration::ZERO, Duration::ZERO, &mut books);
+    assert_eq!(books.commits.count(), 1);
+    drop((writer, activity));
+    assert_eq!(processes(db.directory.path()), []);
+}
+
+#[test]
+fn earlier_journals_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(db) = gtm("earlier_journals_go", dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, 1, 100);
+    for _ in 0..4 {
+        drop(db.begin(&RUN).unwrap());
+    }
+    let folder = db.directory.path();
+    let journals = || -> Vec<_> {
+        let entries = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+        let name =
+            |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        entries.filter(|path| name(path).starts_with(files::JOURNAL)).collect()
+    };
+    // A crash may need those of the last seconds, and any may need the last.
+    assert!(journals().len() > 2);
+    for path in journals() {
+        let old = std::time::SystemTime::now() - Duration::from_secs(60);
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+    }
+    files::prune(folder);
+    assert_eq!(journals().len(), 2);
+    assert!(folder.join(files::JOURNAL).exists());
+    assert!(db.size().unwrap().log_bytes < 100 << 20);
+}
+
+#[test]
+fn transactions_that_are_too_long_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "transactions_that_are_too_long_are_told";
+    let Some(db) = gtm(name, dir.path(), "cache=512K") else { return };
+    set_up(&db, 2 << 20, 1, 100_000);
+    let activity = db.begin(&RUN).unwrap();
+    let mut writer = activity.writer(plan_of(&db, 1, 5_000)).unwrap();
+    let order = Order { transactions: 1, until: Instant::now(), hang: Duration::ZERO };
+    let error = writer.work(&order, &mut Books::default()).unwrap_err();
+    assert!(matches!(&error, DbError::Usage(text) if text.contains("cache")), "{error:?}");
+    assert_eq!(db.committed().unwrap(), []);
+}

@@ -1,0 +1,117 @@
+//! GT.M's programs, and what they say.
+
+use crate::directory::fault;
+use crate::error::DbError;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// GT.M's programs at work in the folder of one database.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    dist: PathBuf,
+    folder: PathBuf,
+}
+
+impl Tools {
+    /// Programs of this installation for this folder.
+    pub fn new(dist: PathBuf, folder: &Path) -> Self {
+        Self { dist, folder: folder.to_owned() }
+    }
+
+    /// A program, ready to be started. Its names are relative to the folder, since GT.M parts the places
+    /// of routines at spaces.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.dist.join(program));
+        let inherited = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+            let name = name.to_string_lossy().to_ascii_lowercase();
+            name.starts_with("gtm") || name.starts_with("ydb")
+        });
+        for name in inherited {
+            command.env_remove(name);
+        }
+        let dist = self.dist.display();
+        command
+            .current_dir(&self.folder)
+            // What the terminal says to iogauge is for iogauge to pass on.
+            .process_group(0)
+            .env("gtm_dist", &self.dist)
+            .env("gtmgbldir", super::files::DIRECTORY)
+            .env("gtmroutines", format!("{} {dist}/libgtmutil.so {dist}", super::files::ROUTINES))
+            .env("gtm_tmp", &self.folder)
+            .env("gtm_log", &self.folder)
+            .env("gtm_chset", "M")
+            // Without it GT.M goes on without a journal that cannot be written.
+            .env("gtm_error_on_jnl_file_lost", "1");
+        command
+    }
+
+    /// Runs a program to its end; gives what it said.
+    ///
+    /// # Errors
+    /// What it said where it failed.
+    pub fn run(&self, program: &str, arguments: &[&str], input: &str) -> Result<String, DbError> {
+        let mut command = self.command(program);
+        command.args(arguments).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let path = self.dist.join(program);
+        let mut child = command.spawn().map_err(|error| fault(&path, &error))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that ends before it has read all says why.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(|error| fault(&path, &error))?;
+        let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.push_str(&String::from_utf8_lossy(&output.stderr));
+        if output.status.success() && !said.contains("-E-") && !said.contains("-F-") {
+            Ok(said)
+        } else if said.trim().is_empty() {
+            Err(DbError::Failed(format!("{}: it ended with {}", path.display(), output.status)))
+        } else {
+            Err(self.said(&said))
+        }
+    }
+
+    /// What GT.M said, as a fault of the right kind in one line.
+    pub fn said(&self, text: &str) -> DbError {
+        let place = self.folder.display();
+        let faulty = |line: &&str| line.contains("-E-") || line.contains("-F-");
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let line = lines.iter().find(|line| faulty(line)).or(lines.first()).unwrap_or(&"");
+        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        if has(&[
+            "No space left",
+            "ENO28",
+            "NOSPACE",
+            "DSKSPACE",
+            "NOSPC",
+            "GBLOFLOW",
+            "Disk quota",
+            "ENO122",
+        ]) {
+            let right = "right would be a smaller --size or another disk";
+            DbError::Full(format!("{place}: no room on the disk ({line}); {right}"))
+        } else if has(&["Permission denied", "ENO13", "Read-only file", "ENO30", "DBPRIVERR"]) {
+            let right = "right would be a directory that you may write";
+            DbError::ReadOnly(format!("{place}: {line}; {right}"))
+        } else if has(&[
+            "MUSTANDALONE",
+            "MUFILRNDWNFL",
+            "FILEINUSE",
+            "in use",
+            "already open by another",
+        ]) {
+            let right = "right would be to wait for it";
+            DbError::Busy(format!(
+                "{place}: another process has the database open ({line}); {right}"
+            ))
+        } else if text.contains("TRANS2BIG") {
+            let right = "right would be shorter transactions or a larger cache";
+            DbError::Usage(format!("{place}: a transaction touches too many blocks; {right}"))
+        } else {
+            DbError::Failed(format!("{place}: {line}"))
+        }
+    }
+}
