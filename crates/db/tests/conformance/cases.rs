@@ -1,0 +1,275 @@
+//! Workers on a database: what they say they did is what is there, and what the database counted.
+
+use crate::fixture::Fixture;
+use crate::model::{AtWork, Expected, plan, sequences, set_up};
+use iogauge_db::DbError;
+use iogauge_db::backend::{Activity, Counts, Cycle, Order, RunPlan, WorkerPlan, Writer};
+use iogauge_db::blocks::{BlockFile, Blocks};
+use iogauge_db::books::Books;
+use iogauge_db::crew::Mode;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const WHILE: Duration = Duration::from_millis(300);
+/// Whatever has not happened by then does not happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub fn every_acknowledged_update_is_there(fixture: &Fixture) {
+    let db = fixture.open();
+    let globals = set_up(db.as_ref(), &[2000, 3000]);
+    let mut expected = Expected::initial(&globals);
+    for seed in [7, 8] {
+        let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 2, seed));
+        at_work.work(WHILE);
+        let books = at_work.crew.stop();
+        let (before, length) = (at_work.before.clone(), at_work.plan.transaction_length);
+        let last = at_work.check(db.as_ref(), &books);
+        for (index, (before, last)) in before.iter().zip(&last).enumerate() {
+            assert!(last > before, "worker {} did nothing", index + 1);
+            expected.run(seed, index as u32 + 1, length, *before, *last);
+        }
+        let bytes: u64 = books.iter().map(|books| books.update_bytes).sum();
+        let updates: u64 = books.iter().map(|books| books.updates.count()).sum();
+        assert_eq!(bytes, updates * 100);
+        // By whoever opens it next.
+        let db = fixture.open();
+        expected.check(db.as_ref());
+        assert_eq!(sequences(db.as_ref(), 2), last);
+    }
+}
+
+pub fn blocks_hold_data_and_can_be_read(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[2000]);
+    let block_bytes = db.about().unwrap().block_bytes;
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Read, 2, 7));
+    assert_eq!(at_work.crew.block_bytes(), block_bytes);
+    let blocks = at_work.crew.activity().blocks().unwrap();
+    assert_eq!(blocks.block_bytes(), block_bytes);
+    if let Blocks::Direct(files, _) = &blocks {
+        check_files(files, block_bytes);
+    } else {
+        let mut reader = blocks.reader().unwrap();
+        for step in 0..1000 {
+            reader.read(u64::MAX / 999 * step).unwrap();
+        }
+    }
+    at_work.work(WHILE);
+    let books = at_work.crew.stop();
+    at_work.check(db.as_ref(), &books);
+    for books in &books {
+        assert!(books.reads.count() > 0);
+        assert_eq!(books.read_bytes, books.reads.count() * block_bytes);
+    }
+}
+
+/// Every block can be read, and next to none holds nothing but zeros.
+fn check_files(files: &[BlockFile], block_bytes: u64) {
+    let all: u64 = files.iter().map(|file| file.blocks).sum();
+    assert!(all * block_bytes >= crate::model::SIZE_BYTES, "{files:?}");
+    let mut zeros = 0;
+    let mut block = vec![0; block_bytes as usize];
+    for file in files {
+        let open = std::fs::File::open(&file.path).unwrap();
+        for number in 0..file.blocks {
+            open.read_exact_at(&mut block, file.base_bytes + number * block_bytes).unwrap();
+            zeros += u64::from(block.iter().all(|byte| *byte == 0));
+        }
+    }
+    assert!(zeros * 20 <= all, "{zeros} of {all} blocks are zeros");
+    let mut reader = Blocks::Direct(files.to_vec(), block_bytes).reader().unwrap();
+    for number in 0..all {
+        // The least number that is this block's.
+        let random = ((u128::from(number) << 64).div_ceil(u128::from(all))) as u64;
+        assert!(!reader.read(random).unwrap(), "no cache is in the way");
+    }
+}
+
+pub fn the_dice_fall_as_they_should(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[1000, 1000]);
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Io { read_percent: 30 }, 2, 7));
+    at_work.work(WHILE);
+    let books = at_work.crew.stop();
+    at_work.check(db.as_ref(), &books);
+    let reads: u64 = books.iter().map(|books| books.read_transactions).sum();
+    let commits: u64 = books.iter().map(|books| books.commits.count()).sum();
+    let all = (reads + commits) as f64;
+    assert!(all >= 10.0, "{all} transactions in {WHILE:?}");
+    // Five deviations of a binomial share, and the one of each worker that was cut short.
+    let off = (reads as f64 - 0.3 * all).abs();
+    assert!(off <= 5.0 * (all * 0.3 * 0.7).sqrt() + 2.0, "{reads} of {all} read");
+}
+
+pub fn workers_rest_and_come_back(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[500, 500, 500]);
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 3, 7));
+    let mut sum = vec![Books::default(); 3];
+    // Cuts until it is so, or fails.
+    let mut until = |at_work: &mut AtWork, what: &str, so: &dyn Fn(&[Books]) -> bool| {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let books = at_work.crew.cut();
+            add(&mut sum, &books);
+            if so(&books) {
+                return;
+            }
+            assert!(Instant::now() < end, "{what}: {books:?}, {:?}", at_work.crew.fault());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    // A worker that handed over and did nothing rests; one that is in a statement does not hand over.
+    let rests = |books: &Books| books.elapsed_ns > 0 && books.operations() == 0;
+    let works = |books: &Books| books.operations() > 0;
+    until(&mut at_work, "none begins by itself", &|books| books.iter().all(rests));
+    at_work.crew.set_active(1);
+    until(&mut at_work, "one works", &|books| works(&books[0]) && books[1..].iter().all(rests));
+    at_work.crew.set_active(3);
+    until(&mut at_work, "all work", &|books| books.iter().all(works));
+    at_work.crew.set_active(2);
+    until(&mut at_work, "two work", &|books| {
+        works(&books[0]) && works(&books[1]) && rests(&books[2])
+    });
+    assert_eq!(at_work.crew.active(), 2);
+    add(&mut sum, &at_work.crew.stop());
+    at_work.check(db.as_ref(), &sum);
+}
+
+fn add(sum: &mut [Books], books: &[Books]) {
+    for (sum, books) in sum.iter_mut().zip(books) {
+        sum.merge(books);
+    }
+}
+
+pub fn cuts_lose_nothing(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[1000, 1000]);
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 2, 7));
+    let mut sum = vec![Books::default(); 2];
+    at_work.crew.set_active(2);
+    let (begin, mut cuts) = (Instant::now(), 0);
+    while begin.elapsed() < WHILE {
+        add(&mut sum, &at_work.crew.cut());
+        cuts += 1;
+    }
+    add(&mut sum, &at_work.crew.stop());
+    add(&mut sum, &at_work.crew.cut());
+    assert!(cuts > 1);
+    at_work.check(db.as_ref(), &sum);
+    for books in &sum {
+        assert!(books.busy_ns > 0 && books.busy_ns <= books.elapsed_ns);
+        let timed = books.updates.sum_ns() + books.commits.sum_ns();
+        assert_eq!(u128::from(books.busy_ns), timed);
+    }
+}
+
+pub fn a_second_run_is_kept_out(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[100]);
+    let run = RunPlan { workers: 1, reads: true, writes: true };
+    let first = db.begin(&run).unwrap();
+    for other in [&db, &fixture.open()] {
+        let second = other.begin(&run).err();
+        assert!(matches!(second, Some(DbError::Busy(_))), "{second:?}");
+        let purged = other.purge();
+        assert!(matches!(purged, Err(DbError::Busy(_))), "{purged:?}");
+    }
+    assert!(first.counts().is_ok());
+    drop(first);
+    drop(fixture.open().begin(&run).unwrap());
+    db.purge().unwrap();
+}
+
+pub fn a_drained_database_rests(fixture: &Fixture) {
+    let db = fixture.open();
+    let globals = set_up(db.as_ref(), &[2000]);
+    let begin = Instant::now();
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
+    at_work.work(WHILE);
+    let books = at_work.crew.stop();
+    let activity = at_work.crew.activity();
+    activity.drain().unwrap();
+    let drained = Instant::now();
+    let cycles = activity.cycles().unwrap();
+    assert!(!cycles.is_empty(), "what was written reached the data files in some round");
+    for cycle in &cycles {
+        let Cycle { ended, took, .. } = *cycle;
+        assert!(begin <= ended && ended <= drained && took <= drained - begin, "{cycle:?}");
+    }
+    let again = activity.cycles().unwrap();
+    assert!(again.iter().all(|cycle| cycle.ended >= drained), "a round is told twice: {again:?}");
+    let length = at_work.plan.transaction_length;
+    let last = at_work.check(db.as_ref(), &books);
+    let mut expected = Expected::initial(&globals);
+    expected.run(7, 1, length, 0, last[0]);
+    expected.check(db.as_ref());
+}
+
+/// An activity whose second worker's connection breaks.
+struct Breaking(Arc<dyn Activity>);
+
+impl Activity for Breaking {
+    fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
+        let writer = self.0.writer(worker)?;
+        Ok(if worker.worker == 2 { Box::new(Broken { writer, left: 3 }) } else { writer })
+    }
+    fn blocks(&self) -> Result<Blocks, DbError> {
+        self.0.blocks()
+    }
+    fn counts(&self) -> Result<Counts, DbError> {
+        self.0.counts()
+    }
+    fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
+        self.0.cycles()
+    }
+    fn drain(&self) -> Result<(), DbError> {
+        self.0.drain()
+    }
+}
+
+/// A writer that works some times more.
+struct Broken {
+    writer: Box<dyn Writer>,
+    left: u32,
+}
+
+impl Writer for Broken {
+    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
+        if self.left == 0 {
+            return Err(DbError::Gone("the server went away".to_owned()));
+        }
+        self.left -= 1;
+        self.writer.work(order, books)
+    }
+}
+
+pub fn a_fault_ends_all_workers(fixture: &Fixture) {
+    let db = fixture.open();
+    let globals = set_up(db.as_ref(), &[500, 500]);
+    let plan = plan(Mode::Write, 2, 7);
+    let wrap = |activity| -> Arc<dyn Activity> { Arc::new(Breaking(activity)) };
+    let mut at_work = AtWork::begin_through(db.as_ref(), plan, wrap);
+    at_work.crew.set_active(2);
+    let end = Instant::now() + PATIENCE;
+    while !at_work.crew.finished() {
+        assert!(Instant::now() < end, "workers go on after a fault");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let books = at_work.crew.stop();
+    let fault = at_work.crew.fault();
+    assert_eq!(fault, Some((2, DbError::Gone("the server went away".to_owned()))));
+    assert_eq!((books[0].errors, books[1].errors), (0, 1));
+    // All that was acknowledged is there.
+    let acknowledged = at_work.acknowledged();
+    drop(at_work);
+    let last = sequences(db.as_ref(), 2);
+    assert_eq!(acknowledged, last);
+    let mut expected = Expected::initial(&globals);
+    for (index, last) in last.iter().enumerate() {
+        assert!(*last > 0 || index == 0);
+        expected.run(7, index as u32 + 1, plan.transaction_length, 0, *last);
+    }
+    expected.check(db.as_ref());
+}

@@ -1,0 +1,154 @@
+//! The life of a database: made, filled, looked at, gone again.
+
+use crate::fixture::Fixture;
+use crate::model::{Expected, SIZE_BYTES, followed, global, interrupted, set_up};
+use iogauge_db::backend::{self, RunPlan};
+use iogauge_db::{Database, DbError};
+
+const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: true };
+
+pub fn setup_is_done_once(fixture: &Fixture) {
+    let db = fixture.open();
+    assert!(!db.is_there().unwrap());
+    let (result, last) = followed(|progress| db.setup(SIZE_BYTES, progress));
+    result.unwrap();
+    assert!(last.0 == last.1 && last.1 >= SIZE_BYTES, "told at last: {last:?}");
+    assert!(db.is_there().unwrap());
+    let size = db.size().unwrap();
+    assert!(size.data_bytes >= SIZE_BYTES, "{size:?}");
+    let about = db.about().unwrap();
+    assert!(about.software.contains(|c: char| c.is_ascii_digit()), "{about:?}");
+    assert!((512..=1 << 20).contains(&about.block_bytes), "{about:?}");
+    assert_eq!(about.may_lose, None, "commits wait for their log where nothing else is set");
+    for path in db.paths().unwrap() {
+        assert!(path.exists(), "{}", path.display());
+    }
+    let again = followed(|progress| db.setup(SIZE_BYTES, progress)).0;
+    assert!(matches!(again, Err(DbError::Foreign(_))), "{again:?}");
+    // What was there is as it was, for whoever opens it later, too.
+    let identity = db.identity().unwrap();
+    assert_eq!(db.globals().unwrap(), []);
+    drop(db);
+    let db = fixture.open();
+    assert_eq!(db.identity().unwrap(), identity);
+    assert!(db.is_there().unwrap());
+}
+
+pub fn what_is_missing_is_told_by_every_call(fixture: &Fixture) {
+    let db = fixture.open();
+    let missing = |what: &str, error: Option<DbError>| {
+        assert!(matches!(error, Some(DbError::Missing(_))), "{what}: {error:?}");
+        let text = error.unwrap().to_string();
+        assert!(!text.contains('\n'), "{what}: {text}");
+    };
+    missing("about", db.about().err());
+    missing("globals", db.globals().err());
+    let create = followed(|progress| db.create_global(global(1, 10, 100), progress)).0;
+    missing("create_global", create.err());
+    missing("walk", db.walk(1, &mut |_, _| Ok(())).err());
+    missing("count_subscripts", db.count_subscripts(1).err());
+    missing("committed", db.committed().err());
+    missing("identity", db.identity().err());
+    missing("begin", db.begin(&RUN).err());
+    missing("purge", db.purge().err());
+    assert!(!db.is_there().unwrap());
+}
+
+pub fn globals_are_there_as_they_were_made(fixture: &Fixture) {
+    let db = fixture.open();
+    followed(|progress| db.setup(SIZE_BYTES, progress)).0.unwrap();
+    let made = [global(1, 2000, 100), global(2, 3000, 64), global(3, 50, 2000)];
+    for global in made {
+        let (result, last) = followed(|progress| db.create_global(global, progress));
+        result.unwrap();
+        assert_eq!(last, (global.subscripts, global.subscripts));
+    }
+    assert_eq!(db.globals().unwrap(), made);
+    assert_eq!(fixture.open().globals().unwrap(), made);
+    for global in made {
+        assert_eq!(db.count_subscripts(global.number).unwrap(), global.subscripts);
+    }
+    Expected::initial(&made).check(db.as_ref());
+    assert!(db.committed().unwrap().iter().all(|(_, sequence)| *sequence == 0));
+    assert!(db.count_subscripts(4).is_err(), "there is no fourth");
+    // What the one who looks says ends the walk.
+    let mut seen = 0;
+    let walked = db.walk(1, &mut |_, _| {
+        seen += 1;
+        if seen == 10 { Err(DbError::Interrupted) } else { Ok(()) }
+    });
+    assert_eq!((walked, seen), (Err(DbError::Interrupted), 10));
+}
+
+pub fn an_interrupted_global_leaves_nothing(fixture: &Fixture) {
+    let db = fixture.open();
+    let made = set_up(db.as_ref(), &[500]);
+    let second = global(2, 20_000, 100);
+    let result = interrupted(|progress| db.create_global(second, progress));
+    assert_eq!(result, Err(DbError::Interrupted));
+    assert_eq!(db.globals().unwrap(), made);
+    assert!(db.count_subscripts(2).is_err());
+    // It can be made as if nothing had been.
+    followed(|progress| db.create_global(second, progress)).0.unwrap();
+    Expected::initial(&[made[0], second]).check(db.as_ref());
+}
+
+pub fn an_interrupted_setup_is_none(fixture: &Fixture) {
+    let db = fixture.open();
+    let result = interrupted(|progress| db.setup(SIZE_BYTES, progress));
+    assert_eq!(result, Err(DbError::Interrupted));
+    assert!(!db.is_there().unwrap());
+    let purged = db.purge();
+    assert!(matches!(purged, Ok(_) | Err(DbError::Missing(_))), "{purged:?}");
+    set_up(db.as_ref(), &[10]);
+}
+
+pub fn purge_leaves_nothing(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[1000]);
+    let identity = db.identity().unwrap();
+    let folder = folder(db.as_ref());
+    let purged = db.purge().unwrap();
+    assert!(purged.freed_bytes > 0 && purged.left.is_empty(), "{purged:?}");
+    assert!(!db.is_there().unwrap());
+    assert!(matches!(db.purge(), Err(DbError::Missing(_))));
+    if let Some(folder) = folder {
+        assert!(!folder.exists(), "{}", folder.display());
+    }
+    // Its place is free, and whoever comes next is another.
+    set_up(db.as_ref(), &[10]);
+    assert_ne!(db.identity().unwrap(), identity);
+}
+
+pub fn purge_leaves_what_is_foreign(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[10]);
+    // Where the database is behind a server, its own tests look after the neighbours.
+    let Some(folder) = folder(db.as_ref()) else { return };
+    let foreign = folder.join("thesis.txt");
+    std::fs::write(&foreign, "mine").unwrap();
+    let purged = db.purge().unwrap();
+    assert_eq!(purged.left, [foreign.display().to_string()]);
+    assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "mine");
+    let entries = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(entries, 1, "nothing but the foreign file stays");
+    let again = followed(|progress| db.setup(SIZE_BYTES, progress)).0;
+    assert!(matches!(again, Err(DbError::Foreign(_))), "{again:?}");
+    assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "mine");
+}
+
+/// The database's own folder, where it has one on this machine.
+fn folder(db: &dyn Database) -> Option<std::path::PathBuf> {
+    let path = db.acknowledged_path()?;
+    Some(path.parent().unwrap().to_owned())
+}
+
+pub fn unknown_settings_are_refused(fixture: &Fixture) {
+    let url = fixture.url.clone().with_setting("colour=blue").unwrap();
+    let error = backend::open(&url).unwrap_err();
+    assert!(matches!(error, DbError::Usage(_)), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("\"colour\""), "{text}");
+    let info = backend::backend(&url.backend).unwrap();
+    assert!(info.settings.iter().all(|setting| text.contains(setting.key)), "{text}");
+}

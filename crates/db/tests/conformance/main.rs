@@ -1,0 +1,88 @@
+//! Every backend does the same: each case is walked with each of them, on a database of its own.
+//!
+//! A backend that cannot be used here is skipped with a word, or fails where `IOGAUGE_REQUIRE_ALL=1`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod cases;
+mod fixture;
+mod life;
+mod model;
+
+use fixture::Fixture;
+use iogauge_db::BACKENDS;
+
+/// Walks every backend through a case.
+fn walk(name: &str, case: fn(&Fixture)) {
+    for info in BACKENDS {
+        let made = match (info.absent)() {
+            Some(why) => Err(why),
+            None => fixture::make(info.name),
+        };
+        match made {
+            Ok(fixture) => {
+                eprintln!("{name} on {}", fixture.url);
+                case(&fixture);
+            }
+            Err(why) => skip(&format!("{name} on {}", info.name), &why),
+        }
+    }
+}
+
+fn skip(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+    assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
+}
+
+/// Makes a test of each case.
+macro_rules! walk_all {
+    ($($place:ident :: $case:ident),* $(,)?) => {
+        $(#[test]
+        fn $case() {
+            walk(stringify!($case), $place::$case);
+        })*
+    };
+}
+
+walk_all!(
+    life::setup_is_done_once,
+    life::what_is_missing_is_told_by_every_call,
+    life::globals_are_there_as_they_were_made,
+    life::an_interrupted_global_leaves_nothing,
+    life::an_interrupted_setup_is_none,
+    life::purge_leaves_nothing,
+    life::purge_leaves_what_is_foreign,
+    life::unknown_settings_are_refused,
+    cases::every_acknowledged_update_is_there,
+    cases::blocks_hold_data_and_can_be_read,
+    cases::the_dice_fall_as_they_should,
+    cases::workers_rest_and_come_back,
+    cases::cuts_lose_nothing,
+    cases::a_second_run_is_kept_out,
+    cases::a_drained_database_rests,
+    cases::a_fault_ends_all_workers,
+);
+
+#[test]
+fn each_row_says_what_can_be_set() {
+    for info in BACKENDS {
+        let name = info.name;
+        assert_eq!(BACKENDS.iter().filter(|other| other.name == name).count(), 1, "{name}");
+        assert!(info.url.starts_with(&format!("{name}:")), "{name}: {}", info.url);
+        assert!(!info.about.is_empty(), "{name}");
+        for setting in info.settings {
+            let key = setting.key;
+            assert_eq!(key, key.to_ascii_lowercase(), "{name}: keys are read in lower case");
+            assert!(!setting.default.is_empty(), "{name}: {key} has no default");
+            assert!(!setting.help.is_empty(), "{name}: {key} has no help");
+            let same = info.settings.iter().filter(|other| other.key == key).count();
+            assert_eq!(same, 1, "{name}: {key}");
+        }
+    }
+}
+
+#[test]
+fn each_row_has_a_fixture() {
+    for info in BACKENDS {
+        assert!(fixture::is_known(info.name), "{} has no fixture", info.name);
+    }
+}

@@ -1,0 +1,184 @@
+//! What must stand in a database, drawn again; and a crew at work on it.
+
+use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
+use iogauge_db::backend::{Activity, Counts, Global, RunPlan};
+use iogauge_db::books::Books;
+use iogauge_db::crew::{Crew, CrewPlan, Mode};
+use iogauge_db::draws::Draws;
+use iogauge_db::value::Stamp;
+use iogauge_db::{Database, Progress};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Small enough for a test, larger than what any backend needs for itself.
+pub const SIZE_BYTES: u64 = 4 << 20;
+
+/// Does something that tells its progress, and gives back what it told last.
+pub fn followed<T>(act: impl FnOnce(&mut Progress<'_>) -> T) -> (T, (u64, u64)) {
+    let mut last = (0, 0);
+    let mut tell = |done, of| {
+        assert!(done >= last.0, "progress went back from {} to {done}", last.0);
+        assert!(done <= of, "{done} of {of}");
+        last = (done, of);
+    };
+    let stop = AtomicBool::new(false);
+    let result = act(&mut Progress::new(&mut tell, &stop));
+    (result, last)
+}
+
+/// Does something that the user has ended already.
+pub fn interrupted<T>(act: impl FnOnce(&mut Progress<'_>) -> T) -> T {
+    let mut tell = |_, _| {};
+    let stop = AtomicBool::new(true);
+    act(&mut Progress::new(&mut tell, &stop))
+}
+
+pub fn global(number: u32, subscripts: u64, value_bytes: usize) -> Global {
+    Global { number, subscripts, value_bytes }
+}
+
+/// Makes a database with globals of so many subscripts.
+pub fn set_up(db: &dyn Database, subscripts: &[u64]) -> Vec<Global> {
+    followed(|progress| db.setup(SIZE_BYTES, progress)).0.unwrap();
+    for (index, subscripts) in subscripts.iter().enumerate() {
+        let global = global(index as u32 + 1, *subscripts, 100);
+        followed(|progress| db.create_global(global, progress)).0.unwrap();
+    }
+    db.globals().unwrap()
+}
+
+/// What stands under every subscript.
+pub struct Expected {
+    globals: Vec<(Global, Vec<Stamp>)>,
+}
+
+impl Expected {
+    pub fn initial(globals: &[Global]) -> Self {
+        let stamps = |global: &Global| {
+            let subscripts = 1..=global.subscripts;
+            subscripts.map(|subscript| Stamp::initial(global.number, subscript)).collect()
+        };
+        Self { globals: globals.iter().map(|global| (*global, stamps(global))).collect() }
+    }
+
+    /// A worker's run: transactions behind `before` up to `last`.
+    pub fn run(&mut self, seed: u64, worker: u32, length: u32, before: u64, last: u64) {
+        let (global, stamps) = &mut self.globals[worker as usize - 1];
+        let mut draws = Draws::new(seed, worker);
+        for sequence in before + 1..=last {
+            for _ in 0..length {
+                let subscript = draws.subscript(global.subscripts);
+                let stamp = Stamp { global: global.number, subscript, worker, sequence };
+                stamps[subscript as usize - 1] = stamp;
+            }
+        }
+    }
+
+    /// Walks all globals and compares every value.
+    pub fn check(&self, db: &dyn Database) {
+        for (global, stamps) in &self.globals {
+            let mut right = String::new();
+            let mut seen = 0;
+            db.walk(global.number, &mut |subscript, value| {
+                seen += 1;
+                assert_eq!(subscript, seen, "global {} is walked in order", global.number);
+                stamps[subscript as usize - 1].write(global.value_bytes, &mut right);
+                assert_eq!(value, right, "global {}, subscript {subscript}", global.number);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(seen, global.subscripts, "global {}", global.number);
+        }
+    }
+}
+
+/// A crew on a database, with a file of acknowledged transactions and the counts from before.
+pub struct AtWork {
+    pub crew: Crew,
+    pub plan: CrewPlan,
+    /// Last transaction of each worker before.
+    pub before: Vec<u64>,
+    pub counts_before: Counts,
+    dir: tempfile::TempDir,
+}
+
+pub fn plan(mode: Mode, workers: u32, seed: u64) -> CrewPlan {
+    CrewPlan { mode, workers, transaction_length: 10, hang: Duration::ZERO, seed }
+}
+
+/// Last transaction of each worker from the first on; 0 for those that never worked.
+pub fn sequences(db: &dyn Database, workers: u32) -> Vec<u64> {
+    let committed = db.committed().unwrap();
+    let of = |worker| committed.iter().find(|(other, _)| *other == worker).map_or(0, |(_, n)| *n);
+    (1..=workers).map(of).collect()
+}
+
+impl AtWork {
+    /// Begins a run with all workers at rest.
+    pub fn begin(db: &dyn Database, plan: CrewPlan) -> Self {
+        Self::begin_through(db, plan, |activity| activity)
+    }
+
+    /// Begins a run with what `wrap` makes of the database's activity.
+    pub fn begin_through(
+        db: &dyn Database,
+        plan: CrewPlan,
+        wrap: impl FnOnce(Arc<dyn Activity>) -> Arc<dyn Activity>,
+    ) -> Self {
+        let before = sequences(db, plan.workers);
+        let run = RunOfWorkers {
+            format: FORMAT.to_owned(),
+            database: db.identity().unwrap(),
+            seed: plan.seed,
+            transaction_length: plan.transaction_length,
+            workers: plan.workers,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let file = Acknowledged::begin(&dir.path().join("file"), &run, &before).unwrap();
+        let globals = db.globals().unwrap();
+        let run_plan =
+            RunPlan { workers: plan.workers, reads: plan.mode.reads(), writes: plan.mode.writes() };
+        let activity = wrap(Arc::from(db.begin(&run_plan).unwrap()));
+        let counts_before = activity.counts().unwrap();
+        let crew = Crew::start(activity, plan, &globals, &before, Some(file)).unwrap();
+        Self { crew, plan, before, counts_before, dir }
+    }
+
+    /// Lets all work for a while.
+    pub fn work(&mut self, time: Duration) {
+        self.crew.set_active(self.plan.workers);
+        std::thread::sleep(time);
+    }
+
+    /// Last transaction of each worker that was acknowledged.
+    pub fn acknowledged(&self) -> Vec<u64> {
+        let file = Acknowledged::read(&self.dir.path().join("file")).unwrap().unwrap();
+        file.workers.iter().map(|(_, last)| *last).collect()
+    }
+
+    /// Holds the books of a run that is over against everything else that counts, and ends the run.
+    /// Gives back the last transaction of each worker.
+    pub fn check(self, db: &dyn Database, books: &[Books]) -> Vec<u64> {
+        assert_eq!(self.crew.fault(), None);
+        let counts = self.crew.activity().counts().unwrap();
+        let updates: u64 = books.iter().map(|books| books.updates.count()).sum();
+        let counted = counts.updates.expect("a backend counts updates");
+        assert_eq!(counted - self.counts_before.updates.unwrap(), updates);
+        if let (Some(counted), Some(before)) = (counts.commits, self.counts_before.commits) {
+            let commits: u64 = books.iter().map(|books| books.commits.count()).sum();
+            assert_eq!(counted - before, commits);
+        }
+        let acknowledged = self.acknowledged();
+        let Self { crew, before, plan, .. } = self;
+        drop(crew);
+        let last = sequences(db, plan.workers);
+        assert_eq!(acknowledged, last);
+        for ((books, before), last) in books.iter().zip(&before).zip(&last) {
+            assert_eq!(books.errors, 0);
+            assert_eq!(books.commits.count(), last - before);
+            assert_eq!(books.updates.count(), (last - before) * u64::from(plan.transaction_length));
+        }
+        last
+    }
+}
