@@ -10,7 +10,7 @@ use crate::error::DbError;
 pub use crate::worker::Mode;
 use crate::worker::{Desk, Shared, Worker};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -43,9 +43,7 @@ pub struct Crew {
     shared: Arc<Shared>,
     desks: Vec<Arc<Desk>>,
     threads: Vec<JoinHandle<()>>,
-    active: u32,
-    direct: bool,
-    block_bytes: u64,
+    task: Arc<Task>,
 }
 
 impl std::fmt::Debug for Crew {
@@ -54,22 +52,66 @@ impl std::fmt::Debug for Crew {
     }
 }
 
-/// A worker's share of what a crew is given.
-struct Assignment {
-    number: u32,
+/// What all workers of a crew are given.
+struct Task {
     plan: CrewPlan,
-    /// Where it writes.
-    writes: Option<WorkerPlan>,
-    blocks: Option<Arc<Blocks>>,
-    acknowledged: Option<Arc<Acknowledged>>,
+    globals: Vec<Global>,
+    sequences: Vec<u64>,
+    blocks: Option<Blocks>,
+    acknowledged: Option<Acknowledged>,
+}
+
+impl Task {
+    /// Where a worker writes; `None` where none does.
+    fn writes(&self, worker: u32) -> Option<WorkerPlan> {
+        let index = worker as usize - 1;
+        self.plan.mode.writes().then(|| WorkerPlan {
+            worker,
+            global: self.globals[index],
+            sequence: self.sequences.get(index).copied().unwrap_or(0),
+            draws_state: Draws::new(self.plan.seed, worker).state(),
+            transaction_length: self.plan.transaction_length,
+        })
+    }
 }
 
 impl Crew {
-    /// Connects every worker; none works before [`Self::set_active`]. `sequences` has the last
-    /// transaction of each worker that is committed.
+    /// Makes a crew of which nobody works yet. `sequences` has the last transaction of each worker that is
+    /// committed, `globals` one for each worker that writes.
     ///
     /// # Errors
-    /// The first worker's that could not be made.
+    /// Where blocks are to be read and cannot be reached, or there are fewer globals than workers.
+    pub fn new(
+        activity: Arc<dyn Activity>,
+        plan: CrewPlan,
+        globals: &[Global],
+        sequences: &[u64],
+        acknowledged: Option<Acknowledged>,
+    ) -> Result<Self, DbError> {
+        if plan.mode.writes() && globals.len() < plan.workers as usize {
+            return Err(DbError::Usage(format!(
+                "{} processes need a global each, and there are {}; right would be --processes {} or \
+                 iogauge db add-globals",
+                plan.workers,
+                globals.len(),
+                globals.len().max(1)
+            )));
+        }
+        let blocks = plan.mode.reads().then(|| activity.blocks()).transpose()?;
+        let (globals, sequences) = (globals.to_vec(), sequences.to_vec());
+        Ok(Self {
+            activity,
+            shared: Arc::default(),
+            desks: Vec::new(),
+            threads: Vec::new(),
+            task: Arc::new(Task { plan, globals, sequences, blocks, acknowledged }),
+        })
+    }
+
+    /// Makes a crew and connects every worker of its plan; none works before [`Self::set_active`].
+    ///
+    /// # Errors
+    /// As [`Self::new`] and [`Self::connect`].
     pub fn start(
         activity: Arc<dyn Activity>,
         plan: CrewPlan,
@@ -77,81 +119,81 @@ impl Crew {
         sequences: &[u64],
         acknowledged: Option<Acknowledged>,
     ) -> Result<Self, DbError> {
-        let blocks = plan.mode.reads().then(|| activity.blocks()).transpose()?.map(Arc::new);
-        let mut crew = Self {
-            direct: blocks.as_ref().is_some_and(|blocks| blocks.is_direct()),
-            block_bytes: blocks.as_ref().map_or(0, |blocks| blocks.block_bytes()),
-            activity,
-            shared: Arc::default(),
-            desks: Vec::new(),
-            threads: Vec::new(),
-            active: 0,
-        };
-        let acknowledged = acknowledged.map(Arc::new);
-        let (ready, readiness) = sync_channel(plan.workers as usize);
-        for number in 1..=plan.workers {
-            let index = number as usize - 1;
-            let writes = plan.mode.writes().then(|| WorkerPlan {
-                worker: number,
-                global: globals[index],
-                sequence: sequences.get(index).copied().unwrap_or(0),
-                draws_state: Draws::new(plan.seed, number).state(),
-                transaction_length: plan.transaction_length,
-            });
-            let (blocks, acknowledged) = (blocks.clone(), acknowledged.clone());
-            crew.add(Assignment { number, plan, writes, blocks, acknowledged }, ready.clone())?;
+        let mut crew = Self::new(activity, plan, globals, sequences, acknowledged)?;
+        crew.connect(plan.workers)?;
+        Ok(crew)
+    }
+
+    /// Connects workers up to this number, as many as the plan has at most, without letting them work.
+    ///
+    /// # Errors
+    /// The first one's that could not be made; those before it are there.
+    pub fn connect(&mut self, workers: u32) -> Result<(), DbError> {
+        let workers = workers.min(self.task.plan.workers);
+        let (ready, readiness) = sync_channel(workers as usize);
+        while self.connected() < workers {
+            self.add(self.connected() + 1, ready.clone())?;
         }
         drop(ready);
-        crew.wait_for(&readiness)?;
-        Ok(crew)
+        let answers: Vec<(u32, Result<(), DbError>)> = readiness.iter().collect();
+        let failed =
+            answers.into_iter().filter_map(|(worker, answer)| Some((worker, answer.err()?)));
+        let Some((first, error)) = failed.min_by_key(|(worker, _)| *worker) else { return Ok(()) };
+        // Those behind one that is missing would have numbers that nobody counts.
+        self.desks.truncate(first as usize - 1);
+        self.threads.truncate(first as usize - 1);
+        Err(error)
     }
 
     fn add(
         &mut self,
-        assignment: Assignment,
-        ready: SyncSender<Result<(), DbError>>,
+        number: u32,
+        ready: SyncSender<(u32, Result<(), DbError>)>,
     ) -> Result<(), DbError> {
         let desk = Arc::new(Desk::default());
-        self.desks.push(desk.clone());
         let (activity, shared) = (self.activity.clone(), self.shared.clone());
-        let name = format!("db-worker-{}", assignment.number);
-        let work = move || work(&assignment, activity.as_ref(), &shared, &desk, ready);
-        let thread = std::thread::Builder::new().name(name).spawn(work);
+        let (task, own_desk) = (self.task.clone(), desk.clone());
+        let work = move || work(number, &task, activity.as_ref(), &shared, &own_desk, ready);
+        let thread = std::thread::Builder::new().name(format!("db-worker-{number}")).spawn(work);
         let failed = |error| DbError::Failed(format!("a worker cannot be started: {error}"));
         self.threads.push(thread.map_err(failed)?);
+        self.desks.push(desk);
         Ok(())
     }
 
-    fn wait_for(&mut self, readiness: &Receiver<Result<(), DbError>>) -> Result<(), DbError> {
-        let answers = readiness.iter().collect::<Result<Vec<()>, DbError>>();
-        if answers.is_err() {
-            self.stop();
-        }
-        answers.map(|_| ())
+    /// Workers that are connected.
+    #[must_use]
+    pub fn connected(&self) -> u32 {
+        self.desks.len() as u32
     }
 
-    /// Lets so many workers work, from the first on; the others rest.
+    /// Lets so many of the connected workers work, from the first on; the others rest.
     pub fn set_active(&mut self, workers: u32) {
-        self.active = workers.min(self.desks.len() as u32);
-        self.shared.active.store(self.active, Ordering::Relaxed);
+        self.shared.active.store(workers.min(self.connected()), Ordering::Relaxed);
     }
 
     /// Workers that are asked to work.
     #[must_use]
     pub fn active(&self) -> u32 {
-        self.active
+        self.shared.active.load(Ordering::Relaxed)
     }
 
-    /// True where reads go around every cache.
+    /// What it was made for.
+    #[must_use]
+    pub fn plan(&self) -> &CrewPlan {
+        &self.task.plan
+    }
+
+    /// True where blocks are read, around every cache.
     #[must_use]
     pub fn reads_directly(&self) -> bool {
-        self.direct
+        self.task.blocks.as_ref().is_some_and(Blocks::is_direct)
     }
 
     /// Bytes of a block that is read; 0 where none is.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
-        self.block_bytes
+        self.task.blocks.as_ref().map_or(0, Blocks::block_bytes)
     }
 
     /// What the run has of the database.
@@ -216,43 +258,40 @@ fn take(desk: &Desk) -> Books {
 
 /// The life of a worker's thread.
 fn work(
-    assignment: &Assignment,
+    number: u32,
+    task: &Task,
     activity: &dyn Activity,
     shared: &Shared,
     desk: &Desk,
-    ready: SyncSender<Result<(), DbError>>,
+    ready: SyncSender<(u32, Result<(), DbError>)>,
 ) {
     let connect = || {
-        let writer = assignment.writes.map(|plan| activity.writer(plan)).transpose()?;
-        let reader = assignment.blocks.as_ref().map(|blocks| blocks.reader()).transpose()?;
+        let writer = task.writes(number).map(|plan| activity.writer(plan)).transpose()?;
+        let reader = task.blocks.as_ref().map(Blocks::reader).transpose()?;
         Ok((writer, reader))
     };
-    let connected = connect();
-    let (writer, reader) = match connected {
-        Ok(hands) => hands,
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            desk.ended.store(true, Ordering::Release);
-            return;
-        }
+    let (answer, hands) = match connect() {
+        Ok(hands) => (Ok(()), Some(hands)),
+        Err(error) => (Err(error), None),
     };
-    // The controller is there for as long as it waits.
-    let _ = ready.send(Ok(()));
+    // Whoever asked waits for it.
+    let _ = ready.send((number, answer));
     drop(ready);
-    let CrewPlan { mode, transaction_length, hang, seed, .. } = assignment.plan;
-    let mut acknowledge = |sequence| match &assignment.acknowledged {
-        Some(acknowledged) => acknowledged.note(assignment.number, sequence),
+    let Some((writer, reader)) = hands else { return };
+    let CrewPlan { mode, transaction_length, hang, seed, .. } = task.plan;
+    let mut acknowledge = |sequence| match &task.acknowledged {
+        Some(acknowledged) => acknowledged.note(number, sequence),
         None => Ok(()),
     };
     Worker {
-        number: assignment.number,
+        number,
         mode,
         transaction_length,
         hang,
-        block_bytes: assignment.blocks.as_ref().map_or(0, |blocks| blocks.block_bytes()),
+        block_bytes: task.blocks.as_ref().map_or(0, Blocks::block_bytes),
         reader,
         writer,
-        random: &mut randoms(seed, assignment.number),
+        random: &mut randoms(seed, number),
         acknowledge: &mut acknowledge,
         shared,
         desk,
