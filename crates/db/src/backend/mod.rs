@@ -1,5 +1,7 @@
 //! Kinds of databases: one file or folder each, and a row in [`BACKENDS`].
 
+pub mod rocksdb;
+
 use crate::blocks::Blocks;
 use crate::books::Books;
 use crate::error::DbError;
@@ -11,7 +13,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Every backend.
-pub const BACKENDS: &[BackendInfo] = &[];
+pub const BACKENDS: &[BackendInfo] = &[rocksdb::INFO];
 
 /// A kind of database.
 #[derive(Debug)]
