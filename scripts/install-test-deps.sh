@@ -37,6 +37,8 @@ python3         python3
 python3-venv    /usr/share/doc/python3-venv
 python3-six     /usr/lib/python3/dist-packages/six.py
 r-base-core     Rscript
+librocksdb-dev  /usr/include/rocksdb/c.h
+libclang-dev    /usr/share/doc/libclang-dev
 '
 
 say() { printf 'test dependencies: %s\n' "$*"; }
