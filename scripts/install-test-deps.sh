@@ -39,6 +39,8 @@ python3-six     /usr/lib/python3/dist-packages/six.py
 fis-gtm         /usr/lib/x86_64-linux-gnu/fis-gtm
 r-base-core     Rscript
 postgresql      /usr/lib/postgresql
+librocksdb-dev  /usr/include/rocksdb/c.h
+libclang-dev    /usr/share/doc/libclang-dev
 '
 
 say() { printf 'test dependencies: %s\n' "$*"; }

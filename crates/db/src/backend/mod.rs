@@ -2,6 +2,7 @@
 
 pub mod gtm;
 pub mod postgres;
+pub mod rocksdb;
 pub mod sqlite;
 
 use crate::blocks::Blocks;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Every backend.
-pub const BACKENDS: &[BackendInfo] = &[sqlite::INFO, postgres::INFO, gtm::INFO];
+pub const BACKENDS: &[BackendInfo] = &[sqlite::INFO, postgres::INFO, rocksdb::INFO, gtm::INFO];
 
 /// A kind of database.
 #[derive(Debug)]

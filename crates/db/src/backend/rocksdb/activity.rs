@@ -1,0 +1,141 @@
+//! A run: RocksDB open for this process, with its statistics.
+
+use super::bulk::handle;
+use super::events::Events;
+use super::fault::fault;
+use super::statistics::Statistics;
+use super::writer::BatchWriter;
+use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
+use crate::blocks::{BlockFile, Blocks};
+use crate::error::DbError;
+use ::rocksdb::{DB, Options, properties};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often it is looked whether flushes and compactions rest.
+const LOOK: Duration = Duration::from_millis(5);
+/// Compactions take files away while they are listed; so many times in a row they do not.
+const TRIES: u32 = 20;
+
+/// The database, open.
+pub struct Run {
+    pub db: Arc<DB>,
+    pub folder: PathBuf,
+    /// The options that the database was opened with: they lead to its statistics.
+    pub options: Options,
+    pub families: Vec<String>,
+    pub block_bytes: u64,
+    pub sync: bool,
+    pub events: Mutex<Events>,
+    /// Data files that blocks are read from.
+    pub held: Mutex<Vec<File>>,
+    /// Goes last: whoever has it next finds the database closed.
+    pub _lock: File,
+}
+
+impl Run {
+    fn failed(&self, error: &::rocksdb::Error) -> DbError {
+        fault(&self.folder, error)
+    }
+
+    /// Opens every data file of this moment, `None` where one of them has gone.
+    fn open_files(&self) -> Result<Option<Vec<(File, u64)>>, DbError> {
+        let live = self.db.live_files().map_err(|error| self.failed(&error))?;
+        let mut files = Vec::with_capacity(live.len());
+        for name in live.into_iter().map(|file| file.name) {
+            let path = self.folder.join(name.trim_start_matches('/'));
+            let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+            match opened {
+                Ok((bytes, file)) => files.push((file, bytes)),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(crate::directory::fault(&path, &error)),
+            }
+        }
+        Ok(Some(files))
+    }
+
+    /// True where nothing is flushed or compacted and nothing is about to be.
+    fn rests(&self) -> Result<bool, DbError> {
+        let failed = |error| self.failed(&error);
+        let errors = self.db.property_int_value(properties::BACKGROUND_ERRORS).map_err(failed)?;
+        if errors.is_some_and(|errors| errors > 0) {
+            return Err(DbError::Failed(format!(
+                "{}: RocksDB: flushes or compactions failed; the file LOG there says why",
+                self.folder.display()
+            )));
+        }
+        for name in [properties::NUM_RUNNING_FLUSHES, properties::NUM_RUNNING_COMPACTIONS] {
+            if self.db.property_int_value(name).map_err(failed)?.unwrap_or(0) > 0 {
+                return Ok(false);
+            }
+        }
+        for family in &self.families {
+            let family = handle(&self.db, &self.folder, family)?;
+            for name in [properties::MEM_TABLE_FLUSH_PENDING, properties::COMPACTION_PENDING] {
+                let value = self.db.property_int_value_cf(family, name).map_err(failed)?;
+                if value.unwrap_or(0) > 0 {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Activity for Run {
+    fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
+        let (db, folder) = (self.db.clone(), self.folder.clone());
+        Ok(Box::new(BatchWriter::new(db, folder, worker, self.sync)?))
+    }
+
+    /// Blocks of the data files of this moment. A compaction during the run removes files; those that are
+    /// read here stay until it ends, with what stood in them at its begin.
+    fn blocks(&self) -> Result<Blocks, DbError> {
+        let mut files = None;
+        for _ in 0..TRIES {
+            files = self.open_files()?;
+            if files.is_some() {
+                break;
+            }
+        }
+        let files = files.ok_or_else(|| {
+            DbError::Failed(format!(
+                "{}: compactions take data files away faster than they are opened",
+                self.folder.display()
+            ))
+        })?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut blocks = Vec::with_capacity(files.len());
+        for (file, bytes) in files {
+            // By this name a file can be opened that has no other any more.
+            let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+            blocks.push(BlockFile { path, base_bytes: 0, blocks: bytes / self.block_bytes });
+            held.push(file);
+        }
+        Ok(Blocks::Direct(blocks, self.block_bytes))
+    }
+
+    fn counts(&self) -> Result<Counts, DbError> {
+        let text = self.options.get_statistics().unwrap_or_default();
+        Ok(Statistics::read(&text).counts(self.block_bytes))
+    }
+
+    fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).rounds()
+    }
+
+    fn drain(&self) -> Result<(), DbError> {
+        for family in &self.families {
+            let family = handle(&self.db, &self.folder, family)?;
+            self.db.flush_cf(family).map_err(|error| self.failed(&error))?;
+        }
+        while !self.rests()? {
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,311 @@
+//! A database in a folder: made, filled, read, opened for a run.
+
+use super::activity::Run;
+use super::bulk::{Bulk, handle};
+use super::events::Events;
+use super::fault::fault;
+use super::files;
+use super::library::{self, FILLER, family_of, number};
+use super::settings::Settings;
+use crate::backend::{About, Activity, Database, Global, Purged, RunPlan, Size};
+use crate::directory::{Directory, Marker, disk_bytes};
+use crate::error::DbError;
+use crate::filler::Filler;
+use crate::progress::Progress;
+use crate::url::DbUrl;
+use crate::value::Stamp;
+use ::rocksdb::{DB, DEFAULT_COLUMN_FAMILY_NAME, IteratorMode, Options, ReadOptions};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// What RocksDB adds to the one row of a block stays below this, so that the row fills its block.
+const ROW_OVERHEAD_BYTES: u64 = 32;
+/// A walk reads so many bytes at once.
+const READAHEAD_BYTES: usize = 2 << 20;
+
+/// A database of RocksDB, there or not.
+#[derive(Debug)]
+pub struct RocksDb {
+    directory: Directory,
+    settings: Settings,
+}
+
+impl RocksDb {
+    /// The one that a URL names. Touches nothing.
+    ///
+    /// # Errors
+    /// Settings that cannot be.
+    pub fn of(url: &DbUrl) -> Result<Self, DbError> {
+        Ok(Self { directory: Directory::of(url, "rocksdb"), settings: Settings::of(url)? })
+    }
+
+    fn folder(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The marker of a database that is there, whose block is the one that is asked for.
+    fn marker(&self) -> Result<Marker, DbError> {
+        let marker = self.directory.marker()?;
+        match self.settings.block_bytes {
+            Some(bytes) if bytes != marker.block_bytes => Err(DbError::Usage(format!(
+                "{}: its blocks have {} bytes since setup; right would be to leave out block={bytes}",
+                self.folder().display(),
+                marker.block_bytes
+            ))),
+            _ => Ok(marker),
+        }
+    }
+
+    fn options(&self, marker: &Marker) -> Result<Options, DbError> {
+        self.settings.options(marker.block_bytes)
+    }
+
+    /// Makes everything in a folder that has nothing but the marker.
+    fn fill(
+        &self,
+        size_bytes: u64,
+        marker: &Marker,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), DbError> {
+        let options = self.options(marker)?;
+        let db = library::create(self.folder(), &options)?;
+        let row_bytes = marker.block_bytes - ROW_OVERHEAD_BYTES;
+        let rows = size_bytes.div_ceil(marker.block_bytes);
+        let bulk = Bulk {
+            folder: self.folder(),
+            options: &options,
+            rows,
+            row_bytes,
+            told_per_row: marker.block_bytes,
+            told_total: size_bytes,
+        };
+        let mut filler = Filler::new(1);
+        let mut row = vec![0; row_bytes as usize];
+        let paths = bulk.write(|_, row: &mut Vec<u8>| filler.bytes(row), &mut row, progress)?;
+        bulk.ingest(&db, FILLER, paths)
+    }
+
+    /// Fills a column family that is not there yet.
+    fn fill_global(
+        &self,
+        db: &mut DB,
+        options: &Options,
+        global: Global,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), DbError> {
+        let bulk = Bulk {
+            folder: self.folder(),
+            options,
+            rows: global.subscripts,
+            row_bytes: global.value_bytes as u64,
+            told_per_row: 1,
+            told_total: global.subscripts,
+        };
+        let row = |subscript, value: &mut String| {
+            Stamp::initial(global.number, subscript).write(global.value_bytes, value);
+        };
+        let paths = bulk.write(row, &mut String::new(), progress)?;
+        let family = family_of(global.number);
+        db.create_cf(&family, options).map_err(|error| fault(self.folder(), &error))?;
+        bulk.ingest(db, &family, paths)
+    }
+
+    /// Shows each key and value of a column family.
+    fn each(
+        &self,
+        marker: &Marker,
+        family: &str,
+        see: &mut dyn FnMut(u64, &[u8]) -> Result<(), DbError>,
+    ) -> Result<(), DbError> {
+        let options = self.options(marker)?;
+        let db = library::read(self.folder(), &options, family)?;
+        let mut how = ReadOptions::default();
+        how.fill_cache(false);
+        how.set_readahead_size(READAHEAD_BYTES);
+        let handle = handle(&db, self.folder(), family)?;
+        for row in db.iterator_cf_opt(handle, how, IteratorMode::Start) {
+            let (key, value) = row.map_err(|error| fault(self.folder(), &error))?;
+            let number = number(&key).ok_or_else(|| self.strange(family))?;
+            see(number, &value)?;
+        }
+        Ok(())
+    }
+
+    fn strange(&self, family: &str) -> DbError {
+        let folder = self.folder().display();
+        DbError::Failed(format!(
+            "{folder}: column family {family} holds what iogauge did not write"
+        ))
+    }
+
+    fn drop_family(&self, db: &mut DB, family: &str) -> Result<(), DbError> {
+        if db.cf_handle(family).is_none() {
+            return Ok(());
+        }
+        db.drop_cf(family).map_err(|error| fault(self.folder(), &error))
+    }
+}
+
+impl Database for RocksDb {
+    fn setup(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
+        let mut marker = self.directory.make(self.settings.setup_block_bytes())?;
+        let made = self.fill(size_bytes, &marker, progress).and_then(|()| {
+            marker.complete = true;
+            self.directory.write(&marker)
+        });
+        if made.is_err() {
+            // Why it failed says more than what cannot be removed.
+            let _ = self.directory.purge(files::is_ours);
+        }
+        made
+    }
+
+    fn is_there(&self) -> Result<bool, DbError> {
+        Ok(self.directory.read()?.is_some_and(|marker| marker.complete))
+    }
+
+    fn about(&self) -> Result<About, DbError> {
+        let marker = self.marker()?;
+        let lost = "a crash of the machine loses the commits of its last seconds: the log is written \
+                    without waiting for the device; a crash of iogauge alone loses none";
+        Ok(About {
+            software: format!("RocksDB {}", version(self.folder())),
+            block_bytes: marker.block_bytes,
+            may_lose: (!self.settings.sync).then(|| lost.to_owned()),
+            settings: self.settings.shown(),
+        })
+    }
+
+    fn globals(&self) -> Result<Vec<Global>, DbError> {
+        Ok(self.directory.marker()?.globals)
+    }
+
+    fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
+        self.marker()?;
+        let lock = self.directory.lock()?;
+        // Again, since it may have been changed before the lock was had.
+        let mut marker = self.marker()?;
+        let next = marker.globals.len() as u32 + 1;
+        if global.number != next {
+            let Global { number, .. } = global;
+            return Err(DbError::Usage(format!(
+                "global {number} cannot be made; right would be {next}"
+            )));
+        }
+        let options = self.options(&marker)?;
+        let (mut db, _) = library::open(self.folder(), &options)?;
+        let family = family_of(global.number);
+        // One that was cut short by a kill.
+        self.drop_family(&mut db, &family)?;
+        let made = self.fill_global(&mut db, &options, global, progress).and_then(|()| {
+            marker.globals.push(global);
+            self.directory.write(&marker)
+        });
+        if made.is_err() {
+            let _ = self.drop_family(&mut db, &family);
+        }
+        drop(db);
+        drop(lock);
+        made
+    }
+
+    fn walk(
+        &self,
+        global: u32,
+        see: &mut dyn FnMut(u64, &str) -> Result<(), DbError>,
+    ) -> Result<(), DbError> {
+        let marker = self.marker()?;
+        if !marker.globals.iter().any(|other| other.number == global) {
+            let (folder, count) = (self.folder().display(), marker.globals.len());
+            return Err(DbError::Missing(format!(
+                "{folder}: there is no global {global} of {count}"
+            )));
+        }
+        let family = family_of(global);
+        self.each(&marker, &family, &mut |subscript, value| {
+            let value = std::str::from_utf8(value).map_err(|_| self.strange(&family))?;
+            see(subscript, value)
+        })
+    }
+
+    fn committed(&self) -> Result<Vec<(u32, u64)>, DbError> {
+        let mut workers = Vec::new();
+        let family = DEFAULT_COLUMN_FAMILY_NAME;
+        self.each(&self.marker()?, family, &mut |worker, sequence| {
+            let worker = u32::try_from(worker).ok();
+            let (worker, sequence) =
+                worker.zip(number(sequence)).ok_or_else(|| self.strange(family))?;
+            workers.push((worker, sequence));
+            Ok(())
+        })?;
+        Ok(workers)
+    }
+
+    fn size(&self) -> Result<Size, DbError> {
+        self.directory.marker()?;
+        let mut size = Size::default();
+        let entries = std::fs::read_dir(self.folder());
+        let entries = entries.map_err(|error| crate::directory::fault(self.folder(), &error))?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let bytes = disk_bytes(&entry.path());
+            if files::is_log(&name) {
+                size.log_bytes += bytes;
+            } else if files::is_ours(&name) {
+                size.data_bytes += bytes;
+            }
+        }
+        Ok(size)
+    }
+
+    fn paths(&self) -> Result<Vec<PathBuf>, DbError> {
+        Ok(vec![self.folder().to_owned()])
+    }
+
+    fn acknowledged_path(&self) -> Option<PathBuf> {
+        Some(self.directory.acknowledged())
+    }
+
+    fn identity(&self) -> Result<String, DbError> {
+        Ok(self.directory.marker()?.identity)
+    }
+
+    fn begin(&self, _: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
+        self.marker()?;
+        let lock = self.directory.lock()?;
+        let marker = self.marker()?;
+        let mut options = self.options(&marker)?;
+        options.enable_statistics();
+        let (db, families) = library::open(self.folder(), &options)?;
+        let events = Mutex::new(Events::follow(self.folder(), marker.block_bytes)?);
+        Ok(Box::new(Run {
+            db: Arc::new(db),
+            folder: self.folder().to_owned(),
+            options,
+            families,
+            block_bytes: marker.block_bytes,
+            sync: self.settings.sync,
+            events,
+            held: Mutex::default(),
+            _lock: lock,
+        }))
+    }
+
+    fn purge(&self) -> Result<Purged, DbError> {
+        self.directory.purge(files::is_ours)
+    }
+}
+
+/// The version that had the database open last: the library itself does not tell it.
+fn version(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let options = entries.map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.is_some_and(|name| name.starts_with("OPTIONS-") && files::is_ours(&name))
+    });
+    let text =
+        options.max().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let version = text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version="));
+    version.unwrap_or("of unknown version").to_owned()
+}

@@ -1,0 +1,25 @@
+//! What RocksDB says, as a fault of the right kind.
+
+use crate::error::DbError;
+use std::path::Path;
+
+/// A fault of RocksDB in a folder.
+pub fn fault(folder: &Path, error: &::rocksdb::Error) -> DbError {
+    // One line, whatever it says.
+    let said = error.as_ref().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = format!("{}: RocksDB: {said}", folder.display());
+    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if says(&["No space left", "Disk quota exceeded", "Space limit reached"]) {
+        DbError::Full(format!("{text}; right would be a smaller database or another disk"))
+    } else if says(&["lock file", "lock hold by"]) {
+        DbError::Busy(format!("{text}; right would be to end the process that has it open"))
+    } else if says(&["Permission denied", "Read-only file system"]) {
+        DbError::ReadOnly(format!("{text}; right would be a directory that you may write"))
+    } else if says(&["Direct I/O is not supported"]) {
+        DbError::Usage(format!("{text}; right would be direct=no or another file system"))
+    } else if says(&["Compression type"]) {
+        DbError::Usage(format!("{text}; right would be compression=none"))
+    } else {
+        DbError::Failed(text)
+    }
+}

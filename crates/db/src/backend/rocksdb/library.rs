@@ -1,0 +1,65 @@
+//! Opens the database with the library: its column families, for writing or for reading alone.
+
+use super::fault::fault;
+use crate::error::DbError;
+use ::rocksdb::{ColumnFamilyDescriptor, DB, DEFAULT_COLUMN_FAMILY_NAME, Options};
+use std::path::Path;
+
+/// The column family of what setup makes.
+pub const FILLER: &str = "filler";
+
+/// The column family of a global.
+pub fn family_of(global: u32) -> String {
+    format!("global_{global}")
+}
+
+/// A key: numbers in order are keys in order.
+pub fn key(subscript: u64) -> [u8; 8] {
+    subscript.to_be_bytes()
+}
+
+/// The number of a key.
+pub fn number(key: &[u8]) -> Option<u64> {
+    key.try_into().ok().map(u64::from_be_bytes)
+}
+
+fn families<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    options: &Options,
+) -> Vec<ColumnFamilyDescriptor> {
+    let family = |name: &str| ColumnFamilyDescriptor::new(name, options.clone());
+    names.into_iter().map(family).collect()
+}
+
+/// Makes a database with the column families that each has.
+pub fn create(folder: &Path, options: &Options) -> Result<DB, DbError> {
+    let mut options = options.clone();
+    options.create_if_missing(true);
+    options.set_error_if_exists(true);
+    options.create_missing_column_families(true);
+    let families = families([DEFAULT_COLUMN_FAMILY_NAME, FILLER], &options);
+    DB::open_cf_descriptors(&options, folder, families).map_err(|error| fault(folder, &error))
+}
+
+/// Opens all of a database for one process alone. Gives the names of its column families, too.
+pub fn open(folder: &Path, options: &Options) -> Result<(DB, Vec<String>), DbError> {
+    let names = DB::list_cf(options, folder).map_err(|error| fault(folder, &error))?;
+    let families = families(names.iter().map(String::as_str), options);
+    let db = DB::open_cf_descriptors(options, folder, families);
+    Ok((db.map_err(|error| fault(folder, &error))?, names))
+}
+
+/// Opens a column family for reading, with what the log holds; a process that writes goes on.
+pub fn read(folder: &Path, options: &Options, family: &str) -> Result<DB, DbError> {
+    let mut names = vec![DEFAULT_COLUMN_FAMILY_NAME];
+    names.extend((family != DEFAULT_COLUMN_FAMILY_NAME).then_some(family));
+    let mut tries = 5;
+    loop {
+        let families = families(names.iter().copied(), options);
+        match DB::open_cf_descriptors_read_only(options, folder, families, false) {
+            // A compaction took files away between the list of files and their opening.
+            Err(error) if error.as_ref().contains("No such file") && tries > 0 => tries -= 1,
+            opened => return opened.map_err(|error| fault(folder, &error)),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A worker's hands: a batch for each transaction.
+
+use super::bulk::handle;
+use super::fault::fault;
+use super::library::{family_of, key};
+use crate::backend::{Order, WorkerPlan, Writer};
+use crate::books::Books;
+use crate::draws::Draws;
+use crate::error::DbError;
+use crate::value::Stamp;
+use crate::worker::nanoseconds;
+use ::rocksdb::{DB, WriteBatch, WriteOptions};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Writes batches.
+///
+/// An update only adds a key and its value to the batch: nothing is looked up, and its latency is that
+/// of copying some bytes. The commit writes the batch to the log, waits for the device where it is to,
+/// and enters it into the memtables; it also bears the stalls where flushes and compactions do not keep
+/// up.
+pub struct BatchWriter {
+    db: Arc<DB>,
+    folder: PathBuf,
+    family: String,
+    plan: WorkerPlan,
+    draws: Draws,
+    sequence: u64,
+    value: String,
+    options: WriteOptions,
+}
+
+impl BatchWriter {
+    /// A worker's, with or without waiting for the log.
+    ///
+    /// # Errors
+    /// [`DbError::Missing`] where its global is not there.
+    pub fn new(
+        db: Arc<DB>,
+        folder: PathBuf,
+        plan: WorkerPlan,
+        sync: bool,
+    ) -> Result<Self, DbError> {
+        let family = family_of(plan.global.number);
+        handle(&db, &folder, &family)?;
+        let mut options = WriteOptions::default();
+        options.set_sync(sync);
+        let draws = Draws::from_state(plan.draws_state);
+        let value = String::with_capacity(plan.global.value_bytes);
+        Ok(Self { db, folder, family, plan, draws, sequence: plan.sequence, value, options })
+    }
+}
+
+impl Writer for BatchWriter {
+    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
+        let WorkerPlan { worker, global, transaction_length, .. } = self.plan;
+        let sequence = self.sequence + 1;
+        let mut begin = Instant::now();
+        let family = handle(&self.db, &self.folder, &self.family)?;
+        // Writing one consumes it.
+        let mut batch = WriteBatch::default();
+        for _ in 0..transaction_length {
+            let subscript = self.draws.subscript(global.subscripts);
+            let stamp = Stamp { global: global.number, subscript, worker, sequence };
+            stamp.write(global.value_bytes, &mut self.value);
+            batch.put_cf(family, key(subscript), &self.value);
+            let end = Instant::now();
+            books.update(nanoseconds(end - begin), self.value.len() as u64);
+            begin = end;
+        }
+        batch.put(key(u64::from(worker)), key(sequence));
+        let written = self.db.write_opt(batch, &self.options);
+        written.map_err(|error| fault(&self.folder, &error))?;
+        books.commit(nanoseconds(begin.elapsed()));
+        self.sequence = sequence;
+        if !order.hang.is_zero() {
+            std::thread::sleep(order.hang);
+        }
+        Ok(sequence)
+    }
+}

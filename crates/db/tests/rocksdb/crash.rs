@@ -1,0 +1,83 @@
+//! A process that is killed in the middle of its work.
+
+use crate::{acknowledged, check, create, crew, database, setup};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const DIRECTORY: &str = "IOGAUGE_TEST_ROCKSDB_DIRECTORY";
+const SETTINGS: &str = "IOGAUGE_TEST_ROCKSDB_SETTINGS";
+const WORKERS: u32 = 2;
+
+/// Ended with its test, whatever becomes of that.
+struct Victim(Child);
+
+impl Victim {
+    fn begin(dir: &Path, settings: &str) -> Self {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "crash::works_until_it_is_killed", "--ignored"])
+            .env(DIRECTORY, dir)
+            .env(SETTINGS, settings)
+            .stdout(Stdio::null())
+            .spawn();
+        Self(child.unwrap())
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        // SIGKILL.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[ignore = "it is the process that other tests kill"]
+fn works_until_it_is_killed() {
+    let dir = std::env::var_os(DIRECTORY).unwrap();
+    let settings = std::env::var(SETTINGS).unwrap();
+    let db = database(Path::new(&dir), &settings);
+    let crew = crew(db.as_ref(), WORKERS);
+    let begin = Instant::now();
+    while !crew.finished() && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("nobody killed it: {:?}", crew.fault());
+}
+
+fn survives(settings: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), settings);
+    setup(db.as_ref(), 1 << 20).unwrap();
+    for _ in 0..WORKERS {
+        create(db.as_ref(), 5000).unwrap();
+    }
+    let victim = Victim::begin(dir.path(), settings);
+    let end = Instant::now() + Duration::from_secs(30);
+    // Long enough that memtables have been flushed and logs have been left behind.
+    while acknowledged(db.as_ref()).iter().min().copied().unwrap_or(0) < 100 {
+        assert!(Instant::now() < end, "it does not work: {:?}", acknowledged(db.as_ref()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(victim);
+    check(db.as_ref());
+    // And what is recovered for writing is the same.
+    drop(crate::begin(db.as_ref(), 1).unwrap());
+    check(db.as_ref());
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    survives("memtable=128k");
+}
+
+#[test]
+fn without_waiting_for_the_log_it_survives_the_kill_of_the_process() {
+    survives("synchronous=off&memtable=128k");
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "synchronous=off");
+    setup(db.as_ref(), 1 << 20).unwrap();
+    let loss = db.about().unwrap().may_lose.unwrap();
+    assert!(loss.contains("crash of the machine"), "{loss}");
+}

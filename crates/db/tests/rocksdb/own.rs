@@ -1,0 +1,158 @@
+//! RocksDB's own files, locks and counts.
+
+use crate::{begin, check, create, crew, database, one_line, setup};
+use iogauge_db::{DbError, DbUrl, backend};
+use rocksdb::{ColumnFamilyDescriptor, DB, Options};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn made(dir: &Path) -> PathBuf {
+    dir.join("made").join("RAN")
+}
+
+/// All of it, as the library opens it.
+fn open(dir: &Path) -> DB {
+    let names = DB::list_cf(&Options::default(), made(dir)).unwrap();
+    let families =
+        names.into_iter().map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
+    DB::open_cf_descriptors(&Options::default(), made(dir), families).unwrap()
+}
+
+#[test]
+fn a_database_of_somebody_else_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(made(dir.path())).unwrap();
+    drop(DB::open_default(made(dir.path())).unwrap());
+    let before = std::fs::read_dir(made(dir.path())).unwrap().count();
+    let db = database(dir.path(), "");
+    let error = setup(db.as_ref(), 1 << 20).unwrap_err();
+    assert!(matches!(error, DbError::Foreign(_)), "{error:?}");
+    for error in [db.purge().err(), begin(db.as_ref(), 1).err(), db.about().err()] {
+        assert!(matches!(error, Some(DbError::Missing(_))), "{error:?}");
+    }
+    assert_eq!(std::fs::read_dir(made(dir.path())).unwrap().count(), before);
+}
+
+#[test]
+fn a_database_that_another_program_has_open_is_busy() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "");
+    setup(db.as_ref(), 1 << 20).unwrap();
+    create(db.as_ref(), 10).unwrap();
+    let other = open(dir.path());
+    for error in [begin(db.as_ref(), 1).err(), create(db.as_ref(), 10).err()] {
+        assert!(matches!(error, Some(DbError::Busy(_))), "{error:?}");
+        one_line(&error.unwrap());
+    }
+    assert_eq!(db.count_subscripts(1).unwrap(), 10, "it can be read meanwhile");
+    drop(other);
+    drop(begin(db.as_ref(), 1).unwrap());
+}
+
+#[test]
+fn a_global_that_was_killed_while_it_was_made_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "");
+    setup(db.as_ref(), 1 << 20).unwrap();
+    let mut other = open(dir.path());
+    other.create_cf("global_1", &Options::default()).unwrap();
+    other.put_cf(other.cf_handle("global_1").unwrap(), [0; 8], "half").unwrap();
+    drop(other);
+    let left = made(dir.path()).join("filling-000009.sst");
+    std::fs::write(&left, "half").unwrap();
+    assert!(db.count_subscripts(1).is_err());
+    create(db.as_ref(), 1000).unwrap();
+    assert!(!left.exists());
+    check(db.as_ref());
+    assert_eq!(db.count_subscripts(1).unwrap(), 1000);
+}
+
+#[test]
+fn many_files_hold_one_global() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "");
+    // Filled files have 64 MiB.
+    setup(db.as_ref(), 150 << 20).unwrap();
+    let size = db.size().unwrap();
+    assert!((150 << 20..160 << 20).contains(&size.data_bytes), "{size:?}");
+    let files = std::fs::read_dir(made(dir.path())).unwrap().flatten();
+    let sorted = files.filter(|file| file.file_name().to_string_lossy().ends_with(".sst"));
+    assert_eq!(sorted.count(), 3);
+    assert!(db.purge().unwrap().freed_bytes >= 150 << 20);
+}
+
+#[test]
+fn a_block_stays_what_setup_made_it() {
+    let dir = tempfile::tempdir().unwrap();
+    setup(database(dir.path(), "block=16k").as_ref(), 1 << 20).unwrap();
+    assert_eq!(database(dir.path(), "").about().unwrap().block_bytes, 16384);
+    let error = database(dir.path(), "block=4k").about().unwrap_err();
+    assert!(matches!(error, DbError::Usage(_)), "{error:?}");
+    one_line(&error);
+    let url: DbUrl = format!("rocksdb:{}?block=5k", dir.path().display()).parse().unwrap();
+    assert!(matches!(backend::open(&url), Err(DbError::Usage(_))));
+}
+
+#[test]
+fn rounds_sum_up_to_what_rocksdb_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "memtable=256k&synchronous=off");
+    setup(db.as_ref(), 1 << 20).unwrap();
+    create(db.as_ref(), 20_000).unwrap();
+    create(db.as_ref(), 20_000).unwrap();
+    let mut crew = crew(db.as_ref(), 2);
+    let mut rounds = Vec::new();
+    for _ in 0..8 {
+        std::thread::sleep(Duration::from_millis(100));
+        rounds.extend(crew.activity().cycles().unwrap());
+    }
+    let books = crew.stop();
+    crew.activity().drain().unwrap();
+    rounds.extend(crew.activity().cycles().unwrap());
+    let counts = crew.activity().counts().unwrap();
+    let updates: u64 = books.iter().map(|books| books.updates.count()).sum();
+    assert!(updates > 0 && counts.updates == Some(updates), "{counts:?}");
+    assert!(rounds.len() > 3, "{rounds:?}");
+    let blocks: u64 = rounds.iter().map(|round| round.blocks).sum();
+    let written = counts.blocks_written.unwrap();
+    // Each round is rounded up, and one in a hundred is for what is no table.
+    let slack = rounds.len() as u64 + written / 100;
+    assert!(blocks.abs_diff(written) <= slack, "{blocks} in rounds, {written} counted");
+    assert!(counts.log_bytes.unwrap() > updates * 100, "{counts:?}");
+    let other = |name| counts.others.iter().find(|(other, _)| *other == name).unwrap().1;
+    assert_eq!(other("log_syncs"), 0, "nothing waits for the log");
+    assert!(other("compaction_write_bytes") > 0 && other("flush_write_bytes") > 0, "{counts:?}");
+}
+
+#[test]
+fn blocks_are_read_whose_files_have_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "memtable=128k&synchronous=off");
+    setup(db.as_ref(), 1 << 20).unwrap();
+    create(db.as_ref(), 5000).unwrap();
+    let mut crew = crew(db.as_ref(), 1);
+    std::thread::sleep(Duration::from_millis(300));
+    let files = || -> Vec<String> {
+        let entries = std::fs::read_dir(made(dir.path())).unwrap().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.ends_with(".sst")).collect()
+    };
+    let before = files();
+    let blocks = crew.activity().blocks().unwrap();
+    // Compactions go on until files of the list have gone.
+    for _ in 0..100 {
+        let now = files();
+        if before.iter().filter(|name| !now.contains(name)).count() > 1 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    crew.stop();
+    crew.activity().drain().unwrap();
+    let now = files();
+    assert!(before.iter().any(|name| !now.contains(name)), "{before:?} {now:?}");
+    let mut reader = blocks.reader().unwrap();
+    for step in 0..2000 {
+        assert!(!reader.read(u64::MAX / 1999 * step).unwrap());
+    }
+}
