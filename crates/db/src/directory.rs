@@ -248,8 +248,7 @@ impl Directory {
         for path in last {
             purged.freed_bytes += remove(&path)?;
         }
-        // A process that is being started by another thread may have inherited the file for a moment.
-        let _ = lock.unlock();
+        drop(lock);
         // Directories that hold something else stay.
         if std::fs::remove_dir(&self.folder).is_ok() && marker.made_parent {
             let _ = std::fs::remove_dir(&self.parent);

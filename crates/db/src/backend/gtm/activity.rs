@@ -1,13 +1,14 @@
 //! A run: the process that keeps the database open, its counts, and the rounds of writing.
 
+use super::Gtm;
 use super::files;
 use super::process::{Family, Process};
 use super::rounds::Rounds;
 use super::stats::Stats;
 use super::writer::GtmWriter;
-use super::{Gtm, Held};
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
+use crate::directory::Lock;
 use crate::error::DbError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +28,7 @@ pub struct GtmActivity {
     watch: Arc<Watch>,
     watcher: Option<JoinHandle<()>>,
     /// Held until every process of this one has left.
-    _held: Held,
+    _held: Lock,
 }
 
 /// What the watcher and the run share.
@@ -58,7 +59,7 @@ impl GtmActivity {
     ///
     /// # Errors
     /// What GT.M says.
-    pub fn begin(gtm: Gtm, held: Held) -> Result<Self, DbError> {
+    pub fn begin(gtm: Gtm, held: Lock) -> Result<Self, DbError> {
         let folder = gtm.directory.path();
         files::write_routines(&gtm.tools, folder)?;
         files::recover(&gtm.tools, folder)?;

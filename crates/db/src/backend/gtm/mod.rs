@@ -32,7 +32,6 @@ use activity::GtmActivity;
 use fill::Load;
 use process::Process;
 use settings::Settings;
-use std::fs::File;
 use std::path::PathBuf;
 use tools::Tools;
 
@@ -63,17 +62,6 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     Ok(Box::new(Gtm { directory, settings, tools }))
 }
 
-/// The lock of a database. It is given back when this goes, even where a process that another thread is
-/// starting has inherited the file for a moment.
-#[derive(Debug)]
-struct Held(File);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let _ = self.0.unlock();
-    }
-}
-
 /// A database of GT.M in a folder.
 #[derive(Debug, Clone)]
 struct Gtm {
@@ -83,10 +71,6 @@ struct Gtm {
 }
 
 impl Gtm {
-    fn hold(&self) -> Result<Held, DbError> {
-        self.directory.lock().map(Held)
-    }
-
     /// Makes everything but the marker's last word.
     fn make(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
         let folder = self.directory.path();
@@ -176,7 +160,7 @@ impl Gtm {
 impl Database for Gtm {
     fn setup(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
         let mut marker = self.directory.make(BLOCK_BYTES)?;
-        let made = self.hold().and_then(|held| {
+        let made = self.directory.lock().and_then(|held| {
             self.make(size_bytes, progress)?;
             marker.complete = true;
             self.directory.write(&marker)?;
@@ -213,7 +197,7 @@ impl Database for Gtm {
 
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         self.directory.marker()?;
-        let held = self.hold()?;
+        let held = self.directory.lock()?;
         let mut marker = self.ready()?;
         let folder = self.directory.path();
         files::end_journal(&self.tools, folder)?;
@@ -290,13 +274,13 @@ impl Database for Gtm {
 
     fn begin(&self, _plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         self.directory.marker()?;
-        let held = self.hold()?;
+        let held = self.directory.lock()?;
         Ok(Box::new(GtmActivity::begin(self.clone(), held)?))
     }
 
     fn purge(&self) -> Result<Purged, DbError> {
         if self.directory.read()?.is_some() && self.directory.join(files::DATA).exists() {
-            let _held = self.hold()?;
+            let _held = self.directory.lock()?;
             files::forget(&self.tools)?;
         }
         let folder = self.directory.path();
