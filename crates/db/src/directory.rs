@@ -41,6 +41,18 @@ pub struct Marker {
     pub globals: Vec<Global>,
 }
 
+/// A folder that is taken.
+#[derive(Debug)]
+pub struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that was forked meanwhile and did not come to its
+        // exec yet has it open, too. What cannot be given back goes with the last of these.
+        let _ = self.0.unlock();
+    }
+}
+
 /// The folder of a database.
 #[derive(Debug, Clone)]
 pub struct Directory {
@@ -95,8 +107,17 @@ impl Directory {
             made_parent,
             globals: Vec::new(),
         };
-        self.write(&marker)?;
+        self.write(&marker).inspect_err(|_| self.unmake(made_parent))?;
         Ok(marker)
+    }
+
+    /// Removes a folder whose marker could not be written: without one, purge would take it for foreign.
+    fn unmake(&self, made_parent: bool) {
+        // The fault that led here is the one to tell.
+        let _ = std::fs::remove_file(self.join(PARTIAL[0]));
+        if std::fs::remove_dir(&self.folder).is_ok() && made_parent {
+            let _ = std::fs::remove_dir(&self.parent);
+        }
     }
 
     /// Why setup cannot have the folder.
@@ -183,16 +204,16 @@ impl Directory {
         written.map_err(|error| fault(&path, &error))
     }
 
-    /// Takes the folder for as long as the file is open.
+    /// Takes the folder for as long as the lock is held.
     ///
     /// # Errors
     /// [`DbError::Busy`] where somebody else has it.
-    pub fn lock(&self) -> Result<File, DbError> {
+    pub fn lock(&self) -> Result<Lock, DbError> {
         let path = self.join(LOCK);
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(|error| fault(&path, &error))?;
         match file.try_lock() {
-            Ok(()) => Ok(file),
+            Ok(()) => Ok(Lock(file)),
             Err(std::fs::TryLockError::WouldBlock) => Err(DbError::Busy(format!(
                 "{}: another run works on this database; right would be to wait for it, or iogauge db stop",
                 self.folder.display()

@@ -7,6 +7,7 @@ use super::statistics::Statistics;
 use super::writer::BatchWriter;
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
+use crate::directory::Lock;
 use crate::error::DbError;
 use ::rocksdb::{DB, Options, properties};
 use std::fs::File;
@@ -34,7 +35,7 @@ pub struct Run {
     /// Data files that blocks are read from.
     pub held: Mutex<Vec<File>>,
     /// Goes last: whoever has it next finds the database closed.
-    pub _lock: File,
+    pub _lock: Lock,
 }
 
 impl Run {
