@@ -2,7 +2,7 @@
 //!
 //! `rocksdb_bare URL iogauge|bare fill GLOBALS SUBSCRIPTS` fills new globals behind those that are there;
 //! `rocksdb_bare URL iogauge|bare write WORKERS SECONDS` does transactions of 50 updates without pauses.
-//! Each prints `operations seconds cpu_seconds`.
+//! Each prints `operations seconds cpu_seconds`; of writing without what goes before and behind it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "it ends where something fails")]
 
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
@@ -43,6 +43,12 @@ fn main() {
         ("bare", "write") => bare_write(&folder(&url), &url, count, amount),
         _ => panic!("{who} {what} is nothing to do, of {:?}", BACKENDS),
     };
+    if what == "fill" {
+        tell(operations, begin, cpu);
+    }
+}
+
+fn tell(operations: u64, begin: Instant, cpu: f64) {
     let seconds = begin.elapsed().as_secs_f64();
     println!("{operations} {seconds:.3} {:.3}", cpu_seconds() - cpu);
 }
@@ -97,6 +103,8 @@ fn write(db: &dyn Database, workers: u32, seconds: u64) -> u64 {
     let activity = db.begin(&RunPlan { workers, reads: false, writes: true }).unwrap();
     let mut crew =
         Crew::start(Arc::from(activity), plan, &globals, &before, Some(acknowledged)).unwrap();
+    crew.activity().drain().unwrap();
+    let (begin, cpu) = (Instant::now(), cpu_seconds());
     crew.set_active(workers);
     let mut updates = 0;
     for _ in 0..seconds {
@@ -105,7 +113,9 @@ fn write(db: &dyn Database, workers: u32, seconds: u64) -> u64 {
     }
     let books = crew.stop();
     assert_eq!(crew.fault(), None);
-    updates + books.iter().map(|books| books.updates.count()).sum::<u64>()
+    updates += books.iter().map(|books| books.updates.count()).sum::<u64>();
+    tell(updates, begin, cpu);
+    updates
 }
 
 /// The options that the backend's defaults come to.
@@ -124,18 +134,17 @@ fn options() -> Options {
     options
 }
 
-fn open(folder: &Path) -> (DB, usize) {
-    let options = options();
-    let names = DB::list_cf(&options, folder).unwrap();
+fn open(folder: &Path, options: &Options) -> (DB, usize) {
+    let names = DB::list_cf(options, folder).unwrap();
     let families: Vec<_> =
         names.iter().map(|name| ColumnFamilyDescriptor::new(name, options.clone())).collect();
-    (DB::open_cf_descriptors(&options, folder, families).unwrap(), names.len())
+    (DB::open_cf_descriptors(options, folder, families).unwrap(), names.len())
 }
 
 /// Sorted files with values that are there already, taken over by column families of their own.
 fn bare_fill(folder: &Path, globals: u32, subscripts: u64) -> u64 {
-    let (mut db, first) = open(folder);
     let options = options();
+    let (mut db, first) = open(folder, &options);
     let mut value = String::new();
     Stamp::initial(1, 1).write(VALUE_BYTES, &mut value);
     for number in first..first + globals as usize {
@@ -168,7 +177,11 @@ fn bare_fill(folder: &Path, globals: u32, subscripts: u64) -> u64 {
 fn bare_write(folder: &Path, url: &DbUrl, workers: u32, seconds: u64) -> u64 {
     let subscripts = backend::open(url).unwrap().globals().unwrap()[0].subscripts;
     let sync = url.settings.get("synchronous").is_none_or(|text| text == "full");
-    let (db, _) = open(folder);
+    let mut options = options();
+    options.enable_statistics();
+    let (db, _) = open(folder, &options);
+    rest(&db);
+    let (begin, cpu) = (Instant::now(), cpu_seconds());
     let (updates, end) = (AtomicU64::new(0), Instant::now() + Duration::from_secs(seconds));
     let mut value = String::new();
     Stamp::initial(1, 1).write(VALUE_BYTES, &mut value);
@@ -193,5 +206,25 @@ fn bare_write(folder: &Path, url: &DbUrl, workers: u32, seconds: u64) -> u64 {
             });
         }
     });
-    updates.load(Ordering::Relaxed)
+    let updates = updates.load(Ordering::Relaxed);
+    tell(updates, begin, cpu);
+    updates
+}
+
+/// Waits until what was left to flush and to compact is done.
+fn rest(db: &DB) {
+    use rocksdb::properties::{COMPACTION_PENDING, NUM_RUNNING_COMPACTIONS};
+    let families = (1..).map_while(|global| db.cf_handle(&format!("global_{global}")));
+    let families: Vec<_> = families.collect();
+    for family in &families {
+        db.flush_cf(family).unwrap();
+    }
+    let busy = |family: &&rocksdb::ColumnFamily| {
+        [COMPACTION_PENDING, NUM_RUNNING_COMPACTIONS]
+            .iter()
+            .any(|name| db.property_int_value_cf(family, *name).unwrap() != Some(0))
+    };
+    while families.iter().any(busy) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -1,10 +1,11 @@
 //! RocksDB's own files, locks and counts.
 
 use crate::{begin, check, create, crew, database, one_line, setup};
+use iogauge_db::backend::Counts;
 use iogauge_db::{DbError, DbUrl, backend};
 use rocksdb::{ColumnFamilyDescriptor, DB, Options};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn made(dir: &Path) -> PathBuf {
     dir.join("made").join("RAN")
@@ -102,8 +103,14 @@ fn rounds_sum_up_to_what_rocksdb_counts() {
     create(db.as_ref(), 20_000).unwrap();
     let mut crew = crew(db.as_ref(), 2);
     let mut rounds = Vec::new();
-    for _ in 0..8 {
-        std::thread::sleep(Duration::from_millis(100));
+    let compacted = |counts: &Counts| {
+        let found = counts.others.iter().find(|(name, _)| *name == "compaction_write_bytes");
+        found.unwrap().1 > 0
+    };
+    let end = Instant::now() + Duration::from_secs(30);
+    while rounds.len() < 8 || !compacted(&crew.activity().counts().unwrap()) {
+        assert!(Instant::now() < end, "nothing is compacted: {rounds:?} {:?}", crew.fault());
+        std::thread::sleep(Duration::from_millis(50));
         rounds.extend(crew.activity().cycles().unwrap());
     }
     let books = crew.stop();
@@ -112,7 +119,6 @@ fn rounds_sum_up_to_what_rocksdb_counts() {
     let counts = crew.activity().counts().unwrap();
     let updates: u64 = books.iter().map(|books| books.updates.count()).sum();
     assert!(updates > 0 && counts.updates == Some(updates), "{counts:?}");
-    assert!(rounds.len() > 3, "{rounds:?}");
     let blocks: u64 = rounds.iter().map(|round| round.blocks).sum();
     let written = counts.blocks_written.unwrap();
     // Each round is rounded up, and one in a hundred is for what is no table.
@@ -121,7 +127,7 @@ fn rounds_sum_up_to_what_rocksdb_counts() {
     assert!(counts.log_bytes.unwrap() > updates * 100, "{counts:?}");
     let other = |name| counts.others.iter().find(|(other, _)| *other == name).unwrap().1;
     assert_eq!(other("log_syncs"), 0, "nothing waits for the log");
-    assert!(other("compaction_write_bytes") > 0 && other("flush_write_bytes") > 0, "{counts:?}");
+    assert!(other("flush_write_bytes") > 0, "{counts:?}");
 }
 
 #[test]

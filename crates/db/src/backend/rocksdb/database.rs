@@ -79,9 +79,14 @@ impl RocksDb {
             told_per_row: marker.block_bytes,
             told_total: size_bytes,
         };
-        let mut filler = Filler::new(1);
-        let mut row = vec![0; row_bytes as usize];
-        let paths = bulk.write(|_, row: &mut Vec<u8>| filler.bytes(row), &mut row, progress)?;
+        let rows = |file: u64| {
+            let mut filler = Filler::new(file);
+            move |_, row: &mut Vec<u8>| {
+                row.resize(row_bytes as usize, 0);
+                filler.bytes(row);
+            }
+        };
+        let paths = bulk.write(&rows, progress)?;
         bulk.ingest(&db, FILLER, paths)
     }
 
@@ -101,10 +106,12 @@ impl RocksDb {
             told_per_row: 1,
             told_total: global.subscripts,
         };
-        let row = |subscript, value: &mut String| {
-            Stamp::initial(global.number, subscript).write(global.value_bytes, value);
+        let rows = |_| {
+            move |subscript, value: &mut String| {
+                Stamp::initial(global.number, subscript).write(global.value_bytes, value);
+            }
         };
-        let paths = bulk.write(row, &mut String::new(), progress)?;
+        let paths = bulk.write(&rows, progress)?;
         let family = family_of(global.number);
         db.create_cf(&family, options).map_err(|error| fault(self.folder(), &error))?;
         bulk.ingest(db, &family, paths)
@@ -115,7 +122,7 @@ impl RocksDb {
         &self,
         marker: &Marker,
         family: &str,
-        see: &mut dyn FnMut(u64, &[u8]) -> Result<(), DbError>,
+        mut see: impl FnMut(u64, &[u8]) -> Result<(), DbError>,
     ) -> Result<(), DbError> {
         let options = self.options(marker)?;
         let db = library::read(self.folder(), &options, family)?;
@@ -222,7 +229,7 @@ impl Database for RocksDb {
             )));
         }
         let family = family_of(global);
-        self.each(&marker, &family, &mut |subscript, value| {
+        self.each(&marker, &family, |subscript, value| {
             let value = std::str::from_utf8(value).map_err(|_| self.strange(&family))?;
             see(subscript, value)
         })
@@ -231,7 +238,7 @@ impl Database for RocksDb {
     fn committed(&self) -> Result<Vec<(u32, u64)>, DbError> {
         let mut workers = Vec::new();
         let family = DEFAULT_COLUMN_FAMILY_NAME;
-        self.each(&self.marker()?, family, &mut |worker, sequence| {
+        self.each(&self.marker()?, family, |worker, sequence| {
             let worker = u32::try_from(worker).ok();
             let (worker, sequence) =
                 worker.zip(number(sequence)).ok_or_else(|| self.strange(family))?;

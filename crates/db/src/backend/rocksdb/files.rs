@@ -4,7 +4,7 @@
 pub const FILLING: &str = "filling-";
 
 /// Name of the n-th of them.
-pub fn filling(n: usize) -> String {
+pub fn filling(n: u64) -> String {
     format!("{FILLING}{n:06}.sst")
 }
 
