@@ -6,6 +6,7 @@ use iogauge_model::Limit;
 use iogauge_model::limit::Bound;
 use iogauge_model::load::{ArrivalProcess, Load};
 use iogauge_model::result::{Answer, FindDocument, Head, RunDocument, StepResult, StoppedBy};
+use iogauge_model::units::shell_word;
 
 /// The result as the sentence a find document begins with: what was found, and why no more.
 #[must_use]
@@ -229,7 +230,7 @@ pub(super) fn next_step(document: &FindDocument) -> String {
 fn database_command(document: &FindDocument) -> String {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let Head { target, load, .. } = &document.head;
-    let mut command = format!("iogauge db run '{}'", text(&target["url"]));
+    let mut command = format!("iogauge db run {}", shell_word(&text(&target["url"])));
     if target["database"] != "RAN" {
         command.push_str(&format!(" --name {}", text(&target["database"])));
     }

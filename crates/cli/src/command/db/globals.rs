@@ -9,7 +9,7 @@ use iogauge_db::backend::{self, Global};
 use iogauge_db::value::{DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES};
 use iogauge_db::{Database, DbError, Progress};
 use iogauge_lab::Interrupt;
-use iogauge_model::units::Count;
+use iogauge_model::units::{Count, shell_word};
 use std::time::Instant;
 
 /// More subscripts cannot be drawn one by one.
@@ -94,7 +94,7 @@ fn make(
     ))?;
     screen::print(&format!(
         "next: iogauge db run {}{} --mode write --processes {}",
-        args.url.url,
+        shell_word(&args.url.url),
         name_option(&args.url.name),
         there + args.globals
     ))?;

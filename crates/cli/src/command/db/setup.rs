@@ -7,7 +7,7 @@ use crate::screen;
 use iogauge_db::backend;
 use iogauge_lab::Interrupt;
 use iogauge_lab::db::of_size;
-use iogauge_model::units::{Bandwidth, Bytes};
+use iogauge_model::units::{Bandwidth, Bytes, shell_word};
 use std::time::Instant;
 
 /// Runs the command.
@@ -37,7 +37,7 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     ))?;
     screen::print(&format!(
         "next: iogauge db create-globals {}{} --globals 8 --subscripts 1m",
-        args.url.url,
+        shell_word(&args.url.url),
         name_option(&args.url.name)
     ))?;
     Ok(Exit::Done)
