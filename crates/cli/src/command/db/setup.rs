@@ -36,14 +36,8 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         Bandwidth(speed)
     ))?;
     screen::print(&format!(
-        "next: iogauge db create-globals {}{} --globals 8 --subscripts 1m",
-        args.url.url,
-        name_option(&args.url.name)
+        "next: iogauge db create-globals {} --globals 8 --subscripts 1m",
+        url.typed()
     ))?;
     Ok(Exit::Done)
-}
-
-/// What has to be typed for another command to find this database.
-pub(super) fn name_option(name: &str) -> String {
-    if name == iogauge_db::url::DEFAULT_NAME { String::new() } else { format!(" --name {name}") }
 }
