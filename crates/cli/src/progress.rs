@@ -2,6 +2,7 @@
 
 use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iogauge_lab::db::in_database_words;
 use iogauge_lab::{Phase, Status};
 use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
 use std::io::{IsTerminal, Write};
@@ -18,6 +19,8 @@ pub struct Progress {
     last: Instant,
     /// The step of a suite that is under way: `3/40 readrand 8k`.
     step: String,
+    /// True where depths are processes of a database.
+    is_database: bool,
 }
 
 impl Progress {
@@ -31,12 +34,28 @@ impl Progress {
             }
             bar
         });
-        Self { bar, quiet, last: Instant::now(), step: String::new() }
+        Self { bar, quiet, last: Instant::now(), step: String::new(), is_database: false }
     }
 
     /// Shows a status.
     pub fn show(&mut self, status: &Status<'_>) {
-        self.show_line(&format!("{}{}", self.step, line(status)));
+        let line = self.worded(&line(status));
+        self.show_line(&format!("{}{line}", self.step));
+    }
+
+    /// From now on, or not any more, it is processes of a database that are told of.
+    pub fn set_database(&mut self, is_database: bool) {
+        self.is_database = is_database;
+    }
+
+    /// The text in the words of what is measured.
+    fn worded(&self, text: &str) -> String {
+        if self.is_database { in_database_words(text) } else { text.to_owned() }
+    }
+
+    /// Prints a decision of a search above the status.
+    pub fn say(&self, text: &str) {
+        self.print(&self.worded(text));
     }
 
     /// Shows a status in words.

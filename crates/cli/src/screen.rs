@@ -67,7 +67,7 @@ impl Observer for Screen {
 
     fn decision(&mut self, decision: &Decision) {
         if self.explain {
-            self.progress.print(&decision.to_string());
+            self.progress.say(&decision.to_string());
         }
     }
 

@@ -94,7 +94,8 @@ impl Acknowledged {
         };
         let strange = || {
             DbError::Failed(format!(
-                "{}: it is no {FORMAT}; without it only the values themselves can be checked",
+                "{}: it is no {FORMAT}; right would be to remove it, and then the values alone can be \
+                 checked",
                 path.display()
             ))
         };
@@ -108,7 +109,8 @@ impl Acknowledged {
         };
         let workers: Vec<(u64, u64)> =
             slots.chunks_exact(16).map(|slot| (number(&slot[..8]), number(&slot[8..]))).collect();
-        if run.format != FORMAT || workers.len() != run.workers as usize {
+        let backwards = workers.iter().any(|(first, last)| last < first);
+        if run.format != FORMAT || workers.len() != run.workers as usize || backwards {
             return Err(strange());
         }
         Ok(Some(Remembered { run, workers }))

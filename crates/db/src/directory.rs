@@ -59,6 +59,8 @@ pub struct Directory {
     backend: &'static str,
     parent: PathBuf,
     folder: PathBuf,
+    /// What a command is given to find it.
+    typed: String,
 }
 
 impl Directory {
@@ -66,7 +68,7 @@ impl Directory {
     #[must_use]
     pub fn of(url: &DbUrl, backend: &'static str) -> Self {
         let parent = PathBuf::from(&url.place);
-        Self { backend, folder: parent.join(&url.name), parent }
+        Self { backend, folder: parent.join(&url.name), parent, typed: url.typed() }
     }
 
     /// Its path.
@@ -126,11 +128,16 @@ impl Directory {
         let reason = match self.read() {
             Ok(Some(marker)) if marker.complete => {
                 format!(
-                    "{path}: there is a database already; right would be another --name, or purge first"
+                    "{path}: there is a database already; right would be another --name, or iogauge db purge \
+                     {} first",
+                    self.typed
                 )
             }
             Ok(Some(_)) => {
-                format!("{path}: a setup was cut short here; purge removes what it left")
+                let typed = &self.typed;
+                format!(
+                    "{path}: a setup was cut short here; right would be iogauge db purge {typed} first"
+                )
             }
             Ok(None) => format!(
                 "{path}: there are files that iogauge did not make; right would be another --name or directory"
@@ -180,12 +187,12 @@ impl Directory {
         match self.read()? {
             Some(marker) if marker.complete => Ok(marker),
             Some(_) => Err(DbError::Missing(format!(
-                "{path}: a setup was cut short here; right would be purge, and setup again"
+                "{path}: a setup was cut short here; right would be iogauge db purge {}, and setup again",
+                self.typed
             ))),
             None => Err(DbError::Missing(format!(
-                "{path}: there is no database; right would be iogauge db setup {}:{}",
-                self.backend,
-                self.parent.display()
+                "{path}: there is no database; right would be iogauge db setup {} --size 64g",
+                self.typed
             ))),
         }
     }

@@ -1,6 +1,7 @@
 //! A database as it is typed: `sqlite:DIR`, `postgres://user@host/database?key=value`.
 
 use crate::error::DbError;
+use iogauge_model::units::shell_word;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -59,6 +60,14 @@ impl DbUrl {
         Ok(self)
     }
 
+    /// What follows a command of `iogauge db` so that it finds this database, as a shell takes it: the
+    /// URL, and the name where it is not the usual one.
+    #[must_use]
+    pub fn typed(&self) -> String {
+        let url = shell_word(&self.to_string());
+        if self.name == DEFAULT_NAME { url } else { format!("{url} --name {}", self.name) }
+    }
+
     /// Takes a word out of `text` where it is a URL of one of these backends: tells a database from a
     /// file.
     #[must_use]
@@ -78,9 +87,7 @@ impl FromStr for DbUrl {
             ));
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        if let Some((credentials, _)) = place.strip_prefix("//").and_then(|p| p.rsplit_once('@'))
-            && credentials.contains(':')
-        {
+        if holds_password(place, rest) {
             // Without the text, which holds it.
             return wrong(
                 "the URL holds a password, which every user of this machine can read in the list of \
@@ -119,6 +126,15 @@ fn usual(word: &str) -> String {
     }
 }
 
+/// True where a user's name stands with a password before the host, even one with a question mark in it.
+fn holds_password(place: &str, rest: &str) -> bool {
+    let before = |at: Option<(&str, &str)>| at.map(|(credentials, _)| credentials.contains(':'));
+    let of_place = before(place.strip_prefix("//").and_then(|place| place.rsplit_once('@')));
+    let authority = rest.strip_prefix("//").map(|rest| rest.split('/').next().unwrap_or(rest));
+    let of_authority = before(authority.and_then(|authority| authority.rsplit_once('@')));
+    of_place == Some(true) || of_authority == Some(true)
+}
+
 /// As it may be typed, without the name of the database.
 impl fmt::Display for DbUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,10 +165,26 @@ mod tests {
 
     #[test]
     fn passwords_are_refused_and_not_repeated() {
-        for text in ["postgres://me:secret@host/x", "postgres://host/x?password=secret"] {
+        for text in [
+            "postgres://me:secret@host/x",
+            "postgres://me:secret?or@host/x",
+            "postgres://me:secret/or@host/x",
+            "postgres://host/x?password=secret",
+        ] {
             let error = text.parse::<DbUrl>().unwrap_err().to_string();
             assert!(error.contains("PGPASSWORD") && !error.contains("secret"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_typed_finds_it_again() {
+        let url: DbUrl = "sqlite:/my data?checkpoint=1s&cache=1m".parse().unwrap();
+        assert_eq!(url.typed(), "'sqlite:/my data?cache=1m&checkpoint=1s'");
+        let url: DbUrl = "sqlite:/data".parse().unwrap();
+        assert_eq!(url.with_name("BIG").unwrap().typed(), "sqlite:/data --name BIG");
+        // A port and a setting with these signs are no password.
+        let plain = "postgres://me@host:5432/x?a=b:c@d";
+        assert_eq!(plain.parse::<DbUrl>().unwrap().typed(), format!("'{plain}'"));
     }
 
     #[test]

@@ -23,17 +23,17 @@ pub struct DbArgs {
 fn backends() -> String {
     let mut text = String::from("Databases:\n");
     for info in iogauge_db::BACKENDS {
-        text.push_str(&format!("  {:<38}{}\n", info.url, info.about));
+        // Each text has its line: what is too long for the page is wrapped at the line's own indent.
+        text.push_str(&format!("  {}\n      {}\n", info.url, info.about));
+        if let Some(why) = (info.absent)() {
+            text.push_str(&format!("      Not usable here: {why}\n"));
+        }
         for setting in info.settings {
             let (key, default) = (setting.key, setting.default);
             text.push_str(&format!(
-                "    {:<36}{} [{default}]\n",
-                format!("--set {key}=…"),
+                "    --set {key}=… [default: {default}]\n      {}\n",
                 setting.help
             ));
-        }
-        if let Some(why) = (info.absent)() {
-            text.push_str(&format!("    not usable here: {why}\n"));
         }
     }
     text.push_str(

@@ -8,7 +8,9 @@ use iogauge_lab::history::{
     ExportFormat, Filter, History, HistoryError, RunRef, RunRow, Running, StoredRun,
 };
 use iogauge_model::fio::json_out::{self, Detail};
-use iogauge_model::result::{CrosscheckDocument, FindDocument, RunDocument, SuiteDocument};
+use iogauge_model::result::{
+    BesideDocument, CrosscheckDocument, FindDocument, RunDocument, SuiteDocument,
+};
 use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
 use iogauge_report::terminal::{self, Page, RunLine};
@@ -99,7 +101,7 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
         // Classic tables are printed of all runs at once, before it comes to one of them.
         ShowFormat::IogaugeCsv | ShowFormat::Classic | ShowFormat::R | ShowFormat::Csv => {
             let mut table = Vec::new();
-            if stored.row.kind == "find" {
+            if is_search(&stored.row) {
                 csv::find(&serde_json::from_value(document.clone())?, &mut table)?;
             } else {
                 csv::run(&steps_of(&stored, document)?, &mut table)?;
@@ -118,7 +120,7 @@ fn fio_json(
     detail: Detail,
 ) -> anyhow::Result<String> {
     let row = &stored.row;
-    if row.kind == "find" {
+    if is_search(row) {
         return Err(Usage(format!(
             "{} is a search, for which fio's JSON has no place; right would be --format json or \
              csv, or a run",
@@ -132,11 +134,24 @@ fn fio_json(
     Ok(serde_json::to_string_pretty(&fio)?)
 }
 
+/// True for a run that has a curve in place of steps.
+fn is_search(row: &RunRow) -> bool {
+    ["find", "db-find"].contains(&row.kind.as_str())
+}
+
 /// The steps of a run that is no search; those of a suite as any other.
 fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<RunDocument> {
     if stored.row.kind == "suite" {
         let document: SuiteDocument = serde_json::from_value(document.clone())?;
         return Ok(document.as_run());
+    }
+    if stored.row.kind == "db-beside" {
+        return Err(Usage(format!(
+            "{} has the curves of a device and of a database, for which no table has a place; right would \
+             be --format text or json",
+            stored.row.id
+        ))
+        .into());
     }
     Ok(serde_json::from_value(document.clone())?)
 }
@@ -154,7 +169,7 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
         let host = document.pointer("/environment/host").and_then(|host| host.as_str());
         let host = host.filter(|host| !host.is_empty()).map(str::to_owned);
         let system = host.unwrap_or_else(|| table::system(Path::new(&stored.row.target)));
-        rows.extend(if stored.row.kind == "find" {
+        rows.extend(if is_search(&stored.row) {
             classic::rows_of_find(&serde_json::from_value(document)?, &system)
         } else {
             classic::rows_of_run(&steps_of(&stored, &document)?, &system)
@@ -164,7 +179,7 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
 }
 
 fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow::Result<String> {
-    if stored.row.kind == "find" {
+    if is_search(&stored.row) {
         let document: FindDocument = serde_json::from_value(document.clone())?;
         return Ok(terminal::find(&document, page));
     }
@@ -175,6 +190,10 @@ fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow:
     if stored.row.kind == "suite" {
         let document: SuiteDocument = serde_json::from_value(document.clone())?;
         return Ok(terminal::suite(&document, page));
+    }
+    if stored.row.kind == "db-beside" {
+        let document: BesideDocument = serde_json::from_value(document.clone())?;
+        return Ok(terminal::beside(&document, page));
     }
     let document: RunDocument = serde_json::from_value(document.clone())?;
     Ok(terminal::run(&document, page))

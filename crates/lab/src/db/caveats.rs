@@ -1,6 +1,7 @@
 //! Doubts about what a database test measured.
 
 use super::target::{DbLoad, DbTarget};
+use super::words::in_database_words;
 use crate::caveats;
 use iogauge_db::DbError;
 use iogauge_db::crew::Mode;
@@ -129,12 +130,18 @@ pub(super) fn refused(error: &DbError) -> Caveat {
     )
 }
 
+/// A doubt about a search, in a database's words.
+pub(super) fn own_words(caveat: Caveat) -> Caveat {
+    let (message, remedy) = (in_database_words(&caveat.message), in_database_words(&caveat.remedy));
+    Caveat { message, remedy, ..caveat }
+}
+
 /// A search that ended before a limit did.
 pub(super) fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Caveat> {
     if answer.stopped_by == StoppedBy::MaxDepth && load.mode.writes() {
         let globals = target.globals.len();
         let of_globals = answer.depth as usize >= globals;
-        let url = &target.url;
+        let url = target.url.typed();
         return of_globals.then(|| {
             Caveat::new(
                 CaveatCode::SearchCutShort,
@@ -145,5 +152,5 @@ pub(super) fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Op
             )
         });
     }
-    caveats::cut_short(answer)
+    caveats::cut_short(answer).map(own_words)
 }

@@ -1,6 +1,7 @@
 //! When a ladder of processes ends: a limit is broken, or more processes bring no more than half of
 //! what they should.
 
+use super::words::in_database_words;
 use crate::suite::judged;
 use iogauge_model::Limit;
 use iogauge_model::result::StepResult;
@@ -31,7 +32,11 @@ impl<'a> Ladder<'a> {
         let rate = step.ios() as f64 / step.seconds.max(1e-9);
         let before = self.before.replace((processes, rate));
         if let Some(limit) = broken {
-            return Some(format!("{limit} does not hold with {processes} processes"));
+            let at = if processes == 1 { "1 process" } else { &format!("{processes} processes") };
+            return Some(format!(
+                "{} does not hold with {at}",
+                in_database_words(&limit.to_string())
+            ));
         }
         let (fewer, slower) = before?;
         let asked = f64::from(processes) / f64::from(fewer) - 1.0;

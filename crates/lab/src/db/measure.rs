@@ -192,10 +192,12 @@ pub fn find(
     caveats.extend(crew.refused().map(doubts::refused));
     let (depth, met) = (found.answer.depth, found.answer.met);
     let answer = found.curve.iter().find(|point| point.depth == depth);
-    caveats.extend(answer.into_iter().flat_map(|point| caveats::of_answer(point, met)));
+    let mut general: Vec<Caveat> =
+        answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
+    general.extend(caveats::regimes(&found.regimes));
+    general.extend(found.drift.as_ref().map(caveats::drift));
+    caveats.extend(general.into_iter().map(doubts::own_words));
     caveats.extend(doubts::cut_short(target, load, &found.answer));
-    caveats.extend(caveats::regimes(&found.regimes));
-    caveats.extend(found.drift.as_ref().map(caveats::drift));
     caveats.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));
     if found.interrupted {
         caveats.push(caveats::interrupted());

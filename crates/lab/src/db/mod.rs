@@ -8,6 +8,7 @@ mod figures;
 mod ladder;
 mod measure;
 mod target;
+mod words;
 
 pub use beside::{DeviceWork, held_back_by};
 pub use caveats::of_size;
@@ -15,3 +16,4 @@ pub use check::check;
 pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};
 pub use target::{DbLoad, DbTarget};
+pub use words::in_database_words;

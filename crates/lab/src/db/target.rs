@@ -83,7 +83,7 @@ impl DbTarget {
         if !load.mode.writes() || there >= processes as usize {
             return Ok(());
         }
-        let url = &self.url;
+        let url = self.url.typed();
         Err(DbError::Usage(match there {
             0 => format!(
                 "there is no global to write to; right would be iogauge db create-globals {url} \

@@ -8,7 +8,8 @@ use super::sheet::{Paint, Sheet};
 use super::terms::Terms;
 use iogauge_model::limit::Bound;
 use iogauge_model::result::{
-    BesideDocument, DatabaseCheck, DatabaseCounts, DatabaseResult, LimitValue, StepResult,
+    BesideDocument, DaemonCycle, DatabaseCheck, DatabaseCounts, DatabaseResult, LimitValue,
+    StepResult,
 };
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 
@@ -60,7 +61,7 @@ fn write_limit(sheet: &mut Sheet, value: &LimitValue) {
         return sheet.text(Paint::Doubt, &format!("{}: nothing to judge", value.limit));
     };
     let holds = ns <= value.limit.bound_ns as f64;
-    let (paint, verdict) = if holds { (Paint::Good, "holds") } else { (Paint::Bad, "is broken") };
+    let (paint, verdict) = if holds { (Paint::Good, "holds") } else { (Paint::Bad, "broken") };
     let bound = Bound(value.limit.bound_ns);
     let statistic = value.limit.statistic().replace("sync:", "commit:");
     let text = format!("{statistic} {} ≤ {bound}: {verdict}", Latency(ns));
@@ -71,16 +72,22 @@ fn write_limit(sheet: &mut Sheet, value: &LimitValue) {
 fn write_counts(sheet: &mut Sheet, counted: &DatabaseCounts) {
     let mut words = Vec::new();
     let both = |made: u64, theirs: Option<u64>, noun: &str| {
-        let theirs = theirs.filter(|theirs| *theirs > 0 || made > 0);
-        theirs.map(|theirs| match theirs == made {
-            true => format!("{} {noun}, as iogauge", count(theirs as f64)),
-            false => {
-                format!("{} {noun} where iogauge made {}", count(theirs as f64), count(made as f64))
-            }
-        })
+        let theirs = theirs.filter(|theirs| *theirs > 0 || made > 0)?;
+        let instead = match theirs == made {
+            true => String::new(),
+            false => format!(" where iogauge made {}", count(made as f64)),
+        };
+        Some(format!("{} {noun}{instead}", count(theirs as f64)))
     };
-    words.extend(both(counted.updates_made, counted.updates, "updates"));
-    words.extend(both(counted.commits_made, counted.commits, "commits"));
+    let pairs = [
+        both(counted.updates_made, counted.updates, "updates"),
+        both(counted.commits_made, counted.commits, "commits"),
+    ];
+    let pairs: Vec<String> = pairs.into_iter().flatten().collect();
+    if !pairs.is_empty() {
+        let same = if counted.differ() { "" } else { ", as iogauge did" };
+        words.push(format!("{}{same}", pairs.join(" and ")));
+    }
     let plain = |n: Option<u64>, what: &str| {
         n.filter(|n| *n > 0).map(|n| format!("{} {what}", count(n as f64)))
     };
@@ -91,7 +98,7 @@ fn write_counts(sheet: &mut Sheet, counted: &DatabaseCounts) {
     words.extend(log_bytes.map(|bytes| format!("{} of log", Bytes(bytes))));
     if !words.is_empty() {
         let paint = if counted.differ() { Paint::Doubt } else { Paint::Plain };
-        sheet.text(paint, &format!("The database itself counted {}.", words.join(", ")));
+        sheet.text(paint, &format!("The database itself counted {}.", words.join("; ")));
     }
     let others: Vec<String> = counted
         .others
@@ -106,31 +113,32 @@ fn write_counts(sheet: &mut Sheet, counted: &DatabaseCounts) {
 
 fn write_cycles(sheet: &mut Sheet, database: &DatabaseResult) {
     let cycles = &database.cycles;
-    if let (Some(longest), blocks) = (
-        cycles.iter().map(|cycle| cycle.seconds).max_by(f64::total_cmp),
-        cycles.iter().map(|cycle| cycle.blocks).sum::<u64>(),
-    ) {
-        let text = format!(
-            "write daemon: {}, {} written, the longest took {}",
-            plural(cycles.len() as u64, "round"),
-            plural(blocks, "block"),
-            Latency(longest * 1e9)
-        );
-        sheet.text(Paint::Plain, &text);
-        if cycles.len() <= MOST_CYCLES {
-            let each: Vec<String> = cycles
-                .iter()
-                .map(|c| {
-                    format!(
-                        "{:.1} s ({}, {})",
-                        c.at_seconds,
-                        Latency(c.seconds * 1e9),
-                        plural(c.blocks, "block")
-                    )
-                })
-                .collect();
-            sheet.text(Paint::Plain, &format!("  ended at {}", each.join(", ")));
+    let longest = cycles.iter().map(|cycle| cycle.seconds).max_by(f64::total_cmp);
+    let blocks = plural(cycles.iter().map(|cycle| cycle.blocks).sum::<u64>(), "block");
+    match (cycles.as_slice(), longest) {
+        ([only], _) => {
+            let (took, at) = (Latency(only.seconds * 1e9), only.at_seconds);
+            let text = format!(
+                "write daemon: 1 round of {took} that ended at {at:.1} s, {blocks} written"
+            );
+            sheet.text(Paint::Plain, &text);
         }
+        (several, Some(longest)) => {
+            let rounds = plural(several.len() as u64, "round");
+            let longest = Latency(longest * 1e9);
+            let text =
+                format!("write daemon: {rounds}, {blocks} written, the longest took {longest}");
+            sheet.text(Paint::Plain, &text);
+        }
+        (_, None) => {}
+    }
+    if (2..=MOST_CYCLES).contains(&cycles.len()) {
+        let one = |c: &DaemonCycle| {
+            let (took, blocks) = (Latency(c.seconds * 1e9), plural(c.blocks, "block"));
+            format!("{:.1} s ({took}, {blocks})", c.at_seconds)
+        };
+        let each: Vec<String> = cycles.iter().map(one).collect();
+        sheet.below(Paint::Plain, &format!("they ended at {}", each.join(", ")));
     }
     if let Some(drain) = &database.drain {
         let wrote = drain.physical.as_ref().map_or_else(String::new, |physical| {

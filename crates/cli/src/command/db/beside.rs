@@ -74,9 +74,12 @@ fn measure(
     record.begin(&target.text(), &label, begin)?;
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let device_load = device_load(load.mode, target);
-    let (device, mut found) = device(args, directory, &device_load, plan, &mut watch)?;
+    let (device, found) = device(args, directory, &device_load, plan, &mut watch)?;
+    record.screen.progress.set_database(true);
+    let mut watch = Watch { observer: &mut record.screen, interrupt };
     let searched = db::find(target, load, plan, &mut watch)?;
-    found.extend(searched.caveats.iter().cloned());
+    let mut found: Vec<Caveat> = found.into_iter().map(|doubt| about("device", doubt)).collect();
+    found.extend(searched.caveats.iter().cloned().map(|doubt| about("database", doubt)));
     // The counters of a whole search mix its points.
     let at_best = DbLoad { processes: searched.found.answer.depth.max(1), ..*load };
     let times = Times { ramp_ns: RAMP_NS, runtime_ns: plan.budget_ns / 4, drain: false };
@@ -101,6 +104,14 @@ fn measure(
         environment: session::environment_on(session::real_clock()),
     };
     Ok(Outcome { document, instead: None, exit })
+}
+
+/// A doubt with the side that it is about.
+fn about(side: &str, doubt: Caveat) -> Caveat {
+    if doubt.message.starts_with(&format!("the {side} ")) {
+        return doubt;
+    }
+    Caveat { message: format!("the {side}: {}", doubt.message), ..doubt }
 }
 
 fn side(load: String, searched: &DbSearched) -> BesideSide {
@@ -160,7 +171,9 @@ fn search(
     let searched = session::find(rig, load, plan, watch)?;
     caveats.extend(searched.caveats);
     let found = searched.found;
-    let side = BesideSide { load: load.label(), answer: found.answer, curve: found.curve };
+    // The depth is what is searched.
+    let label = load.label().replace(&format!(" depth {}", load.depth()), "");
+    let side = BesideSide { load: label, answer: found.answer, curve: found.curve };
     Ok((side, caveats))
 }
 

@@ -36,7 +36,12 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
         }
     }
     if rows.is_empty() {
-        let text = "no run on a database is in the history; right would be iogauge db run first";
+        let text = match args.runs.is_empty() {
+            true => "no run on a database is in the history; right would be iogauge db run first",
+            false => {
+                "none of these runs measured a database; right would be runs of iogauge db run"
+            }
+        };
         return Err(Usage(text.to_owned()).into());
     }
     let directory = &args.directory;

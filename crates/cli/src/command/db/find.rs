@@ -50,6 +50,7 @@ fn search(
     asked["label"] = label.clone().into();
     let begin = serde_json::to_value(head(record, target, asked.clone()))?;
     record.begin(&target.text(), &format!("{label} under {}", limits.join(", ")), begin)?;
+    record.screen.progress.set_database(true);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let searched = db::find(target, load, plan, &mut watch)?;
     let found = searched.found;

@@ -1,15 +1,14 @@
 //! `iogauge db create-globals`, `add-globals`, `count-subscripts` and `sizes`.
 
-use super::setup::name_option;
 use super::work::{Unit, with_progress};
 use crate::args::{GlobalsArgs, OneArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_db::backend::{self, Global};
 use iogauge_db::value::{DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES};
-use iogauge_db::{Database, DbError, Progress};
+use iogauge_db::{Database, DbError, DbUrl, Progress};
 use iogauge_lab::Interrupt;
-use iogauge_model::units::{Count, shell_word};
+use iogauge_model::units::Count;
 use std::time::Instant;
 
 /// More subscripts cannot be drawn one by one.
@@ -20,13 +19,15 @@ const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
 /// # Errors
 /// Where there are some already, or no room.
 pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    let database = backend::open(&args.url.url()?)?;
+    let url = args.url.url()?;
+    let database = backend::open(&url)?;
     let there = database.globals()?;
     if !there.is_empty() {
         let text = format!(
-            "there are {} globals already; right would be iogauge db add-globals {}",
+            "there are {} globals already; right would be iogauge db add-globals {} --globals {}",
             there.len(),
-            args.url.url
+            url.typed(),
+            args.globals
         );
         return Err(Usage(text).into());
     }
@@ -34,7 +35,7 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
         let text = "--subscripts says how large the globals are; right would be --subscripts 1m";
         return Err(Usage(text.to_owned()).into());
     };
-    make(args, database.as_ref(), 0, subscripts, DEFAULT_BYTES, interrupt)
+    make(args, &url, database.as_ref(), 0, subscripts, DEFAULT_BYTES, interrupt)
 }
 
 /// Makes more globals.
@@ -42,21 +43,25 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
 /// # Errors
 /// Where there is none yet, or no room.
 pub fn add(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    let database = backend::open(&args.url.url()?)?;
+    let url = args.url.url()?;
+    let database = backend::open(&url)?;
     let there = database.globals()?;
     let Some(first) = there.first() else {
         let text = format!(
-            "there is no global yet; right would be iogauge db create-globals {}",
-            args.url.url
+            "there is no global yet; right would be iogauge db create-globals {} --globals {} --subscripts 1m",
+            url.typed(),
+            args.globals
         );
         return Err(Usage(text).into());
     };
     let subscripts = args.subscripts.unwrap_or(first.subscripts);
-    make(args, database.as_ref(), there.len() as u32, subscripts, first.value_bytes, interrupt)
+    let (value_bytes, behind) = (first.value_bytes, there.len() as u32);
+    make(args, &url, database.as_ref(), behind, subscripts, value_bytes, interrupt)
 }
 
 fn make(
     args: &GlobalsArgs,
+    url: &DbUrl,
     database: &dyn Database,
     there: u32,
     subscripts: u64,
@@ -93,9 +98,8 @@ fn make(
         Count(rate.round())
     ))?;
     screen::print(&format!(
-        "next: iogauge db run {}{} --mode write --processes {}",
-        shell_word(&args.url.url),
-        name_option(&args.url.name),
+        "next: iogauge db run {} --mode write --processes {}",
+        url.typed(),
         there + args.globals
     ))?;
     Ok(Exit::Done)

@@ -3,7 +3,7 @@
 use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
 use crate::exit::Usage;
 use iogauge_db::crew::Mode;
-use iogauge_lab::db::DbLoad;
+use iogauge_lab::db::{DbLoad, in_database_words};
 use iogauge_lab::search::SearchPlan;
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
@@ -70,6 +70,7 @@ pub fn limits(
             continue;
         }
         if missing {
+            let limit = in_database_words(&limit.to_string());
             let text = format!("limit \"{limit}\" bounds what mode {} does not do", load.word());
             return Err(Usage(text).into());
         }

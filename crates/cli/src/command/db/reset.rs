@@ -34,6 +34,7 @@ pub fn run(args: &ResetArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let removed = history.rm(&runs, Running::Refuse)?.len();
-    screen::print(&format!("removed {removed} runs"))?;
+    let noun = if removed == 1 { "run" } else { "runs" };
+    screen::print(&format!("removed {removed} {noun}"))?;
     Ok(Exit::Done)
 }

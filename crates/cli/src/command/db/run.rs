@@ -59,6 +59,7 @@ fn measure(
     let begin = serde_json::to_value(head(record, target, asked(None)))?;
     record.begin(&target.text(), &summary, begin)?;
     let times = Times { ramp_ns: args.ramp_time, runtime_ns: args.runtime, drain: args.drain };
+    record.screen.progress.set_database(true);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let (mut steps, mut found, mut interrupted) = (Vec::new(), Vec::new(), false);
     let mut climb = Ladder::new(limits);

@@ -7,7 +7,7 @@ use crate::screen;
 use iogauge_db::backend;
 use iogauge_lab::Interrupt;
 use iogauge_lab::db::of_size;
-use iogauge_model::units::{Bandwidth, Bytes, shell_word};
+use iogauge_model::units::{Bandwidth, Bytes};
 use std::time::Instant;
 
 /// Runs the command.
@@ -36,14 +36,8 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         Bandwidth(speed)
     ))?;
     screen::print(&format!(
-        "next: iogauge db create-globals {}{} --globals 8 --subscripts 1m",
-        shell_word(&args.url.url),
-        name_option(&args.url.name)
+        "next: iogauge db create-globals {} --globals 8 --subscripts 1m",
+        url.typed()
     ))?;
     Ok(Exit::Done)
-}
-
-/// What has to be typed for another command to find this database.
-pub(super) fn name_option(name: &str) -> String {
-    if name == iogauge_db::url::DEFAULT_NAME { String::new() } else { format!(" --name {name}") }
 }

@@ -1,0 +1,162 @@
+//! Runs that are killed, and files that are spoilt.
+
+use crate::common::names;
+use crate::{Db, assert_one_line, codes};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+#[test]
+fn what_was_acknowledged_outlives_a_killed_run() {
+    let db = Db::new(2, 3000);
+    let often = ["--set", "checkpoint=5ms", "--set", "checkpoint_size=256k", "--quiet"];
+    let mut random: u64 = 7;
+    for round in 1..=4 {
+        let run = db.at_work(2, &often);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        std::thread::sleep(Duration::from_millis((random >> 33) % 300));
+        run.signal("KILL");
+        assert_eq!(run.end().code, None);
+        let checked = db.verified();
+        assert_eq!((&checked["wrong"], &checked["lost"]), (&0.into(), &0.into()));
+        assert_eq!(checked["acknowledged_known"], true);
+        assert!(checked["acknowledged"].as_u64() > Some(0), "{checked}");
+        assert_eq!(db.place.runs()[0].1, "crashed");
+        assert_eq!(db.place.runs().len(), round);
+    }
+    let document = db.measured("write", &["--processes=2"]);
+    assert!(!codes(&document).contains(&"other-load"));
+    assert_eq!(db.verified()["lost"], 0);
+    db.run("purge", &["--yes"]).ends(0);
+    assert_eq!(db.place.names(), [""; 0]);
+}
+
+#[test]
+fn the_history_keeps_the_steps_of_a_killed_ladder() {
+    let db = Db::new(2, 1000);
+    // The pause lets two do twice as much as one.
+    let line = ["--mode=write", "--ladder=1,2", "--hang=40ms", "--transaction-length=1"];
+    let run = db.start("run", &[&line[..], &["--runtime=1s", "--ramp-time=0", "--quiet"]].concat());
+    let stored = || db.place.run(&["history", "show", "--format=json"]).ends(0).json();
+    let kept = |stored: &Value| stored["steps"].as_array().map_or(0, Vec::len);
+    crate::common::eventually(|| !db.place.runs().is_empty() && kept(&stored()) == 1);
+    run.signal("KILL");
+    let _ = run.end();
+    assert_eq!(db.place.runs()[0].1, "crashed");
+    let stored = stored();
+    assert_eq!(kept(&stored), 1);
+    let step = &stored["steps"][0]["result"];
+    assert_eq!(step["depth"], 1);
+    assert!(step["database"]["counted"]["commits_made"].as_u64() > Some(0), "{step}");
+    let text = db.place.run(&["history", "show"]).ends(0).stdout;
+    assert!(
+        text.contains("is crashed: db-run sqlite:d RAN") && text.contains("1 process"),
+        "{text}"
+    );
+}
+
+/// Where the first of these bytes stand in a file.
+fn position(bytes: &[u8], wanted: &[u8]) -> usize {
+    bytes.windows(wanted.len()).position(|window| window == wanted).expect("they are there")
+}
+
+#[test]
+fn a_byte_that_changed_is_named() {
+    let db = Db::new(2, 1000);
+    let path = db.file("global2.db");
+    let right = std::fs::read(&path).unwrap();
+    let stamp = |subscript| iogauge_db::value::Stamp::initial(2, subscript);
+    let mut value = String::new();
+    stamp(321).write(100, &mut value);
+    let at = position(&right, value.as_bytes());
+    let (check, padding) = (at + 4, at + 99);
+    for place in [at, check, padding] {
+        let mut wrong = right.clone();
+        // A digit stays one, and a letter stays text.
+        wrong[place] ^= 1;
+        std::fs::write(&path, &wrong).unwrap();
+        let done = db.run("verify", &[]).ends(4);
+        let told = done.stdout.lines().take(2).collect::<Vec<_>>();
+        assert_eq!(told[0], "1 value NOT as written, of 2,000 values:");
+        assert!(told[1].starts_with("global 2, subscript 321: "), "{told:?}");
+        let checked = db.run("verify", &["--json"]).ends(4).json();
+        assert_eq!((&checked["wrong"], &checked["values"]), (&1.into(), &2000.into()));
+    }
+    std::fs::write(&path, &right).unwrap();
+    db.verified();
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for name in names(from) {
+        std::fs::copy(from.join(&name), to.join(&name)).unwrap();
+    }
+}
+
+/// A database that goes back to an earlier state has lost what was acknowledged since.
+#[test]
+fn lost_transactions_are_counted() {
+    let db = Db::new(2, 1000);
+    let (folder, kept) = (db.place.work().join("d/RAN"), db.place.work().join("kept"));
+    db.measured("write", &["--processes=2", "--drain"]);
+    copy(&folder, &kept);
+    db.measured("write", &["--processes=2", "--drain"]);
+    let acknowledged = std::fs::read(db.file("acknowledged")).unwrap();
+    for name in names(&folder).iter().filter(|name| name.starts_with("global2")) {
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+    for name in names(&kept).iter().filter(|name| name.starts_with("global2")) {
+        std::fs::copy(kept.join(name), folder.join(name)).unwrap();
+    }
+    assert_eq!(std::fs::read(db.file("acknowledged")).unwrap(), acknowledged);
+    let (first, last) = db.acknowledged().unwrap().workers[1];
+    let checked = db.run("verify", &["--json"]).ends(4).json();
+    assert_eq!(checked["lost"], last - first);
+    assert_eq!(
+        (&checked["workers"][0]["lost"], &checked["workers"][1]["committed"]),
+        (&0.into(), &first.into())
+    );
+    let text = db.run("verify", &[]).ends(4).stdout;
+    assert!(text.contains("LOST") && text.contains("worker 2: acknowledged up to"), "{text}");
+}
+
+#[test]
+fn a_strange_record_of_what_was_acknowledged_is_told() {
+    let db = Db::new(2, 1000);
+    db.measured("write", &["--processes=2"]);
+    let path = db.file("acknowledged");
+    let right = std::fs::read(&path).unwrap();
+    let mut backwards = right.clone();
+    let length = backwards.len();
+    backwards[length - 8..].fill(0);
+    backwards[length - 16..length - 8].fill(0x01);
+    for wrong in [
+        &right[..length - 1],
+        &right[..length - 16],
+        &right[..100],
+        b"",
+        b"notes of mine",
+        &backwards,
+    ] {
+        std::fs::write(&path, wrong).unwrap();
+        let words = [
+            "d/RAN/acknowledged",
+            "it is no iogauge.acknowledged/1",
+            "right would be to remove it",
+        ];
+        assert_one_line(db.run("verify", &["--quiet"]), 1, &words);
+    }
+    // As it is told.
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(db.verified()["acknowledged_known"], false);
+    // That of another database says nothing about this one.
+    let other = Db::new(2, 1000);
+    other.measured("write", &["--processes=2"]);
+    std::fs::copy(other.file("acknowledged"), &path).unwrap();
+    assert_eq!(db.verified()["acknowledged_known"], false);
+    let text = db.run("verify", &[]).ends(0).stdout;
+    assert!(text.contains("is not known here"), "{text}");
+    // The next run begins one of its own.
+    db.measured("write", &["--processes=2"]);
+    assert_eq!(db.verified()["acknowledged_known"], true);
+}

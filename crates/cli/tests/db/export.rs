@@ -1,0 +1,138 @@
+//! Runs as CSV with the columns of vendors' own suites.
+
+use crate::{Db, assert_one_line, typed};
+use iogauge_model::result::{DatabaseWorker, RunDocument, StepResult};
+use std::collections::HashMap;
+use std::path::Path;
+
+const HEADER: &str = "RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,\
+                      StdDevRPS,StdDevWPS,CVReads,CVWrites,CVReadsPerS,CVWritesPerS,Processes,ReadPct";
+
+/// Rows of a file, by column.
+#[track_caller]
+fn rows(path: &Path) -> Vec<HashMap<&'static str, String>> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(HEADER));
+    let row = |line: &str| {
+        let cells = line.split(',').map(str::to_owned);
+        assert_eq!(cells.clone().count(), 18, "{line}");
+        HEADER.split(',').zip(cells).collect()
+    };
+    lines.map(row).collect()
+}
+
+/// Mean and sample standard deviation, by their definition.
+fn sample(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    (mean, (squares / (n - 1.0)).sqrt())
+}
+
+#[track_caller]
+fn assert_near(cell: &str, wanted: f64) {
+    let value: f64 = cell.parse().unwrap_or_else(|_| panic!("\"{cell}\", not {wanted}"));
+    assert!((value - wanted).abs() <= 0.01_f64.max(wanted.abs() * 1e-4), "{value}, not {wanted}");
+}
+
+/// The names of one operation's columns: total, rate, deviations and coefficients of both.
+const READS: [&str; 6] = ["Reads", "ReadsPS", "StdDevR", "StdDevRPS", "CVReads", "CVReadsPerS"];
+const WRITES: [&str; 6] =
+    ["Writes", "WritesPS", "StdDevW", "StdDevWPS", "CVWrites", "CVWritesPerS"];
+
+/// Asserts that one operation's cells are its statistics over the workers, or empty.
+#[track_caller]
+fn assert_statistics(
+    row: &HashMap<&str, String>,
+    columns: [&str; 6],
+    workers: &[DatabaseWorker],
+    count: Option<fn(&DatabaseWorker) -> u64>,
+) {
+    let cells = columns.map(|column| row[column].as_str());
+    let Some(count) = count else { return assert_eq!(cells, [""; 6]) };
+    let counts: Vec<f64> = workers.iter().map(|worker| count(worker) as f64).collect();
+    let rates: Vec<f64> = workers.iter().map(|w| count(w) as f64 / w.seconds).collect();
+    assert_eq!(cells[0], format!("{}", counts.iter().sum::<f64>()));
+    assert_near(cells[1], rates.iter().sum());
+    if workers.len() < 2 {
+        // One value deviates from nothing.
+        return assert_eq!(cells[2..], [""; 4]);
+    }
+    let ((mean, deviation), (mean_rate, deviation_rate)) = (sample(&counts), sample(&rates));
+    assert_near(cells[2], deviation);
+    assert_near(cells[3], deviation_rate);
+    assert_near(cells[4], deviation / mean);
+    assert_near(cells[5], deviation_rate / mean_rate);
+}
+
+#[track_caller]
+fn assert_row(row: &HashMap<&str, String>, document: &RunDocument, step: &StepResult) {
+    let database = step.database.as_ref().unwrap();
+    let (date, time) = (row["RunDate"].as_str(), row["RunTime"].as_str());
+    assert!(document.head.started.starts_with(&format!("{date}T{time}")), "{date} {time}");
+    assert_eq!((date.len(), time.len()), ("2026-01-31".len(), "23:59:59".len()));
+    assert_eq!((row["Database"].as_str(), row["Namespace"].as_str()), ("sqlite:d", "RAN"));
+    assert_eq!(row["Processes"], database.workers.len().to_string());
+    let mode = database.mode.as_str();
+    let read = (mode != "write").then_some((|w: &DatabaseWorker| w.reads) as fn(&_) -> u64);
+    let write = (mode != "read").then_some((|w: &DatabaseWorker| w.updates) as fn(&_) -> u64);
+    assert_statistics(row, READS, &database.workers, read);
+    assert_statistics(row, WRITES, &database.workers, write);
+    assert_eq!(row["ReadPct"], if mode == "io" { "30" } else { "" });
+}
+
+#[test]
+fn every_step_is_a_row() {
+    let db = Db::new(3, 1000);
+    let documents: Vec<RunDocument> = [
+        ("write", &["--processes=3"][..]),
+        ("read", &["--processes=2"]),
+        ("io", &["--processes=3", "--read-pct=30", "--transaction-length=2"]),
+        ("write", &["--ladder=1,2", "--hang=40ms", "--transaction-length=1"]),
+        ("read", &[]),
+    ]
+    .into_iter()
+    .map(|(mode, more)| typed(&db.measured(mode, more)))
+    .collect();
+    // A run on a device is none on a database.
+    db.place.run(&["run", "sim:nvme", "--runtime=1", "--quiet"]).ends(0);
+    let told = db.place.run(&["db", "export", "out/csv"]).ends(0).stdout;
+    assert_eq!(
+        told,
+        "out/csv/io.csv: 1 row\nout/csv/read.csv: 2 rows\nout/csv/write.csv: 3 rows\n"
+    );
+    let out = db.place.work().join("out/csv");
+    let mut found = 0;
+    for mode in ["read", "write", "io"] {
+        let rows = rows(&out.join(format!("{mode}.csv")));
+        let steps =
+            documents.iter().flat_map(|document| document.steps.iter().map(move |s| (document, s)));
+        let steps: Vec<_> =
+            steps.filter(|(_, step)| step.database.as_ref().unwrap().mode == mode).collect();
+        assert_eq!(rows.len(), steps.len());
+        for (row, (document, step)) in rows.iter().zip(steps) {
+            assert_row(row, document, step);
+            found += 1;
+        }
+    }
+    assert_eq!(found, 6);
+}
+
+#[test]
+fn some_runs_alone() {
+    let db = Db::new(2, 1000);
+    let first = typed(&db.measured("write", &["--processes=2"]));
+    db.measured("write", &[]);
+    let told = db.place.run(&["db", "export", "out", &first.head.run_id]).ends(0).stdout;
+    assert_eq!(told, "out/write.csv: 1 row\n");
+    let rows = rows(&db.place.work().join("out/write.csv"));
+    assert_row(&rows[0], &first, &first.steps[0]);
+    db.place.run(&["run", "sim:nvme", "--runtime=1", "--quiet"]).ends(0);
+    let other = db.place.run(&["db", "export", "other", "last"]);
+    assert_one_line(other, 2, &["none of these runs measured a database"]);
+    assert_one_line(db.place.run(&["db", "export", "other", "nothing"]), 2, &["nothing"]);
+    std::fs::write(db.place.work().join("file"), "mine").unwrap();
+    assert_one_line(db.place.run(&["db", "export", "file"]), 1, &["cannot make file"]);
+    assert!(!db.place.names().contains(&"other".to_owned()));
+}

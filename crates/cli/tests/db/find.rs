@@ -1,0 +1,200 @@
+//! Searches, and the database beside its device.
+
+use crate::life::{shell, told};
+use crate::{Db, SHORT, assert_fits, assert_one_line, codes};
+use iogauge_model::result::{BesideDocument, FindDocument, StoppedBy};
+use serde_json::Value;
+
+fn typed(document: &Value) -> FindDocument {
+    serde_json::from_value(document.clone()).unwrap()
+}
+
+/// A search of a second, with its document.
+fn found(db: &Db, mode: &str, more: &[&str]) -> Value {
+    let line = ["--mode", mode, "--budget=1s", "--json", "--quiet"];
+    db.run("find", &[&line[..], more].concat()).ends(0).json()
+}
+
+/// What holds of every search.
+#[track_caller]
+fn assert_sound(document: &FindDocument) {
+    assert_eq!(document.head.format, "iogauge.find/1");
+    assert_eq!(document.head.target["kind"], "database");
+    let answer = &document.answer;
+    let point = document.curve.iter().find(|point| point.depth == answer.depth).unwrap();
+    assert_eq!((point.iops.mean, point.met), (answer.iops.mean, answer.met));
+    for point in &document.curve {
+        let holds = |v: &iogauge_model::result::LimitValue| {
+            v.value_ns.is_some_and(|ns| ns <= v.limit.bound_ns as f64)
+        };
+        assert_eq!(point.limits.len(), document.limits.len());
+        assert!(!point.met || point.limits.iter().all(holds), "{point:?}");
+        assert_eq!(point.errors, 0);
+    }
+}
+
+#[test]
+fn read_searches_processes_as_find_searches_depth() {
+    let db = Db::new(1, 2000);
+    let document = found(&db, "read", &["--max-processes=6", "--limit=mean<=10s"]);
+    let search = typed(&document);
+    assert_sound(&search);
+    assert!(search.curve.len() > 1 && search.curve.iter().all(|point| point.depth <= 6));
+    assert!(search.answer.met && search.answer.iops.mean > 0.0);
+    if let Some(physical) = &search.physical {
+        // Around the cache each read is one of the device's.
+        assert!(physical.reads as f64 >= search.answer.iops.mean * 0.2, "{physical:?}");
+    }
+    let show = |format: &str| db.place.run(&["history", "show", "--format", format]);
+    assert_eq!(show("json").ends(0).json(), document);
+    let text = show("text").ends(0).stdout;
+    assert!(text.starts_with("sqlite:d RAN sustains ") && text.contains("reads/s"), "{text}");
+    assert!(text.contains("processes  reads/s"), "{text}");
+    for word in ["IOPS", "I/Os", "depth", "sync:"] {
+        let own = text.split("Notes on").next().unwrap();
+        assert!(!own.contains(word), "{word}: {text}");
+    }
+    let points = search.curve.len();
+    assert_eq!(show("iogauge-csv").ends(0).stdout.lines().count(), 1 + points);
+    for format in ["csv", "classic"] {
+        assert_eq!(show(format).ends(0).stdout.lines().count(), 1 + points);
+    }
+    assert_one_line(show("fio-json"), 2, &["is a search"]);
+    assert!(db.place.run(&["history", "list"]).ends(0).stdout.contains("db-find"));
+}
+
+#[test]
+fn write_ends_at_the_globals() {
+    let db = Db::new(2, 2000);
+    let more = ["--limit=commit:mean<=10s", "--transaction-length=1", "--hang=20ms"];
+    let document = found(&db, "write", &more);
+    let search = typed(&document);
+    assert_sound(&search);
+    assert_eq!(
+        search.limits.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["sync:mean <= 10 s"]
+    );
+    let (answer, curve) = (&search.answer, &search.curve);
+    assert!(curve.iter().all(|point| point.depth <= 2) && answer.met);
+    assert_eq!((answer.depth, answer.stopped_by), (2, StoppedBy::MaxDepth));
+    assert!(codes(&document).contains(&"search-cut-short"));
+    let caveats = document["caveats"].as_array().unwrap();
+    let short = caveats.iter().find(|caveat| caveat["code"] == "search-cut-short").unwrap();
+    let remedy = short["remedy"].as_str().unwrap();
+    assert_eq!(remedy, "iogauge db add-globals sqlite:d --globals 2");
+    shell(&db.place, remedy).ends(0);
+    assert_eq!(db.verified()["lost"], 0);
+    let text = db.place.run(&["history", "show"]).ends(0).stdout;
+    assert!(text.contains("while mean commit latency stays ≤ 10 s, with 2 processes"), "{text}");
+}
+
+/// Limits that nothing meets, and those of a guide.
+#[test]
+fn what_cannot_be_reached_is_told() {
+    let db = Db::new(2, 1000);
+    let line = ["--mode=write", "--budget=1s", "--quiet"];
+    let done = db.run("find", &[&line[..], &["--limit=commit:p99<=1ns"]].concat()).ends(5);
+    assert!(done.stdout.starts_with("sqlite:d RAN cannot do write, 50 a transaction so that p99 commit latency stays ≤ 1 ns: even"), "{}", done.stdout);
+    let shown = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
+    assert_eq!(shown["answer"]["stopped_by"], "unattainable");
+    let guided = db.run("find", &[&line[..], &["--guide=flash", "--json"]].concat());
+    assert!([Some(0), Some(5)].contains(&guided.code), "{}", guided.stderr);
+    let limits: Vec<String> =
+        typed(&guided.json()).limits.iter().map(ToString::to_string).collect();
+    assert_eq!(limits, ["mean <= 2 ms", "sync:mean <= 2 ms", "max <= 5 ms", "sync:max <= 5 ms"]);
+    let wrong = db.run("find", &["--mode=write", "--limit=read:p99<=1ms"]);
+    assert_one_line(wrong, 2, &["\"read:p99 <= 1 ms\" bounds what mode write does not do"]);
+    let wrong = db.run("find", &["--mode=read", "--limit=commit:p99<=1ms"]);
+    assert_one_line(wrong, 2, &["\"commit:p99 <= 1 ms\" bounds what mode read does not do"]);
+}
+
+/// Reads take longer the more processes wait for the same device: some number of them breaks the limit.
+#[test]
+fn what_is_found_can_be_held_for_longer() {
+    let db = Db::new(1, 1000);
+    let alone = db.measured("read", &[]);
+    let mean_ns = alone["steps"][0]["read"]["service_ns"]["mean"].as_f64().unwrap();
+    let limit = format!("--limit=mean<={}ns", (mean_ns * 20.0) as u64);
+    let line = ["--mode=read", "--budget=3s", "--explain", &limit];
+    let done = db.run("find", &line).ends(0);
+    assert!(
+        done.stderr.contains("next 2 processes: ") && !done.stderr.contains("depth"),
+        "{}",
+        done.stderr
+    );
+    // Where the machine was too busy to come to an end, nothing is told to be held.
+    if done.stdout.contains("stopped by mean") {
+        let command = told(
+            &done
+                .stdout
+                .lines()
+                .skip_while(|l| !l.starts_with("Next: "))
+                .collect::<Vec<_>>()
+                .join(" "),
+        );
+        let command = command.split('"').next().unwrap();
+        assert!(
+            command.starts_with("iogauge db run sqlite:d --mode read --processes "),
+            "{command}"
+        );
+        shell(&db.place, &format!("{command} {}", SHORT.join(" "))).ends(0);
+    }
+}
+
+#[test]
+fn beside_tells_what_share_of_the_device_is_reached() {
+    let db = Db::new(2, 1000);
+    let before = crate::common::names(&db.place.work().join("d"));
+    for mode in ["read", "write"] {
+        let line = ["--mode", mode, "--budget=1s", "--size=64m", "--limit=mean<=10s"];
+        let done = db.run("beside", &[&line[..], &["--json"]].concat()).ends(0);
+        let document: BesideDocument = serde_json::from_value(done.json()).unwrap();
+        assert_eq!(document.head.format, "iogauge.beside/1");
+        assert!(document.device.answer.iops.mean > 0.0 && document.database.answer.iops.mean > 0.0);
+        let rw = if mode == "read" { "randread" } else { "randwrite" };
+        assert_eq!(document.device.load, format!("{rw} 8 KiB"));
+        assert!(!document.held_back_by.is_empty());
+        let counted = document.database_iops > 0.0;
+        assert_eq!(counted, document.share_percent > 0.0);
+        if counted {
+            let of_ios = document.database_iops * 100.0 / document.device.answer.iops.mean;
+            let of_bytes =
+                document.database_bytes_per_sec * 100.0 / document.device.answer.bytes_per_sec;
+            assert!((document.share_percent / of_ios.max(of_bytes) - 1.0).abs() < 1e-9);
+        }
+        if mode == "write" {
+            assert!(document.held_back_by.iter().any(|words| words.contains("commits took")));
+            assert!(document.database.curve.iter().all(|point| point.depth <= 2));
+        }
+        let sides = |message: &str| {
+            ["the device", "the database"].iter().any(|side| message.starts_with(side))
+        };
+        assert!(document.caveats.iter().all(|caveat| sides(&caveat.message)));
+        // The test file goes.
+        assert_eq!(crate::common::names(&db.place.work().join("d")), before);
+        let show = |format: &str| db.place.run_on(60, &["history", "show", "--format", format]);
+        assert_eq!(show("json").ends(0).json(), done.json());
+        let text = show("text").ends(0).stdout;
+        assert_fits(&text, 60);
+        assert!(
+            text.contains("The database reaches ") && text.contains("The device: rand"),
+            "{text}"
+        );
+        for format in ["iogauge-csv", "csv", "classic", "fio-json"] {
+            assert_one_line(show(format), 2, &["--format text or json"]);
+        }
+    }
+    assert_eq!(db.verified()["lost"], 0);
+}
+
+#[test]
+fn beside_keeps_a_test_file_that_was_there() {
+    let db = Db::new(1, 1000);
+    db.place.run(&["prepare", "d", "--size=64m", "--quiet"]).ends(0);
+    let before = crate::common::names(&db.place.work().join("d"));
+    assert_eq!(before, ["RAN", "iogauge.dat"]);
+    db.run("beside", &["--mode=read", "--budget=1s", "--size=64m", "--quiet"]).ends(0);
+    assert_eq!(crate::common::names(&db.place.work().join("d")), before);
+    let length = std::fs::metadata(db.place.work().join("d/iogauge.dat")).unwrap().len();
+    assert_eq!(length, 64 << 20);
+}

@@ -1,0 +1,142 @@
+//! `iogauge db …` through the binary, on small databases of SQLite.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod crash;
+mod export;
+mod find;
+mod life;
+mod mistakes;
+mod run;
+#[path = "../../../io/tests/guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
+
+use common::{Done, Place, Started, eventually};
+use iogauge_db::DbUrl;
+use iogauge_db::acknowledged::{Acknowledged, Remembered};
+use iogauge_db::backend;
+use iogauge_model::result::{DatabaseResult, RunDocument};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// The database of most tests, in the working directory.
+pub const URL: &str = "sqlite:d";
+/// A run that is over soon.
+pub const SHORT: [&str; 3] = ["--runtime=400ms", "--ramp-time=0", "--quiet"];
+
+/// A database in a place of its own.
+pub struct Db {
+    /// Where it is.
+    pub place: Place,
+}
+
+impl Db {
+    /// One with so many globals of so many subscripts.
+    pub fn new(globals: u32, subscripts: u32) -> Self {
+        let db = Self { place: Place::new() };
+        db.run("setup", &["--size=16m", "--quiet"]).ends(0);
+        if globals > 0 {
+            let (globals, subscripts) =
+                (format!("--globals={globals}"), format!("--subscripts={subscripts}"));
+            db.run("create-globals", &[&globals, &subscripts, "--quiet"]).ends(0);
+        }
+        db
+    }
+
+    /// Runs a command of `iogauge db` on it.
+    pub fn run(&self, action: &str, more: &[&str]) -> Done {
+        self.place.run(&[&["db", action, URL], more].concat())
+    }
+
+    /// Starts one in the background.
+    pub fn start(&self, action: &str, more: &[&str]) -> Started {
+        self.place.start(&[&["db", action, URL], more].concat())
+    }
+
+    /// A short run in a mode, with its document.
+    pub fn measured(&self, mode: &str, more: &[&str]) -> Value {
+        self.run("run", &[&["--mode", mode, "--json"], &SHORT[..], more].concat()).ends(0).json()
+    }
+
+    /// What `db verify` found, which has to hold.
+    pub fn verified(&self) -> Value {
+        self.run("verify", &["--json"]).ends(0).json()
+    }
+
+    /// The file of a name in its folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.place.work().join("d/RAN").join(name)
+    }
+
+    /// What the last run acknowledged, where it noted that.
+    pub fn acknowledged(&self) -> Option<Remembered> {
+        Acknowledged::read(&self.file("acknowledged")).unwrap()
+    }
+
+    /// Every value of a global, in order of the subscripts.
+    pub fn values(&self, global: u32) -> Vec<String> {
+        let place = self.place.work().join("d");
+        let url: DbUrl = format!("sqlite:{}", place.display()).parse().unwrap();
+        let mut values = Vec::new();
+        let mut see = |_, value: &str| {
+            values.push(value.to_owned());
+            Ok(())
+        };
+        backend::open(&url).unwrap().walk(global, &mut see).unwrap();
+        values
+    }
+
+    /// Starts a run that writes with so many processes and goes on until it is ended, and waits until
+    /// each has transactions acknowledged.
+    pub fn at_work(&self, processes: u32, more: &[&str]) -> Started {
+        let before = self.acknowledged();
+        let processes_option = format!("--processes={processes}");
+        let endless = ["--mode=write", "--runtime=1h", "--ramp-time=0", &processes_option];
+        let run = self.start("run", &[&endless[..], more].concat());
+        eventually(|| {
+            self.acknowledged().filter(|known| Some(known) != before.as_ref()).is_some_and(
+                |known| {
+                    known.workers.len() == processes as usize
+                        && known.workers.iter().all(|(first, last)| last > first)
+                },
+            )
+        });
+        run
+    }
+}
+
+/// A document of a run with its types.
+pub fn typed(document: &Value) -> RunDocument {
+    serde_json::from_value(document.clone()).unwrap()
+}
+
+/// What only a database has, of the first step.
+pub fn database(document: &Value) -> DatabaseResult {
+    *typed(document).steps[0].database.clone().expect("a step on a database")
+}
+
+/// The codes of a document's caveats.
+pub fn codes(document: &Value) -> Vec<&str> {
+    let caveats = document["caveats"].as_array().unwrap();
+    caveats.iter().map(|caveat| caveat["code"].as_str().unwrap()).collect()
+}
+
+/// Asserts that a command ended with a code and one line on stderr, which has all these words.
+#[track_caller]
+pub fn assert_one_line(done: Done, code: i32, words: &[&str]) {
+    let Done { stdout, stderr, .. } = done.ends(code);
+    assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
+    assert!(stderr.starts_with("iogauge: "), "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "\"{word}\" is not in {stderr}");
+    }
+}
+
+/// Asserts that no line of a text is wider than the page.
+#[track_caller]
+pub fn assert_fits(text: &str, columns: u16) {
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    assert!(widest <= usize::from(columns), "{widest} columns, not {columns}:\n{text}");
+}

@@ -1,0 +1,320 @@
+//! What users get wrong: one clear line each, and nothing lost.
+
+use crate::common::{Done, Place, names};
+use crate::support::{MIB, Mount, or_skip};
+use crate::{Db, URL, assert_one_line};
+use std::path::Path;
+
+/// Runs a line whose words are separated by spaces.
+fn line(place: &Place, words: &str) -> Done {
+    place.run(&words.split(' ').collect::<Vec<_>>())
+}
+
+#[test]
+fn what_cannot_be_typed() {
+    let db = Db::new(2, 100);
+    for (words, told) in [
+        (
+            "setup mysql:x --size 1m",
+            "\"mysql:\" is no database that iogauge knows; right would be sqlite:DIR",
+        ),
+        ("setup /data --size 1m", "\"/data\" is no database; right would be sqlite:DIR"),
+        ("setup sqlite: --size 1m", "names no place; right would be sqlite:DIR"),
+        (
+            "run sqlite:d?cash=1m --mode read",
+            "sqlite has no setting \"cash\"; right would be page_size, synchronous",
+        ),
+        ("run sqlite:d --set cash=1m --mode read", "sqlite has no setting \"cash\""),
+        (
+            "run sqlite:d --set cache --mode read",
+            "setting \"cache\" has no value; right would be KEY=VALUE",
+        ),
+        ("run sqlite:d --set synchronous=maybe --mode read", "right would be full, normal or off"),
+        ("run sqlite:d?cache=1m --set cache=2m --mode read", "setting \"cache\" is given twice"),
+        ("run sqlite:d?page_size=4k --mode read", "it was made with page_size=8192"),
+        (
+            "setup sqlite:x --name ../x --size 1m",
+            "\"../x\" cannot be the name of a database; right would be",
+        ),
+        ("setup sqlite:x --name a/b --size 1m", "\"a/b\" cannot be the name of a database"),
+        (
+            "create-globals sqlite:d --globals 1",
+            "there are 2 globals already; right would be iogauge db add-globals",
+        ),
+        ("add-globals sqlite:d --globals 1 --subscripts 0", "--subscripts 0 is not from 1"),
+        (
+            "add-globals sqlite:d --globals 1 --value-size 10",
+            "--value-size 10 is not from 64 to 2000",
+        ),
+        (
+            "run sqlite:d --mode write --read-pct 50",
+            "--read-pct says how many transactions read in --mode io",
+        ),
+        (
+            "run sqlite:d --mode read --read-pct 50",
+            "--read-pct says how many transactions read in --mode io",
+        ),
+        (
+            "run sqlite:d --mode io --read-pct 50.5",
+            "--read-pct 50.5 is not a whole number from 0 to 100",
+        ),
+        (
+            "run sqlite:d --mode read --ladder 4,2",
+            "--ladder goes up from 1 process or more; right would be 10,20,40",
+        ),
+        ("run sqlite:d --mode read --ladder 2,2", "--ladder goes up"),
+        ("run sqlite:d --mode read --ladder 0,2", "--ladder goes up"),
+        (
+            "run sqlite:d --mode read --runtime 0",
+            "--runtime 0 measures nothing; right would be 60s",
+        ),
+        (
+            "find sqlite:d --mode read --budget 100ms",
+            "--budget is too short to search in; right would be 1s",
+        ),
+        ("find sqlite:d --mode read --precision 90%", "--precision is not from 0.1% to 50%"),
+        ("reset sqlite:d --history none", "--history none keeps no runs"),
+        ("export out --history none", "--history none keeps no runs"),
+        (
+            "export out",
+            "no run on a database is in the history; right would be iogauge db run first",
+        ),
+        ("stop", "no run is under way"),
+    ] {
+        assert_one_line(line(&db.place, &format!("db {words}")), 2, &[told]);
+    }
+    for (words, told) in [
+        ("run sqlite:d", "--mode"),
+        ("run sqlite:d --mode delete", "read, write, io"),
+        ("run sqlite:d --mode read --processes 0", "--processes"),
+        ("run sqlite:d --mode read --processes 2 --ladder 1,2", "--ladder"),
+        ("run sqlite:d --mode read --limit fast", "--limit"),
+        ("setup sqlite:x", "--size"),
+        ("add-globals sqlite:d", "--globals"),
+    ] {
+        let done = line(&db.place, &format!("db {words}")).ends(2);
+        assert!(done.stderr.contains(told) && done.stdout.is_empty(), "{words}: {}", done.stderr);
+    }
+    assert_eq!(db.run("sizes", &[]).ends(0).stdout, "2,100,100\n");
+    assert_eq!(db.place.names(), ["d"]);
+}
+
+#[test]
+fn subscripts_are_asked_for_at_first() {
+    let db = Db::new(0, 0);
+    let told = "--subscripts says how large the globals are; right would be --subscripts 1m";
+    assert_one_line(db.run("create-globals", &["--globals=2"]), 2, &[told]);
+    assert_one_line(db.run("add-globals", &["--globals=2"]), 2, &["there is no global yet"]);
+    let told = "there is no global to write to; right would be iogauge db create-globals sqlite:d";
+    for action in ["run", "find", "beside"] {
+        assert_one_line(db.run(action, &["--mode=write"]), 2, &[told]);
+    }
+    assert_eq!(db.place.names(), ["d"]);
+}
+
+#[test]
+fn a_password_is_repeated_nowhere() {
+    let place = Place::new();
+    let urls = [
+        "postgres://me:geheim@host/x",
+        "postgres://me:gehe?im@host/x",
+        "postgres://host/x?password=geheim",
+        "sqlite://me:geheim@d",
+        "nothing://me:geheim@d",
+    ];
+    let mut lines: Vec<Vec<&str>> =
+        urls.iter().map(|url| vec!["db", "run", url, "--mode=read"]).collect();
+    lines.push(vec!["db", "setup", "postgres://host/x", "--size=1m", "--set", "password=geheim"]);
+    lines.push(vec!["db", "setup", "sqlite:d", "--size=1m", "--set", "password=geheim"]);
+    for words in lines {
+        let done = place.run(&words).ends(2);
+        assert_eq!((done.stdout.as_str(), done.stderr.lines().count()), ("", 1), "{}", done.stderr);
+        for secret in ["gehe", "im@"] {
+            assert!(!done.stderr.contains(secret), "{words:?}: {}", done.stderr);
+        }
+    }
+    assert!(!place.history().exists());
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn where_nothing_is() {
+    let place = Place::new();
+    let told = "d/RAN: there is no database; right would be iogauge db setup sqlite:d --size ";
+    for action in
+        ["sizes", "count-subscripts", "run", "find", "beside", "verify", "purge", "add-globals"]
+    {
+        let more: &[&str] = match action {
+            "run" | "find" | "beside" => &["--mode=read"],
+            "purge" => &["--yes"],
+            "add-globals" => &["--globals=1"],
+            _ => &[],
+        };
+        assert_one_line(place.run(&[&["db", action, URL], more].concat()), 2, &[told]);
+    }
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn what_is_there_already_stays() {
+    let db = Db::new(1, 100);
+    let setup = ["--size=1m", "--quiet"];
+    let told =
+        ["d/RAN: there is a database already", "another --name, or iogauge db purge sqlite:d"];
+    assert_one_line(db.run("setup", &setup), 3, &told);
+    assert_eq!(db.run("sizes", &[]).ends(0).stdout, "1,100\n");
+    // Files of others, and a marker of somebody else.
+    let place = Place::new();
+    let folder = place.work().join("d/RAN");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, told) in [
+        ("notes.txt", "there are files that iogauge did not make"),
+        ("iogauge.json", "it is no iogauge.database/1"),
+    ] {
+        std::fs::write(folder.join(name), "mine").unwrap();
+        let made = place.run(&[&["db", "setup", URL], &setup[..]].concat());
+        assert_one_line(made, 3, &["d/RAN", told]);
+        let purged = place.run(&["db", "purge", URL, "--yes"]);
+        assert!([Some(2), Some(3)].contains(&purged.code), "{}", purged.stderr);
+        assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), "mine");
+    }
+    assert_eq!(names(&folder), ["iogauge.json", "notes.txt"]);
+    // A file in the place of the directory.
+    std::fs::write(place.work().join("file"), "mine").unwrap();
+    let made = place.run(&["db", "setup", "sqlite:file", "--size=1m", "--quiet"]);
+    assert_one_line(made, 1, &["file"]);
+}
+
+/// The URL of a folder of a mount.
+fn url(mount: &Mount) -> String {
+    format!("sqlite:{}", mount.point.join("d").display())
+}
+
+fn tmpfs(size_bytes: u64) -> Result<Mount, String> {
+    Mount::new(&["-t", "tmpfs", "-o", &format!("size={size_bytes}"), "iogauge-test"])
+}
+
+fn remount_read_only(point: &Path) {
+    crate::support::run("mount", &["-o", "remount,ro", point.to_str().unwrap()]).unwrap();
+}
+
+#[test]
+fn a_full_disk_is_told_and_cleaned_up() {
+    let disk = or_skip!("a_full_disk_is_told_and_cleaned_up", tmpfs(8 * MIB));
+    let (place, url) = (Place::new(), url(&disk));
+    let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
+    let right = "right would be a smaller --size or another disk";
+    assert_one_line(db("setup", &["--size=16m", "--quiet"]), 1, &[right]);
+    assert_eq!(names(&disk.point), [""; 0]);
+    db("setup", &["--size=2m", "--quiet"]).ends(0);
+    let folder = disk.point.join("d/RAN");
+    let before = names(&folder);
+    let large = ["--globals=2", "--subscripts=100k", "--quiet"];
+    assert_one_line(db("create-globals", &large), 1, &["global1.db"]);
+    assert_eq!((names(&folder), db("sizes", &[]).ends(0).stdout.as_str()), (before, "0\n"));
+    // Those that found room stay, and are told by sizes.
+    let some = ["--globals=9", "--subscripts=10k", "--quiet"];
+    assert_one_line(db("create-globals", &some), 1, &["global"]);
+    let sizes = db("sizes", &[]).ends(0).stdout;
+    assert!(sizes.ends_with(",10000\n"), "{sizes}");
+    db("verify", &["--quiet"]).ends(0);
+    db("purge", &["--yes"]).ends(0);
+    assert_eq!(names(&disk.point), [""; 0]);
+}
+
+/// A disk that fills during a run ends it with what was measured, and loses nothing.
+#[test]
+fn a_disk_that_fills_ends_the_run() {
+    let disk = or_skip!("a_disk_that_fills_ends_the_run", tmpfs(8 * MIB));
+    let (place, url) = (Place::new(), url(&disk));
+    let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
+    db("setup", &["--size=1m", "--quiet"]).ends(0);
+    db("create-globals", &["--globals=1", "--subscripts=2k", "--quiet"]).ends(0);
+    let endless = ["--set", "checkpoint=1h", "--set", "checkpoint_size=1t"];
+    let write = ["--mode=write", "--runtime=30s", "--ramp-time=0", "--json"];
+    let done = db("run", &[&endless[..], &write].concat()).ends(4);
+    let document = done.json();
+    assert_eq!(document["steps"][0]["write"]["errors"], 1);
+    let caveats = document["caveats"].as_array().unwrap();
+    let fault = caveats.iter().find(|caveat| caveat["code"] == "io-errors").unwrap();
+    assert!(
+        fault["message"].as_str().unwrap().starts_with("worker 1 failed and ended the run: "),
+        "{fault}"
+    );
+    assert_eq!(place.runs()[0].1, "done");
+    let checked = db("verify", &["--json"]).ends(0).json();
+    assert!(checked["acknowledged"].as_u64() > Some(0) && checked["lost"] == 0, "{checked}");
+}
+
+#[test]
+fn a_read_only_directory_is_told() {
+    let disk = or_skip!("a_read_only_directory_is_told", tmpfs(16 * MIB));
+    let (place, url) = (Place::new(), url(&disk));
+    let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
+    db("setup", &["--size=1m", "--quiet"]).ends(0);
+    db("create-globals", &["--globals=1", "--subscripts=100", "--quiet"]).ends(0);
+    remount_read_only(&disk.point);
+    let right = "right would be a directory that you may write";
+    for (action, more) in [
+        ("setup", &["--size=1m", "--quiet", "--name=OTHER"][..]),
+        ("add-globals", &["--globals=1", "--quiet"]),
+        ("run", &["--mode=write", "--quiet"]),
+        ("find", &["--mode=write", "--quiet"]),
+        ("purge", &["--yes"]),
+    ] {
+        assert_one_line(db(action, more), 3, &[right]);
+    }
+    assert_eq!(db("sizes", &[]).ends(0).stdout, "1,100\n");
+}
+
+#[test]
+fn one_run_at_a_time() {
+    let db = Db::new(2, 1000);
+    let run = db.at_work(1, &["--json", "--quiet"]);
+    let told = ["d/RAN: another run works on this database", "iogauge db stop"];
+    for (action, more) in [
+        ("run", &["--mode=write", "--quiet"][..]),
+        ("run", &["--mode=read", "--quiet"]),
+        ("find", &["--mode=read", "--quiet"]),
+        ("add-globals", &["--globals=1", "--quiet"]),
+        ("purge", &["--yes"]),
+    ] {
+        assert_one_line(db.run(action, more), 3, &told);
+    }
+    // Looking is allowed.
+    assert_eq!(db.run("sizes", &[]).ends(0).stdout, "2,1000,1000\n");
+    db.place.run(&["db", "stop"]).ends(0);
+    let document = run.end().ends(130).json();
+    assert!(document["steps"][0]["sync"]["ios"].as_u64() > Some(0));
+    assert_eq!(document["steps"][0]["sync"]["errors"], 0);
+    assert_eq!(db.verified()["lost"], 0);
+}
+
+#[test]
+fn nothing_goes_without_consent() {
+    let db = Db::new(1, 100);
+    db.measured("write", &[]);
+    let purge = ["remove the database RAN at sqlite:d?", "right would be purge --yes"];
+    assert_one_line(db.run("purge", &[]), 2, &purge);
+    let reset = ["from the history?", "right would be reset --yes"];
+    assert_one_line(db.run("reset", &[]), 2, &reset);
+    assert_eq!(db.verified()["lost"], 0);
+    assert_eq!(db.place.runs().len(), 1);
+}
+
+#[test]
+fn reset_forgets_the_runs_on_one_database() {
+    let db = Db::new(1, 100);
+    db.run("setup", &["--size=1m", "--name=OTHER", "--quiet"]).ends(0);
+    db.measured("write", &[]);
+    db.measured("write", &["--set", "synchronous=off"]);
+    db.measured("read", &["--name=OTHER"]);
+    let other = ["run", "sim:nvme", "--runtime=1", "--quiet"];
+    db.place.run(&other).ends(0);
+    assert_eq!(db.run("reset", &["--yes"]).ends(0).stdout, "removed 2 runs\n");
+    assert_eq!(db.place.runs().len(), 2);
+    assert_eq!(db.run("reset", &["--yes"]).ends(0).stdout, "");
+    assert_eq!(db.run("reset", &["--yes", "--name=OTHER"]).ends(0).stdout, "removed 1 run\n");
+    assert_eq!(db.place.runs().len(), 1);
+    assert_one_line(db.run("reset", &["--history=none"]), 2, &["keeps no runs"]);
+}
