@@ -55,14 +55,12 @@ impl Keeper {
 }
 
 impl GtmActivity {
-    /// Opens a database whose lock is held.
+    /// Opens a database that is in order and whose lock is held.
     ///
     /// # Errors
     /// What GT.M says.
     pub fn begin(gtm: Gtm, held: Lock) -> Result<Self, DbError> {
         let folder = gtm.directory.path();
-        files::write_routines(&gtm.tools, folder)?;
-        files::recover(&gtm.tools, folder)?;
         files::apply(&gtm.tools, folder, &gtm.settings)?;
         let family = Arc::default();
         let mut process = Process::start_in(&gtm.tools, &family, "RanKeeper", "")?;

@@ -99,14 +99,6 @@ pub fn create(tools: &Tools, settings: &Settings, blocks: u64) -> Result<(), DbE
 /// # Errors
 /// Where that cannot be done.
 pub fn recover(tools: &Tools, folder: &Path) -> Result<(), DbError> {
-    let loading = std::fs::read_to_string(folder.join(LOADING)).ok();
-    if loading.is_some_and(|boot| boot != boot_id()) {
-        return Err(DbError::Failed(format!(
-            "{}: the machine stopped while a global was created, which is done without journal, and the \
-             blocks may be damaged; right would be purge, and setup again",
-            folder.display()
-        )));
-    }
     let path = folder.join(RECOVERY);
     let lock = File::options().create(true).truncate(false).write(true).open(&path);
     let lock = lock.map_err(|error| fault(&path, &error))?;
@@ -119,8 +111,30 @@ pub fn recover(tools: &Tools, folder: &Path) -> Result<(), DbError> {
         }
         Err(error) => Err(error),
     };
+    let done = done.and_then(|()| check_load(tools, folder));
     let _ = lock.unlock();
     done
+}
+
+/// A machine that stops while a global is loaded, which is done without journal, may damage blocks.
+fn check_load(tools: &Tools, folder: &Path) -> Result<(), DbError> {
+    let loading = folder.join(LOADING);
+    let boot = std::fs::read_to_string(&loading);
+    if boot.map_or(true, |boot| boot == boot_id()) {
+        return Ok(());
+    }
+    tools.run("mupip", &["integ", "-fast", "-region", "DEFAULT"], "").map_err(|error| {
+        DbError::Failed(format!(
+            "{error}: the machine stopped while a global was created, which is done without journal; \
+             right would be purge, and setup again"
+        ))
+    })?;
+    std::fs::write(&loading, boot_id()).map_err(|error| fault(&loading, &error))
+}
+
+/// True where a load was cut short and what it left was not removed yet.
+pub fn was_cut_short(folder: &Path) -> bool {
+    folder.join(LOADING).exists()
 }
 
 /// Removes the shared memory that killed processes left. They may have left it while they held what a
@@ -147,6 +161,7 @@ fn forget_memory(tools: &Tools) {
 /// # Errors
 /// [`DbError::Busy`] where processes have it open.
 pub fn forget(tools: &Tools) -> Result<(), DbError> {
+    forget_memory(tools);
     match tools.run("mupip", &["rundown", "-region", "DEFAULT", "-override"], "") {
         Err(DbError::Busy(reason)) => Err(DbError::Busy(reason)),
         // A file that GT.M does not take for a database has none.
@@ -162,6 +177,14 @@ pub fn apply(tools: &Tools, folder: &Path, settings: &Settings) -> Result<(), Db
     let buffers = format!("-global_buffers={}", settings.buffers);
     let asyncio = if settings.asyncio { "-asyncio" } else { "-noasyncio" };
     tools.run("mupip", &["set", "-region", "DEFAULT", &buffers, asyncio], "")?;
+    begin_journal(tools, folder, settings)
+}
+
+/// Begins a new journal.
+///
+/// # Errors
+/// As [`apply`].
+pub fn begin_journal(tools: &Tools, folder: &Path, settings: &Settings) -> Result<(), DbError> {
     let journal = format!(
         "-journal=enable,on,before,file={JOURNAL},autoswitchlimit={JOURNAL_LIMIT},\
          allocation={JOURNAL_STEP},extension={JOURNAL_STEP},epoch_interval={}",
@@ -176,14 +199,16 @@ pub fn apply(tools: &Tools, folder: &Path, settings: &Settings) -> Result<(), Db
     Ok(())
 }
 
-/// Ends the journal until [`apply`]: what is loaded in bulk would go through it a second time.
+/// Ends the journal until [`begin_journal`]: what is loaded in bulk would go through it a second time.
+/// True where a load before this one was cut short.
 ///
 /// # Errors
 /// [`DbError::Busy`] where somebody has the database open.
-pub fn end_journal(tools: &Tools, folder: &Path) -> Result<(), DbError> {
+pub fn end_journal(tools: &Tools, folder: &Path) -> Result<bool, DbError> {
     let loading = folder.join(LOADING);
+    let cut_short = was_cut_short(folder);
     std::fs::write(&loading, boot_id()).map_err(|error| fault(&loading, &error))?;
-    tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "").map(|_| ())
+    tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "").map(|_| cut_short)
 }
 
 /// Makes room on a full disk while there is no journal: removing a global takes a block, too. The journals

@@ -90,7 +90,7 @@ impl Gtm {
             }
         }
         load.end()?;
-        files::apply(&self.tools, folder, &self.settings)?;
+        files::begin_journal(&self.tools, folder, &self.settings)?;
         progress.done(size_bytes, size_bytes)
     }
 
@@ -200,14 +200,15 @@ impl Database for Gtm {
         let held = self.directory.lock()?;
         let mut marker = self.ready()?;
         let folder = self.directory.path();
-        files::end_journal(&self.tools, folder)?;
-        // One that was killed here may have left some.
-        let filled = self.remove(global.number).and_then(|()| self.fill(global, progress));
+        if files::end_journal(&self.tools, folder)? {
+            self.remove(global.number)?;
+        }
+        let filled = self.fill(global, progress);
         if filled.is_err() && self.remove(global.number).is_err() {
             files::make_room(&self.tools, folder)?;
             self.remove(global.number)?;
         }
-        files::apply(&self.tools, folder, &self.settings)?;
+        files::begin_journal(&self.tools, folder, &self.settings)?;
         filled?;
         marker.globals.push(global);
         self.directory.write(&marker)?;
@@ -275,6 +276,10 @@ impl Database for Gtm {
     fn begin(&self, _plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         self.directory.marker()?;
         let held = self.directory.lock()?;
+        let marker = self.ready()?;
+        if files::was_cut_short(self.directory.path()) {
+            self.remove(marker.globals.len() as u32 + 1)?;
+        }
         Ok(Box::new(GtmActivity::begin(self.clone(), held)?))
     }
 

@@ -1,6 +1,7 @@
 //! Disks that are full or cannot be written.
 
 use super::{gtm, progressing, set_up};
+use crate::backend::gtm::files;
 use crate::backend::{Database, Global, Order, RunPlan, WorkerPlan};
 use crate::books::Books;
 use crate::error::DbError;
@@ -96,6 +97,31 @@ fn a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing() {
     drop((writer, activity));
     let committed = db.committed().unwrap();
     assert!(committed[0].1 >= last, "{last} were acknowledged, {committed:?} are there");
+}
+
+#[test]
+fn a_load_that_was_killed_is_removed_by_whoever_comes_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "a_load_that_was_killed_is_removed_by_whoever_comes_next";
+    let Some(db) = gtm(name, dir.path(), "cache=1M") else { return };
+    set_up(&db, 2 << 20, 1, 100);
+    let large = Global { number: 2, subscripts: 5_000, value_bytes: 100 };
+    let small = Global { subscripts: 50, ..large };
+    for run_between in [false, true] {
+        files::end_journal(&db.tools, db.directory.path()).unwrap();
+        let number = if run_between { 3 } else { 2 };
+        progressing(|progress| db.fill(Global { number, ..large }, progress)).unwrap();
+        // Since then the machine was started anew.
+        std::fs::write(db.directory.join("loading"), "another").unwrap();
+        if run_between {
+            drop(db.begin(&RunPlan { workers: 1, reads: true, writes: true }).unwrap());
+        }
+        assert!(db.count_subscripts(number).is_err());
+        let small = Global { number, ..small };
+        progressing(|progress| db.create_global(small, progress)).unwrap();
+        assert_eq!(db.count_subscripts(number).unwrap(), 50);
+        assert_eq!(db.count_subscripts(1).unwrap(), 100);
+    }
 }
 
 #[test]
