@@ -169,16 +169,27 @@ fn what_is_told_to_do_next_works() {
 #[test]
 fn every_page_is_wide_enough() {
     let db = Db::new(2, 1000);
+    for more in [
+        &["--mode=io", "--processes=2", "--drain", "--set", "checkpoint=100ms"][..],
+        &["--mode=read"],
+        &["--mode=write", "--ladder=1,2"],
+    ] {
+        db.run("run", &[&SHORT[..], &["--limit=mean<=1us"], more].concat()).ends(0);
+    }
     for columns in [60, 80, 100] {
-        let on = |action: &str, more: &[&str]| {
-            let line = [&["db", action, crate::URL], more].concat();
-            db.place.run_on(columns, &line).ends(0).stdout
+        let on = |line: &[&str]| {
+            let text = db.place.run_on(columns, line).ends(0).stdout;
+            assert_fits(&text, columns);
+            text
         };
-        let run = |more: &[&str]| on("run", &[&SHORT[..], &["--limit=mean<=1us"], more].concat());
-        assert_fits(&run(&["--mode=io", "--processes=2", "--drain"]), columns);
-        assert_fits(&run(&["--mode=read"]), columns);
-        assert_fits(&run(&["--mode=write", "--ladder=1,2"]), columns);
-        assert_fits(&on("verify", &[]), columns);
-        assert_fits(&db.place.run_on(columns, &["history", "list"]).ends(0).stdout, columns);
+        let text = on(&["history", "show", "last-2"]);
+        assert!(
+            text.contains("write daemon: ") && text.contains("drained after the run"),
+            "{text}"
+        );
+        assert!(on(&["history", "show", "last"]).contains("The ladder ended: "));
+        on(&["history", "show", "last-1"]);
+        on(&["history", "list"]);
+        on(&["db", "verify", crate::URL]);
     }
 }

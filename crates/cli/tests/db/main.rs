@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// The database of most tests, in the working directory.
 pub const URL: &str = "sqlite:d";
 /// A run that is over soon.
-pub const SHORT: [&str; 3] = ["--runtime=400ms", "--ramp-time=0", "--quiet"];
+pub const SHORT: [&str; 3] = ["--runtime=300ms", "--ramp-time=0", "--quiet"];
 
 /// A database in a place of its own.
 pub struct Db {

@@ -58,7 +58,7 @@ pub(super) fn of_target(target: &DbTarget, load: &DbLoad) -> Vec<Caveat> {
 /// Doubts about a measured step.
 pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Vec<Caveat> {
     let mut found = of_target(target, load);
-    found.extend(caveats::of_figures(step));
+    found.extend(caveats::of_figures(step).into_iter().map(own_words));
     found.extend(caveats::steal(&step.cpu));
     let Some(database) = &step.database else { return found };
     if load.mode == Mode::Read && database.reads_direct == Some(true) {
@@ -128,6 +128,11 @@ pub(super) fn refused(error: &DbError) -> Caveat {
         format!("the database takes no more processes: {error}"),
         "settings of the server that allow more connections",
     )
+}
+
+/// Processes that are told to pause are not in the database all the time.
+pub(super) fn counts_for(load: &DbLoad, doubt: &Caveat) -> bool {
+    load.hang_ns == 0 || doubt.code != CaveatCode::DepthNotReached
 }
 
 /// A doubt about a search, in a database's words.

@@ -196,6 +196,7 @@ pub fn find(
         answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
     general.extend(caveats::regimes(&found.regimes));
     general.extend(found.drift.as_ref().map(caveats::drift));
+    general.retain(|doubt| doubts::counts_for(load, doubt));
     caveats.extend(general.into_iter().map(doubts::own_words));
     caveats.extend(doubts::cut_short(target, load, &found.answer));
     caveats.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));

@@ -82,7 +82,7 @@ fn make(
     }
     let begin = Instant::now();
     let all = subscripts * u64::from(args.globals);
-    with_progress("filling", Unit::Count("subscripts"), args.quiet, interrupt, |progress| {
+    with_progress("filling", Unit::Count("subscripts"), args.quiet, None, interrupt, |progress| {
         (0..args.globals).try_for_each(|index| {
             let global = Global { number: there + index + 1, subscripts, value_bytes };
             let before = subscripts * u64::from(index);

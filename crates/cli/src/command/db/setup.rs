@@ -17,12 +17,10 @@ use std::time::Instant;
 pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = backend::open(&url)?;
-    // Told before it takes its time, so that it can be ended.
-    if let Some(doubt) = of_size(args.size) {
-        screen::tell(&format!("iogauge: {}; right would be {}", doubt.message, doubt.remedy));
-    }
+    let doubt = of_size(args.size)
+        .map(|doubt| format!("iogauge: {}; right would be {}", doubt.message, doubt.remedy));
     let begin = Instant::now();
-    with_progress("setup", Unit::Bytes, args.quiet, interrupt, |progress| {
+    with_progress("setup", Unit::Bytes, args.quiet, doubt, interrupt, |progress| {
         database.setup(args.size, progress)
     })?;
     let (size, about) = (database.size()?, database.about()?);

@@ -17,7 +17,8 @@ pub fn run(args: &VerifyArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let target = DbTarget::open(args.url.url()?)?;
     let quiet = args.quiet || args.json;
     let mut failed: Option<LabError> = None;
-    let checked = with_progress("checking", Unit::Count("values"), quiet, interrupt, |progress| {
+    let count = Unit::Count("values");
+    let checked = with_progress("checking", count, quiet, None, interrupt, |progress| {
         check(&target, &mut |done, of| progress.done(done, of)).map_err(|error| match error {
             LabError::Db(error) => error,
             other => {

@@ -1,6 +1,7 @@
 //! Work on a database that takes its time: how far it is, how long it will take, and how it is ended.
 
 use crate::progress::Progress;
+use crate::screen;
 use iogauge_db::DbError;
 use iogauge_lab::Interrupt;
 use iogauge_model::units::{Bytes, Count};
@@ -31,7 +32,11 @@ impl Unit {
     }
 }
 
-/// Does something that tells how far it is.
+/// Time after which work is known to take its time.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Does something that tells how far it is. A doubt about it is told once it takes its time, so that it can
+/// be ended, or at its end where it went well: what fails at once has a line of its own to tell.
 ///
 /// # Errors
 /// What it says; [`DbError::Interrupted`] where the user ended it.
@@ -39,6 +44,7 @@ pub fn with_progress<T>(
     word: &str,
     unit: Unit,
     quiet: bool,
+    mut doubt: Option<String>,
     interrupt: &Interrupt,
     work: impl FnOnce(&mut iogauge_db::Progress<'_>) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
@@ -47,12 +53,20 @@ pub fn with_progress<T>(
     let mut tell = |done: u64, of: u64| {
         let percent = done as f64 * 100.0 / of.max(1) as f64;
         let left = left(begin.elapsed(), done, of);
+        if begin.elapsed() >= SOON
+            && let Some(doubt) = doubt.take()
+        {
+            shown.print(&doubt);
+        }
         let (so_far, all, noun) = (unit.show(done), unit.show(of), unit.noun());
         shown.show_line(&format!("{word}  {so_far} of {all}{noun} ({percent:.0} %){left}"));
     };
     let stop = interrupt.flag();
     let done = work(&mut iogauge_db::Progress::new(&mut tell, &stop));
     shown.clear();
+    if let (Some(doubt), true) = (doubt, done.is_ok()) {
+        screen::tell(&doubt);
+    }
     done
 }
 
