@@ -340,8 +340,9 @@ pub struct PurgeArgs {
 /// `iogauge db export`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The files are read.csv, write.csv and io.csv, as many as there are modes, a row for each step with the
-columns RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,StdDevRPS,
+The files are read.csv, write.csv and io.csv, as many as there are modes, a row for each step, and
+workers.csv, a row for each worker of each step. The columns of the first three are
+RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,StdDevRPS,
 StdDevWPS,CVReads,CVWrites,CVReadsPerS,CVWritesPerS,Processes,ReadPct.
 
 Example:

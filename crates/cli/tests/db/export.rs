@@ -8,16 +8,25 @@ use std::path::Path;
 const HEADER: &str = "RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,\
                       StdDevRPS,StdDevWPS,CVReads,CVWrites,CVReadsPerS,CVWritesPerS,Processes,ReadPct";
 
+const WORKERS: &str = "format,run_id,started,step,mode,worker,seconds,reads,updates,commits,\
+                       read_latency_ns_mean,update_latency_ns_mean,commit_latency_ns_mean";
+
 /// Rows of a file, by column.
 #[track_caller]
 fn rows(path: &Path) -> Vec<HashMap<&'static str, String>> {
+    rows_under(path, HEADER)
+}
+
+/// Rows of a file with this header.
+#[track_caller]
+fn rows_under(path: &Path, header: &'static str) -> Vec<HashMap<&'static str, String>> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some(HEADER));
+    assert_eq!(lines.next(), Some(header));
     let row = |line: &str| {
         let cells = line.split(',').map(str::to_owned);
-        assert_eq!(cells.clone().count(), 18, "{line}");
-        HEADER.split(',').zip(cells).collect()
+        assert_eq!(cells.clone().count(), header.split(',').count(), "{line}");
+        header.split(',').zip(cells).collect()
     };
     lines.map(row).collect()
 }
@@ -100,7 +109,8 @@ fn every_step_is_a_row() {
     let told = db.place.run(&["db", "export", "out/csv"]).ends(0).stdout;
     assert_eq!(
         told,
-        "out/csv/io.csv: 1 row\nout/csv/read.csv: 2 rows\nout/csv/write.csv: 3 rows\n"
+        "out/csv/io.csv: 1 row\nout/csv/read.csv: 2 rows\nout/csv/write.csv: 3 rows\n\
+         out/csv/workers.csv: 12 rows\n"
     );
     let out = db.place.work().join("out/csv");
     let mut found = 0;
@@ -117,6 +127,22 @@ fn every_step_is_a_row() {
         }
     }
     assert_eq!(found, 6);
+    let each = rows_under(&out.join("workers.csv"), WORKERS);
+    assert_eq!(each.len(), 12);
+    let workers = documents.iter().flat_map(|document| {
+        let of_step = |(index, step): (usize, &StepResult)| {
+            let workers = step.database.clone().unwrap().workers;
+            workers.into_iter().map(move |worker| (index, worker)).collect::<Vec<_>>()
+        };
+        let steps = document.steps.iter().enumerate().flat_map(of_step);
+        steps.map(|(step, worker)| (document.head.run_id.clone(), step, worker)).collect::<Vec<_>>()
+    });
+    for (row, (run, step, worker)) in each.iter().zip(workers) {
+        assert_eq!((row["run_id"].as_str(), row["step"].parse()), (run.as_str(), Ok(step)));
+        assert_eq!(row["updates"], worker.updates.to_string());
+        assert_eq!(row["commits"], worker.commits.to_string());
+        assert_eq!(row["reads"], worker.reads.to_string());
+    }
 }
 
 #[test]
@@ -125,7 +151,7 @@ fn some_runs_alone() {
     let first = typed(&db.measured("write", &["--processes=2"]));
     db.measured("write", &[]);
     let told = db.place.run(&["db", "export", "out", &first.head.run_id]).ends(0).stdout;
-    assert_eq!(told, "out/write.csv: 1 row\n");
+    assert_eq!(told, "out/write.csv: 1 row\nout/workers.csv: 2 rows\n");
     let rows = rows(&db.place.work().join("out/write.csv"));
     assert_row(&rows[0], &first, &first.steps[0]);
     db.place.run(&["run", "sim:nvme", "--runtime=1", "--quiet"]).ends(0);

@@ -55,6 +55,58 @@ pub fn database(rows: &[DatabaseRow], writer: impl Write) -> Result<(), Error> {
     Ok(())
 }
 
+/// Columns of [`database_workers`]. Latencies are nanoseconds.
+pub const WORKER_CSV_COLUMNS: [&str; 13] = [
+    "format",
+    "run_id",
+    "started",
+    "step",
+    "mode",
+    "worker",
+    "seconds",
+    "reads",
+    "updates",
+    "commits",
+    "read_latency_ns_mean",
+    "update_latency_ns_mean",
+    "commit_latency_ns_mean",
+];
+/// First column of [`database_workers`]'s rows.
+pub const WORKER_CSV_FORMAT: &str = "iogauge.db-workers-csv/1";
+
+/// Writes a row for each worker of each step of runs on databases.
+///
+/// # Errors
+/// Where the writer fails.
+pub fn database_workers(documents: &[RunDocument], writer: impl Write) -> Result<(), Error> {
+    let mut table = Writer::from_writer(writer);
+    table.write_record(WORKER_CSV_COLUMNS)?;
+    for document in documents {
+        for (index, step) in document.steps.iter().enumerate() {
+            let Some(database) = &step.database else { continue };
+            for worker in &database.workers {
+                table.write_record([
+                    WORKER_CSV_FORMAT.to_owned(),
+                    document.head.run_id.clone(),
+                    document.head.started.clone(),
+                    index.to_string(),
+                    database.mode.clone(),
+                    worker.worker.to_string(),
+                    format!("{:.6}", worker.seconds),
+                    worker.reads.to_string(),
+                    worker.updates.to_string(),
+                    worker.commits.to_string(),
+                    format!("{:.0}", worker.read_latency_ns_mean),
+                    format!("{:.0}", worker.update_latency_ns_mean),
+                    format!("{:.0}", worker.commit_latency_ns_mean),
+                ])?;
+            }
+        }
+    }
+    table.flush()?;
+    Ok(())
+}
+
 /// Figures of one kind of operation over the workers; each is empty where it does not apply.
 #[derive(Default)]
 struct Kind {

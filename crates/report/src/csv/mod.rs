@@ -7,7 +7,10 @@
 
 mod database;
 
-pub use database::{DATABASE_CSV_COLUMNS, DatabaseRow, database, database_rows};
+pub use database::{
+    DATABASE_CSV_COLUMNS, DatabaseRow, WORKER_CSV_COLUMNS, WORKER_CSV_FORMAT, database,
+    database_rows, database_workers,
+};
 
 use crate::terminal::{marks, target_name};
 use ::csv::{Error, Writer};

@@ -8,6 +8,7 @@ use iogauge_lab::history::{Filter, History, RunRef};
 use iogauge_model::result::RunDocument;
 use iogauge_report::csv;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Runs the command.
 ///
@@ -27,6 +28,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
         args.runs.clone()
     };
     let mut rows: BTreeMap<String, Vec<csv::DatabaseRow>> = BTreeMap::new();
+    let mut documents = Vec::new();
     for run in &runs {
         let stored = history.show(run)?;
         let Some(document) = stored.document else { continue };
@@ -34,6 +36,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
         for (mode, row) in csv::database_rows(&document) {
             rows.entry(mode).or_default().push(row);
         }
+        documents.push(document);
     }
     if rows.is_empty() {
         let text = match args.runs.is_empty() {
@@ -48,13 +51,20 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
     for (mode, rows) in rows {
-        let path = directory.join(format!("{mode}.csv"));
         let mut table = Vec::new();
         csv::database(&rows, &mut table)?;
-        std::fs::write(&path, table).with_context(|| format!("cannot write {}", path.display()))?;
-        let count = rows.len();
-        let noun = if count == 1 { "row" } else { "rows" };
-        screen::print(&format!("{}: {count} {noun}", path.display()))?;
+        write(&directory.join(format!("{mode}.csv")), &table)?;
     }
+    let mut table = Vec::new();
+    csv::database_workers(&documents, &mut table)?;
+    write(&directory.join("workers.csv"), &table)?;
     Ok(Exit::Done)
+}
+
+/// Writes a table, and tells how many rows it has below its header.
+fn write(path: &Path, table: &[u8]) -> anyhow::Result<()> {
+    std::fs::write(path, table).with_context(|| format!("cannot write {}", path.display()))?;
+    let count = table.iter().filter(|byte| **byte == b'\n').count() - 1;
+    let noun = if count == 1 { "row" } else { "rows" };
+    screen::print(&format!("{}: {count} {noun}", path.display()))
 }
