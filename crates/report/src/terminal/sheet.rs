@@ -1,7 +1,7 @@
 //! A page being filled: lines, wrapped text, colours.
 
 use super::Page;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// What colour says; each is also said in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,54 +105,44 @@ pub(super) fn cut(text: &str, width: usize, keep_end: bool) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut room = width.saturating_sub(1);
-    let mut fits = |c: &char| {
-        let width = c.width().unwrap_or(0);
-        let fits = width <= room;
-        room = if fits { room - width } else { 0 };
-        fits
+    // A letter may change the width of the one before it, so that whole strings are measured.
+    let letters: Vec<char> = text.chars().collect();
+    let kept = |n: usize| -> String {
+        match keep_end {
+            true => std::iter::once(&'…').chain(&letters[letters.len() - n..]).collect(),
+            false => letters[..n].iter().chain(&['…']).collect(),
+        }
     };
-    if keep_end {
-        let kept: Vec<char> = text.chars().rev().take_while(&mut fits).collect();
-        std::iter::once('…').chain(kept.into_iter().rev()).collect()
-    } else {
-        text.chars().take_while(&mut fits).chain(std::iter::once('…')).collect()
-    }
+    let fits = |n: &usize| kept(*n).width() <= width;
+    (0..letters.len()).rev().find(fits).map_or_else(String::new, kept)
 }
 
 /// Lines of at most `width` columns; words that are longer, such as paths, are broken.
 fn wrap(text: &str, indent: usize, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
+    let mut lines = Vec::new();
+    let mut line = String::new();
     let mut words_in_line = 0;
     for word in clean(text).split_whitespace() {
-        let space = usize::from(words_in_line > 0);
-        if used + space + word.width() > width && words_in_line > 0 {
-            lines.push(" ".repeat(indent));
-            used = indent;
+        let space = if words_in_line > 0 { " " } else { "" };
+        if words_in_line > 0 && format!("{line} {word}").width() > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
             words_in_line = 0;
-        }
-        if words_in_line > 0 {
-            push(&mut lines, &mut used, ' ', 1);
+        } else {
+            line.push_str(space);
         }
         words_in_line += 1;
         for c in word.chars() {
-            let columns = c.width().unwrap_or(0);
-            if used + columns > width {
-                lines.push(" ".repeat(indent));
-                used = indent;
+            // A letter may change the width of the one before it, so that the whole line is measured.
+            line.push(c);
+            if line.width() > width {
+                line.pop();
+                lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+                line.push(c);
             }
-            push(&mut lines, &mut used, c, columns);
         }
     }
+    lines.push(line);
     lines
-}
-
-fn push(lines: &mut [String], used: &mut usize, c: char, columns: usize) {
-    if let Some(line) = lines.last_mut() {
-        line.push(c);
-        *used += columns;
-    }
 }
 
 #[cfg(test)]
@@ -164,6 +154,8 @@ mod tests {
     fn long_words_are_broken_and_short_ones_kept_whole() {
         assert_eq!(wrap("ab cd efghijkl", 1, 6), ["ab cd", " efghi", " jkl"]);
         assert_eq!(wrap("", 2, 10), [""]);
+        // The selector behind it makes a sign of two columns out of one.
+        assert_eq!(wrap("abc☀\u{fe0f}", 0, 4), ["abc☀", "\u{fe0f}"]);
         assert_eq!(cut("/a/long/path", 6, true), "…/path");
         assert_eq!(cut("abcdefgh", 4, false), "abc…");
     }
