@@ -26,7 +26,10 @@ from pathlib import Path
 
 import versus_db_backends as b
 import versus_fio as v
+from versus_db_gtm import Gtm
+from versus_db_postgres import Postgres
 
+BACKENDS = {backend.name: backend for backend in (b.Sqlite, b.Rocksdb, Postgres, Gtm)}
 SIDES = ("iogauge", "own")
 # What the harness may cost.
 WRITE_BOUND = 0.95  # of the transactions a second of the own tool, at least
@@ -195,7 +198,7 @@ def report_fills(results):
     print("| database | alone by | seconds, iogauge | alone | ratio | verdict |")
     print("|---|---|---|---|---|---|")
     for name, seconds in results.items():
-        print(fill_line(name, b.BACKENDS[name].own, seconds), flush=True)
+        print(fill_line(name, BACKENDS[name].own, seconds), flush=True)
 
 
 # ---- main --------------------------------------------------------------------------------------
@@ -203,10 +206,10 @@ def report_fills(results):
 
 def present(options):
     """Backends that are here. One that was asked for by name has to be."""
-    for name in options.backends or b.BACKENDS:
-        why = b.BACKENDS[name].absent()
+    for name in options.backends or BACKENDS:
+        why = BACKENDS[name].absent()
         if why is None:
-            yield b.BACKENDS[name]
+            yield BACKENDS[name]
         elif options.backends:
             raise v.CannotRun(f"{name}: {why}")
         else:
@@ -244,9 +247,9 @@ def run(options):
 
 def names(text):
     known = text.split(",")
-    strange = [name for name in known if name not in b.BACKENDS]
+    strange = [name for name in known if name not in BACKENDS]
     if strange:
-        raise argparse.ArgumentTypeError(f"{strange[0]} is none of {', '.join(b.BACKENDS)}")
+        raise argparse.ArgumentTypeError(f"{strange[0]} is none of {', '.join(BACKENDS)}")
     return known
 
 
@@ -262,7 +265,7 @@ def parse_options(arguments):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--backends", type=names, metavar="LIST",
-        help=f"those measured ({','.join(b.BACKENDS)}, as far as they are here)")
+        help=f"those measured ({','.join(BACKENDS)}, as far as they are here)")
     add("--rounds", type=int, default=6, help="rounds of writes (6)")
     add("--seconds", type=int, default=3, help="seconds measured each (3)")
     add("--directory", default="/var/tmp", help="where databases are made (/var/tmp)")

@@ -9,6 +9,7 @@ from contextlib import redirect_stderr
 
 import versus_db as d
 import versus_db_backends as b
+import versus_db_postgres as p
 import versus_fio as v
 
 
@@ -33,14 +34,14 @@ class Outputs(unittest.TestCase):
                 "progress: 3.0 s, 220.0 tps, lat 1.0 ms stddev 0.1, 0 failed\n"
                 "number of transactions actually processed: 520\n"
                 "number of failed transactions: 0 (0.000%)\n")
-        self.assertEqual(b.pgbench_written(text, 1.0), b.Written(210.0, 520))
-        self.assertEqual(b.pgbench_written(text, 0.0).per_second, 520 / 3)
+        self.assertEqual(p.pgbench_written(text, 1.0), b.Written(210.0, 520))
+        self.assertEqual(p.pgbench_written(text, 0.0).per_second, 520 / 3)
         for broken in (text.replace(": 0 (", ": 1 ("), text.replace("progress", "x"), ""):
             with self.assertRaises(v.CannotRun):
-                b.pgbench_written(broken, 1.0)
+                p.pgbench_written(broken, 1.0)
 
     def test_pgbench_does_what_iogauge_does(self):
-        lines = b.pgbench_script(4, 1000).splitlines()
+        lines = p.pgbench_script(4, 1000).splitlines()
         for worker in range(1, 5):
             update = f'UPDATE "RAN".global{worker} SET value = :value WHERE subscript = :s;'
             self.assertEqual(lines.count(update), b.LENGTH)
@@ -64,14 +65,14 @@ class Processors(unittest.TestCase):
         with self.assertRaises(v.CannotRun):
             short.beyond(long)
 
-    def test_a_tree_holds_those_that_ended(self):
+    def test_a_tree_holds_its_children(self):
         spin = "sum(i * i for i in range(2_000_000))"
         text = f"import subprocess, sys; subprocess.run([sys.executable, '-c', '{spin}']); input()"
         child = subprocess.Popen([sys.executable, "-c", text + "; print()"], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True)
         try:
             for _ in range(500):
-                seconds = b.tree_cpu_seconds(child.pid)
+                seconds = p.tree_cpu_seconds(child.pid)
                 if seconds > 0.05:
                     break
                 d.time.sleep(0.02)

@@ -1,5 +1,5 @@
 //! Statements of a write test on SQLite by a bare loop over the library: what `benches/versus_db.sh` holds
-//! iogauge against. One value for all updates, no latencies, no records beside the worker's.
+//! iogauge against. One value for all updates of a transaction, no latencies, no records beside the worker's.
 //!
 //! `bare_sqlite write FOLDER WORKERS SUBSCRIPTS LENGTH RAMP_MS MS` updates what iogauge made in the folder;
 //! `bare_sqlite rest FOLDER GLOBALS` empties the logs there;
@@ -10,10 +10,11 @@
 mod timed;
 
 use iogauge_db::draws::Draws;
-use iogauge_db::value::DEFAULT_BYTES;
+use iogauge_db::value::{DEFAULT_BYTES, PADDING_LETTERS};
 use rusqlite::Connection;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use timed::Count;
 
 fn main() {
@@ -48,17 +49,21 @@ fn file(folder: &Path, global: u64) -> PathBuf {
 /// as they are where iogauge is asked for none.
 fn write(path: &Path, worker: u32, (subscripts, length): (u64, u64), count: &Count) {
     let connection = Connection::open(path).unwrap();
-    let pragmas =
-        "PRAGMA synchronous=full; PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0";
+    let pragmas = "PRAGMA synchronous=full; PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0";
     connection.execute_batch(pragmas).unwrap();
     let prepare = |sql| connection.prepare(sql).unwrap();
     let (mut begin, mut commit) = (prepare("BEGIN IMMEDIATE"), prepare("COMMIT"));
     let mut update = prepare("UPDATE global SET value = ?2 WHERE subscript = ?1");
     let mut note = prepare("UPDATE worker SET sequence = ?2 WHERE worker = ?1");
-    let value = "x".repeat(DEFAULT_BYTES);
+    let mut value = String::with_capacity(2 * DEFAULT_BYTES);
     let (mut draws, mut sequence) = (Draws::new(7, worker), 0i64);
+    let run = UNIX_EPOCH.elapsed().unwrap().as_nanos();
     while count.goes_on() {
         sequence += 1;
+        // SQLite writes no page for a row that has the value already.
+        value.clear();
+        write!(value, "{run}:{sequence}:{}", PADDING_LETTERS.repeat(2)).unwrap();
+        value.truncate(DEFAULT_BYTES);
         begin.execute([]).unwrap();
         for _ in 0..length {
             update.execute((draws.subscript(subscripts) as i64, &value)).unwrap();
