@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test fuzz truth bench versus-fio versus-sweep versus-suite audit fmt lint doc man completions install clean help
+.PHONY: run build test fuzz truth bench versus-fio versus-sweep versus-suite versus-db audit fmt lint doc man completions install clean help
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -39,6 +39,11 @@ versus-sweep: build ## The search beside an exhaustive sweep of fio's on this ma
 
 versus-suite: build ## The database matrix beside fio running the same on this machine
 	benches/versus_suite.sh
+
+versus-db: ## Databases through iogauge beside their own tools on this machine
+	bash -c 'source scripts/rocksdb-env.sh; $(CARGO) build --release -p iogauge "$${rocksdb_features[@]}" && \
+	$(CARGO) build --release -p iogauge-db --examples "$${rocksdb_features[@]}"'
+	benches/versus_db.sh
 
 audit: ## Advisories, licences, bans and sources of the dependencies
 	CARGO="$(CARGO)" scripts/audit.sh

@@ -482,13 +482,14 @@ def file_system(directory):
     return f"{best[1]} on {best[2]}"
 
 
-def machine_lines(directory):
+def machine_lines(directory, with_fio=True):
     model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     yield f"- processor: {model[1] if model else platform.machine()}, {os.cpu_count()} CPUs"
     yield f"- kernel: {platform.release()}"
     yield f"- file system: {file_system(os.path.realpath(directory))}"
     yield f"- load before: {', '.join(f'{load:.2f}' for load in os.getloadavg())}"
-    yield f"- fio: {version([os.environ.get('FIO', 'fio'), '--version'])}"
+    if with_fio:
+        yield f"- fio: {version([os.environ.get('FIO', 'fio'), '--version'])}"
     yield f"- iogauge: {version([iogauge_binary(), '--version'])}"
     if "T_IO_URING" in os.environ:
         yield f"- t/io_uring: {os.environ['T_IO_URING']}"

@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""`iogauge db` beside the databases' own tools: what the harness adds to the same statements.
+
+Writes: transactions of 50 updates, at 1 and at 4 workers, by `iogauge db run` and by the database's own
+tool, on one database that is at rest before each run. Filling: `iogauge db create-globals` beside the bulk
+path alone, into empty databases. Both sides take turns, the one and the other first (ABBA), so that a
+machine that slows down slows both.
+
+A ratio compares the runs of one round. Over the rounds stand the median, the smallest and the largest, and
+a verdict by the 95 % interval of the geometric mean: where the interval lies on both sides of the
+bound, the noise does not let it be told. Processor time for each transaction is what a run takes beyond
+one of a second, over the transactions beyond it: neither start nor end counts.
+
+Environment: IOGAUGE (target/release/iogauge), CARGO_TARGET_DIR, gtm_dist.
+
+Ends with 0 when everything ran, 1 when something did not.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import versus_db_backends as b
+import versus_fio as v
+from versus_db_gtm import Gtm
+from versus_db_postgres import Postgres
+
+BACKENDS = {backend.name: backend for backend in (b.Sqlite, b.Rocksdb, Postgres, Gtm)}
+SIDES = ("iogauge", "own")
+# What the harness may cost.
+WRITE_BOUND = 0.95  # of the transactions a second of the own tool, at least
+FILL_BOUND = 1.2  # times the time of the bulk path alone, at most
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run of one side."""
+
+    per_second: float
+    client_us: float  # processor time for each transaction
+    server_us: float
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A run with the processor time it took."""
+
+    written: b.Written
+    client_s: float
+    server_s: float
+
+    def beyond(self, short):
+        """What it took beyond a short run."""
+        more = self.written.transactions - short.written.transactions
+        if more <= 0:
+            raise v.CannotRun("a run did no more transactions than one of a second; right would be "
+                              "longer ones: --seconds")
+        return Sample(self.written.per_second,
+                      max(0.0, self.client_s - short.client_s) / more * 1e6,
+                      max(0.0, self.server_s - short.server_s) / more * 1e6)
+
+
+# ---- runs --------------------------------------------------------------------------------------
+
+
+def turns(round_number):
+    """The sides in the order of a round: the one and the other first in turns."""
+    return SIDES if round_number % 2 == 0 else SIDES[::-1]
+
+
+def told(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def write_once(database, side, asked):
+    database.rest(asked)
+    act = database.write_by_iogauge if side == "iogauge" else database.write_by_own
+    client, server = v.children_cpu_seconds(), database.server_cpu_seconds()
+    written = act(asked)
+    return Spent(written, v.children_cpu_seconds() - client, database.server_cpu_seconds() - server)
+
+
+def write_all(database, options):
+    """Samples of each side for each number of workers."""
+    database.make(max(b.WORKERS), options.subscripts)
+    results = {}
+    for workers in options.workers:
+        short = b.Asked(workers, options.subscripts, 0, 1000)
+        asked = b.Asked(workers, options.subscripts, b.RAMP_SECONDS * 1000, options.seconds * 1000)
+        starts = {side: write_once(database, side, short) for side in SIDES}
+        samples = results[workers] = {side: [] for side in SIDES}
+        for number in range(options.rounds):
+            told(f"{database.name}: {workers} workers, round {number + 1}/{options.rounds}")
+            for side in turns(number):
+                spent = write_once(database, side, asked)
+                samples[side].append(spent.beyond(starts[side]))
+    database.purge()
+    return results
+
+
+def fill_all(database, options):
+    """Seconds of each side's fills."""
+    database.before_fill(options.globals, options.fill_subscripts)
+    seconds = {side: [] for side in SIDES}
+    for number in range(options.fill_rounds):
+        for side in turns(number):
+            told(f"{database.name}: filling by {side}, round {number + 1}/{options.fill_rounds}")
+            database.empty(side)
+            # What is still to be written is nobody's.
+            os.sync()
+            fill = database.fill_by_iogauge if side == "iogauge" else database.fill_by_own
+            begin = time.monotonic()
+            fill(options.globals, options.fill_subscripts)
+            seconds[side].append(time.monotonic() - begin)
+            database.emptied(side)
+    return seconds
+
+
+# ---- figures -----------------------------------------------------------------------------------
+
+
+def write_verdict(ratio):
+    if ratio.low >= WRITE_BOUND:
+        return "within 5 %"
+    return "slower than 5 %" if ratio.high < WRITE_BOUND else "cannot tell"
+
+
+def fill_verdict(ratio):
+    if ratio.high <= FILL_BOUND:
+        return "within 1.2"
+    return "slower than 1.2" if ratio.low > FILL_BOUND else "cannot tell"
+
+
+def cpu_verdict(ratio):
+    if ratio.high <= 1 / WRITE_BOUND:
+        return "within 5 %"
+    return "more than 5 %" if ratio.low > 1 / WRITE_BOUND else "cannot tell"
+
+
+def ratio_text(ratio):
+    return f"{ratio.median:.3f} ({ratio.least:.3f}–{ratio.most:.3f})"
+
+
+def over(samples, figure):
+    """A figure of iogauge over the own tool's, round by round."""
+    pairs = zip(samples["iogauge"], samples["own"], strict=True)
+    return v.Ratio.of([figure(ours) / figure(own) for ours, own in pairs])
+
+
+def cpu(sample):
+    return sample.client_us + sample.server_us
+
+
+def write_lines(name, results):
+    """A row of rates and a row of processor times for each number of workers."""
+    rates, times = [], []
+    for workers, samples in results.items():
+        def column(figure, text, samples=samples):
+            return [v.spread([figure(sample) for sample in samples[side]], text) for side in SIDES]
+
+        ratio = over(samples, lambda sample: sample.per_second)
+        cells = (name, str(workers), *column(lambda s: s.per_second, v.iops_text),
+                 ratio_text(ratio), write_verdict(ratio))
+        rates.append(f"| {' | '.join(cells)} |")
+        ratio = over(samples, cpu)
+        client = column(lambda s: s.client_us, lambda us: f"{us:.0f}")
+        server = ["", ""]
+        if any(sample.server_us for side in SIDES for sample in samples[side]):
+            server = column(lambda s: s.server_us, lambda us: f"{us:.0f}")
+        cells = (name, str(workers), *client, *server, ratio_text(ratio), cpu_verdict(ratio))
+        times.append(f"| {' | '.join(cells)} |")
+    return rates, times
+
+
+def report_writes(results):
+    rows = [write_lines(name, found) for name, found in results.items()]
+    print("| database | workers | transactions/s, iogauge | own tool | ratio | verdict |")
+    print("|---|---|---|---|---|---|")
+    print("\n".join(line for rates, _ in rows for line in rates))
+    print("\n| database | workers | client µs, iogauge | own tool | server µs, iogauge | own tool | "
+          "ratio of both | verdict |")
+    print("|---|---|---|---|---|---|---|---|")
+    print("\n".join(line for _, times in rows for line in times), flush=True)
+
+
+def fill_line(name, own, seconds):
+    ratio = v.Ratio.of([a / c for a, c in zip(seconds["iogauge"], seconds["own"], strict=True)])
+    cells = (name, own, *(v.spread(seconds[side]) for side in SIDES), ratio_text(ratio),
+             fill_verdict(ratio))
+    return f"| {' | '.join(cells)} |"
+
+
+def report_fills(results):
+    print("| database | alone by | seconds, iogauge | alone | ratio | verdict |")
+    print("|---|---|---|---|---|---|")
+    for name, seconds in results.items():
+        print(fill_line(name, BACKENDS[name].own, seconds), flush=True)
+
+
+# ---- main --------------------------------------------------------------------------------------
+
+
+def present(options):
+    """Backends that are here. One that was asked for by name has to be."""
+    for name in options.backends or BACKENDS:
+        why = BACKENDS[name].absent()
+        if why is None:
+            yield BACKENDS[name]
+        elif options.backends:
+            raise v.CannotRun(f"{name}: {why}")
+        else:
+            print(f"- {name} is left out: {why}", flush=True)
+
+
+def run(options):
+    with tempfile.TemporaryDirectory(prefix="versus_db.", dir=options.directory) as name:
+        # A server runs as another user.
+        os.chmod(name, 0o755)
+        os.environ["XDG_DATA_HOME"] = str(Path(name) / "data")
+        print("## Machine\n")
+        print("\n".join(v.machine_lines(name, with_fio=False)), flush=True)
+        backends = list(present(options))
+        writes, fills = {}, {}
+        for backend in backends:
+            database = backend(Path(name))
+            try:
+                if options.only != "fill":
+                    writes[backend.name] = write_all(database, options)
+                if options.only != "write":
+                    fills[backend.name] = fill_all(database, options)
+            finally:
+                database.end()
+        if writes:
+            print(f"\n## Transactions of {b.LENGTH} updates, {options.subscripts} subscripts in each "
+                  f"global; {options.rounds} rounds of {options.seconds} s\n")
+            report_writes(writes)
+        if fills:
+            print(f"\n## Filling {options.globals} globals of {options.fill_subscripts} subscripts; "
+                  f"{options.fill_rounds} rounds\n")
+            report_fills(fills)
+        return []
+
+
+def names(text):
+    known = text.split(",")
+    strange = [name for name in known if name not in BACKENDS]
+    if strange:
+        raise argparse.ArgumentTypeError(f"{strange[0]} is none of {', '.join(BACKENDS)}")
+    return known
+
+
+def numbers(text):
+    found = [int(word) for word in text.split(",")]
+    if not all(1 <= number <= max(b.WORKERS) for number in found):
+        raise argparse.ArgumentTypeError(f"right would be 1 to {max(b.WORKERS)}")
+    return found
+
+
+def parse_options(arguments):
+    parser = argparse.ArgumentParser(prog="versus_db.sh", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--backends", type=names, metavar="LIST",
+        help=f"those measured ({','.join(BACKENDS)}, as far as they are here)")
+    add("--rounds", type=int, default=6, help="rounds of writes (6)")
+    add("--seconds", type=int, default=3, help="seconds measured each (3)")
+    add("--directory", default="/var/tmp", help="where databases are made (/var/tmp)")
+    add("--workers", type=numbers, default=b.WORKERS, metavar="LIST", help="workers (1,4)")
+    add("--subscripts", type=int, default=100_000, help="of each global that is updated (100000)")
+    add("--globals", type=int, default=10, help="globals filled (10)")
+    add("--fill-subscripts", type=int, default=1_000_000, help="of each global filled (1000000)")
+    add("--fill-rounds", type=int, default=4, help="rounds of fills (4)")
+    add("--only", choices=("write", "fill"), help="one of the two parts")
+    options = parser.parse_args(arguments)
+    for key in ("rounds", "seconds", "subscripts", "globals", "fill_subscripts", "fill_rounds"):
+        if getattr(options, key) < 1:
+            parser.error(f"--{key.replace('_', '-')} is at least 1")
+    return options
+
+
+def main(arguments):
+    options = parse_options(arguments)
+    return v.ended("versus_db", False, lambda: run(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
