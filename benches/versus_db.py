@@ -9,7 +9,8 @@ machine that slows down slows both.
 A ratio compares the runs of one round. Over the rounds stand the median, the smallest and the largest, and
 a verdict by the 95 % interval of the geometric mean: where the interval lies on both sides of the
 bound, the noise does not let it be told. Processor time for each transaction is what a run takes beyond
-one of a second, over the transactions beyond it: neither start nor end counts.
+one of a second, over the transactions beyond it: neither start nor end counts. A run that stalled until it
+did no more than that has none; its round is missing there, and counted in the column of rounds.
 
 Environment: IOGAUGE (target/release/iogauge), CARGO_TARGET_DIR, gtm_dist.
 
@@ -17,6 +18,7 @@ Ends with 0 when everything ran, 1 when something did not.
 """
 
 import argparse
+import math
 import os
 import sys
 import tempfile
@@ -41,7 +43,7 @@ class Sample:
     """One run of one side."""
 
     per_second: float
-    client_us: float  # processor time for each transaction
+    client_us: float  # processor time for each transaction; not a number where it cannot be told
     server_us: float
 
 
@@ -57,8 +59,7 @@ class Spent:
         """What it took beyond a short run."""
         more = self.written.transactions - short.written.transactions
         if more <= 0:
-            raise v.CannotRun("a run did no more transactions than one of a second; right would be "
-                              "longer ones: --seconds")
+            return Sample(self.written.per_second, math.nan, math.nan)
         return Sample(self.written.per_second,
                       max(0.0, self.client_s - short.client_s) / more * 1e6,
                       max(0.0, self.server_s - short.server_s) / more * 1e6)
@@ -151,40 +152,52 @@ def over(samples, figure):
     return v.Ratio.of([figure(ours) / figure(own) for ours, own in pairs])
 
 
+def with_cpu(samples):
+    """The rounds in which both sides have processor times."""
+    both = zip(samples["iogauge"], samples["own"], strict=True)
+    kept = [pair for pair in both if not any(math.isnan(cpu(sample)) for sample in pair)]
+    return {side: [pair[index] for pair in kept] for index, side in enumerate(SIDES)}
+
+
 def cpu(sample):
     return sample.client_us + sample.server_us
 
 
-def write_lines(name, results):
-    """A row of rates and a row of processor times for each number of workers."""
-    rates, times = [], []
-    for workers, samples in results.items():
-        def column(figure, text, samples=samples):
-            return [v.spread([figure(sample) for sample in samples[side]], text) for side in SIDES]
+def columns(samples, figure, text):
+    """A figure's spread on each side."""
+    return [v.spread([figure(sample) for sample in samples[side]], text) for side in SIDES]
 
-        ratio = over(samples, lambda sample: sample.per_second)
-        cells = (name, str(workers), *column(lambda s: s.per_second, v.iops_text),
-                 ratio_text(ratio), write_verdict(ratio))
-        rates.append(f"| {' | '.join(cells)} |")
-        ratio = over(samples, cpu)
-        client = column(lambda s: s.client_us, lambda us: f"{us:.0f}")
+
+def rate_line(name, workers, samples):
+    ratio = over(samples, lambda sample: sample.per_second)
+    cells = (name, str(workers), *columns(samples, lambda s: s.per_second, v.iops_text),
+             ratio_text(ratio), write_verdict(ratio))
+    return f"| {' | '.join(cells)} |"
+
+
+def cpu_line(name, workers, samples):
+    kept, rounds = with_cpu(samples), len(samples["own"])
+    head = (name, str(workers), f"{len(kept['own'])} of {rounds}")
+    if not kept["own"]:
+        return f"| {' | '.join((*head, *[''] * 5, 'cannot tell'))} |"
+    client, server = (columns(kept, figure, lambda us: f"{us:.0f}")
+                      for figure in (lambda s: s.client_us, lambda s: s.server_us))
+    if not any(sample.server_us for side in SIDES for sample in kept[side]):
         server = ["", ""]
-        if any(sample.server_us for side in SIDES for sample in samples[side]):
-            server = column(lambda s: s.server_us, lambda us: f"{us:.0f}")
-        cells = (name, str(workers), *client, *server, ratio_text(ratio), cpu_verdict(ratio))
-        times.append(f"| {' | '.join(cells)} |")
-    return rates, times
+    ratio = over(kept, cpu)
+    return f"| {' | '.join((*head, *client, *server, ratio_text(ratio), cpu_verdict(ratio)))} |"
 
 
 def report_writes(results):
-    rows = [write_lines(name, found) for name, found in results.items()]
+    rows = [(name, workers, samples) for name, found in results.items()
+            for workers, samples in found.items()]
     print("| database | workers | transactions/s, iogauge | own tool | ratio | verdict |")
     print("|---|---|---|---|---|---|")
-    print("\n".join(line for rates, _ in rows for line in rates))
-    print("\n| database | workers | client µs, iogauge | own tool | server µs, iogauge | own tool | "
-          "ratio of both | verdict |")
-    print("|---|---|---|---|---|---|---|---|")
-    print("\n".join(line for _, times in rows for line in times), flush=True)
+    print("\n".join(rate_line(*row) for row in rows))
+    print("\n| database | workers | rounds | client µs, iogauge | own tool | server µs, iogauge | "
+          "own tool | ratio of both | verdict |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    print("\n".join(cpu_line(*row) for row in rows), flush=True)
 
 
 def fill_line(name, own, seconds):

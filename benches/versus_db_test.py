@@ -62,8 +62,7 @@ class Processors(unittest.TestCase):
         self.assertAlmostEqual(sample.client_us, 1000.0)
         self.assertAlmostEqual(sample.server_us, 1000.0)
         self.assertEqual(sample.per_second, 100.0)
-        with self.assertRaises(v.CannotRun):
-            short.beyond(long)
+        self.assertTrue(d.math.isnan(short.beyond(long).client_us))
 
     def test_a_tree_holds_its_children(self):
         spin = "sum(i * i for i in range(2_000_000))"
@@ -106,9 +105,19 @@ class Reports(unittest.TestCase):
     def test_a_row_has_both_sides(self):
         samples = {"iogauge": [d.Sample(990.0, 20.0, 30.0), d.Sample(1000.0, 20.0, 30.0)],
                    "own": [d.Sample(1000.0, 10.0, 30.0), d.Sample(1000.0, 10.0, 30.0)]}
-        rates, times = d.write_lines("postgres", {4: samples})
-        self.assertTrue(rates[0].startswith("| postgres | 4 | 995 (990–1k) | 1k (1k–1k) |"), rates)
-        self.assertIn("| 20 (20–20) | 10 (10–10) | 30 (30–30) | 30 (30–30) | 1.250 (", times[0])
+        rates = d.rate_line("postgres", 4, samples)
+        self.assertTrue(rates.startswith("| postgres | 4 | 995 (990–1k) | 1k (1k–1k) |"), rates)
+        times = d.cpu_line("postgres", 4, samples)
+        self.assertIn("| 2 of 2 | 20 (20–20) | 10 (10–10) | 30 (30–30) | 30 (30–30) | 1.250 (", times)
+
+    def test_a_run_that_stalled_leaves_the_others(self):
+        nan = d.math.nan
+        samples = {"iogauge": [d.Sample(5.0, nan, nan), d.Sample(1000.0, 20.0, 0.0)],
+                   "own": [d.Sample(1000.0, 10.0, 0.0), d.Sample(1000.0, 10.0, 0.0)]}
+        self.assertIn("| 1 of 2 | 20 (20–20) | 10 (10–10) |  |  | 2.000 (", d.cpu_line("x", 1, samples))
+        self.assertIn("| 1k (1k–1k) | 0.502 (0.005–1.000) |", d.rate_line("x", 1, samples))
+        samples["own"][1] = d.Sample(5.0, nan, nan)
+        self.assertTrue(d.cpu_line("x", 1, samples).endswith("| cannot tell |"))
 
     def test_a_fill_has_its_ratio(self):
         line = d.fill_line("sqlite", "a bare loop", {"iogauge": [1.1, 1.1], "own": [1.0, 1.0]})
