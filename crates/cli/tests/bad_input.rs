@@ -116,7 +116,7 @@ fn values() {
             ("find . --limit p99>=5ms", USAGE, &["<="]),
             ("find . --limit p100<=5ms", USAGE, &["p100", "p99.9"]),
             ("find . --limit median<=5ms", USAGE, &["median", "p50"]),
-            ("find . --limit sync:p99<=5ms", USAGE, &["\"sync:\"", "read:p99<=5ms"]),
+            ("find . --limit trim:p99<=5ms", USAGE, &["\"trim:\"", "read:p99<=5ms"]),
             ("find . --limit read:foo<=5ms", USAGE, &["\"foo\"", "p99.9"]),
             ("find . --limit read:p99<=5", USAGE, &["no unit", "10ms"]),
             (

@@ -50,7 +50,11 @@ impl Loop {
     fn new(image: &Path) -> Result<Self, String> {
         let _one = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
         let path = tool("losetup", &["--find", "--show", image.to_str().unwrap()])?;
-        Ok(Self { path, mounted: None })
+        let device = Self { path, mounted: None };
+        // One that was once told to write through swallows flushes ever after, whoever has it.
+        let cache = device.attribute("queue/write_cache");
+        std::fs::write(&cache, "write back").map_err(|error| format!("{cache}: {error}"))?;
+        Ok(device)
     }
 
     /// Makes a file system on the device and mounts it.
@@ -62,9 +66,14 @@ impl Loop {
         Ok(())
     }
 
+    /// Where the kernel tells something of it.
+    fn attribute(&self, name: &str) -> String {
+        format!("/sys/block/{}/{name}", self.path.trim_start_matches("/dev/"))
+    }
+
     /// Major and minor number.
     fn number(&self) -> Result<(u32, u32), String> {
-        let path = format!("/sys/block/{}/dev", self.path.trim_start_matches("/dev/"));
+        let path = self.attribute("dev");
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
         let number = text
             .trim()
