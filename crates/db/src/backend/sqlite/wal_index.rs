@@ -7,11 +7,17 @@ use crate::error::DbError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Bytes of each of the two copies of the head.
 const COPY: usize = 48;
-/// Looks until both copies agree; each disagrees only while a commit writes them.
-const LOOKS: u32 = 1000;
+/// How long it is looked until both copies agree. They disagree while a commit writes them, which takes no
+/// time unless the worker loses its processor just there.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Looks one after the other before each next one waits a little.
+const LOOKS: u32 = 100;
+/// How long it waits.
+const WAIT: Duration = Duration::from_micros(200);
 
 /// What stands in the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +58,8 @@ impl WalIndex {
     /// How it stands.
     pub(super) fn read(&self) -> Result<LogState, DbError> {
         let mut head = [0; 2 * COPY + 4];
-        for _ in 0..LOOKS {
+        let begin = Instant::now();
+        for look in 0.. {
             let read = self.file.read_exact_at(&mut head, 0);
             read.map_err(|error| fault(&self.path, &error))?;
             if head[..COPY] == head[COPY..2 * COPY] {
@@ -62,7 +69,10 @@ impl WalIndex {
                     backfilled: u32::from_ne_bytes(four(&head, 2 * COPY)),
                 });
             }
-            std::thread::yield_now();
+            if begin.elapsed() > PATIENCE {
+                break;
+            }
+            if look < LOOKS { std::thread::yield_now() } else { std::thread::sleep(WAIT) }
         }
         Err(DbError::Failed(format!("{}: its two heads never agree", self.path.display())))
     }
@@ -70,4 +80,34 @@ impl WalIndex {
 
 fn four(bytes: &[u8], at: usize) -> [u8; 4] {
     [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_that_is_being_written_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join("db");
+        let head = |frames: u32| {
+            let mut copy = [0; COPY];
+            copy[16..20].copy_from_slice(&frames.to_ne_bytes());
+            copy
+        };
+        let path = dir.path().join("db-shm");
+        std::fs::write(&path, [&head(8)[..], &head(7)[..], &5u32.to_ne_bytes()[..]].concat())
+            .unwrap();
+        let index = WalIndex::open(&database).unwrap();
+        let read = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| index.read());
+            // A worker without a processor.
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!reader.is_finished());
+            let file = File::options().write(true).open(&path).unwrap();
+            file.write_all_at(&head(8), COPY as u64).unwrap();
+            reader.join().unwrap()
+        });
+        assert_eq!(read.unwrap(), LogState { salt: 0, frames: 8, backfilled: 5 });
+    }
 }
