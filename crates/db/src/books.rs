@@ -3,7 +3,7 @@
 use iogauge_model::Histogram;
 
 /// What one worker did.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Books {
     /// Latencies of block reads.
     pub reads: Histogram,
@@ -25,6 +25,24 @@ pub struct Books {
     pub busy_ns: u64,
     /// Time from the begin of these books to their end, by the worker's own clock, in nanoseconds.
     pub elapsed_ns: u64,
+}
+
+impl Default for Books {
+    /// Books without memory for what is not counted: a worker begins new ones whenever it hands over.
+    fn default() -> Self {
+        Self {
+            reads: Histogram::empty(),
+            read_bytes: 0,
+            read_hits: 0,
+            updates: Histogram::empty(),
+            update_bytes: 0,
+            commits: Histogram::empty(),
+            read_transactions: 0,
+            errors: 0,
+            busy_ns: 0,
+            elapsed_ns: 0,
+        }
+    }
 }
 
 impl Books {
@@ -77,5 +95,56 @@ impl Books {
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.reads.count() + self.updates.count()
+    }
+}
+
+/// How many operations of one kind there were, and how long they took together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Operations.
+    pub count: u64,
+    /// Their latencies summed up, in nanoseconds.
+    pub latency_ns: u128,
+}
+
+impl Sum {
+    fn add(&mut self, latencies: &Histogram) {
+        self.count += latencies.count();
+        self.latency_ns += latencies.sum_ns();
+    }
+
+    /// Mean latency, in nanoseconds; 0 without any operation.
+    #[must_use]
+    pub fn latency_ns_mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.latency_ns as f64 / self.count as f64 }
+    }
+}
+
+/// Books summed up: what is kept of each worker over a run, without its histograms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Block reads.
+    pub reads: Sum,
+    /// Of the reads, those the database says it had in its cache.
+    pub read_hits: u64,
+    /// Updates.
+    pub updates: Sum,
+    /// Commits.
+    pub commits: Sum,
+    /// Transactions of reads that are done.
+    pub read_transactions: u64,
+    /// Time the books cover, by the worker's own clock, in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+impl Sums {
+    /// Adds what stands in books.
+    pub fn add(&mut self, books: &Books) {
+        self.reads.add(&books.reads);
+        self.read_hits += books.read_hits;
+        self.updates.add(&books.updates);
+        self.commits.add(&books.commits);
+        self.read_transactions += books.read_transactions;
+        self.elapsed_ns += books.elapsed_ns;
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// A worker in a statement that takes long keeps its books until the next time they are asked for.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How often it is looked whether they came.
+/// How often it is looked whether one has ended.
 const LOOK: Duration = Duration::from_micros(100);
 /// How long a worker may take to end.
 const LAST_PATIENCE: Duration = Duration::from_secs(30);
@@ -208,13 +208,7 @@ impl Crew {
             desk.wanted.store(true, Ordering::Relaxed);
         }
         let end = Instant::now() + PATIENCE;
-        let waits = |desk: &Arc<Desk>| {
-            desk.wanted.load(Ordering::Acquire) && !desk.ended.load(Ordering::Acquire)
-        };
-        while self.desks.iter().any(waits) && Instant::now() < end {
-            std::thread::sleep(LOOK);
-        }
-        self.desks.iter().map(|desk| take(desk)).collect()
+        self.desks.iter().map(|desk| desk.take(end)).collect()
     }
 
     /// Ends all workers when what they are doing is done, and takes their last books.
@@ -230,7 +224,7 @@ impl Crew {
                 let _ = thread.join();
             }
         }
-        self.desks.iter().map(|desk| take(desk)).collect()
+        self.desks.iter().map(|desk| desk.take(end)).collect()
     }
 
     /// True where all workers have ended, since one failed or all were asked to.
@@ -250,10 +244,6 @@ impl Drop for Crew {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-fn take(desk: &Desk) -> Books {
-    std::mem::take(&mut *desk.books.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The life of a worker's thread.

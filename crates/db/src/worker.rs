@@ -5,7 +5,7 @@ use crate::blocks::BlockReader;
 use crate::books::Books;
 use crate::error::DbError;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A writer that does several transactions on its own comes back after this.
@@ -78,9 +78,45 @@ pub(crate) struct Desk {
     /// The controller wants the books so far.
     pub wanted: AtomicBool,
     /// What was handed over and not taken yet.
-    pub books: Mutex<Books>,
+    books: Mutex<Books>,
+    /// Something was handed over.
+    handed: Condvar,
     /// The worker has ended.
-    pub ended: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Desk {
+    /// Waits until the books that are wanted are there, or the worker has ended, or it is this late; takes
+    /// what is there. Whoever waits sleeps: looking again and again would take the processor from those
+    /// that are measured.
+    pub(crate) fn take(&self, until: Instant) -> Books {
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.wanted.load(Ordering::Acquire) && !self.ended.load(Ordering::Acquire) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.handed.wait_timeout(books, left);
+            books = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        std::mem::take(&mut *books)
+    }
+
+    fn hand_over(&self, books: &mut Books) {
+        let mut handed = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        handed.merge(books);
+        self.wanted.store(false, Ordering::Release);
+        drop(handed);
+        self.handed.notify_all();
+        *books = Books::default();
+    }
+
+    fn end(&self) {
+        let held = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ended.store(true, Ordering::Release);
+        drop(held);
+        self.handed.notify_all();
+    }
 }
 
 /// A worker with everything it needs.
@@ -119,7 +155,7 @@ impl Worker<'_> {
             self.hand_over_if_wanted(&mut books, &mut since);
         }
         self.hand_over(&mut books, &mut since);
-        self.desk.ended.store(true, Ordering::Release);
+        self.desk.end();
     }
 
     /// A transaction of reads, or some of updates.
@@ -182,11 +218,7 @@ fn hand_over(desk: &Desk, books: &mut Books, since: &mut Instant) {
     let now = Instant::now();
     books.elapsed_ns = nanoseconds(now - *since);
     *since = now;
-    let mut handed = desk.books.lock().unwrap_or_else(PoisonError::into_inner);
-    handed.merge(books);
-    drop(handed);
-    *books = Books::default();
-    desk.wanted.store(false, Ordering::Release);
+    desk.hand_over(books);
 }
 
 /// A duration in nanoseconds; 584 years at most.

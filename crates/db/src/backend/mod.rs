@@ -256,7 +256,7 @@ pub trait Activity: Send + Sync {
     /// Where they cannot be reached.
     fn blocks(&self) -> Result<Blocks, DbError>;
 
-    /// The database's own counts so far.
+    /// The database's own counts so far; those of workers may come when they have ended.
     ///
     /// # Errors
     /// Where they cannot be read.

@@ -1,6 +1,7 @@
 //! What keeps a database from doing more than it does on its device.
 
 use super::target::DbTarget;
+use super::words::in_database_words;
 use crate::search::Found;
 use iogauge_model::result::{Physical, StepResult, StoppedBy};
 use iogauge_model::units::Bandwidth;
@@ -49,7 +50,7 @@ pub fn held_back_by(target: &DbTarget, found: &Found, at_best: &StepResult) -> V
     let answer = &found.answer;
     let mut reasons = Vec::new();
     if let Some(limit) = answer.stopped_by_limit.filter(|_| answer.stopped_by.is_limit()) {
-        let limit = limit.to_string().replace("sync:", "commit:");
+        let limit = in_database_words(&limit.to_string());
         reasons.push(format!("More processes break {limit}."));
     }
     let globals = target.globals.len();

@@ -2,7 +2,7 @@
 //! flushes, so that steps, searches and statistics are those of devices.
 
 use iogauge_db::DbError;
-use iogauge_db::books::Books;
+use iogauge_db::books::{Books, Sums};
 use iogauge_db::crew::Crew as Workers;
 use iogauge_io::clock::Clock;
 use iogauge_io::crew::{Arrivals, Crew, LiveFigures, WorkerHandle};
@@ -21,10 +21,10 @@ pub(super) struct DbCrew {
     clock: Clock,
     arrivals: Arrivals,
     live: LiveFigures,
-    /// Each worker's books since the last mark, as far as windows hold them.
-    measured: Vec<Books>,
-    /// Each worker's books since the begin.
-    whole: Vec<Books>,
+    /// What each worker did since the last mark, as far as windows hold it.
+    measured: Vec<Sums>,
+    /// What all workers did since the begin.
+    whole: Sums,
     /// Why there are fewer workers than asked.
     refused: Option<DbError>,
 }
@@ -39,28 +39,26 @@ impl DbCrew {
             arrivals: Arrivals::default(),
             live: LiveFigures::default(),
             measured: Vec::new(),
-            whole: Vec::new(),
+            whole: Sums::default(),
             refused: None,
         };
         crew.workers.set_active(active);
         Ok(crew)
     }
 
-    /// From now on each worker's books count as measured.
+    /// From now on what workers do counts as measured.
     pub(super) fn mark(&mut self) {
         self.measured.clear();
     }
 
     /// What each worker did since the mark.
-    pub(super) fn measured(&self) -> &[Books] {
+    pub(super) fn measured(&self) -> &[Sums] {
         &self.measured
     }
 
     /// What all workers did since the begin.
-    pub(super) fn whole(&self) -> Books {
-        let mut sum = Books::default();
-        self.whole.iter().for_each(|books| sum.merge(books));
-        sum
+    pub(super) fn whole(&self) -> &Sums {
+        &self.whole
     }
 
     pub(super) fn reads_directly(&self) -> bool {
@@ -96,9 +94,10 @@ impl DbCrew {
             });
         }
         if counts {
-            merge_each(&mut self.measured, books);
+            self.measured.resize(self.measured.len().max(books.len()), Sums::default());
+            self.measured.iter_mut().zip(books).for_each(|(sums, books)| sums.add(books));
         }
-        merge_each(&mut self.whole, books);
+        books.iter().for_each(|books| self.whole.add(books));
         self.live.ios += window.ios();
         self.live.bytes += window.bytes();
         self.live.outstanding = self.workers.active();
@@ -109,13 +108,6 @@ impl DbCrew {
 fn add(tally: &mut Tally, latencies: &iogauge_model::Histogram, bytes: u64) {
     tally.service.merge(latencies);
     tally.bytes += bytes;
-}
-
-fn merge_each(into: &mut Vec<Books>, books: &[Books]) {
-    if into.len() < books.len() {
-        into.resize_with(books.len(), Books::default);
-    }
-    into.iter_mut().zip(books).for_each(|(mine, theirs)| mine.merge(theirs));
 }
 
 impl Crew for DbCrew {

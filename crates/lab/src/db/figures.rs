@@ -3,7 +3,7 @@
 use super::crew::DbCrew;
 use super::target::DbLoad;
 use iogauge_db::backend::{Counts, Cycle};
-use iogauge_db::books::Books;
+use iogauge_db::books::Sums;
 use iogauge_db::crew::Mode;
 use iogauge_model::result::{
     DaemonCycle, DatabaseCounts, DatabaseResult, DatabaseWorker, Physical, StepResult,
@@ -12,15 +12,15 @@ use std::time::Instant;
 
 /// What workers did, as they wrote it down.
 pub(super) fn of(load: &DbLoad, crew: &DbCrew, result: &StepResult) -> DatabaseResult {
-    let books = crew.measured();
-    let sum = |of: fn(&Books) -> u64| books.iter().map(of).sum::<u64>();
-    let (reads, hits) = (result.read.as_ref().map_or(0, |read| read.ios), sum(|b| b.read_hits));
+    let workers = crew.measured();
+    let sum = |of: fn(&Sums) -> u64| workers.iter().map(of).sum::<u64>();
+    let (reads, hits) = (result.read.as_ref().map_or(0, |read| read.ios), sum(|s| s.read_hits));
     let direct = load.mode.reads().then(|| crew.reads_directly());
-    let read_transactions = sum(|b| b.read_transactions);
+    let read_transactions = sum(|s| s.read_transactions);
     let through = direct == Some(false) && reads > 0;
     DatabaseResult {
         mode: load.word().to_owned(),
-        transactions: read_transactions + sum(|b| b.commits.count()),
+        transactions: read_transactions + sum(|s| s.commits.count),
         read_transactions,
         read_percent_asked: match load.mode {
             Mode::Io { read_percent } => Some(f64::from(read_percent)),
@@ -28,26 +28,26 @@ pub(super) fn of(load: &DbLoad, crew: &DbCrew, result: &StepResult) -> DatabaseR
         },
         reads_direct: direct,
         cache_hit_percent: through.then(|| hits as f64 * 100.0 / reads as f64),
-        workers: books.iter().enumerate().map(|(index, books)| worker(index, books)).collect(),
+        workers: (1..).zip(workers).map(|(number, sums)| worker(number, sums)).collect(),
         ..DatabaseResult::default()
     }
 }
 
-fn worker(index: usize, books: &Books) -> DatabaseWorker {
+fn worker(number: u32, sums: &Sums) -> DatabaseWorker {
     DatabaseWorker {
-        worker: index as u32 + 1,
-        seconds: books.elapsed_ns as f64 / 1e9,
-        reads: books.reads.count(),
-        updates: books.updates.count(),
-        commits: books.commits.count(),
-        read_latency_ns_mean: books.reads.mean_ns(),
-        update_latency_ns_mean: books.updates.mean_ns(),
-        commit_latency_ns_mean: books.commits.mean_ns(),
+        worker: number,
+        seconds: sums.elapsed_ns as f64 / 1e9,
+        reads: sums.reads.count,
+        updates: sums.updates.count,
+        commits: sums.commits.count,
+        read_latency_ns_mean: sums.reads.latency_ns_mean(),
+        update_latency_ns_mean: sums.updates.latency_ns_mean(),
+        commit_latency_ns_mean: sums.commits.latency_ns_mean(),
     }
 }
 
 /// The database's counts over a span beside iogauge's.
-pub(super) fn counted(made: &Books, before: &Counts, after: &Counts) -> DatabaseCounts {
+pub(super) fn counted(made: &Sums, before: &Counts, after: &Counts) -> DatabaseCounts {
     let grown = |of: fn(&Counts) -> Option<u64>| {
         of(before).zip(of(after)).map(|(before, after)| after.saturating_sub(before))
     };
@@ -56,9 +56,9 @@ pub(super) fn counted(made: &Books, before: &Counts, after: &Counts) -> Database
         ((*name).to_owned(), after.saturating_sub(before.map_or(0, |(_, count)| *count)))
     };
     DatabaseCounts {
-        updates_made: made.updates.count(),
+        updates_made: made.updates.count,
         updates: grown(|counts| counts.updates),
-        commits_made: made.commits.count(),
+        commits_made: made.commits.count,
         commits: grown(|counts| counts.commits),
         blocks_read: grown(|counts| counts.blocks_read),
         blocks_hit: grown(|counts| counts.blocks_hit),

@@ -107,7 +107,7 @@ pub fn run(
         cycles.extend(activity.cycles()?);
     }
     let mut database = figures::of(load, &crew, &result);
-    database.counted = after.map(|after| figures::counted(&crew.whole(), &before, &after));
+    database.counted = after.map(|after| figures::counted(crew.whole(), &before, &after));
     database.cycles = cycles.iter().filter_map(|cycle| figures::cycle(cycle, begin)).collect();
     database.drain = drain;
     database.limits = judged(&result, |latencies| {
@@ -186,7 +186,7 @@ pub fn find(
         physical = totals.physical;
     }
     if fault.is_none() {
-        let counted = figures::counted(&crew.whole(), &before, &activity.counts()?);
+        let counted = figures::counted(crew.whole(), &before, &activity.counts()?);
         caveats.extend(doubts::counts(&counted));
     }
     caveats.extend(crew.refused().map(doubts::refused));

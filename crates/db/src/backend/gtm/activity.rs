@@ -4,7 +4,7 @@ use super::Gtm;
 use super::files;
 use super::process::{Family, Process};
 use super::rounds::Rounds;
-use super::stats::Stats;
+use super::stats::{Stats, Tally};
 use super::writer::GtmWriter;
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
@@ -25,6 +25,7 @@ const LOOKS_PER_PRUNE: u32 = 40;
 pub struct GtmActivity {
     gtm: Gtm,
     family: Arc<Family>,
+    tally: Arc<Tally>,
     watch: Arc<Watch>,
     watcher: Option<JoinHandle<()>>,
     /// Held until every process of this one has left.
@@ -82,7 +83,8 @@ impl GtmActivity {
             }
         });
         let failed = |error| DbError::Failed(format!("a thread cannot be started: {error}"));
-        Ok(Self { gtm, family, watch, watcher: Some(watcher.map_err(failed)?), _held: held })
+        let watcher = Some(watcher.map_err(failed)?);
+        Ok(Self { gtm, family, tally: Arc::default(), watch, watcher, _held: held })
     }
 }
 
@@ -106,7 +108,8 @@ impl Drop for GtmActivity {
 impl Activity for GtmActivity {
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let Gtm { tools, settings, .. } = &self.gtm;
-        Ok(Box::new(GtmWriter::start(tools, &self.family, "RanWorker", &worker, settings.durable)?))
+        let Self { family, tally, .. } = self;
+        Ok(Box::new(GtmWriter::start(tools, family, tally, &worker, settings.durable)?))
     }
 
     fn blocks(&self) -> Result<Blocks, DbError> {
@@ -123,7 +126,7 @@ impl Activity for GtmActivity {
     }
 
     fn counts(&self) -> Result<Counts, DbError> {
-        self.watch.keeper().look().map(|stats| stats.counts())
+        self.watch.keeper().look().map(|stats| stats.counts(&self.tally))
     }
 
     fn cycles(&self) -> Result<Vec<Cycle>, DbError> {

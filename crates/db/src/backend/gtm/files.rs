@@ -18,6 +18,8 @@ pub const JOURNAL: &str = "mumps.mjl";
 pub const ROUTINES: &str = "r";
 /// Says that a global is being created without journal, and since which start of the machine.
 const LOADING: &str = "loading";
+/// Says that there is no journal at present: globals were created, and no run has begun since.
+const UNJOURNALED: &str = "unjournaled";
 /// Locked while a database is put in order.
 const RECOVERY: &str = "recovery";
 /// An extract as this GT.M writes it.
@@ -50,7 +52,7 @@ pub fn is_ours(folder: &Path, name: &str) -> bool {
             SOURCES.iter().any(|(source, _)| stem == Some(source))
         });
     }
-    [DIRECTORY, DATA, JOURNAL, LOADING, SAMPLE, RECOVERY].contains(&name)
+    [DIRECTORY, DATA, JOURNAL, LOADING, UNJOURNALED, SAMPLE, RECOVERY].contains(&name)
         || name.strip_prefix("mumps.mjl_").is_some_and(earlier)
         || name.starts_with("GTM_FATAL_ERROR.ZSHOW_DMP_")
         || name.strip_prefix("core.").is_some_and(earlier)
@@ -191,24 +193,45 @@ pub fn begin_journal(tools: &Tools, folder: &Path, settings: &Settings) -> Resul
         settings.epoch_s
     );
     tools.run("mupip", &["set", &journal, "-region", "DEFAULT"], "")?;
-    let loading = folder.join(LOADING);
-    if loading.exists() {
-        std::fs::remove_file(&loading).map_err(|error| fault(&loading, &error))?;
-    }
+    remove(&folder.join(UNJOURNALED))?;
+    remove(&folder.join(LOADING))?;
     prune(folder);
     Ok(())
 }
 
-/// Ends the journal until [`begin_journal`]: what is loaded in bulk would go through it a second time.
-/// True where a load before this one was cut short.
+/// Begins a load. The journal ends until [`begin_journal`], which every run calls: what is loaded in bulk
+/// would go through it a second time. True where a load before this one was cut short.
 ///
 /// # Errors
 /// [`DbError::Busy`] where somebody has the database open.
-pub fn end_journal(tools: &Tools, folder: &Path) -> Result<bool, DbError> {
-    let loading = folder.join(LOADING);
+pub fn begin_load(tools: &Tools, folder: &Path) -> Result<bool, DbError> {
+    let (loading, unjournaled) = (folder.join(LOADING), folder.join(UNJOURNALED));
     let cut_short = was_cut_short(folder);
     std::fs::write(&loading, boot_id()).map_err(|error| fault(&loading, &error))?;
-    tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "").map(|_| cut_short)
+    if !unjournaled.exists() {
+        tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "")?;
+        std::fs::write(&unjournaled, "").map_err(|error| fault(&unjournaled, &error))?;
+    }
+    Ok(cut_short)
+}
+
+/// Ends a load: what it left is on the device.
+///
+/// # Errors
+/// Where it cannot be brought there.
+pub fn end_load(folder: &Path) -> Result<(), DbError> {
+    let data = folder.join(DATA);
+    let synced = File::open(&data).and_then(|file| file.sync_all());
+    synced.map_err(|error| fault(&data, &error))?;
+    remove(&folder.join(LOADING))
+}
+
+/// Removes a file that may not be there.
+fn remove(path: &Path) -> Result<(), DbError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(fault(path, &error)),
+        _ => Ok(()),
+    }
 }
 
 /// Makes room on a full disk while there is no journal: removing a global takes a block, too. The journals

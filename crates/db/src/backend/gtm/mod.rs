@@ -200,7 +200,7 @@ impl Database for Gtm {
         let held = self.directory.lock()?;
         let mut marker = self.ready()?;
         let folder = self.directory.path();
-        if files::end_journal(&self.tools, folder)? {
+        if files::begin_load(&self.tools, folder)? {
             self.remove(global.number)?;
         }
         let filled = self.fill(global, progress);
@@ -208,7 +208,7 @@ impl Database for Gtm {
             files::make_room(&self.tools, folder)?;
             self.remove(global.number)?;
         }
-        files::begin_journal(&self.tools, folder, &self.settings)?;
+        files::end_load(folder)?;
         filled?;
         marker.globals.push(global);
         self.directory.write(&marker)?;

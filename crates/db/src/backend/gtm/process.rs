@@ -1,6 +1,6 @@
 //! A process that runs one of our routines, and the lines that go to it and come from it.
 
-use super::tools::Tools;
+use super::tools::{Tools, widen};
 use crate::directory::fault;
 use crate::error::DbError;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -69,6 +69,10 @@ impl Process {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| fault(Path::new("mumps"), &error))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
+        if let Some(output) = &output {
+            // It writes its answers without being held up.
+            widen(output);
+        }
         let output = output.map(|output| BufReader::with_capacity(1 << 16, output));
         let child = Arc::new(Mutex::new(child));
         family.add(&child);
@@ -172,6 +176,12 @@ impl Process {
             drop(child);
             std::thread::sleep(Duration::from_micros(500));
         }
+    }
+
+    /// Ends its input, and gives what it says of itself before it leaves; `None` of one that says nothing.
+    pub fn last_words(&mut self) -> Option<&str> {
+        self.input = None;
+        self.hear(|_| Ok(())).ok()
     }
 
     /// Ends its input and waits until it has left the database.

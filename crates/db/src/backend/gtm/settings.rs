@@ -3,6 +3,7 @@
 use crate::backend::Setting;
 use crate::error::DbError;
 use crate::url::DbUrl;
+use iogauge_model::units::parse_size_bytes;
 
 /// Every setting.
 pub const SETTINGS: &[Setting] = &[
@@ -62,7 +63,8 @@ impl Settings {
             word if word == no => Ok(false),
             _ => Err(wrong(key, &format!("{yes} or {no}"))),
         };
-        let buffers = bytes(get("cache"))
+        let buffers = parse_size_bytes(get("cache"))
+            .ok()
             .map(|bytes| bytes / super::BLOCK_BYTES)
             .filter(|buffers| BUFFERS.contains(buffers))
             .ok_or_else(|| wrong("cache", "512K to 15G, as 128M"))?;
@@ -75,19 +77,6 @@ impl Settings {
                 .ok_or_else(|| wrong("epoch", "a number of seconds from 1 to 32767"))?,
         })
     }
-}
-
-/// Bytes out of `128M`.
-fn bytes(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! GT.M's own counts, and what they are in iogauge's words.
 //!
-//! The mnemonics are those of ZSHOW "G" in the GT.M Programmer's Guide. They count for the database, by
-//! all its processes, since it was made.
+//! The mnemonics are those of ZSHOW "G" in the GT.M Programmer's Guide. GVSTATS counts for the database, by
+//! all its processes, since it was made; what processes count outside the critical section they add without
+//! waiting for each other, so that some of it is lost where several work. ZSHOW counts for its own process,
+//! exactly.
 
 use crate::backend::Counts;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// `SET:12,KIL:0,…`
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,21 +37,38 @@ impl Stats {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// In iogauge's words. Each transaction sets the worker's record, too: only differences over a run of
-    /// our workers are updates of subscripts. Updates are counted where they go to the journal, since SET
-    /// counts again what a restart of the transaction repeats.
-    pub fn counts(&self) -> Counts {
-        let (logged, commits) = (self.of("JRL"), self.of("TTW"));
+    /// Updates of subscripts by one of our workers, where these are the counts of its process. Each of its
+    /// transactions sets the worker's record, too. Updates are counted where they go to the journal, since
+    /// SET counts again what a restart of the transaction repeats.
+    fn updates(&self) -> u64 {
+        self.of("JRL").saturating_sub(self.of("TTW"))
+    }
+
+    /// In iogauge's words; commits are counted within the critical section, and exact.
+    pub fn counts(&self, tally: &Tally) -> Counts {
         let sum = |names: &[&str]| names.iter().map(|name| self.of(name)).sum();
         Counts {
-            updates: Some(logged.wrapping_sub(commits)),
-            commits: Some(commits),
+            updates: Some(tally.updates.load(Ordering::Relaxed)),
+            commits: Some(self.of("TTW")),
             blocks_read: Some(self.of("DRD")),
             blocks_hit: None,
             blocks_written: Some(self.of("DWT")),
             log_bytes: Some(self.of("JFB")),
             others: OTHERS.map(|(name, names)| (name, sum(names))).to_vec(),
         }
+    }
+}
+
+/// What GT.M counted of the workers of a run that have ended.
+#[derive(Debug, Default)]
+pub struct Tally {
+    updates: AtomicU64,
+}
+
+impl Tally {
+    /// Adds the counts of a worker's process.
+    pub fn add(&self, process: &Stats) {
+        self.updates.fetch_add(process.updates(), Ordering::Relaxed);
     }
 }
 
@@ -59,7 +79,10 @@ mod tests {
     #[test]
     fn counts_are_read() {
         let text = "SET:5177,JRL:5100,KIL:0,DRD:7,DWT:8,TTW:100,TR0:1,TR1:2,JFL:3,JFS:4,JFB:4096,JFW:5,JRE:6";
-        let counts = Stats::read(text).counts();
+        let (tally, stats) = (Tally::default(), Stats::read(text));
+        assert_eq!(stats.counts(&tally).updates, Some(0));
+        tally.add(&stats);
+        let counts = stats.counts(&tally);
         assert_eq!((counts.updates, counts.commits), (Some(5000), Some(100)));
         assert_eq!((counts.blocks_read, counts.blocks_written), (Some(7), Some(8)));
         assert_eq!(counts.log_bytes, Some(4096));

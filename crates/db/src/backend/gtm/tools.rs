@@ -3,9 +3,18 @@
 use crate::directory::fault;
 use crate::error::DbError;
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// Bytes that a pipe to or from a program has room for: the most that anybody may ask for (pipe(7)).
+const PIPE: usize = 1 << 20;
+
+/// Makes room in a pipe. It is only slower where that cannot be had.
+pub fn widen(pipe: &impl AsFd) {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
+}
 
 /// GT.M's programs at work in the folder of one database.
 #[derive(Debug, Clone)]

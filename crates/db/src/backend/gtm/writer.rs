@@ -1,6 +1,7 @@
 //! A worker: a process of GT.M that does whole transactions itself.
 
 use super::process::{Family, Process};
+use super::stats::{Stats, Tally};
 use super::tools::Tools;
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::books::Books;
@@ -12,25 +13,59 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct GtmWriter {
     process: Process,
+    tally: Arc<Tally>,
+    /// True where it waits for an order.
+    idle: bool,
+    transaction_length: usize,
     value_bytes: u64,
 }
+
+/// The times of a longer transaction do not go into one text of M, which has a MiB at most.
+const MOST_UPDATES: u32 = 50_000;
+/// Digits of a time in microseconds since 1970, from 2001 to 2286.
+const TIME_DIGITS: usize = 16;
 
 impl GtmWriter {
     /// Starts one; it has the database open when this returns.
     ///
     /// # Errors
-    /// What GT.M says.
+    /// [`DbError::Usage`] where transactions are too long; what GT.M says.
     pub fn start(
         tools: &Tools,
         family: &Arc<Family>,
-        entry: &str,
+        tally: &Arc<Tally>,
         plan: &WorkerPlan,
         durable: bool,
     ) -> Result<Self, DbError> {
-        let mut process = Process::start_in(tools, family, entry, "")?;
+        if plan.transaction_length > MOST_UPDATES {
+            return Err(DbError::Usage(format!(
+                "transactions of {} updates are too long for GT.M; right would be --transaction-length \
+                 {MOST_UPDATES} or less",
+                plan.transaction_length
+            )));
+        }
+        let mut process = Process::start_in(tools, family, "RanWorker", "")?;
         process.tell(format_args!("{}", plan_line(plan, durable)))?;
         process.hear(|_| Ok(()))?;
-        Ok(Self { process, value_bytes: plan.global.value_bytes as u64 })
+        Ok(Self {
+            process,
+            tally: tally.clone(),
+            idle: true,
+            transaction_length: plan.transaction_length as usize,
+            value_bytes: plan.global.value_bytes as u64,
+        })
+    }
+}
+
+impl Drop for GtmWriter {
+    /// What GT.M counted of it is asked for at the end: of each process it knows that exactly, of all of
+    /// them together it does not.
+    fn drop(&mut self) {
+        if self.idle
+            && let Some(words) = self.process.last_words()
+        {
+            self.tally.add(&Stats::read(words));
+        }
     }
 }
 
@@ -52,12 +87,15 @@ impl Writer for GtmWriter {
         // GT.M pauses whole milliseconds. Pauses of any other length are made here, after each one.
         let (transactions, hang_ms) =
             if whole_ms { (order.transactions, order.hang.as_millis()) } else { (1, 0) };
+        self.idle = false;
         let left = order.until.saturating_duration_since(Instant::now()).as_micros();
         self.process.tell(format_args!("{transactions} {left} {hang_ms}"))?;
-        let bytes = self.value_bytes;
-        let committed =
-            self.process.hear(|line| note(line, bytes, books).ok_or_else(|| strange(line)))?;
+        let Self { process, transaction_length, value_bytes, .. } = self;
+        let committed = process.hear(|line| {
+            note(line, *transaction_length, *value_bytes, books).ok_or_else(|| strange(line))
+        })?;
         let committed = committed.parse().map_err(|_| strange(committed))?;
+        self.idle = true;
         // The routine does not pause behind its last one: it could not hear meanwhile that it is to end.
         if order.hang > Duration::ZERO {
             std::thread::sleep(order.hang);
@@ -66,21 +104,40 @@ impl Writer for GtmWriter {
     }
 }
 
-/// Books a line `u LATENCY COUNT …` or `c LATENCY COUNT …`.
-fn note(line: &str, value_bytes: u64, books: &mut Books) -> Option<()> {
-    let mut words = line.split_ascii_whitespace();
-    let kind = words.next()?;
-    while let Some(word) = words.next() {
-        // A clock that is set back makes a latency negative.
-        let ns = u64::try_from(word.parse::<i64>().ok()?).unwrap_or(0) * 1_000;
-        let count: u64 = words.next()?.parse().ok()?;
-        match kind {
-            "u" => books.updates_of(ns, count, count * value_bytes),
-            "c" => books.commits_of(ns, count),
-            _ => return None,
+/// Books a line `tTIMETIME…` of whole transactions: when each began, when its updates began, when each of
+/// them was done, when the commit was. In a transaction that was restarted the time from its begin to
+/// that of its updates is what the restarts undid, and counts to the commit.
+fn note(line: &str, updates: usize, value_bytes: u64, books: &mut Books) -> Option<()> {
+    let (times, rest) = line.strip_prefix('t')?.as_bytes().as_chunks::<TIME_DIGITS>();
+    let transactions = times.chunks_exact(updates + 3);
+    if !rest.is_empty() || !transactions.remainder().is_empty() {
+        return None;
+    }
+    for times in transactions {
+        let [begun, started, done @ .., committed] = times else { return None };
+        let (begun, started) = (microseconds(begun)?, microseconds(started)?);
+        let mut last = started;
+        for time in done {
+            let time = microseconds(time)?;
+            books.update(ns_between(last, time), value_bytes);
+            last = time;
         }
+        let committed = microseconds(committed)?;
+        books.commit(ns_between(begun, started) + ns_between(last, committed));
     }
     Some(())
+}
+
+/// A time of GT.M's.
+fn microseconds(digits: &[u8; TIME_DIGITS]) -> Option<u64> {
+    digits.iter().try_fold(0, |number, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
+    })
+}
+
+/// Nanoseconds between two times in microseconds; none where the clock was set back.
+fn ns_between(begin: u64, end: u64) -> u64 {
+    end.saturating_sub(begin).saturating_mul(1_000)
 }
 
 fn strange(line: &str) -> DbError {
@@ -94,12 +151,19 @@ mod tests {
     #[test]
     fn lines_are_booked() {
         let mut books = Books::default();
-        assert_eq!(note("u 12 3 -4 1", 100, &mut books), Some(()));
-        assert_eq!(note("c 1500 1", 100, &mut books), Some(()));
-        assert_eq!((books.updates.count(), books.update_bytes, books.commits.count()), (4, 400, 1));
-        assert_eq!(books.busy_ns, 3 * 12_000 + 1_500_000);
-        for line in ["x 1 1", "u 1", "u a 1", ""] {
-            assert_eq!(note(line, 100, &mut books), None, "{line}");
+        let line =
+            |times: &[u64]| times.iter().fold("t".to_owned(), |l, t| l + &format!("{t:016}"));
+        // The second was restarted after 200 µs, and meanwhile the clock was set back by 1.
+        let times = [1000, 1000, 1012, 1024, 1500, 2000, 2200, 2199, 2212, 2300];
+        assert_eq!(note(&line(&times), 2, 100, &mut books), Some(()));
+        assert_eq!((books.updates.count(), books.update_bytes, books.commits.count()), (4, 400, 2));
+        assert_eq!(books.updates.sum_ns(), 12_000 + 12_000 + 13_000);
+        assert_eq!(books.commits.sum_ns(), 476_000 + 200_000 + 88_000);
+        assert_eq!(u128::from(books.busy_ns), books.updates.sum_ns() + books.commits.sum_ns());
+        let wrong =
+            [line(&times[1..]), line(&times) + "1", line(&times).replace('5', "x"), "x1".into()];
+        for line in wrong {
+            assert_eq!(note(&line, 2, 100, &mut Books::default()), None, "{line}");
         }
     }
 }

@@ -3,13 +3,15 @@ RanWorker ; transactions of one worker: orders come on standard input, books go 
  ; The first line is the plan, its numbers parted by spaces:
  ;   worker global subscripts bytes sequence state length batch
  ; Every other line is an order: transactions microseconds hang-in-milliseconds.
- ; The answer to it are lines "u LATENCY COUNT LATENCY COUNT ..." of updates and "c ..." of commits, with
- ; latencies in microseconds, and at last ". SEQUENCE" with the last transaction that is committed.
- ; An error is answered with "! STATUS". The end of the input ends the process.
+ ; The answer to it are lines "tTIMETIME..." and at last ". SEQUENCE" with the last transaction that is
+ ; committed. The times are microseconds of 16 digits, length+3 of them for each transaction: when it began, when its
+ ; updates began (later only where it was restarted), when each update was done, when the commit was.
+ ; An error is answered with "! STATUS". The end of the input ends the process; it answers ". " and GT.M's
+ ; own counts of what this process did.
  ;
  new $etrap set $etrap="do fault^RanWorker"
- new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,u,c,t,timed
- use $principal:(exception="do gone^RanWorker":width=1048576)
+ new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,taken,most,timed
+ use $principal:(exception="do over^RanWorker":width=1048576)
  read line
  set timed=1
  do plan(line)
@@ -18,7 +20,6 @@ RanWorker ; transactions of one worker: orders come on standard input, books go 
  write ". ",$job,!
  for  read line do
  . do order($piece(line," ",1),$piece(line," ",2),$piece(line," ",3))
- . do answer("u",.u),answer("c",.c)
  . write ". ",sequence,!
  quit
  ;
@@ -32,7 +33,10 @@ plan(line) ; what the worker is told before it begins
  set record="^RanWorker"_worker
  ; The global stands in the text by its name: compiled once, it costs what a routine's own line costs.
  set update="for i=1:1:length set "_$$drawn_",^RanWriteGlobal"_global_"(subscript)="_$$value
- set:timed update=update_",t(i)=$zut"
+ ; Text is the cheapest place for a time: putting one into an array or counting it costs twice as much.
+ set:timed update=update_",times=times_$zut"
+ ; What is passed on at once is one text, of a MiB at most.
+ set taken=0,most=1000000\(length+3*16)
  quit
  ;
 drawn() ; the next subscript, and the check of what is to stand there
@@ -47,37 +51,34 @@ stamp ; what the values of the transaction have in common
  set head=worker_":"_sequence_":",room=bytes-$length(head)-1
  quit
  ;
-order(most,microseconds,hang) ; transactions until there are enough, or the next would begin too late
+order(transactions,microseconds,hang) ; transactions until there are enough, or the next would begin too late
  new done,end,pause
  set done=0,pause=hang/1000,end=$zut+microseconds-(hang*1000)
- for  do transaction set done=done+1 quit:done'<most!($zut'<end)  hang:hang pause
+ for  do transaction set done=done+1 do:taken=most pass quit:done'<transactions!($zut'<end)  hang:hang pause
+ do pass
+ quit
+ ;
+pass ; times that were not passed on yet: rarely, since who hears them needs a processor for that
+ quit:'taken
+ new line,i
+ set line="t" for i=1:1:taken set line=line_taken(i)
+ set taken=0
+ write line,!
  quit
  ;
 transaction ; one of them; what a restart undoes counts to the commit
- new base,head,room,first,begun,now,then,i,subscript,check,start
+ new base,head,room,first,begun,times,i,subscript,check,start
  set sequence=sequence+1,first=state
  set begun=$zut
  do stamp
  if batch tstart ():transactionid="BATCH"
  else  tstart ()
- set state=first,t(0)=begun
- set:$trestart t(0)=$zut
+ set state=first,times=begun
+ set:$trestart times=$zut
  xecute update
  set @record=sequence
  tcommit
- quit:'timed
- set now=$zut,i=$increment(c(now-t(length)+t(0)-begun)),then=t(0)
- for i=1:1:length set now=t(i),start=$increment(u(now-then)),then=now
- quit
- ;
-answer(kind,books) ; writes the books and empties them
- new line,latency
- set line=kind,latency=""
- for  set latency=$order(books(latency)) quit:latency=""  do
- . set line=line_" "_latency_" "_books(latency)
- . if $length(line)>8000 write line,! set line=kind
- write line,!
- kill books
+ set:timed taken=taken+1,taken(taken)=begun_times_$zut
  quit
  ;
 fault ; an error that is not the end of the input
@@ -90,9 +91,16 @@ fault ; an error that is not the end of the input
 gone ; nobody is there any more
  halt
  ;
+over ; there are no more orders
+ new counts
+ set $etrap="halt"
+ zshow "G":counts
+ write ". ",counts("G",0),!
+ halt
+ ;
 prove ; draws and values of a plan, as it would write them
  new $etrap set $etrap="do fault^RanWorker"
- new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,t,timed
+ new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,timed
  new base,head,room,i,subscript,check,start
  use $principal:(exception="do gone^RanWorker":width=1048576)
  read line
@@ -105,7 +113,7 @@ prove ; draws and values of a plan, as it would write them
  ;
 bare ; transactions without taking their times: what taking them is held against
  new $etrap set $etrap="do fault^RanWorker"
- new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,t,timed
+ new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,taken,most,timed
  use $principal:(exception="do gone^RanWorker":width=1048576)
  read line
  set timed=0

@@ -3,7 +3,6 @@
 mod crash;
 mod disk;
 mod routines;
-mod speed;
 
 use super::Gtm;
 use super::install;
