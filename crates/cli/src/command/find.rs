@@ -71,12 +71,7 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     if args.open_loop && args.via.is_some() {
         return refuse(&FioError::OpenLoop.to_string());
     }
-    if args.budget < SHORTEST_BUDGET_NS {
-        return refuse("--budget is too short to search in; right would be 1s or more");
-    }
-    if !(0.1..=50.0).contains(&args.precision) {
-        return refuse("--precision is not from 0.1% to 50%; right would be 2%");
-    }
+    check_effort(args.budget, args.precision)?;
     Ok(SearchPlan {
         limits: limits(args)?,
         max_depth: args.max_depth,
@@ -86,6 +81,23 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
             .open_loop
             .then(|| args.load.rate_process.unwrap_or(ArrivalProcess::Poisson)),
     })
+}
+
+/// Checks what a search may spend, and what precision in percent is asked of it.
+///
+/// # Errors
+/// Where nothing can be found so.
+pub(super) fn check_effort(budget_ns: u64, precision_percent: f64) -> anyhow::Result<()> {
+    let wrong = match () {
+        () if budget_ns < SHORTEST_BUDGET_NS => {
+            "--budget is too short to search in; right would be 1s or more"
+        }
+        () if !(0.1..=50.0).contains(&precision_percent) => {
+            "--precision is not from 0.1% to 50%; right would be 2%"
+        }
+        () => return Ok(()),
+    };
+    Err(Usage(wrong.to_owned()).into())
 }
 
 /// The limits typed and those of the guide, checked against the load.

@@ -5,7 +5,7 @@ use crate::args::{HistoryAction, HistoryArgs, ShowFormat};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_lab::history::{
-    ExportFormat, Filter, History, HistoryError, RunRef, RunRow, Running, StoredRun,
+    ExportFormat, Filter, History, HistoryError, HistoryPath, RunRef, RunRow, Running, StoredRun,
 };
 use iogauge_model::fio::json_out::{self, Detail};
 use iogauge_model::result::{
@@ -22,9 +22,7 @@ use std::path::Path;
 /// # Errors
 /// Where the history cannot be read or written, or holds no such run.
 pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
-    let Some(mut history) = History::open_at(&args.history)? else {
-        return Err(Usage("--history none keeps no runs; name a file".to_owned()).into());
-    };
+    let mut history = open(&args.history)?;
     match &args.action {
         HistoryAction::List { limit, state, target } => {
             let filter = Filter {
@@ -56,6 +54,26 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
         HistoryAction::Export { format } => export(&history, *format)?,
     }
     Ok(Exit::Done)
+}
+
+/// The history of a command that needs one.
+///
+/// # Errors
+/// Where there is to be none, or it cannot be opened.
+pub(super) fn open(path: &HistoryPath) -> anyhow::Result<History> {
+    let none = || Usage("--history none keeps no runs; name a file".to_owned());
+    Ok(History::open_at(path)?.ok_or_else(none)?)
+}
+
+/// The document of a run; `purpose` is what it is wanted for.
+///
+/// # Errors
+/// Where the run was not closed.
+pub(super) fn result(stored: &StoredRun, purpose: &str) -> anyhow::Result<serde_json::Value> {
+    let StoredRun { row, document, .. } = stored;
+    let none = || Usage(format!("run {} is {} and has no result {purpose}", row.id, row.state));
+    let closed = document.clone().filter(|document| !document.is_null());
+    Ok(closed.ok_or_else(none)?)
 }
 
 fn running(force: bool) -> Running {
@@ -161,11 +179,7 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
     let mut rows = Vec::new();
     for run in runs {
         let stored = history.show(run)?;
-        let Some(document) = stored.document.clone().filter(|document| !document.is_null()) else {
-            let row = &stored.row;
-            let why = format!("run {} is {} and has no result for a table", row.id, row.state);
-            return Err(Usage(why).into());
-        };
+        let document = result(&stored, "for a table")?;
         let host = document.pointer("/environment/host").and_then(|host| host.as_str());
         let host = host.filter(|host| !host.is_empty()).map(str::to_owned);
         let system = host.unwrap_or_else(|| table::system(Path::new(&stored.row.target)));

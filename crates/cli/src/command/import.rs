@@ -1,9 +1,10 @@
 //! `iogauge import`: files that fio wrote into the history.
 
+use super::history;
 use crate::args::ImportArgs;
-use crate::exit::{Exit, Usage};
+use crate::exit::Exit;
 use crate::screen;
-use iogauge_lab::history::{History, Imported};
+use iogauge_lab::history::Imported;
 use iogauge_lab::import::{ImportError, ImportedFile, Words, import};
 use iogauge_report::terminal;
 
@@ -13,9 +14,7 @@ use iogauge_report::terminal;
 /// # Errors
 /// Where the history cannot be written.
 pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
-    let Some(history) = History::open_at(&args.history)? else {
-        return Err(Usage("--history none keeps no runs; name a file".to_owned()).into());
-    };
+    let history = history::open(&args.history)?;
     let mut importer = history.importer()?;
     let mut exit = Exit::Done;
     for path in &args.files {

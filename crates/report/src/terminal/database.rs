@@ -29,14 +29,8 @@ pub(super) fn asked(step: &StepResult, database: &DatabaseResult) -> String {
         }
         _ => String::new(),
     };
-    let processes = match step.depth {
-        1 => "1 process".to_owned(),
-        n => format!("{n} processes"),
-    };
-    format!(
-        "{processes}, {:.1} in the database on average; {transactions}{shares}; {:.1} s",
-        step.depth_achieved, step.seconds
-    )
+    let asked = Terms::DATABASE.asked(step.depth, step.depth_achieved);
+    format!("{asked}; {transactions}{shares}; {:.1} s", step.seconds)
 }
 
 /// What stands below the table of operations.
@@ -63,7 +57,7 @@ fn write_limit(sheet: &mut Sheet, value: &LimitValue) {
     let holds = ns <= value.limit.bound_ns as f64;
     let (paint, verdict) = if holds { (Paint::Good, "holds") } else { (Paint::Bad, "broken") };
     let bound = Bound(value.limit.bound_ns);
-    let statistic = value.limit.statistic().replace("sync:", "commit:");
+    let statistic = Terms::DATABASE.statistic(&value.limit);
     let text = format!("{statistic} {} ≤ {bound}: {verdict}", Latency(ns));
     let text = if holds { text } else { text.replace('≤', ">") };
     sheet.text(paint, &text);

@@ -67,10 +67,15 @@ pub(super) fn limits(limits: &[Limit], terms: Terms) -> String {
             format!("{metric} {of}latency stays ≤ {}", Bound(*bound_ns))
         })
         .collect();
-    match bounds.split_last() {
-        None => "latency is unlimited".to_owned(),
-        Some((only, [])) => only.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    if bounds.is_empty() { "latency is unlimited".to_owned() } else { listed(&bounds) }
+}
+
+/// Words as a sentence joins them: `a, b and c`; nothing of none.
+pub(crate) fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 

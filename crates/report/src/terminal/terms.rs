@@ -18,25 +18,28 @@ pub(super) struct Terms {
 const DEVICE: Terms = Terms { rate: "IOPS", depth: "depth", is_database: false };
 
 impl Terms {
+    /// Those of a database that reads and writes.
+    pub(super) const DATABASE: Self =
+        Self { rate: "operations/s", depth: "processes", is_database: true };
+
     /// Those of a document.
     pub(super) fn of(head: &Head) -> Self {
         if head.target["kind"] != "database" {
             return DEVICE;
         }
-        let rate = match head.load.get("mode").and_then(Value::as_str) {
-            Some("read") => "reads/s",
-            Some("write") => "updates/s",
-            _ => "operations/s",
-        };
-        Self { rate, depth: "processes", is_database: true }
+        match head.load.get("mode").and_then(Value::as_str) {
+            Some("read") => Self { rate: "reads/s", ..Self::DATABASE },
+            Some("write") => Self { rate: "updates/s", ..Self::DATABASE },
+            _ => Self::DATABASE,
+        }
     }
 
     /// Where on the curve something is.
     pub(super) fn at(self, depth: u32) -> String {
-        match (self.is_database, depth) {
-            (false, depth) => format!("at depth {depth}"),
-            (true, 1) => "with 1 process".to_owned(),
-            (true, n) => format!("with {n} processes"),
+        if self.is_database {
+            format!("with {}", processes(depth))
+        } else {
+            format!("at depth {depth}")
         }
     }
 
@@ -74,7 +77,7 @@ impl Terms {
     pub(super) fn asked(self, depth: u32, achieved: f64) -> String {
         match self.is_database {
             false => format!("depth {depth} asked, {achieved:.1} achieved"),
-            true => format!("{}, {achieved:.1} in the database on average", &self.at(depth)[5..]),
+            true => format!("{}, {achieved:.1} in the database on average", processes(depth)),
         }
     }
 
@@ -97,4 +100,8 @@ impl Terms {
             (true, Side::Sync) => "commit ",
         }
     }
+}
+
+fn processes(n: u32) -> String {
+    if n == 1 { "1 process".to_owned() } else { format!("{n} processes") }
 }

@@ -1,10 +1,11 @@
 //! `iogauge db export`: runs on databases as the CSV files that spreadsheets of the field expect.
 
 use crate::args::ExportArgs;
+use crate::command::history;
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use anyhow::Context;
-use iogauge_lab::history::{Filter, History, RunRef};
+use iogauge_lab::history::{Filter, RunRef};
 use iogauge_model::result::RunDocument;
 use iogauge_report::csv;
 use std::collections::BTreeMap;
@@ -15,9 +16,7 @@ use std::path::Path;
 /// # Errors
 /// Where there is nothing to export, or a file cannot be written.
 pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
-    let Some(history) = History::open_at(&args.history)? else {
-        return Err(Usage("--history none keeps no runs; name a file".to_owned()).into());
-    };
+    let history = history::open(&args.history)?;
     let runs = if args.runs.is_empty() {
         let filter = Filter { kind: Some("db-run".to_owned()), ..Filter::default() };
         let mut rows = history.list(&filter)?;

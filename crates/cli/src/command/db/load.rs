@@ -1,6 +1,7 @@
 //! What is asked of a database, and the limits it is judged by.
 
 use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
+use crate::command::find::check_effort;
 use crate::exit::Usage;
 use iogauge_db::crew::Mode;
 use iogauge_lab::db::{DbLoad, in_database_words};
@@ -12,8 +13,6 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Reads of a transaction that mixes, where nothing else is said.
 const READ_PERCENT: f64 = 50.0;
-/// Least time a search can do anything with.
-const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;
 
 /// The load that was typed, with so many processes.
 ///
@@ -87,14 +86,7 @@ pub fn limits(
 /// # Errors
 /// A budget, a precision or a limit that cannot be.
 pub fn plan(args: &DbSearchArgs, load: &DbLoad) -> anyhow::Result<SearchPlan> {
-    if args.budget < SHORTEST_BUDGET_NS {
-        let text = "--budget is too short to search in; right would be 1s or more";
-        return Err(Usage(text.to_owned()).into());
-    }
-    if !(0.1..=50.0).contains(&args.precision) {
-        let text = "--precision is not from 0.1% to 50%; right would be 2%";
-        return Err(Usage(text.to_owned()).into());
-    }
+    check_effort(args.budget, args.precision)?;
     let usual = [Limit::default()];
     let typed =
         if args.limits.is_empty() && args.guide.is_none() { &usual[..] } else { &args.limits };

@@ -1,9 +1,10 @@
 //! `iogauge db reset`: forget the runs on a database.
 
 use crate::args::ResetArgs;
-use crate::exit::{Exit, Usage};
+use crate::command::history;
+use crate::exit::Exit;
 use crate::screen;
-use iogauge_lab::history::{Filter, History, RunRef, Running};
+use iogauge_lab::history::{Filter, RunRef, Running};
 
 /// Runs the command.
 ///
@@ -11,9 +12,7 @@ use iogauge_lab::history::{Filter, History, RunRef, Running};
 /// Where the history cannot be written, or a run is under way.
 pub fn run(args: &ResetArgs) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
-    let Some(mut history) = History::open_at(&args.history)? else {
-        return Err(Usage("--history none keeps no runs; name a file".to_owned()).into());
-    };
+    let mut history = history::open(&args.history)?;
     // Settings are the run's, not the database's.
     let place = format!("{}:{}", url.backend, url.place);
     let name = format!(" {}", url.name);
