@@ -57,6 +57,7 @@ fn dispatch(
         Command::Clean(args) => command::clean::run(&args),
         Command::Db(args) => command::db::run(&args, arguments, interrupt),
         Command::History(args) => command::history::run(&args),
+        Command::Report(args) => command::report::run(&args),
         Command::Stop(args) => command::stop::run(&args),
         Command::Import(args) => command::import::run(&args),
         Command::Table(args) => command::table::run(&args),

@@ -2,6 +2,10 @@
 //! stored run is shown again offline. Nothing here prints, measures or reads a clock.
 #![forbid(unsafe_code)]
 
+pub mod chart;
 pub mod classic;
 pub mod csv;
+pub mod exhibit;
+pub mod html;
+pub mod panel;
 pub mod terminal;

@@ -5,6 +5,7 @@ mod db;
 mod fio;
 mod guide;
 mod load;
+mod report;
 mod suite;
 mod via;
 
@@ -15,6 +16,7 @@ pub use db::{
 };
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use load::LoadArgs;
+pub use report::{ReportArgs, ThemeArg};
 pub use suite::{ResumeRef, SuiteArgs, SuiteCommon, SuiteRun, Which};
 pub use via::ViaArg;
 
@@ -86,6 +88,8 @@ pub enum Command {
     Db(Box<DbArgs>),
     /// List, show, export or remove kept runs
     History(HistoryArgs),
+    /// Draw pictures of kept runs: one HTML file, SVG or PNG
+    Report(ReportArgs),
     /// End a run that is under way, keeping what it measured
     Stop(StopArgs),
     /// Take results of fio into the history

@@ -13,6 +13,7 @@ mod job_source;
 pub mod manual;
 pub mod prepare;
 mod record;
+pub mod report;
 pub mod run;
 mod steps;
 pub mod stop;

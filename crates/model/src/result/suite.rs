@@ -274,14 +274,19 @@ pub struct SuiteDocument {
 }
 
 impl SuiteDocument {
+    /// The steps that measured at a fixed concurrency or rate: without searches, and without what only
+    /// made the target ready.
+    pub fn measured(&self) -> impl Iterator<Item = (&SuiteStepResult, &StepResult)> {
+        let measuring = self.steps.iter().filter(|step| step.place.phase != Place::INIT);
+        measuring.filter_map(|step| Some((step, step.step()?)))
+    }
+
     /// The steps as a run of steps, for formats that know no suites; searches are left out, and what
     /// only made the target ready.
     #[must_use]
     pub fn as_run(&self) -> RunDocument {
-        let measuring = self.steps.iter().filter(|step| step.place.phase != Place::INIT);
-        let measured = measuring.filter_map(|step| Some((step, step.step()?)));
         let (asked, steps): (Vec<&Step>, Vec<StepResult>) =
-            measured.map(|(step, result)| (&step.asked, result.clone())).unzip();
+            self.measured().map(|(step, result)| (&step.asked, result.clone())).unzip();
         let head =
             Head { load: json!({ "label": self.suite.name, "steps": asked }), ..self.head.clone() };
         RunDocument {

@@ -9,10 +9,12 @@ mod share;
 mod stored;
 
 pub use row::{PERCENTS, Row, RowLatency};
+pub(crate) use share::FINE;
+pub(crate) use stored::{planned, rows_of_step};
 pub use stored::{rows_of_find, rows_of_run};
 
 use ::csv::{Error, Writer};
-use share::{FINE, Fold, WIDE};
+use share::{Fold, WIDE};
 use std::io::Write;
 
 /// Columns of [`r_frame`], and of [`csv()`] behind its first one.

@@ -73,12 +73,12 @@ impl Row {
     }
 
     /// The test, with the direction where it has another one, too: `randrw_w`.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         if self.is_half { format!("{}_{}", self.test, self.side) } else { self.test.clone() }
     }
 
     /// `8K`, `1M`, `512`; `4K-64K` where sizes differ.
-    pub(super) fn size_text(&self) -> Option<String> {
+    pub(crate) fn size_text(&self) -> Option<String> {
         let BlockRange { min_bytes, max_bytes } = self.size?;
         let (min, max) = (short(min_bytes), short(max_bytes));
         Some(if min == max { min } else { format!("{min}-{max}") })
@@ -96,7 +96,7 @@ impl Row {
     }
 
     /// The shares in the columns of a table.
-    pub(super) fn shares<const N: usize>(&self, bounds: &Bounds<N>) -> [Option<Fold>; N] {
+    pub(crate) fn shares<const N: usize>(&self, bounds: &Bounds<N>) -> [Option<Fold>; N] {
         match &self.shares {
             Some(shares) => fold(shares, bounds).map(Some),
             None => [None; N],

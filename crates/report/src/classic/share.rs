@@ -4,7 +4,7 @@ use iogauge_model::Histogram;
 use iogauge_model::fio::LatencyShare;
 
 /// Columns as upper bounds in nanoseconds; the last one has what lies beyond.
-pub(super) type Bounds<const N: usize> = [Option<u64>; N];
+pub(crate) type Bounds<const N: usize> = [Option<u64>; N];
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -24,7 +24,7 @@ pub(super) const WIDE: Bounds<10> = [
 ];
 
 /// Of R and CSV: us50 … s2, and s5 for what is beyond.
-pub(super) const FINE: Bounds<16> = [
+pub(crate) const FINE: Bounds<16> = [
     Some(50 * US),
     Some(100 * US),
     Some(250 * US),
@@ -45,9 +45,14 @@ pub(super) const FINE: Bounds<16> = [
 
 /// Percents of a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Fold(f64);
+pub(crate) struct Fold(f64);
 
 impl Fold {
+    /// All of it.
+    pub(crate) fn percent(self) -> f64 {
+        self.0
+    }
+
     /// Whole percents, cut off; 0 where there are none.
     pub(super) fn zero(self) -> String {
         // The sum of shares in hundredths that make 23 may be 22.999999999999996.

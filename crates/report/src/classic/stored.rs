@@ -7,7 +7,7 @@ use iogauge_model::fio::BlockRange;
 use iogauge_model::load::{BlockSplit, Pattern};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument,
+    CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument, StepResult,
 };
 
 /// The rows of a run: one for each direction of each job, of each step where it has no jobs.
@@ -15,26 +15,30 @@ use iogauge_model::result::{
 /// completion; flushes have no row.
 #[must_use]
 pub fn rows_of_run(document: &RunDocument, system: &str) -> Vec<Row> {
-    let mut jobs = document.head.jobs_of_steps().into_iter();
-    let mut rows = Vec::new();
-    for step in &document.steps {
-        let of_step = jobs.next().unwrap_or_default();
-        if let Some(fio) = &step.fio {
-            rows.extend(Row::of_fio(fio, system));
-            continue;
-        }
-        if step.jobs.is_empty() {
-            let load = of_all(&of_step);
-            let both = [&step.read, &step.write];
-            rows.extend(directions(system, &step.label, load.as_ref(), both));
-        }
-        for (index, job) in step.jobs.iter().enumerate() {
-            let planned = of_step.get(index).filter(|_| of_step.len() == step.jobs.len());
-            let load = planned.map(|planned| &planned.load);
-            rows.extend(directions(system, &job.name, load, [&job.read, &job.write]));
-        }
+    planned(document).flat_map(|(step, jobs)| rows_of_step(step, &jobs, system)).collect()
+}
+
+/// The steps of a run with the jobs that were planned for each, as far as they are known.
+pub(crate) fn planned(document: &RunDocument) -> impl Iterator<Item = (&StepResult, Vec<Job>)> {
+    let jobs = document.head.jobs_of_steps().into_iter().chain(std::iter::repeat(Vec::new()));
+    document.steps.iter().zip(jobs)
+}
+
+/// The rows of one step, whose jobs are those planned.
+pub(crate) fn rows_of_step(step: &StepResult, planned: &[Job], system: &str) -> Vec<Row> {
+    if let Some(fio) = &step.fio {
+        return Row::of_fio(fio, system);
     }
-    rows
+    if step.jobs.is_empty() {
+        let load = of_all(planned);
+        return directions(system, &step.label, load.as_ref(), [&step.read, &step.write]);
+    }
+    let rows = step.jobs.iter().enumerate().flat_map(|(index, job)| {
+        let planned = planned.get(index).filter(|_| planned.len() == step.jobs.len());
+        let load = planned.map(|planned| &planned.load);
+        directions(system, &job.name, load, [&job.read, &job.write])
+    });
+    rows.collect()
 }
 
 /// The rows of a search: one for each point of its curve, both directions together, `users` being

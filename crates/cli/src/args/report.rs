@@ -1,0 +1,53 @@
+//! What is typed for pictures.
+
+use clap::{Args, ValueEnum};
+use iogauge_lab::history::{HistoryPath, RunRef};
+use iogauge_report::panel::PANELS;
+use std::path::PathBuf;
+
+/// Runs, and where their pictures go.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  iogauge report --html report.html              the last run
+  iogauge report last last-1 --html two.html     two runs in one file
+  iogauge report --svg pictures --panel capacity-curve
+  iogauge report --png pictures --theme dark")]
+pub struct ReportArgs {
+    /// The runs: last, last-1, or an id; the last one where none is given
+    pub runs: Vec<RunRef>,
+    /// Write one HTML file that works offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write a SVG file for each picture into a directory
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Write a PNG file for each picture into a directory
+    #[arg(long, value_name = "DIR")]
+    pub png: Option<PathBuf>,
+    /// Only these pictures; repeatable
+    #[arg(long, value_name = "PANEL", value_parser = panel_names())]
+    pub panel: Vec<String>,
+    /// Colours of SVG and PNG; HTML follows whoever reads it
+    #[arg(long, value_enum, default_value_t = ThemeArg::Light)]
+    pub theme: ThemeArg,
+    /// Heading of the HTML file
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Where runs are kept
+    #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
+    pub history: HistoryPath,
+}
+
+/// Colours of a picture that stands alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ThemeArg {
+    /// For paper and bright rooms.
+    Light,
+    /// For dark rooms.
+    Dark,
+}
+
+fn panel_names() -> clap::builder::PossibleValuesParser {
+    PANELS.iter().map(|panel| panel.name).collect::<Vec<_>>().into()
+}

@@ -1,0 +1,117 @@
+//! `iogauge report`: pictures of kept runs.
+
+use super::history;
+use crate::args::{ReportArgs, ThemeArg};
+use crate::exit::{Exit, Usage};
+use crate::screen;
+use anyhow::Context;
+use iogauge_lab::history::{History, RunRef};
+use iogauge_report::chart::{DARK, LIGHT, png, svg};
+use iogauge_report::exhibit::Exhibit;
+use iogauge_report::html;
+use iogauge_report::panel::{Figure, PANELS, Panel, WIDE};
+use std::path::{Path, PathBuf};
+
+/// Pixels of a PNG for each unit of its drawing: as sharp as a screen of twice the usual density.
+const PNG_SCALE: f64 = 2.0;
+
+/// Runs the command.
+///
+/// # Errors
+/// Where there is no such run, nothing to draw of it, or a file cannot be written.
+pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
+    if args.html.is_none() && args.svg.is_none() && args.png.is_none() {
+        let text = "a report needs a place; right would be --html FILE, --svg DIR or --png DIR";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let history = history::open(&args.history)?;
+    let last = [RunRef::Back(0)];
+    let runs = if args.runs.is_empty() { &last[..] } else { &args.runs };
+    let exhibits =
+        runs.iter().map(|run| exhibit(&history, run)).collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some(path) = &args.html {
+        let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));
+        let page = html::page(&exhibits, &title, env!("CARGO_PKG_VERSION"))?;
+        write(path, page.as_bytes())?;
+    }
+    if args.svg.is_none() && args.png.is_none() {
+        return Ok(Exit::Done);
+    }
+    let figures = figures(&exhibits, &args.panel)?;
+    let theme = match args.theme {
+        ThemeArg::Light => LIGHT,
+        ThemeArg::Dark => DARK,
+    };
+    if let Some(directory) = &args.svg {
+        write_all(directory, "svg", &figures, |title, figure| {
+            Ok(svg::file(&figure.scene, theme, title, &figure.description).into_bytes())
+        })?;
+    }
+    if let Some(directory) = &args.png {
+        write_all(directory, "png", &figures, |title, figure| {
+            Ok(png::render(&figure.scene, theme, title, PNG_SCALE)?)
+        })?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A run that is closed, ready to be drawn.
+fn exhibit(history: &History, run: &RunRef) -> anyhow::Result<Exhibit> {
+    let stored = history.show(run)?;
+    let document = history::result(&stored, "to draw")?;
+    let unknown = |error| Usage(format!("run {}: {error}", stored.row.id));
+    Ok(Exhibit::of(document).map_err(unknown)?)
+}
+
+fn heading(exhibits: &[Exhibit]) -> String {
+    match exhibits {
+        [one] => one.place(),
+        several => format!("iogauge: {} runs", several.len()),
+    }
+}
+
+/// A figure with its panel and its number there, from 1.
+type Numbered = (&'static Panel, usize, Figure);
+
+/// The figures of the panels that are wanted, of all where none is named.
+fn figures(exhibits: &[Exhibit], names: &[String]) -> anyhow::Result<Vec<Numbered>> {
+    let wanted = |panel: &&Panel| names.is_empty() || names.iter().any(|name| name == panel.name);
+    let of_panel = |panel: &'static Panel| {
+        let numbered = (1..).zip((panel.draw)(exhibits, WIDE));
+        numbered.map(move |(number, figure)| (panel, number, figure))
+    };
+    let figures: Vec<Numbered> = PANELS.iter().filter(wanted).flat_map(of_panel).collect();
+    if figures.is_empty() {
+        let text = "these runs have nothing for such a picture; right would be another --panel";
+        return Err(Usage(text.to_owned()).into());
+    }
+    Ok(figures)
+}
+
+/// Writes each figure into a directory.
+fn write_all(
+    directory: &Path,
+    extension: &str,
+    figures: &[Numbered],
+    render: impl Fn(&str, &Figure) -> anyhow::Result<Vec<u8>>,
+) -> anyhow::Result<()> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("{} cannot be made", directory.display()))?;
+    for (panel, number, figure) in figures {
+        let name = format!("{}-{number}.{extension}", panel.name);
+        let title = format!("{}: {}", panel.title, figure.title);
+        write(&directory.join(name), &render(&title, figure)?)?;
+    }
+    Ok(())
+}
+
+/// Writes a file beside its place and moves it there: a report that is cut short leaves the one before.
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let context = || format!("{} cannot be written", path.display());
+    std::fs::write(&partial, bytes).with_context(context)?;
+    std::fs::rename(&partial, path).with_context(context)?;
+    screen::print(&path.display().to_string())
+}

@@ -1,0 +1,121 @@
+//! A plot area with its axes.
+
+use super::ink::Ink;
+use super::scale::Scale;
+use super::scene::{Anchor, Mark, Scene, Stroke, Text};
+use super::text::{cut, width_of};
+
+/// One axis.
+pub struct Axis<'a> {
+    /// Where values are.
+    pub scale: Scale,
+    /// What its values are.
+    pub title: &'a str,
+    /// A value as words.
+    pub label: &'a dyn Fn(f64) -> String,
+    /// Marks on it at most; fewer where their words would touch.
+    pub ticks: usize,
+}
+
+impl std::fmt::Debug for Axis<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Axis").field("scale", &self.scale).field("title", &self.title).finish()
+    }
+}
+
+/// A plot area.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// Its left edge.
+    pub x: f64,
+    /// Its upper edge.
+    pub y: f64,
+    /// Its width.
+    pub width: f64,
+    /// Its height.
+    pub height: f64,
+}
+
+impl Frame {
+    /// Room left of a plot area for the words of its axis.
+    pub const LEFT: f64 = 66.0;
+    /// Room right of one.
+    pub const RIGHT: f64 = 14.0;
+    /// Room below one for the words of its axis and their title.
+    pub const BELOW: f64 = 36.0;
+    /// Room above one for its title.
+    pub const ABOVE: f64 = 22.0;
+
+    /// The places of its left and right edge.
+    #[must_use]
+    pub fn xs(&self) -> [f64; 2] {
+        [self.x, self.x + self.width]
+    }
+
+    /// The places of its lower and upper edge, in this order: values grow upwards.
+    #[must_use]
+    pub fn ys(&self) -> [f64; 2] {
+        [self.y + self.height, self.y]
+    }
+
+    /// Draws the vertical axis: lines through the area, words left of it, the title above it.
+    pub fn vertical(&self, scene: &mut Scene, axis: &Axis<'_>) {
+        let ticks = axis.scale.ticks(axis.ticks);
+        let line = |tick: &f64| {
+            let y = axis.scale.at(*tick);
+            [Some((self.x, y)), Some((self.x + self.width, y)), None]
+        };
+        let points = ticks.iter().flat_map(line).collect();
+        scene.add(Mark::Line { points, stroke: Stroke::solid(Ink::Grid, 0.7) });
+        for tick in ticks {
+            let y = axis.scale.at(tick);
+            let text = cut(&(axis.label)(tick), Text::SIZE, Self::LEFT - 8.0);
+            scene.text(Text::new(self.x - 6.0, y + 4.0, Anchor::End, Ink::Muted, text));
+        }
+        let left = self.x - Self::LEFT;
+        let title = cut(axis.title, Text::SIZE, self.width + Self::LEFT);
+        let title = Text::new(left, self.y - 8.0, Anchor::Start, Ink::Text, title).bold();
+        scene.text(title);
+    }
+
+    /// Draws the horizontal axis: marks and words below the area, the title below them.
+    pub fn horizontal(&self, scene: &mut Scene, axis: &Axis<'_>) {
+        let bottom = self.y + self.height;
+        let mut points = vec![Some((self.x, bottom)), Some((self.x + self.width, bottom))];
+        let mut free_from = f64::MIN;
+        for tick in axis.scale.ticks(axis.ticks) {
+            let (x, text) = (axis.scale.at(tick), (axis.label)(tick));
+            let half = width_of(&text, Text::SIZE) / 2.0;
+            // Words that would leave the picture are moved inwards.
+            let middle = x.min(scene.width - half).max(half);
+            if middle - half < free_from {
+                continue;
+            }
+            free_from = middle + half + 6.0;
+            points.extend([None, Some((x, bottom)), Some((x, bottom + 4.0))]);
+            scene.text(Text::new(middle, bottom + 15.0, Anchor::Middle, Ink::Muted, text));
+        }
+        scene.add(Mark::Line { points, stroke: Stroke::solid(Ink::Muted, 1.0) });
+        let middle = self.x + self.width / 2.0;
+        scene.text(Text::new(middle, bottom + 30.0, Anchor::Middle, Ink::Text, axis.title));
+    }
+}
+
+/// Draws names with their inks in rows from a place on, within a width; gives back the height they take.
+pub fn legend(scene: &mut Scene, [x, y, width]: [f64; 3], entries: &[(Ink, &str)]) -> f64 {
+    const ROW: f64 = 16.0;
+    const SIGN: f64 = 10.0;
+    let (mut at, mut row) = (x, 0.0);
+    for (ink, name) in entries {
+        let name = cut(name, Text::SIZE, width - SIGN - 4.0);
+        let wide = SIGN + 4.0 + width_of(&name, Text::SIZE) + 12.0;
+        if at > x && at + wide - 12.0 > x + width {
+            (at, row) = (x, row + ROW);
+        }
+        scene.rect([at, y + row + 2.0, SIGN, SIGN], *ink, 1.0);
+        let place = (at + SIGN + 4.0, y + row + SIGN + 1.0);
+        scene.add(Mark::Text(Text::new(place.0, place.1, Anchor::Start, Ink::Text, name)));
+        at += wide;
+    }
+    if entries.is_empty() { 0.0 } else { row + ROW }
+}

@@ -1,0 +1,208 @@
+//! What marks are drawn in: roles, and the themes that paint them.
+
+/// A role. What has the same role has the same colour in every panel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ink {
+    /// What is behind everything.
+    Surface,
+    /// Words and figures to be read.
+    Text,
+    /// Words and figures that stand back: axes, notes.
+    Muted,
+    /// Lines of the grid, frames of bars.
+    Grid,
+    /// A series by its number; the ninth looks like the first.
+    Series(u8),
+    /// A bucket of latency, from 0 (fast) to [`Ink::BUCKETS`] − 1 (slow).
+    Bucket(u8),
+    /// A background that is to be seen as fast, unremarkable, slow.
+    Shade(u8),
+    /// A limit, and what breaks it.
+    Limit,
+    /// An answer, and what keeps a limit.
+    Good,
+    /// Something that fell although it should not have, without harm.
+    Fell,
+    /// Something that grew.
+    Grew,
+    /// Something that grew and brought less.
+    Worse,
+}
+
+impl Ink {
+    /// Buckets of latency.
+    pub const BUCKETS: u8 = 16;
+    /// Series that can be told apart.
+    pub const SERIES: u8 = 8;
+    /// Shades of the background.
+    pub const SHADES: u8 = 3;
+
+    /// Every role.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let fixed = [
+            Self::Surface,
+            Self::Text,
+            Self::Muted,
+            Self::Grid,
+            Self::Limit,
+            Self::Good,
+            Self::Fell,
+            Self::Grew,
+            Self::Worse,
+        ];
+        let numbered = (0..Self::SERIES).map(Self::Series);
+        let numbered = numbered.chain((0..Self::BUCKETS).map(Self::Bucket));
+        fixed.into_iter().chain(numbered).chain((0..Self::SHADES).map(Self::Shade))
+    }
+
+    /// Its name in style sheets: letters, digits.
+    #[must_use]
+    pub fn word(self) -> String {
+        match self {
+            Self::Surface => "surface".to_owned(),
+            Self::Text => "text".to_owned(),
+            Self::Muted => "muted".to_owned(),
+            Self::Grid => "grid".to_owned(),
+            Self::Series(number) => format!("s{}", number % Self::SERIES),
+            Self::Bucket(number) => format!("b{}", number.min(Self::BUCKETS - 1)),
+            Self::Shade(number) => format!("h{}", number.min(Self::SHADES - 1)),
+            Self::Limit => "limit".to_owned(),
+            Self::Good => "good".to_owned(),
+            Self::Fell => "fell".to_owned(),
+            Self::Grew => "grew".to_owned(),
+            Self::Worse => "worse".to_owned(),
+        }
+    }
+}
+
+/// Colours of all roles, as `#rrggbb`.
+///
+/// Series are those of Okabe and Ito (Color Universal Design, 2008), darkened or lightened until each
+/// stands out from the surface by 3:1 (WCAG 2.2, 1.4.11); text by 4.5:1 (1.4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Theme {
+    /// Its name.
+    pub name: &'static str,
+    surface: &'static str,
+    text: &'static str,
+    muted: &'static str,
+    grid: &'static str,
+    limit: &'static str,
+    good: &'static str,
+    fell: &'static str,
+    grew: &'static str,
+    worse: &'static str,
+    shades: [&'static str; Ink::SHADES as usize],
+    series: [&'static str; Ink::SERIES as usize],
+    buckets: [&'static str; Ink::BUCKETS as usize],
+}
+
+/// For paper and bright rooms.
+pub const LIGHT: Theme = Theme {
+    name: "light",
+    surface: "#ffffff",
+    text: "#1b1f24",
+    muted: "#57606a",
+    grid: "#d0d7de",
+    limit: "#b42318",
+    good: "#1a7f37",
+    fell: "#9ecbf0",
+    grew: "#f5b5ae",
+    worse: "#a4161a",
+    shades: ["#eef6ff", "#f3faf0", "#fff5e6"],
+    series: [
+        "#0067b1", "#c04f00", "#007f5c", "#a4478f", "#8a6d00", "#2a76aa", "#5b5f66", "#7a3cc4",
+    ],
+    buckets: [
+        "#08306b", "#08519c", "#2171b5", "#3a8fc4", "#2a9d8f", "#4caf50", "#7cb342", "#b5a800",
+        "#e0a100", "#ef8a17", "#e8601c", "#d7301f", "#b3130f", "#7f0000", "#7a0177", "#49006a",
+    ],
+};
+
+/// For dark rooms.
+pub const DARK: Theme = Theme {
+    name: "dark",
+    surface: "#14181d",
+    text: "#e6edf3",
+    muted: "#9da7b3",
+    grid: "#363d46",
+    limit: "#ff7b72",
+    good: "#56d364",
+    fell: "#2f6ea5",
+    grew: "#96443d",
+    worse: "#ff5d57",
+    shades: ["#16222f", "#17251c", "#2b2316"],
+    series: [
+        "#58a6ff", "#f0883e", "#3fc9a0", "#e18bd0", "#d9bf4a", "#8cc8f0", "#a9b1bb", "#b995f5",
+    ],
+    buckets: [
+        "#9ecae1", "#6baed6", "#4292c6", "#3a8fc4", "#2fb3a3", "#5cc463", "#8fcf4a", "#d0c52a",
+        "#f0b429", "#f59b2e", "#f47b3c", "#ef5b4a", "#e23b3b", "#c2274f", "#b63aa8", "#8e5bd0",
+    ],
+};
+
+impl Theme {
+    /// The colour of a role.
+    #[must_use]
+    pub fn color(&self, ink: Ink) -> &'static str {
+        match ink {
+            Ink::Surface => self.surface,
+            Ink::Text => self.text,
+            Ink::Muted => self.muted,
+            Ink::Grid => self.grid,
+            Ink::Series(number) => self.series[usize::from(number % Ink::SERIES)],
+            Ink::Bucket(number) => self.buckets[usize::from(number.min(Ink::BUCKETS - 1))],
+            Ink::Shade(number) => self.shades[usize::from(number.min(Ink::SHADES - 1))],
+            Ink::Limit => self.limit,
+            Ink::Good => self.good,
+            Ink::Fell => self.fell,
+            Ink::Grew => self.grew,
+            Ink::Worse => self.worse,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance (WCAG 2.2, definition).
+    fn luminance(color: &str) -> f64 {
+        let part = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn text_and_lines_stand_out() {
+        for theme in [LIGHT, DARK] {
+            let behind = [Ink::Surface, Ink::Shade(0), Ink::Shade(1), Ink::Shade(2)];
+            for (ink, behind) in behind.iter().flat_map(|b| [(Ink::Text, *b), (Ink::Muted, *b)]) {
+                let ratio = contrast(theme.color(ink), theme.color(behind));
+                assert!(ratio >= 4.5, "{} {ink:?} on {behind:?}: {ratio:.2}", theme.name);
+            }
+            let lines = (0..Ink::SERIES).map(Ink::Series).chain([Ink::Limit, Ink::Good]);
+            for ink in lines {
+                let ratio = contrast(theme.color(ink), theme.surface);
+                assert!(ratio >= 4.5, "{} {ink:?}: {ratio:.2}", theme.name);
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_names() {
+        let mut words: Vec<String> = Ink::all().map(Ink::word).collect();
+        assert!(words.iter().all(|word| word.bytes().all(|b| b.is_ascii_alphanumeric())));
+        let count = words.len();
+        words.sort();
+        words.dedup();
+        assert_eq!(words.len(), count);
+    }
+}

@@ -1,0 +1,186 @@
+//! Values to places.
+
+/// How values become places along an axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scale {
+    /// Equal steps for equal differences.
+    Linear {
+        /// Values at the ends.
+        domain: [f64; 2],
+        /// Places of the ends.
+        range: [f64; 2],
+    },
+    /// Equal steps for equal ratios; values below the lower end are drawn there.
+    Log {
+        /// Values at the ends, above 0.
+        domain: [f64; 2],
+        /// Places of the ends.
+        range: [f64; 2],
+    },
+    /// A stripe of equal width for each of so many.
+    Bands {
+        /// Their number.
+        count: usize,
+        /// Places of the ends.
+        range: [f64; 2],
+    },
+}
+
+impl Scale {
+    /// A linear scale from 0 to a round value that is at least `most`.
+    #[must_use]
+    pub fn from_zero(most: f64, range: [f64; 2]) -> Self {
+        let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
+        let step = step_of(most / 5.0);
+        Self::Linear { domain: [0.0, (most / step).ceil() * step], range }
+    }
+
+    /// A linear scale between values.
+    #[must_use]
+    pub fn linear(domain: [f64; 2], range: [f64; 2]) -> Self {
+        let [low, high] = domain;
+        let domain = if high > low { domain } else { [low, low + 1.0] };
+        Self::Linear { domain, range }
+    }
+
+    /// A logarithmic scale around values: from the power of ten (or half of one) below the least to
+    /// the one above the most.
+    #[must_use]
+    pub fn log(least: f64, most: f64, range: [f64; 2]) -> Self {
+        let least = if least.is_finite() && least > 0.0 { least } else { 1.0 };
+        let most = if most.is_finite() && most > least { most } else { least * 10.0 };
+        let half = |value: f64, up: bool| {
+            let power = 10f64.powf(value.log10().floor());
+            let steps = [1.0, 3.0, 10.0];
+            let fit = |step: &&f64| {
+                let at = power * **step;
+                if up { at >= value * (1.0 - 1e-9) } else { at <= value * (1.0 + 1e-9) }
+            };
+            let found = if up { steps.iter().find(fit) } else { steps.iter().rev().find(fit) };
+            power * found.copied().unwrap_or(1.0)
+        };
+        Self::Log { domain: [half(least, false), half(most, true)], range }
+    }
+
+    /// The place of a value; of stripes the middle of the one of this number.
+    #[must_use]
+    pub fn at(&self, value: f64) -> f64 {
+        let (share, range) = match self {
+            Self::Linear { domain: [low, high], range } => ((value - low) / (high - low), range),
+            Self::Log { domain: [low, high], range } => {
+                let value = value.max(*low);
+                ((value / low).ln() / (high / low).ln(), range)
+            }
+            Self::Bands { count, range } => ((value + 0.5) / (*count).max(1) as f64, range),
+        };
+        range[0] + share * (range[1] - range[0])
+    }
+
+    /// Width of a stripe; 0 of other scales.
+    #[must_use]
+    pub fn band(&self) -> f64 {
+        match self {
+            Self::Bands { count, range } => (range[1] - range[0]).abs() / (*count).max(1) as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// Places of the ends.
+    #[must_use]
+    pub fn range(&self) -> [f64; 2] {
+        match self {
+            Self::Linear { range, .. } | Self::Log { range, .. } | Self::Bands { range, .. } => {
+                *range
+            }
+        }
+    }
+
+    /// Values that are worth a mark on an axis, about `wanted` of them at most.
+    #[must_use]
+    pub fn ticks(&self, wanted: usize) -> Vec<f64> {
+        match self {
+            Self::Linear { domain: [low, high], .. } => {
+                let step = step_of((high - low) / wanted.max(1) as f64);
+                let first = (low / step).ceil() as i64;
+                let last = (high / step * (1.0 + 1e-12)).floor() as i64;
+                (first..=last).map(|number| number as f64 * step).collect()
+            }
+            Self::Log { domain: [low, high], .. } => {
+                let decades = (high / low).log10();
+                let per_decade: &[f64] =
+                    if decades * 2.0 <= wanted as f64 { &[1.0, 3.0] } else { &[1.0] };
+                let every = (decades / wanted.max(1) as f64).ceil().max(1.0) as i32;
+                let first = low.log10().floor() as i32;
+                let last = high.log10().ceil() as i32;
+                (first..=last)
+                    .filter(|power| (power - first) % every == 0)
+                    .flat_map(|power| per_decade.iter().map(move |step| 10f64.powi(power) * step))
+                    .filter(|value| *value >= low * 0.999 && *value <= high * 1.001)
+                    .collect()
+            }
+            Self::Bands { count, .. } => {
+                let every = count.div_ceil(wanted.max(1)).max(1);
+                (0..*count).step_by(every).map(|number| number as f64).collect()
+            }
+        }
+    }
+}
+
+/// The smallest of 1, 2, 2.5, 5 times a power of ten that is at least this.
+fn step_of(value: f64) -> f64 {
+    if !value.is_finite() || value <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(value.log10().floor());
+    let fit = |step: &&f64| power * **step >= value * (1.0 - 1e-9);
+    [1.0, 2.0, 2.5, 5.0, 10.0].iter().find(fit).map_or(power * 10.0, |step| power * step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(Scale::from_zero(730.0, [0.0, 1.0]).ticks(5), [0.0, 200.0, 400.0, 600.0, 800.0]);
+        let log = Scale::log(4.2e4, 8e6, [0.0, 1.0]);
+        assert_eq!(log, Scale::Log { domain: [3e4, 1e7], range: [0.0, 1.0] });
+        assert_eq!(log.ticks(10), [3e4, 1e5, 3e5, 1e6, 3e6, 1e7]);
+        assert_eq!(log.ticks(3), [1e5, 1e6, 1e7]);
+        assert_eq!(Scale::Bands { count: 9, range: [0.0, 9.0] }.ticks(3), [0.0, 3.0, 6.0]);
+    }
+
+    #[test]
+    fn nothing_is_a_scale_too() {
+        for scale in [
+            Scale::from_zero(0.0, [0.0, 1.0]),
+            Scale::from_zero(f64::NAN, [0.0, 1.0]),
+            Scale::log(0.0, 0.0, [0.0, 1.0]),
+            Scale::linear([3.0, 3.0], [0.0, 1.0]),
+            Scale::Bands { count: 0, range: [0.0, 1.0] },
+        ] {
+            assert!(scale.at(0.0).is_finite(), "{scale:?}");
+            assert!(scale.ticks(5).len() < 20, "{scale:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn values_of_the_domain_are_within_the_range(
+            least in 1e-3f64..1e9, ratio in 1.0f64..1e6, share in 0.0f64..1.0, wanted in 1usize..12,
+        ) {
+            let most = least * ratio;
+            let value = least + (most - least) * share;
+            for scale in [Scale::from_zero(most, [100.0, 10.0]), Scale::log(least, most, [100.0, 10.0])] {
+                let at = scale.at(value);
+                prop_assert!((9.99..=100.01).contains(&at), "{scale:?} {value} {at}");
+                let ticks = scale.ticks(wanted);
+                prop_assert!(ticks.len() <= 2 * wanted + 2, "{scale:?} {ticks:?}");
+                for tick in ticks {
+                    prop_assert!((9.9..=100.1).contains(&scale.at(tick)), "{scale:?} {tick}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Scenes as SVG (W3C, Scalable Vector Graphics 1.1).
+
+use super::ink::{Ink, Theme};
+use super::scene::{Anchor, Hover, Mark, Scene, Stroke, Text};
+use super::text::cut;
+use std::fmt::Write;
+
+/// Fonts of pictures that stand alone, in order of preference: the last two are what is there.
+const FONTS: &str = "DejaVu Sans, Verdana, sans-serif";
+
+/// Height of the heading of a picture that stands alone, and of its letters.
+pub(super) const HEADING: f64 = 30.0;
+const HEADING_SIZE: f64 = 14.0;
+/// How much wider bold letters are.
+const BOLD: f64 = 1.12;
+
+/// Where colours come from.
+#[derive(Debug, Clone, Copy)]
+enum Paint<'a> {
+    /// Written at each mark.
+    Theme(&'a Theme),
+    /// Classes `f-ROLE` (fill) and `k-ROLE` (stroke) of the page around it.
+    Page {
+        /// True where plot areas carry what they tell.
+        words: bool,
+    },
+}
+
+/// A picture that stands alone: its title above it, a description for those who do not see it, colours at
+/// each mark.
+#[must_use]
+pub fn file(scene: &Scene, theme: Theme, title: &str, description: &str) -> String {
+    let mut svg = String::with_capacity(1 << 14);
+    let (width, height) = (number(scene.width), number(scene.height + HEADING));
+    svg.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(
+        svg,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" font-family=\"{FONTS}\" role=\"img\">\n<title>{}</title>\n\
+         <desc>{}</desc>",
+        escaped(title),
+        escaped(description)
+    );
+    let surface = theme.color(Ink::Surface);
+    let _ = writeln!(svg, "<rect width=\"{width}\" height=\"{height}\" fill=\"{surface}\"/>");
+    let heading = cut(title, BOLD * HEADING_SIZE, scene.width - 12.0);
+    let heading = Text::new(6.0, HEADING - 10.0, Anchor::Start, Ink::Text, heading);
+    words(&mut svg, &heading.bold().size(HEADING_SIZE), Paint::Theme(&theme));
+    let _ = write!(svg, "<g transform=\"translate(0 {})\">", number(HEADING));
+    marks(&mut svg, &scene.marks, Paint::Theme(&theme));
+    svg.push_str("</g></svg>\n");
+    svg
+}
+
+/// A picture within a page of HTML, as wide as the page lets it be. `description` is its text alternative.
+/// Of a picture that is there in several widths one has the words of its plot areas.
+#[must_use]
+pub fn inline(scene: &Scene, description: &str, words: bool) -> String {
+    let mut svg = String::with_capacity(1 << 14);
+    let _ = write!(
+        svg,
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">",
+        number(scene.width),
+        number(scene.height),
+        escaped(description)
+    );
+    marks(&mut svg, &scene.marks, Paint::Page { words });
+    svg.push_str("</svg>");
+    svg
+}
+
+fn marks(svg: &mut String, list: &[Mark], paint: Paint<'_>) {
+    for mark in list {
+        one(svg, mark, paint);
+    }
+}
+
+fn one(svg: &mut String, mark: &Mark, paint: Paint<'_>) {
+    match mark {
+        Mark::Rect { x, y, width, height, fill, opacity, tip } => {
+            let _ = write!(
+                svg,
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{}{}",
+                number(*x),
+                number(*y),
+                number(width.max(0.0)),
+                number(height.max(0.0)),
+                filled(*fill, paint),
+                see_through(*opacity)
+            );
+            end(svg, "rect", tip.as_deref());
+        }
+        Mark::Line { points, stroke } => line(svg, points, *stroke, paint),
+        Mark::Area { points, fill, opacity } => {
+            let path = path(points.iter().copied().map(Some));
+            let _ = write!(
+                svg,
+                "<path d=\"{path}Z\"{}{}/>",
+                filled(*fill, paint),
+                see_through(*opacity)
+            );
+        }
+        Mark::Dot { x, y, radius, fill, tip } => {
+            let _ = write!(
+                svg,
+                "<circle cx=\"{}\" cy=\"{}\" r=\"{}\"{}",
+                number(*x),
+                number(*y),
+                number(*radius),
+                filled(*fill, paint)
+            );
+            end(svg, "circle", tip.as_deref());
+        }
+        Mark::Text(text) => words(svg, text, paint),
+        Mark::Series { name, marks: inner } => {
+            let _ = write!(svg, "<g data-series=\"{}\">", escaped(name));
+            marks(svg, inner, paint);
+            svg.push_str("</g>");
+        }
+        Mark::Hover(hover) => {
+            if let Paint::Page { words } = paint {
+                told(svg, hover, words);
+            }
+        }
+    }
+}
+
+fn line(svg: &mut String, points: &[Option<(f64, f64)>], stroke: Stroke, paint: Paint<'_>) {
+    let look = match paint {
+        Paint::Theme(theme) => {
+            let color = theme.color(stroke.ink);
+            format!(" fill=\"none\" stroke=\"{color}\" stroke-linejoin=\"round\"")
+        }
+        // The page says the rest of every line.
+        Paint::Page { .. } => format!(" class=\"k-{}\"", stroke.ink.word()),
+    };
+    let dashes = if stroke.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
+    let _ = write!(
+        svg,
+        "<path d=\"{}\"{look} stroke-width=\"{}\"{dashes}/>",
+        path(points.iter().copied()),
+        number(stroke.width)
+    );
+}
+
+/// Points as a path, in steps from one to the next: shorter than places.
+fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
+    let mut path = String::new();
+    let mut last: Option<(i64, i64)> = None;
+    for point in points {
+        let Some((x, y)) = point.filter(|(x, y)| x.is_finite() && y.is_finite()) else {
+            last = None;
+            continue;
+        };
+        // Tenths of a pixel: what is rounded does not add up.
+        let here = ((x * 10.0).round() as i64, (y * 10.0).round() as i64);
+        let _ = match last {
+            None => write!(path, "M{} {}", tenths(here.0), tenths(here.1)),
+            Some(before) if before == here => continue,
+            Some(before) => {
+                write!(path, "l{} {}", tenths(here.0 - before.0), tenths(here.1 - before.1))
+            }
+        };
+        last = Some(here);
+    }
+    path
+}
+
+fn words(svg: &mut String, text: &Text, paint: Paint<'_>) {
+    let (x, y) = (number(text.x), number(text.y));
+    let turned =
+        if text.upwards { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+    let weight = if text.bold { " font-weight=\"600\"" } else { "" };
+    let size = format!(" font-size=\"{}\"", number(text.size));
+    let look = match paint {
+        Paint::Theme(theme) => {
+            let anchor = match text.anchor {
+                Anchor::Start => "",
+                Anchor::Middle => " text-anchor=\"middle\"",
+                Anchor::End => " text-anchor=\"end\"",
+            };
+            format!("{size}{anchor} fill=\"{}\"", theme.color(text.ink))
+        }
+        // The page has classes for anchors, and says the usual size.
+        Paint::Page { .. } => {
+            let anchor = match text.anchor {
+                Anchor::Start => "",
+                Anchor::Middle => " m",
+                Anchor::End => " e",
+            };
+            let size = if text.size == Text::SIZE { "" } else { &size };
+            format!("{size} class=\"f-{}{anchor}\"", text.ink.word())
+        }
+    };
+    let _ = write!(
+        svg,
+        "<text x=\"{x}\" y=\"{y}\"{weight}{turned}{look}>{}</text>",
+        escaped(&text.text)
+    );
+}
+
+/// A plot area for scripts: where its points are, and what they tell, a line for each point with tabs
+/// between what is told.
+fn told(svg: &mut String, hover: &Hover, words: bool) {
+    let xs: Vec<String> = hover.points.iter().map(|point| number(point.x)).collect();
+    let _ = write!(
+        svg,
+        "<rect class=\"hover\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-x=\"{}\"",
+        number(hover.x),
+        number(hover.y),
+        number(hover.width),
+        number(hover.height),
+        xs.join(" ")
+    );
+    if words {
+        let lines = hover.points.iter().map(|point| {
+            let lines: Vec<String> = point.lines.iter().map(|line| escaped(line)).collect();
+            lines.join("\t")
+        });
+        let _ = write!(svg, " data-told=\"{}\"", lines.collect::<Vec<_>>().join("\n"));
+    }
+    svg.push_str("/>");
+}
+
+fn filled(ink: Ink, paint: Paint<'_>) -> String {
+    match paint {
+        Paint::Theme(theme) => format!(" fill=\"{}\"", theme.color(ink)),
+        Paint::Page { .. } => format!(" class=\"f-{}\"", ink.word()),
+    }
+}
+
+fn see_through(opacity: f64) -> String {
+    if opacity >= 1.0 { String::new() } else { format!(" opacity=\"{}\"", number(opacity)) }
+}
+
+fn end(svg: &mut String, name: &str, tip: Option<&str>) {
+    match tip {
+        Some(tip) => {
+            let _ = write!(svg, "><title>{}</title></{name}>", escaped(tip));
+        }
+        None => svg.push_str("/>"),
+    }
+}
+
+/// A number with two digits behind the point at most.
+fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "0".to_owned();
+    }
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+fn tenths(value: i64) -> String {
+    let sign = if value < 0 { "-" } else { "" };
+    let (whole, part) = (value.unsigned_abs() / 10, value.unsigned_abs() % 10);
+    if part == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
+}
+
+/// Text as it stands in XML and HTML, in attributes too. What XML has no character for is left out
+/// (Extensible Markup Language 1.0, 2.2).
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\n' | '\t' => safe.push(' '),
+            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => {}
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::{HoverPoint, LIGHT};
+    use proptest::prelude::*;
+
+    fn scene(text: &str) -> Scene {
+        let mut scene = Scene::new(100.0, 50.0);
+        scene.text(Text::new(1.0, 10.0, Anchor::End, Ink::Text, text).bold().upwards());
+        scene.line(
+            [(0.0, 0.0), (10.04, 5.55), (10.04, 5.55), (0.3, -2.0)],
+            Stroke::dashed(Ink::Limit, 1.0),
+        );
+        let tip = Some(text.to_owned());
+        scene.add(Mark::Dot { x: 5.0, y: 5.0, radius: 2.0, fill: Ink::Good, tip });
+        let marks = vec![Mark::Area {
+            points: vec![(0.0, 0.0), (1.0, 1.0)],
+            fill: Ink::Grid,
+            opacity: 0.5,
+        }];
+        scene.add(Mark::Series { name: text.to_owned(), marks });
+        let points = vec![HoverPoint { x: 3.0, lines: vec![text.to_owned()] }];
+        scene.add(Mark::Hover(Hover { x: 0.0, y: 0.0, width: 9.0, height: 9.0, points }));
+        scene
+    }
+
+    #[test]
+    fn pictures_are_as_they_were() {
+        insta::assert_snapshot!(file(&scene("a"), LIGHT, "title", "words"));
+        insta::assert_snapshot!(inline(&scene("a"), "words", true));
+    }
+
+    #[test]
+    fn what_comes_from_outside_is_no_markup() {
+        let text = "<script>alert('x')</script>\" onload=\"x\u{0}";
+        for svg in [file(&scene(text), LIGHT, text, text), inline(&scene(text), text, true)] {
+            assert!(
+                !svg.contains("<script") && !svg.contains("\" onload") && !svg.contains('\u{0}')
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_makes_a_picture_that_can_be_read(text: String) {
+            let options = resvg::usvg::Options::default();
+            let svg = file(&scene(&text), LIGHT, &text, &text);
+            prop_assert!(resvg::usvg::Tree::from_str(&svg, &options).is_ok(), "{svg}");
+        }
+
+        #[test]
+        fn steps_lead_where_the_points_are(points in prop::collection::vec((0.0f64..900.0, 0.0f64..400.0), 2..50)) {
+            let path = path(points.iter().copied().map(Some));
+            let mut at = (0.0, 0.0);
+            for step in path.replace('M', " M").replace('l', " l").split_whitespace().collect::<Vec<_>>().chunks(2) {
+                let x: f64 = step[0][1..].parse().unwrap();
+                let y: f64 = step[1].parse().unwrap();
+                at = if step[0].starts_with('M') { (x, y) } else { (at.0 + x, at.1 + y) };
+            }
+            let last = points[points.len() - 1];
+            prop_assert!((at.0 - last.0).abs() < 0.06 && (at.1 - last.1).abs() < 0.06, "{at:?} {last:?}");
+        }
+    }
+}

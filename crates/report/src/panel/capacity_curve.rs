@@ -1,0 +1,209 @@
+//! The capacity curve: latency against I/Os per second, the limit, the answer.
+
+use super::{Figure, Panel};
+use crate::chart::{
+    Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, count,
+    latency_ns, legend,
+};
+use crate::exhibit::{Capacity, Exhibit};
+use iogauge_model::result::{CurvePoint, LatencySummary, StoppedBy};
+
+pub const PANEL: Panel = Panel {
+    name: "capacity-curve",
+    title: "Capacity",
+    about: "Latency against I/Os per second, from one I/O outstanding on the left to the most that were tried. \
+            The broken line is the limit; the answer is the most I/Os per second below it, with its 95 % \
+            interval as a bar. Past the knee more depth buys latency and no I/Os.",
+    draw,
+};
+
+/// Which figure of a point.
+type Figured = fn(&LatencySummary) -> f64;
+
+/// Lines of the curve.
+const LINES: [(&str, Figured); 4] = [
+    ("mean", |l| l.mean),
+    ("p95", |l| l.p95 as f64),
+    ("p99", |l| l.p99 as f64),
+    ("p99.9", |l| l.p999 as f64),
+];
+
+fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+    let capacities = exhibits.iter().flat_map(|exhibit| {
+        exhibit.capacities().into_iter().map(move |capacity| (exhibit, capacity))
+    });
+    capacities
+        .filter(|(_, capacity)| !capacity.curve.is_empty())
+        .map(|(exhibit, capacity)| figure(exhibit, &capacity, width))
+        .collect()
+}
+
+fn figure(exhibit: &Exhibit, capacity: &Capacity<'_>, width: f64) -> Figure {
+    let mut title = exhibit.place();
+    if !capacity.label.is_empty() {
+        title = format!("{}, {title}", capacity.label);
+    }
+    Figure { title, description: description(capacity), scene: scene(capacity, width) }
+}
+
+fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
+    let height = if width < 600.0 { 300.0 } else { 380.0 };
+    let mut scene = Scene::new(width, height);
+    let frame = Frame {
+        x: Frame::LEFT,
+        y: Frame::ABOVE,
+        width: width - Frame::LEFT - Frame::RIGHT,
+        height: height - Frame::ABOVE - Frame::BELOW - 34.0,
+    };
+    let curve = capacity.curve;
+    let bounds = capacity.limits.iter().map(|limit| limit.bound_ns as f64);
+    let values = || curve.iter().flat_map(|point| LINES.map(|(_, of)| of(&point.latency_ns)));
+    let positive = || values().chain(bounds.clone()).filter(|value| *value > 0.0);
+    let y = Scale::log(
+        positive().fold(f64::INFINITY, f64::min),
+        positive().fold(0.0, f64::max),
+        frame.ys(),
+    );
+    let most =
+        curve.iter().map(|point| point.iops.mean.max(point.iops.ci95[1])).fold(0.0, f64::max);
+    let x = Scale::from_zero(most, frame.xs());
+    let ticks = if width < 600.0 { 4 } else { 8 };
+    frame.vertical(&mut scene, &Axis { scale: y, title: "latency", label: &latency_ns, ticks: 8 });
+    frame
+        .horizontal(&mut scene, &Axis { scale: x, title: "I/Os per second", label: &count, ticks });
+    for bound in bounds {
+        let place = y.at(bound);
+        let line = [(frame.x, place), (frame.x + frame.width, place)];
+        scene.line(line, Stroke::dashed(Ink::Limit, 1.5));
+    }
+    limits(&mut scene, capacity, frame, y);
+    for (number, (name, of)) in (0..).zip(LINES) {
+        let place = |point: &CurvePoint| (x.at(point.iops.mean), y.at(of(&point.latency_ns)));
+        let ink = Ink::Series(number);
+        let mut marks = vec![Mark::Line {
+            points: curve.iter().map(|point| Some(place(point))).collect(),
+            stroke: Stroke::solid(ink, if number == 0 { 2.2 } else { 1.4 }),
+        }];
+        marks.extend(curve.iter().map(|point| {
+            let (x, y) = place(point);
+            Mark::Dot { x, y, radius: 2.2, fill: ink, tip: None }
+        }));
+        scene.add(Mark::Series { name: name.to_owned(), marks });
+    }
+    depths(&mut scene, capacity, x, y);
+    answer(&mut scene, capacity, frame, x, y);
+    scene.add(Mark::Hover(hover(curve, frame, x)));
+    let names = (0..).zip(LINES).map(|(number, (name, _))| (Ink::Series(number), name));
+    let more = [(Ink::Limit, "limit"), (Ink::Good, "answer and its 95 % interval")];
+    let entries: Vec<(Ink, &str)> = names.chain(more).collect();
+    legend(&mut scene, [frame.x, height - 32.0, frame.width], &entries);
+    scene
+}
+
+/// The limits by name, above their lines at the left.
+fn limits(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
+    for limit in capacity.limits {
+        let place = y.at(limit.bound_ns as f64);
+        let text =
+            Text::new(frame.x + 4.0, place - 4.0, Anchor::Start, Ink::Limit, limit.to_string());
+        scene.text(text.bold());
+    }
+}
+
+/// Depths along the curve of means, as far as they do not touch.
+fn depths(scene: &mut Scene, capacity: &Capacity<'_>, x: Scale, y: Scale) {
+    let mut last: Option<(f64, f64)> = None;
+    for point in capacity.curve {
+        let place = (x.at(point.iops.mean), y.at(point.latency_ns.mean));
+        let touches = |before: (f64, f64)| {
+            (place.0 - before.0).abs() < 34.0 && (place.1 - before.1).abs() < 13.0
+        };
+        if last.is_some_and(touches) {
+            continue;
+        }
+        last = Some(place);
+        let word = match point.rate_iops {
+            Some(_) => continue,
+            None => format!("QD{}", point.depth),
+        };
+        let text = Text::new(place.0 - 3.0, place.1 + 14.0, Anchor::Start, Ink::Muted, word);
+        scene.text(text.size(9.0));
+    }
+}
+
+/// The answer with its interval, and the knee.
+fn answer(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, x: Scale, y: Scale) {
+    let answer = capacity.answer;
+    if let Some(knee) = capacity.knee {
+        let place = x.at(knee.iops);
+        scene.line(
+            [(place, frame.y), (place, frame.y + frame.height)],
+            Stroke::dashed(Ink::Muted, 1.0),
+        );
+        let text = format!("knee at depth {}", knee.depth);
+        let text =
+            Text::new(place - 4.0, frame.y + frame.height - 6.0, Anchor::End, Ink::Muted, text);
+        scene.text(text.size(9.5));
+    }
+    if !answer.met {
+        return;
+    }
+    let (at, high) = (x.at(answer.iops.mean), y.at(answer.latency_ns.mean));
+    let [low_end, high_end] = answer.iops.ci95.map(|end| x.at(end));
+    scene.line([(at, high), (at, frame.y + frame.height)], Stroke::solid(Ink::Good, 1.0));
+    scene.line([(low_end, high), (high_end, high)], Stroke::solid(Ink::Good, 3.0));
+    let tip = Some(format!("{} I/Os per second", count(answer.iops.mean)));
+    scene.add(Mark::Dot { x: at, y: high, radius: 5.0, fill: Ink::Good, tip });
+    let text = format!("{} IOPS", count(answer.iops.mean));
+    let text = Text::new(at - 8.0, high - 8.0, Anchor::End, Ink::Good, text);
+    scene.text(text.bold().size(13.0));
+}
+
+fn hover(curve: &[CurvePoint], frame: Frame, x: Scale) -> Hover {
+    let mut points: Vec<HoverPoint> = curve
+        .iter()
+        .map(|point| {
+            let load = match point.rate_iops {
+                Some(rate) => format!("{} a second asked", count(rate)),
+                None => format!("depth {}", point.depth),
+            };
+            let mut lines = vec![load, format!("{} IOPS", count(point.iops.mean))];
+            let latency = |(name, of): &(&str, Figured)| {
+                format!("{name} {}", latency_ns(of(&point.latency_ns)))
+            };
+            lines.extend(LINES.iter().map(latency));
+            HoverPoint { x: x.at(point.iops.mean), lines }
+        })
+        .collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    Hover { x: frame.x, y: frame.y, width: frame.width, height: frame.height, points }
+}
+
+fn description(capacity: &Capacity<'_>) -> String {
+    let answer = capacity.answer;
+    let limits: Vec<String> = capacity.limits.iter().map(ToString::to_string).collect();
+    let first = if answer.met {
+        let [low, high] = answer.iops.ci95.map(count);
+        format!(
+            "{} I/Os per second ({low} to {high}) at depth {} while {} holds.",
+            count(answer.iops.mean),
+            answer.depth,
+            super::listed(&limits)
+        )
+    } else {
+        format!("{} does not hold even at the least load.", super::listed(&limits))
+    };
+    let why = match answer.stopped_by {
+        StoppedBy::Limit => "More load breaks the limit.",
+        StoppedBy::Saturated => "More depth brings no more I/Os.",
+        StoppedBy::Client => "The machine gave out before the target.",
+        StoppedBy::MaxDepth => "The largest depth allowed was reached.",
+        StoppedBy::Budget => "The time allowed ran out.",
+        StoppedBy::Unattainable => "The least load already breaks it.",
+        StoppedBy::Interrupted => "The user ended it.",
+    };
+    let knee = capacity.knee.map(|knee| {
+        format!(" The knee is at depth {}, {} I/Os per second.", knee.depth, count(knee.iops))
+    });
+    format!("{first} {why}{}", knee.unwrap_or_default())
+}

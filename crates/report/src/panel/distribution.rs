@@ -1,0 +1,175 @@
+//! The distribution of latencies: how many took at most so long, and the tail by nines.
+
+use super::{Figure, Panel};
+use crate::chart::{
+    Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, count, latency_ns, legend,
+};
+use crate::exhibit::{Exhibit, Latencies};
+use iogauge_model::Histogram;
+use std::collections::BTreeSet;
+
+pub const PANEL: Panel = Panel {
+    name: "distribution",
+    title: "Distribution of latencies",
+    about: "On the left the share of I/Os that took at most so long. On the right the tail: each mark of the lower \
+            axis leaves a tenth of the I/Os of the mark before, so that a line that rises there has slow ones that \
+            a mean does not show.",
+    draw,
+};
+
+/// Most series in one picture; more cannot be told apart.
+const MOST: usize = Ink::SERIES as usize;
+/// Places of a line.
+const PLACES: usize = 160;
+
+fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+    // What is the same of all need not be said.
+    let drawn = exhibits.iter().filter(|exhibit| !exhibit.latencies().is_empty());
+    let places: BTreeSet<String> = drawn.map(Exhibit::place).collect();
+    let named = exhibits.iter().flat_map(|exhibit| {
+        let several = places.len() > 1;
+        exhibit.latencies().into_iter().map(move |mut latencies| {
+            if several {
+                latencies.name = format!("{}, {}", latencies.name, exhibit.place());
+            }
+            latencies
+        })
+    });
+    let all: Vec<Latencies<'_>> = named.collect();
+    all.chunks(MOST).map(|series| figure(series, width)).collect()
+}
+
+fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
+    let names: Vec<String> = series.iter().map(|latencies| latencies.name.clone()).collect();
+    let title = match names.len() {
+        0..=2 => super::listed(&names),
+        several => format!("{several} loads"),
+    };
+    let words = series.iter().map(|latencies| {
+        let h = latencies.histogram;
+        let at = |percent| latency_ns(h.percentile_ns(percent) as f64);
+        format!(
+            "{}: {} I/Os, median {}, 99 % at most {}, 99.9 % at most {}, slowest {}.",
+            latencies.name,
+            count(h.count() as f64),
+            at(50.0),
+            at(99.0),
+            at(99.9),
+            latency_ns(h.max_ns() as f64)
+        )
+    });
+    let description = words.collect::<Vec<_>>().join(" ");
+    Figure { title, description, scene: scene(series, width) }
+}
+
+fn scene(series: &[Latencies<'_>], width: f64) -> Scene {
+    let narrow = width < 600.0;
+    let plot_width = if narrow { width } else { width / 2.0 };
+    let plot_height = 200.0;
+    let below = Frame::ABOVE + plot_height + Frame::BELOW;
+    let bottom = below * if narrow { 2.0 } else { 1.0 };
+    let mut scene = Scene::new(width, bottom);
+    let frame = |number: usize| Frame {
+        x: Frame::LEFT + if narrow { 0.0 } else { plot_width * number as f64 },
+        y: Frame::ABOVE + if narrow { below * number as f64 } else { 0.0 },
+        width: plot_width - Frame::LEFT - Frame::RIGHT,
+        height: plot_height,
+    };
+    let least = series.iter().map(|s| s.histogram.min_ns().max(1)).min().unwrap_or(1) as f64;
+    let most = series.iter().map(|s| s.histogram.max_ns()).max().unwrap_or(1) as f64;
+    shares(&mut scene, series, frame(0), [least, most]);
+    tail(&mut scene, series, frame(1), [least, most]);
+    let inks = (0..).map(Ink::Series);
+    let entries: Vec<(Ink, &str)> = inks.zip(series.iter().map(|s| s.name.as_str())).collect();
+    let place = [Frame::LEFT, bottom, width - Frame::LEFT - Frame::RIGHT];
+    scene.height += legend(&mut scene, place, &entries) + 4.0;
+    scene
+}
+
+/// The share of I/Os that took at most so long.
+fn shares(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]: [f64; 2]) {
+    let x = Scale::log(least, most, frame.xs());
+    let y = Scale::linear([0.0, 100.0], frame.ys());
+    let label = |share: f64| format!("{share:.0} %");
+    let axis = Axis { scale: y, title: "share of I/Os", label: &label, ticks: 5 };
+    frame.vertical(scene, &axis);
+    let axis = Axis { scale: x, title: "latency", label: &latency_ns, ticks: 6 };
+    frame.horizontal(scene, &axis);
+    let place = |number: usize| least * (most / least).max(1.0).powf(number as f64 / PLACES as f64);
+    for (number, latencies) in (0..).zip(series) {
+        let points = (0..=PLACES).map(|step| {
+            let value = place(step);
+            (x.at(value), y.at(share(latencies, value)))
+        });
+        line(scene, number, latencies, points.collect());
+    }
+    let points = (0..=PLACES).step_by(8).map(|step| {
+        let value = place(step);
+        let told = |latencies: &Latencies<'_>| {
+            format!("{}: {:.2} %", latencies.name, share(latencies, value))
+        };
+        let heading = format!("at most {}", latency_ns(value));
+        let lines = std::iter::once(heading).chain(series.iter().map(told)).collect();
+        HoverPoint { x: x.at(value), lines }
+    });
+    hover(scene, frame, points.collect());
+}
+
+/// Percent of the I/Os that took at most so long.
+fn share(latencies: &Latencies<'_>, ns: f64) -> f64 {
+    let below = latencies.histogram.count_at_or_below(ns as u64);
+    below as f64 / latencies.histogram.count() as f64 * 100.0
+}
+
+/// Percentiles by their nines: each unit leaves a tenth of the I/Os.
+fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]: [f64; 2]) {
+    let longest = series.iter().map(|s| s.histogram.count()).max().unwrap_or(1) as f64;
+    let nines = longest.max(10.0).log10();
+    let x = Scale::linear([0.0, nines], frame.xs());
+    let y = Scale::log(least, most, frame.ys());
+    let axis = Axis { scale: y, title: "latency", label: &latency_ns, ticks: 6 };
+    frame.vertical(scene, &axis);
+    let label = |unit: f64| percent_of(unit);
+    let axis = Axis { scale: x, title: "percentile", label: &label, ticks: nines as usize + 1 };
+    frame.horizontal(scene, &axis);
+    for (number, latencies) in (0..).zip(series) {
+        // Beyond a single I/O there is nothing.
+        let own = (latencies.histogram.count() as f64).log10();
+        let steps = (0..=PLACES).map(|step| nines * step as f64 / PLACES as f64);
+        let points = steps.take_while(|unit| *unit <= own).map(|unit| {
+            let value = percentile(latencies.histogram, unit);
+            (x.at(unit), y.at(value))
+        });
+        line(scene, number, latencies, points.collect());
+    }
+    let points = (0..=PLACES).step_by(8).map(|step| {
+        let unit = nines * step as f64 / PLACES as f64;
+        let told = |latencies: &Latencies<'_>| {
+            format!("{}: {}", latencies.name, latency_ns(percentile(latencies.histogram, unit)))
+        };
+        let lines = std::iter::once(percent_of(unit)).chain(series.iter().map(told)).collect();
+        HoverPoint { x: x.at(unit), lines }
+    });
+    hover(scene, frame, points.collect());
+}
+
+fn percentile(histogram: &Histogram, nines: f64) -> f64 {
+    histogram.percentile_ns((1.0 - 10f64.powf(-nines)) * 100.0) as f64
+}
+
+/// `90 %`, `99 %`, `99.9 %`.
+fn percent_of(nines: f64) -> String {
+    let digits = (nines.ceil() as usize).saturating_sub(2);
+    format!("{:.digits$} %", (1.0 - 10f64.powf(-nines)) * 100.0)
+}
+
+fn line(scene: &mut Scene, number: u8, latencies: &Latencies<'_>, points: Vec<(f64, f64)>) {
+    let stroke = Stroke::solid(Ink::Series(number), 1.6);
+    let marks = vec![Mark::Line { points: points.into_iter().map(Some).collect(), stroke }];
+    scene.add(Mark::Series { name: latencies.name.clone(), marks });
+}
+
+fn hover(scene: &mut Scene, frame: Frame, points: Vec<HoverPoint>) {
+    let Frame { x, y, width, height } = frame;
+    scene.add(Mark::Hover(Hover { x, y, width, height, points }));
+}

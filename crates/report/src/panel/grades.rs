@@ -1,0 +1,241 @@
+//! A report card: marks for the latencies that matter to a database, and for how they scale.
+
+use super::{Figure, Panel};
+use crate::chart::{Anchor, Ink, Mark, Scene, Text, latency_ns};
+use crate::exhibit::{Exhibit, Sample};
+use std::collections::BTreeMap;
+
+pub const PANEL: Panel = Panel {
+    name: "grades",
+    title: "Report card",
+    about: "Marks from A+ to D for latency at the first number of users, and for how latency grows to the second: \
+            growth of latency over growth of users, 0 where it stays the same. For the mean, and for the latency \
+            that 95 % and 99 % of the I/Os keep.",
+    draw,
+};
+
+/// Marks, the best first; one more than there are bounds.
+const MARKS: [&str; 8] = ["A+", "A", "A-", "B", "B-", "C", "C-", "D"];
+/// Upper bounds of the marks for scaling.
+const SCALING: [f64; 7] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.9];
+
+/// A test that is graded.
+#[derive(Debug)]
+struct Subject {
+    name: &'static str,
+    test: &'static str,
+    size_bytes: u64,
+    users: [u32; 2],
+    /// Upper bounds of the marks for latency, in milliseconds.
+    bounds_ms: [f64; 7],
+}
+
+/// The table of all of them.
+const SUBJECTS: [Subject; 4] = [
+    Subject {
+        name: "8k random reads",
+        test: "randread",
+        size_bytes: 8 << 10,
+        users: [16, 32],
+        bounds_ms: [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0],
+    },
+    Subject {
+        name: "1m sequential reads",
+        test: "read",
+        size_bytes: 1 << 20,
+        users: [1, 8],
+        bounds_ms: [12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0],
+    },
+    Subject {
+        name: "1k synchronous writes",
+        test: "write",
+        size_bytes: 1 << 10,
+        users: [4, 16],
+        bounds_ms: [0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0],
+    },
+    Subject {
+        name: "128k synchronous writes",
+        test: "write",
+        size_bytes: 128 << 10,
+        users: [4, 16],
+        bounds_ms: [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0],
+    },
+];
+
+/// A figure of a sample, in nanoseconds.
+type Figured = fn(&Sample) -> Option<f64>;
+
+/// What is graded of each.
+const FIGURES: [(&str, Figured); 3] = [
+    ("mean", |sample| sample.row.latency.map(|latency| latency.mean_ns)),
+    ("95 %", |sample| sample.row.percentiles_ns[0].map(|ns| ns as f64)),
+    ("99 %", |sample| sample.row.percentiles_ns[1].map(|ns| ns as f64)),
+];
+
+/// A figure with its mark.
+#[derive(Debug, Clone, PartialEq)]
+struct Graded {
+    mark: usize,
+    words: String,
+}
+
+/// The marks of one test: of latency, and of scaling, for each of [`FIGURES`].
+#[derive(Debug)]
+struct Row {
+    subject: &'static Subject,
+    latency: [Option<Graded>; 3],
+    scaling: [Option<Graded>; 3],
+}
+
+fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+    let mut places: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+    for sample in exhibits.iter().flat_map(Exhibit::samples) {
+        places.entry(sample.place.clone()).or_default().push(sample);
+    }
+    let figure = |(place, samples): (String, Vec<Sample>)| {
+        let rows: Vec<Row> = SUBJECTS.iter().filter_map(|subject| row(subject, &samples)).collect();
+        (!rows.is_empty()).then(|| Figure {
+            title: place,
+            description: description(&rows),
+            scene: scene(&rows, width),
+        })
+    };
+    places.into_iter().filter_map(figure).collect()
+}
+
+/// Its marks, where it was measured.
+fn row(subject: &'static Subject, samples: &[Sample]) -> Option<Row> {
+    let of_users = |users: u32| {
+        samples.iter().rev().find(|sample| {
+            let size = sample.row.size.is_some_and(|size| {
+                size.min_bytes == subject.size_bytes && size.max_bytes == subject.size_bytes
+            });
+            sample.row.test == subject.test && size && sample.row.users == Some(users)
+        })
+    };
+    let [first, second] = subject.users.map(of_users);
+    let first = first?;
+    let latency = FIGURES.map(|(_, of)| {
+        let ns = of(first)?;
+        let mark = mark(ns / 1e6, &subject.bounds_ms);
+        Some(Graded { mark, words: latency_ns(ns) })
+    });
+    let users = subject.users.map(f64::from);
+    let scaling = FIGURES.map(|(_, of)| {
+        let growth = super::scaling([of(first)?, of(second?)?], users);
+        let words = super::hundredths(growth);
+        let graded = Graded { mark: mark(growth, &SCALING), words };
+        growth.is_finite().then_some(graded)
+    });
+    latency.iter().any(Option::is_some).then_some(Row { subject, latency, scaling })
+}
+
+/// The place of a value in [`MARKS`].
+fn mark(value: f64, bounds: &[f64; 7]) -> usize {
+    bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len())
+}
+
+/// What a mark looks like: as latencies do, from fast to slow.
+fn ink(mark: usize) -> Ink {
+    const INKS: [u8; MARKS.len()] = [4, 5, 6, 7, 8, 9, 10, 12];
+    Ink::Bucket(INKS[mark.min(INKS.len() - 1)])
+}
+
+fn scene(rows: &[Row], width: f64) -> Scene {
+    const ROW: f64 = 46.0;
+    const HEAD: f64 = 40.0;
+    let narrow = width < 600.0;
+    let names = if narrow { 0.0 } else { 190.0 };
+    let above = if narrow { 18.0 } else { 0.0 };
+    let cell = (width - names - 12.0) / 6.0;
+    let mut scene = Scene::new(width, HEAD + rows.len() as f64 * (ROW + above));
+    for (half, title) in ["latency", "scaling"].into_iter().enumerate() {
+        let left = names + half as f64 * (3.0 * cell + 12.0);
+        let text = Text::new(left + 1.5 * cell, 12.0, Anchor::Middle, Ink::Text, title);
+        scene.text(text.bold());
+        for (column, (word, _)) in FIGURES.iter().enumerate() {
+            let middle = left + (column as f64 + 0.5) * cell;
+            scene.text(Text::new(middle, 30.0, Anchor::Middle, Ink::Muted, *word));
+        }
+    }
+    for (number, row) in rows.iter().enumerate() {
+        let y = HEAD + number as f64 * (ROW + above);
+        let [first, second] = row.subject.users;
+        let name = format!("{}, {first} to {second} users", row.subject.name);
+        if narrow {
+            scene.text(Text::new(2.0, y + 12.0, Anchor::Start, Ink::Text, name));
+        } else {
+            let users = format!("{first} to {second} users");
+            scene.text(Text::new(2.0, y + 17.0, Anchor::Start, Ink::Text, row.subject.name));
+            scene.text(Text::new(2.0, y + 33.0, Anchor::Start, Ink::Muted, users).size(10.0));
+        }
+        for (half, graded) in [&row.latency, &row.scaling].into_iter().enumerate() {
+            for (column, graded) in graded.iter().enumerate() {
+                let left = names + half as f64 * (3.0 * cell + 12.0) + column as f64 * cell;
+                draw_mark(
+                    &mut scene,
+                    [left + 2.0, y + above, cell - 4.0, ROW - 4.0],
+                    graded.as_ref(),
+                );
+            }
+        }
+    }
+    scene
+}
+
+/// One mark: its letter and its figure, on a stripe of its colour.
+fn draw_mark(scene: &mut Scene, [x, y, width, height]: [f64; 4], graded: Option<&Graded>) {
+    let (letter, words, stripe) = match graded {
+        Some(graded) => (MARKS[graded.mark], graded.words.as_str(), ink(graded.mark)),
+        None => ("–", "", Ink::Grid),
+    };
+    scene.rect([x, y, width, height], Ink::Grid, 0.35);
+    scene.add(Mark::Rect { x, y, width: 5.0, height, fill: stripe, opacity: 1.0, tip: None });
+    let middle = x + width / 2.0 + 2.0;
+    scene.text(Text::new(middle, y + 20.0, Anchor::Middle, Ink::Text, letter).bold().size(16.0));
+    scene.text(Text::new(middle, y + 36.0, Anchor::Middle, Ink::Muted, words).size(10.0));
+}
+
+fn description(rows: &[Row]) -> String {
+    let marks = |graded: &[Option<Graded>; 3]| {
+        let words = FIGURES.iter().zip(graded).filter_map(|((word, _), graded)| {
+            let graded = graded.as_ref()?;
+            Some(format!("{word} {} ({})", MARKS[graded.mark], graded.words))
+        });
+        words.collect::<Vec<_>>()
+    };
+    let one = |row: &Row| {
+        let [first, second] = row.subject.users;
+        let latency = super::listed(&marks(&row.latency));
+        let mut text = format!("{}: latency of {first} users {latency}", row.subject.name);
+        let scaling = marks(&row.scaling);
+        if !scaling.is_empty() {
+            text.push_str(&format!("; scaling to {second} users {}", super::listed(&scaling)));
+        }
+        text.push('.');
+        text
+    };
+    rows.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_belong_to_the_better_mark() {
+        let bounds = &SUBJECTS[0].bounds_ms;
+        let of = |ms: f64| MARKS[mark(ms, bounds)];
+        assert_eq!([of(0.1), of(2.0), of(2.01), of(14.0), of(14.1)], ["A+", "A+", "A", "C-", "D"]);
+        let of = |growth: f64| MARKS[mark(growth, &SCALING)];
+        assert_eq!([of(-1.0), of(0.05), of(0.25), of(0.9), of(1.0)], ["A+", "A+", "B", "C-", "D"]);
+    }
+
+    #[test]
+    fn bounds_rise() {
+        for subject in &SUBJECTS {
+            assert!(subject.bounds_ms.is_sorted(), "{}", subject.name);
+        }
+        assert!(SCALING.is_sorted());
+    }
+}
