@@ -66,24 +66,26 @@ fn the_logs_bytes_are_counted_over_its_new_beginnings() {
 }
 
 #[test]
-fn a_log_that_is_never_at_rest_stays_short() {
-    let dir = tempfile::tempdir().unwrap();
+fn a_log_that_is_never_at_rest_begins_anew() {
+    // In memory: how far the log grows during a round is for the disk to say.
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let db = set_up(dir.path(), "checkpoint=1h&checkpoint_size=512k&synchronous=normal");
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
     at_work.work(Duration::from_millis(1500));
     let books = at_work.crew.stop();
     let activity = at_work.crew.activity();
+    let file = log_file_bytes(dir.path());
+    // Until then a round may still come between two questions.
+    activity.drain().unwrap();
     let counts = activity.counts().unwrap();
-    let (written, file) = (counts.log_bytes.unwrap(), log_file_bytes(dir.path()));
-    assert!(written > 2 * file, "{written} bytes went to a log of {file}");
+    let written = counts.log_bytes.unwrap();
+    assert!(written > file, "{written} bytes went to a log of {file}");
     let (cycles, blocks) = (activity.cycles().unwrap(), counts.blocks_written.unwrap());
     assert!(cycles.len() > 1);
     assert_eq!(cycles.iter().map(|cycle| cycle.blocks).sum::<u64>(), blocks);
     // A page that is several times in the log goes to the file once.
     assert!(blocks > 0 && blocks <= written / FRAME_BYTES, "{blocks}, {written}");
-    activity.drain().unwrap();
     // Nothing is left to do.
-    assert!(activity.cycles().unwrap().len() <= 1);
     activity.drain().unwrap();
     assert_eq!(activity.cycles().unwrap(), []);
     at_work.check(db.as_ref(), &books);
