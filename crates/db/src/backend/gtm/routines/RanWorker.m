@@ -3,14 +3,14 @@ RanWorker ; transactions of one worker: orders come on standard input, books go 
  ; The first line is the plan, its numbers parted by spaces:
  ;   worker global subscripts bytes sequence state length batch
  ; Every other line is an order: transactions microseconds hang-in-milliseconds.
- ; The answer to it are lines "tTIMETIME..." and at last ". SEQUENCE" with the last transaction that is
+ ; The answer to it are a line "tTIMETIME..." and a line ". SEQUENCE" with the last transaction that is
  ; committed. The times are microseconds of 16 digits, length+3 of them for each transaction: when it began, when its
  ; updates began (later only where it was restarted), when each update was done, when the commit was.
  ; An error is answered with "! STATUS". The end of the input ends the process; it answers ". " and GT.M's
  ; own counts of what this process did.
  ;
  new $etrap set $etrap="do fault^RanWorker"
- new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,taken,most,timed
+ new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,rest,record,timed,taken
  use $principal:(exception="do over^RanWorker":width=1048576)
  read line
  set timed=1
@@ -32,12 +32,19 @@ plan(line) ; what the worker is told before it begins
  . set padding=padding_"AbCdEfGhIjKlMnOpQrStUvWxYz0123456789aBcDeFgHiJkLmNoPqRsTuVwXyZ"
  set record="^RanWorker"_worker
  ; The global stands in the text by its name: compiled once, it costs what a routine's own line costs.
- set update="for i=1:1:length set "_$$drawn_",^RanWriteGlobal"_global_"(subscript)="_$$value
- ; Text is the cheapest place for a time: putting one into an array or counting it costs twice as much.
- set:timed update=update_",times=times_$zut"
- ; What is passed on at once is one text, of a MiB at most.
- set taken=0,most=1000000\(length+3*16)
+ set update=$$updates(length\10,10),rest=$$updates(length#10,1)
  quit
+ ;
+updates(rounds,number) ; so many rounds of so many updates, and the time after each of them
+ quit:'rounds ""
+ new one,text,times,i
+ set one=$$drawn_",^RanWriteGlobal"_global_"(subscript)="_$$value
+ ; Text is the cheapest place for times: putting one into an array or counting it costs twice as much. All of
+ ; the text is copied when something is put to it, so that those of a round are put to it together.
+ set text="for i=1:1:"_rounds_" set ",times="times"
+ for i=1:1:number-1 set text=text_one_"," set:timed text=text_"t"_i_"=$zut,",times=times_"_t"_i
+ set text=text_one set:timed text=text_",times="_times_"_$zut"
+ quit text
  ;
 drawn() ; the next subscript, and the check of what is to stand there
  new step set step="state=state*48271#2147483647,subscript=state#subscripts+1"
@@ -53,21 +60,13 @@ stamp ; what the values of the transaction have in common
  ;
 order(transactions,microseconds,hang) ; transactions until there are enough, or the next would begin too late
  new done,end,pause
- set done=0,pause=hang/1000,end=$zut+microseconds-(hang*1000)
- for  do transaction set done=done+1 do:taken=most pass quit:done'<transactions!($zut'<end)  hang:hang pause
- do pass
- quit
- ;
-pass ; times that were not passed on yet: rarely, since who hears them needs a processor for that
- quit:'taken
- new line,i
- set line="t" for i=1:1:taken set line=line_taken(i)
- set taken=0
- write line,!
+ set done=0,pause=hang/1000,end=$zut+microseconds-(hang*1000),taken="t"
+ for  do transaction set done=done+1 quit:done'<transactions!($zut'<end)  hang:hang pause
+ write:timed taken,!
  quit
  ;
 transaction ; one of them; what a restart undoes counts to the commit
- new base,head,room,first,begun,times,i,subscript,check,start
+ new base,head,room,first,begun,times,i,subscript,check,start,t1,t2,t3,t4,t5,t6,t7,t8,t9
  set sequence=sequence+1,first=state
  set begun=$zut
  do stamp
@@ -75,17 +74,20 @@ transaction ; one of them; what a restart undoes counts to the commit
  else  tstart ()
  set state=first,times=begun
  set:$trestart times=$zut
- xecute update
+ xecute update,rest
  set @record=sequence
  tcommit
- set:timed taken=taken+1,taken(taken)=begun_times_$zut
+ quit:'timed
+ set taken=taken_begun_times_$zut
+ ; The pipe has room until the order ends. A line may be longer than GT.M lets it be.
+ if $length(taken)>3000 write taken set taken="",$x=1
  quit
  ;
 fault ; an error that is not the end of the input
  new status set status=$zstatus
  set $etrap="halt"
  if $tlevel trollback
- use $principal write "! ",status,!
+ use $principal write:$x ! write "! ",status,!
  halt
  ;
 gone ; nobody is there any more
@@ -100,7 +102,7 @@ over ; there are no more orders
  ;
 prove ; draws and values of a plan, as it would write them
  new $etrap set $etrap="do fault^RanWorker"
- new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,timed
+ new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,rest,record,timed,taken
  new base,head,room,i,subscript,check,start
  use $principal:(exception="do gone^RanWorker":width=1048576)
  read line
@@ -113,7 +115,7 @@ prove ; draws and values of a plan, as it would write them
  ;
 bare ; transactions without taking their times: what taking them is held against
  new $etrap set $etrap="do fault^RanWorker"
- new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,record,taken,most,timed
+ new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,rest,record,timed,taken
  use $principal:(exception="do gone^RanWorker":width=1048576)
  read line
  set timed=0
