@@ -39,7 +39,7 @@ fn what_cannot_be_typed() {
         ("setup sqlite:x --name a/b --size 1m", "\"a/b\" cannot be the name of a database"),
         (
             "create-globals sqlite:d --globals 1",
-            "there are 2 globals already; right would be iogauge db add-globals",
+            "2 globals have been made already; right would be iogauge db add-globals",
         ),
         ("add-globals sqlite:d --globals 1 --subscripts 0", "--subscripts 0 is not from 1"),
         (

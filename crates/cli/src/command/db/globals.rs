@@ -23,9 +23,12 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
     let database = backend::open(&url)?;
     let there = database.globals()?;
     if !there.is_empty() {
+        let (n, made) = match there.len() {
+            1 => (1, "global has"),
+            n => (n, "globals have"),
+        };
         let text = format!(
-            "there are {} globals already; right would be iogauge db add-globals {} --globals {}",
-            there.len(),
+            "{n} {made} been made already; right would be iogauge db add-globals {} --globals {}",
             url.typed(),
             args.globals
         );
