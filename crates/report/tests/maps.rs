@@ -29,9 +29,9 @@ fn drawn(panel: &str, exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
 }
 
 /// Texts of a picture.
-fn texts(scene: &Scene) -> Vec<&str> {
-    let text = |mark| match mark {
-        &Mark::Text(ref text) => Some(text.text.as_str()),
+fn texts<'a>(scene: &'a Scene) -> Vec<&'a str> {
+    let text = |mark: &'a Mark| match mark {
+        Mark::Text(text) => Some(text.text.as_str()),
         _ => None,
     };
     scene.marks.iter().filter_map(text).collect()
@@ -65,11 +65,13 @@ fn the_best_size_keeps_the_limit() {
     assert_eq!(totals.len(), 25);
     let deep = totals.iter().find(|t| t.access.block_bytes == 1 << 20 && t.access.depth == 256);
     assert!(!deep.unwrap().within, "256 MiB in a second are more than 10 ms");
-    let within = totals.iter().filter(|total| total.within);
-    let best = within.max_by(|a, b| a.bytes_per_sec.total_cmp(&b.bytes_per_sec)).unwrap();
+    // 1 GB/s is moved by many: blocks of 64 KiB at depth 8 would be the least, and 16 is the least that was tried.
+    let as_fast = totals.iter().filter(|total| total.within && total.bytes_per_sec > 0.99e9);
+    let best = as_fast.min_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns)).unwrap();
+    assert_eq!((best.access.block_bytes, best.access.depth), (65_536, 16));
     let [figure] = &drawn("block-size-map", &[exhibit], WIDE)[..] else { panic!() };
-    let said = format!("at depth {} moves the most bytes", best.access.depth);
-    assert!(figure.description.contains(&said), "{said}: {}", figure.description);
+    let said = "64K at depth 16 moves the most bytes";
+    assert!(figure.description.contains(said), "{}", figure.description);
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn searches_with_several_sizes_are_one_map() {
     };
     let exhibits = [4096, 16_384, 65_536].map(search);
     let [figure] = &drawn("block-size-map", &exhibits, WIDE)[..] else { panic!() };
-    assert!(figure.description.contains("64K at depth 812 moves the most bytes"));
+    assert!(figure.description.contains("64K at depth 256 moves the most bytes"));
 }
 
 #[test]

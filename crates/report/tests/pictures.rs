@@ -88,8 +88,11 @@ fn exhibits() -> Vec<Exhibit> {
 fn suites() -> Vec<Exhibit> {
     let runs = [loads::sizes(), loads::sizes_and_depths()];
     let runs = runs.map(|run| exhibit(Shown::Run(Box::new(run))));
-    let rounds = exhibit(Shown::Suite(Box::new(loads::rounds())));
-    runs.into_iter().chain([rounds]).collect()
+    // One whose line of best fit falls so steeply that it would end below 0.
+    let mut steep = loads::rounds();
+    steep.conclusion.findings["tracked"][0]["line"] = json!([4e5, -1e5]);
+    let rounds = [loads::rounds(), steep].map(|suite| exhibit(Shown::Suite(Box::new(suite))));
+    runs.into_iter().chain(rounds).collect()
 }
 
 fn figures(exhibits: &[Exhibit], width: f64) -> Vec<(&'static str, Figure)> {

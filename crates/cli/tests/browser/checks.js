@@ -85,17 +85,21 @@
     }
     return layers.reverse().reduce((behind, layer) => over(layer, 1, behind), [255, 255, 255]);
   };
-  // Boxes, dots and surfaces that were painted before a text and lie under one of its places.
-  const painted = (svg, text, point) => {
-    let color = background(svg);
-    for (const shape of svg.querySelectorAll("rect, circle, path, text")) {
+  // Boxes, dots, surfaces and texts of a picture, in the order they are painted.
+  const shapes = (svg) => [...svg.querySelectorAll("rect, circle, path, text")].flatMap((shape) => {
+    if (shape.tagName === "text") return [{ shape }];
+    const style = getComputedStyle(shape);
+    if (style.fill === "none" || style.display === "none") return [];
+    const inverse = shape.getScreenCTM().inverse();
+    return [{ shape, inverse, box: shape.getBoundingClientRect(), fill: parse(style.fill), opacity: Number(style.opacity) }];
+  });
+  // What was painted before a text under one of its places.
+  const painted = (list, surface, text, { x, y }) => {
+    let color = surface;
+    for (const { shape, inverse, box, fill, opacity } of list) {
       if (shape === text) break;
-      if (shape.tagName === "text") continue;
-      const style = getComputedStyle(shape);
-      if (style.fill === "none" || style.display === "none") continue;
-      const local = new DOMPoint(point.x, point.y).matrixTransform(shape.getScreenCTM().inverse());
-      if (!shape.isPointInFill(local)) continue;
-      color = over(parse(style.fill), Number(style.opacity), color);
+      if (!box || x < box.left || x > box.right || y < box.top || y > box.bottom) continue;
+      if (shape.isPointInFill(new DOMPoint(x, y).matrixTransform(inverse))) color = over(fill, opacity, color);
     }
     return color;
   };
@@ -114,11 +118,12 @@
       judge(element, parse(getComputedStyle(element).color), background(element));
     }
     for (const svg of drawn()) {
+      const [list, surface] = [shapes(svg), background(svg)];
       for (const text of svg.querySelectorAll("text")) {
         const box = text.getBoundingClientRect();
         for (const share of [0.1, 0.5, 0.9]) {
           const point = { x: box.left + box.width * share, y: box.top + box.height / 2 };
-          judge(text, parse(getComputedStyle(text).fill), painted(svg, text, point));
+          judge(text, parse(getComputedStyle(text).fill), painted(list, surface, text, point));
         }
       }
     }

@@ -31,7 +31,7 @@ fn report(place: &Place) -> PathBuf {
         &["run", "sim:sata-ssd", "--rw=randrw", "--bs=8k", "--runtime=5s", "--ramp-time=0"],
         &["suite", "oltp", "sim:sata-ssd", "--seconds=100ms", "--users=1,8,16,32"],
         &["suite", "blocksize", "sim:sata-ssd", "--seconds=200ms"],
-        &["suite", "snia-iops", "sim:sata-ssd,size=256m", "--scale=600"],
+        &["suite", "snia-iops", "sim:sata-ssd,size=256m", "--scale=3000"],
         &["suite", "snia-latency", "sim:hdd,size=64m", "--scale=600"],
         &["suite", "snia-saturation", "sim:sata-ssd,size=256m", "--scale=600"],
     ];

@@ -81,8 +81,10 @@ fn name(tracked: &TrackedRounds) -> String {
 
 fn one(scene: &mut Scene, tracked: &TrackedRounds, window: Option<RoundsWindow>, frame: Frame) {
     let label = label(tracked.unit);
-    let most = tracked.rounds.iter().copied().fold(0.0, f64::max);
-    let y = Scale::from_zero(most.max(tracked.mean.map_or(0.0, |mean| mean * 1.1)), frame.ys());
+    let band = tracked.mean.map(|mean| mean * 1.1);
+    let drawn =
+        tracked.rounds.iter().copied().chain(band).chain(tracked.line.into_iter().flatten());
+    let y = Scale::from_zero(drawn.fold(0.0, f64::max), frame.ys());
     let last = tracked.rounds.len().max(2) as f64;
     let x = Scale::linear([0.5, last + 0.5], frame.xs());
     if let Some(window) = window {
@@ -123,9 +125,20 @@ fn fitted(scene: &mut Scene, tracked: &TrackedRounds, window: RoundsWindow, x: S
         level(mean * 1.1, Stroke::dashed(Ink::Good, 1.2));
     }
     if let Some([first, last]) = tracked.line {
-        let places = [(window.first_round, first), (window.last_round, last)];
-        let places = places.map(|(round, value)| (x.at(f64::from(round)), y.at(value)));
+        let [from, to] = [window.first_round, window.last_round].map(f64::from);
+        let places = above_zero([(from, first), (to, last)]);
+        let places = places.map(|(round, value)| (x.at(round), y.at(value)));
         scene.line(places, Stroke::solid(Ink::Limit, 1.8));
+    }
+}
+
+/// A line as far as its values are not below 0.
+fn above_zero([first, last]: [(f64, f64); 2]) -> [(f64, f64); 2] {
+    let crossing = || first.0 + (last.0 - first.0) * first.1 / (first.1 - last.1);
+    match (first.1 < 0.0, last.1 < 0.0) {
+        (true, false) => [(crossing(), 0.0), last],
+        (false, true) => [first, (crossing(), 0.0)],
+        _ => [first, last].map(|(at, value)| (at, value.max(0.0))),
     }
 }
 
@@ -221,6 +234,13 @@ fn description(rounds: &RoundsFindings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_ends_where_it_would_be_below_nothing() {
+        assert_eq!(above_zero([(1.0, 30.0), (5.0, -10.0)]), [(1.0, 30.0), (4.0, 0.0)]);
+        assert_eq!(above_zero([(1.0, -10.0), (5.0, 30.0)]), [(2.0, 0.0), (5.0, 30.0)]);
+        assert_eq!(above_zero([(1.0, 3.0), (5.0, 4.0)]), [(1.0, 3.0), (5.0, 4.0)]);
+    }
 
     #[test]
     fn many_rounds_are_joined() {
