@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test fuzz truth bench versus-fio versus-sweep versus-suite versus-db audit fmt lint doc man completions install clean help
+.PHONY: run build test fuzz truth bench versus-fio versus-sweep versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -44,6 +44,9 @@ versus-db: ## Databases through iogauge beside their own tools on this machine
 	bash -c 'source scripts/rocksdb-env.sh; $(CARGO) build --release -p iogauge "$${rocksdb_features[@]}" && \
 	$(CARGO) build --release -p iogauge-db --examples "$${rocksdb_features[@]}"'
 	benches/versus_db.sh
+
+report-bench: build ## Time and size of a report of many runs
+	benches/report.sh
 
 audit: ## Advisories, licences, bans and sources of the dependencies
 	CARGO="$(CARGO)" scripts/audit.sh

@@ -31,6 +31,7 @@ genisoimage     genisoimage
 bcache-tools    make-bcache
 attr            setfattr
 kmod            modprobe
+chromium        chromium
 tmux            tmux
 procps          ps
 python3         python3

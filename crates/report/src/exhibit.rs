@@ -1,5 +1,10 @@
 //! What is shown: runs as the history keeps them, in the form that panels draw.
 
+mod rounds;
+mod total;
+
+pub use total::{Access, Total};
+
 use crate::classic::{Row, planned, rows_of_find, rows_of_step};
 use iogauge_model::Histogram;
 use iogauge_model::limit::Limit;
@@ -9,6 +14,7 @@ use iogauge_model::result::{
     RunDocument, SUITE_FORMAT, StepResult, SuiteDocument,
 };
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// A run that is shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +79,7 @@ pub struct Latencies<'a> {
     /// What they are of: `randread 8 KiB depth 16, read`.
     pub name: String,
     /// All of them.
-    pub histogram: &'a Histogram,
+    pub histogram: Cow<'a, Histogram>,
 }
 
 impl Exhibit {
@@ -189,11 +195,29 @@ impl Exhibit {
         }
     }
 
-    /// Latencies of each direction of each step, where they were kept.
+    /// Latencies of each direction of each step, where they were kept; of a suite that goes in rounds those of the
+    /// rounds that count, together.
     #[must_use]
     pub fn latencies(&self) -> Vec<Latencies<'_>> {
-        self.steps().into_iter().flat_map(latencies_of).collect()
+        match &self.document {
+            Shown::Suite(suite) if suite.steps.iter().any(|step| step.place.round.is_some()) => {
+                merged(rounds::counted(suite).flat_map(|(_, step)| latencies_of(step)))
+            }
+            _ => self.steps().into_iter().flat_map(latencies_of).collect(),
+        }
     }
+}
+
+/// Latencies of the same name as one.
+fn merged<'a>(all: impl Iterator<Item = Latencies<'a>>) -> Vec<Latencies<'a>> {
+    let mut merged: Vec<Latencies<'a>> = Vec::new();
+    for latencies in all {
+        match merged.iter_mut().find(|known| known.name == latencies.name) {
+            Some(known) => known.histogram.to_mut().merge(&latencies.histogram),
+            None => merged.push(latencies),
+        }
+    }
+    merged
 }
 
 fn latencies_of(step: &StepResult) -> Vec<Latencies<'_>> {
@@ -207,6 +231,7 @@ fn latencies_of(step: &StepResult) -> Vec<Latencies<'_>> {
     let name = |word: &str| {
         if both { format!("{}, {word}", step.label) } else { step.label.clone() }
     };
-    let latencies = |(word, histogram)| Latencies { name: name(word), histogram };
+    let latencies =
+        |(word, histogram)| Latencies { name: name(word), histogram: Cow::Borrowed(histogram) };
     present.into_iter().map(latencies).collect()
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{find_document, run_document, step};
+use common::{find_document, loads, run_document, step};
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
 use iogauge_model::result::{IntervalPoint, RunDocument, StepResult, StoppedBy, SystemPoint};
@@ -84,6 +84,17 @@ fn exhibits() -> Vec<Exhibit> {
     vec![found(), run_of([1, 4, 16, 64].map(spread).into()), graded()]
 }
 
+/// What panels are shown that draw of suites and of loads that differ in size and mix.
+fn suites() -> Vec<Exhibit> {
+    let runs = [loads::sizes(), loads::sizes_and_depths()];
+    let runs = runs.map(|run| exhibit(Shown::Run(Box::new(run))));
+    // One whose line of best fit falls so steeply that it would end below 0.
+    let mut steep = loads::rounds();
+    steep.conclusion.findings["tracked"][0]["line"] = json!([4e5, -1e5]);
+    let rounds = [loads::rounds(), steep].map(|suite| exhibit(Shown::Suite(Box::new(suite))));
+    runs.into_iter().chain(rounds).collect()
+}
+
 fn figures(exhibits: &[Exhibit], width: f64) -> Vec<(&'static str, Figure)> {
     let of_panel = |panel: &'static iogauge_report::panel::Panel| {
         (panel.draw)(exhibits, width).into_iter().map(|figure| (panel.name, figure))
@@ -133,7 +144,8 @@ fn outside(scene: &Scene) -> Vec<String> {
 #[test]
 fn every_panel_draws_itself_within_its_bounds_and_in_words() {
     for width in [NARROW, 600.0, WIDE] {
-        let drawn = figures(&exhibits(), width);
+        let mut drawn = figures(&exhibits(), width);
+        drawn.extend(figures(&suites(), width));
         for panel in PANELS {
             assert!(
                 drawn.iter().any(|(name, _)| *name == panel.name),
@@ -160,7 +172,11 @@ fn panels_draw_nothing_of_nothing() {
 
 #[test]
 fn pictures_are_as_they_were() {
-    for (number, (name, figure)) in figures(&exhibits(), NARROW).into_iter().enumerate() {
+    let of_suites =
+        |(name, _): &(&str, Figure)| ["block-size-map", "mix-map", "rounds"].contains(name);
+    let others = figures(&exhibits(), NARROW).into_iter().filter(|figure| !of_suites(figure));
+    let all = others.chain(figures(&suites(), NARROW).into_iter().filter(of_suites));
+    for (number, (name, figure)) in all.enumerate() {
         let name = format!("{number}-{name}");
         let drawn = svg::file(&figure.scene, LIGHT, &figure.title, &figure.description);
         insta::assert_snapshot!(
@@ -172,7 +188,7 @@ fn pictures_are_as_they_were() {
 
 #[test]
 fn pictures_as_png_are_not_blank() {
-    for (name, figure) in figures(&exhibits(), WIDE) {
+    for (name, figure) in figures(&exhibits(), WIDE).into_iter().chain(figures(&suites(), WIDE)) {
         for theme in [LIGHT, DARK] {
             let picture = png::render(&figure.scene, theme, &figure.title, 1.0).unwrap();
             let pixels = resvg::tiny_skia::Pixmap::decode_png(&picture).unwrap();

@@ -6,6 +6,7 @@ mod device;
 mod doctor;
 mod documents;
 mod estimate;
+mod rounds;
 mod step;
 mod suite;
 mod system;
@@ -25,6 +26,7 @@ pub use documents::{
     Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy, Via,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
+pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
 pub use suite::{
     Cell, Conclusion, Place, PlannedStep, SearchResult, SuiteAsked, SuiteDocument, SuiteOutcome,

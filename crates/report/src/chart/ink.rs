@@ -17,6 +17,10 @@ pub enum Ink {
     Bucket(u8),
     /// A background that is to be seen as fast, unremarkable, slow.
     Shade(u8),
+    /// A cell of a map of what there is much of, from 0 (little) to [`Ink::LEVELS`] − 1 (much).
+    Amount(u8),
+    /// A cell of a map of times, from 0 (short) to [`Ink::LEVELS`] − 1 (long).
+    Wait(u8),
     /// A limit, and what breaks it.
     Limit,
     /// An answer, and what keeps a limit.
@@ -36,6 +40,10 @@ impl Ink {
     pub const SERIES: u8 = 8;
     /// Shades of the background.
     pub const SHADES: u8 = 3;
+    /// How much a bar of growth covers what is behind it.
+    pub const BAR: f64 = 0.75;
+    /// Levels of cells in maps.
+    pub const LEVELS: u8 = 8;
 
     /// Every role.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -52,7 +60,10 @@ impl Ink {
         ];
         let numbered = (0..Self::SERIES).map(Self::Series);
         let numbered = numbered.chain((0..Self::BUCKETS).map(Self::Bucket));
-        fixed.into_iter().chain(numbered).chain((0..Self::SHADES).map(Self::Shade))
+        let numbered = numbered.chain((0..Self::SHADES).map(Self::Shade));
+        let levels = (0..Self::LEVELS).map(Self::Amount);
+        let levels = levels.chain((0..Self::LEVELS).map(Self::Wait));
+        fixed.into_iter().chain(numbered).chain(levels)
     }
 
     /// Its name in style sheets: letters, digits.
@@ -66,6 +77,8 @@ impl Ink {
             Self::Series(number) => format!("s{}", number % Self::SERIES),
             Self::Bucket(number) => format!("b{}", number.min(Self::BUCKETS - 1)),
             Self::Shade(number) => format!("h{}", number.min(Self::SHADES - 1)),
+            Self::Amount(level) => format!("a{}", level.min(Self::LEVELS - 1)),
+            Self::Wait(level) => format!("w{}", level.min(Self::LEVELS - 1)),
             Self::Limit => "limit".to_owned(),
             Self::Good => "good".to_owned(),
             Self::Fell => "fell".to_owned(),
@@ -78,7 +91,7 @@ impl Ink {
 /// Colours of all roles, as `#rrggbb`.
 ///
 /// Series are those of Okabe and Ito (Color Universal Design, 2008), darkened or lightened until each
-/// stands out from the surface by 3:1 (WCAG 2.2, 1.4.11); text by 4.5:1 (1.4.3).
+/// stands out from the surface by 3:1 (WCAG 2.2, 1.4.11); text by 4.5:1 (1.4.3), on cells of maps as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     /// Its name.
@@ -95,6 +108,8 @@ pub struct Theme {
     shades: [&'static str; Ink::SHADES as usize],
     series: [&'static str; Ink::SERIES as usize],
     buckets: [&'static str; Ink::BUCKETS as usize],
+    amounts: [&'static str; Ink::LEVELS as usize],
+    waits: [&'static str; Ink::LEVELS as usize],
 }
 
 /// For paper and bright rooms.
@@ -108,7 +123,7 @@ pub const LIGHT: Theme = Theme {
     good: "#1a7f37",
     fell: "#9ecbf0",
     grew: "#f5b5ae",
-    worse: "#a4161a",
+    worse: "#dd4f45",
     shades: ["#eef6ff", "#f3faf0", "#fff5e6"],
     series: [
         "#0067b1", "#c04f00", "#007f5c", "#a4478f", "#8a6d00", "#2a76aa", "#5b5f66", "#7a3cc4",
@@ -117,6 +132,10 @@ pub const LIGHT: Theme = Theme {
         "#08306b", "#08519c", "#2171b5", "#3a8fc4", "#2a9d8f", "#4caf50", "#7cb342", "#b5a800",
         "#e0a100", "#ef8a17", "#e8601c", "#d7301f", "#b3130f", "#7f0000", "#7a0177", "#49006a",
     ],
+    amounts: [
+        "#f1f7fe", "#e2effc", "#d0e5fa", "#bcd9f7", "#a5ccf3", "#8dbeef", "#74afea", "#5c9fe3",
+    ],
+    waits: ["#fff6ea", "#feecd3", "#fde0b9", "#fbd29c", "#f8c27e", "#f4b062", "#ef9d4a", "#e88936"],
 };
 
 /// For dark rooms.
@@ -130,7 +149,7 @@ pub const DARK: Theme = Theme {
     good: "#56d364",
     fell: "#2f6ea5",
     grew: "#96443d",
-    worse: "#ff5d57",
+    worse: "#c2312c",
     shades: ["#16222f", "#17251c", "#2b2316"],
     series: [
         "#58a6ff", "#f0883e", "#3fc9a0", "#e18bd0", "#d9bf4a", "#8cc8f0", "#a9b1bb", "#b995f5",
@@ -139,6 +158,10 @@ pub const DARK: Theme = Theme {
         "#9ecae1", "#6baed6", "#4292c6", "#3a8fc4", "#2fb3a3", "#5cc463", "#8fcf4a", "#d0c52a",
         "#f0b429", "#f59b2e", "#f47b3c", "#ef5b4a", "#e23b3b", "#c2274f", "#b63aa8", "#8e5bd0",
     ],
+    amounts: [
+        "#18222e", "#1a2a3c", "#1b324b", "#1c3a5a", "#1c426a", "#1b4b7b", "#1a538c", "#185c9e",
+    ],
+    waits: ["#241d14", "#302416", "#3c2b17", "#493217", "#563917", "#644016", "#724714", "#814e11"],
 };
 
 impl Theme {
@@ -153,6 +176,8 @@ impl Theme {
             Ink::Series(number) => self.series[usize::from(number % Ink::SERIES)],
             Ink::Bucket(number) => self.buckets[usize::from(number.min(Ink::BUCKETS - 1))],
             Ink::Shade(number) => self.shades[usize::from(number.min(Ink::SHADES - 1))],
+            Ink::Amount(level) => self.amounts[usize::from(level.min(Ink::LEVELS - 1))],
+            Ink::Wait(level) => self.waits[usize::from(level.min(Ink::LEVELS - 1))],
             Ink::Limit => self.limit,
             Ink::Good => self.good,
             Ink::Fell => self.fell,
@@ -188,10 +213,35 @@ mod tests {
                 let ratio = contrast(theme.color(ink), theme.color(behind));
                 assert!(ratio >= 4.5, "{} {ink:?} on {behind:?}: {ratio:.2}", theme.name);
             }
+            for cell in (0..Ink::LEVELS).flat_map(|level| [Ink::Amount(level), Ink::Wait(level)]) {
+                let ratio = contrast(theme.color(Ink::Text), theme.color(cell));
+                assert!(ratio >= 4.5, "{} text on {cell:?}: {ratio:.2}", theme.name);
+            }
             let lines = (0..Ink::SERIES).map(Ink::Series).chain([Ink::Limit, Ink::Good]);
             for ink in lines {
                 let ratio = contrast(theme.color(ink), theme.surface);
                 assert!(ratio >= 4.5, "{} {ink:?}: {ratio:.2}", theme.name);
+            }
+        }
+    }
+
+    /// A colour that covers another one by so much.
+    fn over(color: &str, opacity: f64, behind: &str) -> String {
+        let part = |at: usize| {
+            let value =
+                |color: &str| f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap());
+            (value(color) * opacity + value(behind) * (1.0 - opacity)).round() as u8
+        };
+        format!("#{:02x}{:02x}{:02x}", part(1), part(3), part(5))
+    }
+
+    #[test]
+    fn words_stand_out_from_bars_of_growth() {
+        for theme in [LIGHT, DARK] {
+            for bar in [Ink::Fell, Ink::Grew, Ink::Worse] {
+                let behind = over(theme.color(bar), Ink::BAR, theme.surface);
+                let ratio = contrast(theme.text, &behind);
+                assert!(ratio >= 4.5, "{} {bar:?}: {ratio:.2}", theme.name);
             }
         }
     }

@@ -19,4 +19,5 @@ pub use ink::{DARK, Ink, LIGHT, Theme};
 pub use scale::Scale;
 pub use scene::{Anchor, Hover, HoverPoint, Mark, Scene, Stroke, Text};
 pub use text::width_of;
+pub(crate) use units::short;
 pub use units::{bytes, bytes_per_sec, count, latency_ns, percent, seconds};

@@ -58,7 +58,7 @@ fn bare(text: &str) -> String {
 }
 
 /// Three digits, without zeros behind the point.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,

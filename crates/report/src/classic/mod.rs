@@ -8,9 +8,10 @@ mod row;
 mod share;
 mod stored;
 
+pub(crate) use row::size_word;
 pub use row::{PERCENTS, Row, RowLatency};
 pub(crate) use share::FINE;
-pub(crate) use stored::{planned, rows_of_step};
+pub(crate) use stored::{of_all, planned, rows_of_step};
 pub use stored::{rows_of_find, rows_of_run};
 
 use ::csv::{Error, Writer};

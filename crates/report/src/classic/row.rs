@@ -80,7 +80,7 @@ impl Row {
     /// `8K`, `1M`, `512`; `4K-64K` where sizes differ.
     pub(crate) fn size_text(&self) -> Option<String> {
         let BlockRange { min_bytes, max_bytes } = self.size?;
-        let (min, max) = (short(min_bytes), short(max_bytes));
+        let (min, max) = (size_word(min_bytes), size_word(max_bytes));
         Some(if min == max { min } else { format!("{min}-{max}") })
     }
 
@@ -121,7 +121,8 @@ fn mean_size(direction: &FioDirection) -> Option<BlockRange> {
     Some(BlockRange { min_bytes: mean, max_bytes: mean })
 }
 
-fn short(bytes: u64) -> String {
+/// A block size as people type it: `64K`.
+pub(crate) fn size_word(bytes: u64) -> String {
     let units = [(30, "G"), (20, "M"), (10, "K")];
     let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
     unit.map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
@@ -135,7 +136,7 @@ mod tests {
     fn sizes_are_short() {
         let shown = [(8192, "8K"), (1 << 20, "1M"), (512, "512"), (1536, "1536"), (0, "0")];
         for (bytes, text) in shown {
-            assert_eq!(short(bytes), text);
+            assert_eq!(size_word(bytes), text);
         }
         let size = Some(BlockRange { min_bytes: 4096, max_bytes: 65_536 });
         assert_eq!(Row { size, ..Row::default() }.size_text().unwrap(), "4K-64K");

@@ -51,7 +51,7 @@ pub fn rows_of_find(document: &FindDocument, system: &str) -> Vec<Row> {
 
 /// What jobs reported as one have in common: the load of the first with the users of all, where the
 /// others do the same with blocks of the same sizes.
-fn of_all(jobs: &[Job]) -> Option<Load> {
+pub(crate) fn of_all(jobs: &[Job]) -> Option<Load> {
     let first = &jobs.first()?.load;
     let same = |job: &Job| job.load.rw == first.rw && job.load.block == first.block;
     let numjobs = jobs.iter().map(|job| job.load.numjobs).sum();

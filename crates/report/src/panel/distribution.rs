@@ -46,7 +46,7 @@ fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
         several => format!("{several} loads"),
     };
     let words = series.iter().map(|latencies| {
-        let h = latencies.histogram;
+        let h = &latencies.histogram;
         let at = |percent| latency_ns(h.percentile_ns(percent) as f64);
         format!(
             "{}: {} I/Os, median {}, 99 % at most {}, 99.9 % at most {}, slowest {}.",
@@ -137,7 +137,7 @@ fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]
         let own = (latencies.histogram.count() as f64).log10();
         let steps = (0..=PLACES).map(|step| nines * step as f64 / PLACES as f64);
         let points = steps.take_while(|unit| *unit <= own).map(|unit| {
-            let value = percentile(latencies.histogram, unit);
+            let value = percentile(&latencies.histogram, unit);
             (x.at(unit), y.at(value))
         });
         line(scene, number, latencies, points.collect());
@@ -145,7 +145,7 @@ fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]
     let points = (0..=PLACES).step_by(8).map(|step| {
         let unit = nines * step as f64 / PLACES as f64;
         let told = |latencies: &Latencies<'_>| {
-            format!("{}: {}", latencies.name, latency_ns(percentile(latencies.histogram, unit)))
+            format!("{}: {}", latencies.name, latency_ns(percentile(&latencies.histogram, unit)))
         };
         let lines = std::iter::once(percent_of(unit)).chain(series.iter().map(told)).collect();
         HoverPoint { x: x.at(unit), lines }

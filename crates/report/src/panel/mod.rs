@@ -1,10 +1,14 @@
 //! Panels: what is drawn of runs, one file each.
 
+mod block_size_map;
 mod capacity_curve;
 mod distribution;
 mod grades;
 mod latency_by_load;
+mod map;
+mod mix_map;
 mod over_time;
+mod rounds;
 mod system;
 mod timeline;
 
@@ -30,6 +34,9 @@ pub const PANELS: &[Panel] = &[
     capacity_curve::PANEL,
     grades::PANEL,
     latency_by_load::PANEL,
+    block_size_map::PANEL,
+    mix_map::PANEL,
+    rounds::PANEL,
     distribution::PANEL,
     over_time::PANEL,
     system::PANEL,

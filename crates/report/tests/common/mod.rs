@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod loads;
+
 use iogauge_model::limit::{Metric, Side};
 use iogauge_model::load::EngineKind;
 use iogauge_model::result::{

@@ -6,7 +6,10 @@ use super::conformance::Conformance;
 use super::rounds::{Access, Figures, PRECONDITION, Progress, Rounds, mix};
 use super::settings::Settings;
 use super::window::{MOST_ROUNDS, Window, line};
-use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
+use iogauge_model::result::{
+    Cell, Conclusion, RoundsFindings, RoundsWindow, SuiteStepResult, SuiteTable, Table,
+    TrackedRounds,
+};
 use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, CaveatCode};
 use serde_json::{Value, json};
@@ -150,22 +153,33 @@ impl<'a> Report<'a> {
         table
     }
 
-    fn findings(&self) -> Value {
+    /// What is tracked, with what the rule finds in it.
+    fn rounds(&self) -> RoundsFindings {
         let window = self.progress.window;
         let tracked = self.progress.tracked.iter().map(|(access, values)| {
             let check = window.and_then(|window| window.check(values));
-            json!({
-                "read_percent": access.read_percent,
-                "block_bytes": access.block_bytes,
-                "unit": self.test.measure.unit(),
-                "rounds": values,
-                "mean": check.map(|c| c.mean),
-                "range_percent": check.map(|c| c.range * 100.0),
-                "rise_percent": check.map(|c| c.rise * 100.0),
-                "line": check.map(|c| line(&c)),
-                "steady": check.map(|c| c.is_steady()),
-            })
+            let percent = |share: f64| share.is_finite().then_some(share * 100.0);
+            TrackedRounds {
+                read_percent: access.read_percent,
+                block_bytes: access.block_bytes,
+                unit: self.test.measure.unit(),
+                rounds: values.clone(),
+                mean: check.map(|c| c.mean),
+                range_percent: check.and_then(|c| percent(c.range)),
+                rise_percent: check.and_then(|c| percent(c.rise)),
+                line: check.map(|c| line(&c)).filter(|ends| ends.iter().all(|end| end.is_finite())),
+                steady: check.map(|c| c.is_steady()),
+            }
         });
+        RoundsFindings {
+            rounds: self.progress.rounds,
+            steady: self.progress.is_steady(),
+            window: window.map(|w| RoundsWindow { first_round: w.first, last_round: w.last }),
+            tracked: tracked.collect(),
+        }
+    }
+
+    fn findings(&self) -> Value {
         let cells = self.figures.iter().map(|figures| {
             json!({
                 "read_percent": figures.access.read_percent,
@@ -177,16 +191,12 @@ impl<'a> Report<'a> {
                 "latency_ns_max": figures.latency_ns_max,
             })
         });
-        json!({
-            "conforms": self.conformance.reasons.is_empty(),
-            "reasons": self.conformance.reasons,
-            "settings": of_settings(&self.test.settings),
-            "rounds": self.progress.rounds,
-            "steady": self.progress.is_steady(),
-            "window": window.map(|w| json!({ "first_round": w.first, "last_round": w.last })),
-            "tracked": tracked.collect::<Vec<_>>(),
-            "cells": cells.collect::<Vec<_>>(),
-        })
+        let mut findings = json!(self.rounds());
+        findings["conforms"] = json!(self.conformance.reasons.is_empty());
+        findings["reasons"] = json!(self.conformance.reasons);
+        findings["settings"] = of_settings(&self.test.settings);
+        findings["cells"] = cells.collect();
+        findings
     }
 }
 

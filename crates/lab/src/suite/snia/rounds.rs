@@ -8,7 +8,7 @@ use super::window::{MOST_ROUNDS, Window};
 use super::{PRECONDITION_DEPTH, PRECONDITION_PASSES};
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::LONGEST_NS;
-use iogauge_model::result::{Cell, StepResult, SuiteStepResult};
+use iogauge_model::result::{Cell, RoundsUnit, StepResult, SuiteStepResult};
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Histogram, Step};
 use std::fmt;
@@ -95,12 +95,12 @@ impl Measure {
         }
     }
 
-    /// The name of its unit in findings.
-    pub fn unit(self) -> &'static str {
+    /// Its unit in findings.
+    pub fn unit(self) -> RoundsUnit {
         match self {
-            Self::Iops => "iops",
-            Self::BytesPerSec => "bytes_per_sec",
-            Self::LatencyMean => "latency_ns_mean",
+            Self::Iops => RoundsUnit::Iops,
+            Self::BytesPerSec => RoundsUnit::BytesPerSec,
+            Self::LatencyMean => RoundsUnit::LatencyNsMean,
         }
     }
 }

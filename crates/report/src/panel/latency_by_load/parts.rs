@@ -140,7 +140,7 @@ pub(super) fn mean(scene: &mut Scene, loads: &[Load], frame: Frame) {
         let height = (growth.abs() / most * frame.height * 0.9).max(1.0);
         let width = x.band() * BAR;
         let left = (x.at(number as f64) + x.at(number as f64 + 1.0)) / 2.0 - width / 2.0;
-        scene.rect([left, bottom - height, width, height], ink, 0.75);
+        scene.rect([left, bottom - height, width, height], ink, Ink::BAR);
         if x.band() > 26.0 {
             let text = hundredths(*growth);
             let text = Text::new(left + width / 2.0, bottom - 4.0, Anchor::Middle, Ink::Text, text);

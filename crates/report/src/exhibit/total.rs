@@ -1,0 +1,214 @@
+//! What one load came to, reads and writes as one: a cell of a map.
+
+use super::rounds::counted;
+use super::{Capacity, Exhibit, Shown};
+use crate::classic::{of_all, planned};
+use iogauge_model::Limit;
+use iogauge_model::fio::FioResult;
+use iogauge_model::load::Load;
+use iogauge_model::plan::Job;
+use iogauge_model::result::{DirectionResult, StepResult};
+
+/// One load, its directions as one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Total {
+    /// What it is.
+    pub access: Access,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_sec: f64,
+    /// Mean latency, in nanoseconds.
+    pub mean_ns: f64,
+    /// True where the limits hold: those of its search or run, or the one a search has where none is typed.
+    pub within: bool,
+    /// These limits.
+    pub limits: Vec<Limit>,
+}
+
+/// What tells one load of a map from another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Access {
+    /// `random` or `sequential`; `database` of one that went through it.
+    pub order: &'static str,
+    /// Share of reads, in percent; the rest are writes.
+    pub read_percent: u32,
+    /// Bytes of each I/O.
+    pub block_bytes: u64,
+    /// I/Os that were outstanding at once, as asked; of a database its processes.
+    pub depth: u32,
+}
+
+/// What an access is, but for its depth.
+type Kind = (&'static str, u32, u64);
+
+impl Exhibit {
+    /// Each load whose order, mix, block size and depth are known and one. Where the same was measured
+    /// several times it is the mean; of a suite that goes in rounds the mean of those that count.
+    #[must_use]
+    pub fn totals(&self) -> Vec<Total> {
+        let mut merged: Vec<(Total, f64)> = Vec::new();
+        for total in self.each_total() {
+            match merged.iter_mut().find(|(known, _)| known.access == total.access) {
+                Some((known, times)) => {
+                    known.append(&total, *times);
+                    *times += 1.0;
+                }
+                None => merged.push((total, 1.0)),
+            }
+        }
+        merged.into_iter().map(|(total, _)| total).collect()
+    }
+
+    fn each_total(&self) -> Vec<Total> {
+        let points = self.capacities().into_iter().zip(self.searched());
+        let mut totals: Vec<Total> =
+            points.filter_map(|(c, jobs)| of_search(&c, &jobs)).flatten().collect();
+        match &self.document {
+            Shown::Run(run) => {
+                totals.extend(planned(run).filter_map(|(step, jobs)| of_step(step, &jobs)));
+            }
+            Shown::Suite(suite) => {
+                let whole = counted(suite).filter(|(step, _)| !step.interrupted);
+                totals.extend(whole.filter_map(|(step, r)| of_step(r, &step.asked.jobs)));
+            }
+            Shown::Find(_) => {}
+        }
+        totals
+    }
+
+    /// The jobs of each of [`Self::capacities`].
+    fn searched(&self) -> Vec<Vec<Job>> {
+        match &self.document {
+            Shown::Run(_) => Vec::new(),
+            Shown::Find(find) => {
+                vec![find.head.jobs_of_steps().into_iter().next().unwrap_or_default()]
+            }
+            Shown::Suite(suite) => {
+                let searches = suite.steps.iter().filter(|step| step.search().is_some());
+                searches.map(|step| step.asked.jobs.clone()).collect()
+            }
+        }
+    }
+}
+
+impl Total {
+    /// Another measurement of the same, beside those `times` that are in already.
+    fn append(&mut self, other: &Self, times: f64) {
+        let join = |mean: &mut f64, value: f64| *mean = (*mean * times + value) / (times + 1.0);
+        join(&mut self.iops, other.iops);
+        join(&mut self.bytes_per_sec, other.bytes_per_sec);
+        join(&mut self.mean_ns, other.mean_ns);
+        self.within &= other.within;
+    }
+}
+
+pub(super) fn of_step(step: &StepResult, jobs: &[Job]) -> Option<Total> {
+    let both = || step.read.iter().chain(&step.write).filter(|d| d.ios > 0);
+    let ios: f64 = both().map(|d| d.ios as f64).sum();
+    let (order, read_percent, block_bytes) = kind(step, jobs)?;
+    // Arrivals have a rate, and no depth that is kept.
+    if ios <= 0.0 || step.rate_iops.is_some() {
+        return None;
+    }
+    let mean_ns = both().map(|d| d.service_ns.mean * d.ios as f64).sum::<f64>() / ios;
+    let known = step.database.as_ref().map(|database| &database.limits);
+    let known = known.filter(|limits| !limits.is_empty());
+    let (limits, within) = match known {
+        Some(values) => {
+            let holds = |value: f64, limit: &Limit| value <= limit.bound_ns as f64;
+            let within = values.iter().all(|v| v.value_ns.is_none_or(|ns| holds(ns, &v.limit)));
+            (values.iter().map(|value| value.limit).collect(), within)
+        }
+        None => {
+            let limit = Limit::default();
+            (vec![limit], mean_ns <= limit.bound_ns as f64)
+        }
+    };
+    Some(Total {
+        access: Access { order, read_percent, block_bytes, depth: step.depth },
+        iops: both().map(|d| d.iops.mean).sum(),
+        bytes_per_sec: both().map(|d| d.bytes_per_sec).sum(),
+        mean_ns,
+        within,
+        limits,
+    })
+}
+
+fn of_search<'a>(
+    capacity: &Capacity<'a>,
+    jobs: &[Job],
+) -> Option<impl Iterator<Item = Total> + use<'a>> {
+    let (order, read_percent, block_bytes) = of_load(&of_all(jobs)?)?;
+    let limits = capacity.limits.to_vec();
+    let closed = capacity.curve.iter().filter(|point| point.rate_iops.is_none());
+    Some(closed.map(move |point| Total {
+        access: Access { order, read_percent, block_bytes, depth: point.depth },
+        iops: point.iops.mean,
+        bytes_per_sec: point.iops.mean * block_bytes as f64,
+        mean_ns: point.latency_ns.mean,
+        within: point.met,
+        limits: limits.clone(),
+    }))
+}
+
+fn kind(step: &StepResult, jobs: &[Job]) -> Option<Kind> {
+    if let Some(database) = &step.database {
+        let read_percent = match database.mode.as_str() {
+            "read" => 100,
+            "write" => 0,
+            _ => database.read_percent_asked?.round() as u32,
+        };
+        return Some(("database", read_percent, bytes_of_each(step)?));
+    }
+    match &step.fio {
+        Some(fio) => of_fio(fio, step),
+        None => of_load(&of_all(jobs)?),
+    }
+}
+
+fn of_load(load: &Load) -> Option<Kind> {
+    let read_percent = match (load.rw.reads(), load.rw.writes()) {
+        (true, true) if load.dependent => return None,
+        (true, true) => load.read_percent,
+        (true, false) => 100,
+        _ => 0,
+    };
+    let splits = [(load.rw.reads(), &load.block.read), (load.rw.writes(), &load.block.write)];
+    let mut used = splits.into_iter().filter(|(moves, _)| *moves).map(|(_, split)| {
+        let [(bytes, _)] = split.entries() else { return None };
+        Some(*bytes)
+    });
+    let block_bytes = used.next()??;
+    let alike = used.all(|bytes| bytes == Some(block_bytes));
+    alike.then_some((order(load.rw.is_random()), read_percent, block_bytes))
+}
+
+/// fio does not report what mix was asked: it is what came of it, to the nearest five percent where that is
+/// near.
+fn of_fio(fio: &FioResult, step: &StepResult) -> Option<Kind> {
+    let random = match fio.rw.as_str() {
+        "randread" | "randwrite" | "randrw" => true,
+        "read" | "write" | "rw" | "readwrite" => false,
+        _ => return None,
+    };
+    let mut blocks = [&fio.read, &fio.write].into_iter().flatten().map(|d| d.block);
+    let block = blocks.next()??;
+    let alike = block.min_bytes == block.max_bytes && blocks.all(|other| other == Some(block));
+    let reads = step.read.as_ref().map_or(0, |d| d.ios) as f64;
+    let share = reads / (step.ios().max(1) as f64) * 100.0;
+    let nearest = (share / 5.0).round() * 5.0;
+    let share = if (share - nearest).abs() <= 1.0 { nearest } else { share.round() };
+    let known = alike && fio.mixed.is_none();
+    known.then_some((order(random), share as u32, block.min_bytes))
+}
+
+/// Bytes of each I/O, where all that were made moved as many.
+fn bytes_of_each(step: &StepResult) -> Option<u64> {
+    let moved = |d: &DirectionResult| (d.ios > 0).then(|| d.bytes / d.ios);
+    step.read.as_ref().and_then(moved).or_else(|| step.write.as_ref().and_then(moved))
+}
+
+fn order(random: bool) -> &'static str {
+    if random { "random" } else { "sequential" }
+}

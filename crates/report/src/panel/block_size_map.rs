@@ -1,0 +1,298 @@
+//! The block-size map: what each block size brings, and what it costs in latency.
+
+use super::map::{Map, Side};
+use super::{Figure, Panel};
+use crate::chart::{
+    Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, bytes_per_sec,
+    count, latency_ns, legend,
+};
+use crate::classic::size_word;
+use crate::exhibit::{Exhibit, Total};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub const PANEL: Panel = Panel {
+    name: "block-size-map",
+    title: "Block sizes",
+    about: "What each block size brings in I/Os and in bytes, and what it costs in latency. As long as a target is \
+            bound by I/Os, larger blocks come at the same rate and bring more bytes; from where its bandwidth is used \
+            up, larger blocks only wait longer. Green is the load that moves the most bytes while the limit holds: \
+            the one searched under, else a mean of 10 ms.",
+    draw,
+};
+
+/// A bandwidth of at least this share of the largest one is as good: what the suite `blocksize` goes by.
+const AS_GOOD: f64 = 0.9;
+/// From so many depths on a picture is a map, and has no lines.
+const MAP_DEPTHS: usize = 3;
+/// Share of the cells that a map needs.
+const MAP_FILLED: f64 = 0.6;
+
+/// Of more mixes than this only the ends have a picture each.
+const MOST_MIXES: usize = 3;
+
+/// What tells one picture from another: where, order of the offsets, share of reads.
+type Key = (String, &'static str, u32);
+
+fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+    let mut kinds: BTreeMap<Key, BTreeMap<(u64, u64), Total>> = BTreeMap::new();
+    for exhibit in exhibits {
+        let place = exhibit.place();
+        for total in exhibit.totals() {
+            let access = &total.access;
+            let key = (place.clone(), access.order, access.read_percent);
+            let cell = (u64::from(access.depth), access.block_bytes);
+            kinds.entry(key).or_default().insert(cell, total);
+        }
+    }
+    let mixes = |(place, order, _): &Key| {
+        kinds.keys().filter(|(other, o, _)| other == place && o == order).count()
+    };
+    // What lies between reads alone and writes alone is seen at once in the map of mixes.
+    let own = |key: &Key| matches!(key.2, 0 | 100) || mixes(key) <= MOST_MIXES;
+    kinds
+        .iter()
+        .filter(|(key, _)| own(key))
+        .filter_map(|(key, cells)| figure(key, cells, width))
+        .collect()
+}
+
+fn figure(
+    (place, order, read_percent): &Key,
+    cells: &BTreeMap<(u64, u64), Total>,
+    width: f64,
+) -> Option<Figure> {
+    let map = Map {
+        columns: Side::depths(cells.keys().map(|(depth, _)| *depth).collect()),
+        rows: Side::sizes(cells.keys().map(|(_, bytes)| *bytes).collect()),
+        cells: cells.iter().map(|(cell, total)| (*cell, total)).collect(),
+    };
+    let title = format!("{}, {place}", kind(order, *read_percent));
+    if map.rows.values.len() < 2 {
+        return None;
+    }
+    let mapped = map.columns.values.len() >= MAP_DEPTHS && map.filled() >= MAP_FILLED;
+    let lines = if mapped { Vec::new() } else { lines(cells) };
+    if !mapped && lines.is_empty() {
+        return None;
+    }
+    let description = description(&map);
+    let scene = if mapped { map.draw(width) } else { scene(&map, &lines, width) };
+    Some(Figure { title, description, scene })
+}
+
+/// `random reads`, `sequential, 65 % reads`.
+fn kind(order: &str, read_percent: u32) -> String {
+    match read_percent {
+        100 => format!("{order} reads"),
+        0 => format!("{order} writes"),
+        mixed => format!("{order}, {mixed} % reads"),
+    }
+}
+
+/// Sizes of one depth, rising.
+#[derive(Debug)]
+struct Line<'a> {
+    depth: u32,
+    points: Vec<&'a Total>,
+}
+
+/// The depths at which several sizes were measured, as many as can be told apart, the least first.
+fn lines(cells: &BTreeMap<(u64, u64), Total>) -> Vec<Line<'_>> {
+    let depths: BTreeSet<u32> = cells.values().map(|total| total.access.depth).collect();
+    let line = |depth: u32| Line {
+        depth,
+        points: cells.values().filter(|total| total.access.depth == depth).collect(),
+    };
+    let several = depths.into_iter().map(line).filter(|line| line.points.len() > 1);
+    several.take(usize::from(Ink::SERIES)).collect()
+}
+
+/// The smallest size of a line from which on all bring about as many bytes as any.
+fn saturated_from(line: &Line<'_>) -> Option<u64> {
+    let most = line.points.iter().map(|total| total.bytes_per_sec).fold(0.0, f64::max);
+    let full = line.points.iter().rev().take_while(|t| t.bytes_per_sec >= AS_GOOD * most);
+    full.last().map(|total| total.access.block_bytes)
+}
+
+/// One of the three plots.
+struct Plot {
+    title: &'static str,
+    label: fn(f64) -> String,
+    of: fn(&Total) -> f64,
+    log: bool,
+}
+
+const PLOTS: [Plot; 3] = [
+    Plot { title: "I/Os per second", label: count, of: |total| total.iops, log: false },
+    Plot { title: "bandwidth", label: bytes_per_sec, of: |total| total.bytes_per_sec, log: false },
+    Plot {
+        title: "mean latency, logarithmic",
+        label: latency_ns,
+        of: |total| total.mean_ns,
+        log: true,
+    },
+];
+
+fn scene(map: &Map<'_>, lines: &[Line<'_>], width: f64) -> Scene {
+    let narrow = width < 600.0;
+    let height = if narrow { 96.0 } else { 130.0 };
+    let step = height + Frame::ABOVE + 12.0;
+    let frame = |number: usize| Frame {
+        x: Frame::LEFT,
+        y: Frame::ABOVE + step * number as f64,
+        width: width - Frame::LEFT - Frame::RIGHT,
+        height,
+    };
+    let bottom = step * PLOTS.len() as f64 - 12.0;
+    let mut scene = Scene::new(width, bottom + Frame::BELOW);
+    let sizes = &map.rows.values;
+    let x = Scale::Bands { count: sizes.len(), range: frame(0).xs() };
+    let at = |total: &Total| {
+        let number = sizes.iter().position(|(bytes, _)| *bytes == total.access.block_bytes);
+        x.at(number.unwrap_or_default() as f64)
+    };
+    saturation(&mut scene, lines, &at, [frame(0).y, bottom]);
+    for (number, plot) in PLOTS.iter().enumerate() {
+        one(&mut scene, plot, lines, map.best(), frame(number), &at);
+    }
+    let label =
+        |number: f64| sizes.get(number as usize).map_or_else(String::new, |(_, word)| word.clone());
+    let axis = Axis { scale: x, title: "block size", label: &label, ticks: sizes.len() };
+    frame(PLOTS.len() - 1).horizontal(&mut scene, &axis);
+    scene.add(Mark::Hover(hover(map, lines, x, [frame(0).y, bottom])));
+    let names: Vec<String> = lines.iter().map(name).collect();
+    let mut entries: Vec<(Ink, &str)> =
+        (0..).map(Ink::Series).zip(names.iter().map(String::as_str)).collect();
+    let best = format!("most bytes within {}", map.limits());
+    if map.best().is_some() {
+        entries.push((Ink::Good, &best));
+    }
+    let place = [Frame::LEFT, scene.height + 4.0, frame(0).width];
+    scene.height = place[1] + legend(&mut scene, place, &entries) + 4.0;
+    scene
+}
+
+fn name(line: &Line<'_>) -> String {
+    format!("{} outstanding", line.depth)
+}
+
+/// From where larger blocks bring no more bytes, at the largest depth.
+fn saturation(
+    scene: &mut Scene,
+    lines: &[Line<'_>],
+    at: &dyn Fn(&Total) -> f64,
+    [top, bottom]: [f64; 2],
+) {
+    let Some(line) = lines.last() else { return };
+    let from = saturated_from(line);
+    let first = line.points.iter().find(|total| Some(total.access.block_bytes) == from);
+    let Some(first) = first else { return };
+    let x = at(first);
+    scene.line([(x, top), (x, bottom)], Stroke::dashed(Ink::Muted, 1.0));
+}
+
+fn one(
+    scene: &mut Scene,
+    plot: &Plot,
+    lines: &[Line<'_>],
+    best: Option<&Total>,
+    frame: Frame,
+    at: &dyn Fn(&Total) -> f64,
+) {
+    let values = || lines.iter().flat_map(|line| &line.points).map(|total| (plot.of)(total));
+    let most = values().fold(0.0, f64::max);
+    let y = if plot.log {
+        let least = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+        Scale::log(least, most, frame.ys())
+    } else {
+        Scale::from_zero(most, frame.ys())
+    };
+    frame.vertical(scene, &Axis { scale: y, title: plot.title, label: &plot.label, ticks: 4 });
+    let bottom = frame.y + frame.height;
+    scene.line([(frame.x, bottom), (frame.x + frame.width, bottom)], Stroke::solid(Ink::Grid, 1.0));
+    for (number, line) in (0..).zip(lines) {
+        let ink = Ink::Series(number);
+        let place = |total: &&Total| (at(total), y.at((plot.of)(total)));
+        let points: Vec<(f64, f64)> = line.points.iter().map(place).collect();
+        let mut marks = vec![Mark::Line {
+            points: points.iter().copied().map(Some).collect(),
+            stroke: Stroke::solid(ink, 1.8),
+        }];
+        let dot = |(x, y)| Mark::Dot { x, y, radius: 2.4, fill: ink, tip: None };
+        marks.extend(points.into_iter().map(dot));
+        scene.add(Mark::Series { name: name(line), marks });
+    }
+    let drawn = |best: &&Total| lines.iter().any(|line| line.depth == best.access.depth);
+    if let Some(best) = best.filter(drawn) {
+        let (x, y) = (at(best), y.at((plot.of)(best)));
+        scene.add(Mark::Dot { x, y, radius: 4.5, fill: Ink::Good, tip: None });
+        let text = (plot.label)((plot.of)(best));
+        // Beside the dot, on the side that has more room.
+        let left = x > frame.x + frame.width / 2.0;
+        let (x, anchor) = if left { (x - 8.0, Anchor::End) } else { (x + 8.0, Anchor::Start) };
+        let below = y < frame.y + 12.0;
+        let y = if below { y + 14.0 } else { y - 6.0 };
+        scene.text(Text::new(x, y, anchor, Ink::Good, text).bold());
+    }
+}
+
+fn hover(map: &Map<'_>, lines: &[Line<'_>], x: Scale, [top, bottom]: [f64; 2]) -> Hover {
+    let point = |(number, (bytes, word)): (usize, &(u64, String))| {
+        let mut told = vec![word.clone()];
+        for line in lines {
+            let Some(total) = line.points.iter().find(|t| t.access.block_bytes == *bytes) else {
+                continue;
+            };
+            told.push(format!(
+                "{}: {} IOPS, {}, mean {}",
+                name(line),
+                count(total.iops),
+                bytes_per_sec(total.bytes_per_sec),
+                latency_ns(total.mean_ns)
+            ));
+        }
+        HoverPoint { x: x.at(number as f64), lines: told }
+    };
+    let [left, right] = x.range();
+    let points = map.rows.values.iter().enumerate().map(point).collect();
+    Hover { x: left, y: top, width: right - left, height: bottom - top, points }
+}
+
+fn description(map: &Map<'_>) -> String {
+    let mut sentences = vec![match map.best() {
+        Some(best) => format!(
+            "Of the loads that keep {}, {} at depth {} moves the most bytes: {} in {} I/Os per second, mean {}.",
+            map.limits(),
+            size_word(best.access.block_bytes),
+            best.access.depth,
+            bytes_per_sec(best.bytes_per_sec),
+            count(best.iops),
+            latency_ns(best.mean_ns)
+        ),
+        None => format!("No load keeps {}.", map.limits()),
+    }];
+    let deepest = map.columns.values.iter().rev().map(|(depth, _)| *depth);
+    let line = |depth: u64| {
+        let points = map.cells.iter().filter(|((of, _), _)| *of == depth);
+        Line { depth: depth as u32, points: points.map(|(_, total)| *total).collect() }
+    };
+    if let Some(line) = deepest.map(line).find(|line| line.points.len() > 1) {
+        if let Some(from) = saturated_from(&line) {
+            sentences.push(format!(
+                "At depth {} sizes from {} on bring nine tenths of the largest bandwidth or more.",
+                line.depth,
+                size_word(from)
+            ));
+        }
+        sentences.extend(line.points.iter().map(|total| {
+            format!(
+                "{}: {} IOPS, {}, mean {}.",
+                size_word(total.access.block_bytes),
+                count(total.iops),
+                bytes_per_sec(total.bytes_per_sec),
+                latency_ns(total.mean_ns)
+            )
+        }));
+    }
+    sentences.join(" ")
+}

@@ -1,0 +1,254 @@
+//! Maps: I/Os per second, bandwidth and latency of loads that differ in two dimensions, a cell for each.
+
+use crate::chart::{
+    Anchor, Hover, HoverPoint, Ink, Mark, Scene, Stroke, Text, bytes_per_sec, count, latency_ns,
+    legend, short, width_of,
+};
+use crate::classic::size_word;
+use crate::exhibit::Total;
+use crate::terminal::listed;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A dimension: its title, and each value with its word, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    pub title: &'static str,
+    pub values: Vec<(u64, String)>,
+}
+
+/// Loads by column and row.
+#[derive(Debug)]
+pub struct Map<'a> {
+    pub columns: Side,
+    pub rows: Side,
+    /// By the values of both sides, the column's first.
+    pub cells: BTreeMap<(u64, u64), &'a Total>,
+}
+
+/// A figure that has a map of its own.
+struct Shown {
+    title: &'static str,
+    of: fn(&Total) -> f64,
+    ink: fn(u8) -> Ink,
+    /// The unit of a whole map, from its least value: its word, and what a value is divided by.
+    unit: fn(f64) -> (&'static str, f64),
+}
+
+const SHOWN: [Shown; 3] = [
+    Shown {
+        title: "I/Os per second",
+        of: |total| total.iops,
+        ink: Ink::Amount,
+        unit: |_| ("", 1.0),
+    },
+    Shown {
+        title: "bandwidth",
+        of: |total| total.bytes_per_sec,
+        ink: Ink::Amount,
+        unit: |_| (", MB/s", 1e6),
+    },
+    Shown {
+        title: "mean latency",
+        of: |total| total.mean_ns,
+        ink: Ink::Wait,
+        unit: |least| if least < 1e5 { (", µs", 1e3) } else { (", ms", 1e6) },
+    },
+];
+
+/// Room left of cells for the words of rows, and above them for both titles and the words of columns.
+const LEFT: f64 = 44.0;
+const ABOVE: f64 = 46.0;
+/// Height of a row.
+const ROW: f64 = 24.0;
+/// Least width of a map of its own beside others.
+const BESIDE: f64 = 290.0;
+/// A bandwidth of at least this share of another one is as much.
+const AS_MANY: f64 = 0.99;
+/// Letters of cells, where they fit.
+const LETTERS: [f64; 3] = [11.0, 10.0, 9.0];
+
+impl Side {
+    /// Sizes of blocks.
+    pub fn sizes(sizes: BTreeSet<u64>) -> Self {
+        let values = sizes.into_iter().map(|bytes| (bytes, size_word(bytes))).collect();
+        Self { title: "block size", values }
+    }
+
+    /// I/Os outstanding.
+    pub fn depths(depths: BTreeSet<u64>) -> Self {
+        let values = depths.into_iter().map(|depth| (depth, depth.to_string())).collect();
+        Self { title: "I/Os outstanding", values }
+    }
+}
+
+impl<'a> Map<'a> {
+    /// Share of the cells that were measured.
+    pub fn filled(&self) -> f64 {
+        let cells = self.columns.values.len() * self.rows.values.len();
+        self.cells.len() as f64 / cells.max(1) as f64
+    }
+
+    fn at(&self, column: u64, row: u64) -> Option<&'a Total> {
+        self.cells.get(&(column, row)).copied()
+    }
+
+    /// The load that moves the most bytes while its limits hold; of those that move as many the one whose I/Os
+    /// take the least.
+    pub fn best(&self) -> Option<&'a Total> {
+        let within = || self.cells.values().copied().filter(|total| total.within);
+        let most = within().map(|total| total.bytes_per_sec).fold(0.0, f64::max);
+        let as_many = within().filter(|total| total.bytes_per_sec >= AS_MANY * most);
+        as_many.min_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))
+    }
+
+    /// The limits of all cells, each once.
+    pub fn limits(&self) -> String {
+        let limits = self.cells.values().flat_map(|total| &total.limits);
+        let mut words: Vec<String> = limits.map(ToString::to_string).collect();
+        words.sort();
+        words.dedup();
+        listed(&words)
+    }
+
+    /// The maps, beside each other where there is room.
+    pub fn draw(&self, width: f64) -> Scene {
+        let beside = ((width / BESIDE) as usize).clamp(1, SHOWN.len());
+        let high = ABOVE + ROW * self.rows.values.len() as f64 + 12.0;
+        let mut scene = Scene::new(width, high * SHOWN.len().div_ceil(beside) as f64);
+        let wide = width / beside as f64;
+        for (number, shown) in SHOWN.iter().enumerate() {
+            let x = wide * (number % beside) as f64;
+            let y = high * (number / beside) as f64;
+            self.one(&mut scene, shown, [x, y, wide - 10.0]);
+        }
+        let limits = self.limits();
+        let [over, best] = ["breaks", "most bytes within"].map(|word| format!("{word} {limits}"));
+        let mut entries = Vec::new();
+        if self.cells.values().any(|total| !total.within) {
+            entries.push((Ink::Limit, &*over));
+        }
+        if self.best().is_some() {
+            entries.push((Ink::Good, &*best));
+        }
+        let place = [2.0, scene.height + 2.0, width - 4.0];
+        scene.height = place[1] + legend(&mut scene, place, &entries) + 6.0;
+        scene
+    }
+
+    fn one(&self, scene: &mut Scene, shown: &Shown, [x, y, width]: [f64; 3]) {
+        let values = || self.cells.values().map(|total| (shown.of)(total));
+        let least = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+        let most = values().fold(0.0, f64::max);
+        let (unit, divisor) = (shown.unit)(least);
+        let title = format!("{}{unit}", shown.title);
+        scene.text(Text::new(x + 2.0, y + 12.0, Anchor::Start, Ink::Text, title).bold());
+        let column = (width - LEFT) / self.columns.values.len().max(1) as f64;
+        let middle = |number: usize| x + LEFT + column * (number as f64 + 0.5);
+        let sides = format!("{} down, {} across", self.rows.title, self.columns.title);
+        scene.text(Text::new(x + 2.0, y + 27.0, Anchor::Start, Ink::Muted, sides).size(10.0));
+        self.columns(scene, column, &|number| (middle(number), y + ABOVE - 5.0));
+        for (number, (row, word)) in self.rows.values.iter().enumerate() {
+            let top = y + ABOVE + ROW * number as f64;
+            let place = (x + LEFT - 5.0, top + ROW / 2.0 + 4.0);
+            scene.text(Text::new(place.0, place.1, Anchor::End, Ink::Muted, word));
+            let mut points = Vec::new();
+            for (number, (column_value, _)) in self.columns.values.iter().enumerate() {
+                let Some(total) = self.at(*column_value, *row) else { continue };
+                let place = [middle(number) - column / 2.0, top, column, ROW];
+                let value = (shown.of)(total);
+                let level = level(value, [least, most]);
+                let words = words(value / divisor);
+                self.cell(scene, place, (shown.ink)(level), &words, total);
+                points.push(HoverPoint { x: middle(number), lines: told(total) });
+            }
+            let (x, width) = (x + LEFT, width - LEFT);
+            scene.add(Mark::Hover(Hover { x, y: top, width, height: ROW, points }));
+        }
+    }
+
+    /// The words of the columns, as far as they do not touch.
+    fn columns(&self, scene: &mut Scene, width: f64, place: &dyn Fn(usize) -> (f64, f64)) {
+        let widest = self.columns.values.iter().map(|(_, word)| width_of(word, Text::SIZE));
+        let every = ((widest.fold(0.0, f64::max) + 4.0) / width.max(1.0)).ceil().max(1.0) as usize;
+        for (number, (_, word)) in self.columns.values.iter().enumerate().step_by(every) {
+            let (x, y) = place(number);
+            scene.text(Text::new(x, y, Anchor::Middle, Ink::Muted, word));
+        }
+    }
+
+    fn cell(
+        &self,
+        scene: &mut Scene,
+        [x, y, width, height]: [f64; 4],
+        ink: Ink,
+        words: &str,
+        total: &Total,
+    ) {
+        scene.rect([x + 0.5, y + 0.5, width - 1.0, height - 1.0], ink, 1.0);
+        if !total.within {
+            scene.rect([x + 0.5, y + 0.5, 3.0, height - 1.0], Ink::Limit, 1.0);
+        }
+        if self.best().is_some_and(|best| best.access == total.access) {
+            let (left, right, top, bottom) = (x + 1.5, x + width - 1.5, y + 1.5, y + height - 1.5);
+            let edge = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
+            scene.line(edge, Stroke::solid(Ink::Good, 2.0));
+        }
+        let fits = |size: &&f64| width_of(words, **size) <= width - 1.0;
+        if let Some(size) = LETTERS.iter().find(fits) {
+            let place = (x + width / 2.0, y + height / 2.0 + size * 0.36);
+            let text = Text::new(place.0, place.1, Anchor::Middle, Ink::Text, words);
+            scene.text(text.size(*size));
+        }
+    }
+}
+
+/// The level of a value between the ends of a map: by ratios, as loads differ by those.
+fn level(value: f64, [least, most]: [f64; 2]) -> u8 {
+    let share =
+        if most > least { (value.max(least) / least).ln() / (most / least).ln() } else { 0.5 };
+    let level = (share * f64::from(Ink::LEVELS)).floor();
+    (level as u8).min(Ink::LEVELS - 1)
+}
+
+/// Up to four letters and a point.
+fn words(value: f64) -> String {
+    if value >= 1000.0 { count(value) } else { short(value) }
+}
+
+fn told(total: &Total) -> Vec<String> {
+    let access = &total.access;
+    let limits: Vec<String> = total.limits.iter().map(ToString::to_string).collect();
+    let keeps = if total.within { "keeps" } else { "breaks" };
+    vec![
+        format!(
+            "{}, {} % reads, {} outstanding",
+            size_word(access.block_bytes),
+            access.read_percent,
+            access.depth
+        ),
+        format!("{} IOPS", count(total.iops)),
+        bytes_per_sec(total.bytes_per_sec),
+        format!("mean {}", latency_ns(total.mean_ns)),
+        format!("{keeps} {}", listed(&limits)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_go_by_ratios() {
+        let ends = [1.0, 1e4];
+        assert_eq!([1.0, 9.9, 11.0, 1.1e3, 1e4].map(|value| level(value, ends)), [0, 1, 2, 6, 7]);
+        assert_eq!(level(5.0, [5.0, 5.0]), 4);
+        assert_eq!(level(0.0, ends), 0);
+        assert_eq!(level(0.0, [f64::INFINITY, 0.0]), 4);
+    }
+
+    #[test]
+    fn words_of_cells_are_short() {
+        let shown = [0.0, 0.083, 12.5, 999.0, 1234.0, 12_500.0, 3.2e6].map(words);
+        assert_eq!(shown, ["0", "0.083", "12.5", "999", "1234", "12.5k", "3.2M"]);
+    }
+}

@@ -1,0 +1,109 @@
+//! The mix map: what reads and writes come to together, from writes alone to reads alone.
+
+use super::map::{Map, Side};
+use super::{Figure, Panel, listed};
+use crate::chart::{count, latency_ns};
+use crate::classic::size_word;
+use crate::exhibit::{Exhibit, Total};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub const PANEL: Panel = Panel {
+    name: "mix-map",
+    title: "Reads and writes together",
+    about: "Each column is a mix, from writes alone (0) to reads alone (100), each row a block size or a depth; darker \
+            is more, by ratios. Rows that darken to the right have writes that cost more than reads; a middle that is \
+            paler than both ends has reads and writes that are in each other's way. A red edge breaks the limit: the \
+            one searched under, else a mean of 10 ms.",
+    draw,
+};
+
+/// Fewer cells are no map.
+const LEAST_CELLS: usize = 3;
+
+/// What tells one picture from another: where, order of the offsets, and what the rows have in common.
+type Key = (String, &'static str, u64);
+
+/// Cells by share of reads and row; of the same load the last one.
+type Cells = BTreeMap<(u64, u64), Total>;
+
+fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+    let mut by_depth: BTreeMap<Key, Cells> = BTreeMap::new();
+    for exhibit in exhibits {
+        let place = exhibit.place();
+        for total in exhibit.totals() {
+            let access = &total.access;
+            let key = (place.clone(), access.order, u64::from(access.depth));
+            let cell = (u64::from(access.read_percent), access.block_bytes);
+            by_depth.entry(key).or_default().insert(cell, total);
+        }
+    }
+    let by_size = by_size(&mut by_depth);
+    let sizes = by_depth.iter().filter_map(|((place, order, depth), cells)| {
+        let title = format!("{order}, {depth} outstanding, {place}");
+        figure(title, cells, Side::sizes, width)
+    });
+    let depths = by_size.iter().filter_map(|((place, order, bytes), cells)| {
+        let title = format!("{order}, blocks of {}, {place}", size_word(*bytes));
+        figure(title, cells, Side::depths, width)
+    });
+    sizes.chain(depths).collect()
+}
+
+/// Takes out the loads that have one block size at their depth: they differ by depth, if at all.
+fn by_size(by_depth: &mut BTreeMap<Key, Cells>) -> BTreeMap<Key, Cells> {
+    let mut by_size: BTreeMap<Key, Cells> = BTreeMap::new();
+    by_depth.retain(|(place, order, depth), cells| {
+        let sizes: BTreeSet<u64> = cells.keys().map(|(_, bytes)| *bytes).collect();
+        if sizes.len() > 1 {
+            return true;
+        }
+        for ((read_percent, bytes), total) in cells {
+            let key = (place.clone(), *order, *bytes);
+            by_size.entry(key).or_default().insert((*read_percent, *depth), total.clone());
+        }
+        false
+    });
+    by_size
+}
+
+fn figure(
+    title: String,
+    cells: &Cells,
+    rows: fn(BTreeSet<u64>) -> Side,
+    width: f64,
+) -> Option<Figure> {
+    let mixes: BTreeSet<u64> = cells.keys().map(|(read_percent, _)| *read_percent).collect();
+    if mixes.len() < 2 || cells.len() < LEAST_CELLS {
+        return None;
+    }
+    let values = mixes.into_iter().map(|percent| (percent, percent.to_string())).collect();
+    let map = Map {
+        columns: Side { title: "% reads", values },
+        rows: rows(cells.keys().map(|(_, row)| *row).collect()),
+        cells: cells.iter().map(|(cell, total)| (*cell, total)).collect(),
+    };
+    let (description, scene) = (description(&map), map.draw(width));
+    Some(Figure { title, description, scene })
+}
+
+fn description(map: &Map<'_>) -> String {
+    let row = |(row, word): &(u64, String)| {
+        let cells = map.columns.values.iter().filter_map(|(column, percent)| {
+            let total = map.cells.get(&(*column, *row))?;
+            Some(format!("{percent} % reads {}", count(total.iops)))
+        });
+        let cells: Vec<String> = cells.collect();
+        format!("{} {word}: {} I/Os per second.", map.rows.title, listed(&cells))
+    };
+    let slowest = map.cells.values().max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns));
+    let slowest = slowest.map(|total| {
+        format!(
+            "The longest mean is {}, of {} % reads with blocks of {} at depth {}.",
+            latency_ns(total.mean_ns),
+            total.access.read_percent,
+            size_word(total.access.block_bytes),
+            total.access.depth
+        )
+    });
+    map.rows.values.iter().map(row).chain(slowest).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,142 @@
+//! Loads as a device in a closed form serves them: at most 80,000 I/Os and 1 GB per second, each I/O in 100 µs
+//! and its transfer; writes take three times as long.
+
+use super::{direction, environment, head, run_document, step};
+use iogauge_model::Load;
+use iogauge_model::load::{BlockSizes, Pattern};
+use iogauge_model::plan::Step;
+use iogauge_model::result::{
+    Conclusion, Place, RoundsFindings, RoundsUnit, RoundsWindow, RunDocument, SUITE_FORMAT,
+    StepResult, SuiteAsked, SuiteDocument, SuiteOutcome, SuiteStepResult, TrackedRounds,
+};
+use serde_json::json;
+
+/// A load of this mix, size and depth.
+pub fn load(read_percent: u32, block_bytes: u64, iodepth: u32) -> Load {
+    let rw = match read_percent {
+        100 => Pattern::RandRead,
+        0 => Pattern::RandWrite,
+        _ => Pattern::RandRw,
+    };
+    Load { rw, read_percent, block: BlockSizes::fixed(block_bytes), iodepth, ..Load::default() }
+}
+
+/// I/Os per second of a load, and its mean latency in nanoseconds.
+pub fn served(load: &Load) -> (f64, f64) {
+    let (bytes, depth) = (load.mean_block_bytes(), f64::from(load.depth()));
+    let reads = f64::from(load.read_percent) / 100.0;
+    let service = (1e-4 + bytes / 1e9) * (reads + 3.0 * (1.0 - reads));
+    let iops = (depth / service).min(80_000.0).min(1e9 / bytes);
+    (iops, depth / iops * 1e9)
+}
+
+/// What came of it.
+pub fn measured(load: &Load) -> StepResult {
+    let (iops, mean_ns) = served(load);
+    let reads = f64::from(load.read_percent) / 100.0;
+    let part = |share: f64| {
+        let mut direction = direction(iops * share, mean_ns);
+        direction.bytes_per_sec = iops * share * load.mean_block_bytes();
+        direction.bytes = (direction.bytes_per_sec * 10.0) as u64;
+        (share > 0.0).then_some(direction)
+    };
+    StepResult { read: part(reads), write: part(1.0 - reads), ..step(&load.label(), load.depth()) }
+}
+
+/// A run of a step for each load.
+pub fn run_of_loads(loads: &[Load]) -> RunDocument {
+    let mut document = run_document(loads.iter().map(measured).collect());
+    let asked = loads.iter().map(|load| Step::single(load.clone(), 0, 1_000_000_000));
+    document.head.load = json!({ "steps": asked.collect::<Vec<_>>() });
+    document
+}
+
+/// Sizes at one I/O at a time and at many.
+pub fn sizes() -> RunDocument {
+    let sizes = [512, 4096, 16_384, 65_536, 262_144, 1 << 20, 4 << 20];
+    let loads = [1, 32].into_iter().flat_map(|depth| sizes.map(|bytes| load(100, bytes, depth)));
+    run_of_loads(&loads.collect::<Vec<_>>())
+}
+
+/// Sizes at many depths, some of which break the limit.
+pub fn sizes_and_depths() -> RunDocument {
+    let sizes = [4096, 16_384, 65_536, 262_144, 1 << 20];
+    let depths = [1, 4, 16, 64, 256];
+    let loads = depths.into_iter().flat_map(|depth| sizes.map(|bytes| load(0, bytes, depth)));
+    run_of_loads(&loads.collect::<Vec<_>>())
+}
+
+/// What is measured in each round: the seven mixes of the SNIA test, with three sizes.
+fn accesses() -> impl Iterator<Item = (u32, u64)> {
+    let sizes = [1 << 20, 65_536, 4096];
+    [100, 95, 65, 50, 35, 5, 0].into_iter().flat_map(move |reads| sizes.map(|bytes| (reads, bytes)))
+}
+
+/// A suite in seven rounds, of which the last five are steady; the first two are faster.
+pub fn rounds() -> SuiteDocument {
+    let faster = |round: u32| if round < 3 { 4.0 / f64::from(round) } else { 1.0 };
+    let in_round = |round: u32, (read_percent, bytes): (u32, u64)| {
+        let load = load(read_percent, bytes, 8);
+        let mut result = measured(&load);
+        for direction in result.read.iter_mut().chain(&mut result.write) {
+            direction.iops.mean *= faster(round);
+            direction.bytes_per_sec *= faster(round);
+        }
+        let key = format!("{read_percent} {bytes} round {round}");
+        suite_step(key, Some(round), load, result)
+    };
+    let steps = (1..=7).flat_map(|round| accesses().map(move |access| in_round(round, access)));
+    let steps: Vec<SuiteStepResult> = steps.collect();
+    let tracked = [(0, 4096), (65, 65_536), (100, 1 << 20)].map(|(read_percent, block_bytes)| {
+        let (mean, _) = served(&load(read_percent, block_bytes, 8));
+        TrackedRounds {
+            read_percent,
+            block_bytes,
+            unit: RoundsUnit::Iops,
+            rounds: (1..=7).map(|round| mean * faster(round)).collect(),
+            mean: Some(mean),
+            range_percent: Some(0.0),
+            rise_percent: Some(0.0),
+            line: Some([mean, mean]),
+            steady: Some(true),
+        }
+    });
+    let findings = RoundsFindings {
+        rounds: 7,
+        steady: true,
+        window: Some(RoundsWindow { first_round: 3, last_round: 7 }),
+        tracked: tracked.into(),
+    };
+    suite(steps, json!(findings))
+}
+
+pub fn suite_step(
+    key: String,
+    round: Option<u32>,
+    load: Load,
+    result: StepResult,
+) -> SuiteStepResult {
+    SuiteStepResult {
+        place: Place { key, phase: "rounds".to_owned(), round },
+        started: "2026-11-21T10:15:30Z".to_owned(),
+        part: 0,
+        asked: Step::single(load, 0, 60_000_000_000),
+        result: SuiteOutcome::Step(Box::new(result)),
+        caveats: Vec::new(),
+        interrupted: false,
+    }
+}
+
+pub fn suite(steps: Vec<SuiteStepResult>, findings: serde_json::Value) -> SuiteDocument {
+    SuiteDocument {
+        head: head(SUITE_FORMAT, json!({"path": "/data", "kind": "directory"})),
+        suite: SuiteAsked { name: "snia-iops".to_owned(), options: [].into() },
+        steps,
+        conclusion: Conclusion { findings, ..Conclusion::default() },
+        steps_left: 0,
+        resumed: 0,
+        interrupted: false,
+        caveats: Vec::new(),
+        environment: environment(),
+    }
+}

@@ -1,0 +1,235 @@
+//! Maps and rounds: that they show what was measured, wherever it comes from.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::loads::{load, measured, rounds, run_of_loads, served, sizes, sizes_and_depths, suite};
+use common::{find_document, run_document, step};
+use iogauge_model::fio::{BlockRange, FioDirection, FioLatency, FioResult};
+use iogauge_model::result::{DatabaseResult, RunDocument, StepResult, StoppedBy, SuiteDocument};
+use iogauge_report::chart::{Mark, Scene};
+use iogauge_report::exhibit::{Access, Exhibit, Shown};
+use iogauge_report::panel::{Figure, NARROW, PANELS, WIDE};
+use serde_json::json;
+
+fn exhibit(document: Shown) -> Exhibit {
+    Exhibit { system: "db1".to_owned(), document }
+}
+
+fn run(document: RunDocument) -> Exhibit {
+    exhibit(Shown::Run(Box::new(document)))
+}
+
+fn of_suite(document: SuiteDocument) -> Exhibit {
+    exhibit(Shown::Suite(Box::new(document)))
+}
+
+fn drawn(panel: &str, exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
+    (PANELS.iter().find(|known| known.name == panel).unwrap().draw)(exhibits, width)
+}
+
+/// Texts of a picture.
+fn texts<'a>(scene: &'a Scene) -> Vec<&'a str> {
+    let text = |mark: &'a Mark| match mark {
+        Mark::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    };
+    scene.marks.iter().filter_map(text).collect()
+}
+
+#[test]
+fn sizes_are_lines_at_two_depths_and_a_map_at_many() {
+    let [figure] = &drawn("block-size-map", &[run(sizes())], WIDE)[..] else { panic!() };
+    let lines =
+        |scene: &Scene| scene.marks.iter().filter(|m| matches!(m, Mark::Series { .. })).count();
+    // Two depths in three plots.
+    assert_eq!(lines(&figure.scene), 6);
+    // 1 GB/s is there from 16 KiB on, where 32 are outstanding, and 4 MiB take 134 ms then.
+    let words = &figure.description;
+    assert!(words.contains("At depth 32 sizes from 16K on bring nine tenths"), "{words}");
+    assert!(words.contains("keep mean <= 10 ms, "), "{words}");
+    let [figure] = &drawn("block-size-map", &[run(sizes_and_depths())], WIDE)[..] else { panic!() };
+    assert_eq!(lines(&figure.scene), 0);
+    // A value in each cell of each of three maps.
+    let (iops, mean_ns) = served(&load(0, 65_536, 64));
+    let words = texts(&figure.scene);
+    for value in [format!("{:.1}k", iops / 1e3), format!("{:.2}", mean_ns / 1e6)] {
+        assert!(words.contains(&value.as_str()), "{value}: {words:?}");
+    }
+}
+
+#[test]
+fn the_best_size_keeps_the_limit() {
+    let exhibit = run(sizes_and_depths());
+    let totals = exhibit.totals();
+    assert_eq!(totals.len(), 25);
+    let deep = totals.iter().find(|t| t.access.block_bytes == 1 << 20 && t.access.depth == 256);
+    assert!(!deep.unwrap().within, "256 MiB in a second are more than 10 ms");
+    // 1 GB/s is moved by many: blocks of 64 KiB at depth 8 would be the least, and 16 is the least that was tried.
+    let as_fast = totals.iter().filter(|total| total.within && total.bytes_per_sec > 0.99e9);
+    let best = as_fast.min_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns)).unwrap();
+    assert_eq!((best.access.block_bytes, best.access.depth), (65_536, 16));
+    let [figure] = &drawn("block-size-map", &[exhibit], WIDE)[..] else { panic!() };
+    let said = "64K at depth 16 moves the most bytes";
+    assert!(figure.description.contains(said), "{}", figure.description);
+}
+
+#[test]
+fn every_cell_of_a_map_can_be_read_on_a_telephone() {
+    let exhibits = [of_suite(rounds()), run(sizes_and_depths())];
+    let mixes = drawn("mix-map", &exhibits, NARROW);
+    let [figure] = &mixes[..] else { panic!("{}", mixes.len()) };
+    let sizes = drawn("block-size-map", &exhibits, NARROW);
+    for figure in sizes.iter().chain([figure]) {
+        let small = |mark: &&Mark| matches!(mark, Mark::Text(text) if text.size < 9.0);
+        assert!(!figure.scene.marks.iter().any(|mark| small(&mark)), "{}", figure.title);
+    }
+    // Three maps of seven mixes and three sizes: each has a value.
+    let cells = figure.scene.marks.iter().filter(
+        |mark| matches!(mark, Mark::Rect { height, .. } if *height > 20.0 && *height < 24.0),
+    );
+    let values = figure.scene.marks.iter().filter(|mark| matches!(mark, Mark::Text(text) if text.text.starts_with(|c: char| c.is_ascii_digit())));
+    let (words_of_columns, words_of_rows) = (3 * 7, 3 * 3);
+    assert_eq!(cells.count(), 63);
+    assert_eq!(values.count(), 63 + words_of_columns + words_of_rows);
+}
+
+#[test]
+fn maps_of_rounds_show_those_that_count() {
+    let exhibit = of_suite(rounds());
+    let totals = exhibit.totals();
+    assert_eq!(totals.len(), 21);
+    let (iops, mean_ns) = served(&load(65, 65_536, 8));
+    let access = Access { order: "random", read_percent: 65, block_bytes: 65_536, depth: 8 };
+    let total = totals.iter().find(|total| total.access == access).unwrap();
+    assert!((total.iops / iops - 1.0).abs() < 1e-9, "{} {iops}", total.iops);
+    assert!((total.mean_ns / mean_ns - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn rounds_tell_when_they_were_steady() {
+    let [figure] = &drawn("rounds", &[of_suite(rounds())], WIDE)[..] else { panic!() };
+    assert!(figure.description.starts_with("Steady in rounds 3 to 7 of 7. 0 % reads, 4K: "));
+    assert_eq!(texts(&figure.scene).iter().filter(|text| **text == "steady").count(), 3);
+    // Without a rule there are rounds all the same, one series for each load.
+    let mut document = rounds();
+    document.conclusion.findings = json!({ "rounds": [{ "iops": 1.0 }] });
+    let exhibit = of_suite(document);
+    assert_eq!(exhibit.rounds().unwrap().tracked.len(), 21);
+    let [figure] = &drawn("rounds", &[exhibit], WIDE)[..] else { panic!() };
+    assert!(figure.description.starts_with("7 rounds, which no rule judges."));
+    // One that is not steady says so.
+    let mut document = rounds();
+    document.conclusion.findings["steady"] = json!(false);
+    document.conclusion.findings["tracked"][1]["steady"] = json!(false);
+    let [figure] = &drawn("rounds", &[of_suite(document)], WIDE)[..] else { panic!() };
+    assert!(figure.description.starts_with("Not steady within 7 rounds; rounds 3 to 7 stand in."));
+    assert!(texts(&figure.scene).contains(&"not steady"));
+    assert!(drawn("rounds", &[of_suite(suite(Vec::new(), json!({})))], WIDE).is_empty());
+}
+
+/// What fio would have reported of a load.
+fn by_fio(read_percent: u32, bytes: u64, iodepth: u32) -> StepResult {
+    let load = load(read_percent, bytes, iodepth);
+    let (iops, mean_ns) = served(&load);
+    let direction = |share: f64| {
+        let latency = FioLatency { mean_ns, ..FioLatency::default() };
+        (share > 0.0).then(|| FioDirection {
+            ios: (iops * share * 10.0) as u64,
+            bytes: (iops * share * 10.0) as u64 * bytes,
+            bytes_per_sec: iops * share * bytes as f64,
+            iops: iops * share,
+            runtime_ns: 10_000_000_000,
+            block: Some(BlockRange { min_bytes: bytes, max_bytes: bytes }),
+            lat: Some(latency),
+            ..FioDirection::default()
+        })
+    };
+    // A draw by chance is not the share that was asked for.
+    let reads = (f64::from(read_percent) - 0.4).max(0.0) / 100.0;
+    let reads = if read_percent == 100 { 1.0 } else { reads };
+    let result = FioResult {
+        name: "job1".to_owned(),
+        rw: load.rw.to_string(),
+        iodepth: Some(iodepth),
+        users: Some(1),
+        read: direction(reads),
+        write: direction(1.0 - reads),
+        ..FioResult::default()
+    };
+    Box::new(result).into_step()
+}
+
+#[test]
+fn results_of_fio_are_drawn_as_those_of_iogauge() {
+    let (mixes, sizes) = ([0, 30, 70, 100], [4096, 65_536]);
+    let each = || mixes.into_iter().flat_map(|mix| sizes.map(|bytes| (mix, bytes)));
+    let fio = run(run_document(each().map(|(mix, bytes)| by_fio(mix, bytes, 16)).collect()));
+    let native =
+        run(run_of_loads(&each().map(|(mix, bytes)| load(mix, bytes, 16)).collect::<Vec<_>>()));
+    let (fio_totals, totals) = (fio.totals(), native.totals());
+    assert_eq!(totals.len(), 8);
+    for (a, b) in fio_totals.iter().zip(&totals) {
+        assert_eq!(a.access, b.access);
+        assert!((a.iops / b.iops - 1.0).abs() < 1e-3 && (a.mean_ns / b.mean_ns - 1.0).abs() < 1e-3);
+    }
+    for panel in ["block-size-map", "mix-map"] {
+        let [fio, native] =
+            [&fio, &native].map(|one| drawn(panel, std::slice::from_ref(one), WIDE));
+        let titles =
+            |figures: &[Figure]| figures.iter().map(|f| f.title.clone()).collect::<Vec<_>>();
+        assert!(!fio.is_empty() && titles(&fio) == titles(&native), "{panel}");
+    }
+}
+
+#[test]
+fn databases_are_drawn_by_mix_and_processes() {
+    let one = |mode: &str, asked: Option<f64>, processes: u32| {
+        let share = asked.map_or(if mode == "read" { 100 } else { 0 }, |asked| asked as u32);
+        let database = DatabaseResult {
+            mode: mode.to_owned(),
+            read_percent_asked: asked,
+            ..DatabaseResult::default()
+        };
+        StepResult { database: Some(Box::new(database)), ..measured(&load(share, 8192, processes)) }
+    };
+    let kinds = [("write", None), ("io", Some(50.0)), ("read", None)];
+    let steps = kinds.into_iter().flat_map(|(mode, asked)| [1, 8].map(|n| one(mode, asked, n)));
+    let [figure] = &drawn("mix-map", &[run(run_document(steps.collect()))], WIDE)[..] else {
+        panic!()
+    };
+    assert!(figure.title.starts_with("database, blocks of 8K"), "{}", figure.title);
+    assert!(texts(&figure.scene).contains(&"50"));
+}
+
+#[test]
+fn searches_with_several_sizes_are_one_map() {
+    let search = |bytes: u64| {
+        let mut document = find_document(StoppedBy::Limit);
+        document.head.load = serde_json::to_value(load(100, bytes, 1)).unwrap();
+        exhibit(Shown::Find(Box::new(document)))
+    };
+    let exhibits = [4096, 16_384, 65_536].map(search);
+    let [figure] = &drawn("block-size-map", &exhibits, WIDE)[..] else { panic!() };
+    assert!(figure.description.contains("64K at depth 256 moves the most bytes"));
+}
+
+#[test]
+fn what_is_not_one_load_is_in_no_map() {
+    // Not told, of two sizes, at a rate, with nothing done.
+    let mut untold = run_document(vec![step("made up", 4)]);
+    untold.head.load = json!({ "label": "made up" });
+    assert!(run(untold).totals().is_empty());
+    let mut two = load(50, 4096, 1);
+    two.block.write = iogauge_model::load::BlockSplit::fixed(8192);
+    assert!(run(run_of_loads(&[two])).totals().is_empty());
+    let mut rated = run_of_loads(&[load(100, 4096, 1)]);
+    rated.steps[0].rate_iops = Some(100.0);
+    assert!(run(rated).totals().is_empty());
+    let mut idle = run_of_loads(&[load(100, 4096, 1)]);
+    idle.steps[0].read = None;
+    assert!(run(idle).totals().is_empty());
+    let mut interrupted = rounds();
+    interrupted.steps.iter_mut().for_each(|step| step.interrupted = true);
+    assert!(of_suite(interrupted).totals().is_empty());
+}
