@@ -17,6 +17,8 @@ pub enum Ink {
     Bucket(u8),
     /// A background that is to be seen as fast, unremarkable, slow.
     Shade(u8),
+    /// A share in a heat map, from 0 (next to nothing) to [`Ink::HEATS`] − 1 (most).
+    Heat(u8),
     /// A limit, and what breaks it.
     Limit,
     /// An answer, and what keeps a limit.
@@ -36,6 +38,8 @@ impl Ink {
     pub const SERIES: u8 = 8;
     /// Shades of the background.
     pub const SHADES: u8 = 3;
+    /// Shares of a heat map that can be told apart.
+    pub const HEATS: u8 = 6;
 
     /// Every role.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -52,6 +56,7 @@ impl Ink {
         ];
         let numbered = (0..Self::SERIES).map(Self::Series);
         let numbered = numbered.chain((0..Self::BUCKETS).map(Self::Bucket));
+        let numbered = numbered.chain((0..Self::HEATS).map(Self::Heat));
         fixed.into_iter().chain(numbered).chain((0..Self::SHADES).map(Self::Shade))
     }
 
@@ -66,6 +71,7 @@ impl Ink {
             Self::Series(number) => format!("s{}", number % Self::SERIES),
             Self::Bucket(number) => format!("b{}", number.min(Self::BUCKETS - 1)),
             Self::Shade(number) => format!("h{}", number.min(Self::SHADES - 1)),
+            Self::Heat(number) => format!("t{}", number.min(Self::HEATS - 1)),
             Self::Limit => "limit".to_owned(),
             Self::Good => "good".to_owned(),
             Self::Fell => "fell".to_owned(),
@@ -93,6 +99,7 @@ pub struct Theme {
     grew: &'static str,
     worse: &'static str,
     shades: [&'static str; Ink::SHADES as usize],
+    heats: [&'static str; Ink::HEATS as usize],
     series: [&'static str; Ink::SERIES as usize],
     buckets: [&'static str; Ink::BUCKETS as usize],
 }
@@ -110,6 +117,7 @@ pub const LIGHT: Theme = Theme {
     grew: "#f5b5ae",
     worse: "#a4161a",
     shades: ["#eef6ff", "#f3faf0", "#fff5e6"],
+    heats: ["#b7d3ea", "#8db8dd", "#619aca", "#3f7ab3", "#285a94", "#14356b"],
     series: [
         "#0067b1", "#c04f00", "#007f5c", "#a4478f", "#8a6d00", "#2a76aa", "#5b5f66", "#7a3cc4",
     ],
@@ -132,6 +140,7 @@ pub const DARK: Theme = Theme {
     grew: "#96443d",
     worse: "#ff5d57",
     shades: ["#16222f", "#17251c", "#2b2316"],
+    heats: ["#22405e", "#2d5f8c", "#3f82b8", "#62a5d6", "#98c9ea", "#e0f1fb"],
     series: [
         "#58a6ff", "#f0883e", "#3fc9a0", "#e18bd0", "#d9bf4a", "#8cc8f0", "#a9b1bb", "#b995f5",
     ],
@@ -153,6 +162,7 @@ impl Theme {
             Ink::Series(number) => self.series[usize::from(number % Ink::SERIES)],
             Ink::Bucket(number) => self.buckets[usize::from(number.min(Ink::BUCKETS - 1))],
             Ink::Shade(number) => self.shades[usize::from(number.min(Ink::SHADES - 1))],
+            Ink::Heat(number) => self.heats[usize::from(number.min(Ink::HEATS - 1))],
             Ink::Limit => self.limit,
             Ink::Good => self.good,
             Ink::Fell => self.fell,
@@ -192,6 +202,18 @@ mod tests {
             for ink in lines {
                 let ratio = contrast(theme.color(ink), theme.surface);
                 assert!(ratio >= 4.5, "{} {ink:?}: {ratio:.2}", theme.name);
+            }
+        }
+    }
+
+    #[test]
+    fn heat_rises_in_steps_that_can_be_seen() {
+        for theme in [LIGHT, DARK] {
+            let heats: Vec<&str> = (0..Ink::HEATS).map(|n| theme.color(Ink::Heat(n))).collect();
+            let steps = std::iter::once(theme.surface).chain(heats.iter().copied());
+            for (before, heat) in steps.zip(&heats) {
+                let [far, near] = [heat, before].map(|color| contrast(color, theme.surface));
+                assert!(far / near >= 1.3, "{} {before} {heat}: {far:.2} {near:.2}", theme.name);
             }
         }
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub const PANEL: Panel = Panel {
     name: "distribution",
     title: "Distribution of latencies",
-    about: "On the left the share of I/Os that took at most so long. On the right the tail: each mark of the lower \
+    about: "On the left the share of I/Os (of a database's operations) that took at most so long. On the right the tail: each mark of the lower \
             axis leaves a tenth of the I/Os of the mark before, so that a line that rises there has slow ones that \
             a mean does not show.",
     draw,
@@ -46,12 +46,13 @@ fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
         several => format!("{several} loads"),
     };
     let words = series.iter().map(|latencies| {
-        let h = latencies.histogram;
+        let h = &latencies.histogram;
         let at = |percent| latency_ns(h.percentile_ns(percent) as f64);
         format!(
-            "{}: {} I/Os, median {}, 99 % at most {}, 99.9 % at most {}, slowest {}.",
+            "{}: {} {}, median {}, 99 % at most {}, 99.9 % at most {}, slowest {}.",
             latencies.name,
             count(h.count() as f64),
+            latencies.counted,
             at(50.0),
             at(99.0),
             at(99.9),
@@ -91,7 +92,7 @@ fn shares(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, mos
     let x = Scale::log(least, most, frame.xs());
     let y = Scale::linear([0.0, 100.0], frame.ys());
     let label = |share: f64| format!("{share:.0} %");
-    let axis = Axis { scale: y, title: "share of I/Os", label: &label, ticks: 5 };
+    let axis = Axis { scale: y, title: "share", label: &label, ticks: 5 };
     frame.vertical(scene, &axis);
     let axis = Axis { scale: x, title: "latency", label: &latency_ns, ticks: 6 };
     frame.horizontal(scene, &axis);
@@ -137,7 +138,7 @@ fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]
         let own = (latencies.histogram.count() as f64).log10();
         let steps = (0..=PLACES).map(|step| nines * step as f64 / PLACES as f64);
         let points = steps.take_while(|unit| *unit <= own).map(|unit| {
-            let value = percentile(latencies.histogram, unit);
+            let value = percentile(&latencies.histogram, unit);
             (x.at(unit), y.at(value))
         });
         line(scene, number, latencies, points.collect());
@@ -145,7 +146,7 @@ fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]
     let points = (0..=PLACES).step_by(8).map(|step| {
         let unit = nines * step as f64 / PLACES as f64;
         let told = |latencies: &Latencies<'_>| {
-            format!("{}: {}", latencies.name, latency_ns(percentile(latencies.histogram, unit)))
+            format!("{}: {}", latencies.name, latency_ns(percentile(&latencies.histogram, unit)))
         };
         let lines = std::iter::once(percent_of(unit)).chain(series.iter().map(told)).collect();
         HoverPoint { x: x.at(unit), lines }
