@@ -85,11 +85,11 @@ struct Named {
 fn figures(groups: &[Group], panels: &[&'static Panel]) -> anyhow::Result<Vec<Named>> {
     let mut named = Vec::new();
     for panel in panels {
-        let drawn = |group| {
-            let Group { name, exhibits } = group;
-            (panel.draw)(exhibits, WIDE).into_iter().map(move |figure| (name, figure))
-        };
-        for (number, (group, figure)) in (1..).zip(groups.iter().flat_map(drawn)) {
+        let mut drawn: Vec<(&str, Figure)> = Vec::new();
+        for Group { name, exhibits } in groups {
+            drawn.extend((panel.draw)(exhibits, WIDE).into_iter().map(|figure| (&**name, figure)));
+        }
+        for (number, (group, figure)) in (1..).zip(drawn) {
             let group = match groups.len() {
                 1 => String::new(),
                 _ => format!("{}-", in_file_name(group)),
