@@ -242,7 +242,10 @@ impl Exhibit {
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let (place, terms) = (self.place(), self.terms());
-        let sample = |row, depth| Sample { place: place.clone(), row, depth, terms };
+        let sample = |row, depth| {
+            let row = if terms.is_database() { self.of_database(row) } else { row };
+            Sample { place: place.clone(), row, depth, terms }
+        };
         let of_step = |step: &StepResult, jobs: &[Job]| {
             let rows = rows_of_step(step, jobs, &self.system).into_iter();
             rows.map(|row| sample(row, step.depth)).collect::<Vec<_>>()
@@ -262,6 +265,15 @@ impl Exhibit {
             // Rounds of one load are no growth of it, and two sides no one's rows.
             Shown::Crosscheck(_) | Shown::Beside(_) => Vec::new(),
         }
+    }
+
+    /// A row named by what the processes of a database did, and not by how many they were.
+    fn of_database(&self, row: Row) -> Row {
+        let mode = self.head().load.get("mode").and_then(Value::as_str).unwrap_or("database");
+        let [reads, updates, _] = self.terms().sides();
+        let side = if row.side == 'r' { reads } else { updates };
+        let test = if row.is_half { format!("{mode}, {side}") } else { mode.to_owned() };
+        Row { test, is_half: false, ..row }
     }
 
     /// Capacities that were searched for.

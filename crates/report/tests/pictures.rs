@@ -4,13 +4,14 @@
 mod common;
 
 use common::{find_document, run_document, step};
+use iogauge_model::limit::Side as LimitSide;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
 use iogauge_model::result::{
     Agreement, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
     IntervalPoint, LatencyBands, Regime, RunDocument, Side, StepResult, StoppedBy, SystemPoint,
 };
-use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Load};
+use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
 use iogauge_report::chart::{DARK, Ink, LIGHT, Mark, Scene, png, svg, width_of};
 use iogauge_report::exhibit::{Exhibit, GroupBy, Shown, grouped};
 use iogauge_report::html;
@@ -350,9 +351,13 @@ fn a_database_is_shown_in_its_own_words() {
     let mut document = find_document(StoppedBy::Saturated);
     document.head.target = json!({ "kind": "database", "name": "sqlite:/db" });
     document.head.load = json!({ "mode": "write", "label": "updates" });
+    document.limits.push(Limit { side: LimitSide::Sync, ..Limit::default() });
     document.series = series(30, 8);
     let figures = figures(&[exhibit(Shown::Find(Box::new(document)))], WIDE);
     assert_eq!(figures.len(), 3);
+    assert!(figures[1].1.title.starts_with("write, sqlite:/db"), "{}", figures[1].1.title);
+    let both = "mean <= 10 ms and commit:mean <= 10 ms";
+    assert!(texts(&figures[0].1).contains(&both), "{:?}", texts(&figures[0].1));
     for (panel, figure) in &figures {
         let all = format!("{} {}", texts(figure).join(" "), figure.description);
         assert!(all.contains("updates per second") || all.contains("updates/s"), "{panel}: {all}");

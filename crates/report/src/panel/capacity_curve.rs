@@ -140,23 +140,26 @@ fn why(capacity: &Capacity<'_>) -> String {
     format!("{}{}.", first.unwrap_or_default(), letters.as_str())
 }
 
-/// A limit in the words of what was measured: `mean<=10ms`, `commit:mean<=10ms`.
+/// A limit in the words of what was measured: `mean <= 10 ms`, `commit:mean <= 10 ms`.
 fn bound(capacity: &Capacity<'_>, limit: &Limit) -> String {
     let own = limit.statistic();
     limit.to_string().replacen(&own, &capacity.terms.statistic(limit), 1)
 }
 
-/// The limits by name, above their lines at the left.
+/// The limits by name, above their lines at the left; those of one bound together.
 fn limits(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
+    let mut named: Vec<(u64, Vec<String>)> = Vec::new();
     for limit in &*capacity.limits {
-        let place = y.at(limit.bound_ns as f64);
-        let text = Text::new(
-            frame.x + 4.0,
-            place - 4.0,
-            Anchor::Start,
-            Ink::Limit,
-            bound(capacity, limit),
-        );
+        let words = bound(capacity, limit);
+        match named.iter_mut().find(|(bound_ns, _)| *bound_ns == limit.bound_ns) {
+            Some((_, names)) => names.push(words),
+            None => named.push((limit.bound_ns, vec![words])),
+        }
+    }
+    for (bound_ns, names) in named {
+        let place = y.at(bound_ns as f64);
+        let words = super::listed(&names);
+        let text = Text::new(frame.x + 4.0, place - 4.0, Anchor::Start, Ink::Limit, words);
         scene.text(text.bold());
     }
 }

@@ -149,7 +149,9 @@ fn scene(course: &Course, width: f64) -> Scene {
         line(terms.asked_for(), Ink::Series(1), |point| point.depth_asked),
         line(terms.outstanding(), Ink::Series(4), |point| Some(point.depth)),
     ];
-    plots.push(plot(terms.outstanding(), &count, false, depth));
+    // A search doubles what it asks for.
+    let doubles = intervals.iter().any(|(_, point)| point.depth_asked.is_some());
+    plots.push(plot(terms.outstanding(), &count, doubles, depth));
     timeline::draw(time, &plots, intervals.iter().map(|told| said(told, terms)).collect(), width)
 }
 
