@@ -32,10 +32,16 @@ fn the_last_run_is_drawn_in_every_form() {
     let page = std::fs::read_to_string(&html).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     assert!(page.contains("<title>sim:array"), "{}", &page[..500]);
-    assert_eq!(names(&place, "svg"), ["capacity-curve-1.svg", "latency-by-load-1.svg"]);
-    assert_eq!(names(&place, "png"), ["capacity-curve-1.png", "latency-by-load-1.png"]);
+    assert_eq!(
+        names(&place, "svg"),
+        ["capacity-curve-1.svg", "latency-by-load-1.svg", "over-time-1.svg"]
+    );
+    assert_eq!(
+        names(&place, "png"),
+        ["capacity-curve-1.png", "latency-by-load-1.png", "over-time-1.png"]
+    );
     // Whatever was written is told, and nothing is left half written.
-    assert_eq!(told.lines().count(), 5, "{told}");
+    assert_eq!(told.lines().count(), 7, "{told}");
     let drawn = std::fs::read(at(&place, "png/capacity-curve-1.png")).unwrap();
     assert!(drawn.starts_with(b"\x89PNG"));
 }
@@ -54,6 +60,75 @@ fn several_runs_and_single_panels() {
         std::fs::read_to_string(at(&place, &format!("{directory}/capacity-curve-1.svg"))).unwrap()
     };
     assert_ne!(read("dark"), read("light"));
+}
+
+#[test]
+fn a_page_has_the_panels_that_are_named() {
+    let place = two_runs();
+    let html = at(&place, "r.html");
+    place.run(&["report", "--html", &html, "--panel=over-time"]).ends(0);
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("<section id=\"over-time\""));
+    assert!(!page.contains("<section id=\"capacity-curve\""), "not asked for");
+}
+
+#[test]
+fn groups_stand_side_by_side_and_name_their_files() {
+    let place = two_runs();
+    let (html, svg) = (at(&place, "r.html"), at(&place, "svg"));
+    let args = ["report", "last", "last-1", "--panel=over-time", "--html", &html, "--svg", &svg];
+    place.run(&[&args[..], &["--group-by=target"]].concat()).ends(0);
+    let page = std::fs::read_to_string(&html).unwrap();
+    for target in ["sim:array", "sim:sata-ssd"] {
+        assert!(page.contains(&format!("<h3 class=\"name\">{target}</h3>")), "{target}");
+    }
+    let named = ["over-time-sim-array-1.svg", "over-time-sim-sata-ssd-2.svg"];
+    assert_eq!(names(&place, "svg"), named);
+}
+
+#[test]
+fn credits_that_run_out_are_marked_where_they_do() {
+    let place = Place::new();
+    // 80 000 credits, spent at 7000 a second: they last for 11 s.
+    let target = "sim:channels=8,service=1ms,iops_cap=1000,burst=80000";
+    let line = ["run", target, "--iodepth=8", "--runtime=1m", "--ramp-time=0", "--json", "-q"];
+    let document = place.run(&line).ends(0).json();
+    let step = &document["steps"][0];
+    let regimes = step["regimes"].as_array().unwrap();
+    assert_eq!(regimes.len(), 1, "{regimes:?}");
+    let at_seconds = regimes[0]["at_seconds"].as_f64().unwrap();
+    assert!((10.5..12.5).contains(&at_seconds), "{at_seconds}");
+    // Every I/O of an interval is in a band.
+    for point in step["series"].as_array().unwrap() {
+        let counts = point["read_bands"]["counts"].as_array().unwrap();
+        let counted: u64 = counts.iter().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(counted, point["reads"].as_u64().unwrap());
+    }
+    let svg = at(&place, "svg");
+    place.run(&["report", "--svg", &svg, "--panel=over-time"]).ends(0);
+    let drawn = std::fs::read_to_string(at(&place, "svg/over-time-1.svg")).unwrap();
+    assert!(drawn.contains("→ 1000<") && drawn.contains("up to 0.1 %"), "{drawn}");
+}
+
+#[test]
+fn a_search_keeps_all_it_did() {
+    let place = Place::new();
+    for more in [&[][..], &["--open-loop"]] {
+        let line = [&["find", "sim:nvme", "--budget=10s", "--json", "-q"], more].concat();
+        let document = place.run(&line).json();
+        let series = document["series"].as_array().unwrap();
+        assert!((50..=1200).contains(&series.len()), "{}", series.len());
+        let mut ends = series.iter().map(|point| point["at_seconds"].as_f64().unwrap());
+        assert!(ends.clone().is_sorted());
+        let measured = document["measured_seconds"].as_f64().unwrap();
+        assert!((ends.next_back().unwrap() - measured).abs() < 0.2, "{measured}");
+        let asked = if more.is_empty() { "depth_asked" } else { "rate_asked_iops" };
+        let most = series.iter().filter_map(|point| point[asked].as_f64()).fold(0.0, f64::max);
+        let curve = document["curve"].as_array().unwrap();
+        let member = if more.is_empty() { "depth" } else { "rate_iops" };
+        let deepest = curve.iter().map(|point| point[member].as_f64().unwrap()).fold(0.0, f64::max);
+        assert!((most / deepest - 1.0).abs() < 0.05, "{asked}: {most} of {deepest}");
+    }
 }
 
 #[test]

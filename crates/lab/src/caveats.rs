@@ -1,13 +1,11 @@
 //! Doubts that show in what was measured.
 
-use crate::search::{CLIENT_BOUND_PERCENT, Drift, Regime};
+use crate::search::{CLIENT_BOUND_PERCENT, Drift};
 use crate::steadiness::{Unsteady, unsteadiness};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::limit::Metric;
 use iogauge_model::load::Load;
-use iogauge_model::result::{
-    Answer, CpuUse, CurvePoint, IntervalPoint, Physical, StepResult, StoppedBy,
-};
+use iogauge_model::result::{Answer, CpuUse, CurvePoint, Physical, Regime, StepResult, StoppedBy};
 use iogauge_model::units::{Bytes, Count};
 use iogauge_model::{Caveat, CaveatCode};
 use std::io;
@@ -55,7 +53,7 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Cavea
 pub(crate) fn of_figures(result: &StepResult) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     caveats.extend(samples(result.ios()));
-    caveats.extend(steadiness(&result.series));
+    caveats.extend(steadiness(result));
     caveats.extend(overflow(result));
     caveats
 }
@@ -223,9 +221,18 @@ fn samples(ios: u64) -> Option<Caveat> {
 }
 
 /// The IOPS did not hold still.
-fn steadiness(series: &[IntervalPoint]) -> Option<Caveat> {
-    Some(match unsteadiness(series)? {
-        Unsteady::Jump { at_seconds, before, after } => Caveat::of(
+fn steadiness(result: &StepResult) -> Option<Caveat> {
+    if let [first, _, ..] = result.regimes.as_slice() {
+        let change = |regime: &Regime| {
+            format!("{} after {:.1} s", Count(regime.after_iops), regime.at_seconds)
+        };
+        let changes: Vec<String> = result.regimes.iter().map(change).collect();
+        let begin = Count(first.before_iops);
+        let message = format!("the IOPS came from {begin} to {}", changes.join(", then to "));
+        return Some(Caveat::of(CaveatCode::RegimeChange, message));
+    }
+    Some(match unsteadiness(&result.series)? {
+        Unsteady::Jump { at_seconds, before, after, .. } => Caveat::of(
             CaveatCode::RegimeChange,
             format!(
                 "after {at_seconds:.1} s the IOPS went from {} to {} and stayed there: credits that \

@@ -4,6 +4,7 @@ use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::observe::{Interrupt, Observer, Phase, Status};
 use crate::series::Series;
+use crate::steadiness::regimes;
 use iogauge_io::crew::Crew;
 use iogauge_io::engine::Op;
 use iogauge_io::system::{Counters, Logical, ProcessCpu, Sampler};
@@ -210,6 +211,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         workers: workers.collect(),
         physical: None,
         cpu: CpuUse::default(),
+        regimes: regimes(&series),
         series,
         system: Vec::new(),
         verify: None,

@@ -2,15 +2,17 @@
 
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::Window;
-use iogauge_model::result::IntervalPoint;
+use iogauge_model::result::{IntervalPoint, LatencyBands};
 
-/// Most intervals kept; when there are more, neighbours are joined.
+/// Most intervals of a step that are kept; when there are more, neighbours are joined.
 const MOST: usize = 1200;
 
 /// A series whose intervals double in length whenever it would grow too long.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Series {
     points: Vec<IntervalPoint>,
+    /// Most intervals kept.
+    most: usize,
     /// Ticks joined in each full interval.
     stride: usize,
     /// Ticks joined in the last interval so far.
@@ -19,18 +21,27 @@ pub(crate) struct Series {
 }
 
 impl Series {
+    /// That of a step.
     pub(crate) fn new() -> Self {
-        Self { stride: 1, ..Self::default() }
+        Self::of(MOST, 1)
+    }
+
+    /// One of so many intervals at most, each of so many ticks at least.
+    pub(crate) fn of(most: usize, stride: usize) -> Self {
+        Self { points: Vec::new(), most, stride, joined: 0, at_seconds: 0.0 }
     }
 
     /// Adds a tick.
     pub(crate) fn push(&mut self, window: &Window) {
         let seconds = window.seconds();
-        if seconds <= 0.0 {
-            return;
+        if seconds > 0.0 {
+            self.at_seconds += seconds;
+            self.append(interval_with_bands(window, self.at_seconds));
         }
-        self.at_seconds += seconds;
-        let point = interval(window, self.at_seconds);
+    }
+
+    /// Adds the interval of a tick.
+    pub(crate) fn append(&mut self, point: IntervalPoint) {
         match self.points.last_mut() {
             Some(last) if self.joined < self.stride => last.append(&point),
             _ => {
@@ -39,7 +50,7 @@ impl Series {
             }
         }
         self.joined += 1;
-        if self.points.len() > MOST && self.joined == self.stride {
+        if self.points.len() > self.most && self.joined == self.stride {
             self.halve();
         }
     }
@@ -53,7 +64,7 @@ impl Series {
             .points
             .chunks(2)
             .map(|pair| {
-                let mut joined = pair[0];
+                let mut joined = pair[0].clone();
                 pair[1..].iter().for_each(|next| joined.append(next));
                 joined
             })
@@ -65,7 +76,18 @@ impl Series {
     }
 }
 
-/// The figures of a window as one interval.
+/// The figures of a window as one interval, with its latencies in bands.
+pub(crate) fn interval_with_bands(window: &Window, at_seconds: f64) -> IntervalPoint {
+    let bands = |op| LatencyBands::of(&window.tally(op).service);
+    IntervalPoint {
+        read_bands: bands(Op::Read),
+        write_bands: bands(Op::Write),
+        sync_bands: bands(Op::Sync),
+        ..interval(window, at_seconds)
+    }
+}
+
+/// The figures of a window as one interval, as statistics need them.
 pub(crate) fn interval(window: &Window, at_seconds: f64) -> IntervalPoint {
     let (read, write) = (window.tally(Op::Read), window.tally(Op::Write));
     let sync = window.tally(Op::Sync);
@@ -85,6 +107,7 @@ pub(crate) fn interval(window: &Window, at_seconds: f64) -> IntervalPoint {
         sync_latency_sum_ns: sum(sync),
         latency_max_ns: read.service.max_ns().max(write.service.max_ns()),
         depth: window.depth(),
+        ..IntervalPoint::default()
     }
 }
 
@@ -116,6 +139,7 @@ mod tests {
             prop_assert!(points.len() <= MOST + 1);
             let reads: u64 = points.iter().map(|p| p.reads).sum();
             prop_assert_eq!(reads, (0..ticks).map(|i| i as u64 % 7).sum::<u64>());
+            prop_assert!(points.iter().all(|p| p.read_bands.count() == p.reads));
             let seconds: f64 = points.iter().map(|p| p.seconds).sum();
             prop_assert!((seconds - ticks as f64 * 0.1).abs() < 1e-6);
             prop_assert!(points.iter().all(|p| (p.depth - 2.0).abs() < 1e-9));

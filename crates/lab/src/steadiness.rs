@@ -1,7 +1,7 @@
 //! Whether the figures of a window held still.
 
 use crate::stats::{change_point, drift};
-use iogauge_model::result::IntervalPoint;
+use iogauge_model::result::{IntervalPoint, Regime};
 
 /// A change of less than this share of the IOPS is not worth a word, and no other regime.
 pub(crate) const NOTABLE: f64 = 0.1;
@@ -11,6 +11,8 @@ pub(crate) const NOTABLE: f64 = 0.1;
 pub(crate) enum Unsteady {
     /// The IOPS changed their level once and kept the new one.
     Jump {
+        /// First interval of the new level.
+        index: usize,
         /// When, in seconds since measuring began.
         at_seconds: f64,
         /// IOPS before.
@@ -36,7 +38,12 @@ pub(crate) fn unsteadiness(series: &[IntervalPoint]) -> Option<Unsteady> {
     let jump = jump.map(|change| {
         let level = |index| if index < change.index { change.before } else { change.after };
         let at_seconds = series[change.index].at_seconds - series[change.index].seconds;
-        let told = Unsteady::Jump { at_seconds, before: change.before, after: change.after };
+        let told = Unsteady::Jump {
+            index: change.index,
+            at_seconds,
+            before: change.before,
+            after: change.after,
+        };
         (told, unexplained(&rates, level))
     });
     let drift = drift.map(|drift| {
@@ -50,6 +57,49 @@ pub(crate) fn unsteadiness(series: &[IntervalPoint]) -> Option<Unsteady> {
             Some(if after_jump <= after_drift { jump } else { drift })
         }
         (jump, drift) => jump.or(drift).map(|(told, _)| told),
+    }
+}
+
+/// All changes of level in a series: the one that [`unsteadiness`] finds, then those on each side of it, until
+/// none is left (binary segmentation; A. J. Scott, M. Knott, A cluster analysis method for grouping means in
+/// the analysis of variance, Biometrics 30 (1974) 507–512). A part that drifts is not cut. A change that
+/// another takes back may stay unseen, for what is left over by one change is taken for chance. The levels told
+/// are those between two changes; what is no notable change of these is left out.
+pub(crate) fn regimes(series: &[IntervalPoint]) -> Vec<Regime> {
+    let mut cuts = vec![0, series.len()];
+    cut(series, 0, &mut cuts);
+    cuts.sort_unstable();
+    let level = |from: usize, to: usize| {
+        let part = &series[from..to];
+        let ios: u64 = part.iter().map(|point| point.reads + point.writes).sum();
+        let seconds: f64 = part.iter().map(|point| point.seconds).sum();
+        ios as f64 / seconds
+    };
+    let change = |around: &[usize]| {
+        let (before_iops, after_iops) = (level(around[0], around[1]), level(around[1], around[2]));
+        let first = &series[around[1]];
+        Regime { at_seconds: first.at_seconds - first.seconds, before_iops, after_iops }
+    };
+    loop {
+        let found: Vec<Regime> = cuts.windows(3).map(change).collect();
+        let size = |regime: &Regime| (regime.after_iops / regime.before_iops - 1.0).abs();
+        let least = (1..).zip(&found).min_by(|a, b| size(a.1).total_cmp(&size(b.1)));
+        match least {
+            // Without it its neighbours have other levels.
+            Some((index, least)) if size(least) <= NOTABLE => {
+                cuts.remove(index);
+            }
+            _ => return found,
+        }
+    }
+}
+
+/// Adds where a part of a series changes its level; `from` is where the part begins.
+fn cut(part: &[IntervalPoint], from: usize, cuts: &mut Vec<usize>) {
+    if let Some(Unsteady::Jump { index, .. }) = unsteadiness(part) {
+        cuts.push(from + index);
+        cut(&part[..index], from, cuts);
+        cut(&part[index..], from + index, cuts);
     }
 }
 
@@ -76,7 +126,7 @@ mod tests {
     #[test]
     fn a_jump_and_a_drift_are_told_apart() {
         let credits = series(std::iter::repeat_n(30_000, 40).chain(std::iter::repeat_n(3_000, 40)));
-        let Some(Unsteady::Jump { at_seconds, before, after }) = unsteadiness(&credits) else {
+        let Some(Unsteady::Jump { at_seconds, before, after, .. }) = unsteadiness(&credits) else {
             panic!("{:?}", unsteadiness(&credits));
         };
         assert!((at_seconds - 4.0).abs() < 0.01, "{at_seconds}");
@@ -87,5 +137,37 @@ mod tests {
         assert!(matches!(told, Some(Unsteady::Drift { rise_relative }) if rise_relative < -0.5));
         assert_eq!(unsteadiness(&series([20_000; 80])), None);
         assert_eq!(unsteadiness(&series([])), None);
+    }
+
+    #[test]
+    fn every_change_of_level_is_found_once() {
+        let level = std::iter::repeat_n::<u64>;
+        let three = series(level(30_000, 100).chain(level(3_000, 100)).chain(level(2_000, 80)));
+        let found = regimes(&three);
+        assert_eq!(found.len(), 2, "{found:?}");
+        for (regime, [at, before, after]) in
+            found.iter().zip([[10.0, 30_010.0, 3_010.0], [20.0, 3_010.0, 2_010.0]])
+        {
+            assert!((regime.at_seconds - at).abs() < 0.01, "{found:?}");
+            assert!((regime.before_iops / before - 1.0).abs() < 0.01, "{found:?}");
+            assert!((regime.after_iops / after - 1.0).abs() < 0.01, "{found:?}");
+        }
+        // A drift is no stairs, and what holds still has none.
+        assert_eq!(regimes(&series((0..80).map(|n| 30_000 - n * 200))), []);
+        assert_eq!(regimes(&series([20_000; 80])), []);
+        assert_eq!(regimes(&[]), []);
+    }
+
+    #[test]
+    fn false_alarms_are_rare() {
+        use crate::stats::synthetic::percent_of;
+        for (n, phi) in [(100, 0.0), (600, 0.5), (600, 0.8)] {
+            let alarms = percent_of(300, |random| {
+                let values = random.ar1(n, 10.0, phi);
+                let rate = |value: f64| (value.max(0.0) * 1000.0) as u64;
+                !regimes(&series(values.into_iter().map(rate))).is_empty()
+            });
+            assert!(alarms <= 4.0, "n {n}, φ {phi}: {alarms} %");
+        }
     }
 }

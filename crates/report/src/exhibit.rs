@@ -6,13 +6,15 @@ mod total;
 pub use total::{Access, Total};
 
 use crate::classic::{Row, planned, rows_of_find, rows_of_step};
-use iogauge_model::Histogram;
+use crate::terminal::{self, Terms};
 use iogauge_model::limit::Limit;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    Answer, CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, Knee, RUN_FORMAT,
-    RunDocument, SUITE_FORMAT, StepResult, SuiteDocument,
+    Answer, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
+    CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, IntervalPoint, Knee, Place,
+    RUN_FORMAT, Regime, RunDocument, SUITE_FORMAT, Side, StepResult, SuiteDocument, SuiteOutcome,
 };
+use iogauge_model::{Caveat, Histogram};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -34,6 +36,10 @@ pub enum Shown {
     Find(Box<FindDocument>),
     /// A suite.
     Suite(Box<SuiteDocument>),
+    /// One load by two programs.
+    Crosscheck(Box<CrosscheckDocument>),
+    /// A database beside its device.
+    Beside(Box<BesideDocument>),
 }
 
 /// Why a run cannot be shown.
@@ -56,30 +62,86 @@ pub struct Sample {
     pub row: Row,
     /// I/Os that were outstanding at once, as asked.
     pub depth: u32,
+    /// The words of what was measured.
+    pub(crate) terms: Terms,
 }
 
 /// A capacity that was searched for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Capacity<'a> {
     /// What was asked, where there are several.
     pub label: &'a str,
     /// Bounds searched under.
-    pub limits: &'a [Limit],
+    pub limits: Cow<'a, [Limit]>,
     /// What was found.
     pub answer: &'a Answer,
     /// The knee of the curve, where it has one.
     pub knee: Option<Knee>,
     /// Points measured, by rising depth.
-    pub curve: &'a [CurvePoint],
+    pub curve: Cow<'a, [CurvePoint]>,
+    /// The words of what was measured.
+    pub(crate) terms: Terms,
+}
+
+/// A step or a search over time.
+#[derive(Debug, Clone, Copy)]
+pub struct Course<'a> {
+    /// Its intervals.
+    pub series: &'a [IntervalPoint],
+    /// Changes of the target's level meanwhile.
+    pub regimes: &'a [Regime],
 }
 
 /// Latencies of one direction of one step.
 #[derive(Debug, Clone)]
 pub struct Latencies<'a> {
-    /// What they are of: `randread 8 KiB depth 16, read`.
+    /// What they are of: `randread 8 KiB depth 16, reads`.
     pub name: String,
+    /// What is counted: `I/Os`, `operations`.
+    pub counted: &'static str,
     /// All of them.
     pub histogram: Cow<'a, Histogram>,
+}
+
+/// What runs have in common that are drawn together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupBy {
+    /// The system whose storage was measured.
+    System,
+    /// The target.
+    Target,
+    /// What was asked of it.
+    Label,
+    /// Nothing: each run alone.
+    Run,
+}
+
+/// Runs that are drawn together, beside those of other groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// What they have in common.
+    pub name: String,
+    /// The runs.
+    pub exhibits: Vec<Exhibit>,
+}
+
+/// Runs in groups, in the order in which each group's first run comes.
+#[must_use]
+pub fn grouped(exhibits: Vec<Exhibit>, by: GroupBy) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for exhibit in exhibits {
+        let name = match by {
+            GroupBy::System => exhibit.system.clone(),
+            GroupBy::Target => exhibit.target(),
+            GroupBy::Label => terminal::load_words(&exhibit.head().load),
+            GroupBy::Run => exhibit.head().run_id.clone(),
+        };
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.exhibits.push(exhibit),
+            None => groups.push(Group { name, exhibits: vec![exhibit] }),
+        }
+    }
+    groups
 }
 
 impl Exhibit {
@@ -93,6 +155,8 @@ impl Exhibit {
             RUN_FORMAT => Shown::Run(Box::new(serde_json::from_value(document)?)),
             FIND_FORMAT => Shown::Find(Box::new(serde_json::from_value(document)?)),
             SUITE_FORMAT => Shown::Suite(Box::new(serde_json::from_value(document)?)),
+            CROSSCHECK_FORMAT => Shown::Crosscheck(Box::new(serde_json::from_value(document)?)),
+            BESIDE_FORMAT => Shown::Beside(Box::new(serde_json::from_value(document)?)),
             other => return Err(ExhibitError::Format(other.to_owned())),
         };
         let mut exhibit = Self { system: String::new(), document: shown };
@@ -108,6 +172,8 @@ impl Exhibit {
             Shown::Run(run) => &run.environment,
             Shown::Find(find) => &find.environment,
             Shown::Suite(suite) => &suite.environment,
+            Shown::Crosscheck(check) => &check.environment,
+            Shown::Beside(beside) => &beside.environment,
         }
     }
 
@@ -118,13 +184,32 @@ impl Exhibit {
             Shown::Run(run) => &run.head,
             Shown::Find(find) => &find.head,
             Shown::Suite(suite) => &suite.head,
+            Shown::Crosscheck(check) => &check.head,
+            Shown::Beside(beside) => &beside.head,
         }
+    }
+
+    /// Its reasons for doubt, and its notes.
+    #[must_use]
+    pub fn caveats(&self) -> &[Caveat] {
+        match &self.document {
+            Shown::Run(run) => &run.caveats,
+            Shown::Find(find) => &find.caveats,
+            Shown::Suite(suite) => &suite.caveats,
+            Shown::Crosscheck(check) => &check.caveats,
+            Shown::Beside(beside) => &beside.caveats,
+        }
+    }
+
+    /// The words of what was measured.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms::of(self.head())
     }
 
     /// The target by name.
     #[must_use]
     pub fn target(&self) -> String {
-        crate::terminal::target_name(&self.head().target)
+        terminal::target_name(&self.head().target)
     }
 
     /// Where it was measured: the target and the system, the latter where it is not the same.
@@ -139,16 +224,33 @@ impl Exhibit {
     pub fn steps(&self) -> Vec<&StepResult> {
         match &self.document {
             Shown::Run(run) => run.steps.iter().collect(),
-            Shown::Find(_) => Vec::new(),
+            Shown::Find(_) | Shown::Beside(_) => Vec::new(),
             Shown::Suite(suite) => suite.measured().map(|(_, step)| step).collect(),
+            Shown::Crosscheck(check) => check.steps.iter().collect(),
+        }
+    }
+
+    /// Steps and searches over time, in their order; what only makes ready is left out.
+    #[must_use]
+    pub fn courses(&self) -> Vec<Course<'_>> {
+        match &self.document {
+            Shown::Find(find) => vec![Course { series: &find.series, regimes: &find.regimes }],
+            Shown::Suite(suite) => {
+                let measuring = suite.steps.iter().filter(|step| step.place.phase != Place::INIT);
+                measuring.map(|step| Course::of(&step.result)).collect()
+            }
+            _ => self.steps().into_iter().map(Course::of_step).collect(),
         }
     }
 
     /// A row for each direction of each job of each step, and for each point of a curve.
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
-        let place = self.place();
-        let sample = |row, depth| Sample { place: place.clone(), row, depth };
+        let (place, terms) = (self.place(), self.terms());
+        let sample = |row, depth| {
+            let row = if terms.is_database() { self.of_database(row) } else { row };
+            Sample { place: place.clone(), row, depth, terms }
+        };
         let of_step = |step: &StepResult, jobs: &[Job]| {
             let rows = rows_of_step(step, jobs, &self.system).into_iter();
             rows.map(|row| sample(row, step.depth)).collect::<Vec<_>>()
@@ -165,30 +267,49 @@ impl Exhibit {
                 // A search has a depth, whoever keeps it.
                 .map(|(row, point)| sample(Row { users: None, ..row }, point.depth))
                 .collect(),
+            // Rounds of one load are no growth of it, and two sides no one's rows.
+            Shown::Crosscheck(_) | Shown::Beside(_) => Vec::new(),
         }
+    }
+
+    /// A row named by what the processes of a database did, and not by how many they were.
+    fn of_database(&self, row: Row) -> Row {
+        let mode = self.head().load.get("mode").and_then(Value::as_str).unwrap_or("database");
+        let [reads, updates, _] = self.terms().sides();
+        let side = if row.side == 'r' { reads } else { updates };
+        let test = if row.is_half { format!("{mode}, {side}") } else { mode.to_owned() };
+        Row { test, is_half: false, ..row }
     }
 
     /// Capacities that were searched for.
     #[must_use]
     pub fn capacities(&self) -> Vec<Capacity<'_>> {
         match &self.document {
-            Shown::Run(_) => Vec::new(),
+            Shown::Run(_) | Shown::Crosscheck(_) => Vec::new(),
+            Shown::Beside(beside) => {
+                vec![
+                    side("the device", &beside.device, Terms::DEVICE),
+                    side("the database", &beside.database, self.terms()),
+                ]
+            }
             Shown::Find(find) => vec![Capacity {
                 label: "",
-                limits: &find.limits,
+                limits: Cow::Borrowed(&find.limits),
                 answer: &find.answer,
                 knee: find.knee,
-                curve: &find.curve,
+                curve: Cow::Borrowed(&find.curve),
+                terms: self.terms(),
             }],
             Shown::Suite(suite) => {
                 let searches = suite.steps.iter().filter_map(|step| Some((step, step.search()?)));
                 searches
                     .map(|(step, search)| Capacity {
                         label: &step.place.key,
-                        limits: &search.limits,
+                        limits: Cow::Borrowed(&search.limits),
                         answer: &search.answer,
                         knee: search.knee,
-                        curve: &search.curve,
+                        curve: Cow::Borrowed(&search.curve),
+                        terms: self.terms(),
                     })
                     .collect()
             }
@@ -199,13 +320,58 @@ impl Exhibit {
     /// rounds that count, together.
     #[must_use]
     pub fn latencies(&self) -> Vec<Latencies<'_>> {
+        let terms = self.terms();
         match &self.document {
+            Shown::Crosscheck(check) => latencies_of_sides(check),
             Shown::Suite(suite) if suite.steps.iter().any(|step| step.place.round.is_some()) => {
-                merged(rounds::counted(suite).flat_map(|(_, step)| latencies_of(step)))
+                merged(rounds::counted(suite).flat_map(|(_, step)| latencies_of(step, terms)))
             }
-            _ => self.steps().into_iter().flat_map(latencies_of).collect(),
+            _ => self.steps().into_iter().flat_map(|step| latencies_of(step, terms)).collect(),
         }
     }
+}
+
+impl<'a> Course<'a> {
+    fn of_step(step: &'a StepResult) -> Self {
+        Self { series: &step.series, regimes: &step.regimes }
+    }
+
+    fn of(outcome: &'a SuiteOutcome) -> Self {
+        match outcome {
+            SuiteOutcome::Step(step) => Self::of_step(step),
+            SuiteOutcome::Search(search) => {
+                Self { series: &search.series, regimes: &search.regimes }
+            }
+        }
+    }
+}
+
+/// A side of a comparison as a capacity of its own; its limits are those that were judged.
+fn side<'a>(label: &'a str, side: &'a BesideSide, terms: Terms) -> Capacity<'a> {
+    let mut curve = side.curve.clone();
+    curve.sort_by_key(|point| point.depth);
+    Capacity {
+        label,
+        limits: side.answer.limits.iter().map(|value| value.limit).collect(),
+        answer: &side.answer,
+        knee: None,
+        curve: Cow::Owned(curve),
+        terms,
+    }
+}
+
+/// Latencies of each program in all its rounds.
+fn latencies_of_sides(check: &CrosscheckDocument) -> Vec<Latencies<'_>> {
+    let fio = check.head.via.as_ref().map_or("fio", |via| via.version.as_str());
+    let of_side = |(side, name): (Side, &str)| {
+        let mut histogram = Histogram::new();
+        let rounds = check.sides.iter().zip(&check.steps).filter(|(own, _)| **own == side);
+        rounds.for_each(|(_, step)| histogram.merge(&step.service_histogram()));
+        let (counted, histogram) = (Terms::DEVICE.ios(), Cow::Owned(histogram));
+        let latencies = Latencies { name: name.to_owned(), counted, histogram };
+        (latencies.histogram.count() > 0).then_some(latencies)
+    };
+    [(Side::Iogauge, "iogauge"), (Side::Fio, fio)].into_iter().filter_map(of_side).collect()
 }
 
 /// Latencies of the same name as one.
@@ -220,10 +386,12 @@ fn merged<'a>(all: impl Iterator<Item = Latencies<'a>>) -> Vec<Latencies<'a>> {
     merged
 }
 
-fn latencies_of(step: &StepResult) -> Vec<Latencies<'_>> {
-    let directions = [("read", &step.read), ("write", &step.write), ("sync", &step.sync)];
-    let present: Vec<(&str, &Histogram)> = directions
+fn latencies_of(step: &StepResult, terms: Terms) -> Vec<Latencies<'_>> {
+    let directions = [&step.read, &step.write, &step.sync];
+    let present: Vec<(&str, &Histogram)> = terms
+        .sides()
         .into_iter()
+        .zip(directions)
         .filter_map(|(word, direction)| Some((word, &direction.as_ref()?.service_histogram)))
         .filter(|(_, histogram)| histogram.count() > 0)
         .collect();
@@ -231,7 +399,10 @@ fn latencies_of(step: &StepResult) -> Vec<Latencies<'_>> {
     let name = |word: &str| {
         if both { format!("{}, {word}", step.label) } else { step.label.clone() }
     };
-    let latencies =
-        |(word, histogram)| Latencies { name: name(word), histogram: Cow::Borrowed(histogram) };
+    let latencies = |(word, histogram)| Latencies {
+        name: name(word),
+        counted: terms.ios(),
+        histogram: Cow::Borrowed(histogram),
+    };
     present.into_iter().map(latencies).collect()
 }

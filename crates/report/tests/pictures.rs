@@ -4,14 +4,18 @@
 mod common;
 
 use common::{find_document, loads, run_document, step};
+use iogauge_model::limit::Side as LimitSide;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
-use iogauge_model::result::{IntervalPoint, RunDocument, StepResult, StoppedBy, SystemPoint};
-use iogauge_model::{Histogram, Load};
-use iogauge_report::chart::{DARK, LIGHT, Mark, Scene, png, svg, width_of};
-use iogauge_report::exhibit::{Exhibit, Shown};
+use iogauge_model::result::{
+    Agreement, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
+    IntervalPoint, LatencyBands, Regime, RunDocument, Side, StepResult, StoppedBy, SystemPoint,
+};
+use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
+use iogauge_report::chart::{DARK, Ink, LIGHT, Mark, Scene, png, svg, width_of};
+use iogauge_report::exhibit::{Exhibit, GroupBy, Shown, grouped};
 use iogauge_report::html;
-use iogauge_report::panel::{Figure, NARROW, PANELS, WIDE};
+use iogauge_report::panel::{Figure, NARROW, PANELS, Panel, WIDE};
 use serde_json::{Value, json};
 
 /// A step whose latencies lie around a mean, some of them far above.
@@ -25,18 +29,7 @@ fn spread(depth: u32) -> StepResult {
         }
         direction.service_histogram = histogram;
     }
-    result.series = (1..=20u32)
-        .map(|second| IntervalPoint {
-            at_seconds: f64::from(second),
-            seconds: 1.0,
-            reads: 5_000 + u64::from(second % 5) * 300,
-            read_bytes: 20_480_000,
-            read_latency_sum_ns: 900_000_000,
-            latency_max_ns: 2_000_000 + u64::from(second) * 70_000,
-            depth: f64::from(depth),
-            ..IntervalPoint::default()
-        })
-        .collect();
+    result.series = series(20, depth);
     result.system = (1..=20u32)
         .map(|second| SystemPoint {
             at_seconds: f64::from(second),
@@ -50,6 +43,29 @@ fn spread(depth: u32) -> StepResult {
         })
         .collect();
     result
+}
+
+/// So many seconds whose latencies come and go, with a slow one here and there.
+fn series(seconds: u32, depth: u32) -> Vec<IntervalPoint> {
+    let interval = |second: u32| {
+        let mut histogram = Histogram::new();
+        for number in 0..200u64 {
+            let slow = if number == 0 { 20 + u64::from(second % 7) * 5 } else { 1 };
+            histogram.record_n((120_000 + number * u64::from(40 * (second % 11))) * slow, 25);
+        }
+        IntervalPoint {
+            at_seconds: f64::from(second),
+            seconds: 1.0,
+            reads: histogram.count(),
+            read_bytes: 20_480_000,
+            read_latency_sum_ns: histogram.sum_ns() as u64,
+            latency_max_ns: histogram.max_ns(),
+            depth: f64::from(depth),
+            read_bands: LatencyBands::of(&histogram),
+            ..IntervalPoint::default()
+        }
+    };
+    (1..=seconds).map(interval).collect()
 }
 
 /// A run of random reads of 8 KiB by 16 and 32 users, as a report card wants them.
@@ -100,6 +116,12 @@ fn figures(exhibits: &[Exhibit], width: f64) -> Vec<(&'static str, Figure)> {
         (panel.draw)(exhibits, width).into_iter().map(|figure| (panel.name, figure))
     };
     PANELS.iter().flat_map(of_panel).collect()
+}
+
+/// All panels of runs that are not told apart.
+fn page(exhibits: Vec<Exhibit>, title: &str) -> String {
+    let panels: Vec<&Panel> = PANELS.iter().collect();
+    html::page(&grouped(exhibits, GroupBy::System), &panels, title, "0.1.0").unwrap()
 }
 
 /// Everything that is drawn, out of its series.
@@ -176,8 +198,10 @@ fn pictures_are_as_they_were() {
         |(name, _): &(&str, Figure)| ["block-size-map", "mix-map", "rounds"].contains(name);
     let others = figures(&exhibits(), NARROW).into_iter().filter(|figure| !of_suites(figure));
     let all = others.chain(figures(&suites(), NARROW).into_iter().filter(of_suites));
-    for (number, (name, figure)) in all.enumerate() {
-        let name = format!("{number}-{name}");
+    let mut numbers = std::collections::BTreeMap::new();
+    for (panel, figure) in all {
+        let number = numbers.entry(panel).and_modify(|number| *number += 1).or_insert(1);
+        let name = format!("{panel}-{number}");
         let drawn = svg::file(&figure.scene, LIGHT, &figure.title, &figure.description);
         insta::assert_snapshot!(
             name,
@@ -216,7 +240,7 @@ fn a_run_from_outside_is_no_markup() {
     }
     let document: Value = serde_json::to_value(&document).unwrap();
     let exhibits = [Exhibit::of(document).unwrap()];
-    let page = html::page(&exhibits, evil, "0.1.0").unwrap();
+    let page = page(exhibits.to_vec(), evil);
     assert_eq!(page.matches("<script").count(), 1, "the page's own");
     assert!(!page.contains("<script>alert"));
     assert!(page.contains("&#60;script") || page.contains("&lt;script"));
@@ -228,7 +252,7 @@ fn a_run_from_outside_is_no_markup() {
 
 #[test]
 fn a_page_needs_nothing_from_elsewhere() {
-    let page = html::page(&exhibits(), "two runs", "0.1.0").unwrap();
+    let page = page(exhibits(), "two runs");
     for word in ["http:", "https:", "src=", "@import", "url("] {
         let foreign = page.matches(word).count()
             - page.matches("http://www.w3.org/2000/svg").count() * usize::from(word == "http:");
@@ -242,7 +266,225 @@ fn a_page_needs_nothing_from_elsewhere() {
 
 #[test]
 fn fifty_runs_make_a_file_that_can_be_mailed() {
-    let runs: Vec<Exhibit> = (1..=50).map(|depth| run_of(vec![spread(depth)])).collect();
-    let page = html::page(&runs, "fifty", "0.1.0").unwrap();
+    let run = |depth| {
+        let mut step = spread(depth);
+        step.series = series(600, depth);
+        run_of(vec![step])
+    };
+    let page = page((1..=50).map(run).collect(), "fifty");
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
+}
+
+/// What a panel draws of a run.
+fn drawn(panel: &str, exhibit: &Exhibit, width: f64) -> Vec<Figure> {
+    let all = figures(std::slice::from_ref(exhibit), width).into_iter();
+    all.filter(|(name, _)| *name == panel).map(|(_, figure)| figure).collect()
+}
+
+/// All texts of a picture.
+fn texts(figure: &Figure) -> Vec<&str> {
+    let words = |mark: &&Mark| matches!(mark, Mark::Text(_));
+    let marks = flat(&figure.scene.marks).into_iter().filter(words);
+    marks.map(|mark| if let Mark::Text(text) = mark { text.text.as_str() } else { "" }).collect()
+}
+
+#[test]
+fn latency_over_time_is_a_map_where_it_was_kept() {
+    let mut step = spread(4);
+    let with = drawn("over-time", &run_of(vec![step.clone()]), WIDE);
+    let heat = |figure: &Figure| {
+        let of_map = |mark: &&Mark| matches!(mark, Mark::Line { stroke, .. } if matches!(stroke.ink, Ink::Heat(_)));
+        flat(&figure.scene.marks).into_iter().filter(of_map).count()
+    };
+    // One line for each shade, however many intervals there are.
+    assert!((2..=6).contains(&heat(&with[0])), "{}", heat(&with[0]));
+    assert!(texts(&with[0]).contains(&"latency of reads, logarithmic"));
+    step.series.iter_mut().for_each(|point| point.read_bands = LatencyBands::default());
+    let without = drawn("over-time", &run_of(vec![step]), WIDE);
+    assert_eq!(heat(&without[0]), 0);
+    assert!(texts(&without[0]).contains(&"latency, logarithmic"));
+}
+
+#[test]
+fn changes_of_level_are_marked_with_their_words() {
+    let mut step = spread(4);
+    let regime =
+        |at_seconds, before_iops, after_iops| Regime { at_seconds, before_iops, after_iops };
+    step.regimes = vec![regime(4.0, 30_000.0, 3_000.0), regime(19.5, 3_000.0, 12_000.0)];
+    for width in [NARROW, WIDE] {
+        // The second step begins at 20 s.
+        let figures = drawn("over-time", &run_of(vec![step.clone(), step.clone()]), width);
+        let all = texts(&figures[0]);
+        for words in ["at 4 s: 30k → 3000", "at 24 s: 30k → 3000", "at 39.5 s: 3000 → 12k"] {
+            assert!(all.contains(&words), "{words} at {width}: {all:?}");
+        }
+        assert!(
+            figures[0].description.contains("At 4 s it went from 30k to 3000 I/Os per second.")
+        );
+        assert!(outside(&figures[0].scene).is_empty());
+    }
+}
+
+#[test]
+fn a_search_is_drawn_over_time_with_the_depth_asked() {
+    let mut document = find_document(StoppedBy::Limit);
+    assert!(drawn("over-time", &found(), WIDE).is_empty());
+    document.series = series(30, 8);
+    for (point, depth) in document.series.iter_mut().zip(1..) {
+        point.depth_asked = Some(f64::from(depth));
+    }
+    let figures = drawn("over-time", &exhibit(Shown::Find(Box::new(document))), WIDE);
+    assert!(texts(&figures[0]).contains(&"depth asked"));
+    assert!(figures[0].description.contains("The search asked for up to depth 30."));
+}
+
+#[test]
+fn a_curve_says_why_its_search_ended() {
+    let all = |width| drawn("capacity-curve", &found(), width).remove(0);
+    let (narrow, wide) = (all(NARROW), all(WIDE));
+    let reason = "Stopped by mean <= 10 ms: more load breaks it.";
+    assert!(texts(&wide).contains(&reason), "{:?}", texts(&wide));
+    assert!(wide.description.contains(reason) && narrow.description.contains(reason));
+    let saturated = exhibit(Shown::Find(Box::new(find_document(StoppedBy::Saturated))));
+    let words = texts(&drawn("capacity-curve", &saturated, NARROW)[0]).join(" ");
+    assert!(words.contains("brings no more IOPS, and the limit is not in the way."), "{words}");
+}
+
+#[test]
+fn searches_of_one_group_share_a_picture() {
+    let draw = |n: usize| {
+        let several = vec![found(); n];
+        PANELS[0..1].iter().flat_map(|panel| (panel.draw)(&several, NARROW)).collect::<Vec<_>>()
+    };
+    assert_eq!([1, 2, 8, 9].map(|n| draw(n).len()), [1, 3, 9, 9]);
+    let both = draw(2).remove(0);
+    assert_eq!(both.title, "2 searches together");
+    assert!(
+        outside(&both.scene).is_empty() && both.description.contains("which keeps its limits.")
+    );
+}
+
+#[test]
+fn a_database_is_shown_in_its_own_words() {
+    let mut document = find_document(StoppedBy::Saturated);
+    document.head.target = json!({ "kind": "database", "name": "sqlite:/db" });
+    document.head.load = json!({ "mode": "write", "label": "updates" });
+    document.limits.push(Limit { side: LimitSide::Sync, ..Limit::default() });
+    document.series = series(30, 8);
+    let figures = figures(&[exhibit(Shown::Find(Box::new(document)))], WIDE);
+    assert_eq!(figures.len(), 3);
+    assert!(figures[1].1.title.starts_with("write, sqlite:/db"), "{}", figures[1].1.title);
+    let both = "mean <= 10 ms and commit:mean <= 10 ms";
+    assert!(texts(&figures[0].1).contains(&both), "{:?}", texts(&figures[0].1));
+    for (panel, figure) in &figures {
+        let all = format!("{} {}", texts(figure).join(" "), figure.description);
+        assert!(all.contains("updates per second") || all.contains("updates/s"), "{panel}: {all}");
+        for word in ["I/Os per second", "IOPS", "depth", "QD"] {
+            assert!(!all.contains(word), "{panel} says {word}: {all}");
+        }
+    }
+}
+
+#[test]
+fn systems_stand_side_by_side() {
+    let other = Exhibit { system: "db2".to_owned(), ..run_of(vec![spread(2)]) };
+    let page = page(vec![run_of(vec![spread(1)]), found(), other], "two systems");
+    assert!(page.contains("<body class=\"beside\">"));
+    for system in ["db1", "db2"] {
+        let heading = format!("<h3 class=\"name\">{system}</h3>");
+        // Each panel has a column for each system, with or without a picture.
+        let panels = page.matches("<h2>").count() - 1;
+        assert_eq!(page.matches(&heading).count(), panels, "{system}");
+    }
+    assert!(page.contains("Nothing for this picture."), "db2 has no capacity");
+    let one = html::page(&grouped(vec![found()], GroupBy::System), &[&PANELS[0]], "one", "0.1.0");
+    let one = one.unwrap();
+    assert!(!one.contains("class=\"group\"") && !one.contains("id=\"over-time\""));
+}
+
+#[test]
+fn runs_are_grouped_by_what_they_have_in_common() {
+    let names = |by| {
+        let other = Exhibit { system: "db2".to_owned(), ..graded() };
+        let groups = grouped(vec![found(), other, run_of(vec![spread(1)])], by);
+        groups.into_iter().map(|group| (group.name, group.exhibits.len())).collect::<Vec<_>>()
+    };
+    assert_eq!(names(GroupBy::System), [("db1".to_owned(), 2), ("db2".to_owned(), 1)]);
+    assert_eq!(names(GroupBy::Run).iter().map(|(_, n)| n).sum::<usize>(), 3);
+    assert_eq!(names(GroupBy::Target).iter().map(|(_, n)| n).sum::<usize>(), 3);
+    assert_eq!(names(GroupBy::Label).iter().map(|(_, n)| n).sum::<usize>(), 3);
+}
+
+#[test]
+fn doubts_and_notes_are_told_apart() {
+    let doubt = Caveat::of(CaveatCode::IoErrors, "some failed");
+    let note = Caveat { impact: Impact::Note, ..Caveat::of(CaveatCode::NotSteady, "all is well") };
+    assert!(doubt.is_doubt() && !note.is_doubt());
+    let page_with = |caveats: Vec<Caveat>| {
+        let document = RunDocument { caveats, ..run_document(vec![spread(1)]) };
+        page(vec![exhibit(Shown::Run(Box::new(document)))], "caveats")
+    };
+    let notes = page_with(vec![note.clone()]);
+    assert!(notes.contains("<p>Notes:</p>") && !notes.contains("Reasons to doubt it"));
+    let both = page_with(vec![note, doubt]);
+    let (doubts, notes) = both.split_once("<p>Notes:</p>").unwrap();
+    assert!(doubts.contains("<b>io-errors</b>") && notes.contains("all is well"));
+}
+
+#[test]
+fn two_programs_and_two_sides_are_drawn() {
+    let run = run_document([1, 1, 2, 2].map(spread).into());
+    let mut head = run.head.clone();
+    head.format = CROSSCHECK_FORMAT.to_owned();
+    let check = CrosscheckDocument {
+        head,
+        verdict: Agreement::CannotTell,
+        tolerance: 0.05,
+        rounds: 2,
+        round_seconds: 1.0,
+        figures: Vec::new(),
+        sides: vec![Side::Iogauge, Side::Fio, Side::Fio, Side::Iogauge],
+        steps: run.steps,
+        interrupted: false,
+        caveats: Vec::new(),
+        environment: run.environment.clone(),
+    };
+    let check = Exhibit::of(serde_json::to_value(&check).unwrap()).unwrap();
+    let both = drawn("distribution", &check, WIDE).remove(0);
+    assert_eq!(both.title, "iogauge and fio");
+    assert_eq!(drawn("over-time", &check, WIDE).len(), 1);
+
+    let find = find_document(StoppedBy::Limit);
+    let mut head = find.head.clone();
+    head.format = BESIDE_FORMAT.to_owned();
+    head.target = json!({ "kind": "database", "name": "sqlite:/db" });
+    let side = |load: &str| BesideSide {
+        load: load.to_owned(),
+        answer: find.answer.clone(),
+        curve: find.curve.clone(),
+    };
+    let beside = BesideDocument {
+        head,
+        device: side("random reads"),
+        database: side("updates"),
+        database_iops: 1.0,
+        database_bytes_per_sec: 1.0,
+        share_percent: 50.0,
+        held_back_by: Vec::new(),
+        caveats: Vec::new(),
+        environment: find.environment.clone(),
+    };
+    let beside = Exhibit::of(serde_json::to_value(&beside).unwrap()).unwrap();
+    let curves = drawn("capacity-curve", &beside, WIDE);
+    let [device, database] = curves.as_slice() else { panic!("{}", curves.len()) };
+    assert!(device.title.starts_with("the device, ") && texts(device).contains(&"I/Os per second"));
+    assert!(texts(database).contains(&"operations per second"), "{:?}", texts(database));
+    let both = page(vec![check, beside], "both");
+    assert!(both.contains("The database reaches 50 % of the device"));
+}
+
+#[test]
+fn documents_without_a_picture_are_refused_by_name() {
+    let refused = Exhibit::of(json!({ "format": "iogauge.doctor/1" })).unwrap_err().to_string();
+    assert_eq!(refused, "there is no picture of iogauge.doctor/1");
 }

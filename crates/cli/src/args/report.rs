@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use iogauge_lab::history::{HistoryPath, RunRef};
+use iogauge_report::exhibit::GroupBy;
 use iogauge_report::panel::PANELS;
 use std::path::PathBuf;
 
@@ -11,6 +12,8 @@ use std::path::PathBuf;
 Examples:
   iogauge report --html report.html              the last run
   iogauge report last last-1 --html two.html     two runs in one file
+  iogauge report last last-1 --html two.html --group-by run
+                                                 the two side by side
   iogauge report --svg pictures --panel capacity-curve
   iogauge report --png pictures --theme dark")]
 pub struct ReportArgs {
@@ -28,6 +31,9 @@ pub struct ReportArgs {
     /// Only these pictures; repeatable
     #[arg(long, value_name = "PANEL", value_parser = panel_names())]
     pub panel: Vec<String>,
+    /// What runs have in common that are drawn together; groups stand side by side
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = GroupByArg::System)]
+    pub group_by: GroupByArg,
     /// Colours of SVG and PNG; HTML follows whoever reads it
     #[arg(long, value_enum, default_value_t = ThemeArg::Light)]
     pub theme: ThemeArg,
@@ -46,6 +52,30 @@ pub enum ThemeArg {
     Light,
     /// For dark rooms.
     Dark,
+}
+
+/// What runs have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GroupByArg {
+    /// The host they ran on, or the system they were imported as.
+    System,
+    /// The target.
+    Target,
+    /// What was asked of it.
+    Label,
+    /// Nothing: each run alone.
+    Run,
+}
+
+impl From<GroupByArg> for GroupBy {
+    fn from(by: GroupByArg) -> Self {
+        match by {
+            GroupByArg::System => Self::System,
+            GroupByArg::Target => Self::Target,
+            GroupByArg::Label => Self::Label,
+            GroupByArg::Run => Self::Run,
+        }
+    }
 }
 
 fn panel_names() -> clap::builder::PossibleValuesParser {

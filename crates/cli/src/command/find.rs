@@ -147,6 +147,8 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
         answer: found.answer,
         knee: found.knee,
         curve: found.curve,
+        series: found.series,
+        regimes: found.regimes,
         physical: searched.physical,
         measured_seconds: found.measured_seconds,
         caveats,

@@ -7,7 +7,7 @@ use crate::screen;
 use anyhow::Context;
 use iogauge_lab::history::{History, RunRef};
 use iogauge_report::chart::{DARK, LIGHT, png, svg};
-use iogauge_report::exhibit::Exhibit;
+use iogauge_report::exhibit::{Exhibit, Group, grouped};
 use iogauge_report::html;
 use iogauge_report::panel::{Figure, PANELS, Panel, WIDE};
 use std::path::{Path, PathBuf};
@@ -29,15 +29,19 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     let runs = if args.runs.is_empty() { &last[..] } else { &args.runs };
     let exhibits =
         runs.iter().map(|run| exhibit(&history, run)).collect::<anyhow::Result<Vec<_>>>()?;
+    let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));
+    let groups = grouped(exhibits, args.group_by.into());
+    let wanted =
+        |panel: &&Panel| args.panel.is_empty() || args.panel.iter().any(|name| name == panel.name);
+    let panels: Vec<&'static Panel> = PANELS.iter().filter(wanted).collect();
     if let Some(path) = &args.html {
-        let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));
-        let page = html::page(&exhibits, &title, env!("CARGO_PKG_VERSION"))?;
+        let page = html::page(&groups, &panels, &title, env!("CARGO_PKG_VERSION"))?;
         write(path, page.as_bytes())?;
     }
     if args.svg.is_none() && args.png.is_none() {
         return Ok(Exit::Done);
     }
-    let figures = figures(&exhibits, &args.panel)?;
+    let figures = figures(&groups, &panels)?;
     let theme = match args.theme {
         ThemeArg::Light => LIGHT,
         ThemeArg::Dark => DARK,
@@ -70,37 +74,56 @@ fn heading(exhibits: &[Exhibit]) -> String {
     }
 }
 
-/// A figure with its panel and its number there, from 1.
-type Numbered = (&'static Panel, usize, Figure);
+/// A figure, its name among files, and its title.
+struct Named {
+    name: String,
+    title: String,
+    figure: Figure,
+}
 
-/// The figures of the panels that are wanted, of all where none is named.
-fn figures(exhibits: &[Exhibit], names: &[String]) -> anyhow::Result<Vec<Numbered>> {
-    let wanted = |panel: &&Panel| names.is_empty() || names.iter().any(|name| name == panel.name);
-    let of_panel = |panel: &'static Panel| {
-        let numbered = (1..).zip((panel.draw)(exhibits, WIDE));
-        numbered.map(move |(number, figure)| (panel, number, figure))
-    };
-    let figures: Vec<Numbered> = PANELS.iter().filter(wanted).flat_map(of_panel).collect();
-    if figures.is_empty() {
+/// The figures of panels, numbered in each from 1; by their group's name where there are several.
+fn figures(groups: &[Group], panels: &[&'static Panel]) -> anyhow::Result<Vec<Named>> {
+    let mut named = Vec::new();
+    for panel in panels {
+        let mut drawn: Vec<(&str, Figure)> = Vec::new();
+        for Group { name, exhibits } in groups {
+            drawn.extend((panel.draw)(exhibits, WIDE).into_iter().map(|figure| (&**name, figure)));
+        }
+        for (number, (group, figure)) in (1..).zip(drawn) {
+            let group = match groups.len() {
+                1 => String::new(),
+                _ => format!("{}-", in_file_name(group)),
+            };
+            let title = format!("{}: {}", panel.title, figure.title);
+            let name = format!("{}-{group}{number}", panel.name);
+            named.push(Named { name, title, figure });
+        }
+    }
+    if named.is_empty() {
         let text = "these runs have nothing for such a picture; right would be another --panel";
         return Err(Usage(text.to_owned()).into());
     }
-    Ok(figures)
+    Ok(named)
+}
+
+/// A name as it may stand in that of a file.
+fn in_file_name(name: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    let safe = name.chars().map(|letter| if plain(letter) { letter } else { '-' });
+    safe.take(60).collect::<String>().trim_matches(['-', '.']).to_owned()
 }
 
 /// Writes each figure into a directory.
 fn write_all(
     directory: &Path,
     extension: &str,
-    figures: &[Numbered],
+    figures: &[Named],
     render: impl Fn(&str, &Figure) -> anyhow::Result<Vec<u8>>,
 ) -> anyhow::Result<()> {
     std::fs::create_dir_all(directory)
         .with_context(|| format!("{} cannot be made", directory.display()))?;
-    for (panel, number, figure) in figures {
-        let name = format!("{}-{number}.{extension}", panel.name);
-        let title = format!("{}: {}", panel.title, figure.title);
-        write(&directory.join(name), &render(&title, figure)?)?;
+    for Named { name, title, figure } in figures {
+        write(&directory.join(format!("{name}.{extension}")), &render(title, figure)?)?;
     }
     Ok(())
 }

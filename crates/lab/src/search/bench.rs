@@ -4,8 +4,10 @@ use super::decision::Decision;
 use super::exceeding::Exceeding;
 use super::judge::Judged;
 use super::{SearchPlan, judge};
+use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Phase, Status};
+use crate::series::{Series, interval_with_bands};
 use iogauge_io::crew::{Crew, LiveFigures};
 use iogauge_io::system::ProcessCpu;
 use iogauge_io::worker::accounting::Window;
@@ -18,6 +20,9 @@ pub(super) const TICK_NS: u64 = 25_000_000;
 pub(super) const SHORTEST_NS: u64 = 250_000_000;
 /// And none but a hold is longer, however large the budget: what is left goes to the hold.
 pub(super) const LONGEST_NS: u64 = 5_000_000_000;
+/// Intervals of a search that are kept, at most, and ticks in each at least.
+const MOST_INTERVALS: usize = 600;
+const TICKS_JOINED: usize = 4;
 /// Latencies a window has to span, so that slow devices get longer ones.
 const LATENCIES: f64 = 20.0;
 /// A worker that spends this share of its time on the processor cannot do more.
@@ -29,6 +34,10 @@ pub(super) struct Bench<'a, 'b> {
     pub(super) plan: &'a SearchPlan,
     watch: &'a mut Watch<'b>,
     start_ns: u64,
+    series: Series,
+    /// Depth and rate asked at present.
+    depth_asked: Option<u32>,
+    rate_asked_iops: Option<f64>,
 }
 
 impl<'a, 'b> Bench<'a, 'b> {
@@ -38,7 +47,55 @@ impl<'a, 'b> Bench<'a, 'b> {
         watch: &'a mut Watch<'b>,
     ) -> Self {
         let start_ns = crew.now_ns();
-        Self { crew, plan, watch, start_ns }
+        Self {
+            crew,
+            plan,
+            watch,
+            start_ns,
+            series: Series::of(MOST_INTERVALS, TICKS_JOINED),
+            depth_asked: None,
+            rate_asked_iops: None,
+        }
+    }
+
+    /// Ends the window under way, which goes into the search's series whether it is measured or not.
+    pub(super) fn cut(&mut self) -> Result<Window, LabError> {
+        let window = self.crew.cut()?;
+        self.note(&window);
+        Ok(window)
+    }
+
+    /// Changes the depth.
+    pub(super) fn ask_depth(&mut self, depth: u32) -> Result<(), LabError> {
+        let window = self.crew.set_depth(depth)?;
+        self.note(&window);
+        self.depth_asked = Some(depth);
+        Ok(())
+    }
+
+    /// Changes the rate of arrivals.
+    pub(super) fn ask_rate(&mut self, rate_iops: f64) -> Result<(), LabError> {
+        let window = self.crew.set_rate(Some(rate_iops))?;
+        self.note(&window);
+        self.rate_asked_iops = Some(rate_iops);
+        Ok(())
+    }
+
+    /// Takes a window into the search's series.
+    pub(super) fn note(&mut self, window: &Window) {
+        if window.seconds() > 0.0 {
+            let asked = IntervalPoint {
+                depth_asked: self.depth_asked.map(f64::from),
+                rate_asked_iops: self.rate_asked_iops,
+                ..interval_with_bands(window, seconds(self.spent_ns()))
+            };
+            self.series.append(asked);
+        }
+    }
+
+    /// The search over time.
+    pub(super) fn into_series(self) -> Vec<IntervalPoint> {
+        self.series.into_points()
     }
 
     pub(super) fn spent_ns(&self) -> u64 {

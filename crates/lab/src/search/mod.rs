@@ -24,7 +24,7 @@ pub(crate) use bench::CLIENT_BOUND_PERCENT;
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
-use iogauge_model::result::{Answer, CurvePoint, Estimate, Knee, StoppedBy};
+use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint, Knee, Regime, StoppedBy};
 pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::Point;
@@ -69,6 +69,8 @@ pub struct Found {
     pub knee: Option<Knee>,
     /// Every point measured, by rising depth; of several at one depth the longest.
     pub curve: Vec<CurvePoint>,
+    /// All that was done from the begin of the search to its end, between the points as well.
+    pub series: Vec<IntervalPoint>,
     /// Changes of the target's level that the search lived through; the answer and the curve are
     /// those after the last.
     pub regimes: Vec<Regime>,
@@ -80,17 +82,6 @@ pub struct Found {
     pub logical: (u64, u64),
     /// True where the user ended it.
     pub interrupted: bool,
-}
-
-/// A lasting change of what the target gives.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Regime {
-    /// When it was seen, in seconds from the begin of the search.
-    pub at_seconds: f64,
-    /// IOPS before it, at the depth that showed it.
-    pub before_iops: f64,
-    /// IOPS after it.
-    pub after_iops: f64,
 }
 
 /// A depth that gave clearly fewer IOPS than one no deeper had given before.
@@ -139,7 +130,8 @@ pub fn find(
     let interrupted = search.bench.interrupted();
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
-    let Search { mut points, regimes, .. } = search;
+    let Search { mut points, regimes, bench } = search;
+    let series = bench.into_series();
     let stopped_by = if interrupted { StoppedBy::Interrupted } else { end.stopped_by };
     let drift = regime::drift(&points);
     points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
@@ -149,7 +141,17 @@ pub fn find(
     let answer = answer(longest.unwrap_or(&end.answer), stopped_by, &points);
     let knee = knee::of(&points);
     let curve = points.iter().map(Point::curve_point).collect();
-    Ok(Found { answer, knee, curve, regimes, drift, measured_seconds, logical, interrupted })
+    Ok(Found {
+        answer,
+        knee,
+        curve,
+        series,
+        regimes,
+        drift,
+        measured_seconds,
+        logical,
+        interrupted,
+    })
 }
 
 /// Where a search came to rest.

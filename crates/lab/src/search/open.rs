@@ -17,7 +17,7 @@ use crate::observe::{Interrupt, Observer, Phase, Status};
 use crate::stats::NORMAL_95;
 use iogauge_io::crew::Crew;
 use iogauge_model::limit::Metric;
-use iogauge_model::result::{Answer, CurvePoint, Estimate};
+use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint};
 use point::RatePoint;
 
 /// Share of the budget for the search in a closed loop.
@@ -129,7 +129,12 @@ pub fn find_open(
     let live = search.bench.live();
     let logical =
         (closed.logical.0 + live.ios - start.ios, closed.logical.1 + live.bytes - start.bytes);
-    let mut points = search.points;
+    let Search { bench, mut points, .. } = search;
+    let mut series = closed.series;
+    series.extend(bench.into_series().into_iter().map(|point| IntervalPoint {
+        at_seconds: closed.measured_seconds + point.at_seconds,
+        ..point
+    }));
     points
         .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
@@ -139,6 +144,7 @@ pub fn find_open(
         // Depth is what the curve of an open loop does not vary.
         knee: None,
         curve: points.iter().map(|point| point.curve_point(plan.max_depth)).collect(),
+        series,
         measured_seconds,
         logical,
         interrupted,

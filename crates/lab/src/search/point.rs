@@ -100,7 +100,7 @@ impl Bench<'_, '_> {
         let mut rates = Vec::new();
         while self.spent_ns() < WARM_UP_AT_MOST_NS.min(self.plan.budget_ns / 8) {
             self.crew.advance(WARM_UP_NS / 40)?;
-            rates.push(self.crew.cut()?.iops());
+            rates.push(self.cut()?.iops());
             let settled = mser5(&rates).is_some() && self.spent_ns() >= WARM_UP_NS;
             if settled || self.interrupted() {
                 break;
@@ -116,15 +116,18 @@ impl Bench<'_, '_> {
         if self.interrupted() || self.left_ns() < self.plan.budget_ns / WORKERS_SHARE {
             return Ok(false);
         }
-        while self.workers() < 2 * before && self.crew.add_worker()?.is_some() {}
+        while self.workers() < 2 * before {
+            let Some(window) = self.crew.add_worker()? else { break };
+            self.note(&window);
+        }
         Ok(self.workers() > before)
     }
 
     /// Measures one depth as long as its phase asks.
     pub(super) fn measure_depth(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
-        self.crew.set_depth(depth)?;
+        self.ask_depth(depth)?;
         self.drain(depth)?;
-        self.crew.cut()?;
+        self.cut()?;
         let length = self.length(phase);
         if phase == Phase::Holding {
             let (shortest_seconds, longest_seconds) =
@@ -137,7 +140,7 @@ impl Bench<'_, '_> {
         let mut parts = Parts::new(length.longest_ns / HOLD_PARTS);
         loop {
             self.crew.advance(TICK_NS)?;
-            let window = self.crew.cut()?;
+            let window = self.cut()?;
             self.show(&window, phase, depth, window.service().mean_ns());
             seen.append(&window, &self.plan.limits);
             if phase == Phase::Holding {

@@ -17,7 +17,7 @@ mod standard_error;
 mod steady;
 mod student_t;
 #[cfg(test)]
-mod synthetic;
+pub(crate) mod synthetic;
 
 pub use autocorrelation::autocorrelation_time;
 pub use batch_means::{Batch, mean, ratio};

@@ -105,6 +105,8 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
                 answer: found.answer,
                 knee: found.knee,
                 curve: found.curve,
+                series: found.series,
+                regimes: found.regimes,
                 measured_seconds: found.measured_seconds,
             };
             (SuiteOutcome::Search(Box::new(result)), caveats, interrupted)

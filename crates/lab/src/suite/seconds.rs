@@ -14,7 +14,7 @@ pub(crate) fn iops_by_second(series: &[IntervalPoint]) -> Vec<f64> {
         let number = (point.at_seconds - point.seconds / 2.0).floor() as i64;
         match seconds.last_mut() {
             Some((last, joined)) if *last == number => joined.append(point),
-            _ => seconds.push((number, *point)),
+            _ => seconds.push((number, point.clone())),
         }
     }
     if seconds.len() > 1 && seconds.last().is_some_and(|(_, s)| s.seconds < LEAST_SECONDS) {

@@ -47,6 +47,7 @@ impl FioResult {
                 ..CpuUse::default()
             },
             series: Vec::new(),
+            regimes: Vec::new(),
             system: Vec::new(),
             verify: None,
             database: None,

@@ -1,6 +1,6 @@
 //! The documents the commands print and the history keeps.
 
-use super::{Environment, Estimate, LatencySummary, Physical, StepResult};
+use super::{Environment, Estimate, IntervalPoint, LatencySummary, Physical, Regime, StepResult};
 use crate::caveat::Caveat;
 use crate::limit::Limit;
 use crate::load::Load;
@@ -207,6 +207,14 @@ pub struct FindDocument {
     pub knee: Option<Knee>,
     /// Points measured, by rising depth.
     pub curve: Vec<CurvePoint>,
+    /// The search over time, between its points as well; empty in results of versions that did not keep
+    /// it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<IntervalPoint>,
+    /// Changes of the target's level that the search lived through; answer and curve are those after the
+    /// last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regimes: Vec<Regime>,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
     /// Time spent measuring, in seconds.

@@ -1,17 +1,20 @@
 //! What was measured: the values every output is made from.
 
+mod bands;
 mod crosscheck;
 mod database;
 mod device;
 mod doctor;
 mod documents;
 mod estimate;
+mod regime;
 mod rounds;
 mod step;
 mod suite;
 mod system;
 mod verify;
 
+pub use bands::{LATENCY_BANDS, LatencyBands, latency_band_low_ns, latency_band_of};
 pub use crosscheck::{Agreement, Comparison, CrosscheckDocument, Figure, Side};
 pub use database::{
     BesideDocument, BesideSide, DaemonCycle, DatabaseCheck, DatabaseCounts, DatabaseResult,
@@ -26,6 +29,7 @@ pub use documents::{
     Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy, Via,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
+pub use regime::Regime;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
 pub use suite::{

@@ -1,7 +1,8 @@
 //! What one step measured.
 
 use super::{
-    CpuUse, DatabaseResult, Estimate, LatencySummary, Physical, SystemPoint, VerifyResult,
+    CpuUse, DatabaseResult, Estimate, LatencyBands, LatencySummary, Physical, Regime, SystemPoint,
+    VerifyResult,
 };
 use crate::fio::FioResult;
 use crate::histogram::Histogram;
@@ -77,9 +78,10 @@ pub struct JobResult {
     pub series: Vec<IntervalPoint>,
 }
 
-/// Figures of one interval of a step. Intervals lengthen in long runs, so a series never has more
-/// than a fixed number of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// Figures of one interval of a step or a search. Intervals lengthen in long runs, so a series never has
+/// more than a fixed number of them. As JSON about 300 bytes, and those of [`LatencyBands`] for each
+/// direction.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IntervalPoint {
     /// End of the interval, in seconds since measuring began.
     pub at_seconds: f64,
@@ -107,6 +109,21 @@ pub struct IntervalPoint {
     pub latency_max_ns: u64,
     /// Time average of the I/Os outstanding.
     pub depth: f64,
+    /// Time average of the depth asked, in a search for a depth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth_asked: Option<f64>,
+    /// Time average of the arrival rate asked, in I/Os per second, in a search for a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_asked_iops: Option<f64>,
+    /// Service times of reads; empty in results of versions that did not keep them.
+    #[serde(default, skip_serializing_if = "LatencyBands::is_empty")]
+    pub read_bands: LatencyBands,
+    /// Service times of writes.
+    #[serde(default, skip_serializing_if = "LatencyBands::is_empty")]
+    pub write_bands: LatencyBands,
+    /// Service times of flushes.
+    #[serde(default, skip_serializing_if = "LatencyBands::is_empty")]
+    pub sync_bands: LatencyBands,
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -132,7 +149,15 @@ impl IntervalPoint {
     pub fn append(&mut self, next: &Self) {
         let seconds = self.seconds + next.seconds;
         if seconds > 0.0 {
-            self.depth = (self.depth * self.seconds + next.depth * next.seconds) / seconds;
+            let mean =
+                |mine: f64, theirs: f64| (mine * self.seconds + theirs * next.seconds) / seconds;
+            let asked = |mine: Option<f64>, theirs: Option<f64>| match (mine, theirs) {
+                (Some(mine), Some(theirs)) => Some(mean(mine, theirs)),
+                (mine, theirs) => mine.or(theirs),
+            };
+            self.depth = mean(self.depth, next.depth);
+            self.depth_asked = asked(self.depth_asked, next.depth_asked);
+            self.rate_asked_iops = asked(self.rate_asked_iops, next.rate_asked_iops);
         }
         self.at_seconds = next.at_seconds;
         self.seconds = seconds;
@@ -145,6 +170,9 @@ impl IntervalPoint {
         self.syncs += next.syncs;
         self.sync_latency_sum_ns += next.sync_latency_sum_ns;
         self.latency_max_ns = self.latency_max_ns.max(next.latency_max_ns);
+        self.read_bands.append(&next.read_bands);
+        self.write_bands.append(&next.write_bands);
+        self.sync_bands.append(&next.sync_bands);
     }
 }
 
@@ -180,6 +208,9 @@ pub struct StepResult {
     pub cpu: CpuUse,
     /// The load's figures over time.
     pub series: Vec<IntervalPoint>,
+    /// Changes of the target's level within the series, beyond chance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regimes: Vec<Regime>,
     /// The machine's figures over time.
     #[serde(default)]
     pub system: Vec<SystemPoint>,

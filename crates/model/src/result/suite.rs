@@ -1,6 +1,8 @@
 //! What a suite measured: its steps with their places, its tables, and what it makes of them.
 
-use super::{Answer, CurvePoint, Environment, Head, Knee, RunDocument, StepResult};
+use super::{
+    Answer, CurvePoint, Environment, Head, IntervalPoint, Knee, Regime, RunDocument, StepResult,
+};
 use crate::caveat::Caveat;
 use crate::limit::Limit;
 use crate::plan::Step;
@@ -37,6 +39,14 @@ pub struct SearchResult {
     pub knee: Option<Knee>,
     /// Points measured, by rising depth.
     pub curve: Vec<CurvePoint>,
+    /// The search over time, between its points as well; empty in results of versions that did not keep
+    /// it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<IntervalPoint>,
+    /// Changes of the target's level that the search lived through; answer and curve are those after the
+    /// last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regimes: Vec<Regime>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
 }

@@ -21,6 +21,8 @@ pub enum Ink {
     Amount(u8),
     /// A cell of a map of times, from 0 (short) to [`Ink::LEVELS`] − 1 (long).
     Wait(u8),
+    /// A share in a heat map, from 0 (next to nothing) to [`Ink::HEATS`] − 1 (most).
+    Heat(u8),
     /// A limit, and what breaks it.
     Limit,
     /// An answer, and what keeps a limit.
@@ -44,6 +46,8 @@ impl Ink {
     pub const BAR: f64 = 0.75;
     /// Levels of cells in maps.
     pub const LEVELS: u8 = 8;
+    /// Shares of a heat map that can be told apart.
+    pub const HEATS: u8 = 6;
 
     /// Every role.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -63,6 +67,7 @@ impl Ink {
         let numbered = numbered.chain((0..Self::SHADES).map(Self::Shade));
         let levels = (0..Self::LEVELS).map(Self::Amount);
         let levels = levels.chain((0..Self::LEVELS).map(Self::Wait));
+        let levels = levels.chain((0..Self::HEATS).map(Self::Heat));
         fixed.into_iter().chain(numbered).chain(levels)
     }
 
@@ -79,6 +84,7 @@ impl Ink {
             Self::Shade(number) => format!("h{}", number.min(Self::SHADES - 1)),
             Self::Amount(level) => format!("a{}", level.min(Self::LEVELS - 1)),
             Self::Wait(level) => format!("w{}", level.min(Self::LEVELS - 1)),
+            Self::Heat(number) => format!("t{}", number.min(Self::HEATS - 1)),
             Self::Limit => "limit".to_owned(),
             Self::Good => "good".to_owned(),
             Self::Fell => "fell".to_owned(),
@@ -106,6 +112,7 @@ pub struct Theme {
     grew: &'static str,
     worse: &'static str,
     shades: [&'static str; Ink::SHADES as usize],
+    heats: [&'static str; Ink::HEATS as usize],
     series: [&'static str; Ink::SERIES as usize],
     buckets: [&'static str; Ink::BUCKETS as usize],
     amounts: [&'static str; Ink::LEVELS as usize],
@@ -125,6 +132,7 @@ pub const LIGHT: Theme = Theme {
     grew: "#f5b5ae",
     worse: "#dd4f45",
     shades: ["#eef6ff", "#f3faf0", "#fff5e6"],
+    heats: ["#b7d3ea", "#8db8dd", "#619aca", "#3f7ab3", "#285a94", "#14356b"],
     series: [
         "#0067b1", "#c04f00", "#007f5c", "#a4478f", "#8a6d00", "#2a76aa", "#5b5f66", "#7a3cc4",
     ],
@@ -151,6 +159,7 @@ pub const DARK: Theme = Theme {
     grew: "#96443d",
     worse: "#c2312c",
     shades: ["#16222f", "#17251c", "#2b2316"],
+    heats: ["#22405e", "#2d5f8c", "#3f82b8", "#62a5d6", "#98c9ea", "#e0f1fb"],
     series: [
         "#58a6ff", "#f0883e", "#3fc9a0", "#e18bd0", "#d9bf4a", "#8cc8f0", "#a9b1bb", "#b995f5",
     ],
@@ -178,6 +187,7 @@ impl Theme {
             Ink::Shade(number) => self.shades[usize::from(number.min(Ink::SHADES - 1))],
             Ink::Amount(level) => self.amounts[usize::from(level.min(Ink::LEVELS - 1))],
             Ink::Wait(level) => self.waits[usize::from(level.min(Ink::LEVELS - 1))],
+            Ink::Heat(number) => self.heats[usize::from(number.min(Ink::HEATS - 1))],
             Ink::Limit => self.limit,
             Ink::Good => self.good,
             Ink::Fell => self.fell,
@@ -242,6 +252,18 @@ mod tests {
                 let behind = over(theme.color(bar), Ink::BAR, theme.surface);
                 let ratio = contrast(theme.text, &behind);
                 assert!(ratio >= 4.5, "{} {bar:?}: {ratio:.2}", theme.name);
+            }
+        }
+    }
+
+    #[test]
+    fn heat_rises_in_steps_that_can_be_seen() {
+        for theme in [LIGHT, DARK] {
+            let heats: Vec<&str> = (0..Ink::HEATS).map(|n| theme.color(Ink::Heat(n))).collect();
+            let steps = std::iter::once(theme.surface).chain(heats.iter().copied());
+            for (before, heat) in steps.zip(&heats) {
+                let [far, near] = [heat, before].map(|color| contrast(color, theme.surface));
+                assert!(far / near >= 1.3, "{} {before} {heat}: {far:.2} {near:.2}", theme.name);
             }
         }
     }

@@ -18,6 +18,6 @@ pub use frame::{Axis, Frame, legend};
 pub use ink::{DARK, Ink, LIGHT, Theme};
 pub use scale::Scale;
 pub use scene::{Anchor, Hover, HoverPoint, Mark, Scene, Stroke, Text};
-pub use text::width_of;
+pub use text::{width_of, wrapped};
 pub(crate) use units::short;
 pub use units::{bytes, bytes_per_sec, count, latency_ns, percent, seconds};

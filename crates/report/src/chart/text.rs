@@ -38,6 +38,23 @@ pub(super) fn cut(text: &str, size: f64, width: f64) -> String {
     kept
 }
 
+/// A text in lines no wider than this, as far as its words let it; a longer word is cut.
+#[must_use]
+pub fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let word = cut(word, size, width);
+        match lines.last_mut() {
+            Some(line) if width_of(&format!("{line} {word}"), size) <= width => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +65,16 @@ mod tests {
             let text = cut("randread 8 KiB on /dev/nvme0n1", 11.0, width);
             assert!(width_of(&text, 11.0) <= width.max(width_of("…", 11.0)), "{width}: {text}");
         }
+    }
+
+    #[test]
+    fn lines_hold_all_words_and_fit() {
+        let text = "Stopped by mean <= 10 ms: more load breaks it.";
+        for width in [60.0, 120.0, 1000.0] {
+            let lines = wrapped(text, 11.0, width);
+            assert!(lines.iter().all(|line| width_of(line, 11.0) <= width), "{lines:?}");
+            assert_eq!(lines.join(" "), text);
+        }
+        assert_eq!(wrapped(" ", 11.0, 50.0), Vec::<String>::new());
     }
 }

@@ -7,7 +7,7 @@ use iogauge_model::Limit;
 use iogauge_model::fio::FioResult;
 use iogauge_model::load::Load;
 use iogauge_model::plan::Job;
-use iogauge_model::result::{DirectionResult, StepResult};
+use iogauge_model::result::{CurvePoint, DirectionResult, StepResult};
 
 /// One load, its directions as one.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +72,7 @@ impl Exhibit {
                 let whole = counted(suite).filter(|(step, _)| !step.interrupted);
                 totals.extend(whole.filter_map(|(step, r)| of_step(r, &step.asked.jobs)));
             }
-            Shown::Find(_) => {}
+            Shown::Find(_) | Shown::Crosscheck(_) | Shown::Beside(_) => {}
         }
         totals
     }
@@ -80,7 +80,7 @@ impl Exhibit {
     /// The jobs of each of [`Self::capacities`].
     fn searched(&self) -> Vec<Vec<Job>> {
         match &self.document {
-            Shown::Run(_) => Vec::new(),
+            Shown::Run(_) | Shown::Crosscheck(_) | Shown::Beside(_) => Vec::new(),
             Shown::Find(find) => {
                 vec![find.head.jobs_of_steps().into_iter().next().unwrap_or_default()]
             }
@@ -135,21 +135,18 @@ pub(super) fn of_step(step: &StepResult, jobs: &[Job]) -> Option<Total> {
     })
 }
 
-fn of_search<'a>(
-    capacity: &Capacity<'a>,
-    jobs: &[Job],
-) -> Option<impl Iterator<Item = Total> + use<'a>> {
+fn of_search(capacity: &Capacity<'_>, jobs: &[Job]) -> Option<Vec<Total>> {
     let (order, read_percent, block_bytes) = of_load(&of_all(jobs)?)?;
-    let limits = capacity.limits.to_vec();
     let closed = capacity.curve.iter().filter(|point| point.rate_iops.is_none());
-    Some(closed.map(move |point| Total {
+    let total = |point: &CurvePoint| Total {
         access: Access { order, read_percent, block_bytes, depth: point.depth },
         iops: point.iops.mean,
         bytes_per_sec: point.iops.mean * block_bytes as f64,
         mean_ns: point.latency_ns.mean,
         within: point.met,
-        limits: limits.clone(),
-    }))
+        limits: capacity.limits.to_vec(),
+    };
+    Some(closed.map(total).collect())
 }
 
 fn kind(step: &StepResult, jobs: &[Job]) -> Option<Kind> {

@@ -3,8 +3,8 @@
 //! series.
 
 use crate::chart::{DARK, Ink, LIGHT, Theme, svg};
-use crate::exhibit::{Exhibit, Shown};
-use crate::panel::{Figure, NARROW, PANELS, Panel, WIDE};
+use crate::exhibit::{Exhibit, Group, Shown};
+use crate::panel::{BESIDE, Figure, NARROW, Panel, WIDE};
 use crate::terminal::{self, Page};
 use askama::Template;
 use iogauge_model::Caveat;
@@ -24,6 +24,8 @@ struct Report<'a> {
     version: &'a str,
     style: String,
     script: &'a str,
+    /// True for groups of runs side by side.
+    beside: bool,
     runs: Vec<Run>,
     panels: Vec<Drawn>,
 }
@@ -33,7 +35,8 @@ struct Run {
     id: String,
     heading: String,
     facts: Vec<(&'static str, String)>,
-    caveats: Vec<Caveat>,
+    doubts: Vec<Caveat>,
+    notes: Vec<Caveat>,
     text: String,
 }
 
@@ -44,6 +47,12 @@ struct Drawn {
     about: &'static str,
     /// True for many figures side by side.
     small: bool,
+    groups: Vec<DrawnGroup>,
+}
+
+/// A group's figures of a panel, under its name where there are several.
+struct DrawnGroup {
+    name: String,
     figures: Vec<DrawnFigure>,
 }
 
@@ -58,27 +67,49 @@ struct DrawnFigure {
 /// From so many figures of a panel on each is small, beside others.
 const MANY: usize = 9;
 
-/// The file. Takes some milliseconds for each run.
+/// The file, with these panels. Several groups stand side by side where there is room. Takes some
+/// milliseconds for each run.
 ///
 /// # Errors
 /// Where it cannot be put together.
-pub fn page(exhibits: &[Exhibit], title: &str, version: &str) -> Result<String, askama::Error> {
+pub fn page(
+    groups: &[Group],
+    panels: &[&Panel],
+    title: &str,
+    version: &str,
+) -> Result<String, askama::Error> {
     let report = Report {
         title,
         format: FORMAT,
         version,
         style: style(),
         script: include_str!("report.js"),
-        runs: exhibits.iter().map(run).collect(),
-        panels: PANELS.iter().filter_map(|panel| drawn(panel, exhibits)).collect(),
+        beside: groups.len() > 1,
+        runs: groups.iter().flat_map(|group| &group.exhibits).map(run).collect(),
+        panels: panels.iter().filter_map(|panel| drawn(panel, groups)).collect(),
     };
     report.render()
 }
 
-fn drawn(panel: &Panel, exhibits: &[Exhibit]) -> Option<Drawn> {
-    let narrow = (panel.draw)(exhibits, NARROW);
-    let small = narrow.len() >= MANY;
-    let wide = if small { Vec::new() } else { (panel.draw)(exhibits, WIDE) };
+fn drawn(panel: &Panel, groups: &[Group]) -> Option<Drawn> {
+    let narrow = groups.iter().map(|group| (panel.draw)(&group.exhibits, NARROW));
+    let narrow: Vec<Vec<Figure>> = narrow.collect();
+    let small = narrow.iter().any(|figures| figures.len() >= MANY);
+    let width = if groups.len() > 1 { BESIDE } else { WIDE };
+    let group = |(group, narrow): (&Group, Vec<Figure>)| {
+        let wide = if small { Vec::new() } else { (panel.draw)(&group.exhibits, width) };
+        let name = if groups.len() > 1 { group.name.clone() } else { String::new() };
+        DrawnGroup { name, figures: figures(wide, narrow) }
+    };
+    // A group that has nothing for a panel keeps its column: what is missing shows.
+    let any = narrow.iter().any(|figures| !figures.is_empty());
+    let groups = groups.iter().zip(narrow).map(group).collect();
+    let Panel { name, title, about, .. } = *panel;
+    any.then_some(Drawn { name, title, about, small, groups })
+}
+
+/// Figures in both widths, or where there is no wide one in the narrow one.
+fn figures(wide: Vec<Figure>, narrow: Vec<Figure>) -> Vec<DrawnFigure> {
     let mut wide = wide.into_iter().map(|wide| svg::inline(&wide.scene, &wide.description, true));
     let figure = |narrow: Figure| {
         let wide = wide.next();
@@ -89,18 +120,19 @@ fn drawn(panel: &Panel, exhibits: &[Exhibit]) -> Option<Drawn> {
             description: narrow.description,
         }
     };
-    let figures: Vec<DrawnFigure> = narrow.into_iter().map(figure).collect();
-    let Panel { name, title, about, .. } = *panel;
-    (!figures.is_empty()).then_some(Drawn { name, title, about, small, figures })
+    narrow.into_iter().map(figure).collect()
 }
 
 fn run(exhibit: &Exhibit) -> Run {
     let page = Page::plain(COLUMNS);
-    let (text, caveats) = match &exhibit.document {
-        Shown::Run(run) => (terminal::run(run, page), &run.caveats),
-        Shown::Find(find) => (terminal::find(find, page), &find.caveats),
-        Shown::Suite(suite) => (terminal::suite(suite, page), &suite.caveats),
+    let text = match &exhibit.document {
+        Shown::Run(run) => terminal::run(run, page),
+        Shown::Find(find) => terminal::find(find, page),
+        Shown::Suite(suite) => terminal::suite(suite, page),
+        Shown::Crosscheck(check) => terminal::crosscheck(check, page),
+        Shown::Beside(beside) => terminal::beside(beside, page),
     };
+    let (doubts, notes) = exhibit.caveats().iter().cloned().partition(Caveat::is_doubt);
     let (head, environment) = (exhibit.head(), exhibit.environment());
     let facts = [
         ("run", head.run_id.clone()),
@@ -114,7 +146,8 @@ fn run(exhibit: &Exhibit) -> Run {
         id: head.run_id.clone(),
         heading: exhibit.place(),
         facts: facts.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
-        caveats: caveats.clone(),
+        doubts,
+        notes,
         text,
     }
 }

@@ -1,19 +1,24 @@
 //! The capacity curve: latency against I/Os per second, the limit, the answer.
 
+mod together;
+
 use super::{Figure, Panel};
 use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, count,
-    latency_ns, legend,
+    latency_ns, legend, wrapped,
 };
 use crate::exhibit::{Capacity, Exhibit};
-use iogauge_model::result::{CurvePoint, LatencySummary, StoppedBy};
+use crate::terminal::stop_reason;
+use iogauge_model::Limit;
+use iogauge_model::result::{CurvePoint, LatencySummary};
 
 pub const PANEL: Panel = Panel {
     name: "capacity-curve",
     title: "Capacity",
-    about: "Latency against I/Os per second, from one I/O outstanding on the left to the most that were tried. \
+    about: "Latency against I/Os per second (of a database, against its operations), from one outstanding on the left to the most that were tried. \
             The broken line is the limit; the answer is the most I/Os per second below it, with its 95 % \
-            interval as a bar. Past the knee more depth buys latency and no I/Os.",
+            interval as a bar. Past the knee more depth buys latency and no I/Os. Below it stands why the search \
+            ended there.",
     draw,
 };
 
@@ -32,18 +37,31 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     let capacities = exhibits.iter().flat_map(|exhibit| {
         exhibit.capacities().into_iter().map(move |capacity| (exhibit, capacity))
     });
-    capacities
-        .filter(|(_, capacity)| !capacity.curve.is_empty())
-        .map(|(exhibit, capacity)| figure(exhibit, &capacity, width))
-        .collect()
+    let drawn: Vec<(&Exhibit, Capacity<'_>)> =
+        capacities.filter(|(_, capacity)| !capacity.curve.is_empty()).collect();
+    let alone = drawn.iter().map(|(exhibit, capacity)| Figure {
+        title: title(exhibit, capacity),
+        description: description(capacity),
+        scene: scene(capacity, width),
+    });
+    together(&drawn, width).into_iter().chain(alone).collect()
 }
 
-fn figure(exhibit: &Exhibit, capacity: &Capacity<'_>, width: f64) -> Figure {
-    let mut title = exhibit.place();
-    if !capacity.label.is_empty() {
-        title = format!("{}, {title}", capacity.label);
-    }
-    Figure { title, description: description(capacity), scene: scene(capacity, width) }
+/// The curves in one picture, where there are several that it can hold.
+fn together(drawn: &[(&Exhibit, Capacity<'_>)], width: f64) -> Option<Figure> {
+    let (_, first) = drawn.first()?;
+    let alike = drawn.iter().all(|(_, capacity)| capacity.terms == first.terms);
+    let named = drawn.iter().map(|(exhibit, capacity)| {
+        let name = format!("{}, run {}", title(exhibit, capacity), exhibit.head().run_id);
+        (name, capacity.clone())
+    });
+    let holds = alike && (2..=together::MOST).contains(&drawn.len());
+    holds.then(|| together::figure(&named.collect::<Vec<_>>(), width))
+}
+
+fn title(exhibit: &Exhibit, capacity: &Capacity<'_>) -> String {
+    let place = exhibit.place();
+    if capacity.label.is_empty() { place } else { format!("{}, {place}", capacity.label) }
 }
 
 fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
@@ -55,7 +73,7 @@ fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
         width: width - Frame::LEFT - Frame::RIGHT,
         height: height - Frame::ABOVE - Frame::BELOW - 34.0,
     };
-    let curve = capacity.curve;
+    let curve = &*capacity.curve;
     let bounds = capacity.limits.iter().map(|limit| limit.bound_ns as f64);
     let values = || curve.iter().flat_map(|point| LINES.map(|(_, of)| of(&point.latency_ns)));
     let positive = || values().chain(bounds.clone()).filter(|value| *value > 0.0);
@@ -69,8 +87,10 @@ fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
     let x = Scale::from_zero(most, frame.xs());
     let ticks = if width < 600.0 { 4 } else { 8 };
     frame.vertical(&mut scene, &Axis { scale: y, title: "latency", label: &latency_ns, ticks: 8 });
-    frame
-        .horizontal(&mut scene, &Axis { scale: x, title: "I/Os per second", label: &count, ticks });
+    frame.horizontal(
+        &mut scene,
+        &Axis { scale: x, title: capacity.terms.rates, label: &count, ticks },
+    );
     for bound in bounds {
         let place = y.at(bound);
         let line = [(frame.x, place), (frame.x + frame.width, place)];
@@ -92,20 +112,54 @@ fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
     }
     depths(&mut scene, capacity, x, y);
     answer(&mut scene, capacity, frame, x, y);
-    scene.add(Mark::Hover(hover(curve, frame, x)));
+    scene.add(Mark::Hover(hover(capacity, frame, x)));
     let names = (0..).zip(LINES).map(|(number, (name, _))| (Ink::Series(number), name));
     let more = [(Ink::Limit, "limit"), (Ink::Good, "answer and its 95 % interval")];
     let entries: Vec<(Ink, &str)> = names.chain(more).collect();
-    legend(&mut scene, [frame.x, height - 32.0, frame.width], &entries);
+    let place = height - 32.0;
+    scene.height = place + legend(&mut scene, [frame.x, place, frame.width], &entries) + 4.0;
+    ending(&mut scene, capacity, frame);
     scene
 }
 
-/// The limits by name, above their lines at the left.
+/// Why the search ended there, below everything.
+fn ending(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame) {
+    const LINE: f64 = 15.0;
+    for line in wrapped(&why(capacity), Text::SIZE, frame.width) {
+        scene.height += LINE;
+        let text = Text::new(frame.x, scene.height - 4.0, Anchor::Start, Ink::Text, line);
+        scene.text(text);
+    }
+}
+
+/// The stop reason as a sentence.
+fn why(capacity: &Capacity<'_>) -> String {
+    let reason = stop_reason(capacity.answer, capacity.terms);
+    let mut letters = reason.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().collect::<String>());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+}
+
+/// A limit in the words of what was measured: `mean <= 10 ms`, `commit:mean <= 10 ms`.
+fn bound(capacity: &Capacity<'_>, limit: &Limit) -> String {
+    let own = limit.statistic();
+    limit.to_string().replacen(&own, &capacity.terms.statistic(limit), 1)
+}
+
+/// The limits by name, above their lines at the left; those of one bound together.
 fn limits(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
-    for limit in capacity.limits {
-        let place = y.at(limit.bound_ns as f64);
-        let text =
-            Text::new(frame.x + 4.0, place - 4.0, Anchor::Start, Ink::Limit, limit.to_string());
+    let mut named: Vec<(u64, Vec<String>)> = Vec::new();
+    for limit in &*capacity.limits {
+        let words = bound(capacity, limit);
+        match named.iter_mut().find(|(bound_ns, _)| *bound_ns == limit.bound_ns) {
+            Some((_, names)) => names.push(words),
+            None => named.push((limit.bound_ns, vec![words])),
+        }
+    }
+    for (bound_ns, names) in named {
+        let place = y.at(bound_ns as f64);
+        let words = super::listed(&names);
+        let text = Text::new(frame.x + 4.0, place - 4.0, Anchor::Start, Ink::Limit, words);
         scene.text(text.bold());
     }
 }
@@ -113,7 +167,7 @@ fn limits(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
 /// Depths along the curve of means, as far as they do not touch.
 fn depths(scene: &mut Scene, capacity: &Capacity<'_>, x: Scale, y: Scale) {
     let mut last: Option<(f64, f64)> = None;
-    for point in capacity.curve {
+    for point in &*capacity.curve {
         let place = (x.at(point.iops.mean), y.at(point.latency_ns.mean));
         let touches = |before: (f64, f64)| {
             (place.0 - before.0).abs() < 34.0 && (place.1 - before.1).abs() < 13.0
@@ -124,6 +178,7 @@ fn depths(scene: &mut Scene, capacity: &Capacity<'_>, x: Scale, y: Scale) {
         last = Some(place);
         let word = match point.rate_iops {
             Some(_) => continue,
+            None if capacity.terms.is_database() => point.depth.to_string(),
             None => format!("QD{}", point.depth),
         };
         let text = Text::new(place.0 - 3.0, place.1 + 14.0, Anchor::Start, Ink::Muted, word);
@@ -140,7 +195,7 @@ fn answer(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, x: Scale, y:
             [(place, frame.y), (place, frame.y + frame.height)],
             Stroke::dashed(Ink::Muted, 1.0),
         );
-        let text = format!("knee at depth {}", knee.depth);
+        let text = format!("knee {}", capacity.terms.at(knee.depth));
         let text =
             Text::new(place - 4.0, frame.y + frame.height - 6.0, Anchor::End, Ink::Muted, text);
         scene.text(text.size(9.5));
@@ -152,22 +207,24 @@ fn answer(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, x: Scale, y:
     let [low_end, high_end] = answer.iops.ci95.map(|end| x.at(end));
     scene.line([(at, high), (at, frame.y + frame.height)], Stroke::solid(Ink::Good, 1.0));
     scene.line([(low_end, high), (high_end, high)], Stroke::solid(Ink::Good, 3.0));
-    let tip = Some(format!("{} I/Os per second", count(answer.iops.mean)));
+    let tip = Some(format!("{} {}", count(answer.iops.mean), capacity.terms.rates));
     scene.add(Mark::Dot { x: at, y: high, radius: 5.0, fill: Ink::Good, tip });
-    let text = format!("{} IOPS", count(answer.iops.mean));
+    let text = format!("{} {}", count(answer.iops.mean), capacity.terms.rate);
     let text = Text::new(at - 8.0, high - 8.0, Anchor::End, Ink::Good, text);
     scene.text(text.bold().size(13.0));
 }
 
-fn hover(curve: &[CurvePoint], frame: Frame, x: Scale) -> Hover {
-    let mut points: Vec<HoverPoint> = curve
+fn hover(capacity: &Capacity<'_>, frame: Frame, x: Scale) -> Hover {
+    let terms = capacity.terms;
+    let mut points: Vec<HoverPoint> = capacity
+        .curve
         .iter()
         .map(|point| {
             let load = match point.rate_iops {
                 Some(rate) => format!("{} a second asked", count(rate)),
-                None => format!("depth {}", point.depth),
+                None => terms.amount(point.depth),
             };
-            let mut lines = vec![load, format!("{} IOPS", count(point.iops.mean))];
+            let mut lines = vec![load, format!("{} {}", count(point.iops.mean), terms.rate)];
             let latency = |(name, of): &(&str, Figured)| {
                 format!("{name} {}", latency_ns(of(&point.latency_ns)))
             };
@@ -180,30 +237,19 @@ fn hover(curve: &[CurvePoint], frame: Frame, x: Scale) -> Hover {
 }
 
 fn description(capacity: &Capacity<'_>) -> String {
-    let answer = capacity.answer;
-    let limits: Vec<String> = capacity.limits.iter().map(ToString::to_string).collect();
+    let (answer, terms) = (capacity.answer, capacity.terms);
+    let limits: Vec<String> = capacity.limits.iter().map(|limit| bound(capacity, limit)).collect();
+    let limits = super::listed(&limits);
     let first = if answer.met {
         let [low, high] = answer.iops.ci95.map(count);
-        format!(
-            "{} I/Os per second ({low} to {high}) at depth {} while {} holds.",
-            count(answer.iops.mean),
-            answer.depth,
-            super::listed(&limits)
-        )
+        let (most, place) = (count(answer.iops.mean), terms.at(answer.depth));
+        format!("{most} {} ({low} to {high}) {place} while {limits} holds.", terms.rates)
     } else {
-        format!("{} does not hold even at the least load.", super::listed(&limits))
-    };
-    let why = match answer.stopped_by {
-        StoppedBy::Limit => "More load breaks the limit.",
-        StoppedBy::Saturated => "More depth brings no more I/Os.",
-        StoppedBy::Client => "The machine gave out before the target.",
-        StoppedBy::MaxDepth => "The largest depth allowed was reached.",
-        StoppedBy::Budget => "The time allowed ran out.",
-        StoppedBy::Unattainable => "The least load already breaks it.",
-        StoppedBy::Interrupted => "The user ended it.",
+        format!("{limits} does not hold even at the least load.")
     };
     let knee = capacity.knee.map(|knee| {
-        format!(" The knee is at depth {}, {} I/Os per second.", knee.depth, count(knee.iops))
+        let most = count(knee.iops);
+        format!(" The knee is {}, {most} {}.", terms.at(knee.depth), terms.rates)
     });
-    format!("{first} {why}{}", knee.unwrap_or_default())
+    format!("{first} {}{}", why(capacity), knee.unwrap_or_default())
 }

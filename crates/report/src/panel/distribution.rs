@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub const PANEL: Panel = Panel {
     name: "distribution",
     title: "Distribution of latencies",
-    about: "On the left the share of I/Os that took at most so long. On the right the tail: each mark of the lower \
+    about: "On the left the share of I/Os (of a database's operations) that took at most so long. On the right the tail: each mark of the lower \
             axis leaves a tenth of the I/Os of the mark before, so that a line that rises there has slow ones that \
             a mean does not show.",
     draw,
@@ -49,9 +49,10 @@ fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
         let h = &latencies.histogram;
         let at = |percent| latency_ns(h.percentile_ns(percent) as f64);
         format!(
-            "{}: {} I/Os, median {}, 99 % at most {}, 99.9 % at most {}, slowest {}.",
+            "{}: {} {}, median {}, 99 % at most {}, 99.9 % at most {}, slowest {}.",
             latencies.name,
             count(h.count() as f64),
+            latencies.counted,
             at(50.0),
             at(99.0),
             at(99.9),
@@ -91,7 +92,7 @@ fn shares(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, mos
     let x = Scale::log(least, most, frame.xs());
     let y = Scale::linear([0.0, 100.0], frame.ys());
     let label = |share: f64| format!("{share:.0} %");
-    let axis = Axis { scale: y, title: "share of I/Os", label: &label, ticks: 5 };
+    let axis = Axis { scale: y, title: "share", label: &label, ticks: 5 };
     frame.vertical(scene, &axis);
     let axis = Axis { scale: x, title: "latency", label: &latency_ns, ticks: 6 };
     frame.horizontal(scene, &axis);

@@ -9,6 +9,7 @@ use super::{Figure, Panel};
 use crate::chart::{Frame, Ink, Scene, count, latency_ns, legend};
 use crate::classic::FINE;
 use crate::exhibit::{Exhibit, Sample};
+use crate::terminal::Terms;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const PANEL: Panel = Panel {
@@ -44,10 +45,11 @@ enum Along {
 }
 
 impl Along {
-    fn title(self) -> &'static str {
+    fn title(self, terms: Terms) -> &'static str {
         match self {
             Self::Users => "users",
-            Self::Depth => "I/Os outstanding",
+            Self::Depth if terms.is_database() => terms.depth,
+            Self::Depth => terms.outstanding(),
             Self::Size => "block size",
         }
     }
@@ -106,7 +108,12 @@ fn split(samples: Vec<Sample>) -> Vec<(String, Along, Vec<Load>)> {
         by_amount.entry(amount.unwrap_or_default()).or_default().push(sample);
     }
     for ((_, word), samples) in by_amount {
-        let unit = if many == Along::Users { "users" } else { "outstanding" };
+        let database = samples.iter().any(|sample| sample.terms.is_database());
+        let unit = match many {
+            Along::Users => "users",
+            _ if database => "processes",
+            _ => "outstanding",
+        };
         let rest = if word.is_empty() { word } else { format!("{word} {unit}") };
         let by_size = loads(Along::Size, &samples);
         let along = if by_size.is_empty() { many } else { Along::Size };
@@ -200,13 +207,17 @@ fn bucket_word(bound: Option<u64>) -> String {
 
 fn description(along: Along, loads: &[Load]) -> String {
     let one = |load: &Load| {
-        let mut text =
-            format!("{} {}: mean {}", load.word, along.title(), latency_ns(load.mean_ns()));
+        let mut text = format!(
+            "{} {}: mean {}",
+            load.word,
+            along.title(load.sample.terms),
+            latency_ns(load.mean_ns())
+        );
         if let [Some(p95), Some(p99), ..] = load.sample.row.percentiles_ns {
             let [p95, p99] = [p95, p99].map(|ns| latency_ns(ns as f64));
             text.push_str(&format!(", 95 % {p95}, 99 % {p99}"));
         }
-        text.push_str(&format!(", {} IOPS.", count(load.sample.row.iops)));
+        text.push_str(&format!(", {} {}.", count(load.sample.row.iops), load.sample.terms.rate));
         text
     };
     loads.iter().map(one).collect::<Vec<_>>().join(" ")

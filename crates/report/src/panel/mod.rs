@@ -4,6 +4,7 @@ mod block_size_map;
 mod capacity_curve;
 mod distribution;
 mod grades;
+mod heat;
 mod latency_by_load;
 mod map;
 mod mix_map;
@@ -55,6 +56,8 @@ pub struct Figure {
 
 /// Width of a picture on a page that has room.
 pub const WIDE: f64 = 920.0;
+/// Width of a picture beside another one on a page that has room.
+pub const BESIDE: f64 = 560.0;
 /// Width of a picture on a telephone.
 pub const NARROW: f64 = 360.0;
 

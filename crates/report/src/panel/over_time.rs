@@ -1,96 +1,198 @@
-//! Over time: I/Os per second, latency, I/Os outstanding.
+//! Over time: I/Os per second, a heat map of latency, I/Os outstanding, changes of level.
 
+use super::heat::Column;
 use super::timeline::{self, Line, Plot, Time};
 use super::{Figure, Panel};
 use crate::chart::{Ink, Scene, count, latency_ns, seconds};
 use crate::exhibit::Exhibit;
-use iogauge_model::result::IntervalPoint;
+use crate::terminal::Terms;
+use iogauge_model::result::{IntervalPoint, LatencyBands, Regime};
 
 pub const PANEL: Panel = Panel {
     name: "over-time",
     title: "Over time",
-    about: "I/Os per second, the mean and the slowest latency of each interval, and how many I/Os were outstanding, \
-            one step behind the other. A line that does not stay where it is says that a single mean does not tell \
-            all of it.",
+    about: "I/Os per second, latency, and how many I/Os were outstanding, one step or search behind the other. In \
+            the heat map of latency each column is an interval: the darker (on a dark page the brighter) a place, \
+            the more of the interval's I/Os took that long; over it the mean and the slowest one. Two stripes \
+            are two kinds of I/O, as from a cache and from the medium, that a single mean hides. A broken line \
+            from top to bottom marks a change of level beyond chance: credits that ran out, a cache that \
+            filled, a throttle.",
     draw,
 };
 
-/// The intervals of all steps: when each ended, and its figures.
+/// The intervals of all steps and searches: when each ended, and its figures.
 type Intervals = Vec<(f64, IntervalPoint)>;
+
+/// What is drawn of a run.
+struct Course {
+    time: Time,
+    intervals: Intervals,
+    /// Changes of level by when they were, on the axis.
+    regimes: Vec<(f64, Regime)>,
+    terms: Terms,
+}
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     let most = timeline::most(exhibits.len());
     let figure = |exhibit: &Exhibit| {
-        let (time, intervals) = course(exhibit, most)?;
+        let course = course(exhibit, most)?;
         let title = format!("{}, run {}", exhibit.place(), exhibit.head().run_id);
-        let description = description(&time, &intervals);
-        Some(Figure { title, description, scene: scene(&time, &intervals, width) })
+        Some(Figure { title, description: description(&course), scene: scene(&course, width) })
     };
     exhibits.iter().filter_map(figure).collect()
 }
 
-fn course(exhibit: &Exhibit, most: usize) -> Option<(Time, Intervals)> {
-    let (mut time, mut intervals) = (Time::default(), Intervals::new());
-    for step in exhibit.steps() {
-        let Some(last) = step.series.last() else { continue };
+fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
+    let courses = exhibit.courses();
+    let all: usize = courses.iter().map(|course| course.series.len()).sum();
+    let mut time = Time::default();
+    let (mut intervals, mut regimes) = (Intervals::new(), Vec::new());
+    for course in courses {
+        let Some(last) = course.series.last() else { continue };
         let begin = time.follow(last.at_seconds);
-        intervals.extend(step.series.iter().map(|point| (begin + point.at_seconds, *point)));
+        let own = course.series.iter().map(|point| (begin + point.at_seconds, point.clone()));
+        let share = (most * course.series.len()).div_ceil(all);
+        intervals.extend(timeline::joined(&own.collect::<Vec<_>>(), share));
+        regimes.extend(course.regimes.iter().map(|regime| (begin + regime.at_seconds, *regime)));
     }
-    let intervals = timeline::joined(&intervals, most);
-    (intervals.len() > 1).then_some((time, intervals))
+    time.marked = regimes.iter().map(|(at, regime)| (*at, words(*at, regime))).collect();
+    let terms = exhibit.terms();
+    (intervals.len() > 1).then_some(Course { time, intervals, regimes, terms })
 }
 
-fn scene(time: &Time, intervals: &Intervals, width: f64) -> Scene {
-    let line = |name, ink, of: fn(&IntervalPoint) -> f64| {
-        let values = intervals.iter().map(|(at, point)| (*at, Some(of(point)))).collect();
-        Line { name, ink, values }
-    };
-    let plot = |title, label, log, lines| Plot { title, label, log, at_least: 0.0, lines };
-    let plots = [
-        plot(
-            "I/Os per second",
-            &count,
-            false,
-            vec![line("I/Os per second", Ink::Series(0), IntervalPoint::iops)],
-        ),
-        plot(
-            "latency, logarithmic",
-            &latency_ns,
-            true,
-            vec![
-                line("slowest", Ink::Limit, |point| point.latency_max_ns as f64),
-                line("mean latency", Ink::Series(2), IntervalPoint::latency_mean_ns),
-            ],
-        ),
-        plot(
-            "I/Os outstanding",
-            &count,
-            false,
-            vec![line("I/Os outstanding", Ink::Series(4), |point| point.depth)],
-        ),
-    ];
-    let told = intervals.iter().map(|(at, point)| {
+/// A change of level: `at 4 s: 30k → 3000`.
+fn words(at: f64, regime: &Regime) -> String {
+    format!("at {}: {} → {}", seconds(at), count(regime.before_iops), count(regime.after_iops))
+}
+
+/// One direction: which bands it has, and its mean; none of an interval in which it did nothing.
+struct Side {
+    bands: fn(&IntervalPoint) -> &LatencyBands,
+    mean_ns: fn(&IntervalPoint) -> Option<f64>,
+}
+
+/// Reads, writes, flushes, as [`Terms::sides`] names them.
+const SIDES: [Side; 3] = [
+    Side { bands: |p| &p.read_bands, mean_ns: |p| mean(p.read_latency_sum_ns, p.reads) },
+    Side { bands: |p| &p.write_bands, mean_ns: |p| mean(p.write_latency_sum_ns, p.writes) },
+    Side { bands: |p| &p.sync_bands, mean_ns: |p| mean(p.sync_latency_sum_ns, p.syncs) },
+];
+
+fn mean(sum_ns: u64, ios: u64) -> Option<f64> {
+    (ios > 0).then(|| sum_ns as f64 / ios as f64)
+}
+
+/// A side's figures over time, where its latencies were kept.
+struct Kept {
+    title: String,
+    heat: Vec<Column>,
+    mean: Vec<(f64, Option<f64>)>,
+    slowest: Vec<(f64, Option<f64>)>,
+}
+
+impl Kept {
+    fn of(course: &Course, side: &Side, noun: &str) -> Option<Self> {
+        let held = |point: &IntervalPoint| !(side.bands)(point).is_empty();
+        let points = || course.intervals.iter().map(|(at, point)| (*at, point));
+        // Lines over a map have their points in the middle of its columns.
+        let middle = |at: f64, point: &IntervalPoint| at - point.seconds / 2.0;
+        let column =
+            |(at, p): (f64, &IntervalPoint)| Column::of((side.bands)(p), at - p.seconds, at);
+        let slowest = |p: &IntervalPoint| held(p).then(|| (side.bands)(p).max_ns() as f64);
+        points().any(|(_, point)| held(point)).then(|| Self {
+            title: format!("latency of {noun}, logarithmic"),
+            heat: points().filter(|(_, point)| held(point)).map(column).collect(),
+            mean: points().map(|(at, p)| (middle(at, p), (side.mean_ns)(p))).collect(),
+            slowest: points().map(|(at, p)| (middle(at, p), slowest(p))).collect(),
+        })
+    }
+
+    fn plot(&mut self) -> Plot<'_> {
+        let line =
+            |name, ink, values: &mut Vec<_>| Line { name, ink, values: std::mem::take(values) };
         let lines = vec![
-            seconds(*at),
-            format!("{} IOPS", count(point.iops())),
-            format!("mean {}", latency_ns(point.latency_mean_ns())),
-            format!("slowest {}", latency_ns(point.latency_max_ns as f64)),
-            format!("{} outstanding", count(point.depth)),
+            line("slowest", Ink::Limit, &mut self.slowest),
+            line("mean latency", Ink::Series(2), &mut self.mean),
         ];
-        (*at, lines)
-    });
-    timeline::draw(time, &plots, told.collect(), width)
+        let heat = std::mem::take(&mut self.heat);
+        Plot { title: &self.title, label: &latency_ns, log: true, at_least: 0.0, heat, lines }
+    }
 }
 
-fn description(time: &Time, intervals: &Intervals) -> String {
+fn scene(course: &Course, width: f64) -> Scene {
+    let Course { time, intervals, terms, .. } = course;
+    let line = |name, ink, of: fn(&IntervalPoint) -> Option<f64>| {
+        let values: Vec<_> = intervals.iter().map(|(at, point)| (*at, of(point))).collect();
+        values.iter().any(|(_, value)| value.is_some()).then_some(Line { name, ink, values })
+    };
+    let plot = |title, label, log, lines: [Option<Line>; 2]| {
+        let lines = lines.into_iter().flatten().collect();
+        Plot { title, label, log, at_least: 0.0, heat: Vec::new(), lines }
+    };
+    let rate = [
+        line("rate asked", Ink::Series(1), |point| point.rate_asked_iops),
+        line(terms.rates, Ink::Series(0), |point| Some(point.iops())),
+    ];
+    let mut plots = vec![plot(terms.rates, &count, false, rate)];
+    let nouns = terms.sides();
+    let kept = SIDES.iter().zip(nouns).filter_map(|(side, noun)| Kept::of(course, side, noun));
+    let mut kept: Vec<Kept> = kept.collect();
+    plots.extend(kept.iter_mut().map(Kept::plot));
+    if plots.len() == 1 {
+        let lines = [
+            line("slowest", Ink::Limit, |point| Some(point.latency_max_ns as f64)),
+            line("mean latency", Ink::Series(2), |point| Some(point.latency_mean_ns())),
+        ];
+        plots.push(plot("latency, logarithmic", &latency_ns, true, lines));
+    }
+    let depth = [
+        line(terms.asked_for(), Ink::Series(1), |point| point.depth_asked),
+        line(terms.outstanding(), Ink::Series(4), |point| Some(point.depth)),
+    ];
+    // A search doubles what it asks for.
+    let doubles = intervals.iter().any(|(_, point)| point.depth_asked.is_some());
+    plots.push(plot(terms.outstanding(), &count, doubles, depth));
+    timeline::draw(time, &plots, intervals.iter().map(|told| said(told, terms)).collect(), width)
+}
+
+/// What is told of an interval.
+fn said((at, point): &(f64, IntervalPoint), terms: &Terms) -> (f64, Vec<String>) {
+    let mut lines = vec![
+        seconds(*at),
+        format!("{} {}", count(point.iops()), terms.rate),
+        format!("mean {}", latency_ns(point.latency_mean_ns())),
+        format!("slowest {}", latency_ns(point.latency_max_ns as f64)),
+        format!("{} {}", count(point.depth), terms.outstanding()),
+    ];
+    lines.extend(point.depth_asked.map(|depth| format!("{} {}", count(depth), terms.asked_for())));
+    lines.extend(point.rate_asked_iops.map(|rate| format!("{} a second asked", count(rate))));
+    (*at, lines)
+}
+
+fn description(course: &Course) -> String {
+    let Course { time, intervals, regimes, terms } = course;
     let rates = || intervals.iter().map(|(_, point)| point.iops());
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
     let slowest = intervals.iter().map(|(_, point)| point.latency_max_ns).max().unwrap_or(0);
-    format!(
-        "Over {} between {} and {} I/Os per second; the slowest took {}.",
+    let mut text = format!(
+        "Over {} between {} and {} {}; the slowest took {}.",
         seconds(time.seconds),
         count(least),
         count(most),
+        terms.rates,
         latency_ns(slowest as f64)
-    )
+    );
+    let asked = || intervals.iter().filter_map(|(_, point)| point.depth_asked);
+    if let Some(deepest) = asked().reduce(f64::max) {
+        text.push_str(&format!(
+            " The search asked for up to {}.",
+            terms.amount(deepest.ceil() as u32)
+        ));
+    }
+    for (at, regime) in regimes {
+        let [before, after] = [regime.before_iops, regime.after_iops].map(count);
+        let at = seconds(*at);
+        text.push_str(&format!(" At {at} it went from {before} to {after} {}.", terms.rates));
+    }
+    text
 }

@@ -47,7 +47,9 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
         let begin = course.time.follow(length);
         let machine = step.system.iter().map(|point| (begin + point.at_seconds, point.clone()));
         course.machine.extend(machine);
-        course.load.extend(step.series.iter().map(|point| (begin + point.at_seconds, *point)));
+        course
+            .load
+            .extend(step.series.iter().map(|point| (begin + point.at_seconds, point.clone())));
     }
     thin(&mut course.machine, most);
     course.load = timeline::joined(&course.load, most);
@@ -81,6 +83,7 @@ fn scene(course: &Course, width: f64) -> Scene {
             label: &bytes_per_sec,
             log: false,
             at_least: 0.0,
+            heat: Vec::new(),
             lines: vec![
                 load("reads asked", Ink::Text, |point| point.read_bytes),
                 load("writes asked", Ink::Series(4), |point| point.write_bytes),
@@ -93,6 +96,7 @@ fn scene(course: &Course, width: f64) -> Scene {
             label: &percent,
             log: false,
             at_least: 100.0,
+            heat: Vec::new(),
             lines: vec![machine("devices busy", Ink::Series(2), |point| point.busy_percent)],
         },
         Plot {
@@ -100,6 +104,7 @@ fn scene(course: &Course, width: f64) -> Scene {
             label: &percent,
             log: false,
             at_least: 100.0,
+            heat: Vec::new(),
             lines: vec![
                 machine("processors busy", Ink::Series(3), |point| point.cpu_percent),
                 machine("waiting for I/O", Ink::Series(7), |point| point.iowait_percent),
@@ -111,6 +116,7 @@ fn scene(course: &Course, width: f64) -> Scene {
             label: &|gib| bytes(gib * GIB),
             log: false,
             at_least: 0.0,
+            heat: Vec::new(),
             lines: vec![
                 machine("available", Ink::Good, |point| point.memory_available_bytes as f64 / GIB),
                 machine("dirty pages", Ink::Series(6), |point| point.dirty_bytes as f64 / GIB),

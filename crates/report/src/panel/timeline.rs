@@ -1,7 +1,9 @@
 //! Plots one below the other over one axis of time, on which steps follow each other.
 
+use super::heat::{self, Column};
 use crate::chart::{
-    Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, legend, seconds,
+    Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, legend, seconds,
+    width_of,
 };
 use iogauge_model::result::IntervalPoint;
 
@@ -12,6 +14,9 @@ pub fn most(runs: usize) -> usize {
 
 /// Moments of which something is told.
 const TOLD: usize = 40;
+/// Height of a row of words above the plots, and most of them.
+const ROW: f64 = 14.0;
+const ROWS: usize = 3;
 
 /// A line of a plot: its name, its role, and its values by time; `None` parts it.
 #[derive(Debug)]
@@ -29,6 +34,8 @@ pub struct Plot<'a> {
     pub log: bool,
     /// The least value at the upper end of the axis: a share of little is not drawn as much.
     pub at_least: f64,
+    /// What is behind the lines; the plot is higher by it.
+    pub heat: Vec<Column>,
     pub lines: Vec<Line>,
 }
 
@@ -37,6 +44,8 @@ pub struct Plot<'a> {
 pub struct Time {
     /// Where steps begin, but for the first.
     pub seams: Vec<f64>,
+    /// Moments that are marked, with their words, in their order.
+    pub marked: Vec<(f64, String)>,
     /// Where the last one ends.
     pub seconds: f64,
 }
@@ -55,9 +64,10 @@ impl Time {
 
 /// Intervals of a load by when they end, joined until there are so many at most.
 pub fn joined(intervals: &[(f64, IntervalPoint)], most: usize) -> Vec<(f64, IntervalPoint)> {
-    let every = intervals.len().div_ceil(most).max(1);
+    let every = intervals.len().div_ceil(most.max(1)).max(1);
     let join = |chunk: &[(f64, IntervalPoint)]| {
-        let ((_, mut joined), rest) = chunk.split_first().map(|(first, rest)| (*first, rest))?;
+        let ((_, first), rest) = chunk.split_first()?;
+        let mut joined = first.clone();
         rest.iter().for_each(|(_, next)| joined.append(next));
         chunk.last().map(|(at, _)| (*at, joined))
     };
@@ -67,32 +77,92 @@ pub fn joined(intervals: &[(f64, IntervalPoint)], most: usize) -> Vec<(f64, Inte
 /// Draws plots below each other, with one axis of time and one legend. `told` is what is said of moments.
 pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, width: f64) -> Scene {
     let narrow = width < 600.0;
-    let height = if narrow { 84.0 } else { 112.0 };
-    let step = height + Frame::ABOVE + 10.0;
-    let frame = |number: usize| Frame {
-        x: Frame::LEFT,
-        y: Frame::ABOVE + step * number as f64,
-        width: width - Frame::LEFT - Frame::RIGHT,
-        height,
-    };
-    let bottom = step * plots.len() as f64 - 10.0;
-    let mut scene = Scene::new(width, bottom + Frame::BELOW);
-    let x = Scale::linear([0.0, time.seconds], frame(0).xs());
-    for (number, plot) in plots.iter().enumerate() {
-        one(&mut scene, plot, frame(number), x, &time.seams);
+    let mut scene = Scene::new(width, 0.0);
+    let (left, inner) = (Frame::LEFT, width - Frame::LEFT - Frame::RIGHT);
+    let x = Scale::linear([0.0, time.seconds], [left, left + inner]);
+    let rows = marked(&mut scene, time, x);
+    let top = rows as f64 * ROW + Frame::ABOVE;
+    let frames = frames(plots, top, width);
+    for (plot, frame) in plots.iter().zip(&frames) {
+        one(&mut scene, plot, *frame, x, &time.seams);
+    }
+    let Some(last) = frames.last() else { return scene };
+    let bottom = last.y + last.height;
+    for (at, _) in &time.marked {
+        let line = [(x.at(*at), top - Frame::ABOVE), (x.at(*at), bottom)];
+        scene.line(line, Stroke::dashed(Ink::Text, 1.0));
     }
     let axis = Axis { scale: x, title: "time", label: &seconds, ticks: if narrow { 4 } else { 8 } };
-    frame(plots.len().saturating_sub(1)).horizontal(&mut scene, &axis);
-    let Frame { x: left, y: top, width, .. } = frame(0);
+    last.horizontal(&mut scene, &axis);
     let every = told.len().div_ceil(TOLD).max(1);
     let told = told.into_iter().step_by(every);
     let points = told.map(|(at, lines)| HoverPoint { x: x.at(at), lines }).collect();
-    scene.add(Mark::Hover(Hover { x: left, y: top, width, height: bottom - top, points }));
-    let lines = plots.iter().flat_map(|plot| &plot.lines);
-    let entries: Vec<(Ink, &str)> = lines.map(|line| (line.ink, line.name)).collect();
-    let place = scene.height + 4.0;
-    scene.height = place + legend(&mut scene, [left, place, width], &entries) + 4.0;
+    let (y, height) = (top, bottom - top);
+    scene.add(Mark::Hover(Hover { x: left, y, width: inner, height, points }));
+    scene.height = bottom + Frame::BELOW + 4.0;
+    scene.height += legend(&mut scene, [left, bottom + Frame::BELOW + 4.0, inner], &names(plots));
+    if plots.iter().any(|plot| !plot.heat.is_empty()) {
+        let place = [left, scene.height, inner];
+        scene.height += legend(&mut scene, place, &heat::legend());
+    }
+    scene.height += 4.0;
     scene
+}
+
+/// The areas of the plots; those with a heat map are higher.
+fn frames(plots: &[Plot<'_>], top: f64, width: f64) -> Vec<Frame> {
+    let narrow = width < 600.0;
+    let mut y = top;
+    let frame = |plot: &Plot<'_>| {
+        let height = match (plot.heat.is_empty(), narrow) {
+            (true, true) => 84.0,
+            (true, false) => 112.0,
+            (false, true) => 140.0,
+            (false, false) => 190.0,
+        };
+        let x = Frame::LEFT;
+        let frame = Frame { x, y, width: width - x - Frame::RIGHT, height };
+        y += height + Frame::ABOVE + 10.0;
+        frame
+    };
+    plots.iter().map(frame).collect()
+}
+
+/// Names of the lines of all plots, each once.
+fn names<'a>(plots: &[Plot<'a>]) -> Vec<(Ink, &'a str)> {
+    let mut names: Vec<(Ink, &str)> = Vec::new();
+    for line in plots.iter().flat_map(|plot| &plot.lines) {
+        if !names.contains(&(line.ink, line.name)) {
+            names.push((line.ink, line.name));
+        }
+    }
+    names
+}
+
+/// Writes the words of marked moments in rows above the plots, as far as there is room for them; gives back
+/// how many rows there are.
+fn marked(scene: &mut Scene, time: &Time, x: Scale) -> usize {
+    const SIZE: f64 = 10.0;
+    let mut ends: Vec<f64> = Vec::new();
+    for (at, words) in &time.marked {
+        let (place, long) = (x.at(*at), width_of(words, SIZE));
+        let fits = place + 3.0 + long <= scene.width;
+        let begin = if fits { place + 3.0 } else { (scene.width - long).max(0.0) };
+        let free = ends.iter().position(|end| *end + 6.0 <= begin);
+        let row = match free {
+            Some(row) => row,
+            None if ends.len() < ROWS => {
+                ends.push(0.0);
+                ends.len() - 1
+            }
+            None => continue,
+        };
+        ends[row] = begin + long;
+        let y = row as f64 * ROW + SIZE;
+        let text = Text::new(begin, y, Anchor::Start, Ink::Text, words.as_str());
+        scene.text(text.size(SIZE));
+    }
+    ends.len()
 }
 
 fn one(scene: &mut Scene, plot: &Plot<'_>, frame: Frame, x: Scale, seams: &[f64]) {
@@ -103,7 +173,8 @@ fn one(scene: &mut Scene, plot: &Plot<'_>, frame: Frame, x: Scale, seams: &[f64]
     }
     let values = || {
         let all = plot.lines.iter().flat_map(|line| &line.values);
-        all.filter_map(|(_, value)| *value).filter(|value| value.is_finite())
+        let values = all.filter_map(|(_, value)| *value).filter(|value| value.is_finite());
+        values.chain(heat::ends_ns(&plot.heat).into_iter().flatten())
     };
     let most = values().fold(plot.at_least, f64::max);
     let y = if plot.log {
@@ -114,13 +185,22 @@ fn one(scene: &mut Scene, plot: &Plot<'_>, frame: Frame, x: Scale, seams: &[f64]
     };
     let axis = Axis { scale: y, title: plot.title, label: plot.label, ticks: 4 };
     frame.vertical(scene, &axis);
+    let map = heat::marks(&plot.heat, x, y);
+    if !map.is_empty() {
+        scene.add(Mark::Series { name: "heat map".to_owned(), marks: map });
+    }
     for line in &plot.lines {
         let drawn = |value: &f64| value.is_finite() && (!plot.log || *value > 0.0);
         let place = |(at, value): &(f64, Option<f64>)| {
             value.filter(drawn).map(|value| (x.at(*at), y.at(value)))
         };
-        let points = line.values.iter().map(place).collect();
-        let marks = vec![Mark::Line { points, stroke: Stroke::solid(line.ink, 1.4) }];
+        let points: Vec<Option<(f64, f64)>> = line.values.iter().map(place).collect();
+        let look = |stroke| Mark::Line { points: points.clone(), stroke };
+        let mut marks = vec![look(Stroke::solid(line.ink, 1.4))];
+        if !plot.heat.is_empty() {
+            // A seam of the background keeps the line apart from the map.
+            marks.insert(0, look(Stroke::solid(Ink::Surface, 3.6)));
+        }
         scene.add(Mark::Series { name: line.name.to_owned(), marks });
     }
 }

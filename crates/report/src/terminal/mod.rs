@@ -26,9 +26,11 @@ pub use doctor::doctor;
 pub use find::find;
 pub(crate) use find::marks;
 pub use history::{RunLine, history_list};
-pub(crate) use names::{listed, target as target_name};
+pub(crate) use names::{listed, load as load_words, target as target_name};
 pub use run::run;
 pub use suite::{suite, suite_brief, suite_list, suite_plan, suite_step_line};
+pub(crate) use terms::Terms;
+pub(crate) use verdict::stop_reason;
 pub use verdict::{find_brief, find_verdict, run_brief, steps_brief};
 
 /// What is written on.

@@ -22,7 +22,7 @@ pub(crate) fn target(value: &Value) -> String {
 }
 
 /// The load as a sentence names it: `4 KiB random reads`.
-pub(super) fn load(value: &Value) -> String {
+pub(crate) fn load(value: &Value) -> String {
     if let Value::String(text) = value {
         return text.clone();
     }

@@ -7,35 +7,44 @@ use serde_json::Value;
 
 /// How a document speaks of its load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// What a rate is of: `IOPS`, `updates/s`.
     pub rate: &'static str,
+    /// The same written out.
+    pub rates: &'static str,
     /// What is raised: `depth`, `processes`.
     pub depth: &'static str,
     is_database: bool,
 }
 
-const DEVICE: Terms = Terms { rate: "IOPS", depth: "depth", is_database: false };
-
 impl Terms {
+    /// Those of a device or a file.
+    pub(crate) const DEVICE: Self =
+        Self { rate: "IOPS", rates: "I/Os per second", depth: "depth", is_database: false };
     /// Those of a database that reads and writes.
-    pub(super) const DATABASE: Self =
-        Self { rate: "operations/s", depth: "processes", is_database: true };
+    pub(crate) const DATABASE: Self = Self {
+        rate: "operations/s",
+        rates: "operations per second",
+        depth: "processes",
+        is_database: true,
+    };
 
     /// Those of a document.
-    pub(super) fn of(head: &Head) -> Self {
+    pub(crate) fn of(head: &Head) -> Self {
         if head.target["kind"] != "database" {
-            return DEVICE;
+            return Self::DEVICE;
         }
         match head.load.get("mode").and_then(Value::as_str) {
-            Some("read") => Self { rate: "reads/s", ..Self::DATABASE },
-            Some("write") => Self { rate: "updates/s", ..Self::DATABASE },
+            Some("read") => Self { rate: "reads/s", rates: "reads per second", ..Self::DATABASE },
+            Some("write") => {
+                Self { rate: "updates/s", rates: "updates per second", ..Self::DATABASE }
+            }
             _ => Self::DATABASE,
         }
     }
 
     /// Where on the curve something is.
-    pub(super) fn at(self, depth: u32) -> String {
+    pub(crate) fn at(self, depth: u32) -> String {
         if self.is_database {
             format!("with {}", processes(depth))
         } else {
@@ -43,8 +52,37 @@ impl Terms {
         }
     }
 
+    /// What is counted.
+    pub(crate) fn ios(self) -> &'static str {
+        if self.is_database { "operations" } else { "I/Os" }
+    }
+
+    /// What there is of depth at a time.
+    pub(crate) fn outstanding(self) -> &'static str {
+        if self.is_database { "processes in the database" } else { "I/Os outstanding" }
+    }
+
+    /// What a search asks for.
+    pub(crate) fn asked_for(self) -> &'static str {
+        if self.is_database { "processes asked" } else { "depth asked" }
+    }
+
+    /// So much of what is raised.
+    pub(crate) fn amount(self, depth: u32) -> String {
+        if self.is_database { processes(depth) } else { format!("depth {depth}") }
+    }
+
+    /// The three directions.
+    pub(crate) fn sides(self) -> [&'static str; 3] {
+        if self.is_database {
+            ["reads", "updates", "commits"]
+        } else {
+            ["reads", "writes", "flushes"]
+        }
+    }
+
     /// True for those of a database.
-    pub(super) fn is_database(self) -> bool {
+    pub(crate) fn is_database(self) -> bool {
         self.is_database
     }
 
@@ -82,7 +120,7 @@ impl Terms {
     }
 
     /// The statistic a limit bounds.
-    pub(super) fn statistic(self, limit: &Limit) -> String {
+    pub(crate) fn statistic(self, limit: &Limit) -> String {
         match (self.is_database, limit.side) {
             (true, Side::Sync) => format!("commit:{}", limit.metric),
             _ => limit.statistic(),

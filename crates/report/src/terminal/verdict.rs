@@ -29,16 +29,16 @@ pub fn find_verdict(document: &FindDocument) -> String {
             StoppedBy::Unattainable => format!(
                 "{target} cannot do {load} so that {limits}: even {place} it gives {iops} with {measured}."
             ),
-            stopped_by => format!(
+            _ => format!(
                 "No load was found at which {limits} for {load} on {target}; {place} it gives {iops} with {measured}; {}.",
-                why_unmet(stopped_by, terms)
+                stop_reason(answer, terms)
             ),
         };
     }
     let sustains = if is_lower_bound(answer.stopped_by) { "sustains at least" } else { "sustains" };
     format!(
         "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.",
-        why_stopped(answer, terms)
+        stop_reason(answer, terms)
     )
 }
 
@@ -148,6 +148,18 @@ fn arrivals(load: &serde_json::Value) -> &'static str {
         Some(ArrivalProcess::Poisson) => " (Poisson)",
         Some(ArrivalProcess::Linear) => " (evenly spaced)",
         None => "",
+    }
+}
+
+/// Why a search ended where it did, in words that go on from a sentence: `stopped by mean <= 10 ms: more
+/// load breaks it`.
+pub(crate) fn stop_reason(answer: &Answer, terms: Terms) -> String {
+    if answer.latency_ns.n == 0 {
+        why_nothing(answer.stopped_by).to_owned()
+    } else if answer.met {
+        why_stopped(answer, terms)
+    } else {
+        why_unmet(answer.stopped_by, terms)
     }
 }
 

@@ -60,6 +60,8 @@ fn search(
         answer: found.answer,
         knee: found.knee,
         curve: found.curve,
+        series: found.series,
+        regimes: found.regimes,
         physical: searched.physical,
         measured_seconds: found.measured_seconds,
         caveats: searched.caveats,

@@ -97,15 +97,15 @@ impl Bench<'_, '_> {
         let allowed_ns = self.longest_ns(holding);
         let settling_ns = allowed_ns / SETTLING_SHARE;
         let longest_ns = allowed_ns - settling_ns;
-        self.crew.set_rate(Some(rate_iops))?;
+        self.ask_rate(rate_iops)?;
         self.run_for(settling_ns)?;
-        self.crew.cut()?;
+        self.cut()?;
         let stopwatch = self.stopwatch();
         let mut look_ns = if holding { longest_ns / HOPELESS_SHARE } else { SHORTEST_NS };
         let mut seen = Seen::default();
         loop {
             self.crew.advance(TICK_NS)?;
-            let window = self.crew.cut()?;
+            let window = self.cut()?;
             let response_mean_ns = window.response().map_or(0.0, |response| response.mean_ns());
             self.show(&window, phase, self.live().outstanding, response_mean_ns);
             seen.append(&window, &self.plan.limits);
@@ -129,7 +129,7 @@ impl Bench<'_, '_> {
 
     /// Lets what the last rate left behind come back, so that it is not the next one's burden.
     fn empty(&mut self) -> Result<(), LabError> {
-        self.crew.set_rate(Some(0.0))?;
+        self.ask_rate(0.0)?;
         let begin_ns = self.crew.now_ns();
         while self.crew.live().outstanding > 0
             && self.crew.now_ns() - begin_ns < EMPTYING_NS
@@ -221,12 +221,12 @@ impl Seen {
             let response = window.tally(op).response.as_ref();
             response.map_or(0, |r| u64::try_from(r.sum_ns()).unwrap_or(u64::MAX))
         };
-        self.services.push(service);
         self.responses.push(IntervalPoint {
             read_latency_sum_ns: sum(Op::Read),
             write_latency_sum_ns: sum(Op::Write),
-            ..service
+            ..service.clone()
         });
+        self.services.push(service);
     }
 
     fn response(&self) -> Histogram {

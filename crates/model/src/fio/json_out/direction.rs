@@ -219,7 +219,7 @@ fn samples(series: &[IntervalPoint], pick: fn(&IntervalPoint) -> (u64, u64)) -> 
     for point in series {
         match joined.last_mut() {
             Some(last) if last.seconds < SAMPLE_SECONDS - 1e-3 => last.append(point),
-            _ => joined.push(*point),
+            _ => joined.push(point.clone()),
         }
     }
     if joined.len() > 1

@@ -7,6 +7,7 @@ use crate::chart::{
 };
 use crate::classic::FINE;
 use crate::panel::hundredths;
+use crate::terminal::Terms;
 
 /// Bounds of the background's shares, as the number of buckets of [`FINE`] below each: 1 ms and 10 ms.
 const SHADES: [usize; 2] = [5, 8];
@@ -166,7 +167,8 @@ pub(super) fn throughput(scene: &mut Scene, along: Along, loads: &[Load], frame:
     let y = Scale::from_zero(loads.iter().map(Load::throughput).fold(0.0, f64::max), frame.ys());
     let in_bytes = loads.iter().all(|load| load.sample.row.bytes_per_sec.is_some());
     let label = |value: f64| if in_bytes { bytes_per_sec(value) } else { count(value) };
-    let title = if in_bytes { "throughput" } else { "I/Os per second" };
+    let terms = loads.first().map_or(Terms::DEVICE, |load| load.sample.terms);
+    let title = if in_bytes { "throughput" } else { terms.rates };
     frame.vertical(scene, &Axis { scale: y, title, label: &label, ticks: 4 });
     let bottom = frame.y + frame.height;
     for (number, load) in loads.iter().enumerate() {
@@ -190,7 +192,7 @@ pub(super) fn throughput(scene: &mut Scene, along: Along, loads: &[Load], frame:
         |number: f64| loads.get(number as usize).map_or_else(String::new, |load| load.word.clone());
     frame.horizontal(
         scene,
-        &Axis { scale: x, title: along.title(), label: &label, ticks: loads.len() },
+        &Axis { scale: x, title: along.title(terms), label: &label, ticks: loads.len() },
     );
 }
 
@@ -199,7 +201,7 @@ pub(super) fn hover(scene: &mut Scene, along: Along, loads: &[Load], frames: [Fr
     let x = Scale::Bands { count: loads.len(), range: frames[0].xs() };
     let point = |(number, load): (usize, &Load)| {
         let mut lines = vec![
-            format!("{} {}", load.word, along.title()),
+            format!("{} {}", load.word, along.title(load.sample.terms)),
             format!("mean {}", latency_ns(load.mean_ns())),
         ];
         let percentiles = [("95 %", 0), ("99 %", 1), ("99.9 %", 3)];
@@ -211,7 +213,7 @@ pub(super) fn hover(scene: &mut Scene, along: Along, loads: &[Load], frames: [Fr
         if let Some(latency) = load.sample.row.latency.filter(|l| l.max_ns > 0.0) {
             lines.push(format!("slowest {}", latency_ns(latency.max_ns)));
         }
-        lines.push(format!("{} IOPS", count(load.sample.row.iops)));
+        lines.push(format!("{} {}", count(load.sample.row.iops), load.sample.terms.rate));
         lines.extend(load.sample.row.bytes_per_sec.map(bytes_per_sec));
         HoverPoint { x: x.at(number as f64), lines }
     };

@@ -1,0 +1,192 @@
+//! Latencies of an interval in coarse bands: what a picture of them over time needs.
+
+use crate::histogram::{Histogram, bucket_low};
+use serde::{Deserialize, Serialize};
+
+/// Latencies below this have one band together.
+const FIRST_NS: u64 = 128;
+/// Where the second half of an octave begins: √2 times its low end, as near as a bucket of a
+/// [`Histogram`] ends.
+const MIDDLE_NS: u64 = 181;
+
+/// How many bands there are.
+pub const LATENCY_BANDS: usize = 68;
+
+/// The least latency of a band below [`LATENCY_BANDS`], in nanoseconds: 0, 128, 181, 256, 362 and so on,
+/// two bands to each power of two. The last one, from 2⁴⁰ ns (18 minutes) on, has no end.
+#[must_use]
+pub const fn latency_band_low_ns(band: usize) -> u64 {
+    match band.checked_sub(1) {
+        None => 0,
+        Some(half) => {
+            let low = if half % 2 == 0 { FIRST_NS } else { MIDDLE_NS };
+            low << (half / 2)
+        }
+    }
+}
+
+/// The band a latency is in.
+#[must_use]
+pub const fn latency_band_of(latency_ns: u64) -> usize {
+    if latency_ns < FIRST_NS {
+        return 0;
+    }
+    let octave = (latency_ns / FIRST_NS).ilog2() as usize;
+    let band = 1 + 2 * octave + (latency_ns >> octave >= MIDDLE_NS) as usize;
+    if band < LATENCY_BANDS { band } else { LATENCY_BANDS - 1 }
+}
+
+/// How many I/Os of an interval took how long: counts from the first band that has any to the last,
+/// and the slowest. As JSON 40 bytes and about 4 for each band between the two: 100 bytes where
+/// latencies lie within a factor of a thousand, 300 at most where thousands of I/Os are in each band.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
+pub struct LatencyBands {
+    max_ns: u64,
+    first: usize,
+    counts: Vec<u64>,
+}
+
+/// The stored form before it is checked.
+#[derive(Deserialize)]
+struct Stored {
+    max_ns: u64,
+    first: usize,
+    counts: Vec<u64>,
+}
+
+impl TryFrom<Stored> for LatencyBands {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        let Stored { max_ns, first, counts } = stored;
+        if first.checked_add(counts.len()).is_none_or(|end| end > LATENCY_BANDS) {
+            return Err(format!("latencies from band {first} on leave the {LATENCY_BANDS} bands"));
+        }
+        Ok(Self { max_ns, first, counts })
+    }
+}
+
+impl LatencyBands {
+    /// The bands of a histogram, exactly: each of its buckets lies within one.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
+        let mut bands = Self { max_ns: histogram.max_ns(), ..Self::default() };
+        for (bucket, count) in histogram.buckets() {
+            bands.add(latency_band_of(bucket_low(bucket)), count);
+        }
+        if histogram.overflow() > 0 {
+            bands.add(LATENCY_BANDS - 1, histogram.overflow());
+        }
+        bands
+    }
+
+    /// True where no I/O is in any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// The slowest, in nanoseconds; 0 where there is none.
+    #[must_use]
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// I/Os in all bands.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Bands from the first that has I/Os to the last, each with its number and count.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        (self.first..).zip(self.counts.iter().copied())
+    }
+
+    /// Adds those of another interval.
+    pub fn append(&mut self, other: &Self) {
+        self.max_ns = self.max_ns.max(other.max_ns);
+        for (band, count) in other.iter() {
+            self.add(band, count);
+        }
+    }
+
+    fn add(&mut self, band: usize, count: u64) {
+        if self.counts.is_empty() {
+            self.first = band;
+        }
+        if band < self.first {
+            self.counts.splice(0..0, std::iter::repeat_n(0, self.first - band));
+            self.first = band;
+        }
+        let place = band - self.first;
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] = self.counts[place].saturating_add(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bands_tile_all_latencies() {
+        let lows: Vec<u64> = (0..LATENCY_BANDS).map(latency_band_low_ns).collect();
+        assert_eq!(lows[..6], [0, 128, 181, 256, 362, 512]);
+        assert_eq!(lows[LATENCY_BANDS - 1], 1 << 40);
+        for (band, low) in lows.iter().enumerate() {
+            assert_eq!(latency_band_of(*low), band);
+            assert_eq!(latency_band_of(low.saturating_sub(1)), band.saturating_sub(1));
+        }
+        assert_eq!(latency_band_of(u64::MAX), LATENCY_BANDS - 1);
+        // As even as can be on a logarithmic scale: √2 each.
+        for pair in lows[1..].windows(2) {
+            let ratio = pair[1] as f64 / pair[0] as f64;
+            assert!((ratio / 2f64.sqrt() - 1.0).abs() < 0.001, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn stored_bands_are_short_and_those_that_cannot_be_are_refused() {
+        let mut histogram = Histogram::new();
+        for (latency_ns, n) in [(90_000, 800), (130_000, 3000), (4_000_000, 2)] {
+            histogram.record_n(latency_ns, n);
+        }
+        let text = serde_json::to_string(&LatencyBands::of(&histogram)).unwrap();
+        assert_eq!(
+            text,
+            r#"{"max_ns":4000000,"first":19,"counts":[800,3000,0,0,0,0,0,0,0,0,0,2]}"#
+        );
+        let read = |text: &str| serde_json::from_str::<LatencyBands>(text);
+        assert_eq!(read(&text).unwrap().count(), 3802);
+        assert!(read(r#"{"max_ns":1,"first":67,"counts":[1,1]}"#).is_err());
+        assert!(read(r#"{"max_ns":1,"first":18446744073709551615,"counts":[1]}"#).is_err());
+    }
+
+    fn latencies() -> impl Strategy<Value = Vec<(u32, u64)>> {
+        prop::collection::vec((0u32..64, 1u64..1000), 0..40)
+    }
+
+    fn histogram(latencies: &[(u32, u64)]) -> Histogram {
+        let mut histogram = Histogram::new();
+        latencies.iter().for_each(|(bits, n)| histogram.record_n((1u64 << bits) + n, *n));
+        histogram
+    }
+
+    proptest! {
+        #[test]
+        fn joining_is_as_if_counted_together(a in latencies(), b in latencies()) {
+            let mut joined = LatencyBands::of(&histogram(&a));
+            joined.append(&LatencyBands::of(&histogram(&b)));
+            let together = histogram(&[a, b].concat());
+            prop_assert_eq!(joined.count(), together.count());
+            prop_assert_eq!(&joined, &LatencyBands::of(&together));
+            let stored = serde_json::to_value(&joined).unwrap();
+            prop_assert_eq!(serde_json::from_value::<LatencyBands>(stored).unwrap(), joined);
+        }
+    }
+}
