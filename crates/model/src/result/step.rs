@@ -79,7 +79,7 @@ pub struct JobResult {
 }
 
 /// Figures of one interval of a step or a search. Intervals lengthen in long runs, so a series never has
-/// more than a fixed number of them. As JSON about 300 bytes, and those of [`LatencyBands`] for each
+/// more than a fixed number of them. As JSON about 220 bytes, and those of [`LatencyBands`] for each
 /// direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IntervalPoint {
