@@ -1,6 +1,6 @@
 //! What a suite measured: its steps with their places, its tables, and what it makes of them.
 
-use super::{Answer, CurvePoint, Environment, Head, Knee, RunDocument, StepResult};
+use super::{Answer, CurvePoint, Environment, Head, Knee, RunDocument, StepResult, SystemPoint};
 use crate::caveat::Caveat;
 use crate::limit::Limit;
 use crate::plan::Step;
@@ -39,6 +39,10 @@ pub struct SearchResult {
     pub curve: Vec<CurvePoint>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
+    /// The machine's figures over the whole search; empty in results of versions that did not keep
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub system: Vec<SystemPoint>,
 }
 
 /// What came of a step.
