@@ -5,8 +5,8 @@ use iogauge_model::Histogram;
 use iogauge_model::limit::Limit;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    Answer, CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, Knee, RUN_FORMAT,
-    RunDocument, SUITE_FORMAT, StepResult, SuiteDocument,
+    Answer, CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, Knee, PROFILE_FORMAT,
+    ProfileDocument, RUN_FORMAT, RunDocument, SUITE_FORMAT, StepResult, SuiteDocument,
 };
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ pub enum Shown {
     Find(Box<FindDocument>),
     /// A suite.
     Suite(Box<SuiteDocument>),
+    /// The system alone.
+    Profile(Box<ProfileDocument>),
 }
 
 /// Why a run cannot be shown.
@@ -87,6 +89,7 @@ impl Exhibit {
             RUN_FORMAT => Shown::Run(Box::new(serde_json::from_value(document)?)),
             FIND_FORMAT => Shown::Find(Box::new(serde_json::from_value(document)?)),
             SUITE_FORMAT => Shown::Suite(Box::new(serde_json::from_value(document)?)),
+            PROFILE_FORMAT => Shown::Profile(Box::new(serde_json::from_value(document)?)),
             other => return Err(ExhibitError::Format(other.to_owned())),
         };
         let mut exhibit = Self { system: String::new(), document: shown };
@@ -102,6 +105,7 @@ impl Exhibit {
             Shown::Run(run) => &run.environment,
             Shown::Find(find) => &find.environment,
             Shown::Suite(suite) => &suite.environment,
+            Shown::Profile(profile) => &profile.environment,
         }
     }
 
@@ -112,6 +116,7 @@ impl Exhibit {
             Shown::Run(run) => &run.head,
             Shown::Find(find) => &find.head,
             Shown::Suite(suite) => &suite.head,
+            Shown::Profile(profile) => &profile.head,
         }
     }
 
@@ -133,7 +138,7 @@ impl Exhibit {
     pub fn steps(&self) -> Vec<&StepResult> {
         match &self.document {
             Shown::Run(run) => run.steps.iter().collect(),
-            Shown::Find(_) => Vec::new(),
+            Shown::Find(_) | Shown::Profile(_) => Vec::new(),
             Shown::Suite(suite) => suite.measured().map(|(_, step)| step).collect(),
         }
     }
@@ -159,6 +164,7 @@ impl Exhibit {
                 // A search has a depth, whoever keeps it.
                 .map(|(row, point)| sample(Row { users: None, ..row }, point.depth))
                 .collect(),
+            Shown::Profile(_) => Vec::new(),
         }
     }
 
@@ -166,7 +172,7 @@ impl Exhibit {
     #[must_use]
     pub fn capacities(&self) -> Vec<Capacity<'_>> {
         match &self.document {
-            Shown::Run(_) => Vec::new(),
+            Shown::Run(_) | Shown::Profile(_) => Vec::new(),
             Shown::Find(find) => vec![Capacity {
                 label: "",
                 limits: &find.limits,

@@ -100,6 +100,7 @@ fn run(exhibit: &Exhibit) -> Run {
         Shown::Run(run) => (terminal::run(run, page), &run.caveats),
         Shown::Find(find) => (terminal::find(find, page), &find.caveats),
         Shown::Suite(suite) => (terminal::suite(suite, page), &suite.caveats),
+        Shown::Profile(profile) => (terminal::profile(profile, page), &profile.caveats),
     };
     let (head, environment) = (exhibit.head(), exhibit.environment());
     let facts = [

@@ -15,8 +15,8 @@ const TOLD: usize = 40;
 
 /// A line of a plot: its name, its role, and its values by time; `None` parts it.
 #[derive(Debug)]
-pub struct Line {
-    pub name: &'static str,
+pub struct Line<'a> {
+    pub name: &'a str,
     pub ink: Ink,
     pub values: Vec<(f64, Option<f64>)>,
 }
@@ -29,7 +29,7 @@ pub struct Plot<'a> {
     pub log: bool,
     /// The least value at the upper end of the axis: a share of little is not drawn as much.
     pub at_least: f64,
-    pub lines: Vec<Line>,
+    pub lines: Vec<Line<'a>>,
 }
 
 /// Time of all steps.
@@ -89,7 +89,13 @@ pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, widt
     let points = told.map(|(at, lines)| HoverPoint { x: x.at(at), lines }).collect();
     scene.add(Mark::Hover(Hover { x: left, y: top, width, height: bottom - top, points }));
     let lines = plots.iter().flat_map(|plot| &plot.lines);
-    let entries: Vec<(Ink, &str)> = lines.map(|line| (line.ink, line.name)).collect();
+    // A device has a line in several plots.
+    let mut entries: Vec<(Ink, &str)> = Vec::new();
+    for line in lines {
+        if !entries.contains(&(line.ink, line.name)) {
+            entries.push((line.ink, line.name));
+        }
+    }
     let place = scene.height + 4.0;
     scene.height = place + legend(&mut scene, [left, place, width], &entries) + 4.0;
     scene
