@@ -135,12 +135,11 @@ fn line(status: &Status<'_>) -> String {
 /// A sample of the system in one line.
 fn system_line(point: &SystemPoint, left: Option<Duration>) -> String {
     let left =
-        left.map_or_else(String::new, |left| format!("  {:.0} s left", left.as_secs_f64().ceil()));
+        left.map_or_else(String::new, |left| format!(", {:.0} s left", left.as_secs_f64().ceil()));
     format!(
-        "{:.0} s  processors {:.0} %, I/O wait {:.0} %  devices {:.0} % busy  {} reads/s {}  {} writes/s {}{left}",
+        "{:.0} s{left}  processors {:.0} %  devices {:.0} %  reads {}/s {}  writes {}/s {}",
         point.at_seconds,
         point.cpu_percent,
-        point.iowait_percent,
         point.busy_percent,
         Count(point.reads_per_sec.round()),
         Bandwidth(point.read_bytes_per_sec),
@@ -165,7 +164,7 @@ mod tests {
             ..SystemPoint::default()
         };
         let left = Some(Duration::from_millis(47_100));
-        insta::assert_snapshot!(system_line(&point, left), @"12 s  processors 34 %, I/O wait 2 %  devices 40 % busy  1,234 reads/s 5.05 MB/s  0 writes/s 0 B/s  48 s left");
+        insta::assert_snapshot!(system_line(&point, left), @"12 s, 48 s left  processors 34 %  devices 40 %  reads 1,234/s 5.05 MB/s  writes 0/s 0 B/s");
     }
     use iogauge_model::Limit;
 

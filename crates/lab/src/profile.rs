@@ -57,7 +57,7 @@ pub struct Profiled {
 /// Where the machine's counters cannot be read at the beginning.
 pub fn record(plan: &ProfilePlan, watch: &mut Watch<'_>) -> Result<Profiled, LabError> {
     let mut sampler = Sampler::start(&plan.devices, plan.cadence)?;
-    let before = sampler.mark()?;
+    let before = sampler.begin().clone();
     let (began, begin) = (UtcTime::now(), Instant::now());
     let left = || plan.length.map(|length| length.saturating_sub(begin.elapsed()));
     let mut fault = None;

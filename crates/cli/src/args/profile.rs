@@ -25,9 +25,8 @@ pub struct SamplingArgs {
 /// `iogauge profile`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Records what devices, processors and memory do, beside the load of any other program, and puts no load on
-them itself: what iostat, vmstat and a vendor's system profile would have shown. Nothing is written but
-the result. The last sample may be shorter than the others.
+Records what devices, processors and memory do beside any other program's load, and puts none on
+them itself: what iostat, vmstat and a vendor's system profile would have shown.
 
 Ctrl-C ends it and keeps what was recorded: exit code 0 without --for, 130 before its time is up.
 

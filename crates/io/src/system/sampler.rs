@@ -67,6 +67,12 @@ impl Sampler {
         Ok(Self { start, sampling, running: Some((end, thread)) })
     }
 
+    /// The counters when sampling began.
+    #[must_use]
+    pub fn begin(&self) -> &Counters {
+        &self.start
+    }
+
     /// The counters now, read on the caller's thread; [`Counters::since`] sets two of them
     /// against each other. For the borders of steps: a sample ends here, and the next begins.
     ///

@@ -93,7 +93,7 @@ fn samples(document: &ProfileDocument) -> String {
     };
     let asked = document.every_seconds;
     format!(
-        "{}, one each {asked} s{joined}; highest and p95 are those of samples",
+        "{}, one each {asked} s{joined}; lowest, p95 and highest are those of samples",
         plural(number, "sample")
     )
 }
@@ -102,6 +102,7 @@ fn samples(document: &ProfileDocument) -> String {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Spread {
     mean: f64,
+    min: f64,
     p95: f64,
     max: f64,
 }
@@ -118,7 +119,7 @@ impl Spread {
             begun = point.at_seconds;
         }
         told.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (max, _) = *told.last()?;
+        let ((min, _), (max, _)) = (*told.first()?, *told.last()?);
         let seconds: f64 = told.iter().map(|(_, seconds)| seconds).sum();
         let mean = told.iter().map(|(value, length)| value * length).sum::<f64>() / seconds;
         let mut passed = 0.0;
@@ -126,7 +127,7 @@ impl Spread {
             passed += length;
             passed >= 0.95 * seconds
         });
-        Some(Self { mean, p95: reached.map_or(max, |(value, _)| *value), max })
+        Some(Self { mean, min, p95: reached.map_or(max, |(value, _)| *value), max })
     }
 }
 
@@ -135,14 +136,18 @@ fn write_figures(sheet: &mut Sheet, points: &[SystemPoint]) {
     let mut grid = Grid::new(&[
         ("system", Kind::Word),
         ("mean", number),
+        ("lowest", Kind::Spare(0)),
         ("p95", number),
         ("highest", number),
     ]);
     for (name, of, shown) in FIGURES {
-        let Some(Spread { mean, p95, max }) = Spread::of(points, of) else { continue };
+        let Some(Spread { mean, min, p95, max }) = Spread::of(points, of) else { continue };
         // What never was is not worth a line, save what was looked for.
         if max > 0.0 || !name.starts_with("  ") {
-            grid.row(Paint::Plain, [(*name).to_owned(), shown(mean), shown(p95), shown(max)]);
+            grid.row(
+                Paint::Plain,
+                [(*name).to_owned(), shown(mean), shown(min), shown(p95), shown(max)],
+            );
         }
     }
     grid.write(sheet);
@@ -243,7 +248,7 @@ mod tests {
         };
         let points = [point(18.0, 10.0), point(19.0, 50.0), point(20.0, 90.0)];
         let spread = Spread::of(&points, |point| Some(point.cpu_percent)).unwrap();
-        assert_eq!(spread, Spread { mean: 16.0, p95: 50.0, max: 90.0 });
+        assert_eq!(spread, Spread { mean: 16.0, min: 10.0, p95: 50.0, max: 90.0 });
         assert_eq!(Spread::of(&points, |_| None), None);
     }
 }
