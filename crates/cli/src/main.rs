@@ -52,6 +52,10 @@ fn dispatch(
             detach::start(arguments, &args.output, &interrupt)
         }
         Command::Crosscheck(args) => command::crosscheck::run(&args, interrupt),
+        Command::Profile(args) if args.output.detach => {
+            detach::start(arguments, &args.output, &interrupt)
+        }
+        Command::Profile(args) => command::profile::run(&args, &interrupt),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Prepare(args) => command::prepare::run(&args, &interrupt),
         Command::Clean(args) => command::clean::run(&args),

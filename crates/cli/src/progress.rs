@@ -4,6 +4,7 @@ use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iogauge_lab::db::in_database_words;
 use iogauge_lab::{Phase, Status};
+use iogauge_model::result::SystemPoint;
 use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -41,6 +42,11 @@ impl Progress {
     pub fn show(&mut self, status: &Status<'_>) {
         let line = self.worded(&line(status));
         self.show_line(&format!("{}{line}", self.step));
+    }
+
+    /// Shows where a record of the system stands.
+    pub fn show_system(&mut self, point: &SystemPoint, left: Option<Duration>) {
+        self.show_line(&system_line(point, left));
     }
 
     /// From now on, or not any more, it is processes of a database that are told of.
@@ -126,9 +132,40 @@ fn line(status: &Status<'_>) -> String {
     )
 }
 
+/// A sample of the system in one line.
+fn system_line(point: &SystemPoint, left: Option<Duration>) -> String {
+    let left =
+        left.map_or_else(String::new, |left| format!(", {:.0} s left", left.as_secs_f64().ceil()));
+    format!(
+        "{:.0} s{left}  processors {:.0} %  devices {:.0} %  reads {}/s {}  writes {}/s {}",
+        point.at_seconds,
+        point.cpu_percent,
+        point.busy_percent,
+        Count(point.reads_per_sec.round()),
+        Bandwidth(point.read_bytes_per_sec),
+        Count(point.writes_per_sec.round()),
+        Bandwidth(point.write_bytes_per_sec),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_of_the_system_is_one_line() {
+        let point = SystemPoint {
+            at_seconds: 12.0,
+            cpu_percent: 34.4,
+            iowait_percent: 2.0,
+            busy_percent: 40.0,
+            reads_per_sec: 1234.0,
+            read_bytes_per_sec: 5_054_464.0,
+            ..SystemPoint::default()
+        };
+        let left = Some(Duration::from_millis(47_100));
+        insta::assert_snapshot!(system_line(&point, left), @"12 s, 48 s left  processors 34 %  devices 40 %  reads 1,234/s 5.05 MB/s  writes 0/s 0 B/s");
+    }
     use iogauge_model::Limit;
 
     #[test]

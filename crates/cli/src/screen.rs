@@ -7,9 +7,10 @@ use iogauge_lab::history::{HistoryError, RunWriter};
 use iogauge_lab::search::Decision;
 use iogauge_lab::suite::SuiteStep;
 use iogauge_lab::{Observer, Status};
-use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult};
+use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult, SystemPoint};
 use iogauge_report::terminal::{self, Page};
 use std::io::{BufRead, IsTerminal, Write};
+use std::time::Duration;
 
 /// Width of text where there is no terminal to ask.
 const PLAIN_WIDTH: u16 = 100;
@@ -77,6 +78,10 @@ impl Observer for Screen {
 
     fn step(&mut self, step: &StepResult) {
         self.keep(&step.label, step);
+    }
+
+    fn system(&mut self, point: &SystemPoint, left: Option<Duration>) {
+        self.progress.show_system(point, left);
     }
 
     fn suite_step_begins(&mut self, index: usize, of: usize, step: &SuiteStep) {

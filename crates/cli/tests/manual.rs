@@ -5,9 +5,10 @@ mod common;
 
 use common::{Place, names};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "find",
     "run",
+    "profile",
     "doctor",
     "crosscheck",
     "prepare",

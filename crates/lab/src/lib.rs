@@ -12,6 +12,7 @@ pub mod import;
 pub mod measure;
 pub mod observe;
 pub mod prepare;
+pub mod profile;
 pub mod rig;
 pub mod search;
 mod series;

@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::estimates::{self, Which};
+use crate::history::UtcTime;
 use crate::observe::{Interrupt, Observer, Phase, Status};
 use crate::series::Series;
 use crate::steadiness::regimes;
@@ -62,6 +63,7 @@ pub fn step(
         ramp(crew, step.ramp_ns, watch)?;
     }
     let before = mark(&mut sampler)?;
+    let began = UtcTime::now();
     let cpu_before = crew.cpu();
     let mut series = Series::new();
     let jobs = if step.jobs.len() > 1 { step.jobs.len() } else { 0 };
@@ -89,6 +91,8 @@ pub fn step(
     }
     let fallbacks = crew.fallbacks();
     let mut result = result(step, &total, series.into_points());
+    // A simulated device has a clock of its own.
+    result.began = sampler.is_some().then(|| began.to_string());
     if !crew.tells_workers_apart() {
         // Another program's workers, which it does not tell apart.
         result.workers.clear();
@@ -204,6 +208,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         depth_achieved: total.depth(),
         rate_iops,
         seconds,
+        began: None,
         read: direction(Op::Read),
         write: direction(Op::Write),
         sync: direction(Op::Sync),

@@ -3,9 +3,10 @@
 use crate::search::Decision;
 use crate::suite::SuiteStep;
 use iogauge_model::Limit;
-use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult};
+use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult, SystemPoint};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Set by a signal handler or by `iogauge stop`; looked at between ticks.
 #[derive(Debug, Clone, Default)]
@@ -107,6 +108,9 @@ pub trait Observer {
 
     /// A step of several is measured: the time to keep it.
     fn step(&mut self, _step: &StepResult) {}
+
+    /// The system is recorded: the last sample, and the time left where there is an end.
+    fn system(&mut self, _point: &SystemPoint, _left: Option<Duration>) {}
 
     /// A step of a suite begins, by its number in the plan from 0, with how many there are.
     fn suite_step_begins(&mut self, _index: usize, _of: usize, _step: &SuiteStep) {}

@@ -1,6 +1,7 @@
 //! A target with everything that is needed to put loads on it.
 
 use crate::error::LabError;
+use crate::profile::CADENCE;
 use crate::{caveats, surroundings, via};
 use iogauge_io::crew::fio::{FioBinary, FioCrew, FioWork, ForeignJob, Span};
 use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What loads are put on.
 #[derive(Debug)]
@@ -85,6 +87,8 @@ pub struct Rig {
     foreign: Option<ForeignJob>,
     /// True where block devices are measured as they were left.
     fresh_devices: bool,
+    /// Time between two samples of the machine beside the load.
+    cadence: Duration,
 }
 
 /// A mistyped directory or device must not become a test file somewhere else: a file of a name of
@@ -152,7 +156,19 @@ impl Rig {
 
     fn of(text: &str, medium: Medium, intent: Intent, roots: Roots) -> Self {
         let text = text.to_owned();
-        Self { text, medium, intent, roots, fresh_devices: false, via: None, foreign: None }
+        let (via, foreign, fresh_devices, cadence) = (None, None, false, CADENCE);
+        Self { text, medium, intent, roots, via, foreign, fresh_devices, cadence }
+    }
+
+    /// From now on the machine is sampled so often beside loads on a real target.
+    pub fn sample_every(&mut self, cadence: Duration) {
+        self.cadence = cadence;
+    }
+
+    /// Time between two samples of the machine.
+    #[must_use]
+    pub fn cadence(&self) -> Duration {
+        self.cadence
     }
 
     /// From now on block devices are not prefilled, and what is on them raises no doubt: who

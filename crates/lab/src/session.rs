@@ -2,6 +2,7 @@
 
 use crate::caveats;
 use crate::error::LabError;
+use crate::history::UtcTime;
 use crate::measure::{self, Measured, Watch};
 use crate::prepare::{Prepared, prepare};
 use crate::rig::{Ground, Rig};
@@ -15,14 +16,11 @@ use iogauge_io::system::{self, Logical, Sampler};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{Arrivals, EngineKind, Load};
-use iogauge_model::result::{Environment, Physical, VerifyEnd};
+use iogauge_model::result::{Environment, Physical, SystemPoint, VerifyEnd};
 use iogauge_model::{Caveat, CaveatCode, Impact, Step};
-use std::time::Duration;
 
 /// Most threads that wait for arrivals.
 const MOST_THREADS: u32 = 512;
-/// Time between two samples of the machine.
-pub(crate) const CADENCE: Duration = Duration::from_millis(500);
 /// First writes and rewrites that differ by more than this factor are worth a word.
 const FIRST_WRITE_DIFFERS: f64 = 1.3;
 
@@ -119,6 +117,10 @@ pub struct Searched {
     pub found: Found,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
+    /// When it began.
+    pub began: UtcTime,
+    /// The machine over the whole search; empty beside a simulated target.
+    pub system: Vec<SystemPoint>,
     /// Doubts about it.
     pub caveats: Vec<Caveat>,
 }
@@ -138,6 +140,7 @@ pub fn find(
     }
     let mut sampler = sampler(rig)?;
     let before = sampler.as_mut().map(Sampler::mark).transpose()?;
+    let began = UtcTime::now();
     // The search sets the rate itself.
     let arrivals = plan.open_loop.map(|process| Arrivals { rate_iops: 1.0, process });
     let load = Load { iodepth: 1, arrivals, ..load.clone() };
@@ -155,7 +158,9 @@ pub fn find(
     let cpu = crew.cpu();
     let fault = crew.fault().map(|(_, fault)| fault);
     let mut physical = None;
-    if let (Some(after), Some(before)) = (&after, &before) {
+    let mut system = Vec::new();
+    if let (Some(sampler), Some(after), Some(before)) = (&sampler, &after, &before) {
+        system = sampler.points_between(before, after);
         let (ios, bytes) = found.logical;
         let totals = after.since(before, Logical { ios, bytes });
         let direct = engine::is_direct(&load);
@@ -181,7 +186,7 @@ pub fn find(
     if found.interrupted {
         caveats.push(caveats::interrupted());
     }
-    Ok(Searched { found, physical, caveats })
+    Ok(Searched { found, physical, began, system, caveats })
 }
 
 /// The plan with as many I/Os outstanding as an open loop can have at all: where each takes a thread,
@@ -231,7 +236,7 @@ fn sampler(rig: &Rig) -> Result<Option<Sampler>, LabError> {
     if rig.is_simulated() {
         return Ok(None);
     }
-    Ok(Some(Sampler::start(&rig.devices()?, CADENCE)?))
+    Ok(Some(Sampler::start(&rig.devices()?, rig.cadence())?))
 }
 
 /// Where the run takes place.

@@ -71,6 +71,7 @@ fn step() -> StepResult {
         depth_achieved: 7.8,
         rate_iops: None,
         seconds: 2.0,
+        began: None,
         read: Some(direction(1000, 100_000)),
         write: Some(direction(1000, 200_000)),
         sync: Some(direction(60, 900_000)),

@@ -11,8 +11,9 @@ use iogauge_model::limit::Limit;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     Answer, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
-    CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, IntervalPoint, Knee, Place,
-    RUN_FORMAT, Regime, RunDocument, SUITE_FORMAT, Side, StepResult, SuiteDocument, SuiteOutcome,
+    CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, IntervalPoint, Knee, PROFILE_FORMAT,
+    Place, ProfileDocument, RUN_FORMAT, Regime, RunDocument, SUITE_FORMAT, Side, StepResult,
+    SuiteDocument, SuiteOutcome,
 };
 use iogauge_model::{Caveat, Histogram};
 use serde_json::Value;
@@ -40,6 +41,8 @@ pub enum Shown {
     Crosscheck(Box<CrosscheckDocument>),
     /// A database beside its device.
     Beside(Box<BesideDocument>),
+    /// The system alone.
+    Profile(Box<ProfileDocument>),
 }
 
 /// Why a run cannot be shown.
@@ -157,6 +160,7 @@ impl Exhibit {
             SUITE_FORMAT => Shown::Suite(Box::new(serde_json::from_value(document)?)),
             CROSSCHECK_FORMAT => Shown::Crosscheck(Box::new(serde_json::from_value(document)?)),
             BESIDE_FORMAT => Shown::Beside(Box::new(serde_json::from_value(document)?)),
+            PROFILE_FORMAT => Shown::Profile(Box::new(serde_json::from_value(document)?)),
             other => return Err(ExhibitError::Format(other.to_owned())),
         };
         let mut exhibit = Self { system: String::new(), document: shown };
@@ -174,6 +178,7 @@ impl Exhibit {
             Shown::Suite(suite) => &suite.environment,
             Shown::Crosscheck(check) => &check.environment,
             Shown::Beside(beside) => &beside.environment,
+            Shown::Profile(profile) => &profile.environment,
         }
     }
 
@@ -186,6 +191,7 @@ impl Exhibit {
             Shown::Suite(suite) => &suite.head,
             Shown::Crosscheck(check) => &check.head,
             Shown::Beside(beside) => &beside.head,
+            Shown::Profile(profile) => &profile.head,
         }
     }
 
@@ -198,6 +204,7 @@ impl Exhibit {
             Shown::Suite(suite) => &suite.caveats,
             Shown::Crosscheck(check) => &check.caveats,
             Shown::Beside(beside) => &beside.caveats,
+            Shown::Profile(profile) => &profile.caveats,
         }
     }
 
@@ -224,7 +231,7 @@ impl Exhibit {
     pub fn steps(&self) -> Vec<&StepResult> {
         match &self.document {
             Shown::Run(run) => run.steps.iter().collect(),
-            Shown::Find(_) | Shown::Beside(_) => Vec::new(),
+            Shown::Find(_) | Shown::Beside(_) | Shown::Profile(_) => Vec::new(),
             Shown::Suite(suite) => suite.measured().map(|(_, step)| step).collect(),
             Shown::Crosscheck(check) => check.steps.iter().collect(),
         }
@@ -268,7 +275,7 @@ impl Exhibit {
                 .map(|(row, point)| sample(Row { users: None, ..row }, point.depth))
                 .collect(),
             // Rounds of one load are no growth of it, and two sides no one's rows.
-            Shown::Crosscheck(_) | Shown::Beside(_) => Vec::new(),
+            Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => Vec::new(),
         }
     }
 
@@ -285,7 +292,7 @@ impl Exhibit {
     #[must_use]
     pub fn capacities(&self) -> Vec<Capacity<'_>> {
         match &self.document {
-            Shown::Run(_) | Shown::Crosscheck(_) => Vec::new(),
+            Shown::Run(_) | Shown::Crosscheck(_) | Shown::Profile(_) => Vec::new(),
             Shown::Beside(beside) => {
                 vec![
                     side("the device", &beside.device, Terms::DEVICE),

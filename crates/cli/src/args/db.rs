@@ -1,7 +1,7 @@
 //! Arguments of `iogauge db`.
 
-use super::OutputArgs;
 use super::guide::GuideParser;
+use super::{OutputArgs, SamplingArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use iogauge_db::{DbError, DbUrl};
 use iogauge_lab::history::{HistoryPath, RunRef};
@@ -216,6 +216,9 @@ pub struct DbRunArgs {
     /// Limits that a field agrees on, beside those of --limit
     #[arg(long, value_name = "NAME", value_parser = GuideParser)]
     pub guide: Option<&'static Guide>,
+    /// The machine beside it.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -243,6 +246,9 @@ pub struct DbFindArgs {
     /// Tell each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,
+    /// The machine beside it.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,

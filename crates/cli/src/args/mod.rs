@@ -5,6 +5,7 @@ mod db;
 mod fio;
 mod guide;
 mod load;
+mod profile;
 mod report;
 mod suite;
 mod via;
@@ -16,6 +17,7 @@ pub use db::{
 };
 pub use fio::{ExtraArgs, ImportArgs, TableArgs, TableFormat};
 pub use load::LoadArgs;
+pub use profile::{ProfileArgs, SamplingArgs};
 pub use report::{ReportArgs, ThemeArg};
 pub use suite::{ResumeRef, SuiteArgs, SuiteCommon, SuiteRun, Which};
 pub use via::ViaArg;
@@ -78,6 +80,8 @@ pub enum Command {
     Suite(SuiteArgs),
     /// Measure a load with iogauge and with fio in turn, and tell whether they agree
     Crosscheck(Box<CrosscheckArgs>),
+    /// Record devices, processors and memory beside any other program's load
+    Profile(Box<ProfileArgs>),
     /// Tell what would spoil a measurement of a target; measures nothing, writes nothing
     Doctor(DoctorArgs),
     /// Make and prefill the test file, so that later runs measure at once
@@ -209,6 +213,9 @@ pub struct FindArgs {
     /// The load.
     #[command(flatten)]
     pub load: LoadArgs,
+    /// The machine beside it.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -272,6 +279,9 @@ pub struct RunArgs {
     /// The load.
     #[command(flatten)]
     pub load: LoadArgs,
+    /// The machine beside it.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -455,6 +465,8 @@ pub enum ShowFormat {
     Json,
     /// All that is known, a row for each point or direction
     IogaugeCsv,
+    /// What devices, processors and memory did, a row for each sample and device
+    ProfileCsv,
     /// fio's JSON
     FioJson,
     /// fio's JSON with every bucket of the latencies
@@ -475,7 +487,12 @@ impl ShowFormat {
             Self::Classic => Some(TableFormat::Classic),
             Self::R => Some(TableFormat::R),
             Self::Csv => Some(TableFormat::Csv),
-            Self::Text | Self::Json | Self::IogaugeCsv | Self::FioJson | Self::FioJsonPlus => None,
+            Self::Text
+            | Self::Json
+            | Self::IogaugeCsv
+            | Self::ProfileCsv
+            | Self::FioJson
+            | Self::FioJsonPlus => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Arguments of `iogauge suite`: a command for each suite of the table, made of its options.
 
 use super::load::engine_word;
-use super::{OutputArgs, TargetArgs, ViaArg};
+use super::{OutputArgs, SamplingArgs, TargetArgs, ViaArg};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use iogauge_lab::history::{HistoryError, RunRef};
@@ -42,6 +42,9 @@ pub struct SuiteCommon {
     /// io_uring, libaio, psync, mmap or null [default: io_uring]
     #[arg(long, value_name = "NAME", value_parser = engine_word)]
     pub ioengine: Option<EngineKind>,
+    /// The machine beside it.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -28,7 +28,8 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     }
     let (target, output) = (&args.target, &args.output);
     let typed = std::slice::from_ref(&args.load);
-    let opened = invocation::open(target, typed, args.via.as_ref())?;
+    let mut opened = invocation::open(target, typed, args.via.as_ref())?;
+    opened.rig.sample_every(args.sampling.every);
     let invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
     run_on(invocation, &plan)
 }
@@ -151,6 +152,8 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
         regimes: found.regimes,
         physical: searched.physical,
         measured_seconds: found.measured_seconds,
+        began: Some(searched.began.to_string()).filter(|_| !invocation.rig.is_simulated()),
+        system: searched.system,
         caveats,
         environment: session::environment(&invocation.rig),
     })

@@ -9,13 +9,17 @@ use iogauge_lab::history::{
 };
 use iogauge_model::fio::json_out::{self, Detail};
 use iogauge_model::result::{
-    BesideDocument, CrosscheckDocument, FindDocument, RunDocument, SuiteDocument,
+    BesideDocument, CrosscheckDocument, FindDocument, ProfileDocument, RunDocument, SuiteDocument,
 };
 use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
+use iogauge_report::exhibit::{Exhibit, ExhibitError};
 use iogauge_report::terminal::{self, Page, RunLine};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+
+/// Kind of the runs that recorded the system alone.
+const PROFILE: &str = "profile";
 
 /// Runs the command.
 ///
@@ -116,6 +120,10 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
     match format {
         ShowFormat::Json => screen::print(&serde_json::to_string_pretty(document)?),
         ShowFormat::Text => screen::print(&text(&stored, document, screen::page(false))?),
+        ShowFormat::ProfileCsv => screen::print(&system_csv(&stored.row, document)?),
+        ShowFormat::IogaugeCsv if stored.row.kind == PROFILE => {
+            screen::print(&system_csv(&stored.row, document)?)
+        }
         // Classic tables are printed of all runs at once, before it comes to one of them.
         ShowFormat::IogaugeCsv | ShowFormat::Classic | ShowFormat::R | ShowFormat::Csv => {
             let mut table = Vec::new();
@@ -129,6 +137,20 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
         ShowFormat::FioJson => screen::print(&fio_json(&stored, document, Detail::Percentiles)?),
         ShowFormat::FioJsonPlus => screen::print(&fio_json(&stored, document, Detail::Bins)?),
     }
+}
+
+/// What a run kept of the system over time.
+fn system_csv(row: &RunRow, document: &serde_json::Value) -> anyhow::Result<String> {
+    let none = |error: ExhibitError| match error {
+        ExhibitError::Format(format) => {
+            Usage(format!("run {}: {format} keeps no system over time", row.id)).into()
+        }
+        error => anyhow::Error::from(error),
+    };
+    let exhibit = Exhibit::of(document.clone()).map_err(none)?;
+    let mut table = Vec::new();
+    csv::system(&exhibit, &mut table)?;
+    Ok(String::from_utf8_lossy(&table).into_owned())
 }
 
 /// A run as fio would have printed it.
@@ -171,6 +193,14 @@ fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<
         ))
         .into());
     }
+    if stored.row.kind == PROFILE {
+        return Err(Usage(format!(
+            "{} is a record of the system without a load; right would be --format text, json or \
+             profile-csv",
+            stored.row.id
+        ))
+        .into());
+    }
     Ok(serde_json::from_value(document.clone())?)
 }
 
@@ -208,6 +238,10 @@ fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow:
     if stored.row.kind == "db-beside" {
         let document: BesideDocument = serde_json::from_value(document.clone())?;
         return Ok(terminal::beside(&document, page));
+    }
+    if stored.row.kind == PROFILE {
+        let document: ProfileDocument = serde_json::from_value(document.clone())?;
+        return Ok(terminal::profile(&document, page));
     }
     let document: RunDocument = serde_json::from_value(document.clone())?;
     Ok(terminal::run(&document, page))

@@ -38,7 +38,8 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
     let groups = groups(path, args.lenient)?;
     let wanted = wanted(&groups, &args.target);
     let text = text(&wanted, path);
-    let rig = Rig::open_each(&text, &wanted)?;
+    let mut rig = Rig::open_each(&text, &wanted)?;
+    rig.sample_every(args.sampling.every);
     let paths: Vec<&Path> = wanted.iter().map(|(path, _)| path.as_path()).collect();
     if let [Group { jobs, runtime_ns, .. }] = groups.as_slice()
         && let [job] = jobs.as_slice()

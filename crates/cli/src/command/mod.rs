@@ -12,6 +12,7 @@ mod job_file;
 mod job_source;
 pub mod manual;
 pub mod prepare;
+pub mod profile;
 mod record;
 pub mod report;
 pub mod run;

@@ -128,13 +128,21 @@ fn write_all(
     Ok(())
 }
 
-/// Writes a file beside its place and moves it there: a report that is cut short leaves the one before.
+/// Writes a file and tells so.
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    put(path, bytes)?;
+    screen::print(&path.display().to_string())
+}
+
+/// Writes a file beside its place and moves it there: what is cut short leaves the one before.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(super) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let context = || format!("{} cannot be written", path.display());
     std::fs::write(&partial, bytes).with_context(context)?;
-    std::fs::rename(&partial, path).with_context(context)?;
-    screen::print(&path.display().to_string())
+    std::fs::rename(&partial, path).with_context(context)
 }

@@ -40,7 +40,8 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         let opened = invocation::open(target, &typed, None)?;
         return print_fio(&opened.rig, &step(args, &opened.loads));
     }
-    let opened = invocation::open(target, &typed, args.via.as_ref())?;
+    let mut opened = invocation::open(target, &typed, args.via.as_ref())?;
+    opened.rig.sample_every(args.sampling.every);
     let invocation = Invocation::on("run", target, output, false, interrupt, opened)?;
     let step = step(args, &invocation.loads).with_own_times();
     steps::run(

@@ -65,6 +65,7 @@ pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> an
     }
     confirm(common, &opened.rig, suite.needs())?;
     opened.loads = representatives(&plan);
+    opened.rig.sample_every(common.sampling.every);
     let mut invocation =
         Invocation::on("suite", &common.target, &common.output, false, interrupt, opened)?;
     invocation.unlink = unlink;

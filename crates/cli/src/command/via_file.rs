@@ -112,6 +112,7 @@ pub fn find(
         return Err(Usage(text).into());
     };
     let text = JobFile::with_includes_found(path, &Here).map_err(|e| Usage(e.to_string()))?;
+    rig.sample_every(args.sampling.every);
     rig.go_via_job(fio, ForeignJob { text, synchronous: job.synchronous })?;
     // The rest of the load is in the file, for fio alone to read.
     let rw = job.rw.split(':').next().and_then(|word| word.parse().ok());

@@ -1,6 +1,6 @@
 //! Processor time: of this process (`getrusage(2)`), of the machine (`proc_stat(5)`).
 
-use iogauge_model::result::CpuUse;
+use iogauge_model::result::{CpuKinds, CpuUse};
 
 /// Processor time this process has used, all threads together, kernel workers of its io_uring
 /// included.
@@ -49,8 +49,16 @@ fn timeval_ns(time: libc::timeval) -> u64 {
 /// Processor time of all processors since boot, in clock ticks (usually 10 ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MachineCpu {
-    /// Working: user, nice, system, interrupts. Guests' time is within user.
-    pub busy_ticks: u64,
+    /// Programs, reniced ones included, without guests.
+    pub user_ticks: u64,
+    /// The kernel.
+    pub system_ticks: u64,
+    /// Interrupts.
+    pub irq_ticks: u64,
+    /// Deferred work of interrupts.
+    pub softirq_ticks: u64,
+    /// Guests of this machine's hypervisor, reniced ones included.
+    pub guest_ticks: u64,
     /// Idle with no I/O outstanding.
     pub idle_ticks: u64,
     /// Idle with I/O outstanding.
@@ -62,12 +70,14 @@ pub struct MachineCpu {
 /// How the machine's processor time was shared out over a span, in percent of all processors.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MachineShare {
-    /// Working.
+    /// Working: every kind but idle.
     pub busy_percent: f64,
     /// Taken by the hypervisor.
     pub steal_percent: f64,
     /// Idle with I/O outstanding.
     pub iowait_percent: f64,
+    /// The other kinds.
+    pub kinds: CpuKinds,
 }
 
 impl MachineCpu {
@@ -76,17 +86,22 @@ impl MachineCpu {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        // user nice system idle iowait irq softirq steal
-        let mut fields = [0u64; 8];
+        // user nice system idle iowait irq softirq steal guest guest_nice
+        let mut fields = [0u64; 10];
         let mut given = 0;
         for (field, word) in fields.iter_mut().zip(line.split_ascii_whitespace()) {
             *field = word.parse().ok()?;
             given += 1;
         }
-        let [user, nice, system, idle, iowait, irq, softirq, steal] = fields;
-        let busy = [nice, system, irq, softirq].into_iter().fold(user, u64::saturating_add);
+        let [user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice] = fields;
+        let guests = guest.saturating_add(guest_nice);
         (given >= 4).then_some(Self {
-            busy_ticks: busy,
+            // The kernel counts guests as user and nice time, too.
+            user_ticks: user.saturating_add(nice).saturating_sub(guests),
+            system_ticks: system,
+            irq_ticks: irq,
+            softirq_ticks: softirq,
+            guest_ticks: guests,
             idle_ticks: idle,
             iowait_ticks: iowait,
             steal_ticks: steal,
@@ -97,16 +112,30 @@ impl MachineCpu {
     /// iowait may run backwards by a few ticks on some kernels: that counts as none.
     #[must_use]
     pub fn share_since(&self, before: &Self) -> MachineShare {
-        let busy = self.busy_ticks.saturating_sub(before.busy_ticks) as f64;
-        let idle = self.idle_ticks.saturating_sub(before.idle_ticks) as f64;
-        let iowait = self.iowait_ticks.saturating_sub(before.iowait_ticks) as f64;
-        let steal = self.steal_ticks.saturating_sub(before.steal_ticks) as f64;
+        let grown = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before)) as f64;
+        let user = grown(|cpu| cpu.user_ticks);
+        let system = grown(|cpu| cpu.system_ticks);
+        let irq = grown(|cpu| cpu.irq_ticks);
+        let softirq = grown(|cpu| cpu.softirq_ticks);
+        let guest = grown(|cpu| cpu.guest_ticks);
+        let idle = grown(|cpu| cpu.idle_ticks);
+        let iowait = grown(|cpu| cpu.iowait_ticks);
+        let steal = grown(|cpu| cpu.steal_ticks);
+        let busy = user + system + irq + softirq + guest;
         let total = busy + idle + iowait + steal;
         let percent = |part: f64| if total > 0.0 { 100.0 * part / total } else { 0.0 };
         MachineShare {
             busy_percent: percent(busy),
             steal_percent: percent(steal),
             iowait_percent: percent(iowait),
+            kinds: CpuKinds {
+                user_percent: percent(user),
+                system_percent: percent(system),
+                irq_percent: percent(irq),
+                softirq_percent: percent(softirq),
+                guest_percent: percent(guest),
+                idle_percent: percent(idle),
+            },
         }
     }
 }
@@ -141,7 +170,9 @@ mod tests {
     fn the_summary_line_is_read_and_not_a_processors() {
         let text = "cpu  100 20 30 400 50 6 7 8 90 9\ncpu0 1 2 3 4\nintr 5\n";
         let cpu = MachineCpu::parse(text).unwrap();
-        assert_eq!(cpu.busy_ticks, 163);
+        // 99 of the user and nice ticks were guests'.
+        assert_eq!((cpu.user_ticks, cpu.guest_ticks), (21, 99));
+        assert_eq!((cpu.system_ticks, cpu.irq_ticks, cpu.softirq_ticks), (30, 6, 7));
         assert_eq!((cpu.idle_ticks, cpu.iowait_ticks, cpu.steal_ticks), (400, 50, 8));
         assert_eq!(MachineCpu::parse("cpu0 1 2 3 4\n"), None);
         assert_eq!(MachineCpu::parse("cpu 1 2 3\n"), None);
@@ -150,9 +181,18 @@ mod tests {
 
     #[test]
     fn shares_are_of_the_time_passed() {
-        let before = MachineCpu { busy_ticks: 10, idle_ticks: 10, iowait_ticks: 5, steal_ticks: 0 };
-        let after = MachineCpu { busy_ticks: 60, idle_ticks: 40, iowait_ticks: 4, steal_ticks: 20 };
+        let before = MachineCpu::parse("cpu 10 0 0 10 5 0 0 0 0 0\n").unwrap();
+        let after = MachineCpu::parse("cpu 20 20 10 40 4 4 6 20 5 5\n").unwrap();
         let share = after.share_since(&before);
+        let kinds = CpuKinds {
+            user_percent: 20.0,
+            system_percent: 10.0,
+            irq_percent: 4.0,
+            softirq_percent: 6.0,
+            guest_percent: 10.0,
+            idle_percent: 30.0,
+        };
+        assert_eq!(share.kinds, kinds);
         assert_eq!(
             (share.busy_percent, share.steal_percent, share.iowait_percent),
             (50.0, 20.0, 0.0)
@@ -191,14 +231,17 @@ mod tests {
         }
 
         #[test]
-        fn shares_stay_within_percent(a in any::<[u32; 4]>(), b in any::<[u32; 4]>()) {
-            let of = |t: [u32; 4]| MachineCpu {
-                busy_ticks: t[0].into(), idle_ticks: t[1].into(),
-                iowait_ticks: t[2].into(), steal_ticks: t[3].into(),
+        fn shares_stay_within_percent(a in any::<[u32; 8]>(), b in any::<[u32; 8]>()) {
+            let of = |t: [u32; 8]| {
+                let [user_ticks, system_ticks, irq_ticks, softirq_ticks, guest_ticks, idle_ticks,
+                    iowait_ticks, steal_ticks] = t.map(u64::from);
+                MachineCpu { user_ticks, system_ticks, irq_ticks, softirq_ticks, guest_ticks,
+                    idle_ticks, iowait_ticks, steal_ticks }
             };
             let share = of(b).share_since(&of(a));
-            let sum = share.busy_percent + share.steal_percent + share.iowait_percent;
-            prop_assert!((0.0..=100.0 + 1e-9).contains(&sum), "{}", sum);
+            let sum = share.busy_percent + share.steal_percent + share.iowait_percent
+                + share.kinds.idle_percent;
+            prop_assert!(sum == 0.0 || (sum - 100.0).abs() < 1e-9, "{}", sum);
         }
     }
 }

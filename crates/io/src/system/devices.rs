@@ -21,6 +21,8 @@ pub struct Layer {
     pub on: Vec<String>,
     /// False where the device keeps no I/O counters (`queue/iostats` is 0).
     pub counted: bool,
+    /// False for a partition.
+    pub whole: bool,
 }
 
 /// The block devices under one or several paths, top first; no device is in it twice.
@@ -78,6 +80,44 @@ impl DeviceTree {
         Ok(walk.tree)
     }
 
+    /// The disks of this machine that are in use, with what they lie on: all that have a size, but for
+    /// memory that is called a disk and loop devices that cannot be written, as packages are.
+    #[must_use]
+    pub fn of_machine(roots: &Roots) -> Self {
+        let mut walk = Walk::new(roots.clone());
+        for device in BlockDevice::all(roots).iter().filter(|device| is_disk_in_use(device)) {
+            if let Some(name) = walk.visit(device) {
+                walk.add_top(name);
+            }
+        }
+        walk.tree
+    }
+
+    /// This tree with the devices of kernel names such as `sda` or `dm-3`, or of nodes such as
+    /// `/dev/mapper/data`.
+    ///
+    /// # Errors
+    /// When there is no such device.
+    pub fn with_devices(self, roots: &Roots, names: &[String]) -> Result<Self, SystemError> {
+        let mut walk = Walk { tree: self, ..Walk::new(roots.clone()) };
+        for name in names {
+            let device = match name.starts_with('/') {
+                true => BlockDevice::of_node(Path::new(name), roots),
+                false => BlockDevice::named(name, roots),
+            };
+            let visited = device.and_then(|device| walk.visit(&device));
+            let unknown = || SystemError::NoSuchDevice { name: name.clone() };
+            walk.add_top(visited.ok_or_else(unknown)?);
+        }
+        Ok(walk.tree)
+    }
+
+    /// The devices the tree was asked for, by name.
+    #[must_use]
+    pub fn tops(&self) -> &[String] {
+        &self.tops
+    }
+
     /// True where no block device lies under the path.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -132,6 +172,15 @@ impl DeviceTree {
             several => format!("{text} on ({})", several.join(", ")),
         }
     }
+}
+
+fn is_disk_in_use(device: &BlockDevice) -> bool {
+    let is = |kind: &str| {
+        let number = device.name.strip_prefix(kind);
+        number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let read_only = device.number_attribute("ro") == Some(1);
+    device.size_bytes() > 0 && !is("ram") && !(is("loop") && read_only)
 }
 
 /// A walk down sysfs that gathers the tree. Devices are known by name: the paths of a multipath
@@ -243,9 +292,11 @@ impl Walk {
         }
         let given_name = device.attribute("dm/name");
         let counted = device.number_attribute("queue/iostats") != Some(0);
+        let whole = device.parent().is_none();
         // Put in before its children, so that tops come first.
         let index = self.tree.layers.len();
-        self.tree.layers.push(Layer { name: name.clone(), given_name, on: Vec::new(), counted });
+        let layer = Layer { name: name.clone(), given_name, on: Vec::new(), counted, whole };
+        self.tree.layers.push(layer);
         self.above.push(name.clone());
         let mut on = self.names_below(device);
         self.above.pop();

@@ -1,7 +1,7 @@
 //! `/proc/diskstats`: what each block device has done since it was attached (kernel
 //! documentation, admin-guide/iostats).
 
-use iogauge_model::result::DeviceCounters;
+use iogauge_model::result::{DeviceCounters, DevicePoint};
 
 /// The kernel counts in sectors of this size whatever the device's own is.
 const SECTOR_BYTES: u64 = 512;
@@ -117,6 +117,26 @@ impl DiskCounters {
         }
     }
 
+    /// The rates of a device that did so much in so many seconds.
+    #[must_use]
+    pub(super) fn rates(&self, device: &str, seconds: f64) -> DevicePoint {
+        let rate = |count: u64| count as f64 / seconds;
+        let each = |ms: u64, ios: u64| (ios > 0).then(|| ms as f64 * 1e6 / ios as f64);
+        DevicePoint {
+            device: device.to_owned(),
+            reads_per_sec: rate(self.reads),
+            writes_per_sec: rate(self.writes),
+            flushes_per_sec: rate(self.flushes),
+            read_bytes_per_sec: rate(self.read_bytes()),
+            write_bytes_per_sec: rate(self.write_bytes()),
+            read_await_ns: each(self.read_ms, self.reads),
+            write_await_ns: each(self.write_ms, self.writes),
+            queue_depth: rate(self.queue_ms) / 1e3,
+            // The kernel counts whole ticks, so that a busy device may show a little over 100 %.
+            busy_percent: (rate(self.busy_ms) / 10.0).min(100.0),
+        }
+    }
+
     /// Bytes read.
     #[must_use]
     pub fn read_bytes(&self) -> u64 {
@@ -194,6 +214,17 @@ mod tests {
         let growth = after.since(&before, "sda");
         assert_eq!((growth.reads, growth.read_bytes, growth.busy_ns), (3, 16 * 512, 2_000_000));
         assert_eq!(growth.device, "sda");
+    }
+
+    #[test]
+    fn rates_are_those_of_iostat() {
+        let before = only(" 8 0 sda 100 0 800 50 200 0 1600 90 0 700 140 0 0 0 0 9 4");
+        let after = only(" 8 0 sda 140 0 1120 70 200 0 1600 90 1 2200 2140 0 0 0 0 19 6");
+        let point = after.counters.growth_since(&before.counters).rates("sda", 2.0);
+        assert_eq!((point.reads_per_sec, point.writes_per_sec), (20.0, 0.0));
+        assert_eq!((point.read_bytes_per_sec, point.flushes_per_sec), (81_920.0, 5.0));
+        assert_eq!((point.read_await_ns, point.write_await_ns), (Some(500_000.0), None));
+        assert_eq!((point.queue_depth, point.busy_percent), (1.0, 75.0));
     }
 
     #[test]

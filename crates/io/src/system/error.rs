@@ -37,6 +37,12 @@ pub enum SystemError {
         /// Kernel name of the device.
         device: String,
     },
+    /// A device as it was typed is not there.
+    #[error("there is no block device {name}; /proc/diskstats lists those there are")]
+    NoSuchDevice {
+        /// As typed.
+        name: String,
+    },
     /// The sampling thread could not be started.
     #[error(
         "cannot start the sampling thread: {source}; the process limit (ulimit -u) has to allow it"

@@ -2,6 +2,7 @@
 
 use super::Roots;
 use crate::kernel::text;
+use iogauge_model::result::MemoryKinds;
 
 /// Memory of the machine at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Memory {
     pub available_bytes: u64,
     /// Page cache that still has to be written back, in bytes.
     pub dirty_bytes: u64,
+    /// Memory by kind.
+    pub kinds: MemoryKinds,
 }
 
 impl Memory {
@@ -27,10 +30,18 @@ impl Memory {
     pub fn parse(text: &str) -> Option<Self> {
         let total_bytes = field_bytes(text, "MemTotal:")?;
         let available = field_bytes(text, "MemAvailable:");
+        let bytes = |name| field_bytes(text, name).unwrap_or(0);
+        let free_bytes = bytes("MemFree:");
         Some(Self {
             total_bytes,
-            available_bytes: available.or_else(|| field_bytes(text, "MemFree:")).unwrap_or(0),
-            dirty_bytes: field_bytes(text, "Dirty:").unwrap_or(0),
+            available_bytes: available.unwrap_or(free_bytes),
+            dirty_bytes: bytes("Dirty:"),
+            kinds: MemoryKinds {
+                free_bytes,
+                cached_bytes: bytes("Cached:").saturating_add(bytes("Buffers:")),
+                writeback_bytes: bytes("Writeback:"),
+                swap_used_bytes: bytes("SwapTotal:").saturating_sub(bytes("SwapFree:")),
+            },
         })
     }
 }
@@ -64,6 +75,16 @@ mod tests {
             5 * 1024
         );
         assert_eq!(Memory::parse("MemFree: 5 kB\n"), None);
+    }
+
+    #[test]
+    fn memory_is_told_by_kind() {
+        let text = "MemTotal: 99 kB\nMemFree: 5 kB\nBuffers: 2 kB\nCached: 30 kB\nSwapCached: 7 kB\n\
+                    SwapTotal: 20 kB\nSwapFree: 12 kB\nDirty: 3 kB\nWriteback: 4 kB\n";
+        let kinds = Memory::parse(text).unwrap().kinds;
+        let kib =
+            [kinds.free_bytes, kinds.cached_bytes, kinds.writeback_bytes, kinds.swap_used_bytes];
+        assert_eq!(kib.map(|bytes| bytes / 1024), [5, 32, 4, 8]);
     }
 
     #[test]

@@ -7,18 +7,18 @@ use iogauge_model::result::Physical;
 /// `logical_bytes`. `None` where no counted device lies under the target.
 #[must_use]
 pub fn physical_of(before: &Counters, after: &Counters, logical_bytes: u64) -> Option<Physical> {
-    if after.devices.is_empty() {
-        return None;
-    }
     let growth = before.disks.iter().zip(&after.disks).zip(after.devices.iter());
     let mut physical = Physical::default();
-    for ((before, after), name) in growth {
-        let device = after.since(before, name);
+    for ((before, after), watched) in growth.filter(|(_, watched)| watched.summed) {
+        let device = after.since(before, &watched.name);
         physical.reads = physical.reads.saturating_add(device.reads);
         physical.writes = physical.writes.saturating_add(device.writes);
         physical.read_bytes = physical.read_bytes.saturating_add(device.read_bytes);
         physical.write_bytes = physical.write_bytes.saturating_add(device.write_bytes);
         physical.devices.push(device);
+    }
+    if physical.devices.is_empty() {
+        return None;
     }
     let bytes = physical.read_bytes as f64 + physical.write_bytes as f64;
     physical.ratio_to_logical = (logical_bytes > 0).then(|| bytes / logical_bytes as f64);
@@ -27,12 +27,15 @@ pub fn physical_of(before: &Counters, after: &Counters, logical_bytes: u64) -> O
 
 #[cfg(test)]
 mod tests {
+    use super::super::reading::Watched;
     use super::super::run_queue::RunQueue;
+    use super::super::tasks::TaskCounters;
     use super::super::{DiskCounters, MachineCpu, Memory, ProcessCpu};
     use super::*;
 
     fn at(disks: &[(u64, u64, u64)]) -> Counters {
-        let names: Vec<String> = (0..disks.len()).map(|n| format!("sd{n}")).collect();
+        let name = |n| Watched { name: format!("sd{n}"), summed: true };
+        let devices: Vec<Watched> = (0..disks.len()).map(name).collect();
         let disk = |&(reads, read_sectors, write_sectors): &(u64, u64, u64)| DiskCounters {
             reads,
             read_sectors,
@@ -41,10 +44,12 @@ mod tests {
         };
         Counters {
             at: std::time::Instant::now(),
-            devices: names.into(),
+            devices: devices.into(),
             disks: disks.iter().map(disk).collect(),
             process: ProcessCpu::default(),
             machine: MachineCpu::default(),
+            tasks: TaskCounters::default(),
+            pages: None,
             memory: Memory::default(),
             run_queue: RunQueue::default(),
         }

@@ -2,7 +2,9 @@
 
 use super::cpu::cpu_use;
 use super::kernel_file::KernelFile;
+use super::paging::PageCounters;
 use super::run_queue::RunQueue;
+use super::tasks::TaskCounters;
 use super::{
     DeviceTree, DiskCounters, MachineCpu, Memory, ProcessCpu, Roots, SystemError, parse_diskstats,
     physical_of,
@@ -31,15 +33,27 @@ pub struct SystemTotals {
     pub cpu: CpuUse,
 }
 
+/// A device whose counters are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Watched {
+    /// Kernel name.
+    pub name: String,
+    /// True where what it moved is in the sums of all devices: each physical byte passes one such.
+    pub summed: bool,
+}
+
 /// All counters at one moment.
 #[derive(Debug, Clone)]
 pub struct Counters {
     pub(super) at: Instant,
-    pub(super) devices: Arc<[String]>,
+    pub(super) devices: Arc<[Watched]>,
     /// In the order of `devices`.
     pub(super) disks: Vec<DiskCounters>,
     pub(super) process: ProcessCpu,
     pub(super) machine: MachineCpu,
+    pub(super) tasks: TaskCounters,
+    /// `None` where the kernel does not count pages.
+    pub(super) pages: Option<PageCounters>,
     pub(super) memory: Memory,
     /// Read for marks only: it takes more with every worker.
     pub(super) run_queue: RunQueue,
@@ -74,12 +88,16 @@ impl Counters {
         }
     }
 
-    /// The rates from `before` to this reading, at a time counted from `start`. Allocates
-    /// nothing.
+    /// The rates from `before` to this reading, at a time counted from `start`.
     pub(super) fn point_since(&self, before: &Self, start: Instant) -> SystemPoint {
         let span = self.at.saturating_duration_since(before.at);
         let seconds = span.max(Duration::from_nanos(1)).as_secs_f64();
         let machine = self.machine.share_since(&before.machine);
+        let page_bytes = rustix::param::page_size();
+        let pages = self.pages.zip(before.pages);
+        let grown =
+            before.disks.iter().zip(&self.disks).map(|(before, after)| after.growth_since(before));
+        let rates = self.devices.iter().zip(grown);
         let mut point = SystemPoint {
             at_seconds: self.at.saturating_duration_since(start).as_secs_f64(),
             cpu_percent: machine.busy_percent,
@@ -87,17 +105,21 @@ impl Counters {
             iowait_percent: machine.iowait_percent,
             memory_available_bytes: self.memory.available_bytes,
             dirty_bytes: self.memory.dirty_bytes,
+            cpu: Some(machine.kinds),
+            tasks: Some(self.tasks.since(&before.tasks, seconds)),
+            memory: Some(self.memory.kinds),
+            paging: pages.map(|(after, before)| after.since(&before, seconds, page_bytes)),
+            devices: rates.map(|(device, growth)| growth.rates(&device.name, seconds)).collect(),
             ..SystemPoint::default()
         };
-        for (before, after) in before.disks.iter().zip(&self.disks) {
-            let growth = after.growth_since(before);
-            point.reads_per_sec += growth.reads as f64 / seconds;
-            point.writes_per_sec += growth.writes as f64 / seconds;
-            point.read_bytes_per_sec += growth.read_bytes() as f64 / seconds;
-            point.write_bytes_per_sec += growth.write_bytes() as f64 / seconds;
-            // The kernel counts whole ticks, so that a busy device may show a little over 100 %.
-            let busy = (growth.busy_ms as f64 / 1e3 / seconds).min(1.0);
-            point.busy_percent += 100.0 * busy / self.disks.len() as f64;
+        let summed = self.devices.iter().filter(|device| device.summed).count();
+        let devices = self.devices.iter().zip(&point.devices);
+        for (_, device) in devices.filter(|(watched, _)| watched.summed) {
+            point.reads_per_sec += device.reads_per_sec;
+            point.writes_per_sec += device.writes_per_sec;
+            point.read_bytes_per_sec += device.read_bytes_per_sec;
+            point.write_bytes_per_sec += device.write_bytes_per_sec;
+            point.busy_percent += device.busy_percent / summed as f64;
         }
         point
     }
@@ -105,39 +127,51 @@ impl Counters {
 
 /// The files the counters come from, kept open.
 ///
-/// One reading is about ten system calls and costs 100 to 150 µs on a small machine, and more with
+/// One reading is about a dozen system calls and costs 150 to 250 µs on a small machine, and more with
 /// the number of devices and processors, all of which the kernel sums up for it.
 #[derive(Debug)]
 pub struct CounterReader {
     roots: Roots,
-    devices: Arc<[String]>,
+    devices: Arc<[Watched]>,
     /// `None` where there is no device to count.
     diskstats: Option<KernelFile>,
     stat: KernelFile,
     meminfo: KernelFile,
+    /// `None` on kernels that do not count pages.
+    vmstat: Option<KernelFile>,
 }
 
 impl CounterReader {
-    /// A reader of the leaves of a tree and of the machine. Where a leaf keeps no counters
-    /// ([`DeviceTree::is_counted`]) no device is read: a part would be taken for the whole.
+    /// A reader of the whole devices of a tree and of the machine. Where a leaf keeps no counters
+    /// ([`DeviceTree::is_counted`]) no device is in the sums: a part would be taken for the whole.
     ///
     /// # Errors
-    /// When a file of `/proc` cannot be opened.
+    /// When a file of `/proc` cannot be opened or read.
     pub fn open(roots: &Roots, tree: &DeviceTree) -> Result<Self, SystemError> {
-        let leaves = if tree.is_counted() { tree.leaves() } else { Vec::new() };
-        let devices: Arc<[String]> = leaves.into_iter().map(str::to_owned).collect();
-        let diskstats = if devices.is_empty() {
-            None
-        } else {
-            Some(KernelFile::open(roots, "proc/diskstats")?)
-        };
+        let mut devices = watched(tree);
+        let mut diskstats = None;
+        if !devices.is_empty() {
+            let mut file = KernelFile::open(roots, "proc/diskstats")?;
+            file.parse("text", |text| {
+                // Only of those that count it matters whether the kernel tells of them.
+                devices.retain(|watched| watched.summed || is_told(text, &watched.name));
+                Some(())
+            })?;
+            diskstats = Some(file);
+        }
         Ok(Self {
             roots: roots.clone(),
-            devices,
+            devices: devices.into(),
             diskstats,
             stat: KernelFile::open(roots, "proc/stat")?,
             meminfo: KernelFile::open(roots, "proc/meminfo")?,
+            vmstat: KernelFile::open(roots, "proc/vmstat").ok(),
         })
+    }
+
+    /// What control groups and workers' files are read from.
+    pub(super) fn roots(&self) -> &Roots {
+        &self.roots
     }
 
     /// Reads all counters.
@@ -151,6 +185,8 @@ impl CounterReader {
             disks: Vec::with_capacity(self.devices.len()),
             process: ProcessCpu::default(),
             machine: MachineCpu::default(),
+            tasks: TaskCounters::default(),
+            pages: None,
             memory: Memory::default(),
             run_queue: RunQueue::now(&self.roots),
         };
@@ -158,13 +194,18 @@ impl CounterReader {
         Ok(counters)
     }
 
-    /// Reads all counters over those of an earlier reading; allocates nothing then. After an
-    /// error what is in `counters` means nothing.
+    /// Reads all counters but the run queue over those of an earlier reading. After an error what is in
+    /// `counters` means nothing.
     ///
     /// # Errors
     /// As [`CounterReader::read`].
     pub(super) fn read_into(&mut self, counters: &mut Counters) -> Result<(), SystemError> {
-        counters.machine = self.stat.parse("cpu line", MachineCpu::parse)?;
+        (counters.machine, counters.tasks) = self.stat.parse("cpu line", |text| {
+            Some((MachineCpu::parse(text)?, TaskCounters::parse(text)))
+        })?;
+        if let Some(vmstat) = &mut self.vmstat {
+            counters.pages = Some(vmstat.parse("text", |text| Some(PageCounters::parse(text)))?);
+        }
         counters.memory = self.meminfo.parse("MemTotal line", Memory::parse)?;
         counters.process = ProcessCpu::now();
         counters.at = Instant::now();
@@ -177,16 +218,30 @@ impl CounterReader {
             })?;
         }
         match self.devices.get(counters.disks.len()) {
-            Some(device) => Err(SystemError::DeviceGone { device: device.clone() }),
+            Some(device) => Err(SystemError::DeviceGone { device: device.name.clone() }),
             None => Ok(()),
         }
     }
 }
 
+/// The devices of a tree whose counters are read: the whole ones, and those that all bytes pass.
+fn watched(tree: &DeviceTree) -> Vec<Watched> {
+    let counted = tree.is_counted();
+    let watched = tree.layers().iter().filter(|layer| layer.counted).map(|layer| {
+        let leaf = layer.on.is_empty();
+        (layer.whole || leaf).then(|| Watched { name: layer.name.clone(), summed: leaf && counted })
+    });
+    watched.flatten().collect()
+}
+
+fn is_told(text: &str, device: &str) -> bool {
+    parse_diskstats(text).any(|line| line.device == device)
+}
+
 /// Puts the counters of the devices in their order, up to the first that is missing.
-fn fill_disks(text: &str, devices: &[String], disks: &mut Vec<DiskCounters>) {
-    for name in devices {
-        match parse_diskstats(text).find(|line| line.device == name.as_str()) {
+fn fill_disks(text: &str, devices: &[Watched], disks: &mut Vec<DiskCounters>) {
+    for device in devices {
+        match parse_diskstats(text).find(|line| line.device == device.name) {
             Some(line) => disks.push(line.counters),
             None => return,
         }
@@ -213,11 +268,12 @@ mod tests {
     #[test]
     fn a_missing_device_is_named() {
         let text = " 8 0 sda 1 1 1 1 1 1 1 1 1 1 1\n 8 16 sdb 2 1 1 1 1 1 1 1 1 1 1\n";
+        let device = |name: &str| Watched { name: name.to_owned(), summed: true };
         let mut disks = Vec::new();
-        fill_disks(text, &["sdb".into(), "sda".into()], &mut disks);
+        fill_disks(text, &[device("sdb"), device("sda")], &mut disks);
         assert_eq!(disks.iter().map(|d| d.reads).collect::<Vec<_>>(), [2, 1]);
         disks.clear();
-        fill_disks(text, &["sda".into(), "sdc".into(), "sdb".into()], &mut disks);
+        fill_disks(text, &[device("sda"), device("sdc"), device("sdb")], &mut disks);
         assert_eq!(disks.len(), 1);
     }
 
@@ -227,10 +283,14 @@ mod tests {
             let start = Instant::now();
             let counters = |after: Duration, reads| Counters {
                 at: start + after,
-                devices: ["sda".to_owned()].into(),
-                disks: vec![DiskCounters { reads, busy_ms: reads / 2, ..DiskCounters::default() }],
+                devices: [("dm-0", false), ("sda", true)]
+                    .map(|(name, summed)| Watched { name: name.to_owned(), summed })
+                    .into(),
+                disks: vec![DiskCounters { reads, busy_ms: reads / 2, ..DiskCounters::default() }; 2],
                 process: ProcessCpu::default(),
                 machine: MachineCpu::default(),
+                tasks: TaskCounters::default(),
+                pages: None,
                 memory: Memory::default(),
                 run_queue: RunQueue::default(),
             };
@@ -239,6 +299,7 @@ mod tests {
             let point = after.point_since(&before, start);
             let expected = reads as f64 / (ms as f64 / 1e3);
             prop_assert!((point.reads_per_sec - expected).abs() <= expected * 1e-9);
+            prop_assert_eq!(point.devices[0].reads_per_sec, point.reads_per_sec);
             prop_assert!((0.0..=100.0).contains(&point.busy_percent));
             prop_assert!((point.at_seconds - 1.0 - ms as f64 / 1e3).abs() < 1e-9);
         }

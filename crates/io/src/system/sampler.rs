@@ -1,17 +1,15 @@
 //! The thread that watches the machine while a load runs.
 
 use super::reading::{CounterReader, Counters, Logical, SystemTotals};
+use super::run_queue::RunQueue;
 use super::series::BoundedSeries;
 use super::{DeviceTree, Roots, SystemError};
 use iogauge_model::result::SystemPoint;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// Most points a series has; beyond it neighbours are merged and the cadence doubles.
-pub const MAX_POINTS: usize = 1200;
 
 /// Cadences below this would measure the sampler rather than the machine.
 const MIN_CADENCE: Duration = Duration::from_millis(10);
@@ -35,66 +33,82 @@ pub struct SystemSeries {
 #[derive(Debug)]
 pub struct Sampler {
     start: Counters,
-    reader: CounterReader,
-    series: Arc<Mutex<BoundedSeries>>,
+    sampling: Arc<Mutex<Sampling>>,
     /// Taken when the sampler ends; the thread ends when this is dropped.
-    running: Option<(Sender<()>, JoinHandle<ThreadEnd>)>,
-}
-
-/// What the thread has to say at its end.
-#[derive(Debug, Default)]
-struct ThreadEnd {
-    missed: u64,
-    cpu_ns: u64,
+    running: Option<(Sender<()>, JoinHandle<u64>)>,
 }
 
 impl Sampler {
-    /// Starts to watch the machine and the leaves of the tree, one sample each `cadence` (at
+    /// Starts to watch the machine and the devices of the tree, one sample each `cadence` (at
     /// least 10 ms).
     ///
     /// # Errors
     /// When a counter cannot be read or no thread started.
     pub fn start(tree: &DeviceTree, cadence: Duration) -> Result<Self, SystemError> {
-        let roots = Roots::real();
-        let mut reader = CounterReader::open(&roots, tree)?;
+        let mut reader = CounterReader::open(&Roots::real(), tree)?;
         let start = reader.read()?;
-        let series = Arc::new(Mutex::new(BoundedSeries::new(MAX_POINTS)));
-        let (end, ended) = channel();
-        let sampling = Sampling {
-            reader: CounterReader::open(&roots, tree)?,
+        let sampling = Arc::new(Mutex::new(Sampling {
+            reader,
             before: start.clone(),
             now: start.clone(),
             start: start.at,
             cadence: cadence.max(MIN_CADENCE),
-            series: Arc::clone(&series),
+            series: BoundedSeries::of_devices(start.devices.len()),
+            at_mark: true,
             missed: 0,
-        };
+            fault: None,
+        }));
+        let (end, ended) = channel();
+        let shared = Arc::clone(&sampling);
         let thread = std::thread::Builder::new()
             .name("iogauge-sampler".into())
-            .spawn(move || sampling.run(&ended))
+            .spawn(move || run(&shared, &ended))
             .map_err(|source| SystemError::Thread { source })?;
-        Ok(Self { start, reader, series, running: Some((end, thread)) })
+        Ok(Self { start, sampling, running: Some((end, thread)) })
+    }
+
+    /// The counters when sampling began.
+    #[must_use]
+    pub fn begin(&self) -> &Counters {
+        &self.start
     }
 
     /// The counters now, read on the caller's thread; [`Counters::since`] sets two of them
-    /// against each other. For the borders of steps.
+    /// against each other. For the borders of steps: a sample ends here, and the next begins.
     ///
     /// # Errors
     /// When a counter cannot be read.
     pub fn mark(&mut self) -> Result<Counters, SystemError> {
-        self.reader.read()
+        let (counters, roots) = {
+            let mut sampling = self.lock();
+            (sampling.mark()?, sampling.reader.roots().clone())
+        };
+        Ok(Counters { run_queue: RunQueue::now(&roots), ..counters })
     }
 
-    /// The points sampled between two marks; `at_seconds` counts from the first. The first point
-    /// may reach back a cadence before the mark.
+    /// The points sampled between two marks; `at_seconds` counts from the first. Where a long series
+    /// had to be merged, the first point may reach back before the mark.
     #[must_use]
     pub fn points_between(&self, from: &Counters, to: &Counters) -> Vec<SystemPoint> {
-        let seconds =
-            |mark: &Counters| mark.at.saturating_duration_since(self.start.at).as_secs_f64();
-        let (from, to) = (seconds(from), seconds(to));
-        let series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        let within = series.points().iter().filter(|p| p.at_seconds > from && p.at_seconds <= to);
-        within.map(|p| SystemPoint { at_seconds: p.at_seconds - from, ..p.clone() }).collect()
+        self.points(from, Some(to))
+    }
+
+    /// The points sampled since a mark.
+    #[must_use]
+    pub fn points_since(&self, from: &Counters) -> Vec<SystemPoint> {
+        self.points(from, None)
+    }
+
+    /// The last point so far.
+    #[must_use]
+    pub fn latest(&self) -> Option<SystemPoint> {
+        self.lock().series.points().last().cloned()
+    }
+
+    /// Why the last sample could not be read; `None` where it could.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.lock().fault.clone()
     }
 
     /// Ends the sampling. `logical` is what the load did since the start.
@@ -102,20 +116,31 @@ impl Sampler {
     /// # Errors
     /// When the counters cannot be read for the last time.
     pub fn stop(mut self, logical: Logical) -> Result<SystemSeries, SystemError> {
-        let totals = self.reader.read()?.since(&self.start, logical);
-        let end = self.end_thread();
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        let series = std::mem::replace(&mut *series, BoundedSeries::new(2));
-        Ok(SystemSeries {
-            points: series.into_points(),
-            totals,
-            missed: end.missed,
-            sampler_cpu_ns: end.cpu_ns,
-        })
+        let totals = self.mark()?.since(&self.start, logical);
+        let sampler_cpu_ns = self.end_thread();
+        let mut sampling = self.lock();
+        let series = std::mem::replace(&mut sampling.series, BoundedSeries::new(2));
+        let missed = sampling.missed;
+        Ok(SystemSeries { points: series.into_points(), totals, missed, sampler_cpu_ns })
     }
 
-    fn end_thread(&mut self) -> ThreadEnd {
-        let Some((end, thread)) = self.running.take() else { return ThreadEnd::default() };
+    fn points(&self, from: &Counters, to: Option<&Counters>) -> Vec<SystemPoint> {
+        let seconds =
+            |mark: &Counters| mark.at.saturating_duration_since(self.start.at).as_secs_f64();
+        let (from, to) = (seconds(from), to.map_or(f64::INFINITY, seconds));
+        let sampling = self.lock();
+        let points = sampling.series.points().iter();
+        let within = points.filter(|point| point.at_seconds > from && point.at_seconds <= to);
+        within.map(|p| SystemPoint { at_seconds: p.at_seconds - from, ..p.clone() }).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sampling> {
+        self.sampling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The processor time the thread took, in nanoseconds.
+    fn end_thread(&mut self) -> u64 {
+        let Some((end, thread)) = self.running.take() else { return 0 };
         drop(end);
         thread.join().unwrap_or_default()
     }
@@ -127,49 +152,86 @@ impl Drop for Sampler {
     }
 }
 
-/// What the thread works with.
+/// What samples are made with, by the thread and at marks.
+#[derive(Debug)]
 struct Sampling {
     reader: CounterReader,
+    /// Where the last sample ended.
     before: Counters,
     now: Counters,
     start: Instant,
     cadence: Duration,
-    series: Arc<Mutex<BoundedSeries>>,
+    series: BoundedSeries,
+    /// True where the last sample ended at a mark, beyond which nothing is joined to it.
+    at_mark: bool,
     missed: u64,
+    fault: Option<String>,
 }
 
 impl Sampling {
-    fn run(mut self, ended: &Receiver<()>) -> ThreadEnd {
-        let mut stride = 1;
-        let mut due = self.start;
-        loop {
-            // From the due time, not from now, so that delays do not add up; what was slept
-            // through is skipped, not caught up on.
-            due = (due + self.cadence * stride).max(Instant::now());
-            let wait = due.saturating_duration_since(Instant::now());
-            if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
-                break;
+    /// Ends a sample because its time has come, unless a mark has just ended one. Returns the time to
+    /// the next one.
+    fn tick(&mut self) -> Duration {
+        let stride = self.cadence.saturating_mul(self.series.stride());
+        if self.before.at.elapsed() >= stride / 2 {
+            match self.sample() {
+                Ok(point) => {
+                    self.series.push(point);
+                    self.at_mark = false;
+                    self.fault = None;
+                }
+                Err(error) => {
+                    self.missed += 1;
+                    self.fault = Some(error.to_string());
+                }
             }
-            stride = self.sample();
         }
-        let cpu = clock_gettime(ClockId::ThreadCPUTime);
-        let cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
-        ThreadEnd { missed: self.missed, cpu_ns }
+        self.cadence.saturating_mul(self.series.stride())
     }
 
-    /// Adds one point; returns how many cadences to wait for the next.
-    fn sample(&mut self) -> u32 {
-        let read = self.reader.read_into(&mut self.now);
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        match read {
-            Ok(()) => {
-                series.push(self.now.point_since(&self.before, self.start));
-                std::mem::swap(&mut self.before, &mut self.now);
-            }
-            Err(_) => self.missed += 1,
+    /// Ends a sample here and now. One much shorter than the others, whose figures would say little,
+    /// goes to the one before.
+    fn mark(&mut self) -> Result<Counters, SystemError> {
+        let begun = self.before.at;
+        let point = self.sample()?;
+        let short = self.before.at.saturating_duration_since(begun) < self.cadence / 2;
+        if short && !self.at_mark {
+            self.series.join(point)
+        } else {
+            self.series.push(point)
         }
-        series.stride()
+        self.at_mark = true;
+        Ok(self.before.clone())
     }
+
+    fn sample(&mut self) -> Result<SystemPoint, SystemError> {
+        self.reader.read_into(&mut self.now)?;
+        let point = self.now.point_since(&self.before, self.start);
+        std::mem::swap(&mut self.before, &mut self.now);
+        Ok(point)
+    }
+}
+
+/// Samples until the other end of the channel is gone; returns the processor time that took, in
+/// nanoseconds.
+fn run(sampling: &Mutex<Sampling>, ended: &Receiver<()>) -> u64 {
+    let lock = || sampling.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut due, mut stride) = {
+        let sampling = lock();
+        (sampling.start, sampling.cadence)
+    };
+    loop {
+        // From the due time, not from now, so that delays do not add up; what was slept
+        // through is skipped, not caught up on.
+        due = (due + stride).max(Instant::now());
+        let wait = due.saturating_duration_since(Instant::now());
+        if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
+        stride = lock().tick();
+    }
+    let cpu = clock_gettime(ClockId::ThreadCPUTime);
+    cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64
 }
 
 #[cfg(test)]
@@ -185,8 +247,8 @@ mod tests {
         let sampler = Sampler::start(&tree_here(), Duration::from_millis(100)).unwrap();
         std::thread::sleep(Duration::from_millis(1550));
         let series = sampler.stop(Logical::default()).unwrap();
-        // A busy machine may wake the thread late, never early.
-        let most = (series.totals.seconds / 0.1).floor() as usize;
+        // A busy machine may wake the thread late, never early; the last one ends with the series.
+        let most = (series.totals.seconds / 0.1).ceil() as usize;
         assert!((5..=most).contains(&series.points.len()), "{}", series.points.len());
         assert_eq!(series.missed, 0);
         let share = series.sampler_cpu_ns as f64 / 1e9 / series.totals.seconds;
@@ -207,7 +269,10 @@ mod tests {
         let totals = to.since(&from, Logical { ios: 10, bytes: 0 });
         assert!((0.3..5.0).contains(&totals.seconds), "{}", totals.seconds);
         assert!(!points.is_empty());
-        assert!(points.iter().all(|p| p.at_seconds > 0.0 && p.at_seconds <= totals.seconds));
+        assert!(points.iter().all(|p| p.at_seconds > 0.0 && p.at_seconds <= totals.seconds + 1e-9));
+        // Samples begin and end with the step.
+        assert!((points[points.len() - 1].at_seconds - totals.seconds).abs() < 1e-6);
+        assert!(points.windows(2).all(|pair| pair[1].at_seconds - pair[0].at_seconds > 0.009));
         let all = sampler.stop(Logical::default()).unwrap();
         assert!(all.points.len() > points.len());
     }
@@ -218,7 +283,7 @@ mod tests {
         let sampler = Sampler::start(&DeviceTree::default(), Duration::from_secs(3600)).unwrap();
         drop(sampler);
         let sampler = Sampler::start(&DeviceTree::default(), Duration::from_secs(3600)).unwrap();
-        assert!(sampler.stop(Logical::default()).unwrap().points.is_empty());
+        assert_eq!(sampler.stop(Logical::default()).unwrap().points.len(), 1);
         assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }

@@ -2,6 +2,13 @@
 
 use iogauge_model::result::SystemPoint;
 
+/// Most points a series has; beyond it neighbours are merged and the cadence doubles.
+pub const MAX_POINTS: usize = 1200;
+
+/// Most points of single devices a series has, all devices together: with more than four devices the
+/// series has fewer points.
+pub const MAX_DEVICE_POINTS: usize = 4800;
+
 /// Points in order of time, at most a given number. When it is full, neighbours are merged in
 /// pairs, and each point to come has to stand for twice as many cadences as before.
 #[derive(Debug)]
@@ -13,17 +20,35 @@ pub(super) struct BoundedSeries {
 }
 
 impl BoundedSeries {
+    /// An empty series of points with so many devices each.
+    pub fn of_devices(devices: usize) -> Self {
+        let points = (MAX_DEVICE_POINTS / devices.max(1)).clamp(2, MAX_POINTS);
+        Self::new(points & !1)
+    }
+
     /// An empty series of at most `capacity` points, which is even and at least 2.
     pub fn new(capacity: usize) -> Self {
         Self { points: Vec::with_capacity(capacity), capacity, stride: 1 }
     }
 
-    /// Adds a point, later than all before. Allocates nothing.
+    /// Adds a point, later than all before.
     pub fn push(&mut self, point: SystemPoint) {
         if self.points.len() == self.capacity {
             self.merge_pairs();
         }
         self.points.push(point);
+    }
+
+    /// Joins a point, later than all before, to the last one.
+    pub fn join(&mut self, point: SystemPoint) {
+        let begun = match self.points.as_slice() {
+            [.., before, _] => before.at_seconds,
+            _ => 0.0,
+        };
+        match self.points.last_mut() {
+            Some(last) => last.append(begun, &point),
+            None => self.push(point),
+        }
     }
 
     /// Cadences the next point should stand for.
@@ -44,36 +69,13 @@ impl BoundedSeries {
     fn merge_pairs(&mut self) {
         let mut begun = 0.0;
         for pair in 0..self.capacity / 2 {
-            let (first, second) = (&self.points[2 * pair], &self.points[2 * pair + 1]);
-            let merged = merge(begun, first, second);
+            let mut merged = std::mem::take(&mut self.points[2 * pair]);
+            merged.append(begun, &self.points[2 * pair + 1]);
             begun = merged.at_seconds;
             self.points[pair] = merged;
         }
         self.points.truncate(self.capacity / 2);
         self.stride = self.stride.saturating_mul(2);
-    }
-}
-
-/// Two neighbouring points as one, the first of which began at `begun` seconds. Rates and shares
-/// are weighted by time; memory is that of the scarcer moment.
-fn merge(begun: f64, first: &SystemPoint, second: &SystemPoint) -> SystemPoint {
-    let (first_seconds, second_seconds) =
-        (first.at_seconds - begun, second.at_seconds - first.at_seconds);
-    let total = first_seconds + second_seconds;
-    let weight = if total > 0.0 { first_seconds / total } else { 0.5 };
-    let mean = |a: f64, b: f64| a * weight + b * (1.0 - weight);
-    SystemPoint {
-        at_seconds: second.at_seconds,
-        reads_per_sec: mean(first.reads_per_sec, second.reads_per_sec),
-        writes_per_sec: mean(first.writes_per_sec, second.writes_per_sec),
-        read_bytes_per_sec: mean(first.read_bytes_per_sec, second.read_bytes_per_sec),
-        write_bytes_per_sec: mean(first.write_bytes_per_sec, second.write_bytes_per_sec),
-        busy_percent: mean(first.busy_percent, second.busy_percent),
-        cpu_percent: mean(first.cpu_percent, second.cpu_percent),
-        steal_percent: mean(first.steal_percent, second.steal_percent),
-        iowait_percent: mean(first.iowait_percent, second.iowait_percent),
-        memory_available_bytes: first.memory_available_bytes.min(second.memory_available_bytes),
-        dirty_bytes: first.dirty_bytes.max(second.dirty_bytes),
     }
 }
 
@@ -105,6 +107,25 @@ mod tests {
             prop_assert_eq!(begun, now);
             prop_assert!((kept - reads).abs() <= reads * 1e-9 + 1e-9, "{} {}", kept, reads);
         }
+    }
+
+    #[test]
+    fn many_devices_leave_fewer_points() {
+        let most = |devices| BoundedSeries::of_devices(devices).capacity;
+        assert_eq!([0, 1, 4, 5, 60, 9999].map(most), [1200, 1200, 1200, 960, 80, 2]);
+    }
+
+    #[test]
+    fn a_joined_point_makes_the_last_one_longer() {
+        let mut series = BoundedSeries::new(4);
+        for (at_seconds, reads_per_sec) in [(1.0, 10.0), (2.0, 20.0)] {
+            series.join(SystemPoint { at_seconds, reads_per_sec, ..Default::default() });
+        }
+        series.push(SystemPoint { at_seconds: 4.0, ..Default::default() });
+        series.join(SystemPoint { at_seconds: 6.0, reads_per_sec: 30.0, ..Default::default() });
+        let rates: Vec<_> =
+            series.points().iter().map(|p| (p.at_seconds, p.reads_per_sec)).collect();
+        assert_eq!(rates, [(2.0, 15.0), (6.0, 15.0)]);
     }
 
     #[test]

@@ -4,16 +4,17 @@ use super::caveats as doubts;
 use super::crew::DbCrew;
 use super::figures;
 use super::target::{DbLoad, DbTarget};
+use crate::caveats;
 use crate::error::LabError;
+use crate::history::UtcTime;
 use crate::measure::{self, Watch};
 use crate::search::{self, Found, SearchPlan, limit_value};
 use crate::suite::judged;
-use crate::{caveats, session};
 use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
 use iogauge_db::crew::Crew as Workers;
 use iogauge_io::crew::Crew;
 use iogauge_io::system::{Logical, Sampler};
-use iogauge_model::result::{Drain, Physical, StepResult};
+use iogauge_model::result::{Drain, Physical, StepResult, SystemPoint};
 use iogauge_model::{Caveat, Limit};
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,7 +61,7 @@ impl Taken {
         let sequences = if writes { target.sequences()? } else { Vec::new() };
         let acknowledged = target.note(&plan, &sequences)?;
         let devices = target.devices()?;
-        let sampler = Sampler::start(&devices, session::CADENCE)?;
+        let sampler = Sampler::start(&devices, target.cadence)?;
         let workers =
             Workers::new(activity.clone(), plan, &target.globals, &sequences, acknowledged)?;
         let before = activity.counts()?;
@@ -144,6 +145,10 @@ pub struct DbSearched {
     pub found: Found,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
+    /// When it began.
+    pub began: UtcTime,
+    /// The machine over the whole search.
+    pub system: Vec<SystemPoint>,
     /// Rounds of the write daemon.
     pub cycles: Vec<Cycle>,
     /// Doubts about it.
@@ -170,6 +175,7 @@ pub fn find(
         Taken::take(target, &DbLoad { processes: 1, ..*load }, most.max(1))?;
     let mut mark = || sampler.as_mut().map(|sampler| sampler.mark()).transpose();
     let machine_before = mark()?;
+    let began = UtcTime::now();
     let found = search::find(&mut crew, &plan, watch)?;
     let machine_after = mark()?;
     crew.stop()?;
@@ -179,7 +185,10 @@ pub fn find(
     }
     let mut caveats = doubts::of_target(target, load);
     let mut physical = None;
-    if let (Some(before), Some(after)) = (&machine_before, &machine_after) {
+    let mut system = Vec::new();
+    if let (Some(sampler), Some(before), Some(after)) = (&sampler, &machine_before, &machine_after)
+    {
+        system = sampler.points_between(before, after);
         let (ios, bytes) = found.logical;
         let totals = after.since(before, Logical { ios, bytes });
         caveats.extend(caveats::steal(&totals.cpu));
@@ -204,5 +213,5 @@ pub fn find(
         caveats.push(caveats::interrupted());
     }
     let cycles = activity.cycles().unwrap_or_default();
-    Ok(DbSearched { found, physical, cycles, caveats })
+    Ok(DbSearched { found, physical, began, system, cycles, caveats })
 }

@@ -1,6 +1,7 @@
 //! A database that is there, and what is asked of it.
 
 use crate::error::LabError;
+use crate::profile::CADENCE;
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, MOST_WORKERS, RunOfWorkers};
 use iogauge_db::backend::{self, About, Global, Size};
 use iogauge_db::crew::{CrewPlan, Mode};
@@ -23,6 +24,8 @@ pub struct DbTarget {
     pub globals: Vec<Global>,
     /// How much lies on the disk.
     pub size: Size,
+    /// Time between two samples of the machine beside a load.
+    pub cadence: Duration,
     pub(super) database: Box<dyn Database>,
 }
 
@@ -35,7 +38,7 @@ impl DbTarget {
         let database = backend::open(&url)?;
         let (about, globals) = (database.about()?, database.globals()?);
         let size = database.size()?;
-        Ok(Self { url, about, globals, size, database })
+        Ok(Self { url, about, globals, size, cadence: CADENCE, database })
     }
 
     /// The database itself.

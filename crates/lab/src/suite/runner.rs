@@ -97,7 +97,7 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
             (SuiteOutcome::Step(Box::new(measured.result)), caveats, interrupted)
         }
         Work::Search { load, plan } => {
-            let session::Searched { found, caveats, .. } =
+            let session::Searched { found, system, caveats, .. } =
                 session::find(rig, load, plan, &mut watch)?;
             let interrupted = found.interrupted;
             let result = SearchResult {
@@ -108,6 +108,7 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
                 series: found.series,
                 regimes: found.regimes,
                 measured_seconds: found.measured_seconds,
+                system,
             };
             (SuiteOutcome::Search(Box::new(result)), caveats, interrupted)
         }

@@ -34,6 +34,7 @@ impl FioResult {
             depth_achieved: directions().map(outstanding).sum(),
             rate_iops: None,
             seconds: runtime_ns as f64 / 1e9,
+            began: None,
             read: read.map(|direction| self.direction(direction)),
             write: self.write.as_ref().map(|direction| self.direction(direction)),
             sync: self.sync.as_ref().map(|direction| self.direction(direction)),

@@ -1,6 +1,8 @@
 //! The documents the commands print and the history keeps.
 
-use super::{Environment, Estimate, IntervalPoint, LatencySummary, Physical, Regime, StepResult};
+use super::{
+    Environment, Estimate, IntervalPoint, LatencySummary, Physical, Regime, StepResult, SystemPoint,
+};
 use crate::caveat::Caveat;
 use crate::limit::Limit;
 use crate::load::Load;
@@ -219,6 +221,13 @@ pub struct FindDocument {
     pub physical: Option<Physical>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
+    /// When the search began, RFC 3339 in UTC; `None` in results of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<String>,
+    /// The machine's figures over the whole search; empty in results of versions that did not keep
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub system: Vec<SystemPoint>,
     /// Reasons to doubt the result.
     pub caveats: Vec<Caveat>,
     /// Where it ran.

@@ -7,11 +7,13 @@ mod device;
 mod doctor;
 mod documents;
 mod estimate;
+mod profile;
 mod regime;
 mod rounds;
 mod step;
 mod suite;
 mod system;
+mod system_point;
 mod verify;
 
 pub use bands::{LATENCY_BANDS, LatencyBands, latency_band_low_ns, latency_band_of};
@@ -29,6 +31,7 @@ pub use documents::{
     Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy, Via,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
+pub use profile::ProfileDocument;
 pub use regime::Regime;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
@@ -36,7 +39,8 @@ pub use suite::{
     Cell, Conclusion, Place, PlannedStep, SearchResult, SuiteAsked, SuiteDocument, SuiteOutcome,
     SuitePlanDocument, SuiteStepResult, SuiteTable, Table, TableColumn,
 };
-pub use system::{CpuUse, DeviceCounters, Environment, Physical, SystemPoint};
+pub use system::{CpuUse, DeviceCounters, Environment, Physical};
+pub use system_point::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};
 pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyResult};
 
 /// Version word of the document `iogauge run --json` prints.
@@ -47,6 +51,8 @@ pub const FIND_FORMAT: &str = "iogauge.find/1";
 pub const CROSSCHECK_FORMAT: &str = "iogauge.crosscheck/1";
 /// Version word of the document `iogauge doctor --json` prints.
 pub const DOCTOR_FORMAT: &str = "iogauge.doctor/1";
+/// Version word of the document `iogauge profile --json` prints.
+pub const PROFILE_FORMAT: &str = "iogauge.profile/1";
 /// Version word of the document `iogauge suite --json` prints.
 pub const SUITE_FORMAT: &str = "iogauge.suite/1";
 /// Version word of the document `iogauge db beside --json` prints.

@@ -190,6 +190,9 @@ pub struct StepResult {
     pub rate_iops: Option<f64>,
     /// Length of the measurement, in seconds; ramp time is not in it.
     pub seconds: f64,
+    /// When measuring began, RFC 3339 in UTC; `None` in results of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<String>,
     /// Reads; `None` where none was made.
     pub read: Option<DirectionResult>,
     /// Writes; `None` where none was made.

@@ -2,6 +2,7 @@
 
 use super::{
     Answer, CurvePoint, Environment, Head, IntervalPoint, Knee, Regime, RunDocument, StepResult,
+    SystemPoint,
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
@@ -49,6 +50,10 @@ pub struct SearchResult {
     pub regimes: Vec<Regime>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
+    /// The machine's figures over the whole search; empty in results of versions that did not keep
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub system: Vec<SystemPoint>,
 }
 
 /// What came of a step.

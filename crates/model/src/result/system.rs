@@ -76,33 +76,6 @@ pub struct CpuUse {
     pub wait_percent: f64,
 }
 
-/// One sample of the machine beside the load; rates over the time since the sample before.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SystemPoint {
-    /// Seconds since sampling began.
-    pub at_seconds: f64,
-    /// Physical reads per second.
-    pub reads_per_sec: f64,
-    /// Physical writes per second.
-    pub writes_per_sec: f64,
-    /// Physical bytes read per second.
-    pub read_bytes_per_sec: f64,
-    /// Physical bytes written per second.
-    pub write_bytes_per_sec: f64,
-    /// Mean busy share of the devices, in percent.
-    pub busy_percent: f64,
-    /// Busy share of the machine, in percent of all processors.
-    pub cpu_percent: f64,
-    /// Time taken by the hypervisor, in percent.
-    pub steal_percent: f64,
-    /// Idle time with I/O outstanding, in percent.
-    pub iowait_percent: f64,
-    /// Memory available, in bytes.
-    pub memory_available_bytes: u64,
-    /// Dirty page cache, in bytes.
-    pub dirty_bytes: u64,
-}
-
 /// Where a run took place.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {

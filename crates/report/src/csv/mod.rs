@@ -6,11 +6,13 @@
 //! and what was not measured is empty.
 
 mod database;
+mod system;
 
 pub use database::{
     DATABASE_CSV_COLUMNS, DatabaseRow, WORKER_CSV_COLUMNS, WORKER_CSV_FORMAT, database,
     database_rows, database_workers,
 };
+pub use system::{SYSTEM_CSV_FORMAT, system};
 
 use crate::terminal::{marks, target_name};
 use ::csv::{Error, Writer};

@@ -72,7 +72,7 @@ impl Exhibit {
                 let whole = counted(suite).filter(|(step, _)| !step.interrupted);
                 totals.extend(whole.filter_map(|(step, r)| of_step(r, &step.asked.jobs)));
             }
-            Shown::Find(_) | Shown::Crosscheck(_) | Shown::Beside(_) => {}
+            Shown::Find(_) | Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => {}
         }
         totals
     }
@@ -80,7 +80,9 @@ impl Exhibit {
     /// The jobs of each of [`Self::capacities`].
     fn searched(&self) -> Vec<Vec<Job>> {
         match &self.document {
-            Shown::Run(_) | Shown::Crosscheck(_) | Shown::Beside(_) => Vec::new(),
+            Shown::Run(_) | Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => {
+                Vec::new()
+            }
             Shown::Find(find) => {
                 vec![find.head.jobs_of_steps().into_iter().next().unwrap_or_default()]
             }

@@ -131,6 +131,7 @@ fn run(exhibit: &Exhibit) -> Run {
         Shown::Suite(suite) => terminal::suite(suite, page),
         Shown::Crosscheck(check) => terminal::crosscheck(check, page),
         Shown::Beside(beside) => terminal::beside(beside, page),
+        Shown::Profile(profile) => terminal::profile(profile, page),
     };
     let (doubts, notes) = exhibit.caveats().iter().cloned().partition(Caveat::is_doubt);
     let (head, environment) = (exhibit.head(), exhibit.environment());

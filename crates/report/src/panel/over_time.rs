@@ -121,19 +121,15 @@ impl Kept {
 
 fn scene(course: &Course, width: f64) -> Scene {
     let Course { time, intervals, terms, .. } = course;
-    let line = |name, ink, of: fn(&IntervalPoint) -> Option<f64>| {
+    let line = |name: &'static str, ink, of: fn(&IntervalPoint) -> Option<f64>| {
         let values: Vec<_> = intervals.iter().map(|(at, point)| (*at, of(point))).collect();
         values.iter().any(|(_, value)| value.is_some()).then_some(Line { name, ink, values })
-    };
-    let plot = |title, label, log, lines: [Option<Line>; 2]| {
-        let lines = lines.into_iter().flatten().collect();
-        Plot { title, label, log, at_least: 0.0, heat: Vec::new(), lines }
     };
     let rate = [
         line("rate asked", Ink::Series(1), |point| point.rate_asked_iops),
         line(terms.rates, Ink::Series(0), |point| Some(point.iops())),
     ];
-    let mut plots = vec![plot(terms.rates, &count, false, rate)];
+    let mut plots = vec![Plot::linear(terms.rates, &count, 0.0, there(rate))];
     let nouns = terms.sides();
     let kept = SIDES.iter().zip(nouns).filter_map(|(side, noun)| Kept::of(course, side, noun));
     let mut kept: Vec<Kept> = kept.collect();
@@ -143,7 +139,8 @@ fn scene(course: &Course, width: f64) -> Scene {
             line("slowest", Ink::Limit, |point| Some(point.latency_max_ns as f64)),
             line("mean latency", Ink::Series(2), |point| Some(point.latency_mean_ns())),
         ];
-        plots.push(plot("latency, logarithmic", &latency_ns, true, lines));
+        let plot = Plot::linear("latency, logarithmic", &latency_ns, 0.0, there(lines));
+        plots.push(Plot { log: true, ..plot });
     }
     let depth = [
         line(terms.asked_for(), Ink::Series(1), |point| point.depth_asked),
@@ -151,8 +148,14 @@ fn scene(course: &Course, width: f64) -> Scene {
     ];
     // A search doubles what it asks for.
     let doubles = intervals.iter().any(|(_, point)| point.depth_asked.is_some());
-    plots.push(plot(terms.outstanding(), &count, doubles, depth));
+    let plot = Plot::linear(terms.outstanding(), &count, 0.0, there(depth));
+    plots.push(Plot { log: doubles, ..plot });
     timeline::draw(time, &plots, intervals.iter().map(|told| said(told, terms)).collect(), width)
+}
+
+/// The lines that have something to draw.
+fn there<'a>(lines: [Option<Line<'a>>; 2]) -> Vec<Line<'a>> {
+    lines.into_iter().flatten().collect()
 }
 
 /// What is told of an interval.

@@ -1,28 +1,37 @@
-//! The system beside the load: what the devices did, how busy they were, processor, memory.
+//! The system beside the load, or alone: what the devices did, how busy they were, processors, memory.
 
 use super::timeline::{self, Line, Plot, Time};
 use super::{Figure, Panel};
-use crate::chart::{Ink, Scene, bytes, bytes_per_sec, percent, seconds};
+use crate::chart::{Ink, Scene, bytes, bytes_per_sec, count, latency_ns, percent, seconds};
 use crate::exhibit::Exhibit;
-use iogauge_model::result::{IntervalPoint, SystemPoint};
+use iogauge_model::result::{CpuKinds, DevicePoint, IntervalPoint, SystemPoint};
 
 pub const PANEL: Panel = Panel {
     name: "system",
     title: "The system beside it",
     about: "What the load asked for and what the devices did (less where a cache answered, more where a file system \
-            or a database adds to it), how busy the devices were, what the processors did, and memory: what iostat, \
-            vmstat and system profiles tell, on the load's own axis of time.",
+            or a database adds to it), how busy the devices were, how many I/Os they had at once and how long those \
+            took, what the processors did, and memory: what iostat, vmstat and system profiles tell, on the load's \
+            own axis of time.",
     draw,
 };
 
 /// Unit of the axis of memory: its marks are round in it.
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
+/// Devices that have lines of their own; of more those that moved the most have.
+const MOST_DEVICES: usize = 3;
+
+/// Lines of devices, so that each is the same in every plot.
+const DEVICE_INKS: [Ink; MOST_DEVICES] = [Ink::Series(2), Ink::Series(3), Ink::Series(5)];
+
 /// What is drawn of a run: samples of the machine and intervals of the load, by time.
 struct Course {
     time: Time,
     machine: Vec<(f64, SystemPoint)>,
     load: Vec<(f64, IntervalPoint)>,
+    /// Names of the devices that have lines of their own.
+    devices: Vec<String>,
 }
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
@@ -36,105 +45,172 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
 }
 
 fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
-    let mut course = Course { time: Time::default(), machine: Vec::new(), load: Vec::new() };
-    for step in exhibit.steps() {
+    let (mut time, mut machine, mut load) = (Time::default(), Vec::new(), Vec::new());
+    let courses = exhibit.system_courses();
+    let samples: usize = courses.iter().map(|course| course.points.len()).sum();
+    for course in courses {
         let ends =
-            [step.system.last().map(|p| p.at_seconds), step.series.last().map(|p| p.at_seconds)];
-        let length = ends.into_iter().flatten().fold(0.0, f64::max);
-        if step.system.is_empty() {
-            continue;
-        }
-        let begin = course.time.follow(length);
-        let machine = step.system.iter().map(|point| (begin + point.at_seconds, point.clone()));
-        course.machine.extend(machine);
-        course
-            .load
-            .extend(step.series.iter().map(|point| (begin + point.at_seconds, point.clone())));
+            [course.points.last().map(|p| p.at_seconds), course.load.last().map(|p| p.at_seconds)];
+        let begin = time.follow(ends.into_iter().flatten().fold(0.0, f64::max));
+        let points = joined(course.points, samples.div_ceil(most).max(1));
+        machine.extend(points.map(|point| (begin + point.at_seconds, point)));
+        load.extend(course.load.iter().map(|point| (begin + point.at_seconds, point.clone())));
     }
-    thin(&mut course.machine, most);
-    course.load = timeline::joined(&course.load, most);
-    (course.machine.len() > 1).then_some(course)
+    let load = timeline::joined(&load, most);
+    let devices = busiest(&machine);
+    (machine.len() > 1).then_some(Course { time, machine, load, devices })
 }
 
-/// Keeps every so many of the samples.
-fn thin(machine: &mut Vec<(f64, SystemPoint)>, most: usize) {
-    let every = machine.len().div_ceil(most).max(1);
-    let mut number = 0;
-    machine.retain(|_| {
-        number += 1;
-        number % every == 0
-    });
+/// So many samples at a time as one.
+fn joined(points: &[SystemPoint], every: usize) -> impl Iterator<Item = SystemPoint> {
+    let mut begun = 0.0;
+    points.chunks(every).map(move |chunk| {
+        let mut joined = chunk[0].clone();
+        chunk[1..].iter().for_each(|next| joined.append(begun, next));
+        begun = joined.at_seconds;
+        joined
+    })
+}
+
+/// The devices that moved the most, as the samples list them.
+fn busiest(machine: &[(f64, SystemPoint)]) -> Vec<String> {
+    let mut moved: Vec<(String, f64)> = Vec::new();
+    for device in machine.iter().flat_map(|(_, point)| &point.devices) {
+        let bytes = device.read_bytes_per_sec + device.write_bytes_per_sec;
+        match moved.iter_mut().find(|(name, _)| *name == device.device) {
+            Some((_, sum)) => *sum += bytes,
+            None => moved.push((device.device.clone(), bytes)),
+        }
+    }
+    let mut ranked: Vec<&(String, f64)> = moved.iter().collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked.truncate(MOST_DEVICES);
+    let drawn = moved.iter().filter(|device| ranked.contains(device));
+    drawn.map(|(name, _)| name.clone()).collect()
+}
+
+impl Course {
+    /// A line of the machine; parted where a sample does not tell.
+    fn machine(
+        &self,
+        name: &'static str,
+        ink: Ink,
+        of: fn(&SystemPoint) -> Option<f64>,
+    ) -> Line<'_> {
+        Line {
+            name,
+            ink,
+            values: self.machine.iter().map(|(at, point)| (*at, of(point))).collect(),
+        }
+    }
+
+    /// A line of what the load asked for.
+    fn load(&self, name: &'static str, ink: Ink, of: fn(&IntervalPoint) -> u64) -> Line<'_> {
+        let rate =
+            |point: &IntervalPoint| (point.seconds > 0.0).then(|| of(point) as f64 / point.seconds);
+        Line { name, ink, values: self.load.iter().map(|(at, point)| (*at, rate(point))).collect() }
+    }
+
+    /// A line for each device.
+    fn devices(&self, of: fn(&DevicePoint) -> Option<f64>) -> Vec<Line<'_>> {
+        let values = |name: &str| {
+            let find = |point: &SystemPoint| {
+                of(point.devices.iter().find(|device| device.device == name)?)
+            };
+            self.machine.iter().map(|(at, point)| (*at, find(point))).collect()
+        };
+        let drawn = self.devices.iter().zip(DEVICE_INKS);
+        drawn.map(|(name, ink)| Line { name, ink, values: values(name) }).collect()
+    }
 }
 
 fn scene(course: &Course, width: f64) -> Scene {
-    let machine = |name, ink, of: fn(&SystemPoint) -> f64| {
-        let values = course.machine.iter().map(|(at, point)| (*at, Some(of(point)))).collect();
-        Line { name, ink, values }
-    };
-    let load = |name, ink, of: fn(&IntervalPoint) -> u64| {
-        let rate =
-            |point: &IntervalPoint| (point.seconds > 0.0).then(|| of(point) as f64 / point.seconds);
-        let values = course.load.iter().map(|(at, point)| (*at, rate(point))).collect();
-        Line { name, ink, values }
-    };
-    let plots = [
-        Plot {
-            title: "bytes asked for and moved",
-            label: &bytes_per_sec,
-            log: false,
-            at_least: 0.0,
-            heat: Vec::new(),
-            lines: vec![
-                load("reads asked", Ink::Text, |point| point.read_bytes),
-                load("writes asked", Ink::Series(4), |point| point.write_bytes),
-                machine("device reads", Ink::Series(0), |point| point.read_bytes_per_sec),
-                machine("device writes", Ink::Series(1), |point| point.write_bytes_per_sec),
-            ],
-        },
-        Plot {
-            title: "devices busy",
-            label: &percent,
-            log: false,
-            at_least: 100.0,
-            heat: Vec::new(),
-            lines: vec![machine("devices busy", Ink::Series(2), |point| point.busy_percent)],
-        },
-        Plot {
-            title: "processors",
-            label: &percent,
-            log: false,
-            at_least: 100.0,
-            heat: Vec::new(),
-            lines: vec![
-                machine("processors busy", Ink::Series(3), |point| point.cpu_percent),
-                machine("waiting for I/O", Ink::Series(7), |point| point.iowait_percent),
-                machine("taken by the hypervisor", Ink::Limit, |point| point.steal_percent),
-            ],
-        },
-        Plot {
-            title: "memory",
-            label: &|gib| bytes(gib * GIB),
-            log: false,
-            at_least: 0.0,
-            heat: Vec::new(),
-            lines: vec![
-                machine("available", Ink::Good, |point| point.memory_available_bytes as f64 / GIB),
-                machine("dirty pages", Ink::Series(6), |point| point.dirty_bytes as f64 / GIB),
-            ],
-        },
-    ];
-    let told = course.machine.iter().map(|(at, point)| {
-        let lines = vec![
-            seconds(*at),
-            format!("device reads {}", bytes_per_sec(point.read_bytes_per_sec)),
-            format!("device writes {}", bytes_per_sec(point.write_bytes_per_sec)),
-            format!("devices busy {}", percent(point.busy_percent)),
-            format!("processors busy {}", percent(point.cpu_percent)),
-            format!("dirty pages {}", bytes(point.dirty_bytes as f64)),
-        ];
-        (*at, lines)
-    });
+    let mut plots = vec![moved(course), busy(course)];
+    if !course.devices.is_empty() {
+        plots.extend(outstanding(course));
+    }
+    plots.extend([processors(course), memory(course)]);
+    let told = course.machine.iter().map(|(at, point)| (*at, told(*at, point)));
     timeline::draw(&course.time, &plots, told.collect(), width)
+}
+
+fn moved(course: &Course) -> Plot<'_> {
+    let mut lines = Vec::new();
+    if !course.load.is_empty() {
+        lines.push(course.load("reads asked", Ink::Text, |point| point.read_bytes));
+        lines.push(course.load("writes asked", Ink::Series(4), |point| point.write_bytes));
+    }
+    lines.push(course.machine("device reads", Ink::Series(0), |p| Some(p.read_bytes_per_sec)));
+    lines.push(course.machine("device writes", Ink::Series(1), |p| Some(p.write_bytes_per_sec)));
+    let title = if course.load.is_empty() { "bytes moved" } else { "bytes asked for and moved" };
+    Plot::linear(title, &bytes_per_sec, 0.0, lines)
+}
+
+fn busy(course: &Course) -> Plot<'_> {
+    let lines = match course.devices.as_slice() {
+        [] => vec![course.machine("devices busy", Ink::Series(2), |p| Some(p.busy_percent))],
+        _ => course.devices(|device| Some(device.busy_percent)),
+    };
+    Plot::linear("devices busy", &percent, 100.0, lines)
+}
+
+/// The I/Os devices had at once, and how long those took.
+fn outstanding(course: &Course) -> [Plot<'_>; 2] {
+    let queue = course.devices(|device| Some(device.queue_depth));
+    let wait = course.devices(|device| {
+        let (reads, writes) = (device.reads_per_sec, device.writes_per_sec);
+        let sum = device.read_await_ns.unwrap_or(0.0) * reads
+            + device.write_await_ns.unwrap_or(0.0) * writes;
+        (reads + writes > 0.0).then(|| sum / (reads + writes))
+    });
+    [
+        Plot::linear("I/Os outstanding", &count, 1.0, queue),
+        Plot::linear("time of an I/O", &latency_ns, 0.0, wait),
+    ]
+}
+
+fn processors(course: &Course) -> Plot<'_> {
+    let mut lines = Vec::new();
+    if course.machine.iter().any(|(_, point)| point.cpu.is_some()) {
+        let kinds: [(_, _, fn(&CpuKinds) -> f64); 3] = [
+            ("user", Ink::Series(0), |cpu| cpu.user_percent + cpu.guest_percent),
+            ("system", Ink::Series(6), |cpu| cpu.system_percent),
+            ("interrupts", Ink::Series(4), |cpu| cpu.irq_percent + cpu.softirq_percent),
+        ];
+        lines.extend(kinds.map(|(name, ink, of)| {
+            let value = |(at, point): &(f64, SystemPoint)| (*at, point.cpu.as_ref().map(of));
+            Line { name, ink, values: course.machine.iter().map(value).collect() }
+        }));
+    } else {
+        let busy = course.machine("processors busy", Ink::Series(3), |p| Some(p.cpu_percent));
+        lines.push(busy);
+    }
+    lines.push(course.machine("waiting for I/O", Ink::Series(7), |p| Some(p.iowait_percent)));
+    lines.push(course.machine("taken by the hypervisor", Ink::Limit, |p| Some(p.steal_percent)));
+    Plot::linear("processors", &percent, 100.0, lines)
+}
+
+fn memory(course: &Course) -> Plot<'_> {
+    let available = |point: &SystemPoint| Some(point.memory_available_bytes as f64 / GIB);
+    let dirty = |point: &SystemPoint| Some(point.dirty_bytes as f64 / GIB);
+    let lines = vec![
+        course.machine("available", Ink::Good, available),
+        course.machine("dirty pages", Ink::Series(1), dirty),
+    ];
+    Plot::linear("memory", &|gib| bytes(gib * GIB), 0.0, lines)
+}
+
+/// What is said of a moment.
+fn told(at: f64, point: &SystemPoint) -> Vec<String> {
+    vec![
+        seconds(at),
+        format!("device reads {}", bytes_per_sec(point.read_bytes_per_sec)),
+        format!("device writes {}", bytes_per_sec(point.write_bytes_per_sec)),
+        format!("devices busy {}", percent(point.busy_percent)),
+        format!("processors busy {}", percent(point.cpu_percent)),
+        format!("waiting for I/O {}", percent(point.iowait_percent)),
+        format!("dirty pages {}", bytes(point.dirty_bytes as f64)),
+    ]
 }
 
 fn description(course: &Course) -> String {
@@ -144,12 +220,13 @@ fn description(course: &Course) -> String {
     };
     format!(
         "Over {} the devices read {} and wrote {}, and were busy for {} of the time; the processors were busy for {}, \
-         and the hypervisor took {}.",
+         waited for I/O for {}, and the hypervisor took {}.",
         seconds(course.time.seconds),
         bytes_per_sec(mean(|point| point.read_bytes_per_sec)),
         bytes_per_sec(mean(|point| point.write_bytes_per_sec)),
         percent(mean(|point| point.busy_percent)),
         percent(mean(|point| point.cpu_percent)),
+        percent(mean(|point| point.iowait_percent)),
         percent(mean(|point| point.steal_percent)),
     )
 }

@@ -20,8 +20,8 @@ const ROWS: usize = 3;
 
 /// A line of a plot: its name, its role, and its values by time; `None` parts it.
 #[derive(Debug)]
-pub struct Line {
-    pub name: &'static str,
+pub struct Line<'a> {
+    pub name: &'a str,
     pub ink: Ink,
     pub values: Vec<(f64, Option<f64>)>,
 }
@@ -36,7 +36,19 @@ pub struct Plot<'a> {
     pub at_least: f64,
     /// What is behind the lines; the plot is higher by it.
     pub heat: Vec<Column>,
-    pub lines: Vec<Line>,
+    pub lines: Vec<Line<'a>>,
+}
+
+impl<'a> Plot<'a> {
+    /// Lines alone, over values of few magnitudes.
+    pub fn linear(
+        title: &'a str,
+        label: &'a dyn Fn(f64) -> String,
+        at_least: f64,
+        lines: Vec<Line<'a>>,
+    ) -> Self {
+        Self { title, label, log: false, at_least, heat: Vec::new(), lines }
+    }
 }
 
 /// Time of all steps.

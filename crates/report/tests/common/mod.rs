@@ -109,6 +109,7 @@ pub fn step(label: &str, depth: u32) -> StepResult {
         depth_achieved: f64::from(depth) * 0.98,
         rate_iops: None,
         seconds: 10.0,
+        began: None,
         read: Some(direction(81_204.0, 390_000.0)),
         write: None,
         sync: None,
@@ -204,6 +205,8 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
         regimes: Vec::new(),
         physical: Some(physical()),
         measured_seconds: 15.0,
+        began: None,
+        system: Vec::new(),
         caveats: Vec::new(),
         environment: environment(),
     }

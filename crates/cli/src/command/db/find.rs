@@ -21,7 +21,8 @@ use iogauge_report::terminal;
 pub fn run(args: &DbFindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let load = load::load(&args.load, 1)?;
     let plan = load::plan(&args.search, &load)?;
-    let target = DbTarget::open(args.url.url()?)?;
+    let mut target = DbTarget::open(args.url.url()?)?;
+    target.cadence = args.sampling.every;
     target.check_globals(&load)?;
     let mut record = Record::new("db-find", &args.output, args.explain)?;
     let measured = search(&mut record, &target, &load, &plan, &interrupt).map(|document| {
@@ -64,6 +65,8 @@ fn search(
         regimes: found.regimes,
         physical: searched.physical,
         measured_seconds: found.measured_seconds,
+        began: Some(searched.began.to_string()),
+        system: searched.system,
         caveats: searched.caveats,
         environment: session::environment_on(session::real_clock()),
     })

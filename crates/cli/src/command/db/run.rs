@@ -28,7 +28,8 @@ pub fn run(args: &DbRunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     }
     let load = load::load(&args.load, rungs[0])?;
     let limits = load::limits(&args.limits, args.guide, &load)?;
-    let target = DbTarget::open(args.url.url()?)?;
+    let mut target = DbTarget::open(args.url.url()?)?;
+    target.cadence = args.sampling.every;
     target.check_globals(&DbLoad { processes: rungs[rungs.len() - 1], ..load })?;
     let mut record = Record::new("db-run", &args.output, false)?;
     let measured = measure(args, &mut record, &target, &load, &rungs, &limits, &interrupt);

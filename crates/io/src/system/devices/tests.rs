@@ -220,3 +220,46 @@ fn a_missing_path_is_named() {
     let error = DeviceTree::under(Path::new("/nowhere/file")).unwrap_err().to_string();
     assert!(error.contains("/nowhere/file"), "{error}");
 }
+
+#[test]
+fn the_disks_of_a_machine_are_those_in_use() {
+    let fake = Fake::new();
+    for (name, number, sectors, read_only) in [
+        ("sda", "8:0", 2048, 0),
+        ("dm-0", "252:0", 1024, 0),
+        ("loop0", "7:0", 64, 1),
+        ("loop1", "7:1", 64, 0),
+        ("loop2", "7:2", 0, 0),
+        ("ram0", "1:0", 64, 0),
+        ("sr0", "11:0", 0, 0),
+        ("rambus", "9:9", 64, 0),
+    ] {
+        fake.disk(name, Some(number));
+        fake.write(&format!("sys/devices/{name}/size"), &format!("{sectors}\n"));
+        fake.write(&format!("sys/devices/{name}/ro"), &format!("{read_only}\n"));
+    }
+    fake.partition("sda", "sda1", "8:1");
+    fake.slave("dm-0", "sda/sda1");
+    let tree = DeviceTree::of_machine(&fake.roots());
+    assert_eq!(tree.tops(), ["dm-0", "loop1", "rambus", "sda"]);
+    assert_eq!(tree.leaves(), ["sda", "loop1", "rambus"]);
+    let whole = tree.layers().iter().filter(|layer| layer.whole);
+    let whole: Vec<&str> = whole.map(|layer| layer.name.as_str()).collect();
+    assert_eq!(whole, ["dm-0", "sda", "loop1", "rambus"]);
+}
+
+#[test]
+fn devices_are_named_by_kernel_name_or_node() {
+    let fake = Fake::new();
+    fake.disk("sda", Some("8:0"));
+    fake.disk("cciss!c0d0", Some("104:0"));
+    fake.write("dev/sda", "");
+    let named = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        DeviceTree::default().with_devices(&fake.roots(), &names)
+    };
+    let tree = named(&["cciss/c0d0", "/dev/sda", "sda"]).unwrap();
+    assert_eq!(tree.tops(), ["cciss/c0d0", "sda"]);
+    let error = named(&["sdz"]).unwrap_err().to_string();
+    assert!(error.contains("sdz"), "{error}");
+}

@@ -48,6 +48,7 @@ pub(super) fn measured(step: &SuiteStep, iops: f64) -> SuiteStepResult {
         depth_achieved: f64::from(asked.depth()),
         rate_iops: None,
         seconds,
+        began: None,
         read: share(reads, false),
         write: share(writes, true),
         sync: None,

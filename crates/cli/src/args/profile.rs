@@ -1,0 +1,79 @@
+//! Arguments that concern the system beside a load, or alone.
+
+use super::OutputArgs;
+use clap::Args;
+use iogauge_lab::profile::CADENCES;
+use iogauge_model::units::parse_duration_ns;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often the machine is looked at beside a load.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct SamplingArgs {
+    /// Time between two samples of the machine kept beside the load, 100ms to 60s: devices,
+    /// processors, memory; a simulated target has none
+    #[arg(
+        long = "profile",
+        value_name = "TIME",
+        value_parser = cadence,
+        default_value = "500ms",
+        help_heading = "Output"
+    )]
+    pub every: Duration,
+}
+
+/// `iogauge profile`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Records what devices, processors and memory do beside any other program's load, and puts none on
+them itself: what iostat, vmstat and a vendor's system profile would have shown.
+
+Ctrl-C ends it and keeps what was recorded: exit code 0 without --for, 130 before its time is up.
+
+Examples:
+  iogauge profile --for 5m                    every disk in use
+  iogauge profile /var/lib/postgresql --for 1h --every 10s --note 'before the upgrade'
+  iogauge profile --device sda --device dm-3 --csv profile.csv
+  iogauge profile --for 8h --detach
+  iogauge history show --format profile-csv > last.csv")]
+pub struct ProfileArgs {
+    /// Directories, files or block devices whose devices are watched; without any, and without
+    /// --device, every disk in use
+    #[arg(value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// A device to watch by kernel name (sda, dm-3, md0) or node; may be repeated
+    #[arg(long = "device", value_name = "NAME")]
+    pub devices: Vec<String>,
+    /// Time to record [default: until Ctrl-C or iogauge stop]
+    #[arg(long = "for", value_name = "TIME", value_parser = length)]
+    pub length: Option<Duration>,
+    /// Time between two samples, 100ms to 60s
+    #[arg(long, value_name = "TIME", value_parser = cadence, default_value = "1s")]
+    pub every: Duration,
+    /// A word on what was going on, kept with the result
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+    /// Write all samples to a file, as rows
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub csv: Option<PathBuf>,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+fn cadence(text: &str) -> Result<Duration, String> {
+    let cadence = duration(text)?;
+    let fits = CADENCES.contains(&cadence);
+    let wrong = || format!("\"{text}\" is not from 100ms to 60s; right would be 1s");
+    fits.then_some(cadence).ok_or_else(wrong)
+}
+
+fn length(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    let wrong = || format!("\"{text}\" records nothing; right would be 5m");
+    (length > Duration::ZERO).then_some(length).ok_or_else(wrong)
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration_ns(text).map(Duration::from_nanos).map_err(|error| error.to_string())
+}

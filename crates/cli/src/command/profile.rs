@@ -1,0 +1,147 @@
+//! `iogauge profile`: the system alone, beside any other program's load.
+
+use super::invocation::Outcome;
+use super::record::Record;
+use super::report::put;
+use crate::args::ProfileArgs;
+use crate::exit::{Exit, Usage};
+use anyhow::Context;
+use iogauge_io::system::{DeviceTree, Roots};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::profile::{self, ProfilePlan, Profiled};
+use iogauge_lab::{Interrupt, LabError, session};
+use iogauge_model::result::{Head, PROFILE_FORMAT, ProfileDocument};
+use iogauge_report::csv;
+use iogauge_report::exhibit::Exhibit;
+use iogauge_report::terminal;
+use serde_json::json;
+use std::path::Path;
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong usage, a device that is not there, counters that cannot be read, a file that cannot be written.
+pub fn run(args: &ProfileArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
+    let devices = devices(args)?;
+    if let Some(path) = &args.csv {
+        writable(path)?;
+    }
+    let mut record = Record::new("profile", &args.output, false)?;
+    let plan = ProfilePlan { devices, cadence: args.every, length: args.length };
+    let mut rows = None;
+    let measured = measure(args, &mut record, &plan, interrupt).and_then(|outcome| {
+        if args.csv.is_some() {
+            rows = Some(table(&outcome.document)?);
+        }
+        Ok(outcome)
+    });
+    let ended = record.end(measured, terminal::profile_brief, terminal::profile);
+    // The rows come last: where they cannot be written, the history has them.
+    if let (Some(path), Some(rows)) = (&args.csv, rows) {
+        put(path, &rows)?;
+    }
+    crate::detach::done();
+    ended
+}
+
+/// The devices under the targets, those that are named, or all that are in use.
+fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
+    let roots = Roots::real();
+    if args.targets.is_empty() && args.devices.is_empty() {
+        return Ok(DeviceTree::of_machine(&roots));
+    }
+    for target in &args.targets {
+        let text = target.to_string_lossy();
+        if text.starts_with("sim:") {
+            let text = format!("{text} is simulated: there is no system beside it");
+            return Err(Usage(text).into());
+        }
+        if !target.exists() {
+            let text = format!(
+                "there is no {text}; right would be a directory, a file, a block device, or \
+                 --device with a kernel name"
+            );
+            return Err(Usage(text).into());
+        }
+    }
+    let under = DeviceTree::under_all(&args.targets).map_err(LabError::from)?;
+    let tree = under.with_devices(&roots, &args.devices);
+    let tree = tree.map_err(|error| Usage(error.to_string()))?;
+    if tree.is_empty() {
+        let text = "no block device that the kernel shows lies under these targets; right would be \
+                    --device, or no target for every disk";
+        return Err(Usage(text.to_owned()).into());
+    }
+    Ok(tree)
+}
+
+/// A file that cannot be written is told before time is spent on what goes into it.
+fn writable(path: &Path) -> anyhow::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if path.is_dir() || parent.is_some_and(|parent| !parent.is_dir()) {
+        let path = path.display();
+        let text = format!(
+            "--csv {path} cannot be written; right would be a file in a directory that exists"
+        );
+        return Err(Usage(text).into());
+    }
+    Ok(())
+}
+
+fn measure(
+    args: &ProfileArgs,
+    record: &mut Record,
+    plan: &ProfilePlan,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome<ProfileDocument>> {
+    let every_seconds = plan.cadence.as_secs_f64();
+    let mut label = format!("every {every_seconds} s");
+    if let Some(note) = &args.note {
+        label = format!("{label}: {note}");
+    }
+    let names = match plan.devices.tops() {
+        [] => "no device".to_owned(),
+        tops => tops.join(", "),
+    };
+    let target = json!({ "name": names, "kind": "system", "chain": plan.devices.chain() });
+    let head = |record: &Record| Head {
+        format: PROFILE_FORMAT.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: record.id().to_string(),
+        started: record.started().to_string(),
+        target: target.clone(),
+        load: json!({ "label": label }),
+        via: None,
+    };
+    let begin = serde_json::to_value(head(record))?;
+    record.begin(&names, &label, begin)?;
+    let mut watch = Watch { observer: &mut record.screen, interrupt };
+    let Profiled { began, seconds, points, physical, interrupted, fault, caveats } =
+        profile::record(plan, &mut watch)?;
+    let exit = match (&fault, interrupted) {
+        (Some(_), _) => Exit::Fault,
+        (None, true) => Exit::Interrupted,
+        (None, false) => Exit::Done,
+    };
+    let document = ProfileDocument {
+        head: head(record),
+        note: args.note.clone(),
+        began: began.to_string(),
+        seconds,
+        every_seconds,
+        system: points,
+        physical,
+        interrupted,
+        fault,
+        caveats,
+        environment: session::environment_on(session::real_clock()),
+    };
+    Ok(Outcome { document, instead: None, exit })
+}
+
+fn table(document: &ProfileDocument) -> anyhow::Result<Vec<u8>> {
+    let exhibit = Exhibit::of(serde_json::to_value(document)?)?;
+    let mut rows = Vec::new();
+    csv::system(&exhibit, &mut rows).context("the rows cannot be made")?;
+    Ok(rows)
+}

@@ -1,0 +1,216 @@
+//! The system recorded alone, and beside a load.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, eventually, skip};
+use iogauge_model::result::{FindDocument, ProfileDocument, RunDocument, SystemPoint};
+use std::path::Path;
+use std::process::Command;
+
+const REQUIRED: [&str; 3] = ["at_seconds", "device", "reads_per_sec"];
+
+/// A loop device in memory, which nobody else uses; it goes when it is dropped.
+struct Loop {
+    device: String,
+    _dir: tempfile::TempDir,
+}
+
+impl Loop {
+    /// `None`, told, where this machine cannot have one.
+    fn new(test: &str) -> Option<Self> {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let image = dir.path().join("image");
+        std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+        match made {
+            Ok(output) if output.status.success() => {
+                let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+                Some(Self { device, _dir: dir })
+            }
+            Ok(output) => {
+                skip(test, &String::from_utf8_lossy(&output.stderr));
+                None
+            }
+            Err(error) => {
+                skip(test, &format!("losetup: {error}"));
+                None
+            }
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.device.trim_start_matches("/dev/")
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
+    }
+}
+
+fn profile_of(text: &str) -> ProfileDocument {
+    serde_json::from_str(text).unwrap()
+}
+
+/// What a device did over all samples: reads and bytes read.
+fn read_by(points: &[SystemPoint], device: &str) -> (f64, f64) {
+    let (mut begun, mut reads, mut bytes) = (0.0, 0.0, 0.0);
+    for point in points {
+        let length = point.at_seconds - begun;
+        begun = point.at_seconds;
+        let point = point.devices.iter().find(|point| point.device == device).unwrap();
+        reads += point.reads_per_sec * length;
+        bytes += point.read_bytes_per_sec * length;
+    }
+    (reads, bytes)
+}
+
+#[test]
+fn a_profile_sees_what_another_program_does() {
+    let Some(disk) = Loop::new("a_profile_sees_what_another_program_does") else { return };
+    let place = Place::new();
+    let profile = place.start(&[
+        "profile",
+        &disk.device,
+        "--every=200ms",
+        "--note=beside a run",
+        "--json",
+        "-q",
+    ]);
+    eventually(|| place.history().exists() && place.runs().iter().any(|run| run.1 == "running"));
+    let line = ["run", &disk.device, "--bs=8k", "--rate_iops=400", "--runtime=3s", "--ramp-time=0"];
+    let load = place.run(&[&line[..], &["--profile=100ms", "--json", "-q"]].concat()).ends(0);
+    profile.signal("INT");
+    // Nothing was cut short: no time had been asked for.
+    let document = profile_of(&profile.end().ends(0).stdout);
+    assert!(
+        !document.interrupted && document.caveats.iter().all(|c| c.code.as_str() != "interrupted")
+    );
+
+    let ran: RunDocument = serde_json::from_str(&load.stdout).unwrap();
+    let step = &ran.steps[0];
+    let (reads, bytes) = read_by(&document.system, disk.name());
+    let asked = step.read.as_ref().unwrap().ios as f64;
+    // Whoever opens a device may read its first blocks; and I/Os under way at the end are not the run's.
+    assert!((asked..asked * 1.1 + 100.0).contains(&reads), "{reads} reads for {asked}");
+    assert!((asked * 8192.0..asked * 8192.0 * 1.1 + 4e6).contains(&bytes), "{bytes} bytes");
+    assert_eq!(document.physical.as_ref().unwrap().reads as f64, reads.round());
+
+    // The run's own samples begin and end with it.
+    let beside = &step.system;
+    assert!((15..=31).contains(&beside.len()), "{}", beside.len());
+    let (reads, _) = read_by(beside, disk.name());
+    assert!((reads / asked - 1.0).abs() < 0.05, "{reads} reads for {asked}");
+    assert!((beside.last().unwrap().at_seconds - step.seconds).abs() < 0.1);
+    for point in document.system.iter().chain(beside) {
+        let cpu = point.cpu.unwrap();
+        let busy = cpu.user_percent
+            + cpu.system_percent
+            + cpu.irq_percent
+            + cpu.softirq_percent
+            + cpu.guest_percent;
+        assert!((busy - point.cpu_percent).abs() < 1e-6, "{point:?}");
+        let whole = busy + cpu.idle_percent + point.iowait_percent + point.steal_percent;
+        assert!(whole == 0.0 || (whole - 100.0).abs() < 1e-6, "{point:?}");
+    }
+}
+
+#[test]
+fn a_profile_is_kept_shown_drawn_and_exported() {
+    let place = Place::new();
+    let csv = place.work().join("p.csv");
+    let typed =
+        ["profile", "--for=700ms", "--every=200ms", "--note", "a quiet day", "--csv", "p.csv"];
+    let done = place.run(&typed).ends(0);
+    assert!(done.stdout.contains("processors busy") && done.stdout.contains("a quiet day"));
+    let runs = place.runs();
+    assert_eq!((runs.len(), runs[0].1.as_str()), (1, "done"));
+    let listed = place.run(&["history", "list"]).ends(0).stdout;
+    assert!(listed.contains("profile") && listed.contains("busy"), "{listed}");
+    assert_eq!(place.run(&["history", "show"]).ends(0).stdout, done.stdout);
+
+    let document = profile_of(&place.run(&["history", "show", "--format=json"]).ends(0).stdout);
+    assert_eq!(document.head.format, "iogauge.profile/1");
+    assert!((2..=4).contains(&document.system.len()), "{}", document.system.len());
+    assert!((0.6..5.0).contains(&document.seconds), "{}", document.seconds);
+
+    let rows = std::fs::read_to_string(&csv).unwrap();
+    assert!(rows.lines().nth(1).unwrap().starts_with("iogauge.profile-csv/1,"), "{rows}");
+    for format in ["--format=profile-csv", "--format=iogauge-csv"] {
+        assert_eq!(place.run(&["history", "show", format]).ends(0).stdout, rows);
+    }
+    let header = rows.lines().next().unwrap();
+    assert!(
+        REQUIRED.iter().all(|name| header.split(',').any(|column| column == *name)),
+        "{header}"
+    );
+    for format in ["--format=fio-json", "--format=classic"] {
+        let told = place.run(&["history", "show", format]).ends(2).stderr;
+        assert!(told.contains("without a load"), "{told}");
+    }
+    place.run(&["report", "--svg=pictures"]).ends(0);
+    assert_eq!(common::names(&place.work().join("pictures")), ["system-1.svg"]);
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_recorded() {
+    let place = Place::new();
+    let profile = place.start(&["profile", "--for=1h", "--every=100ms", "--json", "-q"]);
+    eventually(|| place.history().exists() && place.runs().iter().any(|run| run.1 == "running"));
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    profile.signal("INT");
+    let document = profile_of(&profile.end().ends(130).stdout);
+    assert!(document.interrupted && !document.system.is_empty());
+    assert_eq!(place.runs()[0].1, "interrupted");
+    let kept = place.run(&["history", "show", "--format=json"]).ends(0);
+    assert_eq!(profile_of(&kept.stdout), document);
+}
+
+#[test]
+fn a_time_shorter_than_a_sample_has_one() {
+    let place = Place::new();
+    let done = place.run(&["profile", "--for=300ms", "--every=10s", "--json", "-q"]).ends(0);
+    assert_eq!(profile_of(&done.stdout).system.len(), 1);
+}
+
+#[test]
+fn a_search_keeps_the_system_over_its_whole_time() {
+    let place = Place::new();
+    let line =
+        ["find", ".", "--size=16m", "--budget=1s", "--direct=0", "--profile=100ms", "--json"];
+    let done = place.run(&[&line[..], &["-q"]].concat()).ends(0);
+    let found: FindDocument = serde_json::from_str(&done.stdout).unwrap();
+    assert!(found.system.len() >= 5 && found.began.is_some(), "{}", found.system.len());
+    let end = found.system.last().unwrap().at_seconds;
+    assert!(end >= found.measured_seconds * 0.9, "{end} of {}", found.measured_seconds);
+    let rows = place.run(&["history", "show", "--format=profile-csv"]).ends(0).stdout;
+    assert!(rows.lines().count() > 5 && rows.contains(",search,"), "{rows}");
+    place.run(&["report", "--svg=pictures", "--panel=system"]).ends(0);
+}
+
+#[test]
+fn mistakes_are_told() {
+    let place = Place::new();
+    for (line, words) in [
+        ("profile --for=0", &["records nothing", "5m"][..]),
+        ("profile --for=soon", &["soon", "5m"]),
+        ("profile --every=50ms", &["50ms", "100ms to 60s"]),
+        ("profile --every=2m", &["2m", "100ms to 60s"]),
+        ("run . --profile=1ms", &["--profile", "100ms to 60s"]),
+        ("find . --profile=90s", &["--profile", "100ms to 60s"]),
+        ("profile --device=sdnowhere --for=1s", &["sdnowhere", "/proc/diskstats"]),
+        ("profile nowhere --for=1s", &["nowhere", "--device"]),
+        ("profile sim:nvme --for=1s", &["simulated"]),
+        ("profile /proc --for=1s", &["no block device", "every disk"]),
+        ("profile --csv=no/such/p.csv --for=1s", &["--csv", "cannot be written"]),
+    ] {
+        let typed: Vec<&str> = line.split(' ').collect();
+        let told = place.run(&typed).ends(2).stderr;
+        assert_eq!(told.lines().count(), 1, "{line}: {told}");
+        assert!(words.iter().all(|word| told.contains(word)), "{line}: {told}");
+    }
+    assert!(place.names().is_empty());
+    assert!(!Path::new(&place.history()).exists(), "nothing was entered");
+}
