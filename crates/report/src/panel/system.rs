@@ -172,15 +172,15 @@ fn outstanding(course: &Course) -> [Plot<'_>; 2] {
 fn processors(course: &Course) -> Plot<'_> {
     let mut lines = Vec::new();
     if course.machine.iter().any(|(_, point)| point.cpu.is_some()) {
-        let kinds: [(_, _, fn(&CpuKinds) -> f64); 3] = [
-            ("user", Ink::Series(0), |cpu| cpu.user_percent + cpu.guest_percent),
-            ("system", Ink::Series(6), |cpu| cpu.system_percent),
-            ("interrupts", Ink::Series(4), |cpu| cpu.irq_percent + cpu.softirq_percent),
-        ];
-        lines.extend(kinds.map(|(name, ink, of)| {
+        let kind = |name, ink, of: fn(&CpuKinds) -> f64| {
             let value = |(at, point): &(f64, SystemPoint)| (*at, point.cpu.as_ref().map(of));
             Line { name, ink, values: course.machine.iter().map(value).collect() }
-        }));
+        };
+        lines.extend([
+            kind("user", Ink::Series(0), |cpu| cpu.user_percent + cpu.guest_percent),
+            kind("system", Ink::Series(6), |cpu| cpu.system_percent),
+            kind("interrupts", Ink::Series(4), |cpu| cpu.irq_percent + cpu.softirq_percent),
+        ]);
     } else {
         let busy = course.machine("processors busy", Ink::Series(3), |p| Some(p.cpu_percent));
         lines.push(busy);
