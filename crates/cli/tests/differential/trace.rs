@@ -69,9 +69,10 @@ impl Trace {
     /// `Some(None)` where it moves no data, as a discard.
     fn io(&self, line: &str) -> Option<Option<Io>> {
         let (before, event) = line.split_once(": block_bio_queue: ")?;
-        let mut words = before.rsplitn(4, char::is_whitespace);
+        // Columns are padded: the seconds are in the first hours of a machine.
+        let mut words = before.split_whitespace().rev();
         let seconds = words.next()?.parse().ok()?;
-        let thread = words.nth(2)?.trim().rsplit_once('-')?.1.parse().ok()?;
+        let thread = words.nth(2)?.rsplit_once('-')?.1.parse().ok()?;
         let (event, task) = event.strip_suffix(']')?.split_once(" [")?;
         let words: Vec<&str> = event.split_whitespace().collect();
         let [number, rwbs, sector, "+", sectors] = words[..] else { return None };
