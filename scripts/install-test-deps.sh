@@ -34,6 +34,7 @@ kmod            modprobe
 chromium        chromium
 tmux            tmux
 procps          ps
+bpftrace        bpftrace
 python3         python3
 python3-venv    /usr/share/doc/python3-venv
 python3-six     /usr/lib/python3/dist-packages/six.py

@@ -6,6 +6,7 @@ use iogauge_io::kernel::parse_mountinfo;
 use iogauge_io::sim::{Device, SimSpec};
 use iogauge_io::system::{DiskCounters, parse_diskstats};
 use iogauge_io::target::TargetSpec;
+use iogauge_io::trace::trace_of_lines;
 use iogauge_model::Limit;
 use iogauge_model::fio::job::{JobFile, MemorySource};
 use iogauge_model::fio::{Found, read_results};
@@ -34,6 +35,19 @@ pub fn block_sizes(text: &str) {
         check(&sizes.read);
         check(&sizes.write);
         assert!(sizes.alignment() >= 1 && sizes.alignment() <= sizes.largest());
+    }
+}
+
+/// What bpftrace prints. Whatever it is, figures of it belong together.
+pub fn bpftrace(text: &str) {
+    let trace = trace_of_lines(text, 7 << 20);
+    for seen in [trace.read, trace.write, trace.flush].into_iter().flatten() {
+        assert_eq!(seen.requests, seen.device_histogram.count());
+        assert!(seen.requests > 0 && seen.device_ns.min <= seen.device_ns.max);
+    }
+    for device in trace.devices {
+        assert!(device.first_byte <= device.end_byte && device.sequential <= device.followed);
+        assert!(device.jump_bytes_mean >= 0.0);
     }
 }
 

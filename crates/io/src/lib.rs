@@ -2,6 +2,7 @@
 //! the devices and the machine did meanwhile.
 
 pub mod buffers;
+mod child;
 pub mod clock;
 pub mod crew;
 pub mod engine;
@@ -10,5 +11,6 @@ pub mod offsets;
 pub mod sim;
 pub mod system;
 pub mod target;
+pub mod trace;
 pub mod verify;
 pub mod worker;

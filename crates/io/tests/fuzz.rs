@@ -105,6 +105,26 @@ fn block_sizes() {
 }
 
 #[test]
+fn bpftrace() {
+    let known = [
+        r#"{"type": "map", "data": {"@times": {"#,
+        r#"{"type": "map", "data": {"@sizes": {"#,
+        r#"{"type": "map", "data": {"@time_sum": {"#,
+        r#"{"type": "map", "data": {"@time_min": {"#,
+        r#"{"type": "map", "data": {"@first_sector": {"7340032": "#,
+        r#"{"type": "map", "data": {"@end_sector": {"7340032": "#,
+        r#"{"type": "map", "data": {"@followed": {"7340032": "#,
+        r#"{"type": "map", "data": {"@sequential": {"7340032": "#,
+        r#""0,"#,
+        r#""1": "#,
+        r#"": "#,
+        ", ",
+        "}}}\n",
+    ];
+    fuzz(&text(known), |input| targets::bpftrace(&input));
+}
+
+#[test]
 fn diskstats() {
     let known = [" 8 0 sda 1 2 3 4", " 259 1 nvme0n1 ", " 5 6 7 8 9 10 11", "\n", " ", "-1"];
     fuzz(&text(known), |input| targets::diskstats(&input));

@@ -21,6 +21,7 @@ pub mod stats;
 mod steadiness;
 pub mod suite;
 mod surroundings;
+pub mod trace;
 pub mod verify;
 pub mod via;
 

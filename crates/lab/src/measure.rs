@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::history::UtcTime;
-use crate::observe::{Interrupt, Observer, Phase, Status};
+use crate::observe::{Interrupt, Observer, Phase, Place, Status};
 use crate::series::Series;
 use crate::steadiness::regimes;
 use iogauge_io::crew::Crew;
@@ -49,7 +49,8 @@ impl std::fmt::Debug for Watch<'_> {
 }
 
 /// Runs a step on a crew that was just started with its jobs. `sampler` watches the machine; a
-/// simulated target has none.
+/// simulated target has none. A step without ramp counts from the first I/O on: who starts its crew
+/// has told the observer that the window begins.
 ///
 /// # Errors
 /// Where a worker's engine fails.
@@ -61,6 +62,9 @@ pub fn step(
 ) -> Result<Measured, LabError> {
     if step.ramp_ns > 0 || !crew.has_begun() {
         ramp(crew, step.ramp_ns, watch)?;
+    }
+    if step.ramp_ns > 0 {
+        watch.observer.window_begins();
     }
     let before = mark(&mut sampler)?;
     let began = UtcTime::now();
@@ -79,11 +83,20 @@ pub fn step(
     let whole = run_for(crew, step.runtime_ns, Phase::Measuring, watch, &mut tally)?;
     // The machine's counters belong to the window that has just ended, not to the draining.
     let after = mark(&mut sampler)?;
+    let place = Place { depth: step.depth(), rate_iops: rate_of(step) };
+    let ends_by_itself = step.jobs.iter().any(|job| job.load.ends_by_itself());
+    let is_over = crew.finished() && ends_by_itself;
+    if !is_over {
+        watch.observer.window_ends(&total, place);
+    }
     let workers = crew.workers();
     let tail = crew.stop()?;
-    if crew.finished() && step.jobs.iter().any(|job| job.load.ends_by_itself()) {
+    if crew.finished() && ends_by_itself {
         // A job that ends by itself counts all its I/Os.
         total.append(&tail);
+    }
+    if is_over {
+        watch.observer.window_ends(&total, place);
     }
     let windows = Seen { ios: total.ios(), bytes: total.bytes(), seconds: total.seconds() };
     if let Some(summed_up) = crew.summed_up() {
@@ -184,12 +197,15 @@ fn run_for(
     Ok(true)
 }
 
+/// The rate all jobs of a step ask together, where each asks one.
+fn rate_of(step: &Step) -> Option<f64> {
+    step.jobs.iter().map(|job| job.load.arrivals.map(|arrivals| arrivals.rate_iops)).sum()
+}
+
 /// The figures of a window as a step's result, without those of the machine.
 fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult {
     let seconds = total.seconds();
     let direction = |op: Op| direction(total.tally(op), op, seconds, &series);
-    let rates = step.jobs.iter().map(|j| j.load.arrivals.map(|a| a.rate_iops));
-    let rate_iops = rates.sum::<Option<f64>>();
     let workers = total.workers.iter().enumerate().map(|(index, worker)| {
         let elapsed = (worker.elapsed_ns as f64).max(1.0);
         WorkerResult {
@@ -206,7 +222,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         label: step.label.clone(),
         depth: step.depth(),
         depth_achieved: total.depth(),
-        rate_iops,
+        rate_iops: rate_of(step),
         seconds,
         began: None,
         read: direction(Op::Read),
@@ -222,6 +238,7 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
         verify: None,
         database: None,
         fio: None,
+        trace: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::search::Decision;
 use crate::suite::SuiteStep;
+use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
 use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult, SystemPoint};
 use std::sync::Arc;
@@ -95,10 +96,25 @@ pub struct Status<'a> {
     pub left_ns: Option<u64>,
 }
 
+/// What a window was measured at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Place {
+    /// Depth asked; in an open loop the most I/Os that may be outstanding.
+    pub depth: u32,
+    /// Arrival rate asked, in an open loop.
+    pub rate_iops: Option<f64>,
+}
+
 /// Sees a measurement go by.
 pub trait Observer {
     /// Called several times a second.
     fn status(&mut self, status: &Status<'_>);
+
+    /// From now on I/Os count.
+    fn window_begins(&mut self) {}
+
+    /// The window that was begun is over: the I/Os that count.
+    fn window_ends(&mut self, _window: &Window, _place: Place) {}
 
     /// A search decided something; shown, it is one line.
     fn decision(&mut self, _decision: &Decision) {}

@@ -92,6 +92,9 @@ pub fn run_on(
     let mut sampler = sampler(rig)?;
     // fio checks what it writes itself.
     let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs)? };
+    if step.ramp_ns == 0 {
+        watch.observer.window_begins();
+    }
     let mut crew = match &checks {
         Some(checks) => rig.crew_verified(&jobs, &checks.jobs, step.depth())?,
         None => rig.crew_of(step, grounds)?,

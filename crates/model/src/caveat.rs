@@ -136,6 +136,15 @@ caveat_codes! {
     /// fio did the I/O: its figures are taken its way, or its load is not quite the one asked.
     ViaFio = "via-fio", Note, "real fio did the I/O",
         "iogauge crosscheck TARGET tells whether both measure the same";
+    /// The block layer was to be traced and could not be.
+    NotTraced = "not-traced", Note, "the block layer was not traced",
+        "run as root, with bpftrace installed";
+    /// The block layer was traced, which costs something at each request.
+    Traced = "traced", Note, "the block layer was traced meanwhile",
+        "leave out --trace to measure without what it costs";
+    /// What the block layer saw is not the load, request for I/O.
+    TraceDiffers = "trace-differs", Note, "requests do not stand for I/Os one for one",
+        "read the block layer's figures as those of requests, whoever made them";
     /// The limit was not reached because the search ran out of time or range.
     SearchCutShort = "search-cut-short", Doubt, "the search ended before the limit",
         "a longer --budget, or a larger --max-depth";

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Buckets per power of two, as a power of two.
-const PRECISION_BITS: u32 = 7;
+pub const PRECISION_BITS: u32 = 7;
 const PER_OCTAVE: usize = 1 << PRECISION_BITS;
 /// Values of 2⁴⁰ ns (18 minutes) and more are counted as overflow.
 const RANGE_BITS: u32 = 40;

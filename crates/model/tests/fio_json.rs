@@ -85,6 +85,7 @@ fn step() -> StepResult {
         verify: None,
         database: None,
         fio: None,
+        trace: None,
     }
 }
 

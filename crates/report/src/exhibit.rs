@@ -2,8 +2,10 @@
 
 mod rounds;
 mod total;
+mod traced;
 
 pub use total::{Access, Total};
+pub use traced::{Traced, TracedDirection};
 
 use crate::classic::{Row, planned, rows_of_find, rows_of_step};
 use crate::terminal::{self, Terms};

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{find_document, loads, run_document, step};
+use common::{find_document, loads, run_document, step, trace};
 use iogauge_model::limit::Side as LimitSide;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
@@ -97,7 +97,9 @@ fn found() -> Exhibit {
 
 /// What every panel is shown.
 fn exhibits() -> Vec<Exhibit> {
-    vec![found(), run_of([1, 4, 16, 64].map(spread).into()), graded()]
+    let mut steps = [1, 4, 16, 64].map(spread);
+    steps[1].trace = Some(Box::new(trace()));
+    vec![found(), run_of(steps.into()), graded()]
 }
 
 /// What panels are shown that draw of suites and of loads that differ in size and mix.

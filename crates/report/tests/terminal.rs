@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use insta::assert_snapshot;
 use iogauge_model::Impact;
-use iogauge_model::result::{LimitValue, StoppedBy};
+use iogauge_model::result::{BlockTrace, LimitValue, StepResult, StoppedBy};
 use iogauge_report::terminal::{
     Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
 };
@@ -29,6 +29,19 @@ fn a_run_of_one_step() {
     assert_snapshot!("run_120", run(&document, Page::plain(120)));
     assert_snapshot!("run_80", run(&document, Page::plain(80)));
     assert_snapshot!("run_60", run(&document, Page::plain(60)));
+}
+
+#[test]
+fn what_the_block_layer_saw() {
+    let traced = |step: StepResult| StepResult { trace: Some(Box::new(trace())), ..step };
+    let nothing = BlockTrace { seconds: 10.0, ..BlockTrace::default() };
+    let idle = StepResult { trace: Some(Box::new(nothing)), ..step("randread 4 KiB depth 1", 1) };
+    let document = run_document(vec![traced(step("randread 4 KiB depth 32", 32)), idle]);
+    assert_snapshot!("run_traced_100", run(&document, Page::plain(100)));
+    assert_snapshot!("run_traced_60", run(&document, Page::plain(60)));
+    let mut found = find_document(StoppedBy::Limit);
+    found.trace = Some(Box::new(trace()));
+    assert!(find(&found, Page::plain(100)).contains("of each read's 390 µs the device took"));
 }
 
 #[test]

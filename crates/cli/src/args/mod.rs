@@ -176,6 +176,7 @@ Examples:
   iogauge find /dev/nvme0n1 --limit 'mean<=1ms'
   iogauge find /data --open-loop --limit 'p99<=5ms'
   iogauge find /data --via fio
+  iogauge find /dev/nvme0n1 --trace
   iogauge find nfs.fio --via fio --limit 'p99<=20ms'
   iogauge find sim:channels=8,service=100us --limit 'mean<=10ms' --json")]
 pub struct FindArgs {
@@ -207,6 +208,10 @@ pub struct FindArgs {
     /// job file, or to see what fio finds
     #[arg(long, value_name = "fio[=BINARY]")]
     pub via: Option<ViaArg>,
+    /// Add what the block layer saw, through bpftrace and as root: sizes of requests, times of the
+    /// device, places on it, and what of each I/O's time the device took and what the path to it
+    #[arg(long)]
+    pub trace: bool,
     /// Tell each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,
@@ -231,6 +236,7 @@ Examples:
   iogauge run /data --rw=randread --bs=4k --iodepth=32
   iogauge run nightly.fio
   iogauge run http.fio --via fio
+  iogauge run /dev/nvme0n1 --rw=randread --iodepth=8 --trace
   iogauge run /data --rw=randrw --rwmixread=70 --bssplit=4k/60:64k/40 --runtime=60
   iogauge run /data --rw=randwrite --rate_iops=2000 --rate_process=poisson
   iogauge run /data --job 'rw=randread iodepth=16' --job 'rw=write bs=128k sync=dsync'
@@ -254,6 +260,10 @@ pub struct RunArgs {
     /// see what fio finds
     #[arg(long, value_name = "fio[=BINARY]")]
     pub via: Option<ViaArg>,
+    /// Add what the block layer saw, through bpftrace and as root: sizes of requests, times of the
+    /// device, places on it, and what of each I/O's time the device took and what the path to it
+    #[arg(long)]
+    pub trace: bool,
     /// Leave out what a job file asks for and iogauge lacks, with a warning for each
     #[arg(long)]
     pub lenient: bool,

@@ -7,6 +7,7 @@ use crate::exit::{Exit, Usage};
 use iogauge_io::crew::fio::FioError;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
+use iogauge_lab::trace::Beside;
 use iogauge_lab::{Interrupt, LabError, session};
 use iogauge_model::limit::tightest;
 use iogauge_model::load::{ArrivalProcess, Arrivals};
@@ -30,7 +31,8 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let typed = std::slice::from_ref(&args.load);
     let mut opened = invocation::open(target, typed, args.via.as_ref())?;
     opened.rig.sample_every(args.sampling.every);
-    let invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
+    let mut invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
+    invocation.wants_trace = args.trace;
     run_on(invocation, &plan)
 }
 
@@ -126,12 +128,19 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     let words = invocation.words.clone();
     let words = words.unwrap_or_else(|| format!("{} {}", load.rw, load.block));
     invocation.begin(&format!("{words} under {}", limits.join(", ")))?;
-    let Invocation { rig, record, interrupt, .. } = invocation;
+    let Invocation { rig, record, interrupt, tracing, .. } = invocation;
+    let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
     let searched =
-        session::find(rig, &load, plan, &mut Watch { observer: &mut record.screen, interrupt })?;
+        session::find(rig, &load, plan, &mut Watch { observer: &mut observer, interrupt })?;
     let mut caveats = std::mem::take(&mut invocation.caveats);
     caveats.extend(searched.caveats);
     let found = searched.found;
+    let mut trace = None;
+    if let Some(tracing) = &mut invocation.tracing {
+        let (of_answer, told) = tracing.of_answer(&found.answer);
+        trace = of_answer;
+        caveats.extend(told);
+    }
     let rate_iops = found.answer.rate_iops;
     let arrivals = rate_iops.zip(plan.open_loop);
     let load = Load {
@@ -151,6 +160,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
         series: found.series,
         regimes: found.regimes,
         physical: searched.physical,
+        trace,
         measured_seconds: found.measured_seconds,
         began: Some(searched.began.to_string()).filter(|_| !invocation.rig.is_simulated()),
         system: searched.system,

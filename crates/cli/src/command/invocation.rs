@@ -7,6 +7,7 @@ use crate::exit::{Exit, Usage};
 use iogauge_lab::caveats::distinct;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::Prepared;
+use iogauge_lab::trace::Tracing;
 use iogauge_lab::{Ground, Interrupt, Rig, session, via};
 use iogauge_model::Caveat;
 use iogauge_model::load::Load;
@@ -32,6 +33,10 @@ pub struct Invocation {
     pub words: Option<String>,
     /// What was asked, as the history has it before there is a result.
     pub asked: serde_json::Value,
+    /// True where the block layer is to be traced.
+    pub wants_trace: bool,
+    /// What traces it, once the run has begun.
+    pub tracing: Option<Tracing>,
     /// The run to take up again, with what it kept.
     pub resumed: Option<Resumed>,
     /// Doubts gathered so far.
@@ -123,6 +128,8 @@ impl Invocation {
             unlink: Vec::new(),
             words: None,
             asked: serde_json::Value::Null,
+            wants_trace: false,
+            tracing: None,
             resumed: None,
             caveats,
             record,
@@ -147,6 +154,10 @@ impl Invocation {
             self.record.screen.progress.print(&line);
         }
         self.caveats.extend(caveats);
+        if self.wants_trace {
+            // After the prefill, which would be traced for nothing.
+            self.tracing = Some(Tracing::start(&self.rig, &self.interrupt)?);
+        }
         if let Some(resumed) = &self.resumed {
             return self.record.resume(resumed);
         }
@@ -177,6 +188,7 @@ impl Invocation {
         brief: fn(&D) -> String,
         text: fn(&D, Page) -> String,
     ) -> anyhow::Result<Exit> {
+        self.tracing = None;
         let ended = self.record.end(measured, brief, text);
         if ended.is_err() {
             if self.target.rm && !self.rig.is_simulated() {

@@ -57,6 +57,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         let mut invocation =
             Invocation::on("find", &args.target, &args.output, false, interrupt, opened)?;
         invocation.unlink = unlinked(&groups);
+        invocation.wants_trace = args.trace;
         return find::run_on(invocation, &search_plan(search, *runtime_ns));
     }
     let mut plan = Plan::default();
@@ -72,6 +73,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
     invocation.grounds = grounds.concat();
     invocation.unlink = unlinked(&groups);
+    invocation.wants_trace = args.trace;
     let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
     let both = plan.steps.iter().zip(&groups).zip(&grounds);
     let wanted: Vec<Wanted<'_>> = both

@@ -42,7 +42,8 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     }
     let mut opened = invocation::open(target, &typed, args.via.as_ref())?;
     opened.rig.sample_every(args.sampling.every);
-    let invocation = Invocation::on("run", target, output, false, interrupt, opened)?;
+    let mut invocation = Invocation::on("run", target, output, false, interrupt, opened)?;
+    invocation.wants_trace = args.trace;
     let step = step(args, &invocation.loads).with_own_times();
     steps::run(
         args,

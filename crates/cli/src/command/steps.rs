@@ -4,6 +4,7 @@ use super::invocation::{Invocation, Outcome};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use iogauge_lab::measure::Watch;
+use iogauge_lab::trace::Beside;
 use iogauge_lab::{Ground, caveats, session, verify};
 use iogauge_model::Step;
 use iogauge_model::fio::json_out;
@@ -57,10 +58,14 @@ fn measure(
     let mut steps = Vec::new();
     let mut interrupted = false;
     for Wanted { step, grounds, sums_up } in wanted {
-        let Invocation { rig, record, interrupt, .. } = &mut *invocation;
-        let mut watch = Watch { observer: &mut record.screen, interrupt };
+        let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
+        let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
+        let mut watch = Watch { observer: &mut observer, interrupt };
         let mut measured = session::run_on(rig, step, grounds, &mut watch)?;
         found.extend(session::step_caveats(rig, step, grounds, &measured));
+        if let Some(tracing) = tracing {
+            found.extend(tracing.of_step(&mut measured.result));
+        }
         if *sums_up {
             measured.result.jobs.clear();
         }

@@ -34,6 +34,11 @@ pub fn run(
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
     job_file::nothing_beside(args)?;
+    if args.trace {
+        let text = "--trace: a job file that fio runs as it stands has no window that iogauge could \
+                    open and close; right would be one without --via fio";
+        return Err(Usage(text.to_owned()).into());
+    }
     if args.output_format.detail().is_some() {
         let text = "--output-format: fio itself prints its JSON of a job file of its own; right \
                     would be --json";
@@ -120,6 +125,7 @@ pub fn find(
     let opened = Opened { rig, loads: vec![load], caveats: Vec::new() };
     let mut invocation =
         Invocation::on("find", &args.target, &args.output, args.explain, interrupt, opened)?;
+    invocation.wants_trace = args.trace;
     invocation.words = Some(format!("{} through {} ({})", job.rw, job.engine, job.name));
     find::run_on(invocation, plan)
 }

@@ -56,6 +56,12 @@ impl BlockDevice {
         Self::all_at(&entries(&roots.path("sys/block")))
     }
 
+    /// True where the device has queues of requests (`mq`), so that the block layer makes requests of
+    /// I/Os for it. Partitions have none of their own, nor have drivers that take I/Os as they are.
+    pub fn has_requests(&self) -> bool {
+        self.dir.join("mq").is_dir()
+    }
+
     /// Its number; the hidden paths of a multipath NVMe namespace have none.
     pub fn number(&self) -> Option<DeviceNumber> {
         self.attribute("dev")?.parse().ok()

@@ -6,7 +6,7 @@ use super::judge::Judged;
 use super::{SearchPlan, judge};
 use crate::error::LabError;
 use crate::measure::Watch;
-use crate::observe::{Phase, Status};
+use crate::observe::{Phase, Place, Status};
 use crate::series::{Series, interval_with_bands};
 use iogauge_io::crew::{Crew, LiveFigures};
 use iogauge_io::system::ProcessCpu;
@@ -134,6 +134,14 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     pub(super) fn keep(&mut self, point: &CurvePoint) {
         self.watch.observer.point(point);
+    }
+
+    pub(super) fn window_begins(&mut self) {
+        self.watch.observer.window_begins();
+    }
+
+    pub(super) fn window_ends(&mut self, window: &Window, place: Place) {
+        self.watch.observer.window_ends(window, place);
     }
 
     /// Tells of a tick, with the mean latency that the limits mean.

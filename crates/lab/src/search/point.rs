@@ -7,7 +7,7 @@ use super::judge::{Judged, Verdict, tightest};
 use super::regime::Change;
 use crate::error::LabError;
 use crate::estimates::{self, Which};
-use crate::observe::Phase;
+use crate::observe::{Phase, Place};
 use crate::series::interval;
 use crate::stats::mser5;
 use iogauge_io::engine::Op;
@@ -134,6 +134,7 @@ impl Bench<'_, '_> {
                 (seconds(length.shortest_ns), seconds(length.longest_ns));
             self.decide(Decision::Hold { depth, shortest_seconds, longest_seconds });
         }
+        self.window_begins();
         let stopwatch = self.stopwatch();
         let mut look_ns = length.shortest_ns;
         let mut seen = Seen::default();
@@ -158,6 +159,7 @@ impl Bench<'_, '_> {
             }
         }
         let cpu_percent = self.cpu_percent(&stopwatch);
+        self.window_ends(&seen.total, Place { depth, rate_iops: None });
         let change = Change::in_series(&seen.series).filter(|_| phase == Phase::Holding);
         if let Some(change) = &change {
             let left_out = parts.without_first(change.index, &mut seen.total);

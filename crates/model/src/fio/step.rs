@@ -53,6 +53,7 @@ impl FioResult {
             verify: None,
             database: None,
             fio: None,
+            trace: None,
         };
         step.fio = Some(self);
         step

@@ -1,7 +1,8 @@
 //! The documents the commands print and the history keeps.
 
 use super::{
-    Environment, Estimate, IntervalPoint, LatencySummary, Physical, Regime, StepResult, SystemPoint,
+    BlockTrace, Environment, Estimate, IntervalPoint, LatencySummary, Physical, Regime, StepResult,
+    SystemPoint,
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
@@ -219,6 +220,10 @@ pub struct FindDocument {
     pub regimes: Vec<Regime>,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
+    /// What the block layer saw, where it was traced: in the last window at the depth or rate of the
+    /// answer, which is the one that held it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Box<BlockTrace>>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
     /// When the search began, RFC 3339 in UTC; `None` in results of versions that did not keep it.

@@ -14,6 +14,7 @@ mod step;
 mod suite;
 mod system;
 mod system_point;
+mod trace;
 mod verify;
 
 pub use bands::{LATENCY_BANDS, LatencyBands, latency_band_low_ns, latency_band_of};
@@ -41,6 +42,7 @@ pub use suite::{
 };
 pub use system::{CpuUse, DeviceCounters, Environment, Physical};
 pub use system_point::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};
+pub use trace::{BlockTrace, IoTime, RequestSize, TracedDevice, TracedRequests};
 pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyResult};
 
 /// Version word of the document `iogauge run --json` prints.

@@ -1,8 +1,8 @@
 //! What one step measured.
 
 use super::{
-    CpuUse, DatabaseResult, Estimate, LatencyBands, LatencySummary, Physical, Regime, SystemPoint,
-    VerifyResult,
+    BlockTrace, CpuUse, DatabaseResult, Estimate, LatencyBands, LatencySummary, Physical, Regime,
+    SystemPoint, VerifyResult,
 };
 use crate::fio::FioResult;
 use crate::histogram::Histogram;
@@ -226,6 +226,9 @@ pub struct StepResult {
     /// What fio reported, where the step was read from its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<Box<FioResult>>,
+    /// What the block layer saw meanwhile, where it was traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Box<BlockTrace>>,
 }
 
 impl StepResult {

@@ -60,10 +60,11 @@ fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
         )
     });
     let description = words.collect::<Vec<_>>().join(" ");
-    Figure { title, description, scene: scene(series, width) }
+    Figure { title, description, scene: curves(series, width) }
 }
 
-fn scene(series: &[Latencies<'_>], width: f64) -> Scene {
+/// The share of I/Os by latency, the tail by nines, and the names of [`MOST`] series at most.
+pub(super) fn curves(series: &[Latencies<'_>], width: f64) -> Scene {
     let narrow = width < 600.0;
     let plot_width = if narrow { width } else { width / 2.0 };
     let plot_height = 200.0;

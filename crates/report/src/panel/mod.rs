@@ -1,5 +1,6 @@
 //! Panels: what is drawn of runs, one file each.
 
+mod block_layer;
 mod block_size_map;
 mod capacity_curve;
 mod distribution;
@@ -41,6 +42,7 @@ pub const PANELS: &[Panel] = &[
     distribution::PANEL,
     over_time::PANEL,
     system::PANEL,
+    block_layer::PANEL,
 ];
 
 /// A picture with its words.

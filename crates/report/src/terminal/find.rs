@@ -1,6 +1,7 @@
 //! The document of `iogauge find` as text.
 
 use super::Page;
+use super::block_layer;
 use super::grid::{Grid, Kind};
 use super::names::{count, half_width, latency, percentile, plural};
 use super::parts;
@@ -42,6 +43,9 @@ pub fn find(document: &FindDocument, page: Page) -> String {
     }
     if let Some(physical) = &document.physical {
         parts::physical(&mut sheet, None, physical);
+    }
+    if let Some(trace) = &document.trace {
+        block_layer::write(&mut sheet, trace);
     }
     parts::caveats(&mut sheet, "this result", &document.caveats);
     parts::environment(&mut sheet, &document.environment);

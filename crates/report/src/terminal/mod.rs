@@ -4,6 +4,7 @@
 //! do not fit leave out the columns least missed, then continue below with their first column repeated;
 //! text is wrapped.
 
+mod block_layer;
 mod crosscheck;
 mod database;
 mod doctor;

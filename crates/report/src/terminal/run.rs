@@ -1,6 +1,7 @@
 //! The document of `iogauge run` as text.
 
 use super::Page;
+use super::block_layer;
 use super::database;
 use super::grid::{Grid, Kind};
 use super::names::{count, half_width, latency, percentile, plural};
@@ -76,6 +77,9 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
     write_cpu(sheet, &step.cpu);
     if let Some(physical) = &step.physical {
         parts::physical(sheet, Some(&logical(step)), physical);
+    }
+    if let Some(trace) = &step.trace {
+        block_layer::write(sheet, trace);
     }
 }
 

@@ -7,10 +7,11 @@ pub mod loads;
 use iogauge_model::limit::{Metric, Side};
 use iogauge_model::load::EngineKind;
 use iogauge_model::result::{
-    Answer, CpuUse, CurvePoint, DOCTOR_FORMAT, DeviceCounters, DeviceFacts, DirectionResult,
-    DoctorDocument, DoctorPart, EngineFacts, Environment, Estimate, ExtentFacts, FIND_FORMAT,
-    FileSystemFacts, FindDocument, Head, IoBound, IoLimit, Knee, LatencySummary, MachineFacts,
-    PartForm, Physical, RUN_FORMAT, RunDocument, StepResult, StoppedBy,
+    Answer, BlockTrace, CpuUse, CurvePoint, DOCTOR_FORMAT, DeviceCounters, DeviceFacts,
+    DirectionResult, DoctorDocument, DoctorPart, EngineFacts, Environment, Estimate, ExtentFacts,
+    FIND_FORMAT, FileSystemFacts, FindDocument, Head, IoBound, IoLimit, IoTime, Knee,
+    LatencySummary, MachineFacts, PartForm, Physical, RUN_FORMAT, RequestSize, RunDocument,
+    StepResult, StoppedBy, TracedDevice, TracedRequests,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
 use serde_json::{Value, json};
@@ -102,6 +103,41 @@ pub fn physical() -> Physical {
     }
 }
 
+/// What the block layer saw of reads that the device had for most of their time.
+pub fn trace() -> BlockTrace {
+    let times = |mean_ns: u64, requests: u64| {
+        let mut times = Histogram::new();
+        for number in 0..100 {
+            times.record_n(mean_ns * (50 + number) / 100, requests / 100);
+        }
+        times
+    };
+    let read = TracedRequests::new(
+        vec![
+            RequestSize { bytes: 4096, requests: 792_000 },
+            RequestSize { bytes: 8192, requests: 10_000 },
+        ],
+        times(320_000, 802_000),
+    );
+    let io = IoTime { ios: 812_040, mean_ns: 390_000.0, device_ns: 318_400.0 };
+    let flush = TracedRequests::new(Vec::new(), times(2_000_000, 300));
+    BlockTrace {
+        seconds: 10.0,
+        read: Some(TracedRequests { io: Some(io), ..read }),
+        write: None,
+        flush: Some(flush),
+        unmatched: 0,
+        devices: vec![TracedDevice {
+            device: "nvme0n1".to_owned(),
+            first_byte: 1 << 20,
+            end_byte: 931 << 30,
+            followed: 800_099,
+            sequential: 4_000,
+            jump_bytes_mean: 310.0 * f64::from(1 << 30),
+        }],
+    }
+}
+
 pub fn step(label: &str, depth: u32) -> StepResult {
     StepResult {
         label: label.to_owned(),
@@ -131,6 +167,7 @@ pub fn step(label: &str, depth: u32) -> StepResult {
         verify: None,
         database: None,
         fio: None,
+        trace: None,
     }
 }
 
@@ -204,6 +241,7 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
         series: Vec::new(),
         regimes: Vec::new(),
         physical: Some(physical()),
+        trace: None,
         measured_seconds: 15.0,
         began: None,
         system: Vec::new(),

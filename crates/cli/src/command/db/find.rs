@@ -64,6 +64,7 @@ fn search(
         series: found.series,
         regimes: found.regimes,
         physical: searched.physical,
+        trace: None,
         measured_seconds: found.measured_seconds,
         began: Some(searched.began.to_string()),
         system: searched.system,

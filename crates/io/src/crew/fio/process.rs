@@ -1,16 +1,15 @@
 //! fio as a child process: started with a job file, read as it goes, ended and reaped.
 
 use super::{FioBinary, FioError};
+use crate::child::{self, Complaints, each_line};
 use iogauge_model::fio::{FioResult, Found, read_results};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, Write};
-use std::os::unix::process::CommandExt;
+use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,11 +18,8 @@ pub(super) const INTERVAL: Duration = Duration::from_millis(100);
 /// fio that has not ended so long after it was asked to is killed: I/Os of slow devices take their
 /// time to come back.
 const PATIENCE_TO_END: Duration = Duration::from_secs(20);
-/// Longer documents, and longer lines, are none of fio's.
+/// Longer documents are none of fio's.
 const LONGEST_DOCUMENT: usize = 64 << 20;
-const LONGEST_LINE: u64 = 1 << 20;
-/// More of what fio complains of is not kept.
-const MOST_COMPLAINTS: usize = 16;
 
 /// What became of waiting for a document.
 #[derive(Debug)]
@@ -35,9 +31,6 @@ pub(super) enum Next {
     /// fio has ended, and all it said was read.
     Ended(ExitStatus),
 }
-
-/// What fio said that was no document.
-type Complaints = Arc<Mutex<Vec<String>>>;
 
 /// A running fio. Dropping it kills and reaps it.
 #[derive(Debug)]
@@ -72,17 +65,8 @@ impl FioProcess {
             .arg(job_file)
             .stdin(stdin)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A group of its own: Ctrl-C on the terminal is iogauge's to pass on.
-            .process_group(0);
-        // SAFETY: between fork and exec it makes one system call, on numbers alone.
-        unsafe {
-            command.pre_exec(|| {
-                // Not left behind where iogauge is killed.
-                rustix::process::set_parent_process_death_signal(Some(Signal::TERM))
-                    .map_err(Into::into)
-            });
-        }
+            .stderr(Stdio::piped());
+        child::bind(&mut command, Signal::TERM);
         let failed = |source| FioError::Binary { binary: binary.path().to_owned(), source };
         let mut child = command.spawn().map_err(failed)?;
         let (sender, documents) = channel();
@@ -97,7 +81,7 @@ impl FioProcess {
         if let Some(stderr) = stderr {
             let complaints = process.complaints.clone();
             process.read("iogauge-fio-err", move || {
-                each_line(stderr, |line| note(&complaints, line));
+                each_line(stderr, |line| complaints.note(line));
             })?;
         }
         Ok(process)
@@ -145,9 +129,7 @@ impl FioProcess {
 
     /// What fio complained of first; what it printed that is no document, where it did not.
     pub(super) fn complaint(&self) -> String {
-        let first = |said: &Complaints| {
-            said.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
-        };
+        let first = |said: &Complaints| said.all().into_iter().next();
         let said = first(&self.complaints).or_else(|| first(&self.noise));
         said.unwrap_or_else(|| "it said nothing".to_owned())
     }
@@ -194,33 +176,13 @@ fn handed_over(job_file: &str) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn note(complaints: &Complaints, line: &str) {
-    let line = line.trim();
-    let mut complaints = complaints.lock().unwrap_or_else(PoisonError::into_inner);
-    if !line.is_empty() && complaints.len() < MOST_COMPLAINTS {
-        complaints.push(line.chars().filter(|c| !c.is_control()).collect());
-    }
-}
-
-fn each_line(input: impl Read, mut see: impl FnMut(&str)) {
-    let mut input = BufReader::new(input);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => see(&String::from_utf8_lossy(&line)),
-        }
-    }
-}
-
 /// Cuts fio's output into documents: each begins with a brace alone on its line and ends with one.
 fn read_documents(output: impl Read, documents: &Sender<Vec<FioResult>>, noise: &Complaints) {
     let mut text = String::new();
     each_line(output, |line| {
         let (begins, ends) = (line.trim_end() == "{", line.trim_end() == "}");
         if text.is_empty() && !begins {
-            return note(noise, line);
+            return noise.note(line);
         }
         text.push_str(line);
         if ends {
@@ -237,7 +199,7 @@ fn results(document: &str, noise: &Complaints) -> Vec<FioResult> {
     let mut results = Vec::new();
     let read = read_results("fio", document.as_bytes(), &mut |found| match found {
         Found::Result(result) => results.push(*result),
-        Found::Problem(problem) => note(noise, &problem.to_string()),
+        Found::Problem(problem) => noise.note(&problem.to_string()),
     });
     // Text in memory does not fail to be read.
     debug_assert!(read.is_ok());
@@ -265,6 +227,6 @@ mod tests {
         let ios: Vec<u64> =
             documents.iter().map(|results| results[0].read.as_ref().unwrap().ios).collect();
         assert_eq!(ios, [1, 2]);
-        assert_eq!(*noise.lock().unwrap(), ["a note", "fio: terminating on signal 2"]);
+        assert_eq!(noise.all(), ["a note", "fio: terminating on signal 2"]);
     }
 }

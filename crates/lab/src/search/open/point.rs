@@ -6,7 +6,7 @@ use super::super::exceeding::Exceeding;
 use super::super::judge::{Judged, Verdict};
 use crate::error::LabError;
 use crate::estimates::{self, Which};
-use crate::observe::Phase;
+use crate::observe::{Phase, Place};
 use crate::series::interval;
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::{Tally, Window};
@@ -100,6 +100,7 @@ impl Bench<'_, '_> {
         self.ask_rate(rate_iops)?;
         self.run_for(settling_ns)?;
         self.cut()?;
+        self.window_begins();
         let stopwatch = self.stopwatch();
         let mut look_ns = if holding { longest_ns / HOPELESS_SHARE } else { SHORTEST_NS };
         let mut seen = Seen::default();
@@ -124,7 +125,10 @@ impl Bench<'_, '_> {
                 break;
             }
         }
-        Ok(self.rate_point(rate_iops, &seen, self.cpu_percent(&stopwatch)))
+        let cpu_percent = self.cpu_percent(&stopwatch);
+        let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
+        self.window_ends(&seen.total, place);
+        Ok(self.rate_point(rate_iops, &seen, cpu_percent))
     }
 
     /// Lets what the last rate left behind come back, so that it is not the next one's burden.

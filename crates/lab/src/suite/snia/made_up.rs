@@ -62,6 +62,7 @@ pub(super) fn measured(step: &SuiteStep, iops: f64) -> SuiteStepResult {
         verify: None,
         database: None,
         fio: None,
+        trace: None,
     };
     SuiteStepResult {
         place: step.place.clone(),

@@ -1,0 +1,334 @@
+//! The block layer traced beside a load, through the real bpftrace and others that only have its name.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "../../io/tests/guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
+#[path = "../../io/tests/support/throttle.rs"]
+mod throttle;
+
+use assert_cmd::Command;
+use common::{Done, EIGHT, Place, eventually};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use support::{Loop, MIB, or_skip};
+use throttle::Throttle;
+
+/// Longer than iogauge waits for a bpftrace that says nothing.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Whether the real one can trace here; else why not.
+fn bpftrace() -> Result<(), String> {
+    let traced = support::run(
+        "bpftrace",
+        &["-e", "tracepoint:block:block_rq_issue { exit(); } BEGIN { exit(); }"],
+    );
+    traced.map(drop)
+}
+
+/// A loop device that the real bpftrace can trace.
+fn device() -> Result<Loop, String> {
+    bpftrace()?;
+    Loop::new(64 * MIB)
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Messages of the caveats of one code.
+fn messages(done: &Done, code: &str) -> Vec<String> {
+    let caveats = done.json()["caveats"].as_array().unwrap().clone();
+    let of_code = caveats.iter().filter(|caveat| caveat["code"] == code);
+    of_code.map(|caveat| caveat["message"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Every I/O of a counted load is one request of its size, and the device took less time for it than
+/// the whole took.
+#[test]
+fn requests_are_the_ios_of_the_load() {
+    let place = Place::new();
+    let device = or_skip!("requests_are_the_ios_of_the_load", device());
+    let name = device.path.file_name().unwrap().to_str().unwrap();
+    let target = device.path.to_str().unwrap();
+    let counted = ["--number_ios=3000", "--iodepth=4", "--trace", "--json"];
+    for (rw, direction, other) in [("randread", "read", "write"), ("randwrite", "write", "read")] {
+        let load =
+            [&["run", target, "--rw", rw, "--bs=8k", "--destroy-data"][..], &counted].concat();
+        let done = place.run(&load).ends(0);
+        let step = &done.json()["steps"][0];
+        let (seen, asked) = (&step["trace"][direction], &step[direction]);
+        assert_eq!(asked["ios"], 3000);
+        // Of 8192 places one may be drawn again while it is under way; the second request is unmatched.
+        let unmatched = step["trace"]["unmatched"].as_u64().unwrap();
+        assert_eq!(seen["requests"], 3000 - unmatched, "{rw}: {}", step["trace"]);
+        assert_eq!(seen["bytes"], (3000 - unmatched) * 8192);
+        assert!(unmatched <= 12, "{rw}: {unmatched}");
+        let sizes = seen["sizes"].as_array().unwrap();
+        assert_eq!((sizes.len(), &sizes[0]["bytes"]), (1, &Value::from(8192)), "{sizes:?}");
+        assert!(step["trace"][other].is_null(), "{}", step["trace"]);
+        let (device_ns, io_ns) =
+            (number(&seen["io"]["device_ns"]), number(&asked["service_ns"]["mean"]));
+        assert!(0.0 < device_ns && device_ns <= io_ns, "{device_ns} of {io_ns}");
+        assert_eq!(seen["io"]["mean_ns"], asked["service_ns"]["mean"]);
+        assert!(number(&seen["device_ns"]["max"]) <= number(&asked["service_ns"]["max"]));
+        let on = &step["trace"]["devices"][0];
+        assert_eq!(on["device"], name);
+        // Places of 3000 I/Os all over 64 MiB: both ends are nearly touched, and two places drawn at
+        // random are a third of it apart on average (21.3 MiB); of 3000 the mean is within 3 %.
+        assert!(number(&on["first_byte"]) < 1e6 && number(&on["end_byte"]) > 66e6, "{on}");
+        let third = 64.0 * 1_048_576.0 / 3.0;
+        assert!((number(&on["jump_bytes_mean"]) / third - 1.0).abs() < 0.05, "{on}");
+        assert_eq!(messages(&done, "traced").len(), 1);
+        assert!(
+            messages(&done, "trace-differs").is_empty(),
+            "{:?}",
+            messages(&done, "trace-differs")
+        );
+        assert!(messages(&done, "not-traced").is_empty());
+    }
+}
+
+/// What a control group holds back waits before the device: the path has the time, not the device.
+///
+/// The kernel releases a tenth of a second's worth of I/Os at once (`throtl_slice`, 100 ms), 50 of them
+/// here. On a machine busy with something else one such burst may lie between the begin of the load's
+/// window and that of the trace, which then tells no share: one of several runs has to tell it.
+#[test]
+fn a_throttle_is_on_the_path() {
+    const BURST: f64 = 50.0;
+    let place = Place::new();
+    let device = or_skip!("a_throttle_is_on_the_path", device());
+    let limit = Throttle::this_process(&device.path, 500);
+    let _limit = or_skip!("a_throttle_is_on_the_path", limit);
+    let target = device.path.to_str().unwrap();
+    let line = ["run", target, "--iodepth=8", "--runtime=3", "--trace", "--json"];
+    for _ in 0..4 {
+        let done = place.run(&line).ends(0);
+        let step = &done.json()["steps"][0];
+        let seen = &step["trace"]["read"];
+        let missing = number(&seen["requests"]) - number(&step["read"]["ios"]);
+        assert!(missing.abs() <= BURST + 2.0 * 8.0, "{seen}, {}", step["read"]);
+        if seen["io"].is_null() {
+            continue;
+        }
+        // 8 I/Os outstanding at 500 a second: 16 ms each by Little's law.
+        let io = &seen["io"];
+        assert!(number(&io["mean_ns"]) > 8e6, "{io}");
+        assert!(number(&io["device_ns"]) < 0.5 * number(&io["mean_ns"]), "{io}");
+        return;
+    }
+    panic!("no run told the share of the device");
+}
+
+/// A sequential load is seen as one, and the flushes of durable writes are theirs.
+#[test]
+fn order_and_flushes_are_seen() {
+    let place = Place::new();
+    let device = or_skip!("order_and_flushes_are_seen", device());
+    let target = device.path.to_str().unwrap();
+    let line = ["run", target, "--rw=write", "--sync=dsync", "--destroy-data", "--number_ios=500"];
+    let done = place.run(&[&line[..], &["--iodepth=1", "--trace", "--json"]].concat()).ends(0);
+    let trace = &done.json()["steps"][0]["trace"];
+    assert_eq!(trace["write"]["requests"], 500, "{trace}");
+    assert!(number(&trace["flush"]["requests"]) >= 500.0, "{trace}");
+    let on = &trace["devices"][0];
+    assert_eq!((&on["followed"], &on["sequential"]), (&499.into(), &499.into()), "{on}");
+    let own = number(&trace["write"]["device_ns"]["mean"]);
+    let io = &trace["write"]["io"];
+    assert!(
+        number(&io["device_ns"]) > own && number(&io["device_ns"]) <= number(&io["mean_ns"]),
+        "{io}"
+    );
+}
+
+/// A search tells of the window that held its answer.
+#[test]
+fn a_search_traces_its_answer() {
+    let place = Place::new();
+    let device = or_skip!("a_search_traces_its_answer", device());
+    let target = device.path.to_str().unwrap();
+    for more in [&[][..], &["--open-loop"]] {
+        let line = ["find", target, "--budget=6s", "--max-depth=8", "--trace", "--json"];
+        let done = place.run(&[&line[..], more].concat());
+        let document = done.json();
+        let seen = &document["trace"]["read"];
+        let (iops, seconds) =
+            (number(&document["answer"]["iops"]["mean"]), number(&document["trace"]["seconds"]));
+        let expected = iops * seconds;
+        assert!((number(&seen["requests"]) / expected - 1.0).abs() < 0.5, "{seen}, {expected}");
+        assert!(done.stderr.contains("block layer"), "{}", done.stderr);
+        assert!(done.stderr.contains("of each read's"), "{}", done.stderr);
+    }
+}
+
+/// Large I/Os become several requests, whose times do not add up.
+#[test]
+fn trace_differs() {
+    let place = Place::new();
+    let device = or_skip!("trace_differs", device());
+    let target = device.path.to_str().unwrap();
+    let run = |bs: &str| {
+        let line =
+            ["run", target, "--iodepth=1", "--number_ios=20", "--trace", "--json", "--bs", bs];
+        place.run(&line).ends(0)
+    };
+    let split = run("16m");
+    let told = messages(&split, "trace-differs");
+    assert!(told.len() == 1 && told[0].starts_with("each read became "), "{told:?}");
+    assert!(split.json()["steps"][0]["trace"]["read"]["io"].is_null());
+    assert!(messages(&run("4k"), "trace-differs").is_empty());
+}
+
+/// The code of a run that was traced, and of none without the option.
+#[test]
+fn traced() {
+    let place = Place::new();
+    let device = or_skip!("traced", device());
+    let line = ["run", device.path.to_str().unwrap(), "--runtime=300ms", "--ramp-time=0", "--json"];
+    let done = place.run(&[&line[..], &["--trace"]].concat()).ends(0);
+    assert_eq!(messages(&done, "traced").len(), 1);
+    let without = place.run(&line).ends(0);
+    assert!(messages(&without, "traced").is_empty());
+    assert!(without.json()["steps"][0]["trace"].is_null());
+}
+
+/// Directory with a program of bpftrace's name.
+fn pretender(place: &Place, script: &str) -> PathBuf {
+    let bin = place.work().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = bin.join("bpftrace");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    bin
+}
+
+/// A short run with `--trace` and what is in a directory alone.
+fn with_path(place: &Place, path: &Path, target: &str) -> Done {
+    let line =
+        ["run", target, "--runtime=300ms", "--ramp-time=0", "--size=8m", "--trace", "--json"];
+    let mut command = place.command(&line);
+    command.env("PATH", path);
+    let mut command = Command::from_std(command);
+    command.timeout(PATIENCE).output().unwrap().into()
+}
+
+fn without_tracefs() -> bool {
+    !Path::new("/sys/kernel/tracing/events").exists()
+        && !Path::new("/sys/kernel/debug/tracing/events").exists()
+}
+
+/// Whatever bpftrace is, or is not, the run is the one without it, and says so.
+#[test]
+fn not_traced() {
+    let place = Place::new();
+    if without_tracefs() {
+        return support::skip("not_traced", "no tracefs");
+    }
+    let device = or_skip!("not_traced", Loop::new(64 * MIB));
+    let target = device.path.to_str().unwrap();
+    let empty = place.work().join("empty");
+    std::fs::create_dir_all(&empty).unwrap();
+    let done = with_path(&place, &empty, target).ends(0);
+    let told = messages(&done, "not-traced");
+    assert!(told[0].contains("bpftrace cannot be started"), "{told:?}");
+    let cases = [
+        ("echo 'ERROR: only as root' >&2; exit 1", "only as root"),
+        (
+            "echo 'ERROR: RLIMIT_MEMLOCK' >&2; echo 'ERROR: no permission' >&2; exit 1",
+            "no permission",
+        ),
+        ("echo '{\"type\": 3}'; echo '{{{'; exit 0", "bpftrace ended by itself: {{{"),
+        ("exit 0", "it said nothing"),
+        ("/bin/sleep 1000", "did not answer within 2"),
+        (
+            "while echo '{\"type\": \"map\", \"data\": {\"@times\": 7}}'; do /bin/sleep 0.01; done",
+            "did not answer",
+        ),
+        // Ready, and then an end in the middle of the window.
+        (
+            "for w in first last; do printf '{\"type\": \"printf\", \"data\": \"iogauge %s\"}\\n' $w; done; \
+             /bin/sleep 0.2; echo died >&2",
+            "died",
+        ),
+    ];
+    // Two of them take their time.
+    std::thread::scope(|scope| {
+        for (script, wanted) in cases {
+            scope.spawn(move || {
+                let place = Place::new();
+                let done = with_path(&place, &pretender(&place, script), target).ends(0);
+                let told = messages(&done, "not-traced");
+                assert!(told.len() == 1 && told[0].contains(wanted), "{script}: {told:?}");
+                let step = &done.json()["steps"][0];
+                assert!(step["trace"].is_null(), "{script}: {step}");
+                assert!(number(&step["read"]["ios"]) > 0.0, "{script}: {step}");
+                assert!(messages(&done, "traced").is_empty(), "{script}");
+            });
+        }
+    });
+    let done = place.run(&["run", EIGHT, "--runtime=1", "--trace", "--json"]).ends(0);
+    assert!(messages(&done, "not-traced")[0].contains("no block device"));
+    assert!(
+        messages(&place.run(&["run", EIGHT, "--runtime=1", "--json"]).ends(0), "not-traced")
+            .is_empty()
+    );
+}
+
+/// Processes whose parent is this one.
+fn children(parent: u32) -> Vec<u32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+fn is_there(pid: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // A zombie is gone for all that matters.
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+/// Reads that a device has completed (kernel documentation, ABI/stable/sysfs-block, `stat`).
+fn reads_of(device: &Path) -> u64 {
+    let name = device.file_name().unwrap().to_str().unwrap();
+    let text = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+    text.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// An interrupt keeps what was traced, and no bpftrace outlives iogauge, however that ends.
+#[test]
+fn bpftrace_ends_with_the_run() {
+    let place = Place::new();
+    let device = or_skip!("bpftrace_ends_with_the_run", device());
+    let target = device.path.to_str().unwrap();
+    let line = ["run", target, "--runtime=60", "--ramp-time=0", "--trace", "--json"];
+    for signals in [&["INT"][..], &["KILL"], &["INT", "INT"], &["TERM"]] {
+        let before = reads_of(&device.path);
+        let run = place.start(&line);
+        // The load begins when the tracer is ready.
+        eventually(|| reads_of(&device.path) > before + 1000);
+        let tracers = children(run.pid());
+        assert_eq!(tracers.len(), 1, "{tracers:?}");
+        for signal in signals {
+            run.signal(signal);
+        }
+        let done = run.end();
+        eventually(|| !tracers.iter().any(|pid| is_there(*pid)));
+        if signals == ["INT"] {
+            let step = &done.ends(130).json()["steps"][0];
+            assert!(number(&step["trace"]["read"]["requests"]) > 0.0, "{step}");
+        }
+    }
+}
+
+/// A job file that fio runs as it stands has no windows.
+#[test]
+fn what_cannot_be_is_refused() {
+    let place = Place::new();
+    std::fs::write(place.work().join("a.fio"), "[a]\nrw=read\nsize=1m\nfilename=b\n").unwrap();
+    let done = place.run(&["run", "a.fio", "--via", "fio", "--trace"]).ends(2);
+    assert!(done.stderr.contains("--trace"), "{}", done.stderr);
+}

@@ -1,0 +1,150 @@
+//! What the block layer sees of a load, through bpftrace and the kernel's block tracepoints
+//! (include/trace/events/block.h: `block_rq_issue`, a request is given to the driver, and
+//! `block_rq_complete`).
+//!
+//! One bpftrace runs beside the load from before the first window to the end. It counts within the
+//! kernel and only while a window is open; both ends are told to it by system calls of the measuring
+//! thread (`mark.rs`), right beside those of the load's window. A request that was begun
+//! before a window and completes in it counts, as an I/O does.
+
+mod devices;
+mod error;
+mod mark;
+mod process;
+mod program;
+mod said;
+
+pub use error::TraceError;
+pub use said::trace_of_lines;
+
+use crate::kernel::Roots;
+use crate::system::DeviceTree;
+use devices::Traced;
+use iogauge_model::result::BlockTrace;
+use process::Bpftrace;
+use program::{FIRST, LAST, OVER, program};
+use said::{Maps, Said};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Compiling and attaching takes a second, and several on a busy machine.
+const PATIENCE_TO_START: Duration = Duration::from_secs(20);
+/// Time between two questions whether it has started.
+const PING_EVERY: Duration = Duration::from_millis(50);
+/// Maps of thousands of entries are printed in milliseconds.
+const PATIENCE_TO_PRINT: Duration = Duration::from_secs(10);
+/// Where the kernel shows its tracepoints: one of these.
+const TRACEFS: [&str; 2] = ["sys/kernel/tracing/events", "sys/kernel/debug/tracing/events"];
+
+/// Traces the devices under a target. Ends with the value.
+#[derive(Debug)]
+pub struct Tracer {
+    bpftrace: Bpftrace,
+    devices: Vec<Traced>,
+    /// What tells its words from those of others.
+    number: i32,
+    begin: Instant,
+}
+
+impl Tracer {
+    /// Starts tracing the devices of a tree. Returns when all probes are attached, after a second or
+    /// so, or when `stop` says so, which is asked several times a second. The thread that calls this has
+    /// to live as long as the tracer.
+    ///
+    /// # Errors
+    /// Where the devices have no requests, or bpftrace is missing, may not trace or does not answer.
+    pub fn start(tree: &DeviceTree, stop: &dyn Fn() -> bool) -> Result<Self, TraceError> {
+        let roots = Roots::real();
+        let devices = devices::traced(tree, &roots)?;
+        check_tracefs(&roots)?;
+        let number = own_number();
+        let bpftrace = Bpftrace::start(&program(&devices, number))?;
+        let mut tracer = Self { bpftrace, devices, number, begin: Instant::now() };
+        tracer.wait_for_probes(stop)?;
+        Ok(tracer)
+    }
+
+    fn wait_for_probes(&mut self, stop: &dyn Fn() -> bool) -> Result<(), TraceError> {
+        let begin = Instant::now();
+        let (mut first, mut last) = (false, false);
+        while begin.elapsed() < PATIENCE_TO_START && !stop() {
+            self.tell(mark::PING)?;
+            let answered = self.bpftrace.until(PING_EVERY, |said| {
+                first |= said == Said::Words(FIRST.to_owned());
+                last |= said == Said::Words(LAST.to_owned());
+                first && last
+            });
+            match answered {
+                Err(TraceError::Silent { .. }) => {}
+                answered => return answered,
+            }
+        }
+        Err(self.bpftrace.silent(begin.elapsed()))
+    }
+
+    fn tell(&self, word: i32) -> Result<(), TraceError> {
+        mark::send(self.number, word).map_err(TraceError::Mark)
+    }
+
+    /// Begins a window. Takes a system call.
+    ///
+    /// # Errors
+    /// Where the kernel forbids it.
+    pub fn begin(&mut self) -> Result<(), TraceError> {
+        self.begin = Instant::now();
+        self.tell(mark::BEGIN)
+    }
+
+    /// Ends the window, and returns what was seen in it after some milliseconds.
+    ///
+    /// # Errors
+    /// Where bpftrace has ended or does not answer.
+    pub fn end(&mut self) -> Result<BlockTrace, TraceError> {
+        self.tell(mark::END)?;
+        let seconds = self.begin.elapsed().as_secs_f64();
+        let mut maps = Maps::default();
+        self.bpftrace.until(PATIENCE_TO_PRINT, |said| {
+            let is_last = said == Said::Words(OVER.to_owned());
+            if let Said::Map(name, map) = said {
+                maps.insert(name, map);
+            }
+            is_last
+        })?;
+        let devices: Vec<_> = self
+            .devices
+            .iter()
+            .map(|device| (device.kernel_number(), device.name.as_str()))
+            .collect();
+        Ok(maps.trace(seconds, &devices))
+    }
+}
+
+/// Fails where the tracepoints are certainly not there; who may not look learns it from bpftrace.
+fn check_tracefs(roots: &Roots) -> Result<(), TraceError> {
+    let missing = |place: &&str| matches!(roots.path(place).try_exists(), Ok(false));
+    if TRACEFS.iter().all(missing) { Err(TraceError::NoTracefs) } else { Ok(()) }
+}
+
+/// A number that no other tracer of the machine has: processes in other containers may have the
+/// number of this one, and start in the same second.
+fn own_number() -> i32 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mixed = (now.subsec_nanos() ^ std::process::id().rotate_left(16)) & 0x3fff_ffff;
+    // Small numbers are errors' own.
+    mixed as i32 | 0x4000_0000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_mount_point_is_told_from_a_tracefs() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = Roots::at(root.path());
+        let place = root.path().join("sys/kernel/tracing");
+        std::fs::create_dir_all(&place).unwrap();
+        assert!(matches!(check_tracefs(&roots), Err(TraceError::NoTracefs)));
+        std::fs::create_dir(place.join("events")).unwrap();
+        assert!(check_tracefs(&roots).is_ok());
+    }
+}
