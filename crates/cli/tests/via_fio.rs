@@ -392,7 +392,7 @@ fn a_search_decides_the_depth_of_a_job_file() {
         &place,
         "[a]\nioengine=posixaio\nrw=randread\nsize=4m\nfilename=data\nruntime=1\niodepth=9\n",
     );
-    let line = ["find", "a.fio", "--via", "fio", "--max-depth=3", "--budget=4s", "-q"];
+    let line = ["find", "a.fio", "--via", "fio", "--max-depth=3", "--budget=10s", "-q"];
     let found = place.run(&[&line[..], &["--json"]].concat()).ends(0).json();
     let depths: Vec<u64> =
         found["curve"].as_array().unwrap().iter().map(|p| p["depth"].as_u64().unwrap()).collect();
