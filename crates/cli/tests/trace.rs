@@ -208,8 +208,7 @@ fn pretender(place: &Place, script: &str) -> PathBuf {
 
 /// A short run with `--trace` and what is in a directory alone.
 fn with_path(place: &Place, path: &Path, target: &str) -> Done {
-    let line =
-        ["run", target, "--runtime=300ms", "--ramp-time=0", "--size=8m", "--trace", "--json"];
+    let line = ["run", target, "--number_ios=500", "--trace", "--json"];
     let mut command = place.command(&line);
     command.env("PATH", path);
     let mut command = Command::from_std(command);
