@@ -2,7 +2,8 @@
 # Installs what the tests use besides cargo: fio, the tools that make file systems, volumes and
 # signatures for the guards to find, and a database server that each test starts for itself.
 #
-# As root on Debian or Ubuntu it installs what is missing; anywhere else it says what is missing.
+# As root on Debian or Ubuntu it installs what is missing, and mounts tracefs; anywhere else it says what
+# is missing.
 # It ends with 0 either way: a test without its tool says SKIPPED, or fails where
 # IOGAUGE_REQUIRE_ALL=1.
 set -euo pipefail
@@ -137,6 +138,13 @@ if ((${#missing[@]})) && command -v apt-get >/dev/null && ((EUID == 0)); then
     install_missing
     find_missing
 fi
+
+# The kernel's tracepoints, for tests of what bpftrace sees.
+tracing=/sys/kernel/tracing
+if ((EUID == 0)) && [[ -d $tracing && ! -e $tracing/events ]]; then
+    mount -t tracefs nodev "$tracing" || say "no tracefs on $tracing"
+fi
+
 if ((${#missing[@]} == 0)); then
     say 'all there'
 elif command -v apt-get >/dev/null && ((EUID != 0)); then

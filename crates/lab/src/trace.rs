@@ -9,10 +9,12 @@ use iogauge_io::engine::Op;
 use iogauge_io::trace::{TraceError, Tracer};
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_model::result::{
-    Answer, BlockTrace, CurvePoint, IoTime, StepResult, SuiteStepResult, TracedRequests,
+    Answer, BlockTrace, CurvePoint, IoTime, StepResult, SuiteStepResult, SystemPoint,
+    TracedRequests,
 };
 use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, CaveatCode};
+use std::time::Duration;
 
 /// Requests and I/Os stand one for one where they differ by no more than this share of them, and by
 /// those that were under way as the window began and ended.
@@ -304,6 +306,10 @@ impl Observer for Beside<'_> {
 
     fn step(&mut self, step: &StepResult) {
         self.observer.step(step);
+    }
+
+    fn system(&mut self, point: &SystemPoint, left: Option<Duration>) {
+        self.observer.system(point, left);
     }
 
     fn suite_step_begins(&mut self, index: usize, of: usize, step: &SuiteStep) {

@@ -6,6 +6,7 @@ use crate::chart::{
     width_of,
 };
 use iogauge_model::result::IntervalPoint;
+use std::slice;
 
 /// Most points of a line where so many runs are drawn; neighbours are joined beyond that.
 pub fn most(runs: usize) -> usize {
@@ -14,6 +15,8 @@ pub fn most(runs: usize) -> usize {
 
 /// Moments of which something is told.
 const TOLD: usize = 40;
+/// Room between a plot and its legend.
+const LEGEND: f64 = 6.0;
 /// Height of a row of words above the plots, and most of them.
 const ROW: f64 = 14.0;
 const ROWS: usize = 3;
@@ -94,11 +97,20 @@ pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, widt
     let x = Scale::linear([0.0, time.seconds], [left, left + inner]);
     let rows = marked(&mut scene, time, x);
     let top = rows as f64 * ROW + Frame::ABOVE;
-    let frames = frames(plots, top, width);
+    let apart = are_ambiguous(&names(plots));
+    let frames = frames(plots, top, width, apart);
     for (plot, frame) in plots.iter().zip(&frames) {
         one(&mut scene, plot, *frame, x, &time.seams);
     }
-    let Some(last) = frames.last() else { return scene };
+    let (Some(last), Some((below, above))) = (frames.last(), plots.split_last()) else {
+        return scene;
+    };
+    if apart {
+        for (plot, frame) in above.iter().zip(&frames) {
+            let place = [left, frame.y + frame.height + LEGEND, inner];
+            legend(&mut scene, place, &names(slice::from_ref(plot)));
+        }
+    }
     let bottom = last.y + last.height;
     for (at, _) in &time.marked {
         let line = [(x.at(*at), top - Frame::ABOVE), (x.at(*at), bottom)];
@@ -112,7 +124,9 @@ pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, widt
     let (y, height) = (top, bottom - top);
     scene.add(Mark::Hover(Hover { x: left, y, width: inner, height, points }));
     scene.height = bottom + Frame::BELOW + 4.0;
-    scene.height += legend(&mut scene, [left, bottom + Frame::BELOW + 4.0, inner], &names(plots));
+    let place = [left, scene.height, inner];
+    let named = if apart { slice::from_ref(below) } else { plots };
+    scene.height += legend(&mut scene, place, &names(named));
     if plots.iter().any(|plot| !plot.heat.is_empty()) {
         let place = [left, scene.height, inner];
         scene.height += legend(&mut scene, place, &heat::legend());
@@ -121,8 +135,14 @@ pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, widt
     scene
 }
 
-/// The areas of the plots; those with a heat map are higher.
-fn frames(plots: &[Plot<'_>], top: f64, width: f64) -> Vec<Frame> {
+/// True where a colour has several names, so that one legend cannot tell them apart.
+fn are_ambiguous(names: &[(Ink, &str)]) -> bool {
+    names.iter().enumerate().any(|(number, (ink, _))| names[..number].iter().any(|n| n.0 == *ink))
+}
+
+/// The areas of the plots, each with room for its own names below it where they stand `apart`; those with a
+/// heat map are higher.
+fn frames(plots: &[Plot<'_>], top: f64, width: f64, apart: bool) -> Vec<Frame> {
     let narrow = width < 600.0;
     let mut y = top;
     let frame = |plot: &Plot<'_>| {
@@ -135,6 +155,11 @@ fn frames(plots: &[Plot<'_>], top: f64, width: f64) -> Vec<Frame> {
         let x = Frame::LEFT;
         let frame = Frame { x, y, width: width - x - Frame::RIGHT, height };
         y += height + Frame::ABOVE + 10.0;
+        if apart {
+            let mut unseen = Scene::new(width, 0.0);
+            let place = [x, 0.0, frame.width];
+            y += LEGEND + legend(&mut unseen, place, &names(slice::from_ref(plot)));
+        }
         frame
     };
     plots.iter().map(frame).collect()
