@@ -1,9 +1,8 @@
 //! GT.M's own counts, and what they are in iogauge's words.
 //!
 //! The mnemonics are those of ZSHOW "G" in the GT.M Programmer's Guide. GVSTATS counts for the database, by
-//! all its processes, since it was made; what processes count outside the critical section they add without
-//! waiting for each other, so that some of it is lost where several work. ZSHOW counts for its own process,
-//! exactly.
+//! all its processes, since it was made; some of what they add to it without waiting for each other is lost
+//! where several work. ZSHOW counts for its own process, exactly.
 
 use crate::backend::Counts;
 use std::collections::BTreeMap;
@@ -44,12 +43,12 @@ impl Stats {
         self.of("JRL").saturating_sub(self.of("TTW"))
     }
 
-    /// In iogauge's words; commits are counted within the critical section, and exact.
+    /// In iogauge's words; updates and commits are those of the workers that have ended.
     pub fn counts(&self, tally: &Tally) -> Counts {
         let sum = |names: &[&str]| names.iter().map(|name| self.of(name)).sum();
         Counts {
             updates: Some(tally.updates.load(Ordering::Relaxed)),
-            commits: Some(self.of("TTW")),
+            commits: Some(tally.commits.load(Ordering::Relaxed)),
             blocks_read: Some(self.of("DRD")),
             blocks_hit: None,
             blocks_written: Some(self.of("DWT")),
@@ -63,12 +62,14 @@ impl Stats {
 #[derive(Debug, Default)]
 pub struct Tally {
     updates: AtomicU64,
+    commits: AtomicU64,
 }
 
 impl Tally {
     /// Adds the counts of a worker's process.
     pub fn add(&self, process: &Stats) {
         self.updates.fetch_add(process.updates(), Ordering::Relaxed);
+        self.commits.fetch_add(process.of("TTW"), Ordering::Relaxed);
     }
 }
 
@@ -80,7 +81,8 @@ mod tests {
     fn counts_are_read() {
         let text = "SET:5177,JRL:5100,KIL:0,DRD:7,DWT:8,TTW:100,TR0:1,TR1:2,JFL:3,JFS:4,JFB:4096,JFW:5,JRE:6";
         let (tally, stats) = (Tally::default(), Stats::read(text));
-        assert_eq!(stats.counts(&tally).updates, Some(0));
+        let counts = stats.counts(&tally);
+        assert_eq!((counts.updates, counts.commits), (Some(0), Some(0)));
         tally.add(&stats);
         let counts = stats.counts(&tally);
         assert_eq!((counts.updates, counts.commits), (Some(5000), Some(100)));

@@ -79,6 +79,8 @@ fn flushes(activity: &dyn Activity, plan: WorkerPlan) -> (u64, u64) {
     let before = activity.counts().unwrap();
     let mut books = Books::default();
     work(writer.as_mut(), 50, Duration::from_secs(20), Duration::ZERO, &mut books);
+    // Its own counts come when it ends.
+    drop(writer);
     let after = activity.counts().unwrap();
     let commits = after.commits.unwrap() - before.commits.unwrap();
     assert_eq!(commits, books.commits.count());
