@@ -35,6 +35,6 @@ keep block-size-map
 run suite oltp "$place" --size=2g --seconds=3
 keep grades
 keep latency-by-load
-run suite snia-iops "$place" --size=1g --scale=120
+run suite snia-iops "$place" --size=512m --scale=300
 keep mix-map
 keep rounds
