@@ -6,9 +6,13 @@
 set -euo pipefail
 
 iogauge=$(realpath "$1")
-place=$(mktemp -d "$2/iogauge-gallery.XXXXXX")
+gallery=$(realpath "$(dirname "$0")/../docs")/gallery
+mkdir -p "$gallery"
+cd "$2"
+# Pictures carry the target's name, which is to tell nothing of where this machine has its disks.
+place=iogauge-gallery
+mkdir "$place"
 trap 'rm -rf "$place"' EXIT
-cd "$(dirname "$0")/../docs"
 history=$place/history.sqlite3
 pictures=$place/pictures
 
@@ -17,12 +21,11 @@ keep() {
     local panel=$1
     rm -rf "$pictures"
     "$iogauge" report --history "$history" --svg "$pictures" --panel "$panel" >/dev/null
-    mkdir -p gallery
-    cp "$pictures/$panel-${2:-1}.svg" "gallery/$panel.svg"
+    cp "$pictures/$panel-1.svg" "$gallery/$panel.svg"
 }
 run() { "$iogauge" "$@" -q --history "$history"; }
 
-run find "$place" --size=2g --limit 'mean<=2ms' --budget=60s
+run find "$place" --size=2g --limit 'mean<=2ms' --budget=40s
 keep capacity-curve
 keep over-time
 keep system
