@@ -120,8 +120,8 @@ pub struct Searched {
     pub found: Found,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
-    /// When it began.
-    pub began: UtcTime,
+    /// When it began, RFC 3339 in UTC; `None` beside a simulated target, whose time is its own.
+    pub began: Option<String>,
     /// The machine over the whole search; empty beside a simulated target.
     pub system: Vec<SystemPoint>,
     /// Doubts about it.
@@ -143,7 +143,7 @@ pub fn find(
     }
     let mut sampler = sampler(rig)?;
     let before = sampler.as_mut().map(Sampler::mark).transpose()?;
-    let began = UtcTime::now();
+    let began = sampler.is_some().then(|| UtcTime::now().to_string());
     // The search sets the rate itself.
     let arrivals = plan.open_loop.map(|process| Arrivals { rate_iops: 1.0, process });
     let load = Load { iodepth: 1, arrivals, ..load.clone() };

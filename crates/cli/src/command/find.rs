@@ -162,7 +162,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
         physical: searched.physical,
         trace,
         measured_seconds: found.measured_seconds,
-        began: Some(searched.began.to_string()).filter(|_| !invocation.rig.is_simulated()),
+        began: searched.began,
         system: searched.system,
         caveats,
         environment: session::environment(&invocation.rig),
