@@ -1,9 +1,11 @@
 //! What is shown: runs as the history keeps them, in the form that panels draw.
 
+mod course;
 mod rounds;
 mod total;
 mod traced;
 
+pub use course::Course;
 pub use total::{Access, Total};
 pub use traced::{Traced, TracedDirection};
 
@@ -13,9 +15,8 @@ use iogauge_model::limit::Limit;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     Answer, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
-    CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, IntervalPoint, Knee, PROFILE_FORMAT,
-    Place, ProfileDocument, RUN_FORMAT, Regime, RunDocument, SUITE_FORMAT, Side, StepResult,
-    SuiteDocument, SuiteOutcome,
+    CurvePoint, Environment, FIND_FORMAT, FindDocument, Head, Knee, PROFILE_FORMAT,
+    ProfileDocument, RUN_FORMAT, RunDocument, SUITE_FORMAT, Side, StepResult, SuiteDocument,
 };
 use iogauge_model::{Caveat, Histogram};
 use serde_json::Value;
@@ -86,15 +87,6 @@ pub struct Capacity<'a> {
     pub curve: Cow<'a, [CurvePoint]>,
     /// The words of what was measured.
     pub(crate) terms: Terms,
-}
-
-/// A step or a search over time.
-#[derive(Debug, Clone, Copy)]
-pub struct Course<'a> {
-    /// Its intervals.
-    pub series: &'a [IntervalPoint],
-    /// Changes of the target's level meanwhile.
-    pub regimes: &'a [Regime],
 }
 
 /// Latencies of one direction of one step.
@@ -239,19 +231,6 @@ impl Exhibit {
         }
     }
 
-    /// Steps and searches over time, in their order; what only makes ready is left out.
-    #[must_use]
-    pub fn courses(&self) -> Vec<Course<'_>> {
-        match &self.document {
-            Shown::Find(find) => vec![Course { series: &find.series, regimes: &find.regimes }],
-            Shown::Suite(suite) => {
-                let measuring = suite.steps.iter().filter(|step| step.place.phase != Place::INIT);
-                measuring.map(|step| Course::of(&step.result)).collect()
-            }
-            _ => self.steps().into_iter().map(Course::of_step).collect(),
-        }
-    }
-
     /// A row for each direction of each job of each step, and for each point of a curve.
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
@@ -336,21 +315,6 @@ impl Exhibit {
                 merged(rounds::counted(suite).flat_map(|(_, step)| latencies_of(step, terms)))
             }
             _ => self.steps().into_iter().flat_map(|step| latencies_of(step, terms)).collect(),
-        }
-    }
-}
-
-impl<'a> Course<'a> {
-    fn of_step(step: &'a StepResult) -> Self {
-        Self { series: &step.series, regimes: &step.regimes }
-    }
-
-    fn of(outcome: &'a SuiteOutcome) -> Self {
-        match outcome {
-            SuiteOutcome::Step(step) => Self::of_step(step),
-            SuiteOutcome::Search(search) => {
-                Self { series: &search.series, regimes: &search.regimes }
-            }
         }
     }
 }

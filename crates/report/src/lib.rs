@@ -8,5 +8,4 @@ pub mod csv;
 pub mod exhibit;
 pub mod html;
 pub mod panel;
-mod systems;
 pub mod terminal;

@@ -1,7 +1,6 @@
 //! The system over time as CSV: a row for each sample, and one for each device in it.
 
-use crate::exhibit::Exhibit;
-use crate::systems::SystemCourse;
+use crate::exhibit::{Course, Exhibit};
 use ::csv::{Error, Writer};
 use iogauge_model::result::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};
 use std::io::Write;
@@ -97,8 +96,8 @@ pub fn system(exhibit: &Exhibit, writer: impl Write) -> Result<(), Error> {
     let devices = DEVICE.iter().map(|(name, _)| *name);
     let machine = MACHINE.iter().map(|(name, _)| *name);
     table.write_record(HEAD.into_iter().chain(devices).chain(machine))?;
-    for course in exhibit.system_courses() {
-        for point in course.points {
+    for course in exhibit.courses() {
+        for point in course.system {
             let sums = SUMS.iter().map(|of| cell(of(point)));
             let untold = (SUMS.len()..DEVICE.len()).map(|_| String::new());
             let figures = MACHINE.iter().map(|(_, of)| cell(of(point)));
@@ -117,7 +116,7 @@ pub fn system(exhibit: &Exhibit, writer: impl Write) -> Result<(), Error> {
 
 fn head(
     exhibit: &Exhibit,
-    course: &SystemCourse<'_>,
+    course: &Course<'_>,
     point: &SystemPoint,
     device: &str,
 ) -> [String; HEAD.len()] {

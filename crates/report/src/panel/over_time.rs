@@ -33,13 +33,7 @@ struct Course {
 }
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    let most = timeline::most(exhibits.len());
-    let figure = |exhibit: &Exhibit| {
-        let course = course(exhibit, most)?;
-        let title = format!("{}, run {}", exhibit.place(), exhibit.head().run_id);
-        Some(Figure { title, description: description(&course), scene: scene(&course, width) })
-    };
-    exhibits.iter().filter_map(figure).collect()
+    timeline::figures(exhibits, course, |course| (description(course), scene(course, width)))
 }
 
 fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {

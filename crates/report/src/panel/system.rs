@@ -35,26 +35,20 @@ struct Course {
 }
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    let most = timeline::most(exhibits.len());
-    let figure = |exhibit: &Exhibit| {
-        let course = course(exhibit, most)?;
-        let title = format!("{}, run {}", exhibit.place(), exhibit.head().run_id);
-        Some(Figure { title, description: description(&course), scene: scene(&course, width) })
-    };
-    exhibits.iter().filter_map(figure).collect()
+    timeline::figures(exhibits, course, |course| (description(course), scene(course, width)))
 }
 
 fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
     let (mut time, mut machine, mut load) = (Time::default(), Vec::new(), Vec::new());
-    let courses = exhibit.system_courses();
-    let samples: usize = courses.iter().map(|course| course.points.len()).sum();
+    let courses = exhibit.courses();
+    let samples: usize = courses.iter().map(|course| course.system.len()).sum();
     for course in courses {
-        let ends =
-            [course.points.last().map(|p| p.at_seconds), course.load.last().map(|p| p.at_seconds)];
-        let begin = time.follow(ends.into_iter().flatten().fold(0.0, f64::max));
-        let points = joined(course.points, samples.div_ceil(most).max(1));
+        let Some(last) = course.system.last() else { continue };
+        let end = course.series.last().map_or(0.0, |point| point.at_seconds);
+        let begin = time.follow(last.at_seconds.max(end));
+        let points = joined(course.system, samples.div_ceil(most).max(1));
         machine.extend(points.map(|point| (begin + point.at_seconds, point)));
-        load.extend(course.load.iter().map(|point| (begin + point.at_seconds, point.clone())));
+        load.extend(course.series.iter().map(|point| (begin + point.at_seconds, point.clone())));
     }
     let load = timeline::joined(&load, most);
     let devices = busiest(&machine);

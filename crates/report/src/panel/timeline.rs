@@ -1,16 +1,34 @@
 //! Plots one below the other over one axis of time, on which steps follow each other.
 
+use super::Figure;
 use super::heat::{self, Column};
 use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, legend, seconds,
     width_of,
 };
+use crate::exhibit::Exhibit;
 use iogauge_model::result::IntervalPoint;
 use std::slice;
 
 /// Most points of a line where so many runs are drawn; neighbours are joined beyond that.
-pub fn most(runs: usize) -> usize {
+fn most(runs: usize) -> usize {
     (2000 / runs.max(1)).clamp(40, 300)
+}
+
+/// A figure of each run that has a course to draw; `course` is told how many points a line may have, `drawn`
+/// gives its words and its picture.
+pub fn figures<C>(
+    exhibits: &[Exhibit],
+    course: impl Fn(&Exhibit, usize) -> Option<C>,
+    drawn: impl Fn(&C) -> (String, Scene),
+) -> Vec<Figure> {
+    let most = most(exhibits.len());
+    let figure = |exhibit: &Exhibit| {
+        let (description, scene) = drawn(&course(exhibit, most)?);
+        let title = format!("{}, run {}", exhibit.place(), exhibit.head().run_id);
+        Some(Figure { title, description, scene })
+    };
+    exhibits.iter().filter_map(figure).collect()
 }
 
 /// Moments of which something is told.
