@@ -2,8 +2,10 @@
 
 import os
 import pwd
+import random
 import re
 import statistics
+import string
 import subprocess
 import time
 from pathlib import Path
@@ -100,8 +102,7 @@ class Postgres(b.Backend):
         script.write_text(pgbench_script(asked.workers, asked.subscripts))
         seconds = max(1, (asked.ramp_ms + asked.ms) // 1000)
         text = self.client("pgbench", "-n", "-M", "prepared", "-f", script, "-c", asked.workers,
-                           "-j", asked.workers, "-T", seconds, "-P", 1, "-D",
-                           f"value={'x' * b.VALUE_BYTES}", "postgres")
+                           "-j", asked.workers, "-T", seconds, "-P", 1, *pgbench_values(), "postgres")
         return pgbench_written(text, asked.ramp_ms / 1000)
 
     def before_fill(self, globals_, subscripts):
@@ -158,12 +159,21 @@ def pgbench_script(workers, subscripts):
         lines.append(f"\\{'if' if worker == 1 else 'elif'} :client_id = {worker - 1}")
         for number in range(1, b.LENGTH + 1):
             lines.append(f"\\set s random(1, {subscripts})")
-            update = f'UPDATE "RAN".global{worker} SET value = :value WHERE subscript = :s;'
+            update = f'UPDATE "RAN".global{worker} SET value = :v{number} WHERE subscript = :s;'
             first = ["\\startpipeline", "BEGIN;", update, "\\endpipeline"]
             lines += first if number == 1 else [update]
         lines += ["\\startpipeline", f'UPDATE "RAN".worker{worker} SET sequence = sequence + 1;',
                   "COMMIT;", "\\endpipeline"]
     return "\n".join([*lines, "\\endif", ""])
+
+
+def pgbench_values():
+    """A value for each update of a transaction, as variables. The log leaves out what a row's new value has
+    in common with its old one, so a row rarely gets the value that it has."""
+    letters = random.Random(1)
+    for number in range(1, b.LENGTH + 1):
+        value = "".join(letters.choices(string.ascii_letters, k=b.VALUE_BYTES))
+        yield from ("-D", f"v{number}={value}")
 
 
 def pgbench_written(text, ramp_seconds):

@@ -43,8 +43,9 @@ class Outputs(unittest.TestCase):
     def test_pgbench_does_what_iogauge_does(self):
         lines = p.pgbench_script(4, 1000).splitlines()
         for worker in range(1, 5):
-            update = f'UPDATE "RAN".global{worker} SET value = :value WHERE subscript = :s;'
-            self.assertEqual(lines.count(update), b.LENGTH)
+            for number in range(1, b.LENGTH + 1):
+                update = f'UPDATE "RAN".global{worker} SET value = :v{number} WHERE subscript = :s;'
+                self.assertEqual(lines.count(update), 1)
             self.assertEqual(sum(f'"RAN".worker{worker} ' in line for line in lines), 1)
         self.assertEqual((lines.count("BEGIN;"), lines.count("COMMIT;")), (4, 4))
         # The first update goes with BEGIN, the worker's record with COMMIT.
@@ -52,6 +53,8 @@ class Outputs(unittest.TestCase):
         self.assertEqual((ways, lines.count("\\endpipeline")), (8, 8))
         self.assertEqual(lines.count("\\set s random(1, 1000)"), 4 * b.LENGTH)
         self.assertEqual((lines[0], lines[-1]), ("\\if :client_id = 0", "\\endif"))
+        values = [word.split("=")[1] for word in p.pgbench_values() if word != "-D"]
+        self.assertEqual((len(set(values)), {len(value) for value in values}), (50, {b.VALUE_BYTES}))
 
 
 class Processors(unittest.TestCase):

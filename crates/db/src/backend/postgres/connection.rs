@@ -2,17 +2,16 @@
 //!
 //! The protocol: <https://www.postgresql.org/docs/current/protocol.html>, version 3.
 
-use super::address::{Address, Host};
+use super::address::Address;
 use super::fault::{Said, lost};
 use super::login;
+use super::stream::Stream;
 use crate::error::DbError;
 use crate::progress::Progress;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::ops::Range;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// A server that has not answered by then is none.
@@ -70,7 +69,7 @@ impl Connection {
             let reason = format!("{place}: no server answers: {error}");
             DbError::Unreachable(format!("{reason}; right would be a server that runs there"))
         };
-        let stream = Stream::open(address).map_err(unreachable)?;
+        let mut stream = Stream::open(address, LOGIN_PATIENCE).map_err(unreachable)?;
         stream.set_read_timeout(Some(LOGIN_PATIENCE)).map_err(unreachable)?;
         let mut connection = Self {
             stream,
@@ -280,7 +279,8 @@ impl Connection {
     fn cancel(&self) -> Result<(), DbError> {
         let mut out = BytesMut::new();
         frontend::cancel_request(self.key.0, self.key.1, &mut out);
-        let sent = Stream::open(&self.address).and_then(|mut stream| stream.write_all(&out));
+        let sent = Stream::open(&self.address, LOGIN_PATIENCE)
+            .and_then(|mut stream| stream.write_all(&out));
         sent.map_err(|error| lost(&self.place, &error))
     }
 
@@ -359,69 +359,4 @@ fn fields(body: &[u8]) -> Option<Vec<Option<&str>>> {
         rest = behind;
     }
     Some(fields)
-}
-
-/// A socket of either kind.
-#[derive(Debug)]
-enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl Stream {
-    fn open(address: &Address) -> std::io::Result<Self> {
-        let name = match &address.host {
-            Host::Socket(path) => {
-                let path = path.join(format!(".s.PGSQL.{}", address.port));
-                return Ok(Self::Unix(UnixStream::connect(path)?));
-            }
-            Host::Name(name) => name,
-        };
-        let mut result = Err(ErrorKind::AddrNotAvailable.into());
-        for address in (name.as_str(), address.port).to_socket_addrs()? {
-            result = TcpStream::connect_timeout(&address, LOGIN_PATIENCE);
-            if result.is_ok() {
-                break;
-            }
-        }
-        let stream = result?;
-        stream.set_nodelay(true)?;
-        Ok(Self::Tcp(stream))
-    }
-
-    fn set_read_timeout(&self, timeout: Option<Duration>) -> std::io::Result<()> {
-        match self {
-            Self::Unix(stream) => stream.set_read_timeout(timeout),
-            Self::Tcp(stream) => stream.set_read_timeout(timeout),
-        }
-    }
-
-    fn set_nonblocking(&self, nonblocking: bool) -> std::io::Result<()> {
-        match self {
-            Self::Unix(stream) => stream.set_nonblocking(nonblocking),
-            Self::Tcp(stream) => stream.set_nonblocking(nonblocking),
-        }
-    }
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.read(buffer),
-            Self::Tcp(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.write(bytes),
-            Self::Tcp(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

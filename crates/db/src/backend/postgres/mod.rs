@@ -12,6 +12,7 @@ mod password;
 mod reads;
 mod schema;
 mod statistics;
+mod stream;
 mod watch;
 mod writer;
 
