@@ -177,10 +177,14 @@ def pgbench_values():
 
 
 def pgbench_written(text, ramp_seconds):
-    """Transactions out of pgbench's last words, their rate out of its lines for each second."""
+    """Transactions out of pgbench's last words. Their rate, too, where there is no ramp; otherwise out of its
+    lines for each second, the last of which may be missing."""
     whole = re.search(r"^number of transactions actually processed: (\d+)", text, re.MULTILINE)
-    lines = re.findall(r"^progress: ([\d.]+) s, ([\d.]+) tps", text, re.MULTILINE)
-    rates = [float(rate) for at, rate in lines if float(at) > ramp_seconds + 0.5]
+    if ramp_seconds:
+        lines = re.findall(r"^progress: ([\d.]+) s, ([\d.]+) tps", text, re.MULTILINE)
+        rates = [float(rate) for at, rate in lines if float(at) > ramp_seconds + 0.5]
+    else:
+        rates = [float(rate) for rate in re.findall(r"^tps = ([\d.]+) ", text, re.MULTILINE)]
     if not whole or not rates or "number of failed transactions: 0 " not in text:
         raise v.CannotRun(f"pgbench: output not understood: {text}")
     return b.Written(statistics.mean(rates), int(whole[1]))

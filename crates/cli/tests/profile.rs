@@ -218,6 +218,7 @@ fn mistakes_are_told() {
         ("profile sim:nvme --for=1s", &["simulated"]),
         ("profile /proc --for=1s", &["no block device", "every disk"]),
         ("profile --csv=no/such/p.csv --for=1s", &["--csv", "cannot be written"]),
+        ("profile --csv=/proc/p.csv --for=1s", &["--csv", "cannot be written"]),
     ] {
         let typed: Vec<&str> = line.split(' ').collect();
         let told = place.run(&typed).ends(2).stderr;

@@ -23,3 +23,4 @@ mod suite_own;
 mod suite_resume;
 pub mod table;
 mod via_file;
+mod whole_file;

@@ -2,7 +2,7 @@
 
 use super::invocation::Outcome;
 use super::record::Record;
-use super::report::put;
+use super::whole_file;
 use crate::args::ProfileArgs;
 use crate::exit::{Exit, Usage};
 use anyhow::Context;
@@ -38,7 +38,7 @@ pub fn run(args: &ProfileArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let ended = record.end(measured, terminal::profile_brief, terminal::profile);
     // The rows come last: where they cannot be written, the history has them.
     if let (Some(path), Some(rows)) = (&args.csv, rows) {
-        put(path, &rows)?;
+        whole_file::put(path, &rows)?;
     }
     crate::detach::done();
     ended
@@ -76,16 +76,11 @@ fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
 }
 
 /// A file that cannot be written is told before time is spent on what goes into it.
-fn writable(path: &Path) -> anyhow::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if path.is_dir() || parent.is_some_and(|parent| !parent.is_dir()) {
+fn writable(path: &Path) -> Result<(), Usage> {
+    whole_file::check(path).map_err(|error| {
         let path = path.display();
-        let text = format!(
-            "--csv {path} cannot be written; right would be a file in a directory that exists"
-        );
-        return Err(Usage(text).into());
-    }
-    Ok(())
+        Usage(format!("--csv {path} cannot be written: {error}; right would be a file elsewhere"))
+    })
 }
 
 fn measure(

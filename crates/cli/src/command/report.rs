@@ -1,6 +1,7 @@
 //! `iogauge report`: pictures of kept runs.
 
 use super::history;
+use super::whole_file;
 use crate::args::{ReportArgs, ThemeArg};
 use crate::exit::{Exit, Usage};
 use crate::screen;
@@ -10,7 +11,7 @@ use iogauge_report::chart::{DARK, LIGHT, png, svg};
 use iogauge_report::exhibit::{Exhibit, Group, grouped};
 use iogauge_report::html;
 use iogauge_report::panel::{Figure, PANELS, Panel, WIDE};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Pixels of a PNG for each unit of its drawing: as sharp as a screen of twice the usual density.
 const PNG_SCALE: f64 = 2.0;
@@ -130,19 +131,6 @@ fn write_all(
 
 /// Writes a file and tells so.
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    put(path, bytes)?;
+    whole_file::put(path, bytes)?;
     screen::print(&path.display().to_string())
-}
-
-/// Writes a file beside its place and moves it there: what is cut short leaves the one before.
-///
-/// # Errors
-/// Where it cannot be written.
-pub(super) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let context = || format!("{} cannot be written", path.display());
-    std::fs::write(&partial, bytes).with_context(context)?;
-    std::fs::rename(&partial, path).with_context(context)
 }

@@ -101,8 +101,9 @@ fn windows_add_up_to_the_quota() {
     for engine in usable() {
         let iodepth = if engine == EngineKind::Psync { 1 } else { 4 };
         let load = Load { engine, iodepth, numjobs: 3, ..Load::default() };
-        let mut crew = start_on(image.path(), Load { number_ios: Some(50_000), ..load }, 12);
+        // Workers are at it before whoever starts them goes on.
         let began = Instant::now();
+        let mut crew = start_on(image.path(), Load { number_ios: Some(50_000), ..load }, 12);
         let (mut total, mut cuts, mut pause_ns) = (Window::default(), 0, 1);
         while !crew.finished() {
             pause_ns = (pause_ns * 48_271 + 11) % 700_001;

@@ -7,6 +7,7 @@
 
 mod frame;
 mod ink;
+mod labels;
 pub mod png;
 mod scale;
 mod scene;
@@ -16,6 +17,7 @@ mod units;
 
 pub use frame::{Axis, Frame, legend};
 pub use ink::{DARK, Ink, LIGHT, Theme};
+pub use labels::Labels;
 pub use scale::Scale;
 pub use scene::{Anchor, Hover, HoverPoint, Mark, Scene, Stroke, Text};
 pub use text::{width_of, wrapped};

@@ -4,7 +4,7 @@ mod together;
 
 use super::{Figure, Panel};
 use crate::chart::{
-    Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, count,
+    Anchor, Axis, Frame, Hover, HoverPoint, Ink, Labels, Mark, Scale, Scene, Stroke, Text, count,
     latency_ns, legend, wrapped,
 };
 use crate::exhibit::{Capacity, Exhibit};
@@ -96,7 +96,6 @@ fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
         let line = [(frame.x, place), (frame.x + frame.width, place)];
         scene.line(line, Stroke::dashed(Ink::Limit, 1.5));
     }
-    limits(&mut scene, capacity, frame, y);
     for (number, (name, of)) in (0..).zip(LINES) {
         let place = |point: &CurvePoint| (x.at(point.iops.mean), y.at(of(&point.latency_ns)));
         let ink = Ink::Series(number);
@@ -110,8 +109,14 @@ fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
         }));
         scene.add(Mark::Series { name: name.to_owned(), marks });
     }
-    depths(&mut scene, capacity, x, y);
-    answer(&mut scene, capacity, frame, x, y);
+    let mut labels = Labels::new(frame);
+    for point in curve {
+        labels.avoid(x.at(point.iops.mean), y.at(point.latency_ns.mean), 2.0);
+    }
+    limits(&mut scene, &mut labels, capacity, frame, y);
+    knee(&mut scene, &mut labels, capacity, frame, x);
+    answer(&mut scene, &mut labels, capacity, frame, x, y);
+    depths(&mut scene, &mut labels, capacity, x, y);
     scene.add(Mark::Hover(hover(capacity, frame, x)));
     let names = (0..).zip(LINES).map(|(number, (name, _))| (Ink::Series(number), name));
     let more = [(Ink::Limit, "limit"), (Ink::Good, "answer and its 95 % interval")];
@@ -146,8 +151,8 @@ fn bound(capacity: &Capacity<'_>, limit: &Limit) -> String {
     limit.to_string().replacen(&own, &capacity.terms.statistic(limit), 1)
 }
 
-/// The limits by name, above their lines at the left; those of one bound together.
-fn limits(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
+/// The limits by name, at the left above their lines, or below; those of one bound together.
+fn limits(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
     let mut named: Vec<(u64, Vec<String>)> = Vec::new();
     for limit in &*capacity.limits {
         let words = bound(capacity, limit);
@@ -159,47 +164,61 @@ fn limits(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, y: Scale) {
     for (bound_ns, names) in named {
         let place = y.at(bound_ns as f64);
         let words = super::listed(&names);
-        let text = Text::new(frame.x + 4.0, place - 4.0, Anchor::Start, Ink::Limit, words);
-        scene.text(text.bold());
+        let at = |y| Text::new(frame.x + 4.0, y, Anchor::Start, Ink::Limit, &*words).bold();
+        labels.put(scene, &[at(place - 4.0), at(place + 13.0)]);
     }
 }
 
-/// Depths along the curve of means, as far as they do not touch.
-fn depths(scene: &mut Scene, capacity: &Capacity<'_>, x: Scale, y: Scale) {
-    let mut last: Option<(f64, f64)> = None;
-    for point in &*capacity.curve {
-        let place = (x.at(point.iops.mean), y.at(point.latency_ns.mean));
-        let touches = |before: (f64, f64)| {
-            (place.0 - before.0).abs() < 34.0 && (place.1 - before.1).abs() < 13.0
+/// Depths along the curve of means, as far as there is room: the last one first, and the answer's.
+fn depths(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, x: Scale, y: Scale) {
+    let closed = capacity.curve.iter().filter(|point| point.rate_iops.is_none());
+    let mut points: Vec<&CurvePoint> = closed.collect();
+    let last = points.last().map(|point| point.depth);
+    points.sort_by_key(|point| {
+        (Some(point.depth) != last, point.depth != capacity.answer.depth, point.depth)
+    });
+    for point in points {
+        let word = if capacity.terms.is_database() {
+            point.depth.to_string()
+        } else {
+            format!("QD{}", point.depth)
         };
-        if last.is_some_and(touches) {
-            continue;
-        }
-        last = Some(place);
-        let word = match point.rate_iops {
-            Some(_) => continue,
-            None if capacity.terms.is_database() => point.depth.to_string(),
-            None => format!("QD{}", point.depth),
+        let (at_x, at_y) = (x.at(point.iops.mean), y.at(point.latency_ns.mean));
+        let form = |right: f64, down: f64, anchor| {
+            Text::new(at_x + right, at_y + down, anchor, Ink::Muted, &*word).size(9.0)
         };
-        let text = Text::new(place.0 - 3.0, place.1 + 14.0, Anchor::Start, Ink::Muted, word);
-        scene.text(text.size(9.0));
+        let forms = [
+            form(-3.0, 14.0, Anchor::Start),
+            form(5.0, 6.0, Anchor::Start),
+            form(3.0, 14.0, Anchor::End),
+            form(4.0, -4.0, Anchor::Start),
+        ];
+        labels.put_if_free(scene, &forms);
     }
 }
 
-/// The answer with its interval, and the knee.
-fn answer(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, x: Scale, y: Scale) {
+/// The knee as an upright line.
+fn knee(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: Frame, x: Scale) {
+    let Some(knee) = capacity.knee else { return };
+    let (place, bottom) = (x.at(knee.iops), frame.y + frame.height);
+    scene.line([(place, frame.y), (place, bottom)], Stroke::dashed(Ink::Muted, 1.0));
+    let words = format!("knee {}", capacity.terms.at(knee.depth));
+    let form = |right: f64, anchor| {
+        Text::new(place + right, bottom - 6.0, anchor, Ink::Muted, &*words).size(9.5)
+    };
+    labels.put(scene, &[form(-4.0, Anchor::End), form(4.0, Anchor::Start)]);
+}
+
+/// The answer with its interval.
+fn answer(
+    scene: &mut Scene,
+    labels: &mut Labels,
+    capacity: &Capacity<'_>,
+    frame: Frame,
+    x: Scale,
+    y: Scale,
+) {
     let answer = capacity.answer;
-    if let Some(knee) = capacity.knee {
-        let place = x.at(knee.iops);
-        scene.line(
-            [(place, frame.y), (place, frame.y + frame.height)],
-            Stroke::dashed(Ink::Muted, 1.0),
-        );
-        let text = format!("knee {}", capacity.terms.at(knee.depth));
-        let text =
-            Text::new(place - 4.0, frame.y + frame.height - 6.0, Anchor::End, Ink::Muted, text);
-        scene.text(text.size(9.5));
-    }
     if !answer.met {
         return;
     }
@@ -209,9 +228,18 @@ fn answer(scene: &mut Scene, capacity: &Capacity<'_>, frame: Frame, x: Scale, y:
     scene.line([(low_end, high), (high_end, high)], Stroke::solid(Ink::Good, 3.0));
     let tip = Some(format!("{} {}", count(answer.iops.mean), capacity.terms.rates));
     scene.add(Mark::Dot { x: at, y: high, radius: 5.0, fill: Ink::Good, tip });
-    let text = format!("{} {}", count(answer.iops.mean), capacity.terms.rate);
-    let text = Text::new(at - 8.0, high - 8.0, Anchor::End, Ink::Good, text);
-    scene.text(text.bold().size(13.0));
+    labels.avoid(at, high, 5.0);
+    let words = format!("{} {}", count(answer.iops.mean), capacity.terms.rate);
+    let form = |right: f64, down: f64, anchor| {
+        Text::new(at + right, high + down, anchor, Ink::Good, &*words).bold().size(13.0)
+    };
+    let forms = [
+        form(-8.0, -8.0, Anchor::End),
+        form(8.0, 18.0, Anchor::Start),
+        form(-8.0, 20.0, Anchor::End),
+        form(8.0, -8.0, Anchor::Start),
+    ];
+    labels.put(scene, &forms);
 }
 
 fn hover(capacity: &Capacity<'_>, frame: Frame, x: Scale) -> Hover {
