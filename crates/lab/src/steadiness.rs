@@ -1,10 +1,12 @@
 //! Whether the figures of a window held still.
 
-use crate::stats::{change_point, drift};
+use crate::stats::{change_point, drift, excursion};
 use iogauge_model::result::{IntervalPoint, Regime};
 
 /// A change of less than this share of the IOPS is not worth a word, and no other regime.
 pub(crate) const NOTABLE: f64 = 0.1;
+/// A level lasts at least so long, in seconds, where another comes back: shorter ones are stalls.
+pub(crate) const LASTING_SECONDS: f64 = 0.75;
 
 /// How a window did not hold still.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,9 +64,9 @@ pub(crate) fn unsteadiness(series: &[IntervalPoint]) -> Option<Unsteady> {
 
 /// All changes of level in a series: the one that [`unsteadiness`] finds, then those on each side of it, until
 /// none is left (binary segmentation; A. J. Scott, M. Knott, A cluster analysis method for grouping means in
-/// the analysis of variance, Biometrics 30 (1974) 507–512). A part that drifts is not cut. A change that
-/// another takes back may stay unseen, for what is left over by one change is taken for chance. The levels told
-/// are those between two changes; what is no notable change of these is left out.
+/// the analysis of variance, Biometrics 30 (1974) 507–512). Where none is found, a change that another takes back
+/// is looked for, which hides from that search. A part that drifts is not cut. The levels told are those between
+/// two changes; what is no notable change of these is left out.
 pub(crate) fn regimes(series: &[IntervalPoint]) -> Vec<Regime> {
     let mut cuts = vec![0, series.len()];
     cut(series, 0, &mut cuts);
@@ -96,11 +98,27 @@ pub(crate) fn regimes(series: &[IntervalPoint]) -> Vec<Regime> {
 
 /// Adds where a part of a series changes its level; `from` is where the part begins.
 fn cut(part: &[IntervalPoint], from: usize, cuts: &mut Vec<usize>) {
-    if let Some(Unsteady::Jump { index, .. }) = unsteadiness(part) {
-        cuts.push(from + index);
-        cut(&part[..index], from, cuts);
-        cut(&part[index..], from + index, cuts);
+    let within: Vec<usize> = match unsteadiness(part) {
+        Some(Unsteady::Jump { index, .. }) => vec![index],
+        Some(Unsteady::Drift { .. }) => return,
+        None => match lasting_excursion(part) {
+            Some(stretch) => stretch.into(),
+            None => return,
+        },
+    };
+    let ends = within.iter().copied().chain([part.len()]);
+    for (begin, end) in std::iter::once(0).chain(within.iter().copied()).zip(ends) {
+        cut(&part[begin..end], from + begin, cuts);
     }
+    cuts.extend(within.iter().map(|index| from + index));
+}
+
+/// Where another level begins and ends that was there for a while.
+fn lasting_excursion(part: &[IntervalPoint]) -> Option<[usize; 2]> {
+    let rates: Vec<f64> = part.iter().map(IntervalPoint::iops).collect();
+    let found = excursion(&rates).filter(|found| found.jump_relative().abs() > NOTABLE)?;
+    let seconds: f64 = part[found.from..found.to].iter().map(|point| point.seconds).sum();
+    (seconds >= LASTING_SECONDS).then_some([found.from, found.to])
 }
 
 /// Sum of the squares of what a description leaves over.
@@ -152,6 +170,13 @@ mod tests {
             assert!((regime.before_iops / before - 1.0).abs() < 0.01, "{found:?}");
             assert!((regime.after_iops / after - 1.0).abs() < 0.01, "{found:?}");
         }
+        // A neighbour that comes and goes, and a stall.
+        let visit = |n| series(level(30_000, 60).chain(level(9_000, n)).chain(level(30_000, 60)));
+        let found = regimes(&visit(10));
+        let times: Vec<f64> = found.iter().map(|regime| regime.at_seconds.round()).collect();
+        assert_eq!(times, [6.0, 7.0], "{found:?}");
+        assert!((found[1].after_iops / 30_010.0 - 1.0).abs() < 0.01, "{found:?}");
+        assert_eq!(regimes(&visit(6)), []);
         // A drift is no stairs, and what holds still has none.
         assert_eq!(regimes(&series((0..80).map(|n| 30_000 - n * 200))), []);
         assert_eq!(regimes(&series([20_000; 80])), []);

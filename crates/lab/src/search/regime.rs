@@ -4,11 +4,9 @@
 use super::Drift;
 use super::point::Point;
 use crate::stats::change_point;
-use crate::steadiness::NOTABLE;
+use crate::steadiness::{LASTING_SECONDS, NOTABLE};
 use iogauge_model::result::IntervalPoint;
 
-/// A change of level lasts at least so long on either side, in seconds: shorter ones are stalls.
-const LASTING_SECONDS: f64 = 0.75;
 /// IOPS at no smaller depth that fall below this share of those measured before contradict them.
 const CONTRADICTS: f64 = 0.8;
 

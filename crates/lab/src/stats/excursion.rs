@@ -1,0 +1,121 @@
+//! Whether a series leaves its level for a while.
+
+use super::autocorrelation::residual_time;
+
+/// Quantile 99 % of the range of the Brownian bridge (Kuiper's distribution).
+const CRITICAL_99: f64 = 2.001;
+/// Fewest values before, within and after.
+const MIN_PART: usize = 5;
+
+/// A level left and taken up again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Excursion {
+    /// Index of the first value of the other level.
+    pub from: usize,
+    /// Index of the first value after it.
+    pub to: usize,
+    /// Mean before and after it.
+    pub outside: f64,
+    /// Mean within it.
+    pub inside: f64,
+}
+
+impl Excursion {
+    /// The other level less the usual one, relative to the absolute usual one; infinite where that is 0.
+    #[must_use]
+    pub fn jump_relative(&self) -> f64 {
+        (self.inside - self.outside) / self.outside.abs()
+    }
+}
+
+/// The one stretch at another level that explains a series best, where a series without one would show it in
+/// at most about one case of a hundred: a neighbour that came and went, a garbage collection.
+///
+/// [`super::change_point()`] sees little of it, for the change back takes the change away. Here it is the range of
+/// the cumulated deviations from the mean, from their largest to their smallest, scaled by the long-run deviation
+/// of the residuals about the two levels, against Kuiper's distribution. `None` with fewer than 20 values, and
+/// where the stretch lies at an end.
+///
+/// N. H. Kuiper, Tests concerning random points on a circle, Indagationes Mathematicae 63 (1960) 38–47; B. Levin,
+/// J. Kline, The cusum test of homogeneity, Statistics in Medicine 4 (1985) 469–488.
+/// Cost: that of [`super::autocorrelation_time`].
+#[must_use]
+pub fn excursion(series: &[f64]) -> Option<Excursion> {
+    if series.len() < 4 * MIN_PART {
+        return None;
+    }
+    let n = series.len() as f64;
+    let mean = series.iter().sum::<f64>() / n;
+    let (mut cumulated, mut most, mut least) = (0.0f64, (0.0f64, 0), (0.0f64, 0));
+    for (position, value) in series.iter().enumerate() {
+        cumulated += value - mean;
+        if cumulated > most.0 {
+            most = (cumulated, position + 1);
+        }
+        if cumulated < least.0 {
+            least = (cumulated, position + 1);
+        }
+    }
+    let (from, to) = (most.1.min(least.1), most.1.max(least.1));
+    if from < MIN_PART || to - from < MIN_PART || series.len() - to < MIN_PART {
+        return None;
+    }
+    let inside = series[from..to].iter().sum::<f64>() / (to - from) as f64;
+    let outside = (mean * n - inside * (to - from) as f64) / (n - (to - from) as f64);
+    let level = |index| if (from..to).contains(&index) { inside } else { outside };
+    let residuals: Vec<f64> =
+        series.iter().enumerate().map(|(index, value)| value - level(index)).collect();
+    let time = residual_time(&residuals, 2);
+    let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - 2.0 * time).max(1.0);
+    let found = most.0 - least.0 > CRITICAL_99 * (n * variance * time).sqrt();
+    found.then_some(Excursion { from, to, outside, inside })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic::percent_of;
+    use super::*;
+    use crate::stats::change_point;
+
+    #[test]
+    fn false_alarms_are_rare() {
+        for (n, phi) in [(30, 0.0), (100, 0.0), (100, 0.5), (600, 0.8)] {
+            let alarms = percent_of(1000, |random| excursion(&random.ar1(n, 10.0, phi)).is_some());
+            assert!(alarms <= 4.0, "n {n}, φ {phi}: {alarms} %");
+        }
+    }
+
+    #[test]
+    fn a_stretch_is_found_where_it_is() {
+        for (n, phi) in [(60, 0.0), (100, 0.5), (300, 0.8)] {
+            let found = percent_of(300, |random| {
+                let mut series = random.ar1(n, 10.0, phi);
+                series[n / 3..n / 2].iter_mut().for_each(|value| *value -= 6.0);
+                excursion(&series).is_some_and(|found| {
+                    found.from.abs_diff(n / 3) <= n / 20 + 3
+                        && found.to.abs_diff(n / 2) <= n / 20 + 3
+                        && (4.0..8.0).contains(&(found.outside - found.inside))
+                })
+            });
+            assert!(found >= 85.0, "n {n}, φ {phi}: {found} %");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_back_is_no_single_change() {
+        let mut series: Vec<f64> = (0..120).map(|n| 1000.0 + f64::from(n % 3)).collect();
+        series[57..63].iter_mut().for_each(|value| *value = 100.0);
+        assert_eq!(change_point(&series), None);
+        let found = excursion(&series).unwrap();
+        assert_eq!((found.from, found.to, found.inside), (57, 63, 100.0));
+        assert!((found.jump_relative() + 0.9).abs() < 0.001);
+    }
+
+    #[test]
+    fn a_step_and_a_constant_have_none() {
+        let step: Vec<f64> = (0..100).map(|n| if n < 40 { 1.0 } else { 9.0 }).collect();
+        assert_eq!(excursion(&step), None);
+        assert_eq!(excursion(&[5.0; 100]), None);
+        assert_eq!(excursion(&[1.0; 19]), None);
+    }
+}
