@@ -4,6 +4,7 @@
 mod common;
 
 use common::Place;
+use std::path::Path;
 
 /// A place for pictures.
 fn at(place: &Place, name: &str) -> String {
@@ -151,4 +152,64 @@ fn mistakes_are_told() {
         "{refused}"
     );
     place.run(&["report", "--history=none", "--html", &html]).ends(2);
+    // Nothing is written where there is no picture, and nothing is left of what cannot be written.
+    place.run(&["report", "--html", &html, "--panel=distribution"]).ends(2);
+    assert!(!Path::new(&html).exists());
+    std::fs::create_dir(&html).unwrap();
+    place.run(&["report", "--html", &html]).ends(1);
+    assert!(!Path::new(&format!("{html}.partial")).exists());
+    // A command that reads makes no history.
+    let typo = at(&place, "typo/h.db");
+    let told = place.run(&["report", "--history", &typo, "--html", &html]).ends(2).stderr;
+    assert!(told.contains("is not there") && !Path::new(&typo).exists(), "{told}");
+}
+
+#[test]
+fn the_later_run_is_drawn_however_runs_are_typed() {
+    let place = Place::new();
+    for runtime in ["--runtime=1", "--runtime=3"] {
+        place.run(&["run", "sim:nvme", runtime, "-q"]).ends(0);
+    }
+    let drawn = |name: &str, runs: &[&str]| {
+        let svg = at(&place, name);
+        let line = [&["report"], runs, &["--svg", &svg, "--panel=latency-by-load"]].concat();
+        place.run(&line).ends(0);
+        std::fs::read_to_string(format!("{svg}/latency-by-load-1.svg")).unwrap()
+    };
+    let once = drawn("a", &["last-1", "last"]);
+    assert_eq!(once, drawn("b", &["last", "last-1"]));
+    assert_eq!(once, drawn("later", &["last"]));
+    assert_ne!(once, drawn("earlier", &["last-1"]));
+    assert_eq!(once, drawn("c", &["last", "last-1", "last", "last-1"]));
+}
+
+#[test]
+fn results_of_one_system_are_drawn_together() {
+    let place = Place::new();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/fio/2.0.7");
+    let is_read = |name: &str| name.ends_with(".out") && name.contains("/readrand_");
+    let mut files: Vec<String> = std::fs::read_dir(data)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().display().to_string())
+        .filter(|path| is_read(path))
+        .collect();
+    files.sort();
+    assert!(files.len() > 3, "{files:?}");
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    place.run(&[&["import", "-q"], &files[..]].concat()).ends(0);
+    let runs: Vec<String> = (0..files.len()).map(|back| format!("last-{back}")).collect();
+    let runs: Vec<&str> =
+        runs.iter().map(|run| if *run == "last-0" { "last" } else { run }).collect();
+    let svg = at(&place, "svg");
+    let line = [&["report"], &runs[..], &["--svg", &svg, "--panel=latency-by-load"]].concat();
+    let named = place.run(&line).ends(0).stdout;
+    assert_eq!(named.lines().count(), 1, "one picture of all users: {named}");
+    let picture = std::fs::read_to_string(named.trim()).unwrap();
+    assert!(picture.contains("randread 8K, 2.0.7") && picture.contains(">users<"), "{picture}");
+    // By another name it is another system.
+    let other = Place::new();
+    other.run(&["import", "-q", "--system=array1", files[0]]).ends(0);
+    let html = at(&other, "r.html");
+    other.run(&["report", "--html", &html]).ends(0);
+    assert!(std::fs::read_to_string(html).unwrap().contains("array1"));
 }

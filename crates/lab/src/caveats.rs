@@ -231,25 +231,28 @@ fn steadiness(result: &StepResult) -> Option<Caveat> {
         let message = format!("the IOPS came from {begin} to {}", changes.join(", then to "));
         return Some(Caveat::of(CaveatCode::RegimeChange, message));
     }
-    Some(match unsteadiness(&result.series)? {
-        Unsteady::Jump { at_seconds, before, after, .. } => Caveat::of(
-            CaveatCode::RegimeChange,
-            format!(
-                "after {at_seconds:.1} s the IOPS went from {} to {} and stayed there: credits that \
-                 ran out, a cache that filled, a throttle, or another user of the device",
-                Count(before),
-                Count(after)
-            ),
-        ),
-        Unsteady::Drift { rise_relative } => Caveat::of(
+    if let [only] = result.regimes.as_slice() {
+        let message = format!(
+            "after {:.1} s the IOPS went from {} to {} and stayed there: credits that ran out, a cache that \
+             filled, a throttle, or another user of the device",
+            only.at_seconds,
+            Count(only.before_iops),
+            Count(only.after_iops)
+        );
+        return Some(Caveat::of(CaveatCode::RegimeChange, message));
+    }
+    match unsteadiness(&result.series)? {
+        // Of the levels that were found none differed by enough.
+        Unsteady::Jump { .. } => None,
+        Unsteady::Drift { rise_relative } => Some(Caveat::of(
             CaveatCode::NotSteady,
             format!(
                 "the IOPS {} by {:.0} % of their mean from the beginning to the end",
                 if rise_relative < 0.0 { "fell" } else { "rose" },
                 rise_relative.abs() * 100.0
             ),
-        ),
-    })
+        )),
+    }
 }
 
 fn overflow(result: &StepResult) -> Option<Caveat> {

@@ -74,6 +74,8 @@ pub struct ImportedFile {
 
 /// What stands beside the steps of a run made of a file.
 pub struct Words<'a> {
+    /// The system that was measured, by which runs are drawn together.
+    pub system: String,
     /// What the user typed.
     pub command_line: String,
     /// The result in one line, of the first step and how many there are.
@@ -190,6 +192,7 @@ impl About {
         let started = self.started();
         let version = self.first.as_ref().map_or("", |first| &first.fio_version);
         let mut target = json!({ "path": self.path, "kind": "fio", "fio_version": version });
+        target["system"] = words.system.as_str().into();
         if let Some(content) = content {
             target["content"] = content.into();
         }

@@ -68,6 +68,8 @@ pub struct Sample {
     pub row: Row,
     /// I/Os that were outstanding at once, as asked.
     pub depth: u32,
+    /// I/Os per second that were asked for; `None` where each follows another.
+    pub rate_iops: Option<f64>,
     /// The words of what was measured.
     pub(crate) terms: Terms,
 }
@@ -142,7 +144,8 @@ pub fn grouped(exhibits: Vec<Exhibit>, by: GroupBy) -> Vec<Group> {
 }
 
 impl Exhibit {
-    /// A document by its format. The system is the host it ran on, else the target.
+    /// A document by its format. The system is the host it ran on, else the one that an import names, else
+    /// the target.
     ///
     /// # Errors
     /// Where there is no picture of it.
@@ -159,7 +162,11 @@ impl Exhibit {
         };
         let mut exhibit = Self { system: String::new(), document: shown };
         let host = &exhibit.environment().host;
-        exhibit.system = if host.is_empty() { exhibit.target() } else { host.clone() };
+        exhibit.system = match exhibit.imported_as() {
+            _ if !host.is_empty() => host.clone(),
+            Some(system) => system.to_owned(),
+            None => exhibit.target(),
+        };
         Ok(exhibit)
     }
 
@@ -213,10 +220,15 @@ impl Exhibit {
         terminal::target_name(&self.head().target)
     }
 
+    /// The system that an import names. The file is no target: a system's results are often in many.
+    fn imported_as(&self) -> Option<&str> {
+        self.head().target.get("system").and_then(Value::as_str)
+    }
+
     /// Where it was measured: the target and the system, the latter where it is not the same.
     #[must_use]
     pub fn place(&self) -> String {
-        let target = self.target();
+        let target = self.imported_as().map_or_else(|| self.target(), str::to_owned);
         if target == self.system { target } else { format!("{target}, {}", self.system) }
     }
 
@@ -235,13 +247,13 @@ impl Exhibit {
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let (place, terms) = (self.place(), self.terms());
-        let sample = |row, depth| {
+        let sample = |row, depth, rate_iops| {
             let row = if terms.is_database() { self.of_database(row) } else { row };
-            Sample { place: place.clone(), row, depth, terms }
+            Sample { place: place.clone(), row, depth, rate_iops, terms }
         };
         let of_step = |step: &StepResult, jobs: &[Job]| {
             let rows = rows_of_step(step, jobs, &self.system).into_iter();
-            rows.map(|row| sample(row, step.depth)).collect::<Vec<_>>()
+            rows.map(|row| sample(row, step.depth, step.rate_iops)).collect::<Vec<_>>()
         };
         match &self.document {
             Shown::Run(run) => planned(run).flat_map(|(step, jobs)| of_step(step, &jobs)).collect(),
@@ -253,7 +265,9 @@ impl Exhibit {
                 .into_iter()
                 .zip(&find.curve)
                 // A search has a depth, whoever keeps it.
-                .map(|(row, point)| sample(Row { users: None, ..row }, point.depth))
+                .map(|(row, point)| {
+                    sample(Row { users: None, ..row }, point.depth, point.rate_iops)
+                })
                 .collect(),
             // Rounds of one load are no growth of it, and two sides no one's rows.
             Shown::Crosscheck(_) | Shown::Beside(_) | Shown::Profile(_) => Vec::new(),

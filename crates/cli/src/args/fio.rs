@@ -13,6 +13,7 @@ whatever name, is not kept again. What cannot be read is told with file and line
 
 Examples:
   iogauge import results/*.json
+  iogauge import --system array1 *.out && iogauge report --html array1.html
   iogauge import old.out && iogauge history show last --format classic")]
 pub struct ImportArgs {
     /// Files that fio wrote
@@ -21,6 +22,9 @@ pub struct ImportArgs {
     /// Where runs are kept
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,
+    /// Name of what was measured, by which reports group runs [default: the directory of each file]
+    #[arg(long, value_name = "NAME")]
+    pub system: Option<String>,
     /// Tell nothing of files that were read
     #[arg(long, short)]
     pub quiet: bool,

@@ -69,6 +69,21 @@ pub(super) fn open(path: &HistoryPath) -> anyhow::Result<History> {
     Ok(History::open_at(path)?.ok_or_else(none)?)
 }
 
+/// The same for a command that only reads: a file that is not there holds nothing, and is not made.
+///
+/// # Errors
+/// As [`open`], or where the file is not there.
+pub(super) fn open_kept(path: &HistoryPath) -> anyhow::Result<History> {
+    if let Some(file) = path.resolve()?.filter(|file| !file.exists()) {
+        let file = file.display();
+        let text = format!(
+            "no run is kept: {file} is not there; right would be a run first, or another --history"
+        );
+        return Err(Usage(text).into());
+    }
+    open(path)
+}
+
 /// The document of a run; `purpose` is what it is wanted for.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! `iogauge import`: files that fio wrote into the history.
 
 use super::history;
+use super::table;
 use crate::args::ImportArgs;
 use crate::exit::Exit;
 use crate::screen;
@@ -20,6 +21,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
     for path in &args.files {
         let shown = path.display();
         let words = Words {
+            system: args.system.clone().unwrap_or_else(|| table::system(path)),
             command_line: format!("iogauge import {shown}"),
             verdict: &|first, steps| terminal::steps_brief(first, steps.into()),
         };

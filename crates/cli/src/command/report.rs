@@ -6,11 +6,12 @@ use crate::args::{ReportArgs, ThemeArg};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use anyhow::Context;
-use iogauge_lab::history::{History, RunRef};
+use iogauge_lab::history::{RunRef, StoredRun};
 use iogauge_report::chart::{DARK, LIGHT, png, svg};
 use iogauge_report::exhibit::{Exhibit, Group, grouped};
 use iogauge_report::html;
 use iogauge_report::panel::{Figure, PANELS, Panel, WIDE};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Pixels of a PNG for each unit of its drawing: as sharp as a screen of twice the usual density.
@@ -25,24 +26,32 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         let text = "a report needs a place; right would be --html FILE, --svg DIR or --png DIR";
         return Err(Usage(text.to_owned()).into());
     }
-    let history = history::open(&args.history)?;
+    let history = history::open_kept(&args.history)?;
     let last = [RunRef::Back(0)];
     let runs = if args.runs.is_empty() { &last[..] } else { &args.runs };
-    let exhibits =
-        runs.iter().map(|run| exhibit(&history, run)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut stored =
+        runs.iter().map(|run| Ok(history.show(run)?)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut known = BTreeSet::new();
+    stored.retain(|run| known.insert(run.row.id.to_string()));
+    let exhibits = stored.iter().map(exhibit).collect::<anyhow::Result<Vec<_>>>()?;
     let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));
-    let groups = grouped(exhibits, args.group_by.into());
+    let mut groups = grouped(exhibits, args.group_by.into());
+    // Groups stand as they were typed. In each, where two measured the same load, the later one is drawn.
+    stored.sort_by_key(|run| run.row.started);
+    let later: Vec<String> = stored.iter().map(|run| run.row.id.to_string()).collect();
+    for group in &mut groups {
+        group.exhibits.sort_by_key(|run| later.iter().position(|id| *id == run.head().run_id));
+    }
     let wanted =
         |panel: &&Panel| args.panel.is_empty() || args.panel.iter().any(|name| name == panel.name);
     let panels: Vec<&'static Panel> = PANELS.iter().filter(wanted).collect();
+    // A page has the words of runs that have no picture; whoever names pictures wants them.
+    let needs_figures = args.svg.is_some() || args.png.is_some() || !args.panel.is_empty();
+    let figures = if needs_figures { figures(&groups, &panels)? } else { Vec::new() };
     if let Some(path) = &args.html {
         let page = html::page(&groups, &panels, &title, env!("CARGO_PKG_VERSION"))?;
         write(path, page.as_bytes())?;
     }
-    if args.svg.is_none() && args.png.is_none() {
-        return Ok(Exit::Done);
-    }
-    let figures = figures(&groups, &panels)?;
     let theme = match args.theme {
         ThemeArg::Light => LIGHT,
         ThemeArg::Dark => DARK,
@@ -61,9 +70,8 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
 }
 
 /// A run that is closed, ready to be drawn.
-fn exhibit(history: &History, run: &RunRef) -> anyhow::Result<Exhibit> {
-    let stored = history.show(run)?;
-    let document = history::result(&stored, "to draw")?;
+fn exhibit(stored: &StoredRun) -> anyhow::Result<Exhibit> {
+    let document = history::result(stored, "to draw")?;
     let unknown = |error| Usage(format!("run {}: {error}", stored.row.id));
     Ok(Exhibit::of(document).map_err(unknown)?)
 }

@@ -9,8 +9,12 @@ use std::path::{Path, PathBuf};
 /// Where it cannot be written.
 pub(super) fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let (partial, context) = (beside(path), || format!("{} cannot be written", path.display()));
-    std::fs::write(&partial, bytes).with_context(context)?;
-    std::fs::rename(&partial, path).with_context(context)
+    let moved = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path));
+    if moved.is_err() {
+        // The first error is what the user has to hear.
+        let _ = std::fs::remove_file(&partial);
+    }
+    moved.with_context(context)
 }
 
 /// Finds out whether [`put`] will be able to write a file, and leaves nothing behind.

@@ -102,17 +102,28 @@ impl Frame {
 }
 
 /// Draws names with their inks in rows from a place on, within a width; gives back the height they take.
-pub fn legend(scene: &mut Scene, [x, y, width]: [f64; 3], entries: &[(Ink, &str)]) -> f64 {
+pub fn legend(scene: &mut Scene, place: [f64; 3], entries: &[(Ink, &str)]) -> f64 {
+    let entries: Vec<(Ink, f64, &str)> =
+        entries.iter().map(|(ink, name)| (*ink, 1.0, *name)).collect();
+    faint_legend(scene, place, &entries)
+}
+
+/// The same for inks that cover only so much of what is behind them, each with its opacity.
+pub fn faint_legend(
+    scene: &mut Scene,
+    [x, y, width]: [f64; 3],
+    entries: &[(Ink, f64, &str)],
+) -> f64 {
     const ROW: f64 = 16.0;
     const SIGN: f64 = 10.0;
     let (mut at, mut row) = (x, 0.0);
-    for (ink, name) in entries {
+    for (ink, opacity, name) in entries {
         let name = cut(name, Text::SIZE, width - SIGN - 4.0);
         let wide = SIGN + 4.0 + width_of(&name, Text::SIZE) + 12.0;
         if at > x && at + wide - 12.0 > x + width {
             (at, row) = (x, row + ROW);
         }
-        scene.rect([at, y + row + 2.0, SIGN, SIGN], *ink, 1.0);
+        scene.rect([at, y + row + 2.0, SIGN, SIGN], *ink, *opacity);
         let place = (at + SIGN + 4.0, y + row + SIGN + 1.0);
         scene.add(Mark::Text(Text::new(place.0, place.1, Anchor::Start, Ink::Text, name)));
         at += wide;

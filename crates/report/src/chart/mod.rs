@@ -15,7 +15,7 @@ pub mod svg;
 mod text;
 mod units;
 
-pub use frame::{Axis, Frame, legend};
+pub use frame::{Axis, Frame, faint_legend, legend};
 pub use ink::{DARK, Ink, LIGHT, Theme};
 pub use labels::Labels;
 pub use scale::Scale;

@@ -6,7 +6,7 @@
 mod parts;
 
 use super::{Figure, Panel};
-use crate::chart::{Frame, Ink, Scene, count, latency_ns, legend};
+use crate::chart::{Frame, Ink, Scene, count, faint_legend, latency_ns};
 use crate::classic::FINE;
 use crate::exhibit::{Exhibit, Sample};
 use crate::terminal::Terms;
@@ -36,17 +36,25 @@ struct Load {
     shares: Option<[f64; FINE.len()]>,
 }
 
-/// What grows along the axis of a figure.
+/// What grows along the axis of a figure. Where several differ, the one with the most values does; of as many
+/// the first of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Along {
+    /// I/Os per second that were asked for.
+    Rate,
+    /// Processes at work.
     Users,
+    /// I/Os outstanding.
     Depth,
     Size,
 }
 
 impl Along {
+    const ALL: [Self; 4] = [Self::Rate, Self::Users, Self::Depth, Self::Size];
+
     fn title(self, terms: Terms) -> &'static str {
         match self {
+            Self::Rate => "I/Os per second asked",
             Self::Users => "users",
             Self::Depth if terms.is_database() => terms.depth,
             Self::Depth => terms.outstanding(),
@@ -54,24 +62,52 @@ impl Along {
         }
     }
 
+    /// How much of it a load has, with the word for it; `None` where that is not known.
     fn of(self, sample: &Sample) -> Option<(f64, String)> {
         match self {
+            Self::Rate => sample.rate_iops.map(|rate| (rate, count(rate))),
             Self::Users => sample.row.users.map(|users| (f64::from(users), users.to_string())),
             Self::Depth => Some((f64::from(sample.depth), sample.depth.to_string())),
             Self::Size => Some((sample.row.size?.max_bytes as f64, sample.row.size_text()?)),
         }
     }
+
+    /// What a load has that is the same along this axis, in order and in words. Along users it is what each of them
+    /// has outstanding; along a rate what may be outstanding follows from it.
+    fn rest(self, sample: &Sample, by_users: bool) -> (Vec<u64>, String) {
+        let (size, size_word) = Self::Size.of(sample).unwrap_or_default();
+        let users = sample.row.users.filter(|_| by_users);
+        let each = sample.depth / sample.row.users.unwrap_or(1).max(1);
+        let unit = if sample.terms.is_database() { "processes" } else { "outstanding" };
+        let of_users = users.map(|users| format!("{users} users"));
+        let of_each = (each > 1).then(|| format!("{each} outstanding each"));
+        let of_all = (users.is_none()).then(|| format!("{} {unit}", sample.depth));
+        let (order, words) = match self {
+            Self::Rate => (vec![size as u64], vec![Some(size_word)]),
+            Self::Users => (vec![size as u64, each.into()], vec![Some(size_word), of_each]),
+            Self::Depth => {
+                (vec![size as u64, users.unwrap_or(0).into()], vec![Some(size_word), of_users])
+            }
+            Self::Size => (
+                vec![users.unwrap_or(0).into(), sample.depth.into()],
+                vec![of_users, of_each.filter(|_| users.is_some()).or(of_all)],
+            ),
+        };
+        let words: Vec<String> = words.into_iter().flatten().filter(|w| !w.is_empty()).collect();
+        (order, words.join(", "))
+    }
 }
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    let mut tests: BTreeMap<(String, String), Vec<Sample>> = BTreeMap::new();
+    // An offered rate and a number of outstanding I/Os are different kinds of load.
+    let mut tests: BTreeMap<(String, String, bool), Vec<Sample>> = BTreeMap::new();
     for sample in exhibits.iter().flat_map(Exhibit::samples) {
         if sample.row.latency.is_some() {
-            let key = (sample.row.name(), sample.place.clone());
+            let key = (sample.row.name(), sample.place.clone(), sample.rate_iops.is_some());
             tests.entry(key).or_default().push(sample);
         }
     }
-    let figures = tests.into_iter().flat_map(|((test, place), samples)| {
+    let figures = tests.into_iter().flat_map(|((test, place, _), samples)| {
         let series = split(samples);
         series.into_iter().map(move |(rest, along, loads)| {
             let rest = if rest.is_empty() { test.clone() } else { format!("{test} {rest}") };
@@ -86,43 +122,45 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     figures.collect()
 }
 
-/// Samples of one test as series along what differs between them: users (or depth) of one size, sizes of
-/// one number of users. What stands alone is a series along users with one load.
+/// Samples of one test as series: along what differs most, one for each combination of the rest. Those that stand
+/// alone there are series along what differs among them, and at last one load each.
 fn split(samples: Vec<Sample>) -> Vec<(String, Along, Vec<Load>)> {
     let users: BTreeSet<Option<u32>> = samples.iter().map(|sample| sample.row.users).collect();
-    let differ = users.len() > 1 && !users.contains(&None);
-    let many = if differ { Along::Users } else { Along::Depth };
-    let mut by_size: BTreeMap<Option<String>, Vec<Sample>> = BTreeMap::new();
-    for sample in samples {
-        by_size.entry(sample.row.size_text()).or_default().push(sample);
-    }
-    let (several, single): (Vec<_>, Vec<_>) =
-        by_size.into_iter().partition(|(_, samples)| loads(many, samples).len() > 1);
-    let mut series: Vec<(String, Along, Vec<Load>)> = several
-        .into_iter()
-        .map(|(size, samples)| (size.unwrap_or_default(), many, loads(many, &samples)))
-        .collect();
-    let mut by_amount: BTreeMap<(u64, String), Vec<Sample>> = BTreeMap::new();
-    for sample in single.into_iter().flat_map(|(_, samples)| samples) {
-        let amount = many.of(&sample).map(|(amount, word)| (amount as u64, word));
-        by_amount.entry(amount.unwrap_or_default()).or_default().push(sample);
-    }
-    for ((_, word), samples) in by_amount {
-        let database = samples.iter().any(|sample| sample.terms.is_database());
-        let unit = match many {
-            Along::Users => "users",
-            _ if database => "processes",
-            _ => "outstanding",
-        };
-        let rest = if word.is_empty() { word } else { format!("{word} {unit}") };
-        let by_size = loads(Along::Size, &samples);
-        let along = if by_size.is_empty() { many } else { Along::Size };
-        let loads = if by_size.is_empty() { loads(many, &samples) } else { by_size };
-        if !loads.is_empty() {
-            series.push((rest, along, loads));
+    let by_users = users.len() > 1 && !users.contains(&None);
+    let axes = Along::ALL.into_iter().filter(|along| *along != Along::Users || by_users);
+    let mut axes: Vec<(Along, usize)> =
+        axes.map(|along| (along, loads(along, &samples).len())).collect();
+    axes.sort_by_key(|(_, values)| std::cmp::Reverse(*values));
+    let (mut series, mut left) = (Vec::new(), samples);
+    for (along, values) in axes {
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|sample| values > 1 && along.of(sample).is_some());
+        left = unknown;
+        for (rest, samples) in by_rest(along, known, by_users) {
+            match loads(along, &samples) {
+                loads if loads.len() > 1 => series.push((rest, along, loads)),
+                _ => left.extend(samples),
+            }
         }
     }
+    let has_rate = left.iter().any(|sample| sample.rate_iops.is_some());
+    let along = match (has_rate, by_users) {
+        (true, _) => Along::Rate,
+        (false, true) => Along::Users,
+        (false, false) => Along::Depth,
+    };
+    let alone = by_rest(along, left, by_users).into_iter();
+    series.extend(alone.map(|(rest, samples)| (rest, along, loads(along, &samples))));
     series
+}
+
+/// Samples by what they have beside what goes along an axis.
+fn by_rest(along: Along, samples: Vec<Sample>, by_users: bool) -> Vec<(String, Vec<Sample>)> {
+    let mut all: BTreeMap<(Vec<u64>, String), Vec<Sample>> = BTreeMap::new();
+    for sample in samples {
+        all.entry(along.rest(&sample, by_users)).or_default().push(sample);
+    }
+    all.into_iter().map(|((_, rest), samples)| (rest, samples)).collect()
 }
 
 /// Samples by rising load; of the same load the last one.
@@ -149,15 +187,30 @@ impl Load {
         self.sample.row.latency.map_or(0.0, |latency| latency.mean_ns)
     }
 
-    /// Bytes per second, or I/Os where those are not known.
-    fn throughput(&self) -> f64 {
-        self.sample.row.bytes_per_sec.unwrap_or(self.sample.row.iops)
+    /// Bytes per second, or I/Os.
+    fn throughput(&self, in_bytes: bool) -> f64 {
+        let row = &self.sample.row;
+        row.bytes_per_sec.filter(|_| in_bytes).unwrap_or(row.iops)
+    }
+
+    /// What the growth of the mean since the load before is drawn in.
+    fn growth_ink(&self, before: &Self, in_bytes: bool) -> Ink {
+        match () {
+            () if self.scaling(before) < 0.0 => Ink::Fell,
+            () if self.throughput(in_bytes) < before.throughput(in_bytes) => Ink::Worse,
+            () => Ink::Grew,
+        }
     }
 
     /// How the mean scales since the load before.
     fn scaling(&self, before: &Self) -> f64 {
         super::scaling([before.mean_ns(), self.mean_ns()], [before.amount, self.amount])
     }
+}
+
+/// Whether throughput is told in bytes: where they are known of all loads.
+fn in_bytes(loads: &[Load]) -> bool {
+    loads.iter().all(|load| load.sample.row.bytes_per_sec.is_some())
 }
 
 fn scene(along: Along, loads: &[Load], width: f64) -> Scene {
@@ -176,28 +229,51 @@ fn scene(along: Along, loads: &[Load], width: f64) -> Scene {
     parts::throughput(&mut scene, along, loads, frames[2]);
     parts::hover(&mut scene, along, loads, frames);
     let entries = entries(loads);
-    let entries: Vec<(Ink, &str)> =
-        entries.iter().map(|(ink, name)| (*ink, name.as_str())).collect();
+    let entries: Vec<(Ink, f64, &str)> =
+        entries.iter().map(|((ink, opacity), name)| (*ink, *opacity, name.as_str())).collect();
     let place = [frames[0].x, scene.height, frames[0].width];
-    let taken = legend(&mut scene, place, &entries);
+    let taken = faint_legend(&mut scene, place, &entries);
     scene.height += taken + 6.0;
     scene
 }
 
-/// The one legend: lines, bands, and the buckets that occur.
-fn entries(loads: &[Load]) -> Vec<(Ink, String)> {
-    let mut entries = vec![
-        (Ink::Text, "mean".to_owned()),
-        (Ink::Series(0), "to 95 %".to_owned()),
-        (Ink::Series(5), "to 99 %".to_owned()),
-        (Ink::Limit, "slowest".to_owned()),
+/// The one legend: what occurs of lines, bands, backgrounds, bars, and buckets, each as opaque as it is drawn.
+fn entries(loads: &[Load]) -> Vec<((Ink, f64), String)> {
+    let any = |of: &dyn Fn(&Load) -> bool| loads.iter().any(of);
+    let share = |range: std::ops::Range<usize>| {
+        any(&|load| load.shares.is_some_and(|s| s[range.clone()].iter().any(|s| *s > 0.0)))
+    };
+    let in_bytes = in_bytes(loads);
+    let grew = |ink: Ink| {
+        loads.windows(2).any(|pair| {
+            pair[1].scaling(&pair[0]).is_finite() && pair[1].growth_ink(&pair[0], in_bytes) == ink
+        })
+    };
+    let percentile = |index: usize| any(&|load| load.sample.row.percentiles_ns[index].is_some());
+    let [fast, fine] = parts::SHADES;
+    let fixed = [
+        (true, (Ink::Text, 1.0), "mean"),
+        (percentile(0), parts::BANDS[0], "to 95 %"),
+        (percentile(1), parts::BANDS[1], "to 99 %"),
+        (
+            any(&|l| l.sample.row.latency.is_some_and(|l| l.max_ns > 0.0)),
+            (Ink::Limit, 1.0),
+            "slowest",
+        ),
+        (share(0..fast), (Ink::Shade(0), 1.0), "share under 1 ms"),
+        (share(fast..fine), (Ink::Shade(1), 1.0), "share under 10 ms"),
+        (share(fine..FINE.len()), (Ink::Shade(2), 1.0), "share over 10 ms"),
+        (grew(Ink::Fell), (Ink::Fell, Ink::BAR), "mean fell"),
+        (grew(Ink::Grew), (Ink::Grew, Ink::BAR), "mean grew"),
+        (grew(Ink::Worse), (Ink::Worse, Ink::BAR), "mean grew, throughput fell"),
+        (any(&|load| load.shares.is_none()), parts::UNSLICED, "latencies not kept"),
     ];
-    let occurs =
-        |bucket: usize| loads.iter().any(|load| load.shares.is_some_and(|s| s[bucket] > 0.0));
-    for (bucket, bound) in FINE.iter().enumerate().filter(|(bucket, _)| occurs(*bucket)) {
-        entries.push((Ink::Bucket(bucket as u8), bucket_word(*bound)));
-    }
-    entries
+    let fixed = fixed.into_iter().filter(|(occurs, ..)| *occurs);
+    let fixed = fixed.map(|(_, ink, name)| (ink, name.to_owned()));
+    let buckets = FINE.iter().enumerate().filter(|(bucket, _)| share(*bucket..bucket + 1));
+    let buckets =
+        buckets.map(|(bucket, bound)| ((Ink::Bucket(bucket as u8), 1.0), bucket_word(*bound)));
+    fixed.chain(buckets).collect()
 }
 
 /// A bucket by its upper bound in nanoseconds.
@@ -221,4 +297,78 @@ fn description(along: Along, loads: &[Load]) -> String {
         text
     };
     loads.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classic::Row;
+    use iogauge_model::fio::BlockRange;
+
+    fn sample(users: u32, each: u32, size: u64, rate_iops: Option<f64>) -> Sample {
+        let size = Some(BlockRange { min_bytes: size, max_bytes: size });
+        let row = Row { test: "randread".to_owned(), users: Some(users), size, ..Row::default() };
+        Sample {
+            place: "disk".to_owned(),
+            row,
+            depth: users * each,
+            rate_iops,
+            terms: Terms::DEVICE,
+        }
+    }
+
+    /// Each figure's name, axis, and loads.
+    fn figures(samples: Vec<Sample>) -> Vec<(String, Along, Vec<String>)> {
+        let words = |loads: Vec<Load>| loads.into_iter().map(|load| load.word).collect();
+        let split = split(samples).into_iter();
+        split.map(|(rest, along, loads)| (rest, along, words(loads))).collect()
+    }
+
+    fn figure(rest: &str, along: Along, loads: &[&str]) -> (String, Along, Vec<String>) {
+        (rest.to_owned(), along, loads.iter().map(|load| (*load).to_owned()).collect())
+    }
+
+    #[test]
+    fn no_load_is_lost_between_users_and_depths() {
+        let all = [(1, 1), (1, 8), (4, 1), (4, 8)];
+        let samples = all.map(|(users, each)| sample(users, each, 8192, None));
+        let expected = [
+            figure("8K, 1 users", Along::Depth, &["1", "8"]),
+            figure("8K, 4 users", Along::Depth, &["4", "32"]),
+        ];
+        assert_eq!(figures(samples.to_vec()), expected);
+        let each_of_two = [1, 4, 16].map(|users| sample(users, 2, 8192, None)).to_vec();
+        let expected = [figure("8K, 2 outstanding each", Along::Users, &["1", "4", "16"])];
+        assert_eq!(figures(each_of_two), expected);
+    }
+
+    #[test]
+    fn what_has_most_values_goes_along_the_axis() {
+        let sizes = [512, 4096, 65_536, 1 << 20];
+        let samples =
+            sizes.iter().flat_map(|size| [1, 32].map(|each| sample(1, each, *size, None)));
+        let words = ["512", "4K", "64K", "1M"];
+        let expected = [
+            figure("1 outstanding", Along::Size, &words),
+            figure("32 outstanding", Along::Size, &words),
+        ];
+        assert_eq!(figures(samples.collect()), expected);
+        // What stands alone beside a series has a figure of its own, in the order of sizes.
+        let mut samples = vec![sample(1, 1, 1 << 20, None), sample(1, 1, 128 << 10, None)];
+        samples.extend([1, 8, 16].map(|users| sample(users, 1, 8192, None)));
+        let expected = [
+            figure("8K", Along::Users, &["1", "8", "16"]),
+            figure("1 users", Along::Size, &["128K", "1M"]),
+        ];
+        assert_eq!(figures(samples), expected);
+    }
+
+    #[test]
+    fn offered_rates_are_loads_of_their_own() {
+        let rates = [2000.0, 500.0, 8000.0];
+        let samples = rates.map(|rate| sample(1, 512, 4096, Some(rate))).to_vec();
+        assert_eq!(figures(samples), [figure("4K", Along::Rate, &["500", "2000", "8000"])]);
+        let one = figures(vec![sample(1, 512, 4096, Some(500.0))]);
+        assert_eq!(one, [figure("4K", Along::Rate, &["500"])]);
+    }
 }

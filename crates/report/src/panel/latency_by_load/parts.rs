@@ -1,6 +1,6 @@
 //! The three parts.
 
-use super::{Along, Load, bucket_word};
+use super::{Along, Load, bucket_word, in_bytes};
 use crate::chart::{
     Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, bytes_per_sec,
     count, latency_ns,
@@ -10,9 +10,15 @@ use crate::panel::hundredths;
 use crate::terminal::Terms;
 
 /// Bounds of the background's shares, as the number of buckets of [`FINE`] below each: 1 ms and 10 ms.
-const SHADES: [usize; 2] = [5, 8];
+pub(super) const SHADES: [usize; 2] = [5, 8];
+/// What the bands up to 95 % and to 99 % are drawn in.
+pub(super) const BANDS: [(Ink, f64); 2] = [(Ink::Series(0), 0.5), (Ink::Series(0), 0.2)];
+/// Length of the mark of a figure that no band or line shows, to the left of the histogram.
+const TICK: f64 = 24.0;
 /// Part of a load's stripe that its histogram takes.
 const HISTOGRAM: f64 = 0.46;
+/// What a bar of throughput is drawn in whose latencies are not known.
+pub(super) const UNSLICED: (Ink, f64) = (Ink::Muted, 0.8);
 /// Part of a load's stripe that a bar takes.
 const BAR: f64 = 0.6;
 
@@ -46,22 +52,35 @@ pub(super) fn spread(scene: &mut Scene, loads: &[Load], frame: Frame) {
     let band = |scene: &mut Scene,
                 lower: &dyn Fn(&Load) -> Option<f64>,
                 upper: &dyn Fn(&Load) -> Option<f64>,
-                ink: Ink| {
+                (ink, opacity): (Ink, f64)| {
         let pairs: Option<Vec<(f64, f64)>> =
             loads.iter().map(|load| lower(load).zip(upper(load))).collect();
-        let Some(pairs) = pairs.filter(|pairs| pairs.len() > 1) else { return };
+        let Some(pairs) = pairs.filter(|pairs| pairs.len() > 1) else {
+            // One load, or one that lacks the figure: a mark where each has it.
+            for (number, upper) in
+                loads.iter().enumerate().filter_map(|(n, l)| Some((n, upper(l)?)))
+            {
+                let (x, y) = place(number, upper);
+                scene.line([(x - TICK, y), (x, y)], Stroke::solid(ink, 1.0 + 4.0 * opacity));
+            }
+            return;
+        };
         let above = pairs.iter().enumerate().map(|(number, (_, upper))| place(number, *upper));
         let below =
             pairs.iter().enumerate().rev().map(|(number, (lower, _))| place(number, *lower));
         let points = above.chain(below).collect();
-        scene.add(Mark::Area { points, fill: ink, opacity: 0.28 });
+        scene.add(Mark::Area { points, fill: ink, opacity });
     };
-    band(scene, &|load| Some(mean(load)), &p95, Ink::Series(0));
-    band(scene, &p95, &p99, Ink::Series(5));
+    band(scene, &|load| Some(mean(load)), &p95, BANDS[0]);
+    band(scene, &p95, &p99, BANDS[1]);
     histograms(scene, loads, x, y, [least, most]);
     let slowest = loads.iter().enumerate().filter_map(|(number, load)| {
         Some(place(number, load.sample.row.latency.filter(|l| l.max_ns > 0.0)?.max_ns))
     });
+    let slowest: Vec<(f64, f64)> = match slowest.collect::<Vec<_>>()[..] {
+        [(x, y)] => vec![(x - TICK, y), (x, y)],
+        ref several => several.to_vec(),
+    };
     scene.line(slowest, Stroke::dashed(Ink::Limit, 1.3));
     let means: Vec<(f64, f64)> =
         loads.iter().enumerate().map(|(number, load)| place(number, mean(load))).collect();
@@ -126,6 +145,7 @@ pub(super) fn mean(scene: &mut Scene, loads: &[Load], frame: Frame) {
     let axis =
         Axis { scale: y, title: "mean latency, and how it scales", label: &latency_ns, ticks: 4 };
     frame.vertical(scene, &axis);
+    let in_bytes = in_bytes(loads);
     let growths: Vec<f64> = loads.windows(2).map(|pair| pair[1].scaling(&pair[0])).collect();
     let most = growths.iter().map(|growth| growth.abs()).fold(1.0, f64::max);
     let bottom = frame.y + frame.height;
@@ -133,11 +153,7 @@ pub(super) fn mean(scene: &mut Scene, loads: &[Load], frame: Frame) {
         if !growth.is_finite() {
             continue;
         }
-        let ink = match () {
-            () if *growth < 0.0 => Ink::Fell,
-            () if pair[1].throughput() < pair[0].throughput() => Ink::Worse,
-            () => Ink::Grew,
-        };
+        let ink = pair[1].growth_ink(&pair[0], in_bytes);
         let height = (growth.abs() / most * frame.height * 0.9).max(1.0);
         let width = x.band() * BAR;
         let left = (x.at(number as f64) + x.at(number as f64 + 1.0)) / 2.0 - width / 2.0;
@@ -164,8 +180,9 @@ pub(super) fn mean(scene: &mut Scene, loads: &[Load], frame: Frame) {
 /// Below: throughput, sliced by latency.
 pub(super) fn throughput(scene: &mut Scene, along: Along, loads: &[Load], frame: Frame) {
     let x = Scale::Bands { count: loads.len(), range: frame.xs() };
-    let y = Scale::from_zero(loads.iter().map(Load::throughput).fold(0.0, f64::max), frame.ys());
-    let in_bytes = loads.iter().all(|load| load.sample.row.bytes_per_sec.is_some());
+    let in_bytes = in_bytes(loads);
+    let brought = |load: &Load| load.throughput(in_bytes);
+    let y = Scale::from_zero(loads.iter().map(brought).fold(0.0, f64::max), frame.ys());
     let label = |value: f64| if in_bytes { bytes_per_sec(value) } else { count(value) };
     let terms = loads.first().map_or(Terms::DEVICE, |load| load.sample.terms);
     let title = if in_bytes { "throughput" } else { terms.rates };
@@ -174,9 +191,9 @@ pub(super) fn throughput(scene: &mut Scene, along: Along, loads: &[Load], frame:
     for (number, load) in loads.iter().enumerate() {
         let width = x.band() * BAR;
         let left = x.at(number as f64) - width / 2.0;
-        let height = bottom - y.at(load.throughput());
+        let height = bottom - y.at(brought(load));
         let Some(shares) = &load.shares else {
-            scene.rect([left, bottom - height, width, height], Ink::Muted, 0.8);
+            scene.rect([left, bottom - height, width, height], UNSLICED.0, UNSLICED.1);
             continue;
         };
         // Shares that were rounded do not sum up to all.
