@@ -14,6 +14,8 @@ pub(super) struct Asked {
     pub(super) blocks: [Option<BlockRange>; 3],
     pub(super) engine: String,
     pub(super) iodepth: Option<u32>,
+    /// Whether each write waits for the medium.
+    pub(super) is_synchronous: Option<bool>,
 }
 
 impl Asked {
@@ -43,6 +45,11 @@ impl Asked {
         }
         if self.iodepth != other.iodepth {
             self.iodepth = None;
+        }
+        if self.is_synchronous != other.is_synchronous {
+            // Where some are known not to wait, not all do.
+            let some_do_not = [self.is_synchronous, other.is_synchronous].contains(&Some(false));
+            self.is_synchronous = some_do_not.then_some(false);
         }
         if self.engine != other.engine {
             self.engine.clear();

@@ -46,6 +46,10 @@ pub struct FioResult {
     /// Name of fio's engine; empty where the file does not tell.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub engine: String,
+    /// True where each write waited until its data was on the medium (fio's `sync`); false where writes did
+    /// not, or by a flush behind them, whose time is apart. `None` where the file does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_synchronous: Option<bool>,
     /// Error number the job ended with; 0 for none.
     #[serde(skip_serializing_if = "is_default")]
     pub error: i32,

@@ -21,6 +21,9 @@ pub struct Row {
     pub side: char,
     /// True where the test has another direction, too.
     pub is_half: bool,
+    /// True where each write of the test waited for the medium, so that its latency has that in it; `None`
+    /// where that is not known.
+    pub is_synchronous: Option<bool>,
     /// Bytes per second; `None` where they are not known.
     pub bytes_per_sec: Option<f64>,
     /// Latency; `None` where it is not known.
@@ -58,6 +61,7 @@ impl Row {
             size: direction.block.or_else(|| mean_size(direction)),
             side: word.chars().next().unwrap_or(' '),
             is_half,
+            is_synchronous: result.is_synchronous,
             bytes_per_sec: Some(direction.bytes_per_sec),
             latency: direction.latency().map(|latency| RowLatency {
                 mean_ns: latency.mean_ns,

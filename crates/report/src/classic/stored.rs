@@ -4,7 +4,7 @@ use super::row::{PERCENTS, Row, RowLatency};
 use super::share::of_histogram;
 use iogauge_model::Load;
 use iogauge_model::fio::BlockRange;
-use iogauge_model::load::{BlockSplit, Pattern};
+use iogauge_model::load::{BlockSplit, Pattern, SyncMode};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument, StepResult,
@@ -50,12 +50,20 @@ pub fn rows_of_find(document: &FindDocument, system: &str) -> Vec<Row> {
 }
 
 /// What jobs reported as one have in common: the load of the first with the users of all, where the
-/// others do the same with blocks of the same sizes.
+/// others do the same with blocks of the same sizes. Writes wait for the medium where those of all do.
 pub(crate) fn of_all(jobs: &[Job]) -> Option<Load> {
     let first = &jobs.first()?.load;
     let same = |job: &Job| job.load.rw == first.rw && job.load.block == first.block;
     let numjobs = jobs.iter().map(|job| job.load.numjobs).sum();
-    jobs.iter().all(same).then(|| Load { numjobs, ..first.clone() })
+    let all_wait = jobs.iter().all(|job| waits(&job.load));
+    let sync = if all_wait { first.sync } else { SyncMode::None };
+    jobs.iter().all(same).then(|| Load { numjobs, sync, ..first.clone() })
+}
+
+/// True where the latency of a write has the way to the medium in it. That of a write with a flush behind it
+/// has not: flushes are apart.
+fn waits(load: &Load) -> bool {
+    load.sync != SyncMode::None
 }
 
 fn word(pattern: Pattern) -> String {
@@ -91,6 +99,7 @@ fn directions(
             size: load.and_then(block),
             side,
             is_half,
+            is_synchronous: load.map(waits),
             bytes_per_sec: Some(result.bytes_per_sec),
             latency: latency(&result.service_ns),
             iops: result.iops.mean,
@@ -120,6 +129,7 @@ fn of_point(system: &str, load: Option<&Load>, point: &CurvePoint) -> Row {
         size,
         side,
         is_half: false,
+        is_synchronous: load.map(waits),
         bytes_per_sec: fixed.map(|size| point.iops.mean * size.min_bytes as f64),
         latency: latency(summary),
         iops: point.iops.mean,

@@ -1,7 +1,7 @@
 //! A report card: marks for the latencies that matter to a database, and for how they scale.
 
 use super::{Figure, Panel};
-use crate::chart::{Anchor, Ink, Mark, Scene, Text, latency_ns};
+use crate::chart::{Anchor, Ink, Mark, Scene, Text, latency_ns, wrapped};
 use crate::exhibit::{Exhibit, Sample};
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ pub const PANEL: Panel = Panel {
     title: "Report card",
     about: "Marks from A+ to D for latency at the first number of users, and for how latency grows to the second: \
             growth of latency over growth of users, 0 where it stays the same. For the mean, and for the latency \
-            that 95 % and 99 % of the I/Os keep.",
+            that 95 % and 99 % of the I/Os keep. Writes have marks where each waited for the medium, or where nothing \
+            tells whether it did; the picture says which.",
     draw,
 };
 
@@ -22,8 +23,11 @@ const SCALING: [f64; 7] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.9];
 /// A test that is graded.
 #[derive(Debug)]
 struct Subject {
-    name: &'static str,
+    /// Size of the blocks, and what is done with them.
+    name: [&'static str; 2],
     test: &'static str,
+    /// True where it is about writes that wait for the medium.
+    is_synchronous: bool,
     size_bytes: u64,
     users: [u32; 2],
     /// Upper bounds of the marks for latency, in milliseconds.
@@ -33,29 +37,33 @@ struct Subject {
 /// The table of all of them.
 const SUBJECTS: [Subject; 4] = [
     Subject {
-        name: "8k random reads",
+        name: ["8k", "random reads"],
         test: "randread",
+        is_synchronous: false,
         size_bytes: 8 << 10,
         users: [16, 32],
         bounds_ms: [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0],
     },
     Subject {
-        name: "1m sequential reads",
+        name: ["1m", "sequential reads"],
         test: "read",
+        is_synchronous: false,
         size_bytes: 1 << 20,
         users: [1, 8],
         bounds_ms: [12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0],
     },
     Subject {
-        name: "1k synchronous writes",
+        name: ["1k", "writes"],
         test: "write",
+        is_synchronous: true,
         size_bytes: 1 << 10,
         users: [4, 16],
         bounds_ms: [0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0],
     },
     Subject {
-        name: "128k synchronous writes",
+        name: ["128k", "writes"],
         test: "write",
+        is_synchronous: true,
         size_bytes: 128 << 10,
         users: [4, 16],
         bounds_ms: [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0],
@@ -79,12 +87,35 @@ struct Graded {
     words: String,
 }
 
+/// Said where nothing tells whether writes waited.
+const UNTOLD: &str = "Whether each write was synced is not told by these results.";
+/// Said where writes did not wait.
+const REFUSED: &str = "Writes that do not wait for the medium have no marks: --sync=dsync has them wait, and a flush \
+                       behind a write (--fsync) is no part of its latency.";
+
 /// The marks of one test: of latency, and of scaling, for each of [`FIGURES`].
 #[derive(Debug)]
 struct Row {
     subject: &'static Subject,
     latency: [Option<Graded>; 3],
     scaling: [Option<Graded>; 3],
+    /// True where nothing tells whether writes that have marks waited for the medium.
+    is_untold: bool,
+    /// True for each number of users that has no marks, as its writes did not wait.
+    refused: [bool; 2],
+}
+
+impl Row {
+    /// `1k synchronous writes`.
+    fn name(&self) -> String {
+        let [size, kind] = self.subject.name;
+        match (self.subject.is_synchronous, self.refused[0], self.is_untold) {
+            (false, ..) => format!("{size} {kind}"),
+            (true, true, _) => format!("{size} {kind}, not synchronous"),
+            (true, false, true) => format!("{size} {kind}, sync not told"),
+            (true, false, false) => format!("{size} synchronous {kind}"),
+        }
+    }
 }
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
@@ -106,33 +137,51 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
 /// Its marks, where it was measured.
 fn row(subject: &'static Subject, samples: &[Sample]) -> Option<Row> {
     let of_users = |users: u32| {
-        samples.iter().rev().find(|sample| {
-            let size = sample.row.size.is_some_and(|size| {
-                size.min_bytes == subject.size_bytes && size.max_bytes == subject.size_bytes
-            });
-            sample.row.test == subject.test && size && sample.row.users == Some(users)
-        })
+        let measured = || {
+            samples.iter().rev().filter(move |sample| {
+                let size = sample.row.size.is_some_and(|size| {
+                    size.min_bytes == subject.size_bytes && size.max_bytes == subject.size_bytes
+                });
+                sample.row.test == subject.test && size && sample.row.users == Some(users)
+            })
+        };
+        let refused =
+            |sample: &&Sample| subject.is_synchronous && sample.row.is_synchronous == Some(false);
+        let graded = measured().find(|sample| !refused(sample));
+        (graded, graded.is_none() && measured().next().is_some())
     };
-    let [first, second] = subject.users.map(of_users);
-    let first = first?;
+    let [(first, first_refused), (second, second_refused)] = subject.users.map(of_users);
     let latency = FIGURES.map(|(_, of)| {
-        let ns = of(first)?;
+        let ns = of(first?)?;
         let mark = mark(ns / 1e6, &subject.bounds_ms);
         Some(Graded { mark, words: latency_ns(ns) })
     });
     let users = subject.users.map(f64::from);
     let scaling = FIGURES.map(|(_, of)| {
-        let growth = super::scaling([of(first)?, of(second?)?], users);
+        let growth = super::scaling([of(first?)?, of(second?)?], users);
         let words = super::hundredths(growth);
         let graded = Graded { mark: mark(growth, &SCALING), words };
         growth.is_finite().then_some(graded)
     });
-    latency.iter().any(Option::is_some).then_some(Row { subject, latency, scaling })
+    let untold = |sample: &Sample| sample.row.is_synchronous.is_none();
+    let is_untold = subject.is_synchronous
+        && first.is_some()
+        && [first, second].into_iter().flatten().any(untold);
+    let refused = [first_refused, second_refused];
+    let is_shown = first_refused || latency.iter().any(Option::is_some);
+    is_shown.then_some(Row { subject, latency, scaling, is_untold, refused })
 }
 
 /// The place of a value in [`MARKS`].
 fn mark(value: f64, bounds: &[f64; 7]) -> usize {
     bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len())
+}
+
+/// What is to be said of rows whose writes are not known to have waited for the medium.
+fn notes(rows: &[Row]) -> Vec<&'static str> {
+    let untold = rows.iter().any(|row| row.is_untold).then_some(UNTOLD);
+    let refused = rows.iter().any(|row| row.refused.contains(&true)).then_some(REFUSED);
+    untold.into_iter().chain(refused).collect()
 }
 
 /// What a mark looks like: as latencies do, from fast to slow.
@@ -161,12 +210,12 @@ fn scene(rows: &[Row], width: f64) -> Scene {
     for (number, row) in rows.iter().enumerate() {
         let y = HEAD + number as f64 * (ROW + above);
         let [first, second] = row.subject.users;
-        let name = format!("{}, {first} to {second} users", row.subject.name);
         if narrow {
+            let name = format!("{}, {first} to {second} users", row.name());
             scene.text(Text::new(2.0, y + 12.0, Anchor::Start, Ink::Text, name));
         } else {
             let users = format!("{first} to {second} users");
-            scene.text(Text::new(2.0, y + 17.0, Anchor::Start, Ink::Text, row.subject.name));
+            scene.text(Text::new(2.0, y + 17.0, Anchor::Start, Ink::Text, row.name()));
             scene.text(Text::new(2.0, y + 33.0, Anchor::Start, Ink::Muted, users).size(10.0));
         }
         for (half, graded) in [&row.latency, &row.scaling].into_iter().enumerate() {
@@ -179,6 +228,11 @@ fn scene(rows: &[Row], width: f64) -> Scene {
                 );
             }
         }
+    }
+    for line in notes(rows).into_iter().flat_map(|note| wrapped(note, 10.0, width - 4.0)) {
+        scene.height += 14.0;
+        let text = Text::new(2.0, scene.height - 4.0, Anchor::Start, Ink::Muted, line);
+        scene.text(text.size(10.0));
     }
     scene
 }
@@ -206,16 +260,22 @@ fn description(rows: &[Row]) -> String {
     };
     let one = |row: &Row| {
         let [first, second] = row.subject.users;
+        if row.refused[0] {
+            return format!("{}: no marks.", row.name());
+        }
         let latency = super::listed(&marks(&row.latency));
-        let mut text = format!("{}: latency of {first} users {latency}", row.subject.name);
+        let mut text = format!("{}: latency of {first} users {latency}", row.name());
         let scaling = marks(&row.scaling);
         if !scaling.is_empty() {
             text.push_str(&format!("; scaling to {second} users {}", super::listed(&scaling)));
+        } else if row.refused[1] {
+            text.push_str(&format!("; {second} users not synchronous, no marks"));
         }
         text.push('.');
         text
     };
-    rows.iter().map(one).collect::<Vec<_>>().join(" ")
+    let notes = notes(rows).into_iter().map(str::to_owned);
+    rows.iter().map(one).chain(notes).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -234,7 +294,7 @@ mod tests {
     #[test]
     fn bounds_rise() {
         for subject in &SUBJECTS {
-            assert!(subject.bounds_ms.is_sorted(), "{}", subject.name);
+            assert!(subject.bounds_ms.is_sorted(), "{subject:?}");
         }
         assert!(SCALING.is_sorted());
     }

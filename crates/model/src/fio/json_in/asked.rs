@@ -32,6 +32,10 @@ impl JobOptions {
             blocks: [0, 1, 2].map(|direction| block(&get, direction)),
             engine: get(&["ioengine"]).unwrap_or("psync").to_owned(),
             iodepth: number("iodepth"),
+            // Without a value it is the switch that older versions have.
+            is_synchronous: Some(
+                get(&["sync"]).is_some_and(|value| !matches!(value.trim(), "0" | "none")),
+            ),
         };
         Self { asked, numjobs: number("numjobs"), is_grouped: flag("group_reporting") }
     }
@@ -105,7 +109,8 @@ mod tests {
         assert_eq!(asked("{}", "{}").blocks, [range(4096, 4096); 3]);
         assert_eq!(asked(r#"{"readwrite": "readwrite"}"#, "{}").rw, "rw");
         assert_eq!(asked(r#"{"iodepth": 4}"#, "{}").iodepth, Some(4), "as other tools write it");
-        assert_eq!(JobOptions::of(None, &Options::default()), JobOptions::default());
+        let untold = JobOptions::of(None, &Options::default());
+        assert_eq!((&untold, untold.asked.is_synchronous), (&JobOptions::default(), None));
     }
 
     #[test]
@@ -118,6 +123,27 @@ mod tests {
         assert_eq!(blocks(r#""bsrange": "4k-8k,8k-8k""#), [range(4096, 8192), k8, k8]);
         assert_eq!(blocks(r#""bssplit": "4k/60:8k/40,8k/100""#), [range(4096, 8192), k8, k8]);
         assert_eq!(blocks(r#""bs": "many""#), [None; 3]);
+    }
+
+    #[test]
+    fn writes_wait_where_sync_is_asked() {
+        let waits = |job: &str, global: &str| asked(job, global).is_synchronous.unwrap();
+        for yes in ["1", "sync", "dsync", ""] {
+            assert!(waits(&format!(r#"{{"sync": "{yes}"}}"#), "{}"), "{yes}");
+        }
+        assert!(waits(r#"{"bs": "1k"}"#, r#"{"sync": 1}"#));
+        assert!(!waits(r#"{"sync": "0"}"#, r#"{"sync": "1"}"#));
+        // The time of a flush behind a write is apart from that of the write.
+        for no in [r#"{"sync": "none"}"#, r#"{"fsync": "1"}"#, r#"{"direct": "1"}"#, "{}"] {
+            assert!(!waits(no, "{}"), "{no}");
+        }
+        let joined = |mine, theirs| {
+            let of = |is_synchronous| Asked { is_synchronous, ..Asked::default() };
+            Asked::common([&of(mine), &of(theirs)]).is_synchronous
+        };
+        assert_eq!(joined(Some(true), Some(true)), Some(true));
+        assert_eq!(joined(Some(true), None), None);
+        assert_eq!(joined(None, Some(false)), Some(false));
     }
 
     #[test]

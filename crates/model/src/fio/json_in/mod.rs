@@ -229,6 +229,7 @@ impl Content<'_> {
             system_cpu_percent: real(job.sys_cpu.unwrap_or_default()),
             rw: asked.rw,
             engine: asked.engine,
+            is_synchronous: asked.is_synchronous,
         }
     }
 }

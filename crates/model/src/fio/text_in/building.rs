@@ -86,9 +86,9 @@ const UNREADABLE_LATENCY: &str = "a latency without unit, min=, max=, avg= or st
 impl Building {
     pub(super) fn new(result: FioResult, asked: Asked) -> Self {
         let none = [0; 4];
-        let Asked { host, rw, blocks, engine, iodepth } = asked;
+        let Asked { host, rw, blocks, engine, iodepth, is_synchronous } = asked;
         Self {
-            result: Box::new(FioResult { host, rw, engine, iodepth, ..result }),
+            result: Box::new(FioResult { host, rw, engine, iodepth, is_synchronous, ..result }),
             blocks,
             printed: Default::default(),
             way: None,

@@ -141,6 +141,7 @@ pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
         blocks: blocks(sizes),
         engine: field(rest, "ioengine=").unwrap_or_default().to_owned(),
         iodepth: field(rest, "iodepth=").and_then(|depth| depth.parse().ok()),
+        is_synchronous: None,
     };
     Some((group, name.to_owned(), asked))
 }
