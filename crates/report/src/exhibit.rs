@@ -247,7 +247,9 @@ impl Exhibit {
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let (place, terms) = (self.place(), self.terms());
-        let sample = |row, depth, rate_iops| {
+        let sample = |row: Row, depth, rate_iops| {
+            // A picture of one direction has nothing of the other.
+            let row = if row.shares_are_joint { Row { shares: None, ..row } } else { row };
             let row = if terms.is_database() { self.of_database(row) } else { row };
             Sample { place: place.clone(), row, depth, rate_iops, terms }
         };

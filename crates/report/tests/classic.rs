@@ -10,6 +10,7 @@ use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{JobResult, RUN_FORMAT, StoppedBy};
 use iogauge_report::classic::{self, COLUMNS, Extra, Row, rows_of_find, rows_of_run};
+use iogauge_report::exhibit::{Exhibit, Shown};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -144,6 +145,25 @@ fn json_plus_has_shares_of_each_half() {
         classic::plain(&rows, Extra { buckets: true, percentiles: true })
     );
     assert_ne!(rows[2].shares, rows[3].shares);
+}
+
+#[test]
+fn no_half_is_drawn_with_the_shares_of_both() {
+    let samples = |name: &str| {
+        let mut steps = Vec::new();
+        read_results("f", &fs::read(data("3.33").join(name)).unwrap()[..], &mut |found| {
+            if let Found::Result(result) = found {
+                steps.push(result.into_step());
+            }
+        })
+        .unwrap();
+        let document = Shown::Run(Box::new(run_document(steps)));
+        Exhibit { system: "mybox".to_owned(), document }.samples()
+    };
+    let drawn =
+        |name: &str| samples(name).iter().map(|s| s.row.shares.is_some()).collect::<Vec<_>>();
+    assert_eq!(drawn("mix.out"), [true, true, false, false]);
+    assert_eq!(drawn("mix.json"), [true; 4], "json+ has a histogram of each");
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct Row {
     pub iops: f64,
     /// Shares of the I/Os by latency; `None` where they are not known.
     pub shares: Option<Vec<LatencyShare>>,
+    /// True where the shares are of the other direction, too, as those that fio counts itself.
+    pub shares_are_joint: bool,
     /// Percentiles at [`PERCENTS`], in nanoseconds; `None` where they are not known.
     pub percentiles_ns: [Option<u64>; 6],
 }
@@ -54,24 +56,28 @@ impl Row {
     #[must_use]
     pub fn of_fio(result: &FioResult, system: &str) -> Vec<Self> {
         let is_half = result.directions().count() > 1;
-        let row = |(word, direction): (&str, &FioDirection)| Self {
-            system: system.to_owned(),
-            test: if result.rw.is_empty() { &result.name } else { &result.rw }.clone(),
-            users: result.users,
-            size: direction.block.or_else(|| mean_size(direction)),
-            side: word.chars().next().unwrap_or(' '),
-            is_half,
-            is_synchronous: result.is_synchronous,
-            bytes_per_sec: Some(direction.bytes_per_sec),
-            latency: direction.latency().map(|latency| RowLatency {
-                mean_ns: latency.mean_ns,
-                min_ns: latency.min_ns as f64,
-                max_ns: latency.max_ns as f64,
-                stddev_ns: latency.stddev_ns,
-            }),
-            iops: direction.iops,
-            shares: shares(result, direction, is_half),
-            percentiles_ns: PERCENTS.map(|percent| direction.percentile_ns(percent)),
+        let row = |(word, direction): (&str, &FioDirection)| {
+            let (shares, shares_are_joint) = shares(result, direction, is_half);
+            Self {
+                system: system.to_owned(),
+                test: if result.rw.is_empty() { &result.name } else { &result.rw }.clone(),
+                users: result.users,
+                size: direction.block.or_else(|| mean_size(direction)),
+                side: word.chars().next().unwrap_or(' '),
+                is_half,
+                is_synchronous: result.is_synchronous,
+                bytes_per_sec: Some(direction.bytes_per_sec),
+                latency: direction.latency().map(|latency| RowLatency {
+                    mean_ns: latency.mean_ns,
+                    min_ns: latency.min_ns as f64,
+                    max_ns: latency.max_ns as f64,
+                    stddev_ns: latency.stddev_ns,
+                }),
+                iops: direction.iops,
+                shares,
+                shares_are_joint,
+                percentiles_ns: PERCENTS.map(|percent| direction.percentile_ns(percent)),
+            }
         };
         result.directions().map(row).collect()
     }
@@ -108,15 +114,22 @@ impl Row {
     }
 }
 
-/// fio's own shares count all directions of a result; json+ has a histogram of each.
+/// fio's own shares count all directions of a result; json+ has a histogram of each. With them, whether they
+/// count more than this direction.
 fn shares(
     result: &FioResult,
     direction: &FioDirection,
     is_half: bool,
-) -> Option<Vec<LatencyShare>> {
+) -> (Option<Vec<LatencyShare>>, bool) {
     let own = || super::share::of_histogram(&direction.histogram()?);
     let all = || (!result.shares.is_empty()).then(|| result.shares.clone());
-    if is_half { own().or_else(all) } else { all().or_else(own) }
+    if !is_half {
+        return (all().or_else(own), false);
+    }
+    match own() {
+        Some(own) => (Some(own), false),
+        None => (all(), true),
+    }
 }
 
 /// What the bytes come to for each I/O.

@@ -104,6 +104,7 @@ fn directions(
             latency: latency(&result.service_ns),
             iops: result.iops.mean,
             shares: of_histogram(histogram),
+            shares_are_joint: false,
             percentiles_ns: PERCENTS.map(percentile),
         }
     };
@@ -134,6 +135,7 @@ fn of_point(system: &str, load: Option<&Load>, point: &CurvePoint) -> Row {
         latency: latency(summary),
         iops: point.iops.mean,
         shares: None,
+        shares_are_joint: false,
         percentiles_ns: PERCENTS.map(|percent| of_summary(summary, percent)),
     }
 }
