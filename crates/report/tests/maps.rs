@@ -5,9 +5,11 @@ mod common;
 
 use common::loads::{load, measured, rounds, run_of_loads, served, sizes, sizes_and_depths, suite};
 use common::{find_document, run_document, step};
+use iogauge_model::Load;
 use iogauge_model::fio::{BlockRange, FioDirection, FioLatency, FioResult};
+use iogauge_model::load::Pattern;
 use iogauge_model::result::{DatabaseResult, RunDocument, StepResult, StoppedBy, SuiteDocument};
-use iogauge_report::chart::{Mark, Scene};
+use iogauge_report::chart::{Ink, Mark, Scene};
 use iogauge_report::exhibit::{Access, Exhibit, Shown};
 use iogauge_report::panel::{Figure, NARROW, PANELS, WIDE};
 use serde_json::json;
@@ -72,6 +74,65 @@ fn the_best_size_keeps_the_limit() {
     let [figure] = &drawn("block-size-map", &[exhibit], WIDE)[..] else { panic!() };
     let said = "64K at depth 16 moves the most bytes";
     assert!(figure.description.contains(said), "{}", figure.description);
+}
+
+/// A search under `mean <= 1 ms` and a run without a limit, with loads of several sizes.
+fn of_two_limits() -> [Exhibit; 2] {
+    let mut document = find_document(StoppedBy::Limit);
+    document.head.load = serde_json::to_value(load(0, 8192, 1)).unwrap();
+    document.limits[0].bound_ns = 1_000_000;
+    [exhibit(Shown::Find(Box::new(document))), run(sizes_and_depths())]
+}
+
+#[test]
+fn each_load_is_judged_by_its_own_limit() {
+    for width in [NARROW, WIDE] {
+        let mut figures = drawn("block-size-map", &of_two_limits(), width);
+        figures.retain(|figure| figure.title.starts_with("random writes"));
+        let [figure] = &figures[..] else { panic!("{}", figures.len()) };
+        let words = &figure.description;
+        assert!(words.starts_with("Loads have different limits: "), "{words}");
+        assert!(!words.contains("moves the most bytes"), "{words}");
+        let words = texts(&figure.scene);
+        assert!(words.contains(&"breaks its own limit"), "{words:?}");
+        assert!(!words.iter().any(|word| word.contains("ms and mean") || word.contains("most")));
+        let green =
+            |mark: &Mark| matches!(mark, Mark::Line { stroke, .. } if stroke.ink == Ink::Good);
+        assert!(!figure.scene.marks.iter().any(green));
+        // Each cell says what it keeps or breaks.
+        let cells = figure.scene.marks.iter().filter_map(|mark| match mark {
+            Mark::Hover(hover) => Some(&hover.points),
+            _ => None,
+        });
+        let judged: Vec<&str> =
+            cells.flatten().filter_map(|p| Some(p.lines.last()?.as_str())).collect();
+        assert!(
+            judged.contains(&"breaks mean <= 1 ms") && judged.contains(&"breaks mean <= 10 ms")
+        );
+    }
+}
+
+#[test]
+fn a_mix_map_has_a_row_with_two_mixes() {
+    let maps = |loads: &[(u32, u64)]| {
+        let loads: Vec<_> = loads.iter().map(|(mix, bytes)| load(*mix, *bytes, 16)).collect();
+        let sequential = loads.into_iter().map(|load| Load { rw: sequential(&load), ..load });
+        drawn("mix-map", &[run(run_of_loads(&sequential.collect::<Vec<_>>()))], WIDE).len()
+    };
+    // As the sequential loads of the suite `oltp`: large reads and small writes.
+    let apart = [(100, 1 << 20), (0, 1024), (0, 8192), (0, 131_072)];
+    assert_eq!(maps(&apart), 0);
+    let one_row = [&apart[..], &[(100, 8192)]].concat();
+    assert_eq!(maps(&one_row), 1);
+}
+
+/// The pattern of a load in order.
+fn sequential(load: &Load) -> Pattern {
+    match load.read_percent {
+        100 => Pattern::Read,
+        0 => Pattern::Write,
+        _ => Pattern::ReadWrite,
+    }
 }
 
 #[test]

@@ -49,7 +49,9 @@ impl Exhibit {
     pub fn totals(&self) -> Vec<Total> {
         let mut merged: Vec<(Total, f64)> = Vec::new();
         for total in self.each_total() {
-            match merged.iter_mut().find(|(known, _)| known.access == total.access) {
+            // What was judged by another limit is not the same.
+            let same = |known: &Total| known.access == total.access && known.limits == total.limits;
+            match merged.iter_mut().find(|(known, _)| same(known)) {
                 Some((known, times)) => {
                     known.append(&total, *times);
                     *times += 1.0;

@@ -16,7 +16,8 @@ pub const PANEL: Panel = Panel {
     about: "What each block size brings in I/Os and in bytes, and what it costs in latency. As long as a target is \
             bound by I/Os, larger blocks come at the same rate and bring more bytes; from where its bandwidth is used \
             up, larger blocks only wait longer. Green is the load that moves the most bytes while the limit holds: \
-            the one searched under, else a mean of 10 ms.",
+            the one searched under, else a mean of 10 ms. Where loads have different limits, each is judged by its \
+            own, and none is green.",
     draw,
 };
 
@@ -163,10 +164,8 @@ fn scene(map: &Map<'_>, lines: &[Line<'_>], width: f64) -> Scene {
     let names: Vec<String> = lines.iter().map(name).collect();
     let mut entries: Vec<(Ink, &str)> =
         (0..).map(Ink::Series).zip(names.iter().map(String::as_str)).collect();
-    let best = format!("most bytes within {}", map.limits());
-    if map.best().is_some() {
-        entries.push((Ink::Good, &best));
-    }
+    let best = map.best().and(map.limits()).map(|limits| format!("most bytes within {limits}"));
+    entries.extend(best.as_deref().map(|best| (Ink::Good, best)));
     let place = [Frame::LEFT, scene.height + 4.0, frame(0).width];
     scene.height = place[1] + legend(&mut scene, place, &entries) + 4.0;
     scene
@@ -259,17 +258,20 @@ fn hover(map: &Map<'_>, lines: &[Line<'_>], x: Scale, [top, bottom]: [f64; 2]) -
 }
 
 fn description(map: &Map<'_>) -> String {
-    let mut sentences = vec![match map.best() {
-        Some(best) => format!(
-            "Of the loads that keep {}, {} at depth {} moves the most bytes: {} in {} I/Os per second, mean {}.",
-            map.limits(),
+    let mut sentences = vec![match (map.limits(), map.best()) {
+        (Some(limits), Some(best)) => format!(
+            "Of the loads that keep {limits}, {} at depth {} moves the most bytes: {} in {} I/Os per second, mean {}.",
             size_word(best.access.block_bytes),
             best.access.depth,
             bytes_per_sec(best.bytes_per_sec),
             count(best.iops),
             latency_ns(best.mean_ns)
         ),
-        None => format!("No load keeps {}.", map.limits()),
+        (Some(limits), None) => format!("No load keeps {limits}."),
+        (None, _) => {
+            let within = map.cells.values().filter(|total| total.within).count();
+            format!("Loads have different limits: {within} of {} keep their own.", map.cells.len())
+        }
     }];
     let deepest = map.columns.values.iter().rev().map(|(depth, _)| *depth);
     let line = |depth: u64| {

@@ -64,6 +64,8 @@ const ROW: f64 = 24.0;
 const BESIDE: f64 = 290.0;
 /// A bandwidth of at least this share of another one is as much.
 const AS_MANY: f64 = 0.99;
+/// What a load breaks where loads have different limits.
+const OWN_LIMIT: &str = "its own limit";
 /// Letters of cells, where they fit.
 const LETTERS: [f64; 3] = [11.0, 10.0, 9.0];
 
@@ -93,21 +95,20 @@ impl<'a> Map<'a> {
     }
 
     /// The load that moves the most bytes while its limits hold; of those that move as many the one whose I/Os
-    /// take the least.
+    /// take the least. `None` also where loads have different limits: none is the best of what was asked.
     pub fn best(&self) -> Option<&'a Total> {
+        self.limits()?;
         let within = || self.cells.values().copied().filter(|total| total.within);
         let most = within().map(|total| total.bytes_per_sec).fold(0.0, f64::max);
         let as_many = within().filter(|total| total.bytes_per_sec >= AS_MANY * most);
         as_many.min_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))
     }
 
-    /// The limits of all cells, each once.
-    pub fn limits(&self) -> String {
-        let limits = self.cells.values().flat_map(|total| &total.limits);
-        let mut words: Vec<String> = limits.map(ToString::to_string).collect();
-        words.sort();
-        words.dedup();
-        listed(&words)
+    /// The limits that all cells have; `None` where they differ.
+    pub fn limits(&self) -> Option<String> {
+        let mut words = self.cells.values().map(|total| limits(total));
+        let first = words.next()?;
+        words.all(|other| other == first).then_some(first)
     }
 
     /// The maps, beside each other where there is room.
@@ -121,7 +122,7 @@ impl<'a> Map<'a> {
             let y = high * (number / beside) as f64;
             self.one(&mut scene, shown, [x, y, wide - 10.0]);
         }
-        let limits = self.limits();
+        let limits = self.limits().unwrap_or_else(|| OWN_LIMIT.to_owned());
         let [over, best] = ["breaks", "most bytes within"].map(|word| format!("{word} {limits}"));
         let mut entries = Vec::new();
         if self.cells.values().any(|total| !total.within) {
@@ -215,9 +216,16 @@ fn words(value: f64) -> String {
     if value >= 1000.0 { count(value) } else { short(value) }
 }
 
+/// The limits a load is judged by, in words.
+fn limits(total: &Total) -> String {
+    let mut words: Vec<String> = total.limits.iter().map(ToString::to_string).collect();
+    words.sort();
+    words.dedup();
+    listed(&words)
+}
+
 fn told(total: &Total) -> Vec<String> {
     let access = &total.access;
-    let limits: Vec<String> = total.limits.iter().map(ToString::to_string).collect();
     let keeps = if total.within { "keeps" } else { "breaks" };
     vec![
         format!(
@@ -229,7 +237,7 @@ fn told(total: &Total) -> Vec<String> {
         format!("{} IOPS", count(total.iops)),
         bytes_per_sec(total.bytes_per_sec),
         format!("mean {}", latency_ns(total.mean_ns)),
-        format!("{keeps} {}", listed(&limits)),
+        format!("{keeps} {}", limits(total)),
     ]
 }
 

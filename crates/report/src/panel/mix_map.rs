@@ -13,7 +13,7 @@ pub const PANEL: Panel = Panel {
     about: "Each column is a mix, from writes alone (0) to reads alone (100), each row a block size or a depth; darker \
             is more, by ratios. Rows that darken to the right have writes that cost more than reads; a middle that is \
             paler than both ends has reads and writes that are in each other's way. A red edge breaks the limit: the \
-            one searched under, else a mean of 10 ms.",
+            one searched under, else a mean of 10 ms; where loads have different ones, each its own.",
     draw,
 };
 
@@ -73,13 +73,16 @@ fn figure(
     width: f64,
 ) -> Option<Figure> {
     let mixes: BTreeSet<u64> = cells.keys().map(|(read_percent, _)| *read_percent).collect();
-    if mixes.len() < 2 || cells.len() < LEAST_CELLS {
+    let in_rows: BTreeSet<u64> = cells.keys().map(|(_, row)| *row).collect();
+    // Mixes that stand in no row together are of different loads.
+    let compares = cells.len() > in_rows.len();
+    if !compares || cells.len() < LEAST_CELLS {
         return None;
     }
-    let values = mixes.into_iter().map(|percent| (percent, percent.to_string())).collect();
+    let percents = mixes.into_iter().map(|percent| (percent, percent.to_string())).collect();
     let map = Map {
-        columns: Side { title: "% reads", values },
-        rows: rows(cells.keys().map(|(_, row)| *row).collect()),
+        columns: Side { title: "% reads", values: percents },
+        rows: rows(in_rows),
         cells: cells.iter().map(|(cell, total)| (*cell, total)).collect(),
     };
     let (description, scene) = (description(&map), map.draw(width));
