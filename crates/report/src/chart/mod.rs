@@ -8,6 +8,7 @@
 mod frame;
 mod ink;
 mod labels;
+mod path;
 pub mod png;
 mod scale;
 mod scene;
@@ -22,4 +23,4 @@ pub use scale::Scale;
 pub use scene::{Anchor, Hover, HoverPoint, Mark, Scene, Stroke, Text};
 pub use text::{width_of, wrapped};
 pub(crate) use units::short;
-pub use units::{bytes, bytes_per_sec, count, latency_ns, percent, seconds};
+pub use units::{bytes, bytes_per_sec, count, latency_ns, percent, seconds, times};

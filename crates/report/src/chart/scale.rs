@@ -17,6 +17,15 @@ pub enum Scale {
         /// Places of the ends.
         range: [f64; 2],
     },
+    /// Time from 0 on, with marks as clocks have them.
+    Time {
+        /// The last second.
+        seconds: f64,
+        /// Seconds from one mark to the next.
+        step: f64,
+        /// Places of the ends.
+        range: [f64; 2],
+    },
     /// A stripe of equal width for each of so many.
     Bands {
         /// Their number.
@@ -43,6 +52,41 @@ impl Scale {
         Self::Linear { domain, range }
     }
 
+    /// A scale of so many seconds, with about `wanted` marks at most.
+    #[must_use]
+    pub fn time(seconds: f64, wanted: usize, range: [f64; 2]) -> Self {
+        const MINUTE: f64 = 60.0;
+        const HOUR: f64 = 3600.0;
+        const CLOCK: [f64; 17] = [
+            1.0,
+            2.0,
+            5.0,
+            10.0,
+            15.0,
+            30.0,
+            MINUTE,
+            2.0 * MINUTE,
+            5.0 * MINUTE,
+            10.0 * MINUTE,
+            15.0 * MINUTE,
+            30.0 * MINUTE,
+            HOUR,
+            2.0 * HOUR,
+            3.0 * HOUR,
+            6.0 * HOUR,
+            12.0 * HOUR,
+        ];
+        let seconds = if seconds.is_finite() && seconds > 0.0 { seconds } else { 1.0 };
+        let least = seconds / wanted.max(1) as f64;
+        let on_clock = CLOCK.iter().copied().find(|step| *step >= least * (1.0 - 1e-9));
+        let step = match on_clock {
+            Some(1.0) => step_of(least),
+            Some(step) => step,
+            None => 24.0 * HOUR * step_of(least / (24.0 * HOUR)).max(1.0),
+        };
+        Self::Time { seconds, step, range }
+    }
+
     /// A logarithmic scale around values: from the power of ten (or half of one) below the least to
     /// the one above the most.
     #[must_use]
@@ -67,6 +111,7 @@ impl Scale {
     pub fn at(&self, value: f64) -> f64 {
         let (share, range) = match self {
             Self::Linear { domain: [low, high], range } => ((value - low) / (high - low), range),
+            Self::Time { seconds, range, .. } => (value / seconds, range),
             Self::Log { domain: [low, high], range } => {
                 let value = value.max(*low);
                 ((value / low).ln() / (high / low).ln(), range)
@@ -89,13 +134,14 @@ impl Scale {
     #[must_use]
     pub fn range(&self) -> [f64; 2] {
         match self {
-            Self::Linear { range, .. } | Self::Log { range, .. } | Self::Bands { range, .. } => {
-                *range
-            }
+            Self::Linear { range, .. }
+            | Self::Log { range, .. }
+            | Self::Time { range, .. }
+            | Self::Bands { range, .. } => *range,
         }
     }
 
-    /// Values that are worth a mark on an axis, about `wanted` of them at most.
+    /// Values that are worth a mark on an axis, about `wanted` of them at most; of time as many as were wanted of it.
     #[must_use]
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self {
@@ -104,6 +150,10 @@ impl Scale {
                 let first = (low / step).ceil() as i64;
                 let last = (high / step * (1.0 + 1e-12)).floor() as i64;
                 (first..=last).map(|number| number as f64 * step).collect()
+            }
+            Self::Time { seconds, step, .. } => {
+                let last = (seconds / step * (1.0 + 1e-12)).floor() as u32;
+                (0..=last).map(|number| f64::from(number) * step).collect()
             }
             Self::Log { domain: [low, high], .. } => {
                 let decades = (high / low).log10();
@@ -152,12 +202,25 @@ mod tests {
     }
 
     #[test]
+    fn time_has_marks_as_clocks_have_them() {
+        let ticks = |seconds, wanted| Scale::time(seconds, wanted, [0.0, 1.0]).ticks(0);
+        assert_eq!(ticks(400.0, 8), [0.0, 60.0, 120.0, 180.0, 240.0, 300.0, 360.0]);
+        assert_eq!(ticks(400.0, 4), [0.0, 120.0, 240.0, 360.0]);
+        assert_eq!(ticks(14.0, 8), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]);
+        assert_eq!(ticks(0.6, 4), [0.0, 0.2, 0.4, 0.6000000000000001]);
+        assert_eq!(ticks(7.0 * 3600.0, 4), [0.0, 7200.0, 14_400.0, 21_600.0]);
+        assert_eq!(ticks(4.0 * 86_400.0, 4), [0.0, 1.0, 2.0, 3.0, 4.0].map(|day| day * 86_400.0));
+    }
+
+    #[test]
     fn nothing_is_a_scale_too() {
         for scale in [
             Scale::from_zero(0.0, [0.0, 1.0]),
             Scale::from_zero(f64::NAN, [0.0, 1.0]),
             Scale::log(0.0, 0.0, [0.0, 1.0]),
             Scale::linear([3.0, 3.0], [0.0, 1.0]),
+            Scale::time(0.0, 0, [0.0, 1.0]),
+            Scale::time(f64::NAN, 5, [0.0, 1.0]),
             Scale::Bands { count: 0, range: [0.0, 1.0] },
         ] {
             assert!(scale.at(0.0).is_finite(), "{scale:?}");

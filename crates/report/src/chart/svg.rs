@@ -1,7 +1,8 @@
 //! Scenes as SVG (W3C, Scalable Vector Graphics 1.1).
 
 use super::ink::{Ink, Theme};
-use super::scene::{Anchor, Hover, Mark, Scene, Stroke, Text};
+use super::path;
+use super::scene::{Anchor, Hover, HoverPoint, Mark, Scene, Stroke, Text};
 use super::text::cut;
 use std::fmt::Write;
 
@@ -70,9 +71,33 @@ pub fn inline(scene: &Scene, description: &str, words: bool) -> String {
 }
 
 fn marks(svg: &mut String, list: &[Mark], paint: Paint<'_>) {
-    for mark in list {
-        one(svg, mark, paint);
+    for alike in list.chunk_by(|a, b| {
+        plain_dot(a).is_some_and(|(_, look)| plain_dot(b).is_some_and(|(_, other)| other == look))
+    }) {
+        let dots: Vec<_> = alike.iter().filter_map(plain_dot).collect();
+        match (dots.as_slice(), paint) {
+            ([(_, look), _, ..], Paint::Page { .. }) => dotted(svg, &dots, *look),
+            _ => alike.iter().for_each(|mark| one(svg, mark, paint)),
+        }
     }
+}
+
+/// Where a dot without a tip is, and its radius and ink.
+fn plain_dot(mark: &Mark) -> Option<((f64, f64), (f64, Ink))> {
+    match mark {
+        Mark::Dot { x, y, radius, fill, tip: None } => Some(((*x, *y), (*radius, *fill))),
+        _ => None,
+    }
+}
+
+/// Dots as the round ends of lines of no length: a fraction of the letters of as many circles.
+fn dotted(svg: &mut String, dots: &[((f64, f64), (f64, Ink))], (radius, fill): (f64, Ink)) {
+    let path = path::dots(dots.iter().map(|(place, _)| *place));
+    let (word, width) = (fill.word(), number(radius * 2.0));
+    let _ = write!(
+        svg,
+        "<path d=\"{path}\" class=\"k-{word}\" stroke-width=\"{width}\" stroke-linecap=\"round\"/>"
+    );
 }
 
 fn one(svg: &mut String, mark: &Mark, paint: Paint<'_>) {
@@ -92,7 +117,7 @@ fn one(svg: &mut String, mark: &Mark, paint: Paint<'_>) {
         }
         Mark::Line { points, stroke } => line(svg, points, *stroke, paint),
         Mark::Area { points, fill, opacity } => {
-            let path = path(points.iter().copied().map(Some));
+            let path = path::full(points.iter().copied().map(Some));
             let _ = write!(
                 svg,
                 "<path d=\"{path}Z\"{}{}/>",
@@ -126,44 +151,18 @@ fn one(svg: &mut String, mark: &Mark, paint: Paint<'_>) {
 }
 
 fn line(svg: &mut String, points: &[Option<(f64, f64)>], stroke: Stroke, paint: Paint<'_>) {
-    let look = match paint {
+    let (path, look) = match paint {
         Paint::Theme(theme) => {
             let color = theme.color(stroke.ink);
-            format!(" fill=\"none\" stroke=\"{color}\" stroke-linejoin=\"round\"")
+            let look = format!(" fill=\"none\" stroke=\"{color}\" stroke-linejoin=\"round\"");
+            (path::full(points.iter().copied()), look)
         }
         // The page says the rest of every line.
-        Paint::Page { .. } => format!(" class=\"k-{}\"", stroke.ink.word()),
+        Paint::Page { .. } => (path::brief(points), format!(" class=\"k-{}\"", stroke.ink.word())),
     };
     let dashes = if stroke.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
-    let _ = write!(
-        svg,
-        "<path d=\"{}\"{look} stroke-width=\"{}\"{dashes}/>",
-        path(points.iter().copied()),
-        number(stroke.width)
-    );
-}
-
-/// Points as a path, in steps from one to the next: shorter than places.
-fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
-    let mut path = String::new();
-    let mut last: Option<(i64, i64)> = None;
-    for point in points {
-        let Some((x, y)) = point.filter(|(x, y)| x.is_finite() && y.is_finite()) else {
-            last = None;
-            continue;
-        };
-        // Tenths of a pixel: what is rounded does not add up.
-        let here = ((x * 10.0).round() as i64, (y * 10.0).round() as i64);
-        let _ = match last {
-            None => write!(path, "M{} {}", tenths(here.0), tenths(here.1)),
-            Some(before) if before == here => continue,
-            Some(before) => {
-                write!(path, "l{} {}", tenths(here.0 - before.0), tenths(here.1 - before.1))
-            }
-        };
-        last = Some(here);
-    }
-    path
+    let _ =
+        write!(svg, "<path d=\"{path}\"{look} stroke-width=\"{}\"{dashes}/>", number(stroke.width));
 }
 
 fn words(svg: &mut String, text: &Text, paint: Paint<'_>) {
@@ -199,10 +198,10 @@ fn words(svg: &mut String, text: &Text, paint: Paint<'_>) {
     );
 }
 
-/// A plot area for scripts: where its points are, and what they tell, a line for each point with tabs
-/// between what is told.
+/// A plot area for scripts: where its points are, and what they tell, a line for each point with tabs between
+/// what is told. What all points say in the same place stands once, in two lines: what comes before and after.
 fn told(svg: &mut String, hover: &Hover, words: bool) {
-    let xs: Vec<String> = hover.points.iter().map(|point| number(point.x)).collect();
+    let xs: Vec<String> = hover.points.iter().map(|point| format!("{:.0}", point.x)).collect();
     let _ = write!(
         svg,
         "<rect class=\"hover\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" data-x=\"{}\"",
@@ -213,13 +212,48 @@ fn told(svg: &mut String, hover: &Hover, words: bool) {
         xs.join(" ")
     );
     if words {
-        let lines = hover.points.iter().map(|point| {
-            let lines: Vec<String> = point.lines.iter().map(|line| escaped(line)).collect();
-            lines.join("\t")
+        let most = hover.points.iter().map(|point| point.lines.len()).max().unwrap_or(0);
+        let same: Vec<Same<'_>> = (0..most).map(|number| Same::of(&hover.points, number)).collect();
+        let joined = |words: Vec<String>| words.join("\t");
+        let before = joined(same.iter().map(|same| escaped(same.before)).collect());
+        let after = joined(same.iter().map(|same| escaped(same.after)).collect());
+        let points = hover.points.iter().map(|point| {
+            let own = |(line, same): (&String, &Same<'_>)| escaped(same.own(line));
+            joined(point.lines.iter().zip(&same).map(own).collect())
         });
-        let _ = write!(svg, " data-told=\"{}\"", lines.collect::<Vec<_>>().join("\n"));
+        let points = points.collect::<Vec<_>>().join("\n");
+        let _ = write!(svg, " data-same=\"{before}\n{after}\" data-told=\"{points}\"");
     }
     svg.push_str("/>");
+}
+
+/// What the lines of one number have in common.
+struct Same<'a> {
+    before: &'a str,
+    after: &'a str,
+}
+
+impl<'a> Same<'a> {
+    fn of(points: &'a [HoverPoint], number: usize) -> Self {
+        let lines = || points.iter().filter_map(|point| Some(point.lines.get(number)?.as_str()));
+        let length = |letters: &mut dyn Iterator<Item = (char, char)>| -> usize {
+            letters
+                .take_while(|(one, other)| one == other)
+                .map(|(letter, _)| letter.len_utf8())
+                .sum()
+        };
+        let begin = |one: &'a str, other: &str| &one[..length(&mut one.chars().zip(other.chars()))];
+        let end = |one: &'a str, other: &str| {
+            &one[one.len() - length(&mut one.chars().rev().zip(other.chars().rev()))..]
+        };
+        let before = lines().reduce(begin).unwrap_or_default();
+        let after = lines().map(|line| &line[before.len()..]).reduce(end).unwrap_or_default();
+        Self { before, after }
+    }
+
+    fn own<'l>(&self, line: &'l str) -> &'l str {
+        &line[self.before.len()..line.len() - self.after.len()]
+    }
 }
 
 fn filled(ink: Ink, paint: Paint<'_>) -> String {
@@ -252,12 +286,6 @@ fn number(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-fn tenths(value: i64) -> String {
-    let sign = if value < 0 { "-" } else { "" };
-    let (whole, part) = (value.unsigned_abs() / 10, value.unsigned_abs() % 10);
-    if part == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
-}
-
 /// Text as it stands in XML and HTML, in attributes too. What XML has no character for is left out
 /// (Extensible Markup Language 1.0, 2.2).
 #[must_use]
@@ -281,7 +309,7 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{HoverPoint, LIGHT};
+    use crate::chart::LIGHT;
     use proptest::prelude::*;
 
     fn scene(text: &str) -> Scene {
@@ -311,6 +339,26 @@ mod tests {
     }
 
     #[test]
+    fn what_all_points_say_stands_once() {
+        let point = |lines: &[&str]| HoverPoint {
+            x: 1.0,
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+        };
+        let told = |points: &[HoverPoint]| {
+            let hover = Hover { x: 0.0, y: 0.0, width: 1.0, height: 1.0, points: points.into() };
+            let mut svg = String::new();
+            told(&mut svg, &hover, true);
+            svg.split_once(" data-same=").unwrap().1.trim_end_matches("/>").to_owned()
+        };
+        let points = [point(&["1 s", "reads: 85 %"]), point(&["2 s", "reads: 9 %", "aa"])];
+        let expected = "\"\treads: \taa\n s\t %\t\" data-told=\"1\t85\n2\t9\t\"";
+        assert_eq!(told(&points), expected);
+        let overlaps = [point(&["aa"]), point(&["aaa"]), point(&["aéa"])];
+        assert_eq!(told(&overlaps), "\"a\na\" data-told=\"\na\né\"");
+        assert_eq!(told(&[]), "\"\n\" data-told=\"\"");
+    }
+
+    #[test]
     fn what_comes_from_outside_is_no_markup() {
         let text = "<script>alert('x')</script>\" onload=\"x\u{0}";
         for svg in [file(&scene(text), LIGHT, text, text), inline(&scene(text), text, true)] {
@@ -326,19 +374,6 @@ mod tests {
             let options = resvg::usvg::Options::default();
             let svg = file(&scene(&text), LIGHT, &text, &text);
             prop_assert!(resvg::usvg::Tree::from_str(&svg, &options).is_ok(), "{svg}");
-        }
-
-        #[test]
-        fn steps_lead_where_the_points_are(points in prop::collection::vec((0.0f64..900.0, 0.0f64..400.0), 2..50)) {
-            let path = path(points.iter().copied().map(Some));
-            let mut at = (0.0, 0.0);
-            for step in path.replace('M', " M").replace('l', " l").split_whitespace().collect::<Vec<_>>().chunks(2) {
-                let x: f64 = step[0][1..].parse().unwrap();
-                let y: f64 = step[1].parse().unwrap();
-                at = if step[0].starts_with('M') { (x, y) } else { (at.0 + x, at.1 + y) };
-            }
-            let last = points[points.len() - 1];
-            prop_assert!((at.0 - last.0).abs() < 0.06 && (at.1 - last.1).abs() < 0.06, "{at:?} {last:?}");
         }
     }
 }

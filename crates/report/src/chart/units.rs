@@ -19,6 +19,22 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
+/// Words of times in one unit, that of a step between them: `0 min`, `90 min`.
+pub fn times(step_seconds: f64) -> impl Fn(f64) -> String {
+    let (unit, word) = match step_seconds {
+        step if step < 0.1 => (1e-3, "ms"),
+        step if step < 60.0 => (1.0, "s"),
+        step if step < 3600.0 => (60.0, "min"),
+        _ => (3600.0, "h"),
+    };
+    move |seconds| {
+        // As many digits as the step has: a long axis may have times of five.
+        let digits = if step_seconds / unit < 1.0 { 2 } else { 0 };
+        let number = format!("{:.digits$}", seconds / unit);
+        format!("{} {word}", without_zeros(&number))
+    }
+}
+
 /// A number of things, I/Os per second among them: `950`, `12.5k`, `3M`.
 #[must_use]
 pub fn count(value: f64) -> String {
@@ -83,8 +99,12 @@ mod tests {
         assert_eq!(latencies, ["0 ns", "85 ns", "1 µs", "12.3 µs", "1 ms", "2.5 ms", "1 s"]);
         let counts: Vec<String> = [0.0, 0.25, 950.0, 1234.0, 12_500.0, 3e6, 2e9].map(count).into();
         assert_eq!(counts, ["0", "0.25", "950", "1234", "12.5k", "3M", "2G"]);
-        let times: Vec<String> = [0.0, 0.5, 90.0, 300.0, 7200.0].map(seconds).into();
-        assert_eq!(times, ["0 s", "500 ms", "90 s", "5 min", "2 h"]);
+        let moments: Vec<String> = [0.0, 0.5, 90.0, 300.0, 7200.0].map(seconds).into();
+        assert_eq!(moments, ["0 s", "500 ms", "90 s", "5 min", "2 h"]);
+        let axis = |step, at: f64| times(step)(at);
+        assert_eq!([axis(60.0, 0.0), axis(300.0, 6000.0)], ["0 min", "100 min"]);
+        assert_eq!([axis(0.2, 0.6), axis(30.0, 150.0)], ["0.6 s", "150 s"]);
+        assert_eq!([axis(0.02, 0.08), axis(3600.0, 7200.0)], ["80 ms", "2 h"]);
         assert_eq!(bytes_per_sec(12_500_000.0), "12.5 MB/s");
         assert_eq!(bytes(1536.0 * 1024.0), "1.5 MiB");
         assert_eq!(percent(12.345), "12.3 %");

@@ -6,9 +6,13 @@ for (const figure of document.querySelectorAll("figure")) {
   told.className = "told";
   told.hidden = true;
   figure.append(told);
-  // What is told stands in one of the pictures; the areas of all come in the same order.
-  const words = [...figure.querySelectorAll("[data-told]")].map((area) =>
-    area.dataset.told.split("\n").map((point) => point.split("\t")));
+  // What is told stands in one of the pictures; the areas of all come in the same order. What all points say in the
+  // same place stands once, as what comes before and what after.
+  const words = [...figure.querySelectorAll("[data-told]")].map((area) => {
+    const [before, after] = area.dataset.same.split("\n").map((line) => line.split("\t"));
+    return area.dataset.told.split("\n").map((point) =>
+      point.split("\t").map((own, index) => before[index] + own + after[index]));
+  });
   for (const svg of figure.querySelectorAll("svg")) {
     svg.querySelectorAll(".hover").forEach((area, index) => watch(figure, area, words[index], told));
   }

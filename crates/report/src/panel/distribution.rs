@@ -6,7 +6,7 @@ use crate::chart::{
 };
 use crate::exhibit::{Exhibit, Latencies};
 use iogauge_model::Histogram;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub const PANEL: Panel = Panel {
     name: "distribution",
@@ -23,20 +23,54 @@ const MOST: usize = Ink::SERIES as usize;
 const PLACES: usize = 160;
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    // What is the same of all need not be said.
-    let drawn = exhibits.iter().filter(|exhibit| !exhibit.latencies().is_empty());
-    let places: BTreeSet<String> = drawn.map(Exhibit::place).collect();
-    let named = exhibits.iter().flat_map(|exhibit| {
-        let several = places.len() > 1;
-        exhibit.latencies().into_iter().map(move |mut latencies| {
-            if several {
-                latencies.name = format!("{}, {}", latencies.name, exhibit.place());
-            }
-            latencies
-        })
+    named(exhibits).chunks(MOST).map(|series| figure(series, width)).collect()
+}
+
+/// Latencies of all runs by names that tell them apart.
+fn named(exhibits: &[Exhibit]) -> Vec<Latencies<'_>> {
+    let drawn = || exhibits.iter().filter(|exhibit| !exhibit.latencies().is_empty());
+    let places: BTreeSet<String> = drawn().map(Exhibit::place).collect();
+    let ids: Vec<&str> = drawn().map(|exhibit| exhibit.head().run_id.as_str()).collect();
+    let name = |exhibit: &Exhibit, own: &str| match places.len() {
+        // What is the same of all need not be said.
+        0 | 1 => own.to_owned(),
+        _ => format!("{own}, {}", exhibit.place()),
+    };
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for exhibit in drawn() {
+        for latencies in exhibit.latencies() {
+            *times.entry(name(exhibit, &latencies.name)).or_default() += 1;
+        }
+    }
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    let mut of_exhibit = |exhibit: &Exhibit, latencies: &Latencies<'_>| {
+        let name = name(exhibit, &latencies.name);
+        if times.get(&name).is_none_or(|times| *times == 1) {
+            return name;
+        }
+        // In front: a legend cuts the end of what is too long.
+        let run = format!("run {}", short_id(&exhibit.head().run_id, &ids));
+        let number = used.entry(format!("{run}: {name}")).or_default();
+        *number += 1;
+        if *number == 1 { format!("{run}: {name}") } else { format!("{run}, no. {number}: {name}") }
+    };
+    let of_all = exhibits.iter().flat_map(|exhibit| {
+        let all = exhibit.latencies().into_iter();
+        all.map(|latencies| (exhibit, latencies)).collect::<Vec<_>>()
     });
-    let all: Vec<Latencies<'_>> = named.collect();
-    all.chunks(MOST).map(|series| figure(series, width)).collect()
+    of_all
+        .map(|(exhibit, latencies)| Latencies {
+            name: of_exhibit(exhibit, &latencies),
+            ..latencies
+        })
+        .collect()
+}
+
+/// The end of a run's name that no other run's has: `x7k2`; all of it where the last two parts do not do.
+fn short_id<'a>(id: &'a str, all: &[&str]) -> &'a str {
+    let ends = id.rmatch_indices('-').map(|(dash, _)| &id[dash + 1..]).take(2);
+    let is_own = |end: &&str| all.iter().filter(|other| **other != id).all(|o| !o.ends_with(end));
+    ends.filter(|end| !end.is_empty()).find(is_own).unwrap_or(id)
 }
 
 fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
@@ -135,10 +169,10 @@ fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]
     let axis = Axis { scale: x, title: "percentile", label: &label, ticks: nines as usize + 1 };
     frame.horizontal(scene, &axis);
     for (number, latencies) in (0..).zip(series) {
-        // Beyond a single I/O there is nothing.
-        let own = (latencies.histogram.count() as f64).log10();
+        // Beyond a single I/O, the slowest, there is nothing.
+        let own = nines_of(&latencies.histogram);
         let steps = (0..=PLACES).map(|step| nines * step as f64 / PLACES as f64);
-        let points = steps.take_while(|unit| *unit <= own).map(|unit| {
+        let points = steps.take_while(|unit| *unit < own).chain([own]).map(|unit| {
             let value = percentile(&latencies.histogram, unit);
             (x.at(unit), y.at(value))
         });
@@ -155,7 +189,16 @@ fn tail(scene: &mut Scene, series: &[Latencies<'_>], frame: Frame, [least, most]
     hover(scene, frame, points.collect());
 }
 
+/// The nines of the slowest of all: those of a share of one I/O.
+fn nines_of(histogram: &Histogram) -> f64 {
+    (histogram.count().max(1) as f64).log10()
+}
+
+/// What all but such a share took at most; from a share of one I/O on the slowest.
 fn percentile(histogram: &Histogram, nines: f64) -> f64 {
+    if nines >= nines_of(histogram) {
+        return histogram.max_ns() as f64;
+    }
     histogram.percentile_ns((1.0 - 10f64.powf(-nines)) * 100.0) as f64
 }
 
@@ -174,4 +217,26 @@ fn line(scene: &mut Scene, number: u8, latencies: &Latencies<'_>, points: Vec<(f
 fn hover(scene: &mut Scene, frame: Frame, points: Vec<HoverPoint>) {
     let Frame { x, y, width, height } = frame;
     scene.add(Mark::Hover(Hover { x, y, width, height, points }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_by_the_end_of_its_name() {
+        let all = ["20261121-101530-x7k2", "20261121-101531-x7k2", "20261121-101530-9b3c", "one"];
+        let short = all.map(|id| short_id(id, &all));
+        assert_eq!(short, ["101530-x7k2", "101531-x7k2", "9b3c", "one"]);
+    }
+
+    #[test]
+    fn the_tail_ends_at_the_slowest() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1_000, 99);
+        histogram.record_n(50_000, 1);
+        assert!(percentile(&histogram, 1.99) < 1_100.0);
+        assert_eq!(percentile(&histogram, nines_of(&histogram)), 50_000.0);
+        assert_eq!(percentile(&histogram, 3.0), 50_000.0);
+    }
 }

@@ -63,6 +63,9 @@ pub const BESIDE: f64 = 560.0;
 /// Width of a picture on a telephone.
 pub const NARROW: f64 = 360.0;
 
+/// From so many runs on, pictures of each run have fewer points, so that all fit on a page that can be mailed.
+pub(crate) const CROWD: usize = 20;
+
 /// Growth of latency for growth of load, each from the first to the second: (latency ratio − 1) / load ratio.
 fn scaling(latency: [f64; 2], load: [f64; 2]) -> f64 {
     (latency[1] / latency[0] - 1.0) / (load[1] / load[0])

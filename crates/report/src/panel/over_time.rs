@@ -27,8 +27,8 @@ type Intervals = Vec<(f64, IntervalPoint)>;
 struct Course {
     time: Time,
     intervals: Intervals,
-    /// Changes of level by when they were, on the axis.
-    regimes: Vec<(f64, Regime)>,
+    /// Changes of level.
+    regimes: Vec<Marked>,
     terms: Terms,
 }
 
@@ -47,16 +47,52 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
         let own = course.series.iter().map(|point| (begin + point.at_seconds, point.clone()));
         let share = (most * course.series.len()).div_ceil(all);
         intervals.extend(timeline::joined(&own.collect::<Vec<_>>(), share));
-        regimes.extend(course.regimes.iter().map(|regime| (begin + regime.at_seconds, *regime)));
+        let is_search = course.series.iter().any(is_of_search);
+        regimes.extend(course.regimes.iter().map(|regime| Marked {
+            at: begin + regime.at_seconds,
+            regime: *regime,
+            is_search,
+        }));
     }
-    time.marked = regimes.iter().map(|(at, regime)| (*at, words(*at, regime))).collect();
+    time.marked = regimes.iter().map(|marked| (marked.at, marked.words())).collect();
     let terms = exhibit.terms();
     (intervals.len() > 1).then_some(Course { time, intervals, regimes, terms })
 }
 
-/// A change of level: `at 4 s: 30k → 3000`.
-fn words(at: f64, regime: &Regime) -> String {
-    format!("at {}: {} → {}", seconds(at), count(regime.before_iops), count(regime.after_iops))
+/// True of intervals in which a search asked for something.
+fn is_of_search(point: &IntervalPoint) -> bool {
+    point.depth_asked.is_some() || point.rate_asked_iops.is_some()
+}
+
+/// A change of level, and when it was, on the axis.
+struct Marked {
+    at: f64,
+    regime: Regime,
+    /// True where that is when a search saw it, and not when it came.
+    is_search: bool,
+}
+
+impl Marked {
+    /// `at 4 s: 30k → 3000`, of a search `seen at 4 s: 30k → 3000`.
+    fn words(&self) -> String {
+        let [before, after] = self.levels();
+        let when = if self.is_search { "seen at" } else { "at" };
+        format!("{when} {}: {before} → {after}", seconds(self.at))
+    }
+
+    fn sentence(&self, rates: &str) -> String {
+        let [before, after] = self.levels();
+        let at = seconds(self.at);
+        if self.is_search {
+            format!("At {at} the search saw it go from {before} to {after} {rates}.")
+        } else {
+            format!("At {at} it went from {before} to {after} {rates}.")
+        }
+    }
+
+    fn levels(&self) -> [String; 2] {
+        [self.regime.before_iops, self.regime.after_iops].map(count)
+    }
 }
 
 /// One direction: which bands it has, and its mean; none of an interval in which it did nothing.
@@ -102,8 +138,7 @@ impl Kept {
     }
 
     fn plot(&mut self) -> Plot<'_> {
-        let line =
-            |name, ink, values: &mut Vec<_>| Line { name, ink, values: std::mem::take(values) };
+        let line = |name, ink, values: &mut Vec<_>| Line::solid(name, ink, std::mem::take(values));
         let lines = vec![
             line("slowest", Ink::Limit, &mut self.slowest),
             line("mean latency", Ink::Series(2), &mut self.mean),
@@ -117,11 +152,13 @@ fn scene(course: &Course, width: f64) -> Scene {
     let Course { time, intervals, terms, .. } = course;
     let line = |name: &'static str, ink, of: fn(&IntervalPoint) -> Option<f64>| {
         let values: Vec<_> = intervals.iter().map(|(at, point)| (*at, of(point))).collect();
-        values.iter().any(|(_, value)| value.is_some()).then_some(Line { name, ink, values })
+        values.iter().any(|(_, value)| value.is_some()).then(|| Line::solid(name, ink, values))
     };
+    // What was asked lies mostly on what came of it: broken, above it.
+    let asked = |name, of| line(name, Ink::Series(1), of).map(|line| Line { dashed: true, ..line });
     let rate = [
-        line("rate asked", Ink::Series(1), |point| point.rate_asked_iops),
         line(terms.rates, Ink::Series(0), |point| Some(point.iops())),
+        asked("rate asked", |point| point.rate_asked_iops),
     ];
     let mut plots = vec![Plot::linear(terms.rates, &count, 0.0, there(rate))];
     let nouns = terms.sides();
@@ -137,8 +174,8 @@ fn scene(course: &Course, width: f64) -> Scene {
         plots.push(Plot { log: true, ..plot });
     }
     let depth = [
-        line(terms.asked_for(), Ink::Series(1), |point| point.depth_asked),
         line(terms.outstanding(), Ink::Series(4), |point| Some(point.depth)),
+        asked(terms.asked_for(), |point| point.depth_asked),
     ];
     // A search doubles what it asks for.
     let doubles = intervals.iter().any(|(_, point)| point.depth_asked.is_some());
@@ -186,10 +223,8 @@ fn description(course: &Course) -> String {
             terms.amount(deepest.ceil() as u32)
         ));
     }
-    for (at, regime) in regimes {
-        let [before, after] = [regime.before_iops, regime.after_iops].map(count);
-        let at = seconds(*at);
-        text.push_str(&format!(" At {at} it went from {before} to {after} {}.", terms.rates));
+    for marked in regimes {
+        text.push_str(&format!(" {}", marked.sentence(terms.rates)));
     }
     text
 }

@@ -91,18 +91,14 @@ impl Course {
         ink: Ink,
         of: fn(&SystemPoint) -> Option<f64>,
     ) -> Line<'_> {
-        Line {
-            name,
-            ink,
-            values: self.machine.iter().map(|(at, point)| (*at, of(point))).collect(),
-        }
+        Line::solid(name, ink, self.machine.iter().map(|(at, point)| (*at, of(point))).collect())
     }
 
     /// A line of what the load asked for.
     fn load(&self, name: &'static str, ink: Ink, of: fn(&IntervalPoint) -> u64) -> Line<'_> {
         let rate =
             |point: &IntervalPoint| (point.seconds > 0.0).then(|| of(point) as f64 / point.seconds);
-        Line { name, ink, values: self.load.iter().map(|(at, point)| (*at, rate(point))).collect() }
+        Line::solid(name, ink, self.load.iter().map(|(at, point)| (*at, rate(point))).collect())
     }
 
     /// A line for each device.
@@ -114,7 +110,7 @@ impl Course {
             self.machine.iter().map(|(at, point)| (*at, find(point))).collect()
         };
         let drawn = self.devices.iter().zip(DEVICE_INKS);
-        drawn.map(|(name, ink)| Line { name, ink, values: values(name) }).collect()
+        drawn.map(|(name, ink)| Line::solid(name, ink, values(name))).collect()
     }
 }
 
@@ -168,7 +164,7 @@ fn processors(course: &Course) -> Plot<'_> {
     if course.machine.iter().any(|(_, point)| point.cpu.is_some()) {
         let kind = |name, ink, of: fn(&CpuKinds) -> f64| {
             let value = |(at, point): &(f64, SystemPoint)| (*at, point.cpu.as_ref().map(of));
-            Line { name, ink, values: course.machine.iter().map(value).collect() }
+            Line::solid(name, ink, course.machine.iter().map(value).collect())
         };
         lines.extend([
             kind("user", Ink::Series(0), |cpu| cpu.user_percent + cpu.guest_percent),

@@ -1,18 +1,20 @@
 //! Plots one below the other over one axis of time, on which steps follow each other.
 
-use super::Figure;
 use super::heat::{self, Column};
+use super::{CROWD, Figure};
 use crate::chart::{
-    Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, legend, seconds,
+    Anchor, Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, Text, legend, times,
     width_of,
 };
 use crate::exhibit::Exhibit;
 use iogauge_model::result::IntervalPoint;
 use std::slice;
 
-/// Most points of a line where so many runs are drawn; neighbours are joined beyond that.
+/// Most points of a line where so many runs are drawn; neighbours are joined beyond that. Many runs must not make a
+/// page that cannot be mailed.
 fn most(runs: usize) -> usize {
-    (2000 / runs.max(1)).clamp(40, 300)
+    let of_all = if runs < CROWD { 2000 } else { 1200 };
+    (of_all / runs.max(1)).clamp(24, 300)
 }
 
 /// A figure of each run that has a course to draw; `course` is told how many points a line may have, `drawn`
@@ -45,6 +47,15 @@ pub struct Line<'a> {
     pub name: &'a str,
     pub ink: Ink,
     pub values: Vec<(f64, Option<f64>)>,
+    /// True where it is broken: what lies below it shows.
+    pub dashed: bool,
+}
+
+impl<'a> Line<'a> {
+    /// An unbroken line.
+    pub fn solid(name: &'a str, ink: Ink, values: Vec<(f64, Option<f64>)>) -> Self {
+        Self { name, ink, values, dashed: false }
+    }
 }
 
 /// One plot.
@@ -112,7 +123,8 @@ pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, widt
     let narrow = width < 600.0;
     let mut scene = Scene::new(width, 0.0);
     let (left, inner) = (Frame::LEFT, width - Frame::LEFT - Frame::RIGHT);
-    let x = Scale::linear([0.0, time.seconds], [left, left + inner]);
+    let ticks = if narrow { 4 } else { 8 };
+    let x = Scale::time(time.seconds, ticks, [left, left + inner]);
     let rows = marked(&mut scene, time, x);
     let top = rows as f64 * ROW + Frame::ABOVE;
     let apart = are_ambiguous(&names(plots));
@@ -134,8 +146,8 @@ pub fn draw(time: &Time, plots: &[Plot<'_>], told: Vec<(f64, Vec<String>)>, widt
         let line = [(x.at(*at), top - Frame::ABOVE), (x.at(*at), bottom)];
         scene.line(line, Stroke::dashed(Ink::Text, 1.0));
     }
-    let axis = Axis { scale: x, title: "time", label: &seconds, ticks: if narrow { 4 } else { 8 } };
-    last.horizontal(&mut scene, &axis);
+    let step = x.ticks(ticks).get(1).copied().unwrap_or(time.seconds);
+    last.horizontal(&mut scene, &Axis { scale: x, title: "time", label: &times(step), ticks });
     let every = told.len().div_ceil(TOLD).max(1);
     let told = told.into_iter().step_by(every);
     let points = told.map(|(at, lines)| HoverPoint { x: x.at(at), lines }).collect();
@@ -250,12 +262,28 @@ fn one(scene: &mut Scene, plot: &Plot<'_>, frame: Frame, x: Scale, seams: &[f64]
             value.filter(drawn).map(|value| (x.at(*at), y.at(value)))
         };
         let points: Vec<Option<(f64, f64)>> = line.values.iter().map(place).collect();
-        let look = |stroke| Mark::Line { points: points.clone(), stroke };
-        let mut marks = vec![look(Stroke::solid(line.ink, 1.4))];
+        let mut marks = Vec::new();
         if !plot.heat.is_empty() {
             // A seam of the background keeps the line apart from the map.
-            marks.insert(0, look(Stroke::solid(Ink::Surface, 3.6)));
+            marks.extend(drawn_through(&points, Stroke::solid(Ink::Surface, 3.6)));
         }
+        let stroke = Stroke { ink: line.ink, width: 1.4, dashed: line.dashed };
+        marks.extend(drawn_through(&points, stroke));
         scene.add(Mark::Series { name: line.name.to_owned(), marks });
     }
+}
+
+/// A line through points, and a dot for each that no other is next to: of one point there is no line.
+fn drawn_through(points: &[Option<(f64, f64)>], stroke: Stroke) -> Vec<Mark> {
+    let alone = points.split(Option::is_none).filter(|stretch| stretch.len() == 1);
+    let dot = |(x, y): (f64, f64)| Mark::Dot {
+        x,
+        y,
+        radius: stroke.width / 2.0 + 0.4,
+        fill: stroke.ink,
+        tip: None,
+    };
+    let dots = alone.flatten().flatten().copied().map(dot).collect::<Vec<_>>();
+    let line = Mark::Line { points: points.to_vec(), stroke };
+    std::iter::once(line).chain(dots).collect()
 }
