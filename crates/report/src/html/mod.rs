@@ -4,7 +4,7 @@
 
 use crate::chart::{DARK, Ink, LIGHT, Theme, svg};
 use crate::exhibit::{Exhibit, Group, Shown};
-use crate::panel::{BESIDE, Figure, NARROW, Panel, WIDE};
+use crate::panel::{self, BESIDE, Figure, NARROW, Panel, WIDE};
 use crate::terminal::{self, Page};
 use askama::Template;
 use iogauge_model::Caveat;
@@ -26,6 +26,8 @@ struct Report<'a> {
     script: &'a str,
     /// True for groups of runs side by side.
     beside: bool,
+    /// What was thinned for the sake of the file's size.
+    thinned: Option<String>,
     runs: Vec<Run>,
     panels: Vec<Drawn>,
 }
@@ -78,6 +80,7 @@ pub fn page(
     title: &str,
     version: &str,
 ) -> Result<String, askama::Error> {
+    let drawn: Vec<Drawn> = panels.iter().filter_map(|panel| drawn(panel, groups)).collect();
     let report = Report {
         title,
         format: FORMAT,
@@ -86,9 +89,23 @@ pub fn page(
         script: include_str!("report.js"),
         beside: groups.len() > 1,
         runs: groups.iter().flat_map(|group| &group.exhibits).map(run).collect(),
-        panels: panels.iter().filter_map(|panel| drawn(panel, groups)).collect(),
+        thinned: thinned(groups, &drawn),
+        panels: drawn,
     };
     report.render()
+}
+
+/// Says so where lines have fewer points since many runs share a page.
+fn thinned(groups: &[Group], drawn: &[Drawn]) -> Option<String> {
+    let runs = groups.iter().map(|group| group.exhibits.len()).max()?;
+    let [points, of_few] = [runs, 1].map(panel::points_over_time);
+    let is_drawn = drawn.iter().any(|panel| panel::OVER_TIME.contains(&panel.name));
+    (is_drawn && points < of_few).then(|| {
+        format!(
+            "So that the file stays small, a run over time has {points} points at most here, neighbours joined. \
+             Alone it has up to {of_few}."
+        )
+    })
 }
 
 fn drawn(panel: &Panel, groups: &[Group]) -> Option<Drawn> {

@@ -223,7 +223,9 @@ fn answer(
         return;
     }
     let (at, high) = (x.at(answer.iops.mean), y.at(answer.latency_ns.mean));
-    let [low_end, high_end] = answer.iops.ci95.map(|end| x.at(end));
+    // An answer of few windows can have an interval that is wider than the plot.
+    let [left, right] = frame.xs();
+    let [low_end, high_end] = answer.iops.ci95.map(|end| x.at(end).clamp(left, right));
     scene.line([(at, high), (at, frame.y + frame.height)], Stroke::solid(Ink::Good, 1.0));
     scene.line([(low_end, high), (high_end, high)], Stroke::solid(Ink::Good, 3.0));
     let tip = Some(format!("{} {}", count(answer.iops.mean), capacity.terms.rates));

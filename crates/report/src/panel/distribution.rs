@@ -1,12 +1,14 @@
 //! The distribution of latencies: how many took at most so long, and the tail by nines.
 
+mod named;
+
 use super::{Figure, Panel};
 use crate::chart::{
     Axis, Frame, Hover, HoverPoint, Ink, Mark, Scale, Scene, Stroke, count, latency_ns, legend,
 };
 use crate::exhibit::{Exhibit, Latencies};
 use iogauge_model::Histogram;
-use std::collections::{BTreeMap, BTreeSet};
+use named::{Named, named};
 
 pub const PANEL: Panel = Panel {
     name: "distribution",
@@ -23,54 +25,19 @@ const MOST: usize = Ink::SERIES as usize;
 const PLACES: usize = 160;
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
-    named(exhibits).chunks(MOST).map(|series| figure(series, width)).collect()
-}
-
-/// Latencies of all runs by names that tell them apart.
-fn named(exhibits: &[Exhibit]) -> Vec<Latencies<'_>> {
-    let drawn = || exhibits.iter().filter(|exhibit| !exhibit.latencies().is_empty());
-    let places: BTreeSet<String> = drawn().map(Exhibit::place).collect();
-    let ids: Vec<&str> = drawn().map(|exhibit| exhibit.head().run_id.as_str()).collect();
-    let name = |exhibit: &Exhibit, own: &str| match places.len() {
-        // What is the same of all need not be said.
-        0 | 1 => own.to_owned(),
-        _ => format!("{own}, {}", exhibit.place()),
-    };
-    let mut times: BTreeMap<String, usize> = BTreeMap::new();
-    for exhibit in drawn() {
-        for latencies in exhibit.latencies() {
-            *times.entry(name(exhibit, &latencies.name)).or_default() += 1;
-        }
+    let Named { series, latest, left_out } = named(exhibits);
+    let mut figures: Vec<Figure> =
+        series.chunks(MOST).map(|series| figure(series, width)).collect();
+    let Some(latest) = latest else { return figures };
+    let runs = if latest == 1 { "latest run".to_owned() } else { format!("{latest} latest runs") };
+    for figure in &mut figures {
+        figure.title = format!("{}, of the {runs} of each", figure.title);
+        figure.description = format!(
+            "Of each load the {runs} are drawn; {left_out} curves of earlier ones are left out. {}",
+            figure.description
+        );
     }
-    let mut used: BTreeMap<String, usize> = BTreeMap::new();
-    let mut of_exhibit = |exhibit: &Exhibit, latencies: &Latencies<'_>| {
-        let name = name(exhibit, &latencies.name);
-        if times.get(&name).is_none_or(|times| *times == 1) {
-            return name;
-        }
-        // In front: a legend cuts the end of what is too long.
-        let run = format!("run {}", short_id(&exhibit.head().run_id, &ids));
-        let number = used.entry(format!("{run}: {name}")).or_default();
-        *number += 1;
-        if *number == 1 { format!("{run}: {name}") } else { format!("{run}, no. {number}: {name}") }
-    };
-    let of_all = exhibits.iter().flat_map(|exhibit| {
-        let all = exhibit.latencies().into_iter();
-        all.map(|latencies| (exhibit, latencies)).collect::<Vec<_>>()
-    });
-    of_all
-        .map(|(exhibit, latencies)| Latencies {
-            name: of_exhibit(exhibit, &latencies),
-            ..latencies
-        })
-        .collect()
-}
-
-/// The end of a run's name that no other run's has: `x7k2`; all of it where the last two parts do not do.
-fn short_id<'a>(id: &'a str, all: &[&str]) -> &'a str {
-    let ends = id.rmatch_indices('-').map(|(dash, _)| &id[dash + 1..]).take(2);
-    let is_own = |end: &&str| all.iter().filter(|other| **other != id).all(|o| !o.ends_with(end));
-    ends.filter(|end| !end.is_empty()).find(is_own).unwrap_or(id)
+    figures
 }
 
 fn figure(series: &[Latencies<'_>], width: f64) -> Figure {
@@ -222,13 +189,6 @@ fn hover(scene: &mut Scene, frame: Frame, points: Vec<HoverPoint>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_is_told_by_the_end_of_its_name() {
-        let all = ["20261121-101530-x7k2", "20261121-101531-x7k2", "20261121-101530-9b3c", "one"];
-        let short = all.map(|id| short_id(id, &all));
-        assert_eq!(short, ["101530-x7k2", "101531-x7k2", "9b3c", "one"]);
-    }
 
     #[test]
     fn the_tail_ends_at_the_slowest() {

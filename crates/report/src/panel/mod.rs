@@ -63,6 +63,10 @@ pub const BESIDE: f64 = 560.0;
 /// Width of a picture on a telephone.
 pub const NARROW: f64 = 360.0;
 
+/// Panels that draw each run over time.
+pub(crate) const OVER_TIME: [&str; 2] = [over_time::PANEL.name, system::PANEL.name];
+pub(crate) use timeline::most as points_over_time;
+
 /// From so many runs on, pictures of each run have fewer points, so that all fit on a page that can be mailed.
 pub(crate) const CROWD: usize = 20;
 

@@ -12,7 +12,7 @@ use std::slice;
 
 /// Most points of a line where so many runs are drawn; neighbours are joined beyond that. Many runs must not make a
 /// page that cannot be mailed.
-fn most(runs: usize) -> usize {
+pub fn most(runs: usize) -> usize {
     let of_all = if runs < CROWD { 2000 } else { 1200 };
     (of_all / runs.max(1)).clamp(24, 300)
 }

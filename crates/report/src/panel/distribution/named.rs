@@ -1,0 +1,106 @@
+//! Which latencies are drawn, by names that tell them apart.
+
+use crate::exhibit::{Exhibit, Latencies};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most curves of all pictures, as long as each load keeps one: more are not looked at, and make a page that
+/// cannot be mailed.
+const MOST: usize = 400;
+
+/// Latencies that are drawn.
+pub(super) struct Named<'a> {
+    pub series: Vec<Latencies<'a>>,
+    /// Where some are left out, how many runs of each load are drawn, the latest.
+    pub latest: Option<usize>,
+    /// Curves that are left out.
+    pub left_out: usize,
+}
+
+/// A run's latencies by the name of what was measured, with its place where there are several.
+type OfRun<'a> = (&'a Exhibit, Latencies<'a>);
+
+/// Latencies of all runs.
+pub(super) fn named(exhibits: &[Exhibit]) -> Named<'_> {
+    let (kept, latest, left_out) = latest(placed(exhibits));
+    let ids: BTreeSet<&str> = kept.iter().map(|(run, _)| run.head().run_id.as_str()).collect();
+    let times = counted(kept.iter().map(|(_, latencies)| latencies.name.clone()));
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    let named = |(exhibit, latencies): OfRun<'_>| {
+        if times.get(&latencies.name).is_none_or(|times| *times == 1) {
+            return latencies.name;
+        }
+        // In front: a legend cuts the end of what is too long.
+        let name = &latencies.name;
+        let run = format!("run {}", short_id(&exhibit.head().run_id, &ids));
+        let number = used.entry(format!("{run}: {name}")).or_default();
+        *number += 1;
+        if *number == 1 { format!("{run}: {name}") } else { format!("{run}, no. {number}: {name}") }
+    };
+    let names: Vec<String> = kept.iter().cloned().map(named).collect();
+    let series = kept.into_iter().zip(names);
+    let series = series.map(|((_, latencies), name)| Latencies { name, ..latencies }).collect();
+    Named { series, latest, left_out }
+}
+
+fn placed(exhibits: &[Exhibit]) -> Vec<OfRun<'_>> {
+    let of_run = |exhibit| Exhibit::latencies(exhibit).into_iter().map(move |own| (exhibit, own));
+    let mut all: Vec<OfRun<'_>> = exhibits.iter().flat_map(of_run).collect();
+    let places: BTreeSet<String> = all.iter().map(|(exhibit, _)| exhibit.place()).collect();
+    // What is the same of all need not be said.
+    if places.len() > 1 {
+        for (exhibit, latencies) in &mut all {
+            latencies.name = format!("{}, {}", latencies.name, exhibit.place());
+        }
+    }
+    all
+}
+
+/// Of too many the latest of each name; how many of each, and how many are left out.
+fn latest(all: Vec<OfRun<'_>>) -> (Vec<OfRun<'_>>, Option<usize>, usize) {
+    let before = all.len();
+    if before <= MOST {
+        return (all, None, 0);
+    }
+    let loads = counted(all.iter().map(|(_, latencies)| latencies.name.clone())).len();
+    let of_each = (MOST / loads).max(1);
+    let mut order: Vec<usize> = (0..before).collect();
+    order.sort_by_key(|number| Reverse((all[*number].0.head().started.as_str(), *number)));
+    let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut is_kept = vec![false; before];
+    for number in order {
+        let taken = taken.entry(&all[number].1.name).or_default();
+        is_kept[number] = *taken < of_each;
+        *taken += 1;
+    }
+    let kept: Vec<OfRun<'_>> =
+        all.into_iter().zip(is_kept).filter_map(|(own, kept)| kept.then_some(own)).collect();
+    let left_out = before - kept.len();
+    (kept, (left_out > 0).then_some(of_each), left_out)
+}
+
+/// How often each name occurs.
+fn counted(names: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
+    let mut times = BTreeMap::new();
+    names.for_each(|name| *times.entry(name).or_default() += 1);
+    times
+}
+
+/// The end of a run's name that no other run's has: `x7k2`; all of it where the last two parts do not do.
+fn short_id<'a>(id: &'a str, all: &BTreeSet<&str>) -> &'a str {
+    let ends = id.rmatch_indices('-').map(|(dash, _)| &id[dash + 1..]).take(2);
+    let is_own = |end: &&str| all.iter().filter(|other| **other != id).all(|o| !o.ends_with(end));
+    ends.filter(|end| !end.is_empty()).find(is_own).unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_by_the_end_of_its_name() {
+        let all = ["20261121-101530-x7k2", "20261121-101531-x7k2", "20261121-101530-9b3c", "one"];
+        let short = all.map(|id| short_id(id, &all.into()));
+        assert_eq!(short, ["101530-x7k2", "101531-x7k2", "9b3c", "one"]);
+    }
+}
