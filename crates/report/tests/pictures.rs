@@ -491,16 +491,15 @@ fn a_search_is_drawn_over_time_with_the_depth_asked() {
     let sentence = "At 6.8 s the search saw it go from 140k to 199k I/Os per second.";
     assert!(figures[0].description.contains(sentence), "{}", figures[0].description);
     // What was asked is broken, and above what was outstanding.
-    let lines = flat(&figures[0].scene.marks).into_iter();
-    let looks: Vec<(Ink, bool)> = lines
-        .filter_map(|mark| match mark {
-            Mark::Line { stroke, .. } => Some((stroke.ink, stroke.dashed)),
-            _ => None,
-        })
-        .collect();
-    let place = |look| looks.iter().position(|other| *other == look);
-    assert!(place((Ink::Series(4), false)).unwrap() < place((Ink::Series(1), true)).unwrap());
-    assert!(figures[0].description.contains("The search asked for up to depth 30."));
+    let series = |wanted: &str| {
+        let is_it = |mark: &Mark| matches!(mark, Mark::Series { name, .. } if name == wanted);
+        figures[0].scene.marks.iter().position(is_it).unwrap()
+    };
+    assert!(series("I/Os outstanding") < series("depth asked"));
+    let Mark::Series { marks, .. } = &figures[0].scene.marks[series("depth asked")] else {
+        panic!("no series")
+    };
+    assert!(matches!(&marks[0], Mark::Line { stroke, .. } if stroke.dashed), "{marks:?}");
 }
 
 #[test]

@@ -71,28 +71,41 @@ pub fn inline(scene: &Scene, description: &str, words: bool) -> String {
 }
 
 fn marks(svg: &mut String, list: &[Mark], paint: Paint<'_>) {
-    for alike in list.chunk_by(|a, b| {
-        plain_dot(a).is_some_and(|(_, look)| plain_dot(b).is_some_and(|(_, other)| other == look))
-    }) {
-        let dots: Vec<_> = alike.iter().filter_map(plain_dot).collect();
+    let are_alike = |one: &Mark, other: &Mark| {
+        PlainDot::of(one)
+            .zip(PlainDot::of(other))
+            .is_some_and(|(one, other)| one.look == other.look)
+    };
+    for alike in list.chunk_by(are_alike) {
+        let dots: Vec<PlainDot> = alike.iter().filter_map(PlainDot::of).collect();
         match (dots.as_slice(), paint) {
-            ([(_, look), _, ..], Paint::Page { .. }) => dotted(svg, &dots, *look),
+            ([first, _, ..], Paint::Page { .. }) => dotted(svg, &dots, first.look),
             _ => alike.iter().for_each(|mark| one(svg, mark, paint)),
         }
     }
 }
 
-/// Where a dot without a tip is, and its radius and ink.
-fn plain_dot(mark: &Mark) -> Option<((f64, f64), (f64, Ink))> {
-    match mark {
-        Mark::Dot { x, y, radius, fill, tip: None } => Some(((*x, *y), (*radius, *fill))),
-        _ => None,
+/// A dot without a tip.
+struct PlainDot {
+    place: (f64, f64),
+    /// Its radius and its ink.
+    look: (f64, Ink),
+}
+
+impl PlainDot {
+    fn of(mark: &Mark) -> Option<Self> {
+        match mark {
+            Mark::Dot { x, y, radius, fill, tip: None } => {
+                Some(Self { place: (*x, *y), look: (*radius, *fill) })
+            }
+            _ => None,
+        }
     }
 }
 
 /// Dots as the round ends of lines of no length: a fraction of the letters of as many circles.
-fn dotted(svg: &mut String, dots: &[((f64, f64), (f64, Ink))], (radius, fill): (f64, Ink)) {
-    let path = path::dots(dots.iter().map(|(place, _)| *place));
+fn dotted(svg: &mut String, dots: &[PlainDot], (radius, fill): (f64, Ink)) {
+    let path = path::dots(dots.iter().map(|dot| dot.place));
     let (word, width) = (fill.word(), number(radius * 2.0));
     let _ = write!(
         svg,

@@ -155,7 +155,7 @@ fn scene(course: &Course, width: f64) -> Scene {
         values.iter().any(|(_, value)| value.is_some()).then(|| Line::solid(name, ink, values))
     };
     // What was asked lies mostly on what came of it: broken, above it.
-    let asked = |name, of| line(name, Ink::Series(1), of).map(|line| Line { dashed: true, ..line });
+    let asked = |name, of| line(name, Ink::Text, of).map(|line| Line { dashed: true, ..line });
     let rate = [
         line(terms.rates, Ink::Series(0), |point| Some(point.iops())),
         asked("rate asked", |point| point.rate_asked_iops),
