@@ -291,10 +291,10 @@ impl Exhibit {
         match &self.document {
             Shown::Run(_) | Shown::Crosscheck(_) | Shown::Profile(_) => Vec::new(),
             Shown::Beside(beside) => {
-                vec![
-                    side("the device", &beside.device, Terms::DEVICE),
-                    side("the database", &beside.database, self.terms()),
-                ]
+                let database = beside.database.as_ref();
+                let database = database.map(|own| side("the database", own, self.terms()));
+                let device = side("the device", &beside.device, Terms::DEVICE);
+                std::iter::once(device).chain(database).collect()
             }
             Shown::Find(find) => vec![Capacity {
                 label: "",

@@ -1,13 +1,16 @@
 //! What keeps a database from doing more than it does on its device.
 
+use super::measure::DbMeasured;
 use super::target::DbTarget;
 use super::words::in_database_words;
 use crate::search::Found;
-use iogauge_model::result::{Physical, StepResult, StoppedBy};
+use iogauge_model::result::{Physical, StoppedBy};
 use iogauge_model::units::Bandwidth;
 
 /// A device, or processors, that are busy for this share of the time are what holds back, in percent.
 const BUSY_PERCENT: f64 = 85.0;
+/// Counters that are read this far apart, in seconds, or further, tell a rate.
+const LEAST_SECONDS: f64 = 0.1;
 
 /// What the devices do for a database at work.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,12 +24,17 @@ pub struct DeviceWork {
 }
 
 impl DeviceWork {
-    /// What the devices did in a step; `None` where they are not known.
+    /// What the devices did in a step; `None` where they are not known, and where the step was ended
+    /// before its time or was too short to tell.
     #[must_use]
-    pub fn of(step: &StepResult) -> Option<Self> {
+    pub fn of(measured: &DbMeasured) -> Option<Self> {
+        let step = &measured.result;
+        if measured.interrupted || step.seconds < LEAST_SECONDS {
+            return None;
+        }
         let Physical { reads, writes, read_bytes, write_bytes, devices, .. } =
             step.physical.as_ref()?;
-        let per_second = |n: u64| n as f64 / step.seconds.max(1e-9);
+        let per_second = |n: u64| n as f64 / step.seconds;
         let busy_ns = devices.iter().map(|device| device.busy_ns).max().unwrap_or(0);
         Some(Self {
             iops: per_second(reads + writes),
@@ -36,18 +44,19 @@ impl DeviceWork {
     }
 
     /// The share, in percent, of a device that does so much: of I/Os or of bytes, whichever is larger,
-    /// since a database joins its blocks to larger I/Os.
+    /// since a database joins its blocks to larger I/Os. `None` of a device that does nothing.
     #[must_use]
-    pub fn share_percent(&self, iops: f64, bytes_per_sec: f64) -> f64 {
-        let share = |done: f64, of: f64| if of > 0.0 { done * 100.0 / of } else { 0.0 };
-        share(self.iops, iops).max(share(self.bytes_per_sec, bytes_per_sec))
+    pub fn share_percent(&self, iops: f64, bytes_per_sec: f64) -> Option<f64> {
+        let share = |done: f64, of: f64| (of > 0.0).then(|| done * 100.0 / of);
+        let shares = [share(self.iops, iops), share(self.bytes_per_sec, bytes_per_sec)];
+        shares.into_iter().flatten().max_by(f64::total_cmp)
     }
 }
 
 /// What keeps the database from more than the search found, as a step at that place shows: sentences.
 #[must_use]
-pub fn held_back_by(target: &DbTarget, found: &Found, at_best: &StepResult) -> Vec<String> {
-    let answer = &found.answer;
+pub fn held_back_by(target: &DbTarget, found: &Found, measured: &DbMeasured) -> Vec<String> {
+    let (answer, at_best) = (&found.answer, &measured.result);
     let mut reasons = Vec::new();
     if let Some(limit) = answer.stopped_by_limit.filter(|_| answer.stopped_by.is_limit()) {
         let limit = in_database_words(&limit.to_string());
@@ -61,7 +70,7 @@ pub fn held_back_by(target: &DbTarget, found: &Found, at_best: &StepResult) -> V
     if processors >= BUSY_PERCENT {
         reasons.push(format!("The processors were {processors:.0} % busy."));
     }
-    let Some(device) = DeviceWork::of(at_best) else { return reasons };
+    let Some(device) = DeviceWork::of(measured) else { return reasons };
     let (busy, moved) = (device.busy_percent, Bandwidth(device.bytes_per_sec));
     if busy >= BUSY_PERCENT {
         reasons.push(format!("The device was {busy:.0} % busy, at {moved}."));
@@ -78,4 +87,40 @@ pub fn held_back_by(target: &DbTarget, found: &Found, at_best: &StepResult) -> V
         reasons.push(format!("Of the time in transactions, commits took {share:.0} %."));
     }
     reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::result::{FioResult, StepResult};
+
+    /// A step of so many seconds in which the devices had a hundred I/Os of 4 KiB.
+    fn measured(seconds: f64, interrupted: bool, physical: bool) -> DbMeasured {
+        let physical = physical.then(|| Physical {
+            reads: 60,
+            writes: 40,
+            read_bytes: 60 * 4096,
+            write_bytes: 40 * 4096,
+            ..Physical::default()
+        });
+        let result = StepResult { seconds, physical, ..FioResult::default().to_step() };
+        DbMeasured { result, interrupted, caveats: Vec::new() }
+    }
+
+    #[test]
+    fn rates_come_from_whole_steps_alone() {
+        let work = DeviceWork::of(&measured(0.5, false, true)).unwrap();
+        assert_eq!((work.iops, work.bytes_per_sec), (200.0, 819_200.0));
+        assert_eq!(DeviceWork::of(&measured(0.5, true, true)), None);
+        assert_eq!(DeviceWork::of(&measured(1e-9, false, true)), None);
+        assert_eq!(DeviceWork::of(&measured(0.5, false, false)), None);
+    }
+
+    #[test]
+    fn the_larger_share_counts() {
+        let work = DeviceWork { iops: 100.0, bytes_per_sec: 1e6, busy_percent: 0.0 };
+        assert_eq!(work.share_percent(400.0, 8e6), Some(25.0));
+        assert_eq!(work.share_percent(400.0, 2e6), Some(50.0));
+        assert_eq!(work.share_percent(0.0, 0.0), None);
+    }
 }

@@ -171,16 +171,22 @@ pub struct BesideDocument {
     pub head: Head,
     /// What the device under the database sustains, with blocks of the database's size.
     pub device: BesideSide,
-    /// What the database on it sustains.
-    pub database: BesideSide,
-    /// I/Os a second of the devices while the database did what was found.
-    pub database_iops: f64,
+    /// What the database on it sustains; `None` where the run was ended before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<BesideSide>,
+    /// I/Os a second of the devices while the database did what was found; `None` where they are not
+    /// known, as the next two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database_iops: Option<f64>,
     /// Bytes a second of the devices meanwhile.
-    pub database_bytes_per_sec: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database_bytes_per_sec: Option<f64>,
     /// Share of the device's capacity that the database reaches, in percent: of I/Os or of bytes,
     /// whichever is larger.
-    pub share_percent: f64,
-    /// What keeps it from more, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_percent: Option<f64>,
+    /// What keeps it from more, in words; none where the run was ended before that was known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back_by: Vec<String>,
     /// Reasons to doubt the result.
     pub caveats: Vec<Caveat>,

@@ -6,6 +6,7 @@ use super::names::{count, plural};
 use super::parts;
 use super::sheet::{Paint, Sheet};
 use super::terms::Terms;
+use iogauge_model::CaveatCode;
 use iogauge_model::limit::Bound;
 use iogauge_model::result::{
     BesideDocument, DaemonCycle, DatabaseCheck, DatabaseCounts, DatabaseResult, LimitValue,
@@ -205,20 +206,20 @@ pub fn db_check(checked: &DatabaseCheck, page: Page) -> String {
 pub fn beside(document: &BesideDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
     parts::head(&mut sheet, &document.head);
-    sheet.text(Paint::Strong, &format!("{}.", beside_brief(document)));
+    let paint = if was_interrupted(document) { Paint::Bad } else { Paint::Strong };
+    sheet.text(paint, &format!("{}.", beside_brief(document)));
     for reason in &document.held_back_by {
         sheet.text(Paint::Plain, reason);
     }
     let terms = Terms::of(&document.head);
-    for (title, side, depth, rate) in [
-        ("The device:", &document.device, "depth", "IOPS"),
-        ("The database:", &document.database, terms.depth, terms.rate),
-    ] {
+    let device = ("The device:", &document.device, Terms::DEVICE);
+    let database = document.database.as_ref().map(|side| ("The database:", side, terms));
+    for (title, side, terms) in std::iter::once(device).chain(database) {
         sheet.gap();
         sheet.text(Paint::Strong, &format!("{title} {}", side.load));
         let mut grid = Grid::new(&[
-            (depth, Kind::Number),
-            (rate, Kind::Number),
+            (terms.depth, Kind::Number),
+            (terms.rate, Kind::Number),
             ("mean", Kind::Number),
             ("p99", Kind::Number),
             ("limits", Kind::Word),
@@ -243,16 +244,36 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
     sheet.into_text()
 }
 
+fn was_interrupted(document: &BesideDocument) -> bool {
+    document.caveats.iter().any(|caveat| caveat.code == CaveatCode::Interrupted)
+}
+
 /// The same in a line.
 #[must_use]
 pub fn beside_brief(document: &BesideDocument) -> String {
     let device = &document.device.answer;
-    format!(
-        "The database reaches {:.0} % of the device: {} I/Os a second of {}, {} of {}",
-        document.share_percent,
-        count(document.database_iops),
-        count(device.iops.mean),
-        Bandwidth(document.database_bytes_per_sec),
-        Bandwidth(device.bytes_per_sec),
-    )
+    let (iops, moved) = (count(device.iops.mean), Bandwidth(device.bytes_per_sec));
+    let BesideDocument { share_percent, database_iops, database_bytes_per_sec, .. } = document;
+    if let (Some(share), Some(ios), Some(bytes)) =
+        (share_percent, database_iops, database_bytes_per_sec)
+    {
+        let (ios, bytes) = (count(*ios), Bandwidth(*bytes));
+        return format!(
+            "The database reaches {share:.0} % of the device: {ios} I/Os a second of {iops}, {bytes} of {moved}"
+        );
+    }
+    let device = format!("the device did {iops} I/Os a second, {moved}");
+    let rate = Terms::of(&document.head).rate;
+    let database = document.database.as_ref().map(|side| {
+        let own = count(side.answer.iops.mean);
+        format!("{device}, and the database {own} {rate}")
+    });
+    match (was_interrupted(document), database) {
+        (true, None) => format!("Interrupted before the database was measured: {device}"),
+        (true, Some(both)) => format!("Interrupted before the share was known: {both}"),
+        (false, both) => {
+            let both = both.unwrap_or(device);
+            format!("What the devices did for the database is not known, and so no share: {both}")
+        }
+    }
 }

@@ -9,14 +9,14 @@ use crate::command::record::Record;
 use crate::exit::{Exit, Usage};
 use iogauge_db::crew::Mode;
 use iogauge_io::target::{FileOrigin, Intent, Part, PartKind};
-use iogauge_lab::db::{self, DbLoad, DbSearched, DbTarget, DeviceWork, Times};
+use iogauge_lab::db::{self, DbLoad, DbMeasured, DbSearched, DbTarget, DeviceWork, Times};
 use iogauge_lab::measure::Watch;
-use iogauge_lab::search::SearchPlan;
+use iogauge_lab::search::{Found, SearchPlan};
 use iogauge_lab::{Ground, Interrupt, Rig, caveats, session};
-use iogauge_model::Caveat;
 use iogauge_model::limit::Side;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head};
+use iogauge_model::{Caveat, CaveatCode};
 use iogauge_report::terminal;
 use std::path::{Path, PathBuf};
 
@@ -41,8 +41,12 @@ pub fn run(args: &DbBesideArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let target = DbTarget::open(args.url.url()?)?;
     target.check_globals(&load)?;
     let directory = directory(&target)?;
+    let asked = Asked { target: &target, load: &load, plan: &plan };
     let mut record = Record::new("db-beside", &args.output, false)?;
-    let measured = measure(args, &mut record, &target, &load, &plan, &directory, &interrupt);
+    let measured = measure(args, &mut record, &asked, &directory, &interrupt).map(|measured| {
+        let (exit, document) = (measured.exit(), measured.document(&record, &asked));
+        Outcome { document, instead: None, exit }
+    });
     let ended = record.end(measured, terminal::beside_brief, terminal::beside);
     crate::detach::done();
     ended
@@ -59,64 +63,126 @@ fn directory(target: &DbTarget) -> anyhow::Result<PathBuf> {
     })
 }
 
+/// What is compared with its device.
+struct Asked<'a> {
+    target: &'a DbTarget,
+    load: &'a DbLoad,
+    plan: &'a SearchPlan,
+}
+
+impl Asked<'_> {
+    fn head(&self, record: &Record) -> Head {
+        let head = head(record, self.target, self.load.describe());
+        Head { format: BESIDE_FORMAT.to_owned(), ..head }
+    }
+}
+
+/// What was measured, one after the other, until everything was or the user ended it.
+struct Measured {
+    device: BesideSide,
+    database: Option<DbSearched>,
+    at_best: Option<DbMeasured>,
+    caveats: Vec<Caveat>,
+}
+
+impl Measured {
+    /// True where the last step did not come to its end, or was not begun.
+    fn was_interrupted(&self) -> bool {
+        self.at_best.as_ref().is_none_or(|step| step.interrupted)
+    }
+
+    fn exit(&self) -> Exit {
+        let Some(found) = self.database.as_ref().map(|searched| &searched.found) else {
+            return Exit::Interrupted;
+        };
+        if self.was_interrupted() {
+            return Exit::Interrupted;
+        }
+        exit_of(found.answer.stopped_by, found.curve.iter().any(|point| point.errors > 0))
+    }
+
+    fn document(self, record: &Record, asked: &Asked<'_>) -> BesideDocument {
+        let interrupted = self.was_interrupted();
+        let Self { device, database, at_best, caveats: mut found } = self;
+        if interrupted {
+            found.push(caveats::interrupted());
+        }
+        let at_best = at_best.filter(|step| !step.interrupted);
+        let work = at_best.as_ref().and_then(DeviceWork::of);
+        let held_back_by = database
+            .as_ref()
+            .zip(at_best.as_ref())
+            .map(|(searched, step)| db::held_back_by(asked.target, &searched.found, step));
+        let share = |work: DeviceWork| {
+            work.share_percent(device.answer.iops.mean, device.answer.bytes_per_sec)
+        };
+        BesideDocument {
+            head: asked.head(record),
+            share_percent: work.and_then(share),
+            held_back_by: held_back_by.unwrap_or_default(),
+            database_iops: work.map(|work| work.iops),
+            database_bytes_per_sec: work.map(|work| work.bytes_per_sec),
+            database: database
+                .map(|searched| side(asked.load.label_without_processes(), searched.found)),
+            device,
+            caveats: caveats::distinct(found),
+            environment: session::environment_on(session::real_clock()),
+        }
+    }
+}
+
+/// Measures the device, the database, and the database once more where it does its best; an interrupt
+/// ends it behind what it cut short.
 fn measure(
     args: &DbBesideArgs,
     record: &mut Record,
-    target: &DbTarget,
-    load: &DbLoad,
-    plan: &SearchPlan,
+    asked: &Asked<'_>,
     directory: &Path,
     interrupt: &Interrupt,
-) -> anyhow::Result<Outcome<BesideDocument>> {
-    let asked = load.describe();
-    let begin = serde_json::to_value(head(record, target, asked.clone()))?;
+) -> anyhow::Result<Measured> {
+    let Asked { target, load, plan } = asked;
     let label = format!("{} beside its device", load.label_without_processes());
+    let begin = serde_json::to_value(asked.head(record))?;
     record.begin(&target.text(), &label, begin)?;
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let device_load = device_load(load.mode, target);
     let (device, found) = device(args, directory, &device_load, plan, &mut watch)?;
+    let mut measured =
+        Measured { device, database: None, at_best: None, caveats: about("device", found) };
+    if interrupt.is_set() {
+        return Ok(measured);
+    }
     record.screen.progress.set_database(true);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
-    let searched = db::find(target, load, plan, &mut watch)?;
-    let mut found: Vec<Caveat> = found.into_iter().map(|doubt| about("device", doubt)).collect();
-    found.extend(searched.caveats.iter().cloned().map(|doubt| about("database", doubt)));
-    // The counters of a whole search mix its points.
-    let at_best = DbLoad { processes: searched.found.answer.depth.max(1), ..*load };
-    let times = Times { ramp_ns: RAMP_NS, runtime_ns: plan.budget_ns / 4, drain: false };
-    let step = db::run(target, &at_best, times, &plan.limits, &mut watch)?.result;
-    watch.observer.step(&step);
-    let work = DeviceWork::of(&step);
-    let exit = exit_of(
-        searched.found.answer.stopped_by,
-        searched.found.curve.iter().any(|point| point.errors > 0),
-    );
-    let document = BesideDocument {
-        head: Head { format: BESIDE_FORMAT.to_owned(), ..head(record, target, asked) },
-        share_percent: work.map_or(0.0, |work| {
-            work.share_percent(device.answer.iops.mean, device.answer.bytes_per_sec)
-        }),
-        held_back_by: db::held_back_by(target, &searched.found, &step),
-        database_iops: work.map_or(0.0, |work| work.iops),
-        database_bytes_per_sec: work.map_or(0.0, |work| work.bytes_per_sec),
-        database: side(load.label_without_processes(), &searched),
-        device,
-        caveats: caveats::distinct(found),
-        environment: session::environment_on(session::real_clock()),
-    };
-    Ok(Outcome { document, instead: None, exit })
-}
-
-/// A doubt with the side that it is about.
-fn about(side: &str, doubt: Caveat) -> Caveat {
-    if doubt.message.starts_with(&format!("the {side} ")) {
-        return doubt;
+    let mut searched = db::find(target, load, plan, &mut watch)?;
+    measured.caveats.extend(about("database", std::mem::take(&mut searched.caveats)));
+    let depth = searched.found.answer.depth.max(1);
+    let was_measured = searched.found.answer.iops.mean > 0.0;
+    measured.database = Some(searched).filter(|_| was_measured || !interrupt.is_set());
+    if interrupt.is_set() {
+        return Ok(measured);
     }
-    Caveat { message: format!("the {side}: {}", doubt.message), ..doubt }
+    // The counters of a whole search mix its points.
+    let at_best = DbLoad { processes: depth, ..**load };
+    let times = Times { ramp_ns: RAMP_NS, runtime_ns: plan.budget_ns / 4, drain: false };
+    let step = db::run(target, &at_best, times, &plan.limits, &mut watch)?;
+    watch.observer.step(&step.result);
+    measured.at_best = Some(step);
+    Ok(measured)
 }
 
-fn side(load: String, searched: &DbSearched) -> BesideSide {
-    let found = &searched.found;
-    BesideSide { load, answer: found.answer.clone(), curve: found.curve.clone() }
+/// Doubts with the side that they are about. That the run was ended is about both.
+fn about(side: &str, doubts: Vec<Caveat>) -> Vec<Caveat> {
+    let named = |doubt: Caveat| match doubt.message.starts_with(&format!("the {side} ")) {
+        true => doubt,
+        false => Caveat { message: format!("the {side}: {}", doubt.message), ..doubt },
+    };
+    let own = doubts.into_iter().filter(|doubt| doubt.code != CaveatCode::Interrupted);
+    own.map(named).collect()
+}
+
+fn side(load: String, found: Found) -> BesideSide {
+    BesideSide { load, answer: found.answer, curve: found.curve }
 }
 
 /// The same on a device: random blocks of the database's size.
@@ -170,11 +236,9 @@ fn search(
     let (_, mut caveats) = session::ready_on(rig, &[(load.clone(), Ground::All)], watch)?;
     let searched = session::find(rig, load, plan, watch)?;
     caveats.extend(searched.caveats);
-    let found = searched.found;
     // The depth is what is searched.
     let label = load.label().replace(&format!(" depth {}", load.depth()), "");
-    let side = BesideSide { load: label, answer: found.answer, curve: found.curve };
-    Ok((side, caveats))
+    Ok((side(label, searched.found), caveats))
 }
 
 /// As much as can be had without harm, and no more than tells a device from its cache.
