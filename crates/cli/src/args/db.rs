@@ -278,8 +278,9 @@ pub struct DbSearchArgs {
 /// `iogauge db beside`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-A test file beside the database is measured with blocks of the database's size, then the database, both
-under the same limits; the file goes at the end.
+A test file beside the database, iogauge-beside.dat, is measured with blocks of the database's size, then
+the database, both under the same limits; the file goes at the end. What bounds commits bounds each write
+of the file, which then waits for the medium as a commit does.
 
 Example:
   iogauge db beside sqlite:/data --mode read --limit 'mean<=2ms'")]
@@ -293,9 +294,12 @@ pub struct DbBesideArgs {
     /// The search.
     #[command(flatten)]
     pub search: DbSearchArgs,
-    /// Size of the test file [default: the database's, at most a tenth of what is free]
+    /// Size of the test file [default: the database's, at least 64 MiB, at most a tenth of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub size: Option<u64>,
+    /// Where to make it, on the database's file system [default: the directory around the database's]
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -1,9 +1,8 @@
-//! Searches, and the database beside its device.
+//! Searches.
 
-use crate::common::eventually;
 use crate::life::{shell, told};
-use crate::{Db, SHORT, assert_fits, assert_one_line, codes};
-use iogauge_model::result::{BesideDocument, FindDocument, StoppedBy};
+use crate::{Db, SHORT, assert_one_line, codes};
+use iogauge_model::result::{FindDocument, StoppedBy};
 use serde_json::Value;
 
 fn typed(document: &Value) -> FindDocument {
@@ -145,98 +144,4 @@ fn what_is_found_can_be_held_for_longer() {
         );
         shell(&db.place, &format!("{command} {}", SHORT.join(" "))).ends(0);
     }
-}
-
-#[test]
-fn beside_tells_what_share_of_the_device_is_reached() {
-    let db = Db::new(2, 1000);
-    let there = || crate::common::names(&db.place.work().join("d"));
-    let length =
-        || std::fs::metadata(db.place.work().join("d/iogauge.dat")).map(|file| file.len()).ok();
-    for mode in ["read", "write"] {
-        if mode == "write" {
-            db.place.run(&["prepare", "d", "--size=64m", "--quiet"]).ends(0);
-        }
-        let before = (there(), length());
-        let line = ["--mode", mode, "--budget=1s", "--size=64m", "--limit=mean<=10s"];
-        let done = db.run("beside", &[&line[..], &["--json"]].concat()).ends(0);
-        let document: BesideDocument = serde_json::from_value(done.json()).unwrap();
-        assert_eq!(document.head.format, "iogauge.beside/1");
-        let database = document.database.unwrap();
-        assert!(document.device.answer.iops.mean > 0.0 && database.answer.iops.mean > 0.0);
-        let rw = if mode == "read" { "randread" } else { "randwrite" };
-        assert_eq!(document.device.load, format!("{rw} 8 KiB"));
-        assert!(!document.held_back_by.is_empty());
-        let (iops, bytes) = (document.database_iops, document.database_bytes_per_sec);
-        let of = &document.device.answer;
-        let of_ios = iops.map(|iops| iops * 100.0 / of.iops.mean);
-        let of_bytes = bytes.map(|bytes| bytes * 100.0 / of.bytes_per_sec);
-        let larger = of_ios.zip(of_bytes).map(|(ios, bytes)| ios.max(bytes));
-        assert_eq!(document.share_percent, larger);
-        if mode == "write" {
-            assert!(document.held_back_by.iter().any(|words| words.contains("commits took")));
-            assert!(database.curve.iter().all(|point| point.depth <= 2));
-        }
-        let sides = |message: &str| {
-            ["the device", "the database"].iter().any(|side| message.starts_with(side))
-        };
-        assert!(document.caveats.iter().all(|caveat| sides(&caveat.message)));
-        // The test file goes, unless it was there before.
-        assert_eq!((there(), length()), before);
-        assert_eq!(length().is_some(), mode == "write");
-        let show = |format: &str| db.place.run_on(60, &["history", "show", "--format", format]);
-        assert_eq!(show("json").ends(0).json(), done.json());
-        let text = show("text").ends(0).stdout;
-        assert_fits(&text, 60);
-        assert!(
-            text.contains("The database reaches ") == larger.is_some()
-                && text.contains("The device: rand"),
-            "{text}"
-        );
-        for format in ["iogauge-csv", "csv", "classic", "fio-json"] {
-            assert_one_line(show(format), 2, &["--format text or json"]);
-        }
-    }
-    assert_eq!(db.verified()["lost"], 0);
-}
-
-/// A comparison under way whose device is searched for that long.
-fn comparing(db: &Db, budget: &str) -> crate::common::Started {
-    let line = ["--mode=write", "--size=64m", "--limit=mean<=10s", "--json", "--quiet"];
-    db.start("beside", &[&line[..], &[&format!("--budget={budget}")]].concat())
-}
-
-/// What an interrupt leaves of a comparison: what was measured until then, and no share of it.
-#[track_caller]
-fn assert_cut_short(db: &Db, done: crate::common::Done) -> BesideDocument {
-    let json = done.ends(130).json();
-    for member in ["share_percent", "database_iops", "database_bytes_per_sec", "held_back_by"] {
-        assert_eq!(json.get(member), None, "{json}");
-    }
-    assert_eq!(codes(&json).iter().filter(|code| **code == "interrupted").count(), 1);
-    assert_eq!(db.place.runs()[0].1, "interrupted");
-    assert_eq!(crate::common::names(&db.place.work().join("d")), ["RAN"]);
-    let text = db.place.run_on(200, &["history", "show"]).ends(0).stdout;
-    assert!(text.contains("Interrupted before the ") && !text.contains(" % "), "{text}");
-    serde_json::from_value(json).unwrap()
-}
-
-#[test]
-fn beside_ends_where_it_is_interrupted() {
-    let db = Db::new(2, 1000);
-    let run = comparing(&db, "1h");
-    let points = || db.place.run(&["history", "export"]).stdout.matches("\"step\":{").count();
-    eventually(|| points() > 0);
-    run.signal("INT");
-    let document = assert_cut_short(&db, run.end());
-    assert!(document.device.answer.iops.mean > 0.0 && document.database.is_none());
-
-    let run = comparing(&db, "3s");
-    let has_file = || crate::common::names(&db.place.work().join("d")).len() > 1;
-    eventually(has_file);
-    // The device's file goes before the database is measured.
-    eventually(|| !has_file());
-    run.signal("INT");
-    assert!(assert_cut_short(&db, run.end()).device.answer.iops.mean > 0.0);
-    assert_eq!(db.verified()["lost"], 0);
 }

@@ -1,6 +1,7 @@
 //! `iogauge db …` through the binary, on small databases of SQLite.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod beside;
 #[path = "../common/mod.rs"]
 mod common;
 mod crash;

@@ -1,0 +1,220 @@
+//! The device under a database: where its test file lies, and what is asked of it.
+
+use super::{about, side};
+use crate::args::DbBesideArgs;
+use crate::command::clean;
+use crate::exit::Usage;
+use iogauge_db::crew::Mode;
+use iogauge_io::target::{Intent, side_file};
+use iogauge_lab::db::{DbLoad, DbTarget};
+use iogauge_lab::measure::Watch;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::{Ground, Rig, session};
+use iogauge_model::limit::{Side, tightest};
+use iogauge_model::load::{BlockSizes, Load, Pattern, SyncMode};
+use iogauge_model::result::BesideSide;
+use iogauge_model::units::shell_word;
+use iogauge_model::{Caveat, Limit};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Name of the test file: no other command uses it, so that one that lies about was left by a command
+/// that was killed.
+const TEST_FILE_NAME: &str = "iogauge-beside.dat";
+/// A test file takes no more than this part of what is free,
+const FREE_SHARE: u64 = 10;
+/// nor less than this: any cache would hold it.
+const LEAST_BYTES: u64 = 64 << 20;
+/// I/Os outstanding at most.
+const MOST_DEPTH: u32 = 16_384;
+
+/// A test file to be made, and what it is to be measured with.
+pub(super) struct Device {
+    rig: Rig,
+    load: Load,
+    limits: Vec<Limit>,
+}
+
+impl Device {
+    /// What is measured beside a database. Makes and changes nothing.
+    ///
+    /// # Errors
+    /// Where no test file can be had on the database's file system.
+    pub(super) fn under(
+        target: &DbTarget,
+        asked: &DbLoad,
+        plan: &SearchPlan,
+        args: &DbBesideArgs,
+    ) -> anyhow::Result<Self> {
+        let directory = directory(&target.database().paths()?, args.directory.as_deref())?;
+        let size_bytes = args.size.unwrap_or_else(|| default_size(&directory, target));
+        let path = directory.join(TEST_FILE_NAME);
+        // Written in any case: a file that is somebody else's is refused.
+        let intent = Intent { writes: true, size_bytes: Some(size_bytes), ..Intent::default() };
+        let rig = Rig::open_each(&path.display().to_string(), &[(path.clone(), intent)])?;
+        let (engine, _) = rig.engine(None)?;
+        let load = Load { engine, ..load(asked.mode, &plan.limits, target) };
+        Ok(Self { rig, load, limits: limits(&plan.limits) })
+    }
+
+    /// Measures it; the test file goes at the end.
+    ///
+    /// # Errors
+    /// Where it cannot be made or removed, or a fault while measuring.
+    pub(super) fn measure(
+        mut self,
+        plan: &SearchPlan,
+        watch: &mut Watch<'_>,
+    ) -> anyhow::Result<(BesideSide, Vec<Caveat>)> {
+        let searched = self.search(plan, watch);
+        let removed = clean::remove(self.rig);
+        let searched = searched?;
+        removed?;
+        Ok(searched)
+    }
+
+    fn search(
+        &mut self,
+        plan: &SearchPlan,
+        watch: &mut Watch<'_>,
+    ) -> anyhow::Result<(BesideSide, Vec<Caveat>)> {
+        let Self { rig, load, limits } = self;
+        let plan = SearchPlan { limits: limits.clone(), max_depth: MOST_DEPTH, ..plan.clone() };
+        let (_, mut found) = session::ready_on(rig, &[(load.clone(), Ground::All)], watch)?;
+        let searched = session::find(rig, load, &plan, watch)?;
+        found.extend(searched.caveats);
+        // Who prepares the file finds it gone at the end.
+        for path in rig.paths() {
+            let prepare = format!("iogauge prepare {} --size", shell_word(&path.to_string_lossy()));
+            for doubt in &mut found {
+                doubt.remedy = doubt.remedy.replace(&prepare, "iogauge db beside with --size");
+            }
+        }
+        Ok((side(label(load), searched.found), about("device", found)))
+    }
+}
+
+/// Without the depth, which is what is searched.
+fn label(load: &Load) -> String {
+    let durable = if load.sync == SyncMode::Dsync { ", durable" } else { "" };
+    format!("{}{durable}", load.label().replace(&format!(" depth {}", load.depth()), ""))
+}
+
+/// The same on a device: random blocks of the database's size. Where commits are bounded and wait for
+/// the medium, so does each write.
+fn load(mode: Mode, limits: &[Limit], target: &DbTarget) -> Load {
+    let (rw, read_percent) = match mode {
+        Mode::Read => (Pattern::RandRead, None),
+        Mode::Write => (Pattern::RandWrite, None),
+        Mode::Io { read_percent } => (Pattern::RandRw, Some(read_percent)),
+    };
+    let usual = Load::default();
+    let bounds_commits = limits.iter().any(|limit| limit.side == Side::Sync);
+    let durable = bounds_commits && target.about.may_lose.is_none();
+    Load {
+        rw,
+        read_percent: read_percent.unwrap_or(usual.read_percent),
+        block: BlockSizes::fixed(target.about.block_bytes),
+        sync: if durable { SyncMode::Dsync } else { usual.sync },
+        ..usual
+    }
+}
+
+/// A device makes no commits: what bounds those of the database bounds its writes.
+fn limits(of_database: &[Limit]) -> Vec<Limit> {
+    tightest(of_database.iter().map(|limit| match limit.side {
+        Side::Sync => Limit { side: Side::Write, ..*limit },
+        _ => *limit,
+    }))
+}
+
+/// The directory of the test file, on the file system of a database that is kept in `paths`: the one
+/// that was asked for, or the one around the database.
+fn directory(paths: &[PathBuf], asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let paths: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let Some(first) = paths.first() else {
+        let text = "the database is not on this machine, and neither is its device; right would be \
+                    iogauge db beside on the server itself";
+        return Err(Usage(text.to_owned()).into());
+    };
+    let found = match asked {
+        Some(asked) => named(asked, &paths),
+        None => match first.parent().filter(|around| same_file_system(around, first)) {
+            Some(around) => Ok(around.to_owned()),
+            None => Err(format!(
+                "the database at {0} has a file system of its own, and a test file beside it would \
+                 be on another; right would be an empty directory made on that of {0}, and \
+                 --directory with its path",
+                first.display()
+            )),
+        },
+    };
+    found.map_err(|text| Usage(text).into())
+}
+
+/// The directory that was asked for, or why it cannot be taken.
+fn named(asked: &Path, paths: &[PathBuf]) -> Result<PathBuf, String> {
+    let shown = asked.display();
+    let directory =
+        asked.canonicalize().map_err(|error| format!("--directory {shown}: {error}"))?;
+    let entries = std::fs::read_dir(&directory);
+    let entries = entries.map_err(|error| format!("--directory {shown}: {error}"))?;
+    if !paths.iter().any(|path| same_file_system(path, &directory)) {
+        let database = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
+        return Err(format!(
+            "--directory {shown} is not on the file system of the database at {database}; right \
+             would be a directory that is"
+        ));
+    }
+    let side = side_file(Path::new(TEST_FILE_NAME));
+    let left = |name: &Path| name == Path::new(TEST_FILE_NAME) || name == side;
+    let is_empty = entries.flatten().all(|entry| left(Path::new(&entry.file_name())));
+    if !is_empty && paths.iter().any(|path| directory.starts_with(path)) {
+        return Err(format!(
+            "--directory {shown} holds files of the database, where no other belongs; right would \
+             be an empty directory"
+        ));
+    }
+    Ok(directory)
+}
+
+fn same_file_system(one: &Path, other: &Path) -> bool {
+    let device = |path: &Path| path.metadata().map(|about| about.dev()).ok();
+    device(one).is_some() && device(one) == device(other)
+}
+
+/// The database's size, within what is worth measuring and does no harm.
+fn default_size(directory: &Path, target: &DbTarget) -> u64 {
+    let free_bytes = rustix::fs::statvfs(directory).map_or(0, |stat| stat.f_bavail * stat.f_frsize);
+    size_for(target.size.data_bytes, free_bytes)
+}
+
+fn size_for(database_bytes: u64, free_bytes: u64) -> u64 {
+    database_bytes.min(free_bytes / FREE_SHARE).max(LEAST_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_as_large_as_the_database_within_bounds() {
+        let gib = 1 << 30;
+        assert_eq!(size_for(8 * gib, 1000 * gib), 8 * gib);
+        assert_eq!(size_for(8 * gib, 10 * gib), gib);
+        assert_eq!(size_for(1 << 20, 1000 * gib), 64 << 20);
+        assert_eq!(size_for(8 * gib, 0), 64 << 20);
+    }
+
+    #[test]
+    fn what_bounds_commits_bounds_writes() {
+        let of = |texts: &[&str]| -> Vec<String> {
+            let typed: Vec<Limit> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            limits(&typed).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(of(&["commit:p99<=20ms"]), ["write:p99 <= 20 ms"]);
+        assert_eq!(of(&["write:mean<=5ms", "commit:mean<=2ms"]), ["write:mean <= 2 ms"]);
+        assert_eq!(of(&["mean<=5ms", "commit:mean<=5ms"]), ["mean <= 5 ms", "write:mean <= 5 ms"]);
+        assert_eq!(of(&["read:max<=1s"]), ["read:max <= 1 s"]);
+    }
+}

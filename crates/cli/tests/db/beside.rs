@@ -1,0 +1,188 @@
+//! The database beside its device.
+
+use crate::common::{Done, Started, eventually, names};
+use crate::support::{Mount, or_skip, run};
+use crate::{Db, assert_fits, assert_one_line, codes};
+use iogauge_io::target::{Ownership, ownership};
+use iogauge_model::result::{BesideDocument, BesideSide, StoppedBy};
+use std::path::{Path, PathBuf};
+
+#[test]
+fn beside_tells_what_share_of_the_device_is_reached() {
+    let db = Db::new(2, 1000);
+    let there = || names(&db.place.work().join("d"));
+    let length =
+        || std::fs::metadata(db.place.work().join("d/iogauge.dat")).map(|file| file.len()).ok();
+    for mode in ["read", "write"] {
+        if mode == "write" {
+            db.place.run(&["prepare", "d", "--size=64m", "--quiet"]).ends(0);
+        }
+        let before = (there(), length());
+        // What a killed command left goes.
+        left_over(&db);
+        let line = ["--mode", mode, "--budget=1s", "--size=64m", "--limit=mean<=10s"];
+        let done = db.run("beside", &[&line[..], &["--json"]].concat()).ends(0);
+        let document: BesideDocument = serde_json::from_value(done.json()).unwrap();
+        assert_eq!(document.head.format, "iogauge.beside/1");
+        let database = document.database.unwrap();
+        assert!(document.device.answer.iops.mean > 0.0 && database.answer.iops.mean > 0.0);
+        let rw = if mode == "read" { "randread" } else { "randwrite" };
+        let durable = if mode == "write" { ", durable" } else { "" };
+        assert_eq!(document.device.load, format!("{rw} 8 KiB{durable}"));
+        assert!(!document.held_back_by.is_empty());
+        let (iops, bytes) = (document.database_iops, document.database_bytes_per_sec);
+        let of = &document.device.answer;
+        let of_ios = iops.map(|iops| iops * 100.0 / of.iops.mean);
+        let of_bytes = bytes.map(|bytes| bytes * 100.0 / of.bytes_per_sec);
+        let larger = of_ios.zip(of_bytes).map(|(ios, bytes)| ios.max(bytes));
+        assert_eq!(document.share_percent, larger);
+        if mode == "write" {
+            assert!(document.held_back_by.iter().any(|words| words.contains("commits took")));
+            assert!(database.curve.iter().all(|point| point.depth <= 2));
+        }
+        let sides = |message: &str| {
+            ["the device", "the database"].iter().any(|side| message.starts_with(side))
+        };
+        assert!(document.caveats.iter().all(|caveat| sides(&caveat.message)));
+        // The test file goes; another one stays.
+        assert_eq!((there(), length()), before);
+        assert_eq!(length().is_some(), mode == "write");
+        let show = |format: &str| db.place.run_on(60, &["history", "show", "--format", format]);
+        assert_eq!(show("json").ends(0).json(), done.json());
+        let text = show("text").ends(0).stdout;
+        assert_fits(&text, 60);
+        assert!(
+            text.contains("The database reaches ") == larger.is_some()
+                && text.contains("The device: rand"),
+            "{text}"
+        );
+        for format in ["iogauge-csv", "csv", "classic", "fio-json"] {
+            assert_one_line(show(format), 2, &["--format text or json"]);
+        }
+    }
+    assert_eq!(db.verified()["lost"], 0);
+}
+
+/// Kills a comparison while its test file is there.
+fn left_over(db: &Db) {
+    let run = comparing(db, "1h");
+    let file = db.place.work().join("d/iogauge-beside.dat");
+    eventually(|| file.exists() && matches!(ownership(&file), Ok(Ownership::Ours(_))));
+    run.signal("KILL");
+    let _ = run.end();
+    assert!(file.exists());
+}
+
+/// The bounds of commits are those of the device's writes.
+#[test]
+fn beside_bounds_the_device_by_what_bounds_commits() {
+    let db = Db::new(1, 1000);
+    let beside = |limit: &str| {
+        let line = ["--mode=write", "--budget=1s", "--size=64m", "--quiet", "--json", limit];
+        db.run("beside", &line)
+    };
+    let none = beside("--limit=commit:mean<=1ns").ends(5);
+    let document: BesideDocument = serde_json::from_value(none.json()).unwrap();
+    let of = |side: &BesideSide| (side.answer.limits[0].limit.to_string(), side.answer.stopped_by);
+    assert_eq!(of(&document.device), ("write:mean <= 1 ns".to_owned(), StoppedBy::Unattainable));
+    let database = document.database.as_ref().unwrap();
+    assert_eq!(of(database), ("sync:mean <= 1 ns".to_owned(), StoppedBy::Unattainable));
+    // Commits that do not wait are held against writes that do not.
+    let volatile = ["--mode=write", "--budget=1s", "--size=64m", "--quiet", "--json"];
+    let loose = ["--limit=commit:mean<=10s", "--set", "synchronous=off"];
+    let document = db.run("beside", &[&volatile[..], &loose].concat()).ends(0).json();
+    assert_eq!(document["device"]["load"], "randwrite 8 KiB");
+}
+
+/// A file system that is seen at a second place.
+struct Bound(PathBuf);
+
+impl Bound {
+    fn new(of: &Path, at: &Path) -> Result<Self, String> {
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        run("mount", &["--bind", &text(of), &text(at)])?;
+        Ok(Self(at.to_owned()))
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let _ = run("umount", &[self.0.to_str().unwrap()]);
+    }
+}
+
+#[test]
+fn besides_file_lies_on_the_file_system_of_the_database() {
+    let db = Db::new(1, 100);
+    let work = db.place.work();
+    let folder = work.join("d/RAN");
+    std::fs::create_dir(work.join("other")).unwrap();
+    std::fs::create_dir(folder.join("own")).unwrap();
+    let line = ["--mode=read", "--budget=1s", "--size=64m", "--limit=mean<=10s", "--quiet"];
+    let beside = |more: &[&str]| db.run("beside", &[&line[..], more].concat());
+    for (directory, told) in [
+        ("d/RAN", "holds files of the database"),
+        ("missing", "No such file"),
+        ("d/RAN/lock", "Not a directory"),
+        ("/proc", "is not on the file system of the database"),
+    ] {
+        assert_one_line(beside(&["--directory", directory]), 2, &["--directory", told]);
+    }
+    for directory in ["other", "d/RAN/own"] {
+        beside(&["--directory", directory]).ends(0);
+        assert_eq!(names(&work.join(directory)), [""; 0]);
+    }
+    // The same files as a file system of their own.
+    let memory = or_skip!(
+        "besides_file_lies_on_the_file_system_of_the_database",
+        Mount::new(&["-t", "tmpfs", "-o", "size=64m", "iogauge-test"])
+    );
+    run("cp", &["-a", folder.to_str().unwrap(), memory.point.to_str().unwrap()]).unwrap();
+    let _bound = Bound::new(&memory.point.join("RAN"), &folder).unwrap();
+    assert_one_line(beside(&[]), 2, &["has a file system of its own", "--directory"]);
+    let other = beside(&["--directory", "other"]);
+    assert_one_line(other, 2, &["is not on the file system of the database"]);
+    assert_eq!(names(&work.join("d")), ["RAN"]);
+}
+
+/// A comparison under way whose device is searched for that long.
+fn comparing(db: &Db, budget: &str) -> Started {
+    let line = ["--mode=write", "--size=64m", "--limit=mean<=10s", "--json", "--quiet"];
+    db.start("beside", &[&line[..], &[&format!("--budget={budget}")]].concat())
+}
+
+/// What an interrupt leaves of a comparison: what was measured until then, and no share of it.
+#[track_caller]
+fn assert_cut_short(db: &Db, done: Done) -> BesideDocument {
+    let json = done.ends(130).json();
+    for member in ["share_percent", "database_iops", "database_bytes_per_sec", "held_back_by"] {
+        assert_eq!(json.get(member), None, "{json}");
+    }
+    assert_eq!(codes(&json).iter().filter(|code| **code == "interrupted").count(), 1);
+    assert_eq!(db.place.runs()[0].1, "interrupted");
+    assert_eq!(names(&db.place.work().join("d")), ["RAN"]);
+    let text = db.place.run_on(200, &["history", "show"]).ends(0).stdout;
+    assert!(text.contains("Interrupted before the ") && !text.contains("reaches"), "{text}");
+    serde_json::from_value(json).unwrap()
+}
+
+#[test]
+fn beside_ends_where_it_is_interrupted() {
+    let db = Db::new(2, 1000);
+    let run = comparing(&db, "1h");
+    let points = || db.place.run(&["history", "export"]).stdout.matches("\"step\":{").count();
+    eventually(|| points() > 0);
+    run.signal("INT");
+    let document = assert_cut_short(&db, run.end());
+    assert!(document.device.curve.iter().any(|point| point.iops.mean > 0.0));
+    assert_eq!(document.database, None);
+
+    let run = comparing(&db, "3s");
+    let has_file = || names(&db.place.work().join("d")).len() > 1;
+    eventually(has_file);
+    // The device's file goes before the database is measured.
+    eventually(|| !has_file());
+    run.signal("INT");
+    assert!(assert_cut_short(&db, run.end()).device.answer.iops.mean > 0.0);
+    assert_eq!(db.verified()["lost"], 0);
+}
