@@ -528,7 +528,15 @@ fn two_programs_and_two_sides_are_drawn() {
         caveats: Vec::new(),
         environment: find.environment.clone(),
     };
-    let beside = Exhibit::of(serde_json::to_value(&beside).unwrap()).unwrap();
+    let mut cut_short = serde_json::to_value(&beside).unwrap();
+    let beside = Exhibit::of(cut_short.clone()).unwrap();
+    for member in ["database", "database_iops", "database_bytes_per_sec", "share_percent"] {
+        cut_short.as_object_mut().unwrap().remove(member).unwrap();
+    }
+    let cut_short = Exhibit::of(cut_short).unwrap();
+    assert_eq!(drawn("capacity-curve", &cut_short, WIDE).len(), 1);
+    let alone = page(vec![cut_short], "cut short");
+    assert!(alone.contains("What the devices did for the database is not known"));
     let curves = drawn("capacity-curve", &beside, WIDE);
     let [device, database] = curves.as_slice() else { panic!("{}", curves.len()) };
     assert!(device.title.starts_with("the device, ") && texts(device).contains(&"I/Os per second"));

@@ -9,8 +9,8 @@ use super::terms::Terms;
 use iogauge_model::CaveatCode;
 use iogauge_model::limit::Bound;
 use iogauge_model::result::{
-    BesideDocument, DaemonCycle, DatabaseCheck, DatabaseCounts, DatabaseResult, LimitValue,
-    StepResult,
+    BesideDocument, DaemonCycle, DatabaseCheck, DatabaseCounts, DatabaseResult, Head, LimitValue,
+    StepResult, StoppedBy,
 };
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 
@@ -211,12 +211,18 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
     for reason in &document.held_back_by {
         sheet.text(Paint::Plain, reason);
     }
+    if document.share_percent.is_some_and(|share| share > 100.0) {
+        sheet.text(Paint::Plain, why_above(&document.head));
+    }
     let terms = Terms::of(&document.head);
     let device = ("The device:", &document.device, Terms::DEVICE);
     let database = document.database.as_ref().map(|side| ("The database:", side, terms));
     for (title, side, terms) in std::iter::once(device).chain(database) {
         sheet.gap();
         sheet.text(Paint::Strong, &format!("{title} {}", side.load));
+        if side.answer.stopped_by == StoppedBy::Unattainable {
+            sheet.text(Paint::Bad, &format!("The limits do not hold even {}:", terms.at(1)));
+        }
         let mut grid = Grid::new(&[
             (terms.depth, Kind::Number),
             (terms.rate, Kind::Number),
@@ -244,6 +250,18 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
     sheet.into_text()
 }
 
+/// How a database can do more than its device was found to sustain.
+fn why_above(head: &Head) -> &'static str {
+    if head.load["mode"] == "read" {
+        "More than the device was found to sustain: a cache below it has some of what the database \
+         reads, it does not always do the same, or I/Os of others were counted."
+    } else {
+        "More than the device was found to sustain of random blocks under these limits: the log is \
+         written in sequence, no limit bounds what the write daemon hands over, or I/Os of others were \
+         counted."
+    }
+}
+
 fn was_interrupted(document: &BesideDocument) -> bool {
     document.caveats.iter().any(|caveat| caveat.code == CaveatCode::Interrupted)
 }
@@ -269,6 +287,9 @@ pub fn beside_brief(document: &BesideDocument) -> String {
         format!("{device}, and the database {own} {rate}")
     });
     match (was_interrupted(document), database) {
+        (true, None) if document.device.curve.is_empty() => {
+            "Interrupted before anything was measured".to_owned()
+        }
         (true, None) => format!("Interrupted before the database was measured: {device}"),
         (true, Some(both)) => format!("Interrupted before the share was known: {both}"),
         (false, both) => {
