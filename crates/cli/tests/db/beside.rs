@@ -94,6 +94,21 @@ fn beside_bounds_the_device_by_what_bounds_commits() {
     assert_eq!(document["device"]["load"], "randwrite 8 KiB");
 }
 
+#[test]
+fn beside_measures_nothing_under_another_run_or_in_a_foreign_file() {
+    let db = Db::new(1, 100);
+    let run = db.at_work(1, &["--quiet"]);
+    let line = ["--mode=read", "--budget=1s", "--size=64m", "--quiet"];
+    assert_one_line(db.run("beside", &line), 3, &["another run works on this database"]);
+    assert_eq!((db.place.runs().len(), names(&db.place.work().join("d"))), (1, vec!["RAN".into()]));
+    run.signal("INT");
+    run.end().ends(130);
+    let foreign = db.place.work().join("d/iogauge-beside.dat");
+    std::fs::write(&foreign, "mine").unwrap();
+    assert_one_line(db.run("beside", &line), 3, &["iogauge-beside.dat"]);
+    assert_eq!(std::fs::read(&foreign).unwrap(), b"mine");
+}
+
 /// A file system that is seen at a second place.
 struct Bound(PathBuf);
 

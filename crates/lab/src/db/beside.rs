@@ -1,9 +1,11 @@
-//! What keeps a database from doing more than it does on its device.
+//! A database beside its device: what the device does for it, and what keeps it from more.
 
 use super::measure::DbMeasured;
-use super::target::DbTarget;
+use super::target::{DbLoad, DbTarget};
 use super::words::in_database_words;
+use crate::error::LabError;
 use crate::search::Found;
+use iogauge_db::backend::RunPlan;
 use iogauge_model::result::{Physical, StoppedBy};
 use iogauge_model::units::Bandwidth;
 
@@ -53,6 +55,17 @@ impl DeviceWork {
     }
 }
 
+/// Takes the database and gives it back, so that a device is not measured for nothing, nor under
+/// another run.
+///
+/// # Errors
+/// Where another run has it, or it cannot be worked on.
+pub fn check_free(target: &DbTarget, load: &DbLoad) -> Result<(), LabError> {
+    let plan = RunPlan { workers: 1, reads: load.mode.reads(), writes: load.mode.writes() };
+    drop(target.database.begin(&plan)?);
+    Ok(())
+}
+
 /// What keeps the database from more than the search found, as a step at that place shows: sentences.
 #[must_use]
 pub fn held_back_by(target: &DbTarget, found: &Found, measured: &DbMeasured) -> Vec<String> {
@@ -60,7 +73,11 @@ pub fn held_back_by(target: &DbTarget, found: &Found, measured: &DbMeasured) -> 
     let mut reasons = Vec::new();
     if let Some(limit) = answer.stopped_by_limit.filter(|_| answer.stopped_by.is_limit()) {
         let limit = in_database_words(&limit.to_string());
-        reasons.push(format!("More processes break {limit}."));
+        let who = match answer.stopped_by {
+            StoppedBy::Unattainable => "Even 1 process breaks",
+            _ => "More processes break",
+        };
+        reasons.push(format!("{who} {limit}."));
     }
     let globals = target.globals.len();
     if answer.stopped_by == StoppedBy::MaxDepth && answer.depth as usize == globals {
@@ -92,7 +109,8 @@ pub fn held_back_by(target: &DbTarget, found: &Found, measured: &DbMeasured) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iogauge_model::result::{FioResult, StepResult};
+    use iogauge_model::fio::FioResult;
+    use iogauge_model::result::StepResult;
 
     /// A step of so many seconds in which the devices had a hundred I/Os of 4 KiB.
     fn measured(seconds: f64, interrupted: bool, physical: bool) -> DbMeasured {

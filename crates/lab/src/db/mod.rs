@@ -10,7 +10,7 @@ mod measure;
 mod target;
 mod words;
 
-pub use beside::{DeviceWork, held_back_by};
+pub use beside::{DeviceWork, check_free, held_back_by};
 pub use caveats::of_size;
 pub use check::check;
 pub use ladder::Ladder;

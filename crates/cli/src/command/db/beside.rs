@@ -30,6 +30,7 @@ pub fn run(args: &DbBesideArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let plan = load::plan(&args.search, &load)?;
     let target = DbTarget::open(args.url.url()?)?;
     target.check_globals(&load)?;
+    db::check_free(&target, &load)?;
     let device = Device::under(&target, &load, &plan, args)?;
     let asked = Asked { target: &target, load: &load, plan: &plan };
     let mut record = Record::new("db-beside", &args.output, false)?;
