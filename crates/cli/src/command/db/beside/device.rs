@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 /// Name of the test file: no other command uses it, so that one that lies about was left by a command
 /// that was killed.
 const TEST_FILE_NAME: &str = "iogauge-beside.dat";
-/// A test file takes no more than this part of what is free,
+/// A test file takes no more than this part of what is free.
 const FREE_SHARE: u64 = 10;
-/// nor less than this: any cache would hold it.
+/// Smaller ones are held by any cache.
 const LEAST_BYTES: u64 = 64 << 20;
 /// I/Os outstanding at most.
 const MOST_DEPTH: u32 = 16_384;
