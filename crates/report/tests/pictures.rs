@@ -517,7 +517,7 @@ fn two_programs_and_two_sides_are_drawn() {
         answer: find.answer.clone(),
         curve: find.curve.clone(),
     };
-    let beside = BesideDocument {
+    let told = BesideDocument {
         head,
         device: side("random reads"),
         database: Some(side("updates")),
@@ -528,8 +528,11 @@ fn two_programs_and_two_sides_are_drawn() {
         caveats: Vec::new(),
         environment: find.environment.clone(),
     };
-    let mut cut_short = serde_json::to_value(&beside).unwrap();
+    let mut cut_short = serde_json::to_value(&told).unwrap();
     let beside = Exhibit::of(cut_short.clone()).unwrap();
+    let above = BesideDocument { share_percent: Some(150.0), ..told };
+    let above = Exhibit::of(serde_json::to_value(&above).unwrap()).unwrap();
+    assert!(page(vec![above], "above").contains("More than the device was found to sustain"));
     for member in ["database", "database_iops", "database_bytes_per_sec", "share_percent"] {
         cut_short.as_object_mut().unwrap().remove(member).unwrap();
     }
