@@ -216,8 +216,25 @@ impl Directory {
     /// # Errors
     /// [`DbError::Busy`] where somebody else has it.
     pub fn lock(&self) -> Result<Lock, DbError> {
+        self.take(self.lock_file())
+    }
+
+    /// The same for one who only looks and may not write here.
+    ///
+    /// # Errors
+    /// [`DbError::Missing`] where there is no database, [`DbError::Busy`] where somebody else has it.
+    pub fn hold(&self) -> Result<Lock, DbError> {
+        self.marker()?;
+        let file = self.lock_file();
+        self.take(file.or_else(|error| File::open(self.join(LOCK)).map_err(|_| error)))
+    }
+
+    fn lock_file(&self) -> std::io::Result<File> {
+        File::options().create(true).truncate(false).write(true).open(self.join(LOCK))
+    }
+
+    fn take(&self, file: std::io::Result<File>) -> Result<Lock, DbError> {
         let path = self.join(LOCK);
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(|error| fault(&path, &error))?;
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),

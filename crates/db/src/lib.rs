@@ -14,6 +14,7 @@ pub mod directory;
 pub mod draws;
 mod error;
 pub mod filler;
+mod held;
 mod progress;
 pub mod statements;
 pub mod url;
@@ -22,5 +23,6 @@ mod worker;
 
 pub use backend::{BACKENDS, BackendInfo, Database};
 pub use error::DbError;
+pub use held::Held;
 pub use progress::Progress;
 pub use url::DbUrl;

@@ -277,6 +277,7 @@ fn one_run_at_a_time() {
         ("run", &["--mode=read", "--quiet"]),
         ("find", &["--mode=read", "--quiet"]),
         ("add-globals", &["--globals=1", "--quiet"]),
+        ("verify", &["--quiet"]),
         ("purge", &["--yes"]),
     ] {
         assert_one_line(db.run(action, more), 3, &told);

@@ -8,6 +8,7 @@ pub mod sqlite;
 use crate::blocks::Blocks;
 use crate::books::Books;
 use crate::error::DbError;
+use crate::held::Held;
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use serde::{Deserialize, Serialize};
@@ -224,6 +225,13 @@ pub trait Database: Debug + Send + Sync {
     /// # Errors
     /// [`DbError::Busy`] where another run has it; where it is not there or cannot be written.
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError>;
+
+    /// Keeps runs out, without being one: for a look at what nobody may change meanwhile. Waits a moment
+    /// for what a killed run left behind. Needs no more rights than a walk.
+    ///
+    /// # Errors
+    /// [`DbError::Busy`] where a run has it; where it is not there.
+    fn hold(&self) -> Result<Held, DbError>;
 
     /// Removes what setup and creating globals made, and nothing else.
     ///

@@ -175,9 +175,18 @@ pub fn a_second_run_is_kept_out(fixture: &Fixture) {
         assert!(matches!(second, Some(DbError::Busy(_))), "{second:?}");
         let purged = other.purge();
         assert!(matches!(purged, Err(DbError::Busy(_))), "{purged:?}");
+        let held = other.hold();
+        assert!(matches!(held, Err(DbError::Busy(_))), "{held:?}");
     }
     assert!(first.counts().is_ok());
     drop(first);
+    // Whoever looks keeps runs out, and sees all of it.
+    let held = db.hold().unwrap();
+    let begun = fixture.open().begin(&run).err();
+    assert!(matches!(begun, Some(DbError::Busy(_))), "{begun:?}");
+    assert_eq!(db.count_subscripts(1), Ok(100));
+    assert!(db.about().is_ok() && db.committed().is_ok());
+    drop(held);
     drop(fixture.open().begin(&run).unwrap());
     db.purge().unwrap();
 }

@@ -50,6 +50,7 @@ pub fn what_is_missing_is_told_by_every_call(fixture: &Fixture) {
     missing("committed", db.committed().err());
     missing("identity", db.identity().err());
     missing("begin", db.begin(&RUN).err());
+    missing("hold", db.hold().err());
     missing("purge", db.purge().err());
     assert!(!db.is_there().unwrap());
 }

@@ -100,16 +100,22 @@ fn a_client_that_is_killed_leaves_whole_transactions() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(matches!(db.purge(), Err(DbError::Busy(_))));
+    assert!(matches!(db.hold(), Err(DbError::Busy(_))));
     client.kill().unwrap();
     client.wait().unwrap();
+    // What its sessions still commit is there once it is held.
+    let held = db.hold().unwrap();
+    let committed = sequences(db.as_ref(), WORKERS);
+    drop(held);
     // Its sessions end when they find out.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iogauge'";
     while server.psql(sessions) != "0" {
         assert!(Instant::now() < end, "{name}: its sessions stay");
         std::thread::sleep(Duration::from_millis(5));
     }
+    assert_eq!(sequences(db.as_ref(), WORKERS), committed);
     let mut expected = Expected::initial(&globals);
-    for (index, committed) in sequences(db.as_ref(), WORKERS).iter().enumerate() {
+    for (index, committed) in committed.iter().enumerate() {
         expected.run(7, index as u32 + 1, 10, 0, *committed);
     }
     expected.check(db.as_ref());

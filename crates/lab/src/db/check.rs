@@ -3,11 +3,11 @@
 
 use super::target::DbTarget;
 use crate::error::LabError;
-use iogauge_db::DbError;
 use iogauge_db::acknowledged::{Acknowledged, Remembered};
-use iogauge_db::backend::Global;
+use iogauge_db::backend::{self, Global};
 use iogauge_db::draws::Draws;
 use iogauge_db::value::Stamp;
+use iogauge_db::{DbError, DbUrl};
 use iogauge_model::result::{DB_VERIFY_FORMAT, DatabaseCheck, WorkerCheck};
 use std::collections::BTreeMap;
 
@@ -22,15 +22,18 @@ fn note(checked: &mut DatabaseCheck, words: impl FnOnce() -> String) {
     }
 }
 
-/// Reads every value of a database. Costs a walk over all of it, and eight bytes of memory for each
-/// subscript of one global. `tell` hears how many values are done, and ends it.
+/// Reads every value of a database, which no run can have meanwhile. Costs a walk over all of it, and
+/// eight bytes of memory for each subscript of one global. `tell` hears how many values are done, and ends
+/// it.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// [`DbError::Busy`] where a run has it; where it cannot be read.
 pub fn check(
-    target: &DbTarget,
+    url: DbUrl,
     tell: &mut dyn FnMut(u64, u64) -> Result<(), DbError>,
 ) -> Result<DatabaseCheck, LabError> {
+    let _held = backend::open(&url)?.hold()?;
+    let target = &DbTarget::open(url)?;
     let database = target.database();
     let committed: BTreeMap<u32, u64> = database.committed()?.into_iter().collect();
     let identity = database.identity()?;

@@ -5,7 +5,7 @@ use crate::args::VerifyArgs;
 use crate::exit::Exit;
 use crate::screen;
 use iogauge_db::DbError;
-use iogauge_lab::db::{DbTarget, check};
+use iogauge_lab::db::check;
 use iogauge_lab::{Interrupt, LabError};
 use iogauge_report::terminal;
 
@@ -14,12 +14,12 @@ use iogauge_report::terminal;
 /// # Errors
 /// Where it cannot be read.
 pub fn run(args: &VerifyArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    let target = DbTarget::open(args.url.url()?)?;
+    let url = args.url.url()?;
     let quiet = args.quiet || args.json;
     let mut failed: Option<LabError> = None;
     let count = Unit::Count("values");
     let checked = with_progress("checking", count, quiet, None, interrupt, |progress| {
-        check(&target, &mut |done, of| progress.done(done, of)).map_err(|error| match error {
+        check(url, &mut |done, of| progress.done(done, of)).map_err(|error| match error {
             LabError::Db(error) => error,
             other => {
                 let text = other.to_string();

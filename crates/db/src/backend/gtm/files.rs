@@ -99,21 +99,24 @@ pub fn create(tools: &Tools, settings: &Settings, blocks: u64) -> Result<(), DbE
 /// Puts what a crash left in order. Cheap where there is nothing to do.
 ///
 /// # Errors
-/// Where that cannot be done.
+/// [`DbError::Busy`] where somebody has the database open, or is about to leave it; where it cannot be done.
 pub fn recover(tools: &Tools, folder: &Path) -> Result<(), DbError> {
     let path = folder.join(RECOVERY);
     let lock = File::options().create(true).truncate(false).write(true).open(&path);
     let lock = lock.map_err(|error| fault(&path, &error))?;
     lock.lock().map_err(|error| fault(&path, &error))?;
     let done = match tools.run("mupip", &["rundown", "-region", "DEFAULT"], "") {
-        Ok(_) | Err(DbError::Busy(_)) => Ok(()),
+        Ok(_) => Ok(()),
         Err(DbError::Failed(text)) if text.contains("MUUSERECOV") || text.contains("REQRECOV") => {
             forget_memory(tools);
             tools.run("mupip", &["journal", "-recover", "-backward", JOURNAL], "").map(|_| ())
         }
         Err(error) => Err(error),
     };
-    let done = done.and_then(|()| check_load(tools, folder));
+    let done = match done {
+        Ok(()) | Err(DbError::Busy(_)) => check_load(tools, folder).and(done),
+        failed => failed,
+    };
     let _ = lock.unlock();
     done
 }

@@ -25,6 +25,7 @@ use crate::backend::{About, Activity, BackendInfo, Database, Global, Purged, Run
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
 use crate::filler::Filler;
+use crate::held::{Held, once_free};
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use crate::value::Stamp;
@@ -123,8 +124,17 @@ impl Gtm {
     fn ready(&self) -> Result<Marker, DbError> {
         let marker = self.directory.marker()?;
         files::write_routines(&self.tools, self.directory.path())?;
-        files::recover(&self.tools, self.directory.path())?;
-        Ok(marker)
+        match files::recover(&self.tools, self.directory.path()) {
+            // Whoever has it open has put it in order.
+            Ok(()) | Err(DbError::Busy(_)) => Ok(marker),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same where its lock is held: the processes of a run that was killed leave on their own.
+    fn deserted(&self) -> Result<Marker, DbError> {
+        once_free(|| files::recover(&self.tools, self.directory.path()))?;
+        self.ready()
     }
 
     fn known(&self, global: u32) -> Result<(), DbError> {
@@ -276,11 +286,17 @@ impl Database for Gtm {
     fn begin(&self, _plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         self.directory.marker()?;
         let held = self.directory.lock()?;
-        let marker = self.ready()?;
+        let marker = self.deserted()?;
         if files::was_cut_short(self.directory.path()) {
             self.remove(marker.globals.len() as u32 + 1)?;
         }
         Ok(Box::new(GtmActivity::begin(self.clone(), held)?))
+    }
+
+    fn hold(&self) -> Result<Held, DbError> {
+        let held = self.directory.hold()?;
+        self.deserted()?;
+        Ok(Held::new(held))
     }
 
     fn purge(&self) -> Result<Purged, DbError> {

@@ -18,6 +18,7 @@ mod writer;
 
 use super::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Setting, Size};
 use crate::error::DbError;
+use crate::held::{Held, once_free};
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use activity::Run;
@@ -311,6 +312,14 @@ impl Database for Postgres {
 
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         Ok(Box::new(Run::begin(&self.server, &self.schema, self.reads, plan)?))
+    }
+
+    fn hold(&self) -> Result<Held, DbError> {
+        let mut connection = self.connect()?;
+        once_free(|| self.schema.lock(&mut connection, "pg_try_advisory_lock"))?;
+        // A session whose client is gone ends the commit it is in.
+        once_free(|| self.schema.nobody_writes(&mut connection))?;
+        Ok(Held::new(connection))
     }
 
     fn purge(&self) -> Result<Purged, DbError> {

@@ -108,6 +108,25 @@ impl Schema {
         )))
     }
 
+    /// Fails where a session has written to one of its tables in a transaction that goes on.
+    pub(super) fn nobody_writes(&self, connection: &mut Connection) -> Result<(), DbError> {
+        let writers = connection.field(&format!(
+            "SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+             WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                 AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = {})
+                 AND relkind = 'r' AND mode = 'RowExclusiveLock'",
+            self.literal()
+        ))?;
+        if writers.as_deref() == Some("0") {
+            return Ok(());
+        }
+        Err(DbError::Busy(format!(
+            "{}: another session writes to the schema \"{}\"; right would be to wait for it",
+            connection.place(),
+            self.name
+        )))
+    }
+
     /// Makes it, with so many bytes of blocks. All of it or nothing.
     pub(super) fn make(
         &self,

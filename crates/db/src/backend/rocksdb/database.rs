@@ -11,6 +11,7 @@ use crate::backend::{About, Activity, Database, Global, Purged, RunPlan, Size};
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
 use crate::filler::Filler;
+use crate::held::Held;
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use crate::value::Stamp;
@@ -297,6 +298,10 @@ impl Database for RocksDb {
             held: Mutex::default(),
             _lock: lock,
         }))
+    }
+
+    fn hold(&self) -> Result<Held, DbError> {
+        self.directory.hold().map(Held::new)
     }
 
     fn purge(&self) -> Result<Purged, DbError> {

@@ -18,6 +18,7 @@ mod writer;
 use super::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
 use crate::directory::{Directory, Marker, disk_bytes, fault as system_fault};
 use crate::error::DbError;
+use crate::held::Held;
 use crate::progress::Progress;
 use connection::fault;
 use run::Run;
@@ -249,6 +250,10 @@ impl Database for Sqlite {
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         let marker = self.marker()?;
         Ok(Box::new(Run::begin(&self.dir, self.settings, marker, plan)?))
+    }
+
+    fn hold(&self) -> Result<Held, DbError> {
+        self.dir.hold().map(Held::new)
     }
 
     fn purge(&self) -> Result<Purged, DbError> {

@@ -196,6 +196,10 @@ fn workers_end_when_iogauge_is_killed() {
     ));
     child.kill().unwrap();
     child.wait().unwrap();
+    // Its processes are leaving still, and nothing changes any more where it is held.
+    let held = db.hold().unwrap();
+    check(&db);
+    drop(held);
     let end = Instant::now() + Duration::from_secs(20);
     while !processes(db.directory.path()).is_empty() {
         assert!(Instant::now() < end, "{:?}", processes(db.directory.path()));
