@@ -125,6 +125,7 @@ impl Crew {
     }
 
     /// Connects workers up to this number, as many as the plan has at most, without letting them work.
+    /// Once the first ones are connected, it is noted what they acknowledge.
     ///
     /// # Errors
     /// The first one's that could not be made; those before it are there.
@@ -138,7 +139,10 @@ impl Crew {
         let answers: Vec<(u32, Result<(), DbError>)> = readiness.iter().collect();
         let failed =
             answers.into_iter().filter_map(|(worker, answer)| Some((worker, answer.err()?)));
-        let Some((first, error)) = failed.min_by_key(|(worker, _)| *worker) else { return Ok(()) };
+        let Some((first, error)) = failed.min_by_key(|(worker, _)| *worker) else {
+            // Until now nobody can have worked: the file of the run before was the one to keep.
+            return self.task.acknowledged.as_ref().map_or(Ok(()), Acknowledged::begin);
+        };
         // Those behind one that is missing would have numbers that nobody counts.
         self.desks.truncate(first as usize - 1);
         self.threads.truncate(first as usize - 1);

@@ -101,6 +101,9 @@ caveat_codes! {
     /// A database had blocks in its cache at the end that it writes later.
     UnflushedWrites = "unflushed-writes", Note, "the database goes on writing after the run",
         "--drain waits for it and counts what it writes";
+    /// A database did not hold what it had acknowledged in the run before.
+    AcknowledgedLost = "acknowledged-lost", Note, "the run before lost transactions",
+        "iogauge db verify after a crash, before the next run";
     /// The figures drifted during the measurement.
     NotSteady = "not-steady", Doubt, "the rate drifted",
         "a longer --ramp_time and --runtime, and a look at what else uses the device";

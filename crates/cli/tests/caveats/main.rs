@@ -79,11 +79,16 @@ const SOURCES: [&str; 3] =
     [include_str!("figures.rs"), include_str!("machine.rs"), include_str!("target.rs")];
 
 /// Codes that a test elsewhere provokes: its source and its name.
-const ELSEWHERE: [(CaveatCode, &str, &str); 8] = [
+const ELSEWHERE: [(CaveatCode, &str, &str); 9] = [
     (CaveatCode::NotTraced, include_str!("../trace.rs"), "not_traced"),
     (CaveatCode::Traced, include_str!("../trace.rs"), "traced"),
     (CaveatCode::TraceDiffers, include_str!("../trace.rs"), "trace_differs"),
     (CaveatCode::UnflushedWrites, include_str!("../db/run.rs"), "what_is_written_later_is_told"),
+    (
+        CaveatCode::AcknowledgedLost,
+        include_str!("../db/crash.rs"),
+        "a_run_tells_what_the_one_before_lost",
+    ),
     (CaveatCode::Resumed, include_str!("../suite/resume.rs"), "an_interrupted_suite_goes_on"),
     (
         CaveatCode::EngineFallback,

@@ -120,6 +120,40 @@ fn lost_transactions_are_counted() {
     assert!(text.contains("LOST") && text.contains("worker 2: acknowledged up to"), "{text}");
 }
 
+/// What the setting of a run may lose is told by whoever looks later, without it; and what was lost, by the
+/// run that then goes on.
+#[test]
+fn a_run_tells_what_the_one_before_lost() {
+    let db = Db::new(1, 1000);
+    let (folder, kept) = (db.place.work().join("d/RAN"), db.place.work().join("kept"));
+    copy(&folder, &kept);
+    let document = db.measured("write", &["--set", "synchronous=off", "--drain"]);
+    let may_lose = &document["target"]["may_lose"];
+    assert!(may_lose.is_string() && !codes(&document).contains(&"acknowledged-lost"), "{document}");
+    assert_eq!(&db.verified()["may_lose"], may_lose);
+    for name in names(&folder).iter().filter(|name| name.starts_with("global1")) {
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+    std::fs::copy(kept.join("global1.db"), folder.join("global1.db")).unwrap();
+    let checked = db.run("verify", &["--json"]).ends(4).json();
+    assert_eq!((&checked["lost"], &checked["may_lose"]), (&checked["acknowledged"], may_lose));
+    let text = db.run("verify", &[]).ends(4).stdout;
+    assert!(text.contains("LOST") && text.contains("do not wait for the log"), "{text}");
+    // One that only reads leaves it to be looked for.
+    assert!(!codes(&db.measured("read", &[])).contains(&"acknowledged-lost"));
+    assert_eq!(db.run("verify", &["--json"]).ends(4).json()["lost"], checked["lost"]);
+    let document = db.measured("write", &[]);
+    let caveats = document["caveats"].as_array().unwrap();
+    let told: Vec<_> = caveats.iter().filter(|c| c["code"] == "acknowledged-lost").collect();
+    let lost = format!("{} transaction", checked["lost"]);
+    assert_eq!(told.len(), 1, "{document}");
+    assert!(told[0]["message"].as_str().unwrap().starts_with(&lost), "{told:?}");
+    // Its commits waited, whatever is typed now.
+    let checked = db.run("verify", &["--json", "--set", "synchronous=off"]).ends(0).json();
+    assert_eq!((&checked["lost"], &checked["may_lose"]), (&0.into(), &Value::Null));
+    assert!(!codes(&db.measured("write", &[])).contains(&"acknowledged-lost"));
+}
+
 #[test]
 fn a_strange_record_of_what_was_acknowledged_is_told() {
     let db = Db::new(2, 1000);
@@ -141,7 +175,7 @@ fn a_strange_record_of_what_was_acknowledged_is_told() {
         std::fs::write(&path, wrong).unwrap();
         let words = [
             "d/RAN/acknowledged",
-            "it is no iogauge.acknowledged/1",
+            "it is no iogauge.acknowledged/2",
             "right would be to remove it",
         ];
         assert_one_line(db.run("verify", &["--quiet"]), 1, &words);

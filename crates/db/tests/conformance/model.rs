@@ -133,9 +133,10 @@ impl AtWork {
             seed: plan.seed,
             transaction_length: plan.transaction_length,
             workers: plan.workers,
+            may_lose: None,
         };
         let dir = tempfile::tempdir().unwrap();
-        let file = Acknowledged::begin(&dir.path().join("file"), &run, &before).unwrap();
+        let file = Acknowledged::new(&dir.path().join("file"), run, &before);
         let globals = db.globals().unwrap();
         let run_plan =
             RunPlan { workers: plan.workers, reads: plan.mode.reads(), writes: plan.mode.writes() };

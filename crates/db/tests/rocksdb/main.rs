@@ -53,9 +53,10 @@ pub(crate) fn crew(db: &dyn Database, workers: u32) -> Crew {
         seed: SEED,
         transaction_length: LENGTH,
         workers,
+        may_lose: None,
     };
     let path = db.acknowledged_path().unwrap();
-    let acknowledged = Acknowledged::begin(&path, &run, &before).unwrap();
+    let acknowledged = Acknowledged::new(&path, run, &before);
     let plan = CrewPlan {
         mode: Mode::Write,
         workers,

@@ -30,9 +30,10 @@ fn works_until_it_is_killed() {
         seed: plan.seed,
         transaction_length: plan.transaction_length,
         workers: plan.workers,
+        may_lose: None,
     };
     let path = db.acknowledged_path().unwrap();
-    let file = Acknowledged::begin(&path, &run, &before).unwrap();
+    let file = Acknowledged::new(&path, run, &before);
     let activity = Arc::from(db.begin(&RUN).unwrap());
     let globals = db.globals().unwrap();
     let mut crew = Crew::start(activity, plan, &globals, &before, Some(file)).unwrap();
@@ -117,4 +118,30 @@ fn what_was_acknowledged_outlives_a_killed_run() {
 fn a_killed_process_loses_nothing_where_commits_do_not_wait() {
     kill(&format!("{OFTEN}&synchronous=normal"), 2);
     kill("synchronous=off", 2);
+}
+
+/// The file of the run before is there until the next one can begin.
+#[test]
+fn a_run_whose_workers_cannot_be_connected_notes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path(), "");
+    followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+    let globals = [global(1, 10, 100), global(2, 10, 100)];
+    for global in globals {
+        followed(|progress| db.create_global(global, progress)).0.unwrap();
+    }
+    let activity = Arc::from(db.begin(&RunPlan { workers: 1, ..RUN }).unwrap());
+    let path = dir.path().join("noted");
+    let run = RunOfWorkers {
+        format: FORMAT.to_owned(),
+        database: db.identity().unwrap(),
+        seed: SEED,
+        transaction_length: 10,
+        workers: 2,
+        may_lose: None,
+    };
+    let file = Acknowledged::new(&path, run, &[0, 0]);
+    let crew = Crew::start(activity, plan(Mode::Write, 2, SEED), &globals, &[0, 0], Some(file));
+    assert!(matches!(crew, Err(DbError::Usage(_))), "{crew:?}");
+    assert!(!path.exists());
 }

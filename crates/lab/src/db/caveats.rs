@@ -10,6 +10,7 @@ use iogauge_io::target::Roots;
 use iogauge_model::result::{Answer, DatabaseCounts, DatabaseResult, StepResult, StoppedBy};
 use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, CaveatCode};
+use std::sync::atomic::Ordering;
 
 /// A database has to be this many times the memory for caches not to hold most of it.
 const MEMORIES: u64 = 2;
@@ -48,11 +49,26 @@ pub(super) fn of_target(target: &DbTarget, load: &DbLoad) -> Vec<Caveat> {
             "leave out the setting, so that each commit waits",
         ));
     }
+    found.extend(lost(target.lost.load(Ordering::Relaxed)));
     // Reads around every cache have none in the way.
     if load.mode.writes() {
         found.extend(of_size(target.size.data_bytes));
     }
     found
+}
+
+/// The run before lost transactions, and nobody can look for them any more.
+fn lost(transactions: u64) -> Option<Caveat> {
+    let noun = if transactions == 1 { "transaction" } else { "transactions" };
+    (transactions > 0).then(|| {
+        Caveat::of(
+            CaveatCode::AcknowledgedLost,
+            format!(
+                "{transactions} {noun} that the run before had acknowledged were not there when this one \
+                 began, and db verify now goes by this one"
+            ),
+        )
+    })
 }
 
 /// Doubts about a measured step.

@@ -43,7 +43,10 @@ pub fn check(
     let mut checked = DatabaseCheck {
         format: DB_VERIFY_FORMAT.to_owned(),
         acknowledged_known: remembered.is_some(),
-        may_lose: target.about.may_lose.clone(),
+        may_lose: match remembered.as_ref().and_then(Remembered::may_lose) {
+            Some(of_run) => of_run.map(str::to_owned),
+            None => target.about.may_lose.clone(),
+        },
         ..DatabaseCheck::default()
     };
     let of = |worker: u32| committed.get(&worker).copied().unwrap_or(0);

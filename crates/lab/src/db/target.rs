@@ -10,7 +10,8 @@ use iogauge_io::system::DeviceTree;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A database that setup made.
@@ -26,6 +27,8 @@ pub struct DbTarget {
     pub size: Size,
     /// Time between two samples of the machine beside a load.
     pub cadence: Duration,
+    /// Transactions that the run before acknowledged and that were gone when a run began.
+    pub(super) lost: AtomicU64,
     pub(super) database: Box<dyn Database>,
 }
 
@@ -38,7 +41,7 @@ impl DbTarget {
         let database = backend::open(&url)?;
         let (about, globals) = (database.about()?, database.globals()?);
         let size = database.size()?;
-        Ok(Self { url, about, globals, size, cadence: CADENCE, database })
+        Ok(Self { url, about, globals, size, cadence: CADENCE, lost: AtomicU64::new(0), database })
     }
 
     /// The database itself.
@@ -132,7 +135,16 @@ impl DbTarget {
         Ok(sequences)
     }
 
-    /// Begins to note what a run acknowledges; `None` where it writes nothing or there is no place.
+    /// Counts what the run before lost: once another one notes what it acknowledges, that is known no more.
+    fn count_lost(&self, path: &Path, identity: &str, sequences: &[u64]) {
+        // A file that is none of these, or another database's, says nothing.
+        let before = Acknowledged::read(path).ok().flatten();
+        let before = before.filter(|known| known.run.database == identity);
+        let lost = before.map_or(0, |known| known.lost(sequences));
+        self.lost.fetch_add(lost, Ordering::Relaxed);
+    }
+
+    /// Where it is noted what a run acknowledges; `None` where it writes nothing or there is no place.
     pub(super) fn note(
         &self,
         plan: &CrewPlan,
@@ -146,15 +158,18 @@ impl DbTarget {
             // Where it cannot be made, writing the file says so.
             let _ = std::fs::create_dir_all(parent);
         }
+        let identity = self.database.identity()?;
+        self.count_lost(&path, &identity, sequences);
         let run = RunOfWorkers {
             format: FORMAT.to_owned(),
-            database: self.database.identity()?,
+            database: identity,
             seed: plan.seed,
             transaction_length: plan.transaction_length,
             workers: plan.workers,
+            may_lose: self.about.may_lose.clone(),
         };
         let sequences = &sequences[..(plan.workers as usize).min(sequences.len())];
-        Ok(Some(Acknowledged::begin(&path, &run, sequences)?))
+        Ok(Some(Acknowledged::new(&path, run, sequences)))
     }
 }
 

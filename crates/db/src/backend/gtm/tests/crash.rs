@@ -32,9 +32,10 @@ fn crew(db: &Gtm) -> Crew {
         seed: PLAN.seed,
         transaction_length: PLAN.transaction_length,
         workers: WORKERS,
+        may_lose: None,
     };
     let sequences = [0; WORKERS as usize];
-    let file = Acknowledged::begin(&db.directory.acknowledged(), &run, &sequences).unwrap();
+    let file = Acknowledged::new(&db.directory.acknowledged(), run, &sequences);
     let activity = db.begin(&RunPlan { workers: WORKERS, reads: false, writes: true }).unwrap();
     let globals = db.globals().unwrap();
     let mut crew =
