@@ -9,7 +9,10 @@ mod export;
 mod find;
 mod life;
 mod mistakes;
+#[path = "../../../db/tests/postgres/server.rs"]
+mod postgres;
 mod run;
+mod server;
 #[path = "../../../io/tests/guards/support.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
 mod support;

@@ -1,8 +1,9 @@
 //! What users get wrong: one clear line each, and nothing lost.
 
 use crate::common::{Done, Place, names};
+use crate::life::shell;
 use crate::support::{MIB, Mount, or_skip};
-use crate::{Db, URL, assert_one_line};
+use crate::{Db, SHORT, URL, assert_one_line};
 use std::path::Path;
 
 /// Runs a line whose words are separated by spaces.
@@ -318,4 +319,24 @@ fn reset_forgets_the_runs_on_one_database() {
     assert_eq!(db.run("reset", &["--yes", "--name=OTHER"]).ends(0).stdout, "removed 1 run\n");
     assert_eq!(db.place.runs().len(), 1);
     assert_one_line(db.run("reset", &["--history=none"]), 2, &["keeps no runs"]);
+}
+
+#[test]
+fn reset_goes_by_the_place_and_not_by_its_words() {
+    let db = Db::new(1, 100);
+    db.measured("write", &[]);
+    let absolute = format!("sqlite:{}/", db.place.work().join("d").display());
+    db.place.run(&[&["db", "run", &absolute, "--mode=read"], &SHORT[..]].concat()).ends(0);
+    // The same word means another database elsewhere.
+    let lines = format!(
+        "mkdir sub && cd sub && iogauge db setup sqlite:d --size=1m --quiet && \
+         iogauge db create-globals sqlite:d --globals=1 --subscripts=100 --quiet && \
+         iogauge db run sqlite:d --mode=write {}",
+        SHORT.join(" ")
+    );
+    shell(&db.place, &lines).ends(0);
+    assert_eq!(db.run("reset", &["--yes"]).ends(0).stdout, "removed 2 runs\n");
+    assert_eq!(db.place.runs().len(), 1);
+    let other = ["db", "reset", "sqlite:./d/../sub/d/?cache=1m", "--yes"];
+    assert_eq!(db.place.run(&other).ends(0).stdout, "removed 1 run\n");
 }

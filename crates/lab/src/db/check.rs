@@ -1,7 +1,7 @@
 //! Whether a database holds what it acknowledged: the values themselves, and what the last run's draws
 //! say where they have to be.
 
-use super::target::DbTarget;
+use super::target::{DbTarget, acknowledged_path};
 use crate::error::LabError;
 use iogauge_db::acknowledged::{Acknowledged, Remembered};
 use iogauge_db::backend::{self, Global};
@@ -38,7 +38,7 @@ pub fn check(
     let committed: BTreeMap<u32, u64> = database.committed()?.into_iter().collect();
     let identity = database.identity()?;
     let remembered =
-        target.acknowledged_path()?.map(|path| Acknowledged::read(&path)).transpose()?;
+        acknowledged_path(database)?.map(|path| Acknowledged::read(&path)).transpose()?;
     let remembered = remembered.flatten().filter(|known| known.run.database == identity);
     let mut checked = DatabaseCheck {
         format: DB_VERIFY_FORMAT.to_owned(),

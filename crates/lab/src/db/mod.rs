@@ -7,6 +7,8 @@ mod crew;
 mod figures;
 mod ladder;
 mod measure;
+mod place;
+mod purge;
 mod target;
 mod words;
 
@@ -15,5 +17,7 @@ pub use caveats::of_size;
 pub use check::check;
 pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};
+pub use place::place;
+pub use purge::purge;
 pub use target::{DbLoad, DbTarget};
 pub use words::in_database_words;

@@ -1,5 +1,6 @@
 //! A database that is there, and what is asked of it.
 
+use super::place::place;
 use crate::error::LabError;
 use crate::profile::CADENCE;
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, MOST_WORKERS, RunOfWorkers};
@@ -66,6 +67,7 @@ impl DbTarget {
             "name": self.text(),
             "kind": "database",
             "url": self.url.to_string(),
+            "place": place(&self.url),
             "database": self.url.name,
             "backend": self.url.backend,
             "software": self.about.software,
@@ -111,19 +113,6 @@ impl DbTarget {
         Ok(DeviceTree::under_all(self.database.paths()?)?)
     }
 
-    /// Where acknowledged transactions are noted: in its own directory, or under the user's data, by the
-    /// database's identity.
-    ///
-    /// # Errors
-    /// Where it is not there.
-    pub fn acknowledged_path(&self) -> Result<Option<PathBuf>, LabError> {
-        if let Some(path) = self.database.acknowledged_path() {
-            return Ok(Some(path));
-        }
-        let Some(data) = crate::history::data_directory() else { return Ok(None) };
-        Ok(Some(data.join("acknowledged").join(self.database.identity()?)))
-    }
-
     /// The last transaction of each worker that is committed, by its number.
     pub(super) fn sequences(&self) -> Result<Vec<u64>, DbError> {
         let mut sequences = vec![0; self.globals.len()];
@@ -153,7 +142,7 @@ impl DbTarget {
         if !plan.mode.writes() || plan.workers > MOST_WORKERS {
             return Ok(None);
         }
-        let Some(path) = self.acknowledged_path()? else { return Ok(None) };
+        let Some(path) = acknowledged_path(self.database())? else { return Ok(None) };
         if let Some(parent) = path.parent() {
             // Where it cannot be made, writing the file says so.
             let _ = std::fs::create_dir_all(parent);
@@ -171,6 +160,19 @@ impl DbTarget {
         let sequences = &sequences[..(plan.workers as usize).min(sequences.len())];
         Ok(Some(Acknowledged::new(&path, run, sequences)))
     }
+}
+
+/// Where acknowledged transactions are noted: in the database's own directory, or under the user's data, by
+/// its identity.
+///
+/// # Errors
+/// Where it is not there.
+pub(super) fn acknowledged_path(database: &dyn Database) -> Result<Option<PathBuf>, LabError> {
+    if let Some(path) = database.acknowledged_path() {
+        return Ok(Some(path));
+    }
+    let Some(data) = crate::history::data_directory() else { return Ok(None) };
+    Ok(Some(data.join("acknowledged").join(database.identity()?)))
 }
 
 /// What is asked of a database.

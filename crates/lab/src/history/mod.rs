@@ -173,6 +173,15 @@ impl History {
         self.store.read(|c| query::row_of(c, seq, &self.here))
     }
 
+    /// What a run's document begins with.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn head(&self, reference: &RunRef) -> Result<serde_json::Value, HistoryError> {
+        let seq = self.seq_of(reference)?;
+        self.store.read(|c| query::head(c, seq))
+    }
+
     /// A run with everything kept of it. Cost: its steps with their histograms in memory.
     ///
     /// # Errors

@@ -226,6 +226,10 @@ pub(super) fn row_of(
     connection.query_row(&sql, [seq], |row| run_row(row, here))
 }
 
+pub(super) fn head(connection: &Connection, seq: i64) -> rusqlite::Result<Value> {
+    connection.query_row("SELECT head FROM run WHERE seq = ?1", [seq], |row| row.get(0))
+}
+
 pub(super) fn show(
     connection: &Connection,
     seq: i64,

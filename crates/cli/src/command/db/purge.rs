@@ -4,6 +4,7 @@ use crate::args::PurgeArgs;
 use crate::exit::Exit;
 use crate::screen;
 use iogauge_db::backend;
+use iogauge_lab::db;
 use iogauge_model::units::Bytes;
 
 /// Runs the command.
@@ -18,7 +19,7 @@ pub fn run(args: &PurgeArgs) -> anyhow::Result<Exit> {
         screen::tell("nothing removed");
         return Ok(Exit::Done);
     }
-    let purged = database.purge()?;
+    let purged = db::purge(database.as_ref())?;
     screen::print(&format!(
         "{url} {}: removed, {} free again",
         url.name,

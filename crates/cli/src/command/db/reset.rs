@@ -4,7 +4,9 @@ use crate::args::ResetArgs;
 use crate::command::history;
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_lab::history::{Filter, RunRef, Running};
+use iogauge_db::DbUrl;
+use iogauge_lab::db::place;
+use iogauge_lab::history::{Filter, History, HistoryError, RunRef, Running};
 
 /// Runs the command.
 ///
@@ -13,20 +15,7 @@ use iogauge_lab::history::{Filter, RunRef, Running};
 pub fn run(args: &ResetArgs) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let mut history = history::open(&args.history)?;
-    // Settings are the run's, not the database's.
-    let place = format!("{}:{}", url.backend, url.place);
-    let name = format!(" {}", url.name);
-    let rows =
-        history.list(&Filter { target_contains: Some(place.clone()), ..Filter::default() })?;
-    let is_one = |target: &str| {
-        let rest = target.strip_prefix(&place).unwrap_or("x");
-        (rest.starts_with('?') || rest.starts_with(' ')) && target.ends_with(&name)
-    };
-    let runs: Vec<RunRef> = rows
-        .iter()
-        .filter(|row| is_one(&row.target))
-        .map(|row| RunRef::Name(row.id.to_string()))
-        .collect();
+    let runs = runs_on(&history, &url)?;
     let question = format!("remove {} runs on {} from the history?", runs.len(), url.name);
     if runs.is_empty() || !args.yes && !screen::confirmed(&question, "reset --yes")? {
         screen::tell("nothing removed");
@@ -36,4 +25,42 @@ pub fn run(args: &ResetArgs) -> anyhow::Result<Exit> {
     let noun = if removed == 1 { "run" } else { "runs" };
     screen::print(&format!("removed {removed} {noun}"))?;
     Ok(Exit::Done)
+}
+
+/// The runs on a database, however it was typed. Settings are a run's, not the database's.
+fn runs_on(history: &History, url: &DbUrl) -> Result<Vec<RunRef>, HistoryError> {
+    let (backend, name) = (format!("{}:", url.backend), format!(" {}", url.name));
+    let rows =
+        history.list(&Filter { target_contains: Some(backend.clone()), ..Filter::default() })?;
+    let wanted = place(url);
+    let mut runs = Vec::new();
+    for row in rows.iter().filter(|row| row.target.starts_with(&backend)) {
+        let Some(typed) = row.target.strip_suffix(&name) else { continue };
+        let run = RunRef::Name(row.id.to_string());
+        let head = history.head(&run)?;
+        let kept = head["target"]["place"].as_str().map(str::to_owned);
+        if kept.or_else(|| place_of(typed)).is_some_and(|place| place == wanted) {
+            runs.push(run);
+        }
+    }
+    Ok(runs)
+}
+
+/// The place of a run that did not keep it, as earlier versions did not; `None` where it was typed from a
+/// directory that nobody knows any more.
+fn place_of(typed: &str) -> Option<String> {
+    let url: DbUrl = typed.parse().ok()?;
+    url.place.starts_with('/').then(|| place(&url))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_without_a_place_are_found_where_their_words_say_it() {
+        assert_eq!(place_of("sqlite:/gone/./d/?cache=1m").as_deref(), Some("/gone/d"));
+        assert_eq!(place_of("postgres://me@host/x").as_deref(), Some("//me@host/x"));
+        assert_eq!(place_of("sqlite:d"), None);
+    }
 }

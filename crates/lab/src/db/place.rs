@@ -1,0 +1,52 @@
+//! Where a database is, in words that are the same wherever and however it is typed.
+
+use iogauge_db::{BACKENDS, DbUrl};
+use std::path::{Path, PathBuf};
+
+/// The place of a URL: a directory as its absolute path without links, `.` and `..`, there or not; a server
+/// as it was typed.
+#[must_use]
+pub fn place(url: &DbUrl) -> String {
+    let is_server =
+        |url: &DbUrl| BACKENDS.iter().any(|b| b.name == url.backend && b.url.contains("://"));
+    if is_server(url) { url.place.clone() } else { real(Path::new(&url.place)) }
+}
+
+/// The part of a path that is there without links, and the rest behind it.
+fn real(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let found = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let real: PathBuf = match found {
+        Some((part, real)) => {
+            let rest = path.strip_prefix(part).unwrap_or(Path::new(""));
+            real.components().chain(rest.components()).collect()
+        }
+        None => path,
+    };
+    real.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> String {
+        place(&text.parse().unwrap())
+    }
+
+    #[test]
+    fn a_directory_has_one_place_however_it_is_typed() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap().display().to_string();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("d"), dir.path().join("link")).unwrap();
+        let d = format!("{base}/d");
+        for typed in ["d", "d/", "./d", "d/../d", "link", "link/."] {
+            assert_eq!(of(&format!("sqlite:{base}/{typed}?cache=1m")), d, "{typed}");
+        }
+        assert_eq!(of(&format!("gtm:{base}/link/gone/")), format!("{d}/gone"));
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        assert_eq!(of("rocksdb:gone"), here.join("gone").display().to_string());
+        assert_eq!(of("postgres://me@host:5432/x?reads=auto"), "//me@host:5432/x");
+    }
+}
