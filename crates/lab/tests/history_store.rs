@@ -197,6 +197,36 @@ fn message_of_opening(path: &Path) -> String {
 }
 
 #[test]
+fn workers_of_databases_are_rows() {
+    let (_guard, path) = place();
+    let history = History::open(&path).unwrap();
+    let mut writer = history.begin(&run("db-run", "sqlite:d RAN")).unwrap();
+    let worker = |number, commits| {
+        json!({"worker": number, "seconds": 2.5, "reads": 0, "updates": 50 * commits, "commits": commits,
+            "read_latency_ns_mean": 0.0, "update_latency_ns_mean": 10.5, "commit_latency_ns_mean": 99.0})
+    };
+    let workers = json!([worker(1, 7), worker(2, 9)]);
+    writer.add_step(0, "without", &json!({"depth": 1})).unwrap();
+    writer.add_step(1, "write", &json!({"depth": 2, "database": {"workers": workers}})).unwrap();
+    let id = writer.finish(Ending::Done, 0, &json!({}), "fine").unwrap();
+    // A history of before there was a view has one once it is opened.
+    Connection::open(&path).unwrap().execute_batch("DROP VIEW worker").unwrap();
+    drop(History::open(&path).unwrap());
+    let connection = Connection::open(&path).unwrap();
+    let sql = "SELECT run_id, step_index, label, worker, seconds, reads, updates, commits,
+        read_latency_ns_mean, update_latency_ns_mean, commit_latency_ns_mean FROM worker ORDER BY worker";
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| {
+        let counts = [row.get(1)?, row.get(3)?, row.get(5)?, row.get(6)?, row.get::<_, i64>(7)?];
+        let figures = [row.get(4)?, row.get(8)?, row.get(9)?, row.get::<_, f64>(10)?];
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(2)?, counts, figures))
+    });
+    let rows: Vec<_> = rows.unwrap().map(Result::unwrap).collect();
+    let row = |counts| (id.to_string(), "write".to_owned(), counts, [2.5, 0.0, 10.5, 99.0]);
+    assert_eq!(rows, [row([1, 1, 0, 350, 7]), row([1, 2, 0, 450, 9])]);
+}
+
+#[test]
 fn a_later_schema_is_refused_by_both_versions() {
     let (_guard, path) = place();
     keep(&History::open(&path).unwrap(), "run", "/data", 1, Ending::Done);

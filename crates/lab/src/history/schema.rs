@@ -45,6 +45,22 @@ CREATE TABLE step (
 ) STRICT;
 ";
 
+/// Figures of each worker of a database, out of the results of steps: for whoever reads the file with SQL.
+/// Tables keep everything, so that files without it are of the same version.
+const WORKER: &str = "
+CREATE VIEW IF NOT EXISTS worker AS
+SELECT run.id AS run_id, step.step_index, step.label,
+    json_extract(each.value, '$.worker') AS worker,
+    json_extract(each.value, '$.seconds') AS seconds,
+    json_extract(each.value, '$.reads') AS reads,
+    json_extract(each.value, '$.updates') AS updates,
+    json_extract(each.value, '$.commits') AS commits,
+    json_extract(each.value, '$.read_latency_ns_mean') AS read_latency_ns_mean,
+    json_extract(each.value, '$.update_latency_ns_mean') AS update_latency_ns_mean,
+    json_extract(each.value, '$.commit_latency_ns_mean') AS commit_latency_ns_mean
+FROM run JOIN step ON step.run_seq = run.seq, json_each(step.result, '$.database.workers') AS each;
+";
+
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const APPLICATION_ID_AT: usize = 68;
 
@@ -105,10 +121,22 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Found> {
     })
 }
 
+/// True where the view is there.
+pub(super) fn has_view(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'view' AND name = 'worker'";
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+/// Makes the view, in a history of before it was thought of, too.
+pub(super) fn create_view(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(WORKER)
+}
+
 /// Makes the tables. Several processes may come here at once: the first makes them.
 pub(super) fn create(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     if identify(transaction)? == Found::Empty {
         transaction.execute_batch(TABLES)?;
+        create_view(transaction)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }

@@ -105,6 +105,10 @@ impl Store {
         if store.access == Access::Full {
             let wal = || store.connection.pragma_update(None, "journal_mode", "wal");
             retry_busy(wal).map_err(|e| store.error(e))?;
+            if !store.read(schema::has_view)? {
+                // Nothing here needs it: where it cannot be made, whoever opens the history next tries again.
+                let _ = store.write(Durability::Process, schema::create_view);
+            }
         }
         Ok(store)
     }
