@@ -6,6 +6,7 @@
 
 use crate::backend::{Global, Purged};
 use crate::error::DbError;
+use crate::held::once_free;
 use crate::url::DbUrl;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -219,14 +220,17 @@ impl Directory {
         self.take(self.lock_file())
     }
 
-    /// The same for one who only looks and may not write here.
+    /// The same for one who only looks and may not write here. Waits a moment for a run that was killed.
     ///
     /// # Errors
     /// [`DbError::Missing`] where there is no database, [`DbError::Busy`] where somebody else has it.
     pub fn hold(&self) -> Result<Lock, DbError> {
         self.marker()?;
-        let file = self.lock_file();
-        self.take(file.or_else(|error| File::open(self.join(LOCK)).map_err(|_| error)))
+        // A process that was killed has it until the system has put everything of it away.
+        once_free(|| {
+            let file = self.lock_file();
+            self.take(file.or_else(|error| File::open(self.join(LOCK)).map_err(|_| error)))
+        })
     }
 
     fn lock_file(&self) -> std::io::Result<File> {
