@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const SLICE: Duration = Duration::from_millis(50);
 /// How often a worker that has nothing to do looks whether it has.
 const REST: Duration = Duration::from_millis(2);
+/// How often a worker that pauses looks whether all are to end, or its books are wanted.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What a worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +160,7 @@ impl Worker<'_> {
         self.desk.end();
     }
 
-    /// A transaction of reads, or some of updates.
+    /// A transaction of reads, or some of updates, and the pause behind it.
     fn turn(&mut self, books: &mut Books, since: &mut Instant) -> Result<(), DbError> {
         let reads = match self.mode {
             Mode::Read => true,
@@ -166,16 +168,34 @@ impl Worker<'_> {
             Mode::Io { read_percent } => (self.random)() % 100 < u64::from(read_percent),
         };
         match (&mut self.reader, &mut self.writer) {
-            (Some(_), _) if reads => self.read(books, since),
+            (Some(_), _) if reads => self.read(books, since)?,
             (_, Some(writer)) if !reads => {
-                // Whoever mixes rolls the dice for each.
-                let transactions = if self.mode == Mode::Write { u32::MAX } else { 1 };
-                let order = Order { transactions, until: Instant::now() + SLICE, hang: self.hang };
+                // Whoever mixes rolls the dice for each, and whoever pauses does so behind each.
+                let by_itself = self.mode == Mode::Write && self.hang.is_zero();
+                let transactions = if by_itself { u32::MAX } else { 1 };
+                let order = Order { transactions, until: Instant::now() + SLICE };
                 let committed = writer.work(&order, books)?;
-                (self.acknowledge)(committed)
+                (self.acknowledge)(committed)?;
             }
             // Both are there where the mode has them.
-            _ => Ok(()),
+            _ => {}
+        }
+        if !self.hang.is_zero() {
+            self.pause(books, since);
+        }
+        Ok(())
+    }
+
+    /// Waits for the hang time, or until all are to end.
+    fn pause(&self, books: &mut Books, since: &mut Instant) {
+        let end = Instant::now() + self.hang;
+        while self.shared.goes_on() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(LOOK));
+            self.hand_over_if_wanted(books, since);
         }
     }
 
@@ -192,9 +212,6 @@ impl Worker<'_> {
             }
         }
         books.read_transactions += 1;
-        if !self.hang.is_zero() {
-            std::thread::sleep(self.hang);
-        }
         Ok(())
     }
 

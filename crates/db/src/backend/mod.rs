@@ -305,8 +305,6 @@ pub struct Order {
     pub transactions: u32,
     /// None begins after this.
     pub until: Instant,
-    /// Pause after each of them.
-    pub hang: Duration,
 }
 
 /// A worker's hands on a database.

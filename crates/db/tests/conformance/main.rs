@@ -7,6 +7,7 @@ mod cases;
 mod fixture;
 mod life;
 mod model;
+mod pauses;
 
 use fixture::Fixture;
 use iogauge_db::BACKENDS;
@@ -57,6 +58,8 @@ walk_all!(
     cases::the_dice_fall_as_they_should,
     cases::workers_rest_and_come_back,
     cases::cuts_lose_nothing,
+    pauses::pauses_are_as_long_as_asked,
+    pauses::a_long_pause_ends_with_the_run,
     cases::a_second_run_is_kept_out,
     cases::a_drained_database_rests,
     cases::a_fault_ends_all_workers,

@@ -38,9 +38,10 @@ fn log_bytes_of(dir: &Path, settings: &str, transactions: u64) -> u64 {
             transaction_length: 20,
         })
         .unwrap();
-    let order = Order { transactions: 1, until: Instant::now(), hang: Duration::from_micros(100) };
+    let order = Order { transactions: 1, until: Instant::now() };
     for sequence in 1..=transactions {
         assert_eq!(writer.work(&order, &mut Books::default()).unwrap(), sequence);
+        std::thread::sleep(Duration::from_micros(100));
     }
     let counts = run.counts().unwrap();
     assert_eq!((counts.updates, counts.commits), (Some(transactions * 20), Some(transactions)));

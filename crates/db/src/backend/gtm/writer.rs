@@ -7,7 +7,7 @@ use crate::backend::{Order, WorkerPlan, Writer};
 use crate::books::Books;
 use crate::error::DbError;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A worker's process. Its latencies come in whole microseconds, the resolution of GT.M's clock.
 #[derive(Debug)]
@@ -83,16 +83,13 @@ pub fn plan_line(plan: &WorkerPlan, durable: bool) -> String {
 
 impl Writer for GtmWriter {
     fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
-        let whole_ms = order.hang.subsec_nanos().is_multiple_of(1_000_000);
-        // GT.M pauses whole milliseconds. Pauses of any other length are made here, after each one.
-        let (transactions, hang_ms) =
-            if whole_ms { (order.transactions, order.hang.as_millis()) } else { (1, 0) };
+        let Order { transactions, until } = *order;
         self.idle = false;
-        let left = order.until.saturating_duration_since(Instant::now()).as_micros();
-        self.process.tell(format_args!("{transactions} {left} {hang_ms}"))?;
+        let left = until.saturating_duration_since(Instant::now()).as_micros();
+        self.process.tell(format_args!("{transactions} {left}"))?;
         if transactions == u32::MAX {
             // Its times come by and by. Who waits for them is woken by each, and takes a processor from it.
-            std::thread::sleep(order.until.saturating_duration_since(Instant::now()));
+            std::thread::sleep(until.saturating_duration_since(Instant::now()));
         }
         let Self { process, transaction_length, value_bytes, .. } = self;
         let committed = process.hear(|line| {
@@ -100,10 +97,6 @@ impl Writer for GtmWriter {
         })?;
         let committed = committed.parse().map_err(|_| strange(committed))?;
         self.idle = true;
-        // The routine does not pause behind its last one: it could not hear meanwhile that it is to end.
-        if order.hang > Duration::ZERO {
-            std::thread::sleep(order.hang);
-        }
         Ok(committed)
     }
 }

@@ -53,7 +53,7 @@ impl BatchWriter {
 }
 
 impl Writer for BatchWriter {
-    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
+    fn work(&mut self, _: &Order, books: &mut Books) -> Result<u64, DbError> {
         let WorkerPlan { worker, global, transaction_length, .. } = self.plan;
         let sequence = self.sequence + 1;
         let mut begin = Instant::now();
@@ -74,9 +74,6 @@ impl Writer for BatchWriter {
         written.map_err(|error| fault(&self.folder, &error))?;
         books.commit(nanoseconds(begin.elapsed()));
         self.sequence = sequence;
-        if !order.hang.is_zero() {
-            std::thread::sleep(order.hang);
-        }
         Ok(sequence)
     }
 }

@@ -80,7 +80,7 @@ impl SqliteWriter {
 }
 
 impl Writer for SqliteWriter {
-    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
+    fn work(&mut self, _: &Order, books: &mut Books) -> Result<u64, DbError> {
         let done = self.transaction(books);
         if done.is_err() && !self.connection.is_autocommit() {
             // The first fault is the one to tell.
@@ -89,9 +89,6 @@ impl Writer for SqliteWriter {
         let updates = self.connection.total_changes() - self.notes;
         self.tally.updates.fetch_add(updates - self.tallied, Ordering::Relaxed);
         self.tallied = updates;
-        if done.is_ok() && !order.hang.is_zero() {
-            std::thread::sleep(order.hang);
-        }
         done
     }
 }

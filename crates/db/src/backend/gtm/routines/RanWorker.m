@@ -2,7 +2,7 @@ RanWorker ; transactions of one worker: orders come on standard input, books go 
  ;
  ; The first line is the plan, its numbers parted by spaces:
  ;   worker global subscripts bytes sequence state length batch
- ; Every other line is an order: transactions microseconds hang-in-milliseconds.
+ ; Every other line is an order: transactions microseconds.
  ; The answer to it are a line "tTIMETIME..." and a line ". SEQUENCE" with the last transaction that is
  ; committed. The times are microseconds of 16 digits, length+3 of them for each transaction: when it began, when its
  ; updates began (later only where it was restarted), when each update was done, when the commit was.
@@ -19,7 +19,7 @@ RanWorker ; transactions of one worker: orders come on standard input, books go 
  if $data(@record)
  write ". ",$job,!
  for  read line do
- . do order($piece(line," ",1),$piece(line," ",2),$piece(line," ",3))
+ . do order($piece(line," ",1),$piece(line," ",2))
  . write ". ",sequence,!
  quit
  ;
@@ -58,10 +58,10 @@ stamp ; what the values of the transaction have in common
  set head=worker_":"_sequence_":",room=bytes-$length(head)-1
  quit
  ;
-order(transactions,microseconds,hang) ; transactions until there are enough, or the next would begin too late
- new done,end,pause
- set done=0,pause=hang/1000,end=$zut+microseconds-(hang*1000),taken="t"
- for  do transaction set done=done+1 quit:done'<transactions!($zut'<end)  hang:hang pause
+order(transactions,microseconds) ; transactions until there are enough, or the next would begin too late
+ new done,end
+ set done=0,end=$zut+microseconds,taken="t"
+ for  do transaction set done=done+1 quit:done'<transactions!($zut'<end)
  write:timed taken,!
  quit
  ;
@@ -123,6 +123,6 @@ bare ; transactions without taking their times: what taking them is held against
  if $data(@record)
  write ". ",$job,!
  for  read line do
- . do order($piece(line," ",1),$piece(line," ",2),$piece(line," ",3))
+ . do order($piece(line," ",1),$piece(line," ",2))
  . write ". ",sequence,!
  quit

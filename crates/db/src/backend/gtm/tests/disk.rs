@@ -85,9 +85,7 @@ fn a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing() {
     let end = Instant::now() + Duration::from_secs(60);
     let error = loop {
         let until = Instant::now() + Duration::from_millis(50);
-        match writer
-            .work(&Order { transactions: u32::MAX, until, hang: Duration::ZERO }, &mut books)
-        {
+        match writer.work(&Order { transactions: u32::MAX, until }, &mut books) {
             Ok(committed) => last = committed,
             Err(error) => break error,
         }

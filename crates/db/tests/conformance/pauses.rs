@@ -1,0 +1,76 @@
+//! Pauses between transactions: whichever database it is, they are those that were asked for.
+
+use crate::fixture::Fixture;
+use crate::model::{AtWork, plan, set_up};
+use iogauge_db::Database;
+use iogauge_db::crew::{CrewPlan, Mode};
+use std::time::{Duration, Instant};
+
+/// Pauses that are measured in one try.
+const PAUSES: u32 = 8;
+const TRIES: usize = 3;
+/// A machine that does much else keeps who pauses from waking up in time.
+const ROUNDS: usize = 4;
+/// What the clocks of two processes may differ by.
+const CLOCK: Duration = Duration::from_micros(100);
+
+fn hanging(mode: Mode, hang: Duration) -> CrewPlan {
+    CrewPlan { transaction_length: 1, hang, ..plan(mode, 1, 7) }
+}
+
+/// The mean of a worker's pauses; fails where they are shorter than asked.
+fn mean_pause(db: &dyn Database, mode: Mode, hang: Duration) -> Duration {
+    let mut at_work = AtWork::begin(db, hanging(mode, hang));
+    at_work.work(hang * PAUSES);
+    let books = at_work.crew.stop();
+    let transactions = (books[0].commits.count() + books[0].read_transactions) as u32;
+    let idle = Duration::from_nanos(books[0].elapsed_ns - books[0].busy_ns);
+    at_work.check(db, &books);
+    // The pause behind the last one was cut short.
+    let whole = transactions.saturating_sub(1);
+    assert!(hang * whole <= idle + CLOCK, "{mode:?}: {whole} pauses of {hang:?} in {idle:?}");
+    idle / transactions.max(1)
+}
+
+pub fn pauses_are_as_long_as_asked(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[500]);
+    for mode in [Mode::Write, Mode::Read] {
+        for hang_ms in [5, 40] {
+            let hang = Duration::from_millis(hang_ms);
+            let most = hang.mul_f64(1.15) + Duration::from_millis(1);
+            let mut medians = Vec::new();
+            while medians.last().is_none_or(|median| *median > most) {
+                assert!(medians.len() < ROUNDS, "{mode:?}, {hang:?}: {medians:?}");
+                let mut means: Vec<Duration> =
+                    (0..TRIES).map(|_| mean_pause(db.as_ref(), mode, hang)).collect();
+                means.sort_unstable();
+                medians.push(means[TRIES / 2]);
+            }
+        }
+    }
+}
+
+pub fn a_long_pause_ends_with_the_run(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[500]);
+    for mode in [Mode::Write, Mode::Read] {
+        let hang = Duration::from_secs(600);
+        let mut at_work = AtWork::begin(db.as_ref(), hanging(mode, hang));
+        at_work.crew.set_active(1);
+        let done = |books: &[iogauge_db::books::Books]| {
+            books[0].commits.count() + books[0].read_transactions
+        };
+        let (begin, mut books) = (Instant::now(), at_work.crew.cut());
+        while done(&books) == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+            // Who pauses hands its books over, too.
+            books[0].merge(&at_work.crew.cut()[0]);
+            assert!(begin.elapsed() < hang / 10, "no transaction is done");
+        }
+        books[0].merge(&at_work.crew.stop()[0]);
+        assert!(begin.elapsed() < hang / 10, "{mode:?}: it ended after {:?}", begin.elapsed());
+        assert_eq!(done(&books), 1);
+        at_work.check(db.as_ref(), &books);
+    }
+}
