@@ -84,3 +84,23 @@ fn files_are_read_around_the_server_where_they_can_be() {
     assert!(blocks > filler);
     assert!(files.iter().all(|file| file.path.starts_with(server.dir().join("data"))));
 }
+
+#[test]
+fn a_standby_can_be_read() {
+    let mut server = server_or_skip!("a_standby_can_be_read", Server::make());
+    let url = server.url().with_setting("reads=server").unwrap();
+    set_up(open(&url).as_ref(), &[2000]);
+    server.psql("CHECKPOINT");
+    server.crash();
+    std::fs::write(server.dir().join("data/standby.signal"), "").unwrap();
+    server.restart();
+    assert_eq!(server.psql("SELECT pg_is_in_recovery()"), "t");
+    let db = open(&url);
+    let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Read, 2, 7));
+    at_work.work(Duration::from_millis(100));
+    let books = at_work.crew.stop();
+    assert!(books.iter().all(|books| books.reads.count() > 0));
+    let counts = at_work.crew.activity().counts().unwrap();
+    assert!(counts.log_bytes > Some(0), "{counts:?}");
+    assert_eq!(at_work.crew.fault(), None);
+}

@@ -50,7 +50,9 @@ impl Statistics {
             }
             _ => "(SELECT buffers_backend FROM pg_stat_bgwriter)",
         };
-        let log = "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')";
+        // A standby inserts nothing itself: it replays what its primary did.
+        let log = "pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() \
+                   ELSE pg_current_wal_insert_lsn() END, '0/0')";
         let mut columns = vec![
             ("updates", updates("n_tup_upd", "global[0-9]+")),
             ("commits", updates("n_tup_upd", "worker[0-9]+")),
