@@ -11,6 +11,10 @@ pub const DEFAULT_NAME: &str = "RAN";
 /// A name is no longer, so that it goes into file and schema names everywhere.
 const LONGEST_NAME: usize = 31;
 
+/// What is told in the place of a text that holds a password.
+const PASSWORD: &str = "the URL holds a password, which every user of this machine can read in the list of \
+                        processes; right would be the variable PGPASSWORD or the file ~/.pgpass";
+
 /// Where a database is: backend, place, settings. It never holds a password, so it may be shown and
 /// stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,18 +86,16 @@ impl FromStr for DbUrl {
     fn from_str(text: &str) -> Result<Self, DbError> {
         let wrong = |reason: String| Err(DbError::Usage(reason));
         let Some((backend, rest)) = text.split_once(':') else {
+            if holds_password("", text, text) {
+                return wrong(PASSWORD.to_owned());
+            }
             return wrong(format!(
                 "\"{text}\" is no database; right would be sqlite:DIR or postgres://user@host/database"
             ));
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        if holds_password(place, rest) {
-            // Without the text, which holds it.
-            return wrong(
-                "the URL holds a password, which every user of this machine can read in the list of \
-                 processes; right would be the variable PGPASSWORD or the file ~/.pgpass"
-                    .to_owned(),
-            );
+        if holds_password(backend, place, rest) {
+            return wrong(PASSWORD.to_owned());
         }
         if place.is_empty() {
             return wrong(format!("\"{text}\" names no place; right would be {backend}:DIR"));
@@ -106,11 +108,7 @@ impl FromStr for DbUrl {
         };
         for setting in query.split('&').filter(|setting| !setting.is_empty()) {
             if setting.split('=').next().is_some_and(|key| key.eq_ignore_ascii_case("password")) {
-                return wrong(
-                    "the URL holds a password; right would be the variable PGPASSWORD or the file \
-                     ~/.pgpass"
-                        .to_owned(),
-                );
+                return wrong(PASSWORD.to_owned());
             }
             url = url.with_setting(setting)?;
         }
@@ -126,13 +124,19 @@ fn usual(word: &str) -> String {
     }
 }
 
-/// True where a user's name stands with a password before the host, even one with a question mark in it.
-fn holds_password(place: &str, rest: &str) -> bool {
-    let before = |at: Option<(&str, &str)>| at.map(|(credentials, _)| credentials.contains(':'));
-    let of_place = before(place.strip_prefix("//").and_then(|place| place.rsplit_once('@')));
-    let authority = rest.strip_prefix("//").map(|rest| rest.split('/').next().unwrap_or(rest));
-    let of_authority = before(authority.and_then(|authority| authority.rsplit_once('@')));
-    of_place == Some(true) || of_authority == Some(true)
+/// True where a user's name stands with a password before the host, even one with a question mark in it,
+/// and where a URL was mistyped. A path with such signs names a directory.
+fn holds_password(backend: &str, place: &str, rest: &str) -> bool {
+    let is_path = rest.starts_with(['/', '.']) && !rest.starts_with("//");
+    if is_path && usual(backend) != "postgres" {
+        return false;
+    }
+    let place = place.trim_start_matches('/');
+    let authority = rest.trim_start_matches('/').split('/').next().unwrap_or(rest);
+    [place, authority].iter().any(|text| {
+        let credentials = text.rsplit_once('@').map(|(credentials, _)| credentials);
+        credentials.is_some_and(|text| text.contains(':') || text.to_lowercase().contains("%3a"))
+    })
 }
 
 /// As it may be typed, without the name of the database.
@@ -170,6 +174,11 @@ mod tests {
             "postgres://me:secret?or@host/x",
             "postgres://me:secret/or@host/x",
             "postgres://host/x?password=secret",
+            "postgres:me:secret@host/x",
+            "postgres:/me:secret@host/x",
+            "postgres://me%3Asecret@host/x",
+            "postgres:me%3asecret@host/x",
+            "me%3Asecret@host/x",
         ] {
             let error = text.parse::<DbUrl>().unwrap_err().to_string();
             assert!(error.contains("PGPASSWORD") && !error.contains("secret"), "{error}");
@@ -185,6 +194,8 @@ mod tests {
         // A port and a setting with these signs are no password.
         let plain = "postgres://me@host:5432/x?a=b:c@d";
         assert_eq!(plain.parse::<DbUrl>().unwrap().typed(), format!("'{plain}'"));
+        // A directory may have them in its name.
+        assert!("sqlite:/data/a:b@c".parse::<DbUrl>().is_ok());
     }
 
     #[test]
