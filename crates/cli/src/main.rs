@@ -10,7 +10,7 @@ mod screen;
 
 use args::{Cli, Command};
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use exit::Exit;
 use iogauge_lab::Interrupt;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -115,11 +115,24 @@ fn in_one_line(error: &anyhow::Error) -> String {
 /// clap's message without its usage block.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
+    let negative = negative_number(error);
     let lines = text
         .lines()
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .filter(|line| !line.is_empty());
-    let joined = lines.collect::<Vec<_>>().join("; ").replace(":; ", ": ");
+        .filter(|line| !line.is_empty())
+        // It would make a TARGET of the number.
+        .filter(|line| negative.is_none() || !line.starts_with("tip: to pass"));
+    let mut joined = lines.collect::<Vec<_>>().join("; ").replace(":; ", ": ");
+    if let Some(number) = negative {
+        joined.push_str(&format!("; right would be {}, or another number from 0 on", &number[1..]));
+    }
     joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
+}
+
+/// The number below zero that clap took for an option.
+fn negative_number(error: &clap::Error) -> Option<&str> {
+    let ContextValue::String(text) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_number = text.strip_prefix('-')?.starts_with(|c: char| c.is_ascii_digit());
+    (error.kind() == ErrorKind::UnknownArgument && is_number).then_some(text)
 }
