@@ -27,6 +27,9 @@ pub enum DbError {
     /// No room on the disk.
     #[error("{0}")]
     Full(String),
+    /// What is to be filled would leave the disk too little.
+    #[error("{0}")]
+    NoRoom(String),
     /// Nothing can be written there.
     #[error("{0}")]
     ReadOnly(String),
@@ -51,6 +54,6 @@ impl DbError {
     /// True where a guard refused (exit code 3).
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Foreign(_) | Self::Busy(_) | Self::ReadOnly(_))
+        matches!(self, Self::Foreign(_) | Self::Busy(_) | Self::NoRoom(_) | Self::ReadOnly(_))
     }
 }

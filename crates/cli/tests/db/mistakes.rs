@@ -1,10 +1,13 @@
 //! What users get wrong: one clear line each, and nothing lost.
 
-use crate::common::{Done, Place, names};
+use crate::common::{Done, Place, eventually, names};
 use crate::life::shell;
-use crate::support::{MIB, Mount, or_skip};
+use crate::support::{Loop, MIB, Mount, or_skip};
 use crate::{Db, SHORT, URL, assert_one_line};
+use iogauge_db::Progress;
+use iogauge_db::backend::{self, Global};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// Runs a line whose words are separated by spaces.
 fn line(place: &Place, words: &str) -> Done {
@@ -101,6 +104,17 @@ fn what_cannot_be_typed() {
 }
 
 #[test]
+fn a_number_below_zero_is_none() {
+    let place = Place::new();
+    for words in ["run sqlite:d --mode read --processes -5", "add-globals sqlite:d --globals -5"] {
+        let done = line(&place, &format!("db {words}"));
+        let told = "unexpected argument '-5' found; right would be 5, or another number from 0 on";
+        assert!(!done.stderr.contains("'-- -5'"), "{}", done.stderr);
+        assert_one_line(done, 2, &[told]);
+    }
+}
+
+#[test]
 fn subscripts_are_asked_for_at_first() {
     let db = Db::new(0, 0);
     let told = "--subscripts says how large the globals are; right would be --subscripts 1m";
@@ -120,6 +134,8 @@ fn a_password_is_repeated_nowhere() {
         "postgres://me:geheim@host/x",
         "postgres://me:gehe?im@host/x",
         "postgres://host/x?password=geheim",
+        "postgres:me:geheim@host/x",
+        "postgres://me%3Ageheim@host/x",
         "sqlite://me:geheim@d",
         "nothing://me:geheim@d",
     ];
@@ -199,28 +215,93 @@ fn remount_read_only(point: &Path) {
     crate::support::run("mount", &["-o", "remount,ro", point.to_str().unwrap()]).unwrap();
 }
 
+/// Makes a database on a disk that the command would leave alone.
+fn make_anyway(url: &str, size_bytes: u64, subscripts: u64) {
+    let db = backend::open(&url.parse().unwrap()).unwrap();
+    let (mut tell, stop) = (|_, _| {}, AtomicBool::new(false));
+    let mut progress = Progress::new(&mut tell, &stop);
+    db.setup(size_bytes, &mut progress).unwrap();
+    let global = Global { number: 1, subscripts, value_bytes: 100 };
+    db.create_global(global, &mut progress).unwrap();
+}
+
 #[test]
-fn a_full_disk_is_told_and_cleaned_up() {
-    let disk = or_skip!("a_full_disk_is_told_and_cleaned_up", tmpfs(8 * MIB));
+fn what_would_fill_the_disk_is_refused() {
+    let disk = or_skip!("what_would_fill_the_disk_is_refused", tmpfs(64 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
-    let right = "right would be a smaller --size or another disk";
-    assert_one_line(db("setup", &["--size=16m", "--quiet"]), 1, &[right]);
+    let told = ["1 MiB more would leave less than 1 GiB of the disk free", "another disk"];
+    assert_one_line(db("setup", &["--size=1m", "--quiet"]), 3, &told);
     assert_eq!(names(&disk.point), [""; 0]);
-    db("setup", &["--size=2m", "--quiet"]).ends(0);
+    make_anyway(&url, MIB, 100);
+    // What is there is told before.
+    assert_one_line(db("setup", &["--size=1m", "--quiet"]), 3, &["there is a database already"]);
+    let more = ["--globals=2", "--subscripts=100k", "--quiet"];
+    assert_one_line(db("add-globals", &more), 3, &["would leave less than 1 GiB"]);
+    assert_eq!(db("sizes", &[]).ends(0).stdout, "1,100\n");
+    drop(disk);
+    // With room for less, as much as fits is told, and fits.
+    let disk = or_skip!("what_would_fill_the_disk_is_refused", tmpfs(1032 * MIB));
+    let url = self::url(&disk);
+    let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
+    let told = ["16 MiB more", "right would be --size 8m or less, or another disk"];
+    assert_one_line(db("setup", &["--size=16m", "--quiet"]), 3, &told);
+    db("setup", &["--size=4m", "--quiet"]).ends(0);
+    let more = ["--globals=2", "--subscripts=100k", "--quiet"];
+    let refused = db("create-globals", &more).stderr;
+    let (_, right) = refused.split_once("right would be --subscripts ").expect(&refused);
+    let fits = format!("--subscripts={}", right.split_once(' ').unwrap().0);
+    db("create-globals", &["--globals=2", &fits, "--quiet"]).ends(0);
+    assert_eq!(db("sizes", &[]).ends(0).stdout.split(',').next(), Some("2"));
+}
+
+/// A disk with the room that the guard wants.
+fn roomy() -> Result<(Loop, Mount), String> {
+    let device = Loop::new(2 << 30)?;
+    let disk = crate::support::mounted_ext4(&device.path)?;
+    Ok((device, disk))
+}
+
+/// Somebody else takes what is free on a disk, to the last MiB, once this file is there.
+fn fill_once_there(disk: &Path, file: &Path) {
+    eventually(|| file.exists());
+    let taken = std::fs::File::create(disk.join("taken")).unwrap();
+    let free = |about: rustix::fs::StatVfs| about.f_bfree * about.f_frsize;
+    let mut bytes = 0;
+    // The database takes its share meanwhile.
+    while free(rustix::fs::statvfs(disk).unwrap()) > 8 * MIB {
+        let none = rustix::fs::FallocateFlags::empty();
+        if rustix::fs::fallocate(&taken, none, bytes, 4 * MIB).is_err() {
+            break;
+        }
+        bytes += 4 * MIB;
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_cleaned_up() {
+    let (_device, disk) = or_skip!("a_full_disk_is_told_and_cleaned_up", roomy());
+    let (place, url) = (Place::new(), url(&disk));
+    let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     let folder = disk.point.join("d/RAN");
-    let before = names(&folder);
-    let large = ["--globals=2", "--subscripts=100k", "--quiet"];
-    assert_one_line(db("create-globals", &large), 1, &["global1.db"]);
-    assert_eq!((names(&folder), db("sizes", &[]).ends(0).stdout.as_str()), (before, "0\n"));
+    let setup = place.start(&["db", "setup", &url, "--size=700m", "--quiet"]);
+    fill_once_there(&disk.point, &folder.join("filler.db"));
+    assert_one_line(setup.end(), 1, &["right would be a smaller --size or another disk"]);
+    assert_eq!(names(&disk.point), ["lost+found", "taken"]);
+    std::fs::remove_file(disk.point.join("taken")).unwrap();
+    db("setup", &["--size=2m", "--quiet"]).ends(0);
+    let globals = ["--globals=50", "--subscripts=100k", "--quiet"];
+    let filling = place.start(&[&["db", "create-globals", &url], &globals[..]].concat());
+    fill_once_there(&disk.point, &folder.join("global2.db"));
+    assert_one_line(filling.end(), 1, &["global"]);
     // Those that found room stay, and are told by sizes.
-    let some = ["--globals=9", "--subscripts=10k", "--quiet"];
-    assert_one_line(db("create-globals", &some), 1, &["global"]);
     let sizes = db("sizes", &[]).ends(0).stdout;
-    assert!(sizes.ends_with(",10000\n"), "{sizes}");
+    assert!(sizes.ends_with(",100000\n"), "{sizes}");
+    // Reading makes files beside the logs.
+    std::fs::remove_file(disk.point.join("taken")).unwrap();
     db("verify", &["--quiet"]).ends(0);
     db("purge", &["--yes"]).ends(0);
-    assert_eq!(names(&disk.point), [""; 0]);
+    assert_eq!(names(&disk.point), ["lost+found"]);
 }
 
 /// A disk that fills during a run ends it with what was measured, and loses nothing.
@@ -229,8 +310,7 @@ fn a_disk_that_fills_ends_the_run() {
     let disk = or_skip!("a_disk_that_fills_ends_the_run", tmpfs(8 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
-    db("setup", &["--size=1m", "--quiet"]).ends(0);
-    db("create-globals", &["--globals=1", "--subscripts=2k", "--quiet"]).ends(0);
+    make_anyway(&url, MIB, 2000);
     let endless = ["--set", "checkpoint=1h", "--set", "checkpoint_size=1t"];
     let write = ["--mode=write", "--runtime=30s", "--ramp-time=0", "--json"];
     let done = db("run", &[&endless[..], &write].concat()).ends(4);
@@ -249,7 +329,7 @@ fn a_disk_that_fills_ends_the_run() {
 
 #[test]
 fn a_read_only_directory_is_told() {
-    let disk = or_skip!("a_read_only_directory_is_told", tmpfs(16 * MIB));
+    let disk = or_skip!("a_read_only_directory_is_told", tmpfs(2048 * MIB));
     let (place, url) = (Place::new(), url(&disk));
     let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
     db("setup", &["--size=1m", "--quiet"]).ends(0);

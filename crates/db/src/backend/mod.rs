@@ -118,6 +118,18 @@ pub struct Size {
     pub log_bytes: u64,
 }
 
+/// Where on this machine filling writes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FillPlace {
+    /// A folder; it need not be there yet.
+    pub path: PathBuf,
+    /// It takes no more bytes than this, however many are filled; `None` where it takes all of them.
+    pub most_bytes: Option<u64>,
+}
+
+/// What is stored beside a value for its subscript, in bytes.
+const SUBSCRIPT_BYTES: u64 = 20;
+
 /// What a run is to do, as far as a backend has to know before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunPlan {
@@ -163,6 +175,21 @@ pub trait Database: Debug + Send + Sync {
     /// # Errors
     /// As [`Self::setup`].
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError>;
+
+    /// Where setup and globals write to, before setup, too; empty where that is elsewhere or not to be
+    /// found. Usually the directory of its own.
+    ///
+    /// # Errors
+    /// Where that cannot be found out.
+    fn fill_places(&self) -> Result<Vec<FillPlace>, DbError> {
+        let path = self.acknowledged_path().and_then(|path| Some(path.parent()?.to_owned()));
+        Ok(path.into_iter().map(|path| FillPlace { path, most_bytes: None }).collect())
+    }
+
+    /// About what a subscript of a new global takes on the disk with a value of so many bytes.
+    fn subscript_bytes(&self, value_bytes: u64) -> u64 {
+        value_bytes + SUBSCRIPT_BYTES
+    }
 
     /// Walks a global in order and shows each subscript with its value. Tells subscripts.
     ///

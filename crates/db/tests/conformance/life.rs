@@ -81,6 +81,24 @@ pub fn globals_are_there_as_they_were_made(fixture: &Fixture) {
     assert_eq!((walked, seen), (Err(DbError::Interrupted), 10));
 }
 
+pub fn what_is_filled_takes_what_was_told(fixture: &Fixture) {
+    let db = fixture.open();
+    let places = db.fill_places().unwrap();
+    assert!(places.iter().any(|place| place.most_bytes.is_none()), "{places:?}");
+    followed(|progress| db.setup(SIZE_BYTES, progress)).0.unwrap();
+    assert_eq!(db.fill_places().unwrap()[0], places[0]);
+    // Files grow by more than is needed, GT.M's by 2500 blocks.
+    let slack = if fixture.url.backend == "gtm" { 20 << 20 } else { 1 << 20 };
+    for global in [global(1, 60_000, 64), global(2, 6000, 1000)] {
+        let before = db.size().unwrap().data_bytes;
+        followed(|progress| db.create_global(global, progress)).0.unwrap();
+        let took = db.size().unwrap().data_bytes - before;
+        let told = global.subscripts * db.subscript_bytes(global.value_bytes as u64);
+        assert!(took <= told + told / 20 + slack, "{global:?} took {took}, {told} were told");
+        assert!(told <= took + took / 4 + slack, "{global:?} took {took}, {told} were told");
+    }
+}
+
 pub fn an_interrupted_global_leaves_nothing(fixture: &Fixture) {
     let db = fixture.open();
     let made = set_up(db.as_ref(), &[500]);

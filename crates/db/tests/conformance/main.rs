@@ -48,6 +48,7 @@ walk_all!(
     life::setup_is_done_once,
     life::what_is_missing_is_told_by_every_call,
     life::globals_are_there_as_they_were_made,
+    life::what_is_filled_takes_what_was_told,
     life::an_interrupted_global_leaves_nothing,
     life::an_interrupted_setup_is_none,
     life::purge_leaves_nothing,

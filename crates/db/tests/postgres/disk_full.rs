@@ -72,6 +72,30 @@ fn what_does_not_fit_is_gone_again() {
 }
 
 #[test]
+fn the_places_of_data_and_log_are_told() {
+    let name = "the_places_of_data_and_log_are_told";
+    let log = tempfile::tempdir().unwrap();
+    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(log.path(), open_to_all).unwrap();
+    let disk = server_or_skip!("the_places_of_data_and_log_are_told", SmallDisk::make("100m"));
+    let waldir = log.path().join("wal");
+    let made = server_on(&disk, Some(waldir.clone()));
+    let server = server_or_skip!("the_places_of_data_and_log_are_told", made);
+    server.psql("ALTER SYSTEM SET max_wal_size = '48MB'");
+    server.psql("SELECT pg_reload_conf()");
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while server.psql("SHOW max_wal_size").trim() != "48MB" {
+        assert!(std::time::Instant::now() < end, "{name}: the server does not take the setting");
+    }
+    let places = open(&server.url()).fill_places().unwrap();
+    assert_eq!(places.len(), 2, "{places:?}");
+    assert!(places[0].path.starts_with(disk.path()) && places[0].most_bytes.is_none());
+    assert_eq!(places[1].path.canonicalize().unwrap(), waldir.canonicalize().unwrap());
+    // A segment of the log is there already.
+    assert_eq!(places[1].most_bytes, Some(32 << 20));
+}
+
+#[test]
 fn a_log_that_is_full_is_told_too() {
     let disk = server_or_skip!("a_log_that_is_full_is_told_too", SmallDisk::make("100m"));
     let mut server = server_or_skip!("a_log_that_is_full_is_told_too", server_on(&disk, None));

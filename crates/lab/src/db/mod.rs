@@ -9,6 +9,7 @@ mod ladder;
 mod measure;
 mod place;
 mod purge;
+mod room;
 mod target;
 mod words;
 
@@ -19,5 +20,6 @@ pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};
 pub use place::place;
 pub use purge::purge;
+pub use room::check_room;
 pub use target::{DbLoad, DbTarget};
 pub use words::in_database_words;

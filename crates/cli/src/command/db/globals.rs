@@ -8,6 +8,7 @@ use iogauge_db::backend::{self, Global};
 use iogauge_db::value::{DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES};
 use iogauge_db::{Database, DbError, DbUrl, Progress};
 use iogauge_lab::Interrupt;
+use iogauge_lab::db::check_room;
 use iogauge_model::units::Count;
 use std::time::Instant;
 
@@ -83,8 +84,13 @@ fn make(
         let text = format!("--subscripts {subscripts} is not from 1 to {MOST_SUBSCRIPTS}");
         return Err(Usage(text).into());
     }
-    let begin = Instant::now();
     let all = subscripts * u64::from(args.globals);
+    let subscript_bytes = database.subscript_bytes(value_bytes as u64);
+    check_room(database, all.saturating_mul(subscript_bytes), |fits| {
+        let fit = fits / subscript_bytes / u64::from(args.globals);
+        (fit > 0).then(|| format!("--subscripts {fit} or less"))
+    })?;
+    let begin = Instant::now();
     with_progress("filling", Unit::Count("subscripts"), args.quiet, None, interrupt, |progress| {
         (0..args.globals).try_for_each(|index| {
             let global = Global { number: there + index + 1, subscripts, value_bytes };

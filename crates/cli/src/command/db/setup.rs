@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::screen;
 use iogauge_db::backend;
 use iogauge_lab::Interrupt;
-use iogauge_lab::db::of_size;
+use iogauge_lab::db::{check_room, of_size};
 use iogauge_model::units::{Bandwidth, Bytes};
 use std::time::Instant;
 
@@ -17,6 +17,12 @@ use std::time::Instant;
 pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = backend::open(&url)?;
+    // What is there already is the first thing to tell.
+    if !database.is_there()? {
+        check_room(database.as_ref(), args.size, |fits| {
+            (fits > 0).then(|| format!("--size {}m or less", fits >> 20))
+        })?;
+    }
     let doubt = of_size(args.size)
         .map(|doubt| format!("iogauge: {}; right would be {}", doubt.message, doubt.remedy));
     let begin = Instant::now();

@@ -1,6 +1,7 @@
 //! The server's files, where the server is on this machine and its files can be read.
 
 use super::connection::Connection;
+use crate::backend::FillPlace;
 use crate::blocks::{BlockFile, Blocks};
 use crate::error::DbError;
 use std::io::Read;
@@ -53,6 +54,32 @@ impl DataDirectory {
         Ok(found)
     }
 
+    /// The directories of new tables and of the log, which takes no more than `max_wal_size`.
+    pub(super) fn fill_places(
+        &self,
+        connection: &mut Connection,
+    ) -> Result<Vec<FillPlace>, DbError> {
+        // The table space of new tables has no path where it is in the data directory.
+        let sql = "SELECT pg_tablespace_location(coalesce(
+                       (SELECT oid FROM pg_tablespace
+                        WHERE spcname = current_setting('default_tablespace')), dattablespace)),
+                   pg_size_bytes(current_setting('max_wal_size'))
+                   FROM pg_database WHERE datname = current_database()";
+        let row = connection.rows(sql)?.into_iter().next().unwrap_or_default();
+        let mut fields = row.into_iter().map(Option::unwrap_or_default);
+        let space = fields.next().filter(|path| !path.is_empty());
+        let most_log_bytes = fields.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(0u64);
+        let log = self.path.join("pg_wal");
+        let left_bytes = most_log_bytes.saturating_sub(bytes_in(&log));
+        Ok(vec![
+            FillPlace {
+                path: space.map_or_else(|| self.path.clone(), PathBuf::from),
+                most_bytes: None,
+            },
+            FillPlace { path: log, most_bytes: Some(left_bytes) },
+        ])
+    }
+
     /// The blocks of these tables in their files.
     pub(super) fn blocks(
         &self,
@@ -76,6 +103,13 @@ impl DataDirectory {
         }
         Ok(Blocks::Direct(files, block_bytes))
     }
+}
+
+/// Bytes of the files in a folder, as far as they can be seen.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| entry.metadata().ok()).filter(|about| about.is_file());
+    files.map(|about| about.len()).sum()
 }
 
 /// What tells a server's files from all others; it is the first thing in its control file.

@@ -16,7 +16,9 @@ mod stream;
 mod watch;
 mod writer;
 
-use super::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Setting, Size};
+use super::{
+    About, Activity, BackendInfo, Database, FillPlace, Global, Purged, RunPlan, Setting, Size,
+};
 use crate::error::DbError;
 use crate::held::{Held, once_free};
 use crate::progress::Progress;
@@ -246,6 +248,18 @@ impl Database for Postgres {
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         let mut connection = self.server.connect()?;
         self.schema.make_global(&mut connection, global, self.fillfactor, progress)
+    }
+
+    fn fill_places(&self) -> Result<Vec<FillPlace>, DbError> {
+        let mut connection = self.server.connect()?;
+        match DataDirectory::find(&mut connection, self.server.is_socket())? {
+            Some(directory) => directory.fill_places(&mut connection),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn subscript_bytes(&self, value_bytes: u64) -> u64 {
+        schema::row_bytes(value_bytes, self.fillfactor)
     }
 
     fn walk(

@@ -360,6 +360,16 @@ pub(super) fn block_bytes(connection: &mut Connection) -> Result<u64, DbError> {
     bytes.ok_or_else(|| DbError::Failed(format!("{}: it has no block size", connection.place())))
 }
 
+/// About what a row of a new global takes, its entry in the index with it: blocks are full to the fill
+/// factor, an entry has 20 bytes, and an index is full to nine tenths.
+pub(super) fn row_bytes(value_bytes: u64, fillfactor: u32) -> u64 {
+    // A block of the usual size and what is left in it, a row's head, its number and its pointer.
+    let (block_bytes, usable_bytes, beside_bytes) = (8192, 8168, 40);
+    let row_bytes = (value_bytes + beside_bytes).next_multiple_of(8);
+    let rows = (usable_bytes * u64::from(fillfactor) / 100 / row_bytes).max(1);
+    block_bytes / rows + 23
+}
+
 /// Has everything written to the data files: false where the user may not ask for it.
 pub(super) fn write_out(connection: &mut Connection) -> Result<bool, DbError> {
     match connection.try_run("CHECKPOINT")? {
