@@ -206,7 +206,8 @@ pub struct DbRunArgs {
     /// Time before measuring begins, not counted
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "1s")]
     pub ramp_time: u64,
-    /// Wait at the end until the write daemon is idle, and count what it writes until then
+    /// Wait before the first transaction and at the end until the write daemon is idle, and count what
+    /// it writes until then
     #[arg(long)]
     pub drain: bool,
     /// Bound on a latency statistic, of operations and commits alike, or of one of them: read:, write:,

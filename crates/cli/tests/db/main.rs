@@ -9,13 +9,14 @@ mod export;
 mod find;
 mod life;
 mod mistakes;
-#[path = "../../../db/tests/postgres/server.rs"]
-mod postgres;
+mod noted;
 mod run;
 mod server;
 #[path = "../../../io/tests/guards/support.rs"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
 mod support;
+#[path = "../../../db/tests/postgres/server.rs"]
+mod throwaway;
 
 use common::{Done, Place, Started, eventually};
 use iogauge_db::DbUrl;

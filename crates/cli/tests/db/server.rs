@@ -1,31 +1,144 @@
-//! What is kept beside a database on a server.
+//! A server of PostgreSQL that goes away, takes no more processes, or tells its user little.
 
-use crate::SHORT;
-use crate::common::{Place, names};
-use crate::postgres::Server;
+use crate::common::{Done, Place, eventually, skip};
+use crate::throwaway::Server;
+use crate::{assert_one_line, codes};
+use serde_json::Value;
+
+/// A server with settings, or why there is none.
+fn server_with(settings: &[&str]) -> Result<Server, String> {
+    let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let path = dir.path().to_owned();
+    Server::make_on(path, Some(dir), 5432, &["-A", "trust"], settings)
+}
+
+/// A server with a database of iogauge's in it, and the place its commands run in.
+struct There {
+    place: Place,
+    server: Server,
+    user: &'static str,
+}
+
+impl There {
+    fn new(test: &str, user: &'static str, settings: &[&str]) -> Option<Self> {
+        let server = match server_with(settings) {
+            Ok(server) => server,
+            Err(why) => {
+                skip(test, &why);
+                return None;
+            }
+        };
+        if user != "tester" {
+            server.psql(&format!("CREATE ROLE {user} LOGIN"));
+            server.psql(&format!("GRANT CREATE ON DATABASE postgres TO {user}"));
+        }
+        let there = Self { place: Place::new(), server, user };
+        there.run("setup", "", &["--size=8m", "--quiet"]).ends(0);
+        let made = ["--globals=2", "--subscripts=500", "--quiet"];
+        there.run("create-globals", "", &made).ends(0);
+        Some(there)
+    }
+
+    fn url(&self, settings: &str) -> String {
+        let host = self.server.dir().display();
+        format!("postgres://{}@/postgres?host={host}{settings}", self.user)
+    }
+
+    fn run(&self, action: &str, settings: &str, more: &[&str]) -> Done {
+        self.place.run(&[&["db", action, &self.url(settings)], more].concat())
+    }
+
+    /// The document of the last run in the history, which is the one that was printed.
+    #[track_caller]
+    fn kept(&self, done: &Done) -> Value {
+        let document = done.json();
+        let shown = self.place.run(&["history", "show", "--format=json"]).ends(0).json();
+        assert_eq!(shown, document);
+        assert_eq!(self.place.runs().last().unwrap().1, "done");
+        document
+    }
+}
+
+/// The message of the caveat of this code.
+#[track_caller]
+fn message<'a>(document: &'a Value, code: &str) -> &'a str {
+    let caveats = document["caveats"].as_array().unwrap();
+    let found = caveats.iter().find(|caveat| caveat["code"] == code);
+    found.unwrap_or_else(|| panic!("{code}: {caveats:?}"))["message"].as_str().unwrap()
+}
+
+/// True once a process has its workers: all that a run asks before them was answered.
+fn has_workers(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.any(|name| name.starts_with("db-worker"))
+}
 
 #[test]
-fn what_was_noted_of_a_database_goes_with_it() {
-    let server = match Server::make() {
-        Ok(server) => server,
-        Err(why) => {
-            eprintln!("SKIPPED what_was_noted_of_a_database_goes_with_it: {why}");
-            assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "it was skipped: {why}");
-            return;
-        }
+fn what_was_measured_outlives_the_server() {
+    let Some(mut there) = There::new("what_was_measured_outlives_the_server", "tester", &[]) else {
+        return;
     };
-    let (place, url) = (Place::new(), server.url().to_string());
-    let db = |action: &str, more: &[&str]| place.run(&[&["db", action, &url], more].concat());
-    let noted = || names(&place.history().parent().unwrap().join("acknowledged"));
-    db("setup", &["--size=1m", "--quiet"]).ends(0);
-    db("create-globals", &["--globals=1", "--subscripts=100", "--quiet"]).ends(0);
-    let lossy = ["--mode=write", "--set", "synchronous_commit=off"];
-    db("run", &[&lossy[..], &SHORT].concat()).ends(0);
-    assert_eq!(noted().len(), 1);
-    let checked = db("verify", &["--json"]).ends(0).json();
-    let may_lose = checked["may_lose"].as_str().unwrap_or_default();
-    assert!(may_lose.starts_with("synchronous_commit is off"), "{checked}");
-    db("purge", &["--yes"]).ends(0);
-    assert_eq!(noted(), [""; 0]);
-    assert_eq!(db("reset", &["--yes"]).ends(0).stdout, "removed 1 run\n");
+    let short = ["--mode=read", "--runtime=200ms", "--ramp-time=0", "--json", "--quiet"];
+    let first = there.run("run", "", &short).ends(0).json();
+    if first["steps"][0]["database"]["reads_direct"] != true {
+        return skip("what_was_measured_outlives_the_server", "no direct reads here");
+    }
+    let run = ["--runtime=2s", "--ramp-time=0"];
+    for (action, more) in [("run", &run[..]), ("find", &["--budget=2s", "--limit=mean<=10s"])] {
+        let line = ["db", action, &there.url("&reads=direct"), "--mode=read", "--json", "--quiet"];
+        let under_way = there.place.start(&[&line[..], more].concat());
+        eventually(|| has_workers(under_way.pid()));
+        there.server.crash();
+        // Direct reads need no server: only what is asked of it at the end is missing.
+        let done = under_way.end().ends(1);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        let document = there.kept(&done);
+        assert!(message(&document, "io-errors").contains("when the run was over"), "{document}");
+        if action == "run" {
+            let step = &document["steps"][0];
+            assert!(step["read"]["ios"].as_u64() > Some(0), "{step}");
+            assert_eq!(step["database"]["counted"], Value::Null);
+        } else {
+            assert!(document["answer"]["iops"]["mean"].as_f64() > Some(0.0), "{document}");
+        }
+        there.server.restart();
+    }
+}
+
+#[test]
+fn a_ladder_keeps_the_rungs_before_one_that_fails() {
+    let name = "a_ladder_keeps_the_rungs_before_one_that_fails";
+    let Some(there) = There::new(name, "tester", &["max_connections=12"]) else { return };
+    let line = ["--mode=read", "--ladder=2,30", "--runtime=300ms", "--ramp-time=0"];
+    let line = [&line[..], &["--json", "--quiet"]].concat();
+    let done = there.run("run", "&reads=server", &line).ends(1);
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    let document = there.kept(&done);
+    assert_eq!(document["steps"].as_array().unwrap().len(), 1);
+    assert!(document["steps"][0]["read"]["ios"].as_u64() > Some(0));
+    let end = document["load"]["ladder"]["ended_by"].as_str().unwrap();
+    assert_eq!(end, "30 processes could not be measured");
+    assert!(message(&document, "io-errors").starts_with(end), "{document}");
+    // Where it is the first, nothing was measured.
+    let line = ["--mode=read", "--ladder=30,31", "--runtime=300ms", "--quiet"];
+    assert_one_line(there.run("run", "&reads=server", &line), 1, &["too many clients"]);
+}
+
+#[test]
+fn whoever_may_not_drain_is_told_before() {
+    let Some(there) = There::new("whoever_may_not_drain_is_told_before", "plain", &[]) else {
+        return;
+    };
+    let long = ["--mode=write", "--runtime=1h", "--drain", "--quiet"];
+    assert_one_line(there.run("run", "", &long), 1, &["CHECKPOINT", "GRANT pg_checkpoint"]);
+    assert!(
+        !codes(
+            &there
+                .run("run", "", &["--mode=write", "--runtime=300ms", "--json", "--quiet"])
+                .ends(0)
+                .json()
+        )
+        .contains(&"io-errors")
+    );
 }

@@ -3,6 +3,8 @@
 use super::target::{DbLoad, DbTarget};
 use super::words::in_database_words;
 use crate::caveats;
+use crate::error::LabError;
+use crate::search::Found;
 use iogauge_db::DbError;
 use iogauge_db::crew::Mode;
 use iogauge_io::system::Memory;
@@ -137,8 +139,47 @@ pub(super) fn fault(worker: u32, error: &DbError) -> Caveat {
     )
 }
 
+/// A database that did not answer, or could not be drained, when a run was over.
+pub(super) fn unanswered(error: &LabError) -> Caveat {
+    Caveat::new(
+        CaveatCode::IoErrors,
+        format!("when the run was over, the database did not do what it was asked: {error}"),
+        "iogauge db verify tells whether everything that was acknowledged is there",
+    )
+}
+
+/// A rung of a ladder that could not be measured behind others that were.
+#[must_use]
+pub fn of_rung(processes: u32, error: &LabError) -> Caveat {
+    Caveat::new(
+        CaveatCode::IoErrors,
+        format!("{processes} processes could not be measured: {error}"),
+        "repeat the ladder from there on when that is put right",
+    )
+}
+
+/// Doubts about what a search found. `refused` is why there were no more processes to be had.
+pub(super) fn of_search(
+    target: &DbTarget,
+    load: &DbLoad,
+    found: &Found,
+    refused: Option<&DbError>,
+) -> Vec<Caveat> {
+    let (depth, met) = (found.answer.depth, found.answer.met);
+    let answer = found.curve.iter().find(|point| point.depth == depth);
+    let mut general: Vec<Caveat> =
+        answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
+    general.extend(caveats::regimes(&found.regimes));
+    general.extend(found.drift.as_ref().map(caveats::drift));
+    general.retain(|doubt| counts_for(load, doubt));
+    let mut doubts: Vec<Caveat> = general.into_iter().map(own_words).collect();
+    doubts.extend(refused.map(self::refused));
+    doubts.extend(cut_short(target, load, &found.answer));
+    doubts
+}
+
 /// A server that took no more workers.
-pub(super) fn refused(error: &DbError) -> Caveat {
+fn refused(error: &DbError) -> Caveat {
     Caveat::new(
         CaveatCode::SearchCutShort,
         format!("the database takes no more processes: {error}"),
@@ -147,18 +188,18 @@ pub(super) fn refused(error: &DbError) -> Caveat {
 }
 
 /// Processes that are told to pause are not in the database all the time.
-pub(super) fn counts_for(load: &DbLoad, doubt: &Caveat) -> bool {
+fn counts_for(load: &DbLoad, doubt: &Caveat) -> bool {
     load.hang_ns == 0 || doubt.code != CaveatCode::DepthNotReached
 }
 
 /// A doubt about a search, in a database's words.
-pub(super) fn own_words(caveat: Caveat) -> Caveat {
+fn own_words(caveat: Caveat) -> Caveat {
     let (message, remedy) = (in_database_words(&caveat.message), in_database_words(&caveat.remedy));
     Caveat { message, remedy, ..caveat }
 }
 
 /// A search that ended before a limit did.
-pub(super) fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Caveat> {
+fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Caveat> {
     if answer.stopped_by == StoppedBy::MaxDepth && load.mode.writes() {
         let globals = target.globals.len();
         let of_globals = answer.depth as usize >= globals;

@@ -25,6 +25,8 @@ pub(super) struct DbCrew {
     measured: Vec<Sums>,
     /// What all workers did since the begin.
     whole: Sums,
+    /// Bytes they updated since then.
+    updated_bytes: u64,
     /// Why there are fewer workers than asked.
     refused: Option<DbError>,
 }
@@ -40,6 +42,7 @@ impl DbCrew {
             live: LiveFigures::default(),
             measured: Vec::new(),
             whole: Sums::default(),
+            updated_bytes: 0,
             refused: None,
         };
         crew.workers.set_active(active);
@@ -59,6 +62,11 @@ impl DbCrew {
     /// What all workers did since the begin.
     pub(super) fn whole(&self) -> &Sums {
         &self.whole
+    }
+
+    /// Bytes that all workers updated since the begin.
+    pub(super) fn updated_bytes(&self) -> u64 {
+        self.updated_bytes
     }
 
     pub(super) fn reads_directly(&self) -> bool {
@@ -98,6 +106,7 @@ impl DbCrew {
             self.measured.iter_mut().zip(books).for_each(|(sums, books)| sums.add(books));
         }
         books.iter().for_each(|books| self.whole.add(books));
+        self.updated_bytes += books.iter().map(|books| books.update_bytes).sum::<u64>();
         self.live.ios += window.ios();
         self.live.bytes += window.bytes();
         self.live.outstanding = self.workers.active();

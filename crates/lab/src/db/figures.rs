@@ -78,18 +78,44 @@ pub(super) fn cycle(cycle: &Cycle, begin: Instant) -> Option<DaemonCycle> {
     })
 }
 
-/// What became of an updated byte below the database.
-pub(super) fn amplify(database: &mut DatabaseResult, result: &StepResult, block_bytes: u64) {
-    let updated_bytes = result.write.as_ref().map_or(0, |write| write.bytes);
-    let drained = database.drain.as_ref().and_then(|drain| drain.physical.as_ref());
-    let both = || result.physical.iter().chain(drained);
-    let sum = |of: fn(&Physical) -> u64| both().map(of).sum::<u64>();
-    let (writes, bytes) = (sum(|p| p.writes), sum(|p| p.write_bytes));
-    if updated_bytes > 0 && result.physical.is_some() {
-        database.written_per_updated = Some(bytes as f64 / updated_bytes as f64);
+/// What became of updated bytes below the database: of those that workers updated in a span, and what the
+/// devices did in the same span.
+pub(super) fn amplify(
+    database: &mut DatabaseResult,
+    physical: &Physical,
+    updated_bytes: u64,
+    block_bytes: u64,
+) {
+    if updated_bytes == 0 {
+        return;
     }
-    if updated_bytes > 0 && writes > 0 {
-        let blocks = bytes as f64 / block_bytes.max(1) as f64;
-        database.blocks_per_device_write = Some(blocks / writes as f64);
+    let bytes = physical.write_bytes as f64;
+    database.written_per_updated = Some(bytes / updated_bytes as f64);
+    if physical.writes > 0 {
+        let blocks = bytes / block_bytes.max(1) as f64;
+        database.blocks_per_device_write = Some(blocks / physical.writes as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_of_an_amplification_are_given() {
+        let physical = Physical { writes: 10, write_bytes: 81_920, ..Physical::default() };
+        let mut database = DatabaseResult::default();
+        amplify(&mut database, &physical, 0, 8192);
+        assert_eq!((database.written_per_updated, database.blocks_per_device_write), (None, None));
+        amplify(&mut database, &physical, 20_480, 8192);
+        assert_eq!(database.written_per_updated, Some(4.0));
+        assert_eq!(database.blocks_per_device_write, Some(1.0));
+        let nothing = Physical::default();
+        let mut database = DatabaseResult::default();
+        amplify(&mut database, &nothing, 20_480, 8192);
+        assert_eq!(
+            (database.written_per_updated, database.blocks_per_device_write),
+            (Some(0.0), None)
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::suite::judged;
 use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
 use iogauge_db::crew::Crew as Workers;
 use iogauge_io::crew::Crew;
-use iogauge_io::system::{Logical, Sampler};
+use iogauge_io::system::{Counters, Logical, Sampler};
 use iogauge_model::result::{Drain, Physical, StepResult, SystemPoint};
 use iogauge_model::{Caveat, Limit};
 use std::sync::Arc;
@@ -26,7 +26,8 @@ pub struct Times {
     pub ramp_ns: u64,
     /// Measuring.
     pub runtime_ns: u64,
-    /// Wait at the end until everything is in the data files.
+    /// Wait until everything is in the data files: before anything is done, so that what is written later
+    /// is this run's, and at the end.
     pub drain: bool,
 }
 
@@ -39,19 +40,24 @@ pub struct DbMeasured {
     pub interrupted: bool,
     /// Doubts about it.
     pub caveats: Vec<Caveat>,
+    /// Why the database could not be asked for the rest when this was measured; a caveat tells it as well.
+    pub fault: Option<LabError>,
 }
 
 /// A database taken for a run.
 struct Taken {
     activity: Arc<dyn Activity>,
     crew: DbCrew,
-    sampler: Option<Sampler>,
+    sampler: Sampler,
+    /// The machine and the database before workers began.
+    machine: Counters,
     before: Counts,
 }
 
 impl Taken {
-    /// Takes the database and starts workers, of which there may later be `most`.
-    fn take(target: &DbTarget, load: &DbLoad, most: u32) -> Result<Self, LabError> {
+    /// Takes the database and starts workers, of which there may later be `most`. Where it is to be drained
+    /// at the end, it is now: whoever may not is told before anything is measured.
+    fn take(target: &DbTarget, load: &DbLoad, most: u32, drain: bool) -> Result<Self, LabError> {
         let plan = load.crew_plan(most);
         let (reads, writes) = (plan.mode.reads(), plan.mode.writes());
         target.check_globals(&DbLoad { processes: most, ..*load })?;
@@ -61,21 +67,66 @@ impl Taken {
         let sequences = if writes { target.sequences()? } else { Vec::new() };
         let acknowledged = target.note(&plan, &sequences)?;
         let devices = target.devices()?;
-        let sampler = Sampler::start(&devices, target.cadence)?;
+        let mut sampler = Sampler::start(&devices, target.cadence)?;
         let workers =
             Workers::new(activity.clone(), plan, &target.globals, &sequences, acknowledged)?;
+        if drain {
+            activity.drain()?;
+        }
+        let machine = sampler.mark()?;
         let before = activity.counts()?;
         activity.cycles()?;
         let crew = DbCrew::start(workers, load.processes)?;
-        Ok(Self { activity, crew, sampler: Some(sampler), before })
+        Ok(Self { activity, crew, sampler, machine, before })
     }
+
+    /// Asks the database for what is known only when all is over, as far as it answers.
+    fn ask(&mut self, drain: bool) -> Afterwards {
+        let mut after = Afterwards::default();
+        if self.crew.database_fault().is_some() {
+            // A database that is gone can tell nothing more, and its worker has told that.
+            after.cycles = self.activity.cycles().unwrap_or_default();
+        } else {
+            after.fault = self.ask_into(&mut after, drain).err();
+        }
+        after
+    }
+
+    fn ask_into(&mut self, after: &mut Afterwards, drain: bool) -> Result<(), LabError> {
+        after.counts = Some(self.activity.counts()?);
+        after.cycles = self.activity.cycles()?;
+        if drain {
+            let before = self.sampler.mark()?;
+            let begin = Instant::now();
+            self.activity.drain()?;
+            let seconds = begin.elapsed().as_secs_f64();
+            let drained = self.sampler.mark()?;
+            let physical = |since| drained.since(since, Logical { ios: 0, bytes: 0 }).physical;
+            after.drain = Some(Drain { seconds, physical: physical(&before) });
+            after.physical = physical(&self.machine);
+            after.cycles.extend(self.activity.cycles()?);
+        }
+        Ok(())
+    }
+}
+
+/// What a database tells when all is over. Where it cannot, what was measured stands all the same.
+#[derive(Default)]
+struct Afterwards {
+    counts: Option<Counts>,
+    cycles: Vec<Cycle>,
+    drain: Option<Drain>,
+    /// What the devices did from before the workers began until everything was in the data files.
+    physical: Option<Physical>,
+    /// Why there is no more of it.
+    fault: Option<LabError>,
 }
 
 /// Runs one step, and judges it by limits.
 ///
 /// # Errors
-/// Where the database cannot be had, a worker not be connected, or nothing was measured before the first
-/// fault.
+/// Where the database cannot be had or not be drained before, a worker not be connected, or nothing was
+/// measured before the first fault.
 pub fn run(
     target: &DbTarget,
     load: &DbLoad,
@@ -83,59 +134,52 @@ pub fn run(
     limits: &[Limit],
     watch: &mut Watch<'_>,
 ) -> Result<DbMeasured, LabError> {
-    let Taken { activity, mut crew, mut sampler, before } =
-        Taken::take(target, load, load.processes)?;
+    let mut taken = Taken::take(target, load, load.processes, times.drain)?;
     let step = load.step(target, times.runtime_ns);
     if times.ramp_ns > 0 {
-        measure::ramp(&mut crew, times.ramp_ns, watch)?;
+        measure::ramp(&mut taken.crew, times.ramp_ns, watch)?;
     }
-    crew.mark();
+    taken.crew.mark();
     let begin = Instant::now();
-    let measured = measure::step(&mut crew, &step, sampler.as_mut(), watch)?;
-    let fault = crew.database_fault();
+    let measured = measure::step(&mut taken.crew, &step, Some(&mut taken.sampler), watch)?;
+    let fault = taken.crew.database_fault();
     let mut result = measured.result;
     if let Some((_, error)) = &fault
         && result.ios() == 0
     {
         return Err(error.clone().into());
     }
-    // A database that is gone can tell nothing more.
-    let after = if fault.is_none() { Some(activity.counts()?) } else { None };
-    let mut cycles = activity.cycles().unwrap_or_default();
-    let mut drain = None;
-    if times.drain && fault.is_none() {
-        drain = Some(drained(activity.as_ref(), sampler.as_mut())?);
-        cycles.extend(activity.cycles()?);
+    let after = taken.ask(times.drain);
+    if result.ios() == 0
+        && let Some(error) = after.fault
+    {
+        return Err(error);
     }
-    let mut database = figures::of(load, &crew, &result);
-    database.counted = after.map(|after| figures::counted(crew.whole(), &before, &after));
-    database.cycles = cycles.iter().filter_map(|cycle| figures::cycle(cycle, begin)).collect();
-    database.drain = drain;
+    let Taken { crew, before, .. } = &taken;
+    let mut database = figures::of(load, crew, &result);
+    database.counted = after.counts.map(|after| figures::counted(crew.whole(), before, &after));
+    let cycles = after.cycles.iter();
+    database.cycles = cycles.filter_map(|cycle| figures::cycle(cycle, begin)).collect();
+    database.drain = after.drain;
     database.limits = judged(&result, |latencies| {
         limits.iter().map(|limit| limit_value(limit, latencies, &result.series)).collect()
     });
-    figures::amplify(&mut database, &result, target.about.block_bytes);
+    let updated = match &after.physical {
+        Some(physical) => Some((physical, crew.updated_bytes())),
+        None => result.physical.as_ref().zip(Some(result.write.as_ref().map_or(0, |w| w.bytes))),
+    };
+    if let Some((physical, updated_bytes)) = updated {
+        figures::amplify(&mut database, physical, updated_bytes, target.about.block_bytes);
+    }
     result.database = Some(Box::new(database));
     let mut found = doubts::of_step(target, load, &result);
     found.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));
+    found.extend(after.fault.as_ref().map(doubts::unanswered));
     if measured.interrupted {
         found.push(caveats::interrupted());
     }
-    Ok(DbMeasured { result, interrupted: measured.interrupted, caveats: found })
-}
-
-/// Waits until everything is in the data files, and tells what that took.
-fn drained(activity: &dyn Activity, mut sampler: Option<&mut Sampler>) -> Result<Drain, LabError> {
-    let mut mark = || sampler.as_mut().map(|sampler| sampler.mark()).transpose();
-    let before = mark()?;
-    let begin = Instant::now();
-    activity.drain()?;
-    let seconds = begin.elapsed().as_secs_f64();
-    let after = mark()?;
-    let physical = before
-        .zip(after)
-        .and_then(|(before, after)| after.since(&before, Logical { ios: 0, bytes: 0 }).physical);
-    Ok(Drain { seconds, physical })
+    let interrupted = measured.interrupted;
+    Ok(DbMeasured { result, interrupted, caveats: found, fault: after.fault })
 }
 
 /// A search with what the machine did meanwhile.
@@ -153,6 +197,8 @@ pub struct DbSearched {
     pub cycles: Vec<Cycle>,
     /// Doubts about it.
     pub caveats: Vec<Caveat>,
+    /// As that of a step.
+    pub fault: Option<LabError>,
 }
 
 /// Searches the most operations a second under limits, over the number of processes.
@@ -171,47 +217,33 @@ pub fn find(
         plan.max_depth
     };
     let plan = SearchPlan { max_depth: most.max(1), ..plan.clone() };
-    let Taken { activity, mut crew, mut sampler, before } =
-        Taken::take(target, &DbLoad { processes: 1, ..*load }, most.max(1))?;
-    let mut mark = || sampler.as_mut().map(|sampler| sampler.mark()).transpose();
-    let machine_before = mark()?;
+    let one = DbLoad { processes: 1, ..*load };
+    let mut taken = Taken::take(target, &one, most.max(1), false)?;
     let began = UtcTime::now();
-    let found = search::find(&mut crew, &plan, watch)?;
-    let machine_after = mark()?;
-    crew.stop()?;
-    let fault = crew.database_fault();
+    let found = search::find(&mut taken.crew, &plan, watch)?;
+    let machine_after = taken.sampler.mark()?;
+    taken.crew.stop()?;
+    let fault = taken.crew.database_fault();
     if let (Some((_, error)), true) = (&fault, found.curve.is_empty()) {
         return Err(error.clone().into());
     }
+    let after = taken.ask(false);
+    let Taken { crew, sampler, machine, before, .. } = &taken;
+    let system = sampler.points_between(machine, &machine_after);
+    let (ios, bytes) = found.logical;
+    let totals = machine_after.since(machine, Logical { ios, bytes });
+    let physical = totals.physical;
     let mut caveats = doubts::of_target(target, load);
-    let mut physical = None;
-    let mut system = Vec::new();
-    if let (Some(sampler), Some(before), Some(after)) = (&sampler, &machine_before, &machine_after)
-    {
-        system = sampler.points_between(before, after);
-        let (ios, bytes) = found.logical;
-        let totals = after.since(before, Logical { ios, bytes });
-        caveats.extend(caveats::steal(&totals.cpu));
-        physical = totals.physical;
+    caveats.extend(caveats::steal(&totals.cpu));
+    if let Some(after) = &after.counts {
+        caveats.extend(doubts::counts(&figures::counted(crew.whole(), before, after)));
     }
-    if fault.is_none() {
-        let counted = figures::counted(crew.whole(), &before, &activity.counts()?);
-        caveats.extend(doubts::counts(&counted));
-    }
-    caveats.extend(crew.refused().map(doubts::refused));
-    let (depth, met) = (found.answer.depth, found.answer.met);
-    let answer = found.curve.iter().find(|point| point.depth == depth);
-    let mut general: Vec<Caveat> =
-        answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
-    general.extend(caveats::regimes(&found.regimes));
-    general.extend(found.drift.as_ref().map(caveats::drift));
-    general.retain(|doubt| doubts::counts_for(load, doubt));
-    caveats.extend(general.into_iter().map(doubts::own_words));
-    caveats.extend(doubts::cut_short(target, load, &found.answer));
+    caveats.extend(doubts::of_search(target, load, &found, crew.refused()));
     caveats.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));
+    caveats.extend(after.fault.as_ref().map(doubts::unanswered));
     if found.interrupted {
         caveats.push(caveats::interrupted());
     }
-    let cycles = activity.cycles().unwrap_or_default();
-    Ok(DbSearched { found, physical, began, system, cycles, caveats })
+    let (cycles, fault) = (after.cycles, after.fault);
+    Ok(DbSearched { found, physical, began, system, cycles, caveats, fault })
 }

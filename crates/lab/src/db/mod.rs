@@ -14,7 +14,7 @@ mod target;
 mod words;
 
 pub use beside::{DeviceWork, check_free, held_back_by};
-pub use caveats::of_size;
+pub use caveats::{of_rung, of_size};
 pub use check::check;
 pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};

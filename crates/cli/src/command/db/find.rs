@@ -1,7 +1,7 @@
 //! `iogauge db find`: the most a database does under a limit.
 
 use super::load;
-use super::run::head;
+use super::run::{head, tell};
 use crate::args::DbFindArgs;
 use crate::command::find::exit;
 use crate::command::invocation::Outcome;
@@ -25,10 +25,7 @@ pub fn run(args: &DbFindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     target.cadence = args.sampling.every;
     target.check_globals(&load)?;
     let mut record = Record::new("db-find", &args.output, args.explain)?;
-    let measured = search(&mut record, &target, &load, &plan, &interrupt).map(|document| {
-        let exit = exit(&document);
-        Outcome { document, instead: None, exit }
-    });
+    let measured = search(&mut record, &target, &load, &plan, &interrupt);
     let ended = record.end(measured, terminal::find_brief, terminal::find);
     crate::detach::done();
     ended
@@ -44,7 +41,7 @@ fn search(
     load: &DbLoad,
     plan: &SearchPlan,
     interrupt: &Interrupt,
-) -> anyhow::Result<FindDocument> {
+) -> anyhow::Result<Outcome<FindDocument>> {
     let limits: Vec<String> = plan.limits.iter().map(ToString::to_string).collect();
     let label = load.label_without_processes();
     let mut asked = load.describe();
@@ -55,7 +52,7 @@ fn search(
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let searched = db::find(target, load, plan, &mut watch)?;
     let found = searched.found;
-    Ok(FindDocument {
+    let document = FindDocument {
         head: Head { format: FIND_FORMAT.to_owned(), ..head(record, target, asked) },
         limits: plan.limits.clone(),
         answer: found.answer,
@@ -70,5 +67,13 @@ fn search(
         system: searched.system,
         caveats: searched.caveats,
         environment: session::environment_on(session::real_clock()),
-    })
+    };
+    let exit = match (exit(&document), &searched.fault) {
+        (Exit::Done, Some(_)) => Exit::Fault,
+        (exit, _) => exit,
+    };
+    if let Some(fault) = &searched.fault {
+        tell(record, fault);
+    }
+    Ok(Outcome { document, instead: None, exit })
 }

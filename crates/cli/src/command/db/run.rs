@@ -5,9 +5,10 @@ use crate::args::DbRunArgs;
 use crate::command::invocation::Outcome;
 use crate::command::record::Record;
 use crate::exit::{Exit, Usage};
+use crate::screen;
 use iogauge_lab::db::{self, DbLoad, DbTarget, Ladder, Times};
 use iogauge_lab::measure::Watch;
-use iogauge_lab::{Interrupt, caveats, session};
+use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::Limit;
 use iogauge_model::result::{Head, RUN_FORMAT, RunDocument};
 use iogauge_report::terminal;
@@ -64,16 +65,26 @@ fn measure(
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let (mut steps, mut found, mut interrupted) = (Vec::new(), Vec::new(), false);
     let mut climb = Ladder::new(limits);
-    let mut end = None;
+    let (mut end, mut fault) = (None, None);
     for processes in rungs {
         let load = DbLoad { processes: *processes, ..*load };
-        let mut measured = db::run(target, &load, times, limits, &mut watch)?;
+        let mut measured = match db::run(target, &load, times, limits, &mut watch) {
+            Ok(measured) => measured,
+            Err(error) if steps.is_empty() => return Err(error.into()),
+            Err(error) => {
+                end = Some(format!("{processes} processes could not be measured"));
+                found.push(db::of_rung(*processes, &error));
+                fault = Some(error);
+                break;
+            }
+        };
         watch.observer.step(&measured.result);
         found.append(&mut measured.caveats);
         end = climb.step(*processes, &measured.result);
         interrupted = measured.interrupted;
-        let failed = measured.result.errors() > 0;
+        let failed = measured.result.errors() > 0 || measured.fault.is_some();
         steps.push(measured.result);
+        fault = measured.fault;
         if interrupted || failed || end.is_some() {
             break;
         }
@@ -81,8 +92,12 @@ fn measure(
     let exit = match () {
         () if interrupted => Exit::Interrupted,
         () if steps.iter().any(|step| step.errors() > 0) => Exit::IoErrors,
+        () if fault.is_some() => Exit::Fault,
         () => Exit::Done,
     };
+    if let Some(fault) = fault {
+        tell(record, &fault);
+    }
     let document = RunDocument {
         head: head(record, target, asked(end.as_deref())),
         steps,
@@ -91,6 +106,12 @@ fn measure(
         environment: session::environment_on(session::real_clock()),
     };
     Ok(Outcome { document, instead: None, exit })
+}
+
+/// Tells a fault that left what was measured before it.
+pub(super) fn tell(record: &mut Record, fault: &LabError) {
+    record.screen.progress.clear();
+    screen::tell(&format!("iogauge: {fault}"));
 }
 
 /// The beginning of a document on a database.
