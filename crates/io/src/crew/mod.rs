@@ -72,6 +72,12 @@ pub trait Crew {
     /// Where a worker could not be added.
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError>;
 
+    /// The deepest it can be, once it was asked for more than it can; `None` where nothing is known to
+    /// bound it.
+    fn most_depth(&self) -> Option<u32> {
+        None
+    }
+
     /// True where one more thread could issue more I/Os: see the crew's own words.
     fn could_add_worker(&self) -> bool {
         false

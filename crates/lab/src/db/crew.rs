@@ -141,11 +141,16 @@ impl Crew for DbCrew {
     /// there go on.
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
         let window = self.cut()?;
+        let depth = self.most_depth().map_or(depth, |most| most.min(depth));
         if let Err(error) = self.workers.connect(depth) {
             self.refused.get_or_insert(error);
         }
         self.workers.set_active(depth);
         Ok(window)
+    }
+
+    fn most_depth(&self) -> Option<u32> {
+        self.refused.as_ref().map(|_| self.workers.connected())
     }
 
     /// Transactions have no schedule: the rate stays what the database makes of it.

@@ -65,12 +65,18 @@ impl<'a, 'b> Bench<'a, 'b> {
         Ok(window)
     }
 
-    /// Changes the depth.
-    pub(super) fn ask_depth(&mut self, depth: u32) -> Result<(), LabError> {
+    /// Changes the depth, to what the crew can reach of it.
+    pub(super) fn ask_depth(&mut self, depth: u32) -> Result<u32, LabError> {
         let window = self.crew.set_depth(depth)?;
         self.note(&window);
-        self.depth_asked = Some(depth);
-        Ok(())
+        let reached = self.crew.most_depth().map_or(depth, |most| most.min(depth));
+        self.depth_asked = Some(reached);
+        Ok(reached)
+    }
+
+    /// The largest depth there is to try.
+    pub(super) fn max_depth(&self) -> u32 {
+        self.crew.most_depth().unwrap_or(u32::MAX).min(self.plan.max_depth)
     }
 
     /// Changes the rate of arrivals.

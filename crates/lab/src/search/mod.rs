@@ -218,7 +218,7 @@ impl Search<'_, '_> {
                 Ok(Pass::over(answer, stopped_by))
             }
             Bracket::Below(good) => {
-                let stopped_by = self.why_doubling_ended(plan, &good);
+                let stopped_by = self.why_doubling_ended(&good);
                 self.hold(plan, good.depth, stopped_by)
             }
             Bracket::Between(mut good, mut bad) => {
@@ -288,13 +288,14 @@ impl Search<'_, '_> {
                 if let Some(bad) = bad {
                     return Ok(Bracket::Between(point, Box::new(bad)));
                 }
-                if point.depth >= plan.max_depth || over {
-                    if point.depth < plan.max_depth {
+                let max_depth = self.bench.max_depth();
+                if point.depth >= max_depth || over {
+                    if point.depth < max_depth {
                         self.bench.decide_over(Phase::Doubling);
                     }
                     return Ok(Bracket::Below(point));
                 }
-                let next = narrow::next_doubling(good.as_ref(), &point).at_most(plan.max_depth);
+                let next = narrow::next_doubling(good.as_ref(), &point).at_most(max_depth);
                 self.bench.decide(Decision::Next(next));
                 depth = next.depth;
                 good = Some(point);
@@ -410,11 +411,11 @@ impl Search<'_, '_> {
         self.client_bound(point).then_some(stopped_by)
     }
 
-    fn why_doubling_ended(&self, plan: &SearchPlan, last: &Point) -> StoppedBy {
+    fn why_doubling_ended(&self, last: &Point) -> StoppedBy {
         if let Some(stopped_by) = self.short_of_client(last) {
             return stopped_by;
         }
-        if last.depth < plan.max_depth {
+        if last.depth < self.bench.max_depth() {
             return StoppedBy::Budget;
         }
         let before = self.points.iter().rev().nth(1);

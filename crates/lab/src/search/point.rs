@@ -125,7 +125,7 @@ impl Bench<'_, '_> {
 
     /// Measures one depth as long as its phase asks.
     pub(super) fn measure_depth(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
-        self.ask_depth(depth)?;
+        let depth = self.ask_depth(depth)?;
         self.drain(depth)?;
         self.cut()?;
         let length = self.length(phase);
