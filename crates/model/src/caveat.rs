@@ -104,6 +104,9 @@ caveat_codes! {
     /// A database did not hold what it had acknowledged in the run before.
     AcknowledgedLost = "acknowledged-lost", Note, "the run before lost transactions",
         "iogauge db verify after a crash, before the next run";
+    /// Nobody saw what the devices under a database did.
+    DevicesUnknown = "devices-unknown", Note, "what the devices did is not known",
+        "iogauge on the database's own machine, as a user who may know where its files are";
     /// The figures drifted during the measurement.
     NotSteady = "not-steady", Doubt, "the rate drifted",
         "a longer --ramp_time and --runtime, and a look at what else uses the device";

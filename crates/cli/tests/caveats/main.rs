@@ -89,6 +89,7 @@ const ELSEWHERE: [(CaveatCode, &str, &str); 9] = [
         include_str!("../db/crash.rs"),
         "a_run_tells_what_the_one_before_lost",
     ),
+    (CaveatCode::DevicesUnknown, include_str!("../db/server.rs"), "devices_nobody_sees_are_told"),
     (CaveatCode::Resumed, include_str!("../suite/resume.rs"), "an_interrupted_suite_goes_on"),
     (
         CaveatCode::EngineFallback,

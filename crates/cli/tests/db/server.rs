@@ -3,6 +3,7 @@
 use crate::common::{Done, Place, eventually, skip};
 use crate::throwaway::Server;
 use crate::{assert_one_line, codes};
+use iogauge_model::result::{FindDocument, StoppedBy};
 use serde_json::Value;
 
 /// A server with settings, or why there is none.
@@ -132,13 +133,36 @@ fn whoever_may_not_drain_is_told_before() {
     };
     let long = ["--mode=write", "--runtime=1h", "--drain", "--quiet"];
     assert_one_line(there.run("run", "", &long), 1, &["CHECKPOINT", "GRANT pg_checkpoint"]);
-    assert!(
-        !codes(
-            &there
-                .run("run", "", &["--mode=write", "--runtime=300ms", "--json", "--quiet"])
-                .ends(0)
-                .json()
-        )
-        .contains(&"io-errors")
-    );
+}
+
+#[test]
+fn devices_nobody_sees_are_told() {
+    let Some(there) = There::new("devices_nobody_sees_are_told", "plain", &[]) else { return };
+    let short = ["--mode=write", "--runtime=300ms", "--ramp-time=0", "--json", "--quiet"];
+    let document = there.run("run", "", &short).ends(0).json();
+    assert_eq!(document["steps"][0]["physical"], Value::Null);
+    assert!(message(&document, "devices-unknown").contains("this user may not know"), "{document}");
+    assert!(!codes(&document).contains(&"unflushed-writes"), "{document}");
+    // As it is told.
+    there.server.psql("GRANT pg_read_all_settings TO plain");
+    let document = there.run("run", "", &short).ends(0).json();
+    if document["steps"][0]["physical"] != Value::Null {
+        assert!(!codes(&document).contains(&"devices-unknown"), "{document}");
+        assert!(codes(&document).contains(&"unflushed-writes"), "{document}");
+    }
+}
+
+#[test]
+fn a_search_ends_where_the_server_takes_no_more() {
+    let name = "a_search_ends_where_the_server_takes_no_more";
+    let Some(there) = There::new(name, "tester", &["max_connections=12"]) else { return };
+    let line = ["--mode=read", "--budget=4s", "--limit=mean<=10s", "--json", "--quiet"];
+    let document = there.run("find", "&reads=server", &line).ends(0).json();
+    let find: FindDocument = serde_json::from_value(document.clone()).unwrap();
+    assert!(find.curve.iter().all(|point| point.depth < 12), "{document}");
+    assert!(find.answer.depth < 12 && find.answer.met);
+    // A machine that is too busy to come that far has no time to be refused.
+    if [StoppedBy::MaxDepth, StoppedBy::Saturated].contains(&find.answer.stopped_by) {
+        assert!(message(&document, "search-cut-short").contains("too many clients"), "{document}");
+    }
 }

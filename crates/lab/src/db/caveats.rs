@@ -9,7 +9,9 @@ use iogauge_db::DbError;
 use iogauge_db::crew::Mode;
 use iogauge_io::system::Memory;
 use iogauge_io::target::Roots;
-use iogauge_model::result::{Answer, DatabaseCounts, DatabaseResult, StepResult, StoppedBy};
+use iogauge_model::result::{
+    Answer, DatabaseCounts, DatabaseResult, Physical, StepResult, StoppedBy,
+};
 use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, CaveatCode};
 use std::sync::atomic::Ordering;
@@ -84,7 +86,9 @@ pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Ve
     }
     found.extend(hits(database));
     found.extend(database.counted.iter().flat_map(counts));
-    if load.mode.writes() && database.drain.is_none() {
+    found.extend(devices(target, step.physical.as_ref()));
+    // Where nothing is known of them, nothing is lacking.
+    if load.mode.writes() && database.drain.is_none() && step.physical.is_some() {
         found.push(Caveat::of(
             CaveatCode::UnflushedWrites,
             "what the devices did is what they did during the run: blocks that were changed and not \
@@ -92,6 +96,28 @@ pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Ve
         ));
     }
     found
+}
+
+/// Devices of which nothing is known, and why.
+pub(super) fn devices(target: &DbTarget, physical: Option<&Physical>) -> Option<Caveat> {
+    if physical.is_some() {
+        return None;
+    }
+    let hidden = target.database.paths().map_or(true, |paths| paths.is_empty());
+    let (why, remedy) = if hidden {
+        (
+            "the database's files are on another machine, or this user may not know where they are",
+            "iogauge on the server's own machine, as a user who may know that (PostgreSQL: GRANT \
+             pg_read_all_settings)",
+        )
+    } else {
+        ("the kernel tells no device under the database's files", "a file system on a block device")
+    };
+    Some(Caveat::new(
+        CaveatCode::DevicesUnknown,
+        format!("what the devices did is not known: {why}"),
+        remedy,
+    ))
 }
 
 /// Reads that the database's own cache answered.
@@ -173,8 +199,13 @@ pub(super) fn of_search(
     general.extend(found.drift.as_ref().map(caveats::drift));
     general.retain(|doubt| counts_for(load, doubt));
     let mut doubts: Vec<Caveat> = general.into_iter().map(own_words).collect();
+    let stopped_by = found.answer.stopped_by;
+    // Where a limit ended the search, more would have brought nothing.
+    let refused = refused.filter(|_| !stopped_by.is_limit());
     doubts.extend(refused.map(self::refused));
-    doubts.extend(cut_short(target, load, &found.answer));
+    if refused.is_none() || stopped_by != StoppedBy::MaxDepth {
+        doubts.extend(cut_short(target, load, &found.answer));
+    }
     doubts
 }
 

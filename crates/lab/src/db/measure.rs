@@ -235,6 +235,7 @@ pub fn find(
     let physical = totals.physical;
     let mut caveats = doubts::of_target(target, load);
     caveats.extend(caveats::steal(&totals.cpu));
+    caveats.extend(doubts::devices(target, physical.as_ref()));
     if let Some(after) = &after.counts {
         caveats.extend(doubts::counts(&figures::counted(crew.whole(), before, after)));
     }
