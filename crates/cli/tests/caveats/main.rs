@@ -79,7 +79,7 @@ const SOURCES: [&str; 3] =
     [include_str!("figures.rs"), include_str!("machine.rs"), include_str!("target.rs")];
 
 /// Codes that a test elsewhere provokes: its source and its name.
-const ELSEWHERE: [(CaveatCode, &str, &str); 9] = [
+const ELSEWHERE: [(CaveatCode, &str, &str); 10] = [
     (CaveatCode::NotTraced, include_str!("../trace.rs"), "not_traced"),
     (CaveatCode::Traced, include_str!("../trace.rs"), "traced"),
     (CaveatCode::TraceDiffers, include_str!("../trace.rs"), "trace_differs"),
