@@ -122,7 +122,7 @@ mod tests {
             ..Physical::default()
         });
         let result = StepResult { seconds, physical, ..FioResult::default().to_step() };
-        DbMeasured { result, interrupted, caveats: Vec::new() }
+        DbMeasured { result, interrupted, caveats: Vec::new(), fault: None }
     }
 
     #[test]

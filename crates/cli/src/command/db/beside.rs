@@ -3,7 +3,7 @@
 mod device;
 
 use super::load;
-use super::run::head;
+use super::run::{head, tell};
 use crate::args::DbBesideArgs;
 use crate::command::find::exit_of;
 use crate::command::invocation::Outcome;
@@ -13,7 +13,7 @@ use device::Device;
 use iogauge_lab::db::{self, DbLoad, DbMeasured, DbSearched, DbTarget, DeviceWork, Times};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::{Found, SearchPlan};
-use iogauge_lab::{Interrupt, caveats, session};
+use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head};
 use iogauge_model::{Caveat, CaveatCode};
 use iogauge_report::terminal;
@@ -64,10 +64,19 @@ impl Measured {
         self.at_best.as_ref().is_none_or(|step| step.interrupted)
     }
 
+    /// What ended a measurement of the database, whose figures up to there are kept.
+    fn fault(&self) -> Option<&LabError> {
+        let searched = self.database.as_ref().and_then(|searched| searched.fault.as_ref());
+        searched.or(self.at_best.as_ref().and_then(|step| step.fault.as_ref()))
+    }
+
     fn exit(&self) -> Exit {
         let Some(found) = self.database.as_ref().map(|searched| &searched.found) else {
             return Exit::Interrupted;
         };
+        if self.fault().is_some() {
+            return Exit::Fault;
+        }
         if self.was_interrupted() {
             return Exit::Interrupted;
         }
@@ -138,9 +147,15 @@ fn measure(
     // The counters of a whole search mix its points.
     let at_best = DbLoad { processes: depth, ..**load };
     let times = Times { ramp_ns: RAMP_NS, runtime_ns: plan.budget_ns / 4, drain: false };
-    let step = db::run(target, &at_best, times, &plan.limits, &mut watch)?;
+    let mut step = db::run(target, &at_best, times, &plan.limits, &mut watch)?;
     watch.observer.step(&step.result);
+    if step.fault.is_some() {
+        measured.caveats.extend(about("database", std::mem::take(&mut step.caveats)));
+    }
     measured.at_best = Some(step);
+    if let Some(fault) = measured.fault() {
+        tell(record, fault);
+    }
     Ok(measured)
 }
 
