@@ -166,7 +166,12 @@
   const some = () => [...document.querySelectorAll("section[id]")].flatMap((section) =>
     [...section.querySelectorAll("figure")].slice(0, 4));
   const areas = () => some().flatMap((figure) => {
-    const words = [...figure.querySelectorAll("[data-told]")].map((area) => area.dataset.told.split("\n"));
+    // What all points say stands once, as what comes before and what after.
+    const words = [...figure.querySelectorAll("[data-told]")].map((area) => {
+      const [before, after] = area.dataset.same.split("\n").map((line) => line.split("\t"));
+      return area.dataset.told.split("\n").map((point) =>
+        point.split("\t").map((own, at) => before[at] + own + after[at]).join("\t"));
+    });
     return [...figure.querySelectorAll("svg")].filter(seen).flatMap((svg) =>
       [...svg.querySelectorAll(".hover")].map((area, index, all) => {
         if (index > 0 && index < all.length - 1) return [];

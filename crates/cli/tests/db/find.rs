@@ -11,7 +11,7 @@ fn typed(document: &Value) -> FindDocument {
 
 /// A search of some seconds, in which it comes to its end on a busy machine as well; with its document.
 fn found(db: &Db, mode: &str, more: &[&str]) -> Value {
-    let line = ["--mode", mode, "--budget=4s", "--json", "--quiet"];
+    let line = ["--mode", mode, "--budget=8s", "--json", "--quiet"];
     db.run("find", &[&line[..], more].concat()).ends(0).json()
 }
 
@@ -39,7 +39,9 @@ fn read_searches_processes_as_find_searches_depth() {
     let document = found(&db, "read", &["--max-processes=6", "--limit=mean<=10s"]);
     let search = typed(&document);
     assert_sound(&search);
-    assert!(search.curve.len() > 1 && search.curve.iter().all(|point| point.depth <= 6));
+    assert!(search.curve.iter().all(|point| point.depth <= 6), "{:?}", search.curve);
+    // Neighbours may bring the disk to another level: then the curve begins there.
+    assert!(search.curve.len() > 1 || !search.regimes.is_empty(), "{:?}", search.curve);
     assert!(search.answer.met && search.answer.iops.mean > 0.0);
     if let Some(physical) = &search.physical {
         // Around the cache each read is one of the device's.

@@ -1,5 +1,6 @@
 //! fio as a crew, played by scripts that print its documents.
 
+use crate::threads::alone;
 use iogauge_io::crew::Crew;
 use iogauge_io::crew::fio::{FioBinary, FioCrew, FioError, FioWork, ForeignJob, Span};
 use iogauge_io::worker::WorkerError;
@@ -59,6 +60,8 @@ const FOR_EVER: &str = "trap 'print; exit 128' INT\nwhile :; do print; sleep 0.0
 
 #[test]
 fn another_depth_is_another_fio_and_nothing_is_lost() {
+    // Others count the threads of this process.
+    let _alone = alone();
     let player = Player::new(FOR_EVER);
     let mut crew = player.start(Span::Open).unwrap();
     let mut total = 0;
@@ -84,6 +87,8 @@ fn another_depth_is_another_fio_and_nothing_is_lost() {
 
 #[test]
 fn one_that_keeps_its_time_is_summed_up_by_its_last_document() {
+    // Others count the threads of this process.
+    let _alone = alone();
     let player = Player::new("print; sleep 0.15; print; print");
     let mut crew = player.start(Span::Own).unwrap();
     assert!(crew.keeps_its_time());
@@ -99,6 +104,8 @@ fn one_that_keeps_its_time_is_summed_up_by_its_last_document() {
 
 #[test]
 fn what_fio_says_instead_of_figures_is_told() {
+    // Others count the threads of this process.
+    let _alone = alone();
     let refused = Player::new("echo 'fio: no such engine' >&2; exit 1");
     let error = refused.start(Span::Open).unwrap_err();
     assert!(matches!(&error, WorkerError::Fio(fio) if fio.is_usage()), "{error}");

@@ -78,23 +78,17 @@ pub(super) fn cycle(cycle: &Cycle, begin: Instant) -> Option<DaemonCycle> {
     })
 }
 
-/// What became of updated bytes below the database: of those that workers updated in a span, and what the
-/// devices did in the same span.
-pub(super) fn amplify(
-    database: &mut DatabaseResult,
-    physical: &Physical,
-    updated_bytes: u64,
-    block_bytes: u64,
-) {
-    if updated_bytes == 0 {
-        return;
-    }
-    let bytes = physical.write_bytes as f64;
-    database.written_per_updated = Some(bytes / updated_bytes as f64);
-    if physical.writes > 0 {
-        let blocks = bytes / block_bytes.max(1) as f64;
-        database.blocks_per_device_write = Some(blocks / physical.writes as f64);
-    }
+/// Bytes that the devices wrote for each byte that workers updated in the same span; `None` where they updated
+/// nothing.
+pub(super) fn written_per_updated(physical: &Physical, updated_bytes: u64) -> Option<f64> {
+    (updated_bytes > 0).then(|| physical.write_bytes as f64 / updated_bytes as f64)
+}
+
+/// Blocks in each write of the devices while a database was drained: nobody writes a log then, so that these are
+/// dirty blocks, as the write daemon joins them. `None` where nothing was written.
+pub(super) fn blocks_per_device_write(drained: &Physical, block_bytes: u64) -> Option<f64> {
+    let blocks = drained.write_bytes as f64 / block_bytes.max(1) as f64;
+    (drained.writes > 0).then(|| blocks / drained.writes as f64)
 }
 
 #[cfg(test)]
@@ -102,20 +96,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_of_an_amplification_are_given() {
+    fn an_amplification_has_two_sides() {
         let physical = Physical { writes: 10, write_bytes: 81_920, ..Physical::default() };
-        let mut database = DatabaseResult::default();
-        amplify(&mut database, &physical, 0, 8192);
-        assert_eq!((database.written_per_updated, database.blocks_per_device_write), (None, None));
-        amplify(&mut database, &physical, 20_480, 8192);
-        assert_eq!(database.written_per_updated, Some(4.0));
-        assert_eq!(database.blocks_per_device_write, Some(1.0));
-        let nothing = Physical::default();
-        let mut database = DatabaseResult::default();
-        amplify(&mut database, &nothing, 20_480, 8192);
-        assert_eq!(
-            (database.written_per_updated, database.blocks_per_device_write),
-            (Some(0.0), None)
-        );
+        assert_eq!(written_per_updated(&physical, 0), None);
+        assert_eq!(written_per_updated(&physical, 20_480), Some(4.0));
+        assert_eq!(written_per_updated(&Physical::default(), 20_480), Some(0.0));
+        assert_eq!(blocks_per_device_write(&physical, 4096), Some(2.0));
+        assert_eq!(blocks_per_device_write(&Physical::default(), 4096), None);
     }
 }

@@ -169,8 +169,11 @@ pub fn run(
         None => result.physical.as_ref().zip(Some(result.write.as_ref().map_or(0, |w| w.bytes))),
     };
     if let Some((physical, updated_bytes)) = updated {
-        figures::amplify(&mut database, physical, updated_bytes, target.about.block_bytes);
+        database.written_per_updated = figures::written_per_updated(physical, updated_bytes);
     }
+    let drained = database.drain.as_ref().and_then(|drain| drain.physical.as_ref());
+    database.blocks_per_device_write = drained
+        .and_then(|drained| figures::blocks_per_device_write(drained, target.about.block_bytes));
     result.database = Some(Box::new(database));
     let mut found = doubts::of_step(target, load, &result);
     found.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));

@@ -40,7 +40,7 @@ pub struct DatabaseResult {
     /// Bytes the devices wrote for each byte updated, the drain included where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_per_updated: Option<f64>,
-    /// Mean size of the devices' writes in blocks of the database, those of the log among them.
+    /// Dirty blocks in each write of the devices while the database was drained; absent where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_device_write: Option<f64>,
 }

@@ -146,7 +146,7 @@ fn write_cycles(sheet: &mut Sheet, database: &DatabaseResult) {
     let ratio = |n: Option<f64>, words: &str| n.map(|n| format!("{n:.2} {words}"));
     let amplified = [
         ratio(database.written_per_updated, "bytes written for each byte updated"),
-        ratio(database.blocks_per_device_write, "blocks in each write of the devices"),
+        ratio(database.blocks_per_device_write, "dirty blocks in each device write of the drain"),
     ];
     let amplified: Vec<String> = amplified.into_iter().flatten().collect();
     if !amplified.is_empty() {

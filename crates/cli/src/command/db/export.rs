@@ -16,7 +16,7 @@ use std::path::Path;
 /// # Errors
 /// Where there is nothing to export, or a file cannot be written.
 pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
-    let history = history::open_kept(&args.history)?;
+    let history = history::open(&args.history)?;
     let runs = if args.runs.is_empty() {
         let filter = Filter { kind: Some("db-run".to_owned()), ..Filter::default() };
         let mut rows = history.list(&filter)?;
