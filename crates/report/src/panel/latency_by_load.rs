@@ -72,30 +72,48 @@ impl Along {
         }
     }
 
-    /// What a load has that is the same along this axis, in order and in words. Along users it is what each of them
-    /// has outstanding; along a rate what may be outstanding follows from it.
-    fn rest(self, sample: &Sample, by_users: bool) -> (Vec<u64>, String) {
+    /// What a load has beside what goes along this axis, in order and in words; of what is not named as it is all
+    /// alike, the order alone.
+    fn rest(self, sample: &Sample, differ: Differ) -> (Vec<u64>, String) {
+        let depth = sample.depth;
+        let users = sample.row.users.filter(|_| differ.users);
+        let each = depth / sample.row.users.unwrap_or(1).max(1);
         let (size, size_word) = Self::Size.of(sample).unwrap_or_default();
-        let users = sample.row.users.filter(|_| by_users);
-        let each = sample.depth / sample.row.users.unwrap_or(1).max(1);
-        let unit = if sample.terms.is_database() { "processes" } else { "outstanding" };
-        let of_users = users.map(|users| format!("{users} users"));
-        let of_each = (each > 1).then(|| format!("{each} outstanding each"));
-        let of_all = (users.is_none()).then(|| format!("{} {unit}", sample.depth));
-        let (order, words) = match self {
-            Self::Rate => (vec![size as u64], vec![Some(size_word)]),
-            Self::Users => (vec![size as u64, each.into()], vec![Some(size_word), of_each]),
-            Self::Depth => {
-                (vec![size as u64, users.unwrap_or(0).into()], vec![Some(size_word), of_users])
+        let outstanding = match (self, sample.rate_iops) {
+            (Self::Depth, _) => (0, None),
+            // What an offered rate has outstanding follows from it, up to so many.
+            (_, Some(_)) => (depth, differ.depths.then(|| format!("at most {depth} outstanding"))),
+            (Self::Size, None) if users.is_none() => {
+                let unit = if sample.terms.is_database() { "processes" } else { "outstanding" };
+                (depth, Some(format!("{depth} {unit}")))
             }
-            Self::Size => (
-                vec![users.unwrap_or(0).into(), sample.depth.into()],
-                vec![of_users, of_each.filter(|_| users.is_some()).or(of_all)],
-            ),
+            _ => (each, (each > 1).then(|| format!("{each} outstanding each"))),
         };
-        let words: Vec<String> = words.into_iter().flatten().filter(|w| !w.is_empty()).collect();
-        (order, words.join(", "))
+        let rate = sample.rate_iops.unwrap_or_default();
+        let all = [
+            (Self::Size, size as u64, Some(size_word)),
+            (
+                Self::Rate,
+                rate as u64,
+                (rate > 0.0).then(|| format!("{} a second asked", count(rate))),
+            ),
+            (Self::Users, users.unwrap_or(0).into(), users.map(|users| format!("{users} users"))),
+            (Self::Depth, outstanding.0.into(), outstanding.1),
+        ];
+        let beside = all.iter().filter(|(along, ..)| *along != self);
+        let words: Vec<&str> = beside
+            .clone()
+            .filter_map(|(.., word)| word.as_deref().filter(|word| !word.is_empty()))
+            .collect();
+        (beside.map(|(_, order, _)| *order).collect(), words.join(", "))
     }
+}
+
+/// What the samples of a test have several of.
+#[derive(Debug, Clone, Copy)]
+struct Differ {
+    users: bool,
+    depths: bool,
 }
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
@@ -126,8 +144,10 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
 /// alone there are series along what differs among them, and at last one load each.
 fn split(samples: Vec<Sample>) -> Vec<(String, Along, Vec<Load>)> {
     let users: BTreeSet<Option<u32>> = samples.iter().map(|sample| sample.row.users).collect();
-    let by_users = users.len() > 1 && !users.contains(&None);
-    let axes = Along::ALL.into_iter().filter(|along| *along != Along::Users || by_users);
+    let depths: BTreeSet<u32> = samples.iter().map(|sample| sample.depth).collect();
+    let differ =
+        Differ { users: users.len() > 1 && !users.contains(&None), depths: depths.len() > 1 };
+    let axes = Along::ALL.into_iter().filter(|along| *along != Along::Users || differ.users);
     let mut axes: Vec<(Along, usize)> =
         axes.map(|along| (along, loads(along, &samples).len())).collect();
     axes.sort_by_key(|(_, values)| std::cmp::Reverse(*values));
@@ -136,7 +156,7 @@ fn split(samples: Vec<Sample>) -> Vec<(String, Along, Vec<Load>)> {
         let (known, unknown): (Vec<_>, Vec<_>) =
             left.into_iter().partition(|sample| values > 1 && along.of(sample).is_some());
         left = unknown;
-        for (rest, samples) in by_rest(along, known, by_users) {
+        for (rest, samples) in by_rest(along, known, differ) {
             match loads(along, &samples) {
                 loads if loads.len() > 1 => series.push((rest, along, loads)),
                 _ => left.extend(samples),
@@ -144,21 +164,21 @@ fn split(samples: Vec<Sample>) -> Vec<(String, Along, Vec<Load>)> {
         }
     }
     let has_rate = left.iter().any(|sample| sample.rate_iops.is_some());
-    let along = match (has_rate, by_users) {
+    let along = match (has_rate, differ.users) {
         (true, _) => Along::Rate,
         (false, true) => Along::Users,
         (false, false) => Along::Depth,
     };
-    let alone = by_rest(along, left, by_users).into_iter();
+    let alone = by_rest(along, left, differ).into_iter();
     series.extend(alone.map(|(rest, samples)| (rest, along, loads(along, &samples))));
     series
 }
 
 /// Samples by what they have beside what goes along an axis.
-fn by_rest(along: Along, samples: Vec<Sample>, by_users: bool) -> Vec<(String, Vec<Sample>)> {
+fn by_rest(along: Along, samples: Vec<Sample>, differ: Differ) -> Vec<(String, Vec<Sample>)> {
     let mut all: BTreeMap<(Vec<u64>, String), Vec<Sample>> = BTreeMap::new();
     for sample in samples {
-        all.entry(along.rest(&sample, by_users)).or_default().push(sample);
+        all.entry(along.rest(&sample, differ)).or_default().push(sample);
     }
     all.into_iter().map(|((_, rest), samples)| (rest, samples)).collect()
 }
@@ -368,6 +388,24 @@ mod tests {
         let rates = [2000.0, 500.0, 8000.0];
         let samples = rates.map(|rate| sample(1, 512, 4096, Some(rate))).to_vec();
         assert_eq!(figures(samples), [figure("4K", Along::Rate, &["500", "2000", "8000"])]);
+        // What goes along another axis keeps its rates apart, and what bounds them.
+        let sizes = [4096, 8192, 16_384].iter();
+        let samples =
+            sizes.flat_map(|size| [500.0, 2000.0].map(|r| sample(1, 512, *size, Some(r))));
+        let words = ["4K", "8K", "16K"];
+        let expected = [
+            figure("500 a second asked", Along::Size, &words),
+            figure("2000 a second asked", Along::Size, &words),
+        ];
+        assert_eq!(figures(samples.collect()), expected);
+        let bounds = [8, 512].into_iter();
+        let samples =
+            bounds.flat_map(|most| [500.0, 2000.0].map(|r| sample(1, most, 4096, Some(r))));
+        let expected = [
+            figure("4K, at most 8 outstanding", Along::Rate, &["500", "2000"]),
+            figure("4K, at most 512 outstanding", Along::Rate, &["500", "2000"]),
+        ];
+        assert_eq!(figures(samples.collect()), expected);
         let one = figures(vec![sample(1, 512, 4096, Some(500.0))]);
         assert_eq!(one, [figure("4K", Along::Rate, &["500"])]);
     }
