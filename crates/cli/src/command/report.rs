@@ -11,7 +11,7 @@ use iogauge_report::chart::{DARK, LIGHT, png, svg};
 use iogauge_report::exhibit::{Exhibit, Group, grouped};
 use iogauge_report::html;
 use iogauge_report::panel::{Figure, PANELS, Panel, WIDE};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Pixels of a PNG for each unit of its drawing: as sharp as a screen of twice the usual density.
@@ -29,18 +29,18 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     let history = history::open_kept(&args.history)?;
     let last = [RunRef::Back(0)];
     let runs = if args.runs.is_empty() { &last[..] } else { &args.runs };
-    let mut stored =
-        runs.iter().map(|run| Ok(history.show(run)?)).collect::<anyhow::Result<Vec<_>>>()?;
-    let mut known = BTreeSet::new();
-    stored.retain(|run| known.insert(run.row.id.to_string()));
-    let exhibits = stored.iter().map(exhibit).collect::<anyhow::Result<Vec<_>>>()?;
+    let (mut exhibits, mut started) = (Vec::new(), BTreeMap::new());
+    for run in runs {
+        let stored = history.show(run)?;
+        if started.insert(stored.row.id.to_string(), stored.row.started).is_none() {
+            exhibits.push(exhibit(&stored)?);
+        }
+    }
     let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));
     let mut groups = grouped(exhibits, args.group_by.into());
     // Groups stand as they were typed. In each, where two measured the same load, the later one is drawn.
-    stored.sort_by_key(|run| run.row.started);
-    let later: Vec<String> = stored.iter().map(|run| run.row.id.to_string()).collect();
     for group in &mut groups {
-        group.exhibits.sort_by_key(|run| later.iter().position(|id| *id == run.head().run_id));
+        group.exhibits.sort_by_key(|run| started.get(&run.head().run_id));
     }
     let wanted =
         |panel: &&Panel| args.panel.is_empty() || args.panel.iter().any(|name| name == panel.name);
