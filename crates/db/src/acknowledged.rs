@@ -108,7 +108,7 @@ impl Acknowledged {
             bytes.extend(sequence.to_le_bytes());
         }
         // A run that is killed here leaves the whole file of the run before.
-        let partial = path.with_extension("new");
+        let partial = partial(path);
         std::fs::write(&partial, bytes).map_err(fault)?;
         std::fs::rename(&partial, path).map_err(fault)?;
         let file = File::options().write(true).open(path).map_err(fault)?;
@@ -127,6 +127,23 @@ impl Acknowledged {
             None => Err(std::io::ErrorKind::NotFound.into()),
         };
         written.map_err(|error| failed(&self.path, &error))
+    }
+
+    /// Removes what was noted, where anything was.
+    ///
+    /// # Errors
+    /// Where it is there and cannot be removed.
+    pub fn remove(path: &Path) -> Result<(), DbError> {
+        use std::io::ErrorKind::{NotADirectory, NotFound};
+        for path in [partial(path), path.to_owned()] {
+            match std::fs::remove_file(&path) {
+                Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => {
+                    return Err(failed(&path, &error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Reads what the last run acknowledged; `None` where there was none.
@@ -169,6 +186,11 @@ impl Acknowledged {
 
 fn failed(path: &Path, error: &std::io::Error) -> DbError {
     DbError::Failed(format!("{}: {error}", path.display()))
+}
+
+/// Where the file of the next run is written before it takes the place of the one before.
+fn partial(path: &Path) -> PathBuf {
+    path.with_extension("new")
 }
 
 #[cfg(test)]

@@ -241,18 +241,15 @@ fn steadiness(result: &StepResult) -> Option<Caveat> {
         );
         return Some(Caveat::of(CaveatCode::RegimeChange, message));
     }
-    match unsteadiness(&result.series)? {
-        // Of the levels that were found none differed by enough.
-        Unsteady::Jump { .. } => None,
-        Unsteady::Drift { rise_relative } => Some(Caveat::of(
-            CaveatCode::NotSteady,
-            format!(
-                "the IOPS {} by {:.0} % of their mean from the beginning to the end",
-                if rise_relative < 0.0 { "fell" } else { "rose" },
-                rise_relative.abs() * 100.0
-            ),
-        )),
-    }
+    let Unsteady::Drift { rise_relative } = unsteadiness(&result.series)? else { return None };
+    Some(Caveat::of(
+        CaveatCode::NotSteady,
+        format!(
+            "the IOPS {} by {:.0} % of their mean from the beginning to the end",
+            if rise_relative < 0.0 { "fell" } else { "rose" },
+            rise_relative.abs() * 100.0
+        ),
+    ))
 }
 
 fn overflow(result: &StepResult) -> Option<Caveat> {

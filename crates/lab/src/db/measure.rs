@@ -164,13 +164,12 @@ pub fn run(
     database.limits = judged(&result, |latencies| {
         limits.iter().map(|limit| limit_value(limit, latencies, &result.series)).collect()
     });
-    let updated = match &after.physical {
-        Some(physical) => Some((physical, crew.updated_bytes())),
-        None => result.physical.as_ref().zip(Some(result.write.as_ref().map_or(0, |w| w.bytes))),
+    let (physical, updated_bytes) = match &after.physical {
+        Some(whole) => (Some(whole), crew.updated_bytes()),
+        None => (result.physical.as_ref(), result.write.as_ref().map_or(0, |write| write.bytes)),
     };
-    if let Some((physical, updated_bytes)) = updated {
-        database.written_per_updated = figures::written_per_updated(physical, updated_bytes);
-    }
+    database.written_per_updated =
+        physical.and_then(|physical| figures::written_per_updated(physical, updated_bytes));
     let drained = database.drain.as_ref().and_then(|drain| drain.physical.as_ref());
     database.blocks_per_device_write = drained
         .and_then(|drained| figures::blocks_per_device_write(drained, target.about.block_bytes));

@@ -20,6 +20,14 @@ pub fn autocorrelation_time(series: &[f64]) -> f64 {
     residual_time(&residuals, 1)
 }
 
+/// What the cumulated deviations of a series from its mean are held against, by the residuals about its two
+/// levels: over this, a series that has one level is a Brownian bridge. Cost: that of [`autocorrelation_time`].
+pub(super) fn bridge_scale(residuals: &[f64]) -> f64 {
+    let (n, time) = (residuals.len() as f64, residual_time(residuals, 2));
+    let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - 2.0 * time).max(1.0);
+    (n * variance * time).sqrt()
+}
+
 /// As [`autocorrelation_time`], for residuals of a model with `fitted` parameters (1 for a mean,
 /// 2 for a line): each of them swallows some of the slow variation.
 pub(super) fn residual_time(residuals: &[f64], fitted: usize) -> f64 {

@@ -1,6 +1,6 @@
 //! Whether a series changes its level once.
 
-use super::autocorrelation::residual_time;
+use super::autocorrelation::bridge_scale;
 
 /// Quantile 99 % of the supremum of the absolute Brownian bridge (Kolmogorov's distribution).
 const CRITICAL_99: f64 = 1.628;
@@ -66,9 +66,7 @@ pub fn change_point(series: &[f64]) -> Option<ChangePoint> {
         .chain(new.iter().map(|value| value - after))
         .collect();
 
-    let time = residual_time(&residuals, 2);
-    let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - 2.0 * time).max(1.0);
-    let found = largest > CRITICAL_99 * (n * variance * time).sqrt();
+    let found = largest > CRITICAL_99 * bridge_scale(&residuals);
     found.then_some(ChangePoint { index, before, after })
 }
 

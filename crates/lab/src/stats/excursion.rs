@@ -1,6 +1,6 @@
 //! Whether a series leaves its level for a while.
 
-use super::autocorrelation::residual_time;
+use super::autocorrelation::bridge_scale;
 
 /// Quantile 99 % of the range of the Brownian bridge (Kuiper's distribution).
 const CRITICAL_99: f64 = 2.001;
@@ -65,9 +65,7 @@ pub fn excursion(series: &[f64]) -> Option<Excursion> {
     let level = |index| if (from..to).contains(&index) { inside } else { outside };
     let residuals: Vec<f64> =
         series.iter().enumerate().map(|(index, value)| value - level(index)).collect();
-    let time = residual_time(&residuals, 2);
-    let variance = residuals.iter().map(|r| r * r).sum::<f64>() / (n - 2.0 * time).max(1.0);
-    let found = most.0 - least.0 > CRITICAL_99 * (n * variance * time).sqrt();
+    let found = most.0 - least.0 > CRITICAL_99 * bridge_scale(&residuals);
     found.then_some(Excursion { from, to, outside, inside })
 }
 
