@@ -5,6 +5,7 @@ mod args;
 mod command;
 mod detach;
 mod exit;
+mod keeper;
 mod progress;
 mod screen;
 

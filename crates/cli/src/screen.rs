@@ -1,6 +1,7 @@
 //! What a measurement shows and keeps while it goes on, and where its text goes.
 
 use crate::exit::Usage;
+use crate::keeper::Keeper;
 use crate::progress::Progress;
 use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
@@ -21,8 +22,7 @@ pub struct Screen {
     /// The status line.
     pub progress: Progress,
     explain: bool,
-    writer: Option<RunWriter>,
-    kept: u32,
+    keeper: Option<Keeper>,
     /// The first step that could not be kept.
     pub lost: Option<HistoryError>,
 }
@@ -30,33 +30,24 @@ pub struct Screen {
 impl Screen {
     /// A screen that tells decisions where `explain` asks for it.
     pub fn new(quiet: bool, explain: bool) -> Self {
-        Self { progress: Progress::new(quiet), explain, writer: None, kept: 0, lost: None }
+        Self { progress: Progress::new(quiet), explain, keeper: None, lost: None }
     }
 
-    /// From now on points are kept.
-    pub fn keep_in(&mut self, writer: Option<RunWriter>) {
-        self.writer = writer;
-    }
-
-    /// From now on steps are kept behind those that a run has.
-    pub fn keep_behind(&mut self, steps: u32, writer: RunWriter) {
-        self.writer = Some(writer);
-        self.kept = steps;
+    /// From now on steps are kept, behind so many that the run has.
+    pub fn keep_in(&mut self, writer: RunWriter, steps: u32) {
+        self.keeper = Some(Keeper::new(writer, steps));
     }
 
     /// The run in the history, to be closed.
     pub fn take_writer(&mut self) -> Option<RunWriter> {
-        self.writer.take()
+        self.keeper.take().and_then(Keeper::into_writer)
     }
 
     /// Keeps a step.
     pub fn keep(&mut self, label: &str, result: &impl serde::Serialize) {
-        let Some(writer) = &mut self.writer else { return };
-        match writer.add_step(self.kept, label, result) {
-            Ok(()) => self.kept += 1,
-            Err(error) => {
-                self.lost.get_or_insert(error);
-            }
+        let kept = self.keeper.as_mut().map_or(Ok(()), |keeper| keeper.keep(label, result));
+        if let Err(error) = kept {
+            self.lost.get_or_insert(error);
         }
     }
 }
@@ -78,6 +69,12 @@ impl Observer for Screen {
 
     fn step(&mut self, step: &StepResult) {
         self.keep(&step.label, step);
+    }
+
+    fn so_far(&mut self, make: &mut dyn FnMut() -> StepResult) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.keep_so_far(make);
+        }
     }
 
     fn system(&mut self, point: &SystemPoint, left: Option<Duration>) {

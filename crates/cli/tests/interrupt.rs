@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Done, Place, Started, eventually};
+use iogauge_model::result::StepResult;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -154,6 +155,38 @@ fn a_killed_search_keeps_its_points() {
     let json = place.run(&["history", "show", "--format=json"]).ends(0).json();
     assert!(json["steps"].as_array().unwrap().len() >= 2);
     place.run(&["history", "show", "--format=iogauge-csv"]).ends(0);
+}
+
+#[test]
+fn a_killed_run_keeps_what_its_step_measured() {
+    let place = Place::new();
+    let (run, id) = endless(&place, &[]);
+    let kept = |id: &str| {
+        place.run(&["history", "show", id, "--format=json"]).ends(0).json()["steps"].clone()
+    };
+    eventually(|| kept(&id).as_array().unwrap().len() == 1);
+    run.signal("KILL");
+    let _ = run.end();
+    assert_eq!(place.runs()[0].1, "crashed");
+    let step = &kept(&id)[0];
+    assert!(step["label"].as_str().unwrap().ends_with(", unfinished"), "{}", step["label"]);
+    let step: StepResult = serde_json::from_value(step["result"].clone()).unwrap();
+    assert!(step.seconds >= 4.0 && step.ios() > 0 && step.began.is_some());
+    assert!(step.series.len() > 30 && !step.system.is_empty() && step.physical.is_some());
+    let shown = place.run(&["history", "show", &id]).ends(0).stdout;
+    let line = shown.lines().find(|line| line.contains("unfinished")).unwrap();
+    assert!(line.contains(" IOPS over ") && line.ends_with(" s"), "{shown}");
+    // One that lives to its end keeps the whole step in that place.
+    let (run, id) = endless(&place, &[]);
+    eventually(|| kept(&id).as_array().unwrap().len() == 1);
+    run.signal("INT");
+    let document = run.end().ends(130).json();
+    let steps = place.run(&["history", "export"]).ends(0).stdout;
+    let lines = steps.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_run: Vec<Value> = lines.filter(|line| line["run"]["id"] == id.as_str()).collect();
+    let step = &of_run[0]["step"];
+    assert_eq!((of_run.len(), &step["result"]), (1, &document["steps"][0]));
+    assert_eq!(step["label"], document["steps"][0]["label"]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use iogauge_model::Step;
 use iogauge_model::result::{
     CpuUse, DirectionResult, Estimate, IntervalPoint, JobResult, StepResult, WorkerResult,
 };
+use std::time::{Duration, Instant};
 
 /// Time between two looks at the workers.
 pub(crate) const TICK_NS: u64 = 100_000_000;
@@ -57,7 +58,7 @@ impl std::fmt::Debug for Watch<'_> {
 pub fn step(
     crew: &mut dyn Crew,
     step: &Step,
-    mut sampler: Option<&mut Sampler>,
+    sampler: Option<&mut Sampler>,
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
     if step.ramp_ns > 0 || !crew.has_begun() {
@@ -66,59 +67,40 @@ pub fn step(
     if step.ramp_ns > 0 {
         watch.observer.window_begins();
     }
-    let before = mark(&mut sampler)?;
-    let began = UtcTime::now();
-    let cpu_before = crew.cpu();
-    let mut series = Series::new();
-    let jobs = if step.jobs.len() > 1 { step.jobs.len() } else { 0 };
-    let mut job_series: Vec<Series> = (0..jobs).map(|_| Series::new()).collect();
-    let mut total = Window::default();
-    let mut tally = |window: &Window| {
-        series.push(window);
-        for (job, series) in job_series.iter_mut().enumerate() {
-            series.push(&window.of_job(job as u32));
+    let mut machine = Machine::begin(sampler, crew)?;
+    let mut account = Account::begin(step);
+    let mut looks = Looks::begin();
+    let mut see = |window: &Window, crew: &dyn Crew, observer: &mut dyn Observer| {
+        account.add(window);
+        if looks.is_due() {
+            observer.so_far(&mut || machine.so_far(&account, crew));
         }
-        total.append(window);
     };
-    let whole = run_for(crew, step.runtime_ns, Phase::Measuring, watch, &mut tally)?;
+    let whole = run_for(crew, step.runtime_ns, Phase::Measuring, watch, &mut see)?;
     // The machine's counters belong to the window that has just ended, not to the draining.
-    let after = mark(&mut sampler)?;
+    let after = mark(&mut machine.sampler)?;
     let place = Place { depth: step.depth(), rate_iops: rate_of(step) };
     let ends_by_itself = step.jobs.iter().any(|job| job.load.ends_by_itself());
     let is_over = crew.finished() && ends_by_itself;
     if !is_over {
-        watch.observer.window_ends(&total, place);
+        watch.observer.window_ends(&account.total, place);
     }
     let workers = crew.workers();
     let tail = crew.stop()?;
     if crew.finished() && ends_by_itself {
         // A job that ends by itself counts all its I/Os.
-        total.append(&tail);
+        account.total.append(&tail);
     }
     if is_over {
-        watch.observer.window_ends(&total, place);
+        watch.observer.window_ends(&account.total, place);
     }
-    let windows = Seen { ios: total.ios(), bytes: total.bytes(), seconds: total.seconds() };
+    let windows = Seen::of(&account.total);
     if let Some(summed_up) = crew.summed_up() {
-        total = summed_up;
+        account.total = summed_up;
     }
     let fallbacks = crew.fallbacks();
-    let mut result = result(step, &total, series.into_points());
-    // A simulated device has a clock of its own.
-    result.began = sampler.is_some().then(|| began.to_string());
-    if !crew.tells_workers_apart() {
-        // Another program's workers, which it does not tell apart.
-        result.workers.clear();
-    }
-    let job_series = job_series.into_iter().map(Series::into_points);
-    result.jobs = job_series.enumerate().map(|(job, s)| job_result(step, job, &total, s)).collect();
-    if let (Some(sampler), Some(before), Some(after)) = (sampler, before, after) {
-        let totals = after.since(&before, Logical { ios: windows.ios, bytes: windows.bytes });
-        result.physical = totals.physical;
-        let used = crew.cpu().zip(cpu_before).map(|(after, before)| after.since(&before));
-        result.cpu = cpu_of(&totals.cpu, used, windows.seconds, windows.ios);
-        result.system = sampler.points_between(&before, &after);
-    }
+    let mut result = account.result(crew);
+    machine.tell(&mut result, after, &windows, crew);
     Ok(Measured {
         result,
         interrupted: !whole,
@@ -128,15 +110,125 @@ pub fn step(
     })
 }
 
+/// When a step under way is kept as far as it came: the longer it runs, the rarer, so that what is written
+/// of it stays little beside the result itself.
+struct Looks {
+    begin: Instant,
+    next: Duration,
+}
+
+impl Looks {
+    const FIRST: Duration = Duration::from_secs(5);
+    const LONGEST: Duration = Duration::from_secs(3600);
+
+    fn begin() -> Self {
+        Self { begin: Instant::now(), next: Self::FIRST }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let passed = self.begin.elapsed();
+        let due = passed >= self.next;
+        if due {
+            self.next = passed + (passed / 8).clamp(Self::FIRST, Self::LONGEST);
+        }
+        due
+    }
+}
+
+/// What the windows of a step hold so far.
+struct Account<'a> {
+    step: &'a Step,
+    series: Series,
+    /// A series for each job, where there are several.
+    jobs: Vec<Series>,
+    total: Window,
+}
+
+impl<'a> Account<'a> {
+    fn begin(step: &'a Step) -> Self {
+        let jobs = if step.jobs.len() > 1 { step.jobs.len() } else { 0 };
+        let jobs = (0..jobs).map(|_| Series::new()).collect();
+        Self { step, series: Series::new(), jobs, total: Window::default() }
+    }
+
+    fn add(&mut self, window: &Window) {
+        self.series.push(window);
+        for (job, series) in self.jobs.iter_mut().enumerate() {
+            series.push(&window.of_job(job as u32));
+        }
+        self.total.append(window);
+    }
+
+    fn result(&self, crew: &dyn Crew) -> StepResult {
+        let Self { step, series, jobs, total } = self;
+        let mut result = result(step, total, series.points().to_vec());
+        if !crew.tells_workers_apart() {
+            // Another program's workers, which it does not tell apart.
+            result.workers.clear();
+        }
+        let jobs = jobs.iter().map(|series| series.points().to_vec()).enumerate();
+        result.jobs = jobs.map(|(job, series)| job_result(step, job, total, series)).collect();
+        crew.complete(&mut result);
+        result
+    }
+}
+
+/// What the machine did beside a step.
+struct Machine<'a> {
+    sampler: Option<&'a mut Sampler>,
+    began: UtcTime,
+    before: Option<Counters>,
+    cpu_before: Option<ProcessCpu>,
+}
+
+impl<'a> Machine<'a> {
+    fn begin(mut sampler: Option<&'a mut Sampler>, crew: &dyn Crew) -> Result<Self, LabError> {
+        let before = mark(&mut sampler)?;
+        Ok(Self { sampler, began: UtcTime::now(), before, cpu_before: crew.cpu() })
+    }
+
+    /// Adds to a result what the machine did until `after`, beside these I/Os.
+    fn tell(
+        &self,
+        result: &mut StepResult,
+        after: Option<Counters>,
+        windows: &Seen,
+        crew: &dyn Crew,
+    ) {
+        // A simulated device has a clock of its own.
+        result.began = self.sampler.is_some().then(|| self.began.to_string());
+        let Self { sampler: Some(sampler), before: Some(before), .. } = self else { return };
+        let Some(after) = after else { return };
+        let totals = after.since(before, Logical { ios: windows.ios, bytes: windows.bytes });
+        result.physical = totals.physical;
+        let used = crew.cpu().zip(self.cpu_before).map(|(after, before)| after.since(&before));
+        result.cpu = cpu_of(&totals.cpu, used, windows.seconds, windows.ios);
+        result.system = sampler.points_between(before, &after);
+    }
+
+    /// The result of a step that goes on. Where the machine cannot be read it lacks that; whoever reads it
+    /// at the end hears why.
+    fn so_far(&mut self, account: &Account<'_>, crew: &dyn Crew) -> StepResult {
+        let after = mark(&mut self.sampler).unwrap_or_default();
+        let mut result = account.result(crew);
+        self.tell(&mut result, after, &Seen::of(&account.total), crew);
+        result
+    }
+}
+
 /// Lets a crew work for so long without counting what it does.
 pub(crate) fn ramp(
     crew: &mut dyn Crew,
     duration_ns: u64,
     watch: &mut Watch<'_>,
 ) -> Result<(), LabError> {
-    run_for(crew, duration_ns, Phase::Ramp, watch, &mut |_| {})?;
+    run_for(crew, duration_ns, Phase::Ramp, watch, &mut |_, _, _| {})?;
     crew.cut()?;
     Ok(())
+}
+
+fn mark(sampler: &mut Option<&mut Sampler>) -> Result<Option<Counters>, LabError> {
+    Ok(sampler.as_mut().map(|s| s.mark()).transpose()?)
 }
 
 /// What the windows between two marks of the machine hold.
@@ -144,6 +236,12 @@ struct Seen {
     ios: u64,
     bytes: u64,
     seconds: f64,
+}
+
+impl Seen {
+    fn of(total: &Window) -> Self {
+        Self { ios: total.ios(), bytes: total.bytes(), seconds: total.seconds() }
+    }
 }
 
 /// Processor use with the time of those who did the I/O, where they are not of this process.
@@ -160,17 +258,13 @@ pub(crate) fn cpu_of(cpu: &CpuUse, used: Option<ProcessCpu>, seconds: f64, ios: 
     }
 }
 
-fn mark(sampler: &mut Option<&mut Sampler>) -> Result<Option<Counters>, LabError> {
-    Ok(sampler.as_mut().map(|s| s.mark()).transpose()?)
-}
-
 /// Lets the crew work for so long, a tick at a time; false where it was interrupted.
 fn run_for(
     crew: &mut dyn Crew,
     duration_ns: u64,
     phase: Phase,
     watch: &mut Watch<'_>,
-    see: &mut dyn FnMut(&Window),
+    see: &mut dyn FnMut(&Window, &dyn Crew, &mut dyn Observer),
 ) -> Result<bool, LabError> {
     let end_ns = crew.now_ns().saturating_add(duration_ns);
     let goes_on = |crew: &dyn Crew| match phase {
@@ -183,7 +277,7 @@ fn run_for(
         }
         crew.advance(TICK_NS.min(end_ns.saturating_sub(crew.now_ns())))?;
         let window = crew.cut()?;
-        see(&window);
+        see(&window, crew, watch.observer);
         watch.observer.status(&Status {
             phase,
             depth: crew.live().outstanding,

@@ -125,6 +125,10 @@ pub trait Observer {
     /// A step of several is measured: the time to keep it.
     fn step(&mut self, _step: &StepResult) {}
 
+    /// A step goes on. `make` tells what it measured until now, to be kept for the case that its process does
+    /// not live to the end; it costs the statistics of a step.
+    fn so_far(&mut self, _make: &mut dyn FnMut() -> StepResult) {}
+
     /// The system is recorded: the last sample, and the time left where there is an end.
     fn system(&mut self, _point: &SystemPoint, _left: Option<Duration>) {}
 

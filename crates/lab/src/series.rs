@@ -71,6 +71,10 @@ impl Series {
             .collect();
     }
 
+    pub(crate) fn points(&self) -> &[IntervalPoint] {
+        &self.points
+    }
+
     pub(crate) fn into_points(self) -> Vec<IntervalPoint> {
         self.points
     }

@@ -308,6 +308,10 @@ impl Observer for Beside<'_> {
         self.observer.step(step);
     }
 
+    fn so_far(&mut self, make: &mut dyn FnMut() -> StepResult) {
+        self.observer.so_far(make);
+    }
+
     fn system(&mut self, point: &SystemPoint, left: Option<Duration>) {
         self.observer.system(point, left);
     }

@@ -299,8 +299,8 @@ fn step_line(label: &str, result: &serde_json::Value) -> String {
         .or_else(|| result.pointer("/result/step/write/iops/mean"))
         .or_else(|| result.pointer("/result/search/answer/iops/mean"))
         .and_then(serde_json::Value::as_f64);
-    match iops {
-        Some(iops) => format!("{label}: {} IOPS", iogauge_model::units::Count(iops.round())),
-        None => label.to_owned(),
-    }
+    let iops = iops.map(|iops| format!(": {} IOPS", iogauge_model::units::Count(iops.round())));
+    let seconds = result.pointer("/seconds").and_then(serde_json::Value::as_f64);
+    let over = seconds.filter(|_| iops.is_some()).map(|seconds| format!(" over {seconds:.1} s"));
+    format!("{label}{}{}", iops.unwrap_or_default(), over.unwrap_or_default())
 }

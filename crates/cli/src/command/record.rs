@@ -72,7 +72,7 @@ impl Record {
             };
             let writer = history.begin(&run)?;
             self.id = writer.id().clone();
-            self.screen.keep_in(Some(writer));
+            self.screen.keep_in(writer, 0);
         }
         detach::report(self.id.as_str());
         Ok(())
@@ -87,7 +87,7 @@ impl Record {
         if let Some(history) = &self.history {
             let writer = history.resume(&RunRef::Name(run.to_string()))?;
             (self.id, self.started) = (run.clone(), *started);
-            self.screen.keep_behind(*steps, writer);
+            self.screen.keep_in(writer, *steps);
         }
         detach::report(self.id.as_str());
         Ok(())

@@ -2,6 +2,7 @@
 
 use crate::common::names;
 use crate::{Db, assert_one_line, codes};
+use iogauge_model::result::{DatabaseWorker, StepResult};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -53,6 +54,29 @@ fn the_history_keeps_the_steps_of_a_killed_ladder() {
         text.contains("is crashed: db-run sqlite:d RAN") && text.contains("1 process"),
         "{text}"
     );
+}
+
+#[test]
+fn the_history_keeps_what_a_killed_step_measured() {
+    let db = Db::new(2, 1000);
+    let run = db.at_work(2, &["--quiet"]);
+    let steps = || {
+        let stored = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
+        stored["steps"].as_array().cloned().unwrap_or_default()
+    };
+    crate::common::eventually(|| steps().len() == 1);
+    run.signal("KILL");
+    let _ = run.end();
+    assert_eq!(db.place.runs()[0].1, "crashed");
+    let step: StepResult = serde_json::from_value(steps()[0]["result"].clone()).unwrap();
+    let (write, sync) = (step.write.unwrap(), step.sync.unwrap());
+    let database = step.database.unwrap();
+    let of_workers = |of: fn(&DatabaseWorker) -> u64| database.workers.iter().map(of).sum::<u64>();
+    assert_eq!((database.mode.as_str(), database.workers.len()), ("write", 2));
+    assert_eq!((write.ios, sync.ios), (of_workers(|w| w.updates), of_workers(|w| w.commits)));
+    assert!(write.ios > 0 && sync.ios == database.transactions && step.physical.is_some());
+    let checked = db.verified();
+    assert_eq!((&checked["wrong"], &checked["lost"]), (&0.into(), &0.into()));
 }
 
 /// Where the first of these bytes stand in a file.

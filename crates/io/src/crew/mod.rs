@@ -21,6 +21,7 @@ use crate::worker::control::{Control, IoFault};
 use crate::worker::schedule::Schedule;
 use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
+use iogauge_model::result::StepResult;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -193,6 +194,9 @@ pub trait Crew {
         sum.backlog = self.arrivals().backlog(self.now_ns());
         sum
     }
+
+    /// Adds to the result of a step what only workers of this kind know of what they did in it.
+    fn complete(&self, _result: &mut StepResult) {}
 
     /// An I/O that failed, if one did, with its job.
     fn fault(&self) -> Option<(u32, IoFault)> {

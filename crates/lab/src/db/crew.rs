@@ -1,6 +1,8 @@
 //! The workers of a database as a crew: reads of blocks, updates and commits are its reads, writes and
 //! flushes, so that steps, searches and statistics are those of devices.
 
+use super::figures;
+use super::target::DbLoad;
 use iogauge_db::DbError;
 use iogauge_db::books::{Books, Sums};
 use iogauge_db::crew::Crew as Workers;
@@ -9,6 +11,7 @@ use iogauge_io::crew::{Arrivals, Crew, LiveFigures, WorkerHandle};
 use iogauge_io::engine::Op;
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::{Tally, Window, WorkerWindow};
+use iogauge_model::result::StepResult;
 use std::time::Duration;
 
 /// How long is waited at a time for workers that may have ended.
@@ -18,6 +21,7 @@ const LOOK_NS: u64 = 10_000_000;
 #[derive(Debug)]
 pub(super) struct DbCrew {
     workers: Workers,
+    load: DbLoad,
     clock: Clock,
     arrivals: Arrivals,
     live: LiveFigures,
@@ -32,11 +36,12 @@ pub(super) struct DbCrew {
 }
 
 impl DbCrew {
-    /// So many workers at work.
-    pub(super) fn start(mut workers: Workers, active: u32) -> Result<Self, DbError> {
-        workers.connect(active)?;
+    /// The load's workers at work.
+    pub(super) fn start(mut workers: Workers, load: &DbLoad) -> Result<Self, DbError> {
+        workers.connect(load.processes)?;
         let mut crew = Self {
             workers,
+            load: *load,
             clock: Clock::get(),
             arrivals: Arrivals::default(),
             live: LiveFigures::default(),
@@ -45,7 +50,7 @@ impl DbCrew {
             updated_bytes: 0,
             refused: None,
         };
-        crew.workers.set_active(active);
+        crew.workers.set_active(load.processes);
         Ok(crew)
     }
 
@@ -202,5 +207,9 @@ impl Crew for DbCrew {
 
     fn live(&self) -> LiveFigures {
         self.live
+    }
+
+    fn complete(&self, result: &mut StepResult) {
+        result.database = Some(Box::new(figures::of(&self.load, self, result)));
     }
 }

@@ -76,7 +76,7 @@ impl Taken {
         let machine = sampler.mark()?;
         let before = activity.counts()?;
         activity.cycles()?;
-        let crew = DbCrew::start(workers, load.processes)?;
+        let crew = DbCrew::start(workers, load)?;
         Ok(Self { activity, crew, sampler, machine, before })
     }
 
@@ -156,7 +156,7 @@ pub fn run(
         return Err(error);
     }
     let Taken { crew, before, .. } = &taken;
-    let mut database = figures::of(load, crew, &result);
+    let mut database = result.database.take().unwrap_or_default();
     database.counted = after.counts.map(|after| figures::counted(crew.whole(), before, &after));
     let cycles = after.cycles.iter();
     database.cycles = cycles.filter_map(|cycle| figures::cycle(cycle, begin)).collect();
@@ -173,7 +173,7 @@ pub fn run(
     let drained = database.drain.as_ref().and_then(|drain| drain.physical.as_ref());
     database.blocks_per_device_write = drained
         .and_then(|drained| figures::blocks_per_device_write(drained, target.about.block_bytes));
-    result.database = Some(Box::new(database));
+    result.database = Some(database);
     let mut found = doubts::of_step(target, load, &result);
     found.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));
     found.extend(after.fault.as_ref().map(doubts::unanswered));
