@@ -209,7 +209,7 @@ impl<'a> Machine<'a> {
     /// The result of a step that goes on. Where the machine cannot be read it lacks that; whoever reads it
     /// at the end hears why.
     fn so_far(&mut self, account: &Account<'_>, crew: &dyn Crew) -> StepResult {
-        let after = mark(&mut self.sampler).unwrap_or_default();
+        let after = self.sampler.as_mut().and_then(|sampler| sampler.look().ok());
         let mut result = account.result(crew);
         self.tell(&mut result, after, &Seen::of(&account.total), crew);
         result

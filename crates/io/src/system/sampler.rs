@@ -79,9 +79,24 @@ impl Sampler {
     /// # Errors
     /// When a counter cannot be read.
     pub fn mark(&mut self) -> Result<Counters, SystemError> {
+        self.read(Sampling::mark)
+    }
+
+    /// The counters now, as [`Self::mark`] reads them; the sample under way goes on.
+    ///
+    /// # Errors
+    /// When a counter cannot be read.
+    pub fn look(&mut self) -> Result<Counters, SystemError> {
+        self.read(Sampling::look)
+    }
+
+    fn read(
+        &self,
+        counters: fn(&mut Sampling) -> Result<Counters, SystemError>,
+    ) -> Result<Counters, SystemError> {
         let (counters, roots) = {
             let mut sampling = self.lock();
-            (sampling.mark()?, sampling.reader.roots().clone())
+            (counters(&mut sampling)?, sampling.reader.roots().clone())
         };
         Ok(Counters { run_queue: RunQueue::now(&roots), ..counters })
     }
@@ -204,6 +219,11 @@ impl Sampling {
         Ok(self.before.clone())
     }
 
+    fn look(&mut self) -> Result<Counters, SystemError> {
+        self.reader.read_into(&mut self.now)?;
+        Ok(self.now.clone())
+    }
+
     fn sample(&mut self) -> Result<SystemPoint, SystemError> {
         self.reader.read_into(&mut self.now)?;
         let point = self.now.point_since(&self.before, self.start);
@@ -275,6 +295,19 @@ mod tests {
         assert!(points.windows(2).all(|pair| pair[1].at_seconds - pair[0].at_seconds > 0.009));
         let all = sampler.stop(Logical::default()).unwrap();
         assert!(all.points.len() > points.len());
+    }
+
+    #[test]
+    fn a_look_ends_no_sample() {
+        let mut sampler = Sampler::start(&tree_here(), Duration::from_secs(3600)).unwrap();
+        let looks: Vec<Counters> = (0..3).map(|_| sampler.look().unwrap()).collect();
+        assert!(looks.windows(2).all(|pair| pair[0].at < pair[1].at));
+        assert!(sampler.points_since(sampler.begin()).is_empty());
+        let end = sampler.mark().unwrap();
+        let points = sampler.points_between(sampler.begin(), &end);
+        assert_eq!(points.len(), 1);
+        let totals = end.since(sampler.begin(), Logical::default());
+        assert!((points[0].at_seconds - totals.seconds).abs() < 1e-6, "{points:?}");
     }
 
     #[test]
