@@ -282,7 +282,10 @@ fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()>
     if !row.verdict.is_empty() {
         screen::print(&row.verdict)?;
     }
-    screen::print(&format!("{} steps are kept:", stored.steps.len()))?;
+    screen::print(&match stored.steps.len() {
+        1 => "1 step is kept:".to_owned(),
+        steps => format!("{steps} steps are kept:"),
+    })?;
     for step in &stored.steps {
         screen::print(&format!("  {} {}", step.index, step_line(&step.label, &step.result)))?;
     }

@@ -56,6 +56,27 @@ pub fn is_ours(folder: &Path, name: &str) -> bool {
         || name.strip_prefix("mumps.mjl_").is_some_and(earlier)
         || name.starts_with("GTM_FATAL_ERROR.ZSHOW_DMP_")
         || name.strip_prefix("core.").is_some_and(earlier)
+        || is_of_recovery(name)
+}
+
+/// True for files into which a recovery writes the parts of transactions that never committed, and for
+/// journals that one puts aside; GT.M keeps what lies there by giving it a time.
+fn is_of_recovery(name: &str) -> bool {
+    let timed = |rest: &str| rest.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    let begins = |begin: &str| name.strip_prefix(begin).is_some_and(timed);
+    ["mumps.broken", "mumps.lost"].into_iter().any(begins)
+        || ["forw_phase_", "rolled_bak_"]
+            .iter()
+            .filter_map(|aside| name.strip_prefix(aside)?.strip_prefix(JOURNAL))
+            .any(timed)
+}
+
+/// Removes what a recovery wrote of transactions that never committed.
+fn forget_unfinished(folder: &Path) {
+    for name in names(folder).filter(|name| is_of_recovery(name)) {
+        // One that stays goes with the next, or with the database.
+        let _ = std::fs::remove_file(folder.join(name));
+    }
 }
 
 /// Writes the routines that are not there as they should be, and compiles them: processes that start
@@ -109,7 +130,8 @@ pub fn recover(tools: &Tools, folder: &Path) -> Result<(), DbError> {
         Ok(_) => Ok(()),
         Err(DbError::Failed(text)) if text.contains("MUUSERECOV") || text.contains("REQRECOV") => {
             forget_memory(tools);
-            tools.run("mupip", &["journal", "-recover", "-backward", JOURNAL], "").map(|_| ())
+            let done = tools.run("mupip", &["journal", "-recover", "-backward", JOURNAL], "");
+            done.map(|_| forget_unfinished(folder))
         }
         Err(error) => Err(error),
     };
@@ -272,9 +294,13 @@ pub fn journal_bytes(folder: &Path) -> u64 {
 }
 
 fn journals(folder: &Path) -> Vec<String> {
+    names(folder).filter(|name| name.starts_with(JOURNAL)).collect()
+}
+
+/// The names of what lies in a folder.
+pub(super) fn names(folder: &Path) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with(JOURNAL)).collect()
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
 /// What tells this start of the machine from others.

@@ -104,6 +104,31 @@ fn run_and_kill(db: &Gtm, words: &[&str]) {
     assert!(matches!(&fault, DbError::Gone(text) if !text.contains('\n')), "{fault:?}");
 }
 
+/// A purge leaves nothing of a database, whatever GT.M has put beside it.
+#[track_caller]
+fn goes(db: &Gtm) {
+    assert_eq!(db.purge().unwrap().left, Vec::<String>::new());
+    assert!(!db.directory.path().exists());
+}
+
+/// GT.M writes the parts of transactions that never committed beside the journal, and keeps what lies there.
+#[test]
+fn what_recoveries_leave_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(db) = gtm("what_recoveries_leave_goes", dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
+    std::fs::write(db.directory.join("mumps.broken"), "of one that was cut short").unwrap();
+    run_and_kill(&db, &["RanWorker", "RanKeeper"]);
+    forget_memory(&db);
+    check(&db);
+    let names = || files::names(db.directory.path());
+    assert_eq!(names().find(|name| name.contains("broken") || name.contains("lost")), None);
+    for name in ["mumps.broken", "mumps.lost_2026326205602", "forw_phase_mumps.mjl_2026326205602"] {
+        std::fs::write(db.directory.join(name), "").unwrap();
+    }
+    goes(&db);
+}
+
 #[test]
 fn killed_workers_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -111,7 +136,7 @@ fn killed_workers_lose_nothing() {
     set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
     run_and_kill(&db, &["RanWorker"]);
     check(&db);
-    db.purge().unwrap();
+    goes(&db);
 }
 
 #[test]
@@ -148,7 +173,7 @@ fn a_machine_that_stops_loses_nothing() {
     check(&db);
     // The database is as good as before.
     drop(db.begin(&RunPlan { workers: 1, reads: true, writes: true }).unwrap());
-    db.purge().unwrap();
+    goes(&db);
 }
 
 #[test]
@@ -158,10 +183,7 @@ fn a_database_that_a_crash_left_can_be_purged() {
     let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
     set_up(&db, 2 << 20, WORKERS, SUBSCRIPTS);
     run_and_kill(&db, &["RanWorker", "RanKeeper"]);
-    let said = db.tools.run("mupip", &["ftok", files::DATA], "").unwrap();
-    let purged = db.purge().unwrap();
-    assert_eq!(purged.left, Vec::<String>::new(), "{said}");
-    assert!(!db.directory.path().exists());
+    goes(&db);
 }
 
 /// Works until it is killed: the other half of the test below.
