@@ -2,7 +2,7 @@
 
 use super::Gtm;
 use super::files;
-use super::process::{Family, Process};
+use super::process::{Family, Process, hold};
 use super::rounds::Rounds;
 use super::stats::{Stats, Tally};
 use super::writer::GtmWriter;
@@ -11,7 +11,7 @@ use crate::blocks::{BlockFile, Blocks};
 use crate::directory::Lock;
 use crate::error::DbError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ pub struct GtmActivity {
     gtm: Gtm,
     family: Arc<Family>,
     tally: Arc<Tally>,
+    /// Processes of workers, those that have done their work among them.
+    workers: Mutex<Vec<Arc<Mutex<Process>>>>,
     watch: Arc<Watch>,
     watcher: Option<JoinHandle<()>>,
     /// Held until every process of this one has left.
@@ -84,13 +86,14 @@ impl GtmActivity {
         });
         let failed = |error| DbError::Failed(format!("a thread cannot be started: {error}"));
         let watcher = Some(watcher.map_err(failed)?);
-        Ok(Self { gtm, family, tally: Arc::default(), watch, watcher, _held: held })
+        let (tally, workers) = (Arc::default(), Mutex::default());
+        Ok(Self { gtm, family, tally, workers, watch, watcher, _held: held })
     }
 }
 
 impl Watch {
     fn keeper(&self) -> MutexGuard<'_, Keeper> {
-        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+        hold(&self.keeper)
     }
 }
 
@@ -100,6 +103,7 @@ impl Drop for GtmActivity {
         if let Some(watcher) = self.watcher.take() {
             let _ = watcher.join();
         }
+        hold(&self.workers).clear();
         self.watch.keeper().process.leave();
         files::prune(self.gtm.directory.path());
     }
@@ -109,7 +113,9 @@ impl Activity for GtmActivity {
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let Gtm { tools, settings, .. } = &self.gtm;
         let Self { family, tally, .. } = self;
-        Ok(Box::new(GtmWriter::start(tools, family, tally, &worker, settings.durable)?))
+        let writer = GtmWriter::start(tools, family, tally, &worker, settings.durable)?;
+        hold(&self.workers).push(writer.process());
+        Ok(Box::new(writer))
     }
 
     fn blocks(&self) -> Result<Blocks, DbError> {
@@ -140,7 +146,8 @@ impl Activity for GtmActivity {
         keeper.look()?;
         keeper.process.ask("drain")?;
         keeper.look()?;
-        files::prune(self.gtm.directory.path());
-        Ok(())
+        let folder = self.gtm.directory.path();
+        files::prune(folder);
+        files::sync(folder)
     }
 }

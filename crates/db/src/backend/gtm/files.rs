@@ -245,10 +245,19 @@ pub fn begin_load(tools: &Tools, folder: &Path) -> Result<bool, DbError> {
 /// # Errors
 /// Where it cannot be brought there.
 pub fn end_load(folder: &Path) -> Result<(), DbError> {
+    sync(folder)?;
+    remove(&folder.join(LOADING))
+}
+
+/// Waits until all of the data file is on the device, whoever wrote it: GT.M leaves to the system when that
+/// happens.
+///
+/// # Errors
+/// Where it cannot be brought there.
+pub fn sync(folder: &Path) -> Result<(), DbError> {
     let data = folder.join(DATA);
     let synced = File::open(&data).and_then(|file| file.sync_all());
-    synced.map_err(|error| fault(&data, &error))?;
-    remove(&folder.join(LOADING))
+    synced.map_err(|error| fault(&data, &error))
 }
 
 /// Removes a file that may not be there.

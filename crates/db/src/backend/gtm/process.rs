@@ -30,7 +30,8 @@ impl Family {
     }
 }
 
-fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Takes what a mutex guards, whoever panicked with it in hand.
+pub fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -176,12 +177,6 @@ impl Process {
             drop(child);
             std::thread::sleep(Duration::from_micros(500));
         }
-    }
-
-    /// Ends its input, and gives what it says of itself before it leaves; `None` of one that says nothing.
-    pub fn last_words(&mut self) -> Option<&str> {
-        self.input = None;
-        self.hear(|_| Ok(())).ok()
     }
 
     /// Ends its input and waits until it has left the database.

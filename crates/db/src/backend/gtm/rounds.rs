@@ -1,33 +1,54 @@
 //! Rounds of writing, as the counts tell them: the epochs, at which everything committed goes to the data
-//! file. Between two epochs every process writes a little once a second; that is in the counts alone.
+//! file, each with the writing that leads up to it, since GT.M begins to write some time before one is due.
+//! Between two epochs every process writes a little once a second; that is in the counts alone.
 
 use super::stats::Stats;
 use crate::backend::Cycle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Writing that stands still for so long does not lead up to an epoch.
+const STILL: Duration = Duration::from_millis(250);
 
 /// Sees rounds in counts that are looked at again and again.
 #[derive(Debug, Default)]
 pub struct Rounds {
     last: Option<(Instant, Stats)>,
-    /// When a flush was first seen since the last epoch, and what was written up to then.
-    began: Option<(Instant, u64)>,
+    writing: Option<Writing>,
     ended: Vec<Cycle>,
+}
+
+/// Blocks are being written.
+#[derive(Debug)]
+struct Writing {
+    began: Instant,
+    /// Blocks written before it began.
+    before: u64,
+    last: Instant,
 }
 
 impl Rounds {
     /// Sees the counts at a moment.
     pub fn see(&mut self, now: Instant, stats: &Stats) {
-        if let Some((before, last)) = &self.last {
-            if stats.of("DFL") > last.of("DFL") && self.began.is_none() {
-                self.began = Some((*before, last.of("DWT")));
-            }
-            if stats.of("JRE") > last.of("JRE") {
-                let (began, written) = self.began.take().unwrap_or((*before, last.of("DWT")));
-                let blocks = stats.of("DWT").saturating_sub(written);
-                self.ended.push(Cycle { ended: now, took: now - began, blocks });
+        if let Some((then, last)) = self.last.replace((now, stats.clone())) {
+            self.follow(then, last.of("DWT"), now, stats.of("DWT"));
+            if stats.of("JRE") > last.of("JRE")
+                && let Some(writing) = self.writing.take()
+            {
+                let blocks = stats.of("DWT").saturating_sub(writing.before);
+                self.ended.push(Cycle { ended: now, took: now - writing.began, blocks });
             }
         }
-        self.last = Some((now, stats.clone()));
+    }
+
+    /// Follows the blocks written: so many until `then`, so many until now.
+    fn follow(&mut self, then: Instant, before: u64, now: Instant, written: u64) {
+        if self.writing.as_ref().is_some_and(|writing| now - writing.last > STILL) {
+            self.writing = None;
+        }
+        if written > before {
+            let began = Writing { began: then, before, last: now };
+            self.writing.get_or_insert(began).last = now;
+        }
     }
 
     /// Those that ended since the last time.
@@ -39,19 +60,24 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
-    fn a_round_begins_with_a_flush_and_ends_with_an_epoch() {
+    fn a_round_is_an_epoch_with_the_writing_that_leads_up_to_it() {
         let (mut rounds, begin) = (Rounds::default(), Instant::now());
         let mut see = |ms, text| rounds.see(begin + Duration::from_millis(ms), &Stats::read(text));
-        see(0, "DFL:1,JRE:1,DWT:100");
-        see(25, "DFL:1,JRE:1,DWT:110");
-        see(50, "DFL:2,JRE:1,DWT:150");
-        see(75, "DFL:2,JRE:2,DWT:190");
-        see(100, "DFL:2,JRE:2,DWT:200");
-        let ended = begin + Duration::from_millis(75);
-        let expected = Cycle { ended, took: Duration::from_millis(50), blocks: 80 };
+        see(0, "JRE:1,DWT:100");
+        // A timer's.
+        see(25, "JRE:1,DWT:110");
+        see(1000, "JRE:1,DWT:110");
+        see(1025, "JRE:1,DWT:150");
+        see(1200, "JRE:1,DWT:150");
+        see(1225, "JRE:1,DWT:170");
+        see(1250, "JRE:2,DWT:190");
+        see(1275, "JRE:2,DWT:200");
+        // One that has nothing to write.
+        see(2000, "JRE:3,DWT:200");
+        let ended = begin + Duration::from_millis(1250);
+        let expected = Cycle { ended, took: Duration::from_millis(250), blocks: 80 };
         assert_eq!(rounds.take(), [expected]);
         assert_eq!(rounds.take(), []);
     }

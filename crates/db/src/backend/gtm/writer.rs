@@ -1,18 +1,19 @@
 //! A worker: a process of GT.M that does whole transactions itself.
 
-use super::process::{Family, Process};
+use super::process::{Family, Process, hold};
 use super::stats::{Stats, Tally};
 use super::tools::Tools;
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::books::Books;
 use crate::error::DbError;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// A worker's process. Its latencies come in whole microseconds, the resolution of GT.M's clock.
 #[derive(Debug)]
 pub struct GtmWriter {
-    process: Process,
+    /// It outlives this value: see [`Self::process`].
+    process: Arc<Mutex<Process>>,
     tally: Arc<Tally>,
     /// True where it waits for an order.
     idle: bool,
@@ -48,12 +49,18 @@ impl GtmWriter {
         process.tell(format_args!("{}", plan_line(plan, durable)))?;
         process.hear(|_| Ok(()))?;
         Ok(Self {
-            process,
+            process: Arc::new(Mutex::new(process)),
             tally: tally.clone(),
             idle: true,
             transaction_length: plan.transaction_length as usize,
             value_bytes: plan.global.value_bytes as u64,
         })
+    }
+
+    /// Its process, for whoever keeps it in the database until that is drained: one that leaves writes
+    /// everything that is not in the data file yet.
+    pub fn process(&self) -> Arc<Mutex<Process>> {
+        self.process.clone()
     }
 }
 
@@ -61,10 +68,12 @@ impl Drop for GtmWriter {
     /// What GT.M counted of it is asked for at the end: of each process it knows that exactly, of all of
     /// them together it does not.
     fn drop(&mut self) {
+        let mut process = hold(&self.process);
         if self.idle
-            && let Some(words) = self.process.last_words()
+            && process.tell(format_args!("counts")).is_ok()
+            && let Ok(counts) = process.hear(|_| Ok(()))
         {
-            self.tally.add(&Stats::read(words));
+            self.tally.add(&Stats::read(counts));
         }
     }
 }
@@ -86,16 +95,18 @@ impl Writer for GtmWriter {
         let Order { transactions, until } = *order;
         self.idle = false;
         let left = until.saturating_duration_since(Instant::now()).as_micros();
-        self.process.tell(format_args!("{transactions} {left}"))?;
+        let mut process = hold(&self.process);
+        process.tell(format_args!("{transactions} {left}"))?;
         if transactions == u32::MAX {
             // Its times come by and by. Who waits for them is woken by each, and takes a processor from it.
             std::thread::sleep(until.saturating_duration_since(Instant::now()));
         }
-        let Self { process, transaction_length, value_bytes, .. } = self;
+        let Self { transaction_length, value_bytes, .. } = self;
         let committed = process.hear(|line| {
             note(line, *transaction_length, *value_bytes, books).ok_or_else(|| strange(line))
         })?;
         let committed = committed.parse().map_err(|_| strange(committed))?;
+        drop(process);
         self.idle = true;
         Ok(committed)
     }

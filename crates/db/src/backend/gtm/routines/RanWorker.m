@@ -6,12 +6,12 @@ RanWorker ; transactions of one worker: orders come on standard input, books go 
  ; The answer to it are a line "tTIMETIME..." and a line ". SEQUENCE" with the last transaction that is
  ; committed. The times are microseconds of 16 digits, length+3 of them for each transaction: when it began, when its
  ; updates began (later only where it was restarted), when each update was done, when the commit was.
- ; An error is answered with "! STATUS". The end of the input ends the process; it answers ". " and GT.M's
- ; own counts of what this process did.
+ ; The line "counts" is answered with ". " and GT.M's own counts of what this process did. An error is answered
+ ; with "! STATUS". The end of the input ends the process.
  ;
  new $etrap set $etrap="do fault^RanWorker"
  new line,worker,global,subscripts,bytes,sequence,state,length,batch,padding,update,rest,record,timed,taken
- use $principal:(exception="do over^RanWorker":width=1048576)
+ use $principal:(exception="do gone^RanWorker":width=1048576)
  read line
  set timed=1
  do plan(line)
@@ -19,6 +19,7 @@ RanWorker ; transactions of one worker: orders come on standard input, books go 
  if $data(@record)
  write ". ",$job,!
  for  read line do
+ . if line="counts" do counts quit
  . do order($piece(line," ",1),$piece(line," ",2))
  . write ". ",sequence,!
  quit
@@ -93,12 +94,11 @@ fault ; an error that is not the end of the input
 gone ; nobody is there any more
  halt
  ;
-over ; there are no more orders
+counts ; what this process did, as GT.M counts it
  new counts
- set $etrap="halt"
  zshow "G":counts
  write ". ",counts("G",0),!
- halt
+ quit
  ;
 prove ; draws and values of a plan, as it would write them
  new $etrap set $etrap="do fault^RanWorker"
