@@ -103,6 +103,27 @@ fn a_durable_commit_waits_for_the_journal_and_a_batched_one_does_not() {
     );
 }
 
+/// A process that leaves would write them, and nobody could tell how long that takes.
+#[test]
+fn dirty_blocks_wait_for_the_drain() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "dirty_blocks_wait_for_the_drain";
+    let Some(db) = gtm(name, dir.path(), "cache=64M&durable=batch") else { return };
+    set_up(&db, 2 << 20, 1, 100_000);
+    let activity = db.begin(&RUN).unwrap();
+    let mut writer = activity.writer(plan_of(&db, 1, 50)).unwrap();
+    work(writer.as_mut(), 200, Duration::from_secs(20), &mut Books::default());
+    drop(writer);
+    let written = || activity.counts().unwrap().blocks_written.unwrap();
+    let (before, _) = (written(), activity.cycles().unwrap());
+    activity.drain().unwrap();
+    // Of some 1,300 blocks; timers write a few earlier, once a second.
+    let drained = written() - before;
+    assert!(drained > 500, "{drained} blocks");
+    let cycles = activity.cycles().unwrap();
+    assert!(cycles.len() == 1 && cycles[0].blocks >= drained, "{cycles:?} {drained}");
+}
+
 #[test]
 fn an_order_ends_by_its_number_or_by_its_time() {
     let dir = tempfile::tempdir().unwrap();
