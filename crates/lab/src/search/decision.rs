@@ -229,7 +229,7 @@ impl fmt::Display for Iops<'_> {
         write!(f, "{} ± ", Count(self.0.mean))?;
         match self.0.n {
             0 | 1 => f.write_str("? IOPS"),
-            _ => write!(f, "{} IOPS", Count(self.0.half_width())),
+            _ => write!(f, "{} IOPS", Count(self.0.reach())),
         }
     }
 }

@@ -29,6 +29,13 @@ impl Estimate {
         (self.ci95[1] - self.ci95[0]) / 2.0
     }
 
+    /// How far the value may be off to the side on which the interval reaches farther; as much as
+    /// [`Self::half_width`] where no end is cut off at 0.
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        (self.mean - self.ci95[0]).max(self.ci95[1] - self.mean)
+    }
+
     /// Half the interval's width relative to the value; infinite where the value is 0.
     #[must_use]
     pub fn relative_error(&self) -> f64 {

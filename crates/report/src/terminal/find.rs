@@ -3,7 +3,7 @@
 use super::Page;
 use super::block_layer;
 use super::grid::{Grid, Kind};
-use super::names::{count, half_width, latency, percentile, plural};
+use super::names::{count, latency, percentile, plural, plus_minus};
 use super::parts;
 use super::sheet::{Paint, Sheet};
 use super::terms::Terms;
@@ -134,7 +134,7 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
                 point.rate_iops.map_or_else(|| point.depth.to_string(), count),
                 format!("{:.1}", point.depth_achieved),
                 count(point.iops.mean),
-                half_width(&point.iops),
+                plus_minus(&point.iops),
                 latency(summary, summary.mean),
                 if point.met { "met" } else { "broken" }.to_owned(),
                 if point.steady { "yes" } else { "no" }.to_owned(),

@@ -143,9 +143,9 @@ pub(super) fn count(value: f64) -> String {
 /// width is told by its ends.
 const LOPSIDED: f64 = 0.05;
 
-/// Half the width of the interval; empty where there is no interval.
-pub(super) fn half_width(estimate: &Estimate) -> String {
-    if estimate.n < 2 { String::new() } else { count(estimate.half_width()) }
+/// What stands behind ±: how far the value may be off; empty where there is no interval.
+pub(super) fn plus_minus(estimate: &Estimate) -> String {
+    if estimate.n < 2 { String::new() } else { count(estimate.reach()) }
 }
 
 /// `81,204 IOPS (± 310)`, or with both ends where they are not equally far: `(81,100–82,400)`.
@@ -156,7 +156,7 @@ pub(super) fn iops(estimate: &Estimate) -> String {
 /// As [`iops`], of something else than I/Os: `38,084 updates/s (± 2,692)`.
 pub(super) fn rate(estimate: &Estimate, unit: &str) -> String {
     let (mean, [low, high]) = (estimate.mean, estimate.ci95);
-    let half = half_width(estimate);
+    let half = plus_minus(estimate);
     if half.is_empty() {
         format!("{} {unit}", count(mean))
     } else if ((high - mean) - (mean - low)).abs() > LOPSIDED * (high - low) {
@@ -186,4 +186,19 @@ pub(super) fn percentile(summary: &LatencySummary, value: u64, ends: [Option<u64
 /// `1 read`, `2 reads`.
 pub(super) fn plural(n: u64, one: &str) -> String {
     format!("{} {one}{}", count(n as f64), if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_cut_off_at_nothing_is_told_as_far_as_it_reaches() {
+        let even = Estimate { mean: 500.0, ci95: [400.0, 600.0], n: 9 };
+        assert_eq!((plus_minus(&even).as_str(), iops(&even).as_str()), ("100", "500 IOPS (± 100)"));
+        let cut_off = Estimate { mean: 500.0, ci95: [0.0, 1700.0], n: 2 };
+        assert_eq!(plus_minus(&cut_off), "1,200");
+        assert_eq!(iops(&cut_off), "500 IOPS (0–1,700)");
+        assert_eq!(plus_minus(&Estimate { n: 1, ..cut_off }), "");
+    }
 }

@@ -4,7 +4,7 @@ use super::Page;
 use super::block_layer;
 use super::database;
 use super::grid::{Grid, Kind};
-use super::names::{count, half_width, latency, percentile, plural};
+use super::names::{count, latency, percentile, plural, plus_minus};
 use super::parts::{self, Logical};
 use super::sheet::{Paint, Sheet};
 use super::verify;
@@ -109,7 +109,7 @@ fn write_directions(
         any = true;
         let iops = count(direction.iops.mean);
         let moved = bandwidth(direction.bytes_per_sec);
-        let row = figures(word, iops, half_width(&direction.iops), moved, &direction.service_ns);
+        let row = figures(word, iops, plus_minus(&direction.iops), moved, &direction.service_ns);
         grid.row(Paint::Plain, row);
         if let Some(response) = &direction.response_ns {
             let empty = String::new;
@@ -142,7 +142,7 @@ fn bandwidth(bytes_per_sec: f64) -> String {
 fn figures(
     word: &str,
     iops: String,
-    half_width: String,
+    plus_minus: String,
     bandwidth: String,
     summary: &LatencySummary,
 ) -> [String; 12] {
@@ -152,7 +152,7 @@ fn figures(
     [
         word.to_owned(),
         iops,
-        half_width,
+        plus_minus,
         bandwidth,
         latency(summary, summary.mean),
         whole(summary.min),
