@@ -137,6 +137,13 @@ fn limits_are_judged() {
     let guided = db.measured("write", &["--guide=flash"]);
     let told: Vec<String> = database_limits(&guided);
     assert_eq!(told, ["mean <= 2 ms", "sync:mean <= 2 ms", "max <= 5 ms", "sync:max <= 5 ms"]);
+    // Writes that somebody waits for are commits here.
+    let guided = db.measured("write", &["--guide=etcd"]);
+    assert_eq!(database_limits(&guided), ["write:p99 <= 10 ms", "sync:p99 <= 10 ms"]);
+    let sharper = db.measured("write", &["--guide=etcd", "--limit=commit:p99<=9ms"]);
+    assert_eq!(database_limits(&sharper), ["sync:p99 <= 9 ms", "write:p99 <= 10 ms"]);
+    let typed = db.measured("write", &["--limit=write:p99<=10ms"]);
+    assert_eq!(database_limits(&typed), ["write:p99 <= 10 ms"]);
 }
 
 fn database_limits(document: &Value) -> Vec<String> {

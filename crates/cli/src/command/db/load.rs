@@ -47,7 +47,8 @@ pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
 
 /// The limits typed and those of the guide. One that names no direction bounds operations and, where
 /// something is written, commits alike: an update that nobody has to wait for says little about a
-/// database that makes everybody wait for its commits.
+/// database that makes everybody wait for its commits. A guide's limit on writes is about writes that somebody
+/// waits for, and bounds commits, too.
 ///
 /// # Errors
 /// A limit on what the load does not do.
@@ -74,11 +75,16 @@ pub fn limits(
             return Err(Usage(text).into());
         }
         limits.push(limit);
-        if limit.side == Side::Any && load.mode.writes() {
+        let bounds_commits = match limit.side {
+            Side::Any => load.mode.writes(),
+            Side::Write => !typed.contains(&limit),
+            Side::Read | Side::Sync => false,
+        };
+        if bounds_commits {
             limits.push(Limit { side: Side::Sync, ..limit });
         }
     }
-    Ok(limits)
+    Ok(tightest(limits))
 }
 
 /// The search that was typed.
