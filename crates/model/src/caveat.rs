@@ -63,6 +63,9 @@ caveat_codes! {
     /// A cache on the way may hold the whole target, or much of it.
     SmallerThanCache = "smaller-than-cache", Share, "a cache may hold the target",
         "iogauge prepare TARGET --size=… with more than the cache holds";
+    /// No block device is behind the file system: it is memory, or what is behind it does not show.
+    NoDevice = "no-device", Doubt, "no device is behind the file system",
+        "a directory on a file system with a block device behind it (df -T shows them)";
     /// The device may keep written data in a volatile cache.
     VolatileWriteCache = "volatile-write-cache", Doubt, "writes return before they are durable",
         "add --sync=dsync to measure durable writes";
@@ -95,6 +98,12 @@ caveat_codes! {
     /// Arrivals of an open loop waited because as many I/Os as allowed were outstanding.
     ArrivalsWaited = "arrivals-waited", Doubt, "arrivals waited before the target",
         "a higher --max-depth, where the target could use it";
+    /// No I/O was completed while it was measured: there are no figures.
+    NothingCompleted = "nothing-completed", Doubt, "no I/O was completed",
+        "a --runtime or --budget that is many times as long as one I/O takes";
+    /// iogauge itself was paused: stopped, frozen, suspended, or on a machine that was.
+    Paused = "paused", Share, "a pause of iogauge itself",
+        "run it again without a pause";
     /// Too few I/Os for the statistic asked.
     TooFewSamples = "too-few-samples", Doubt, "too few I/Os for the percentile",
         "a longer --runtime, or --budget of a search";
@@ -123,6 +132,9 @@ caveat_codes! {
     /// Some I/Os failed; the figures are those of the others.
     IoErrors = "io-errors", Doubt, "I/Os failed",
         "dmesg tells what the kernel saw";
+    /// Workers wait for I/Os that do not end; what they had not handed over yet is missing.
+    WorkerHeld = "worker-held", Doubt, "I/Os did not end",
+        "dmesg tells what the device or file system waits for";
     /// The run was interrupted before its time.
     Interrupted = "interrupted", Note, "the run was interrupted",
         "run it again to its end";

@@ -10,6 +10,7 @@ pub mod guide;
 pub mod histogram;
 pub mod limit;
 pub mod load;
+pub mod plain_text;
 pub mod plan;
 pub mod result;
 pub mod suite_file;

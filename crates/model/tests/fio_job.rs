@@ -1,7 +1,7 @@
 //! The table of options beside fio itself, its examples, and the page that describes it.
 #![allow(clippy::unwrap_used)]
 
-use iogauge_model::fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status};
+use iogauge_model::fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status, Via};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -71,7 +71,10 @@ fn is_listed(fault: &Fault) -> bool {
         Fault::UnsupportedValue { option, .. } => {
             job::find(option).is_some_and(|row| matches!(row.status, Status::Handled(_)))
         }
-        Fault::Form(_) | Fault::UnknownOption { .. } | Fault::Value { .. } => false,
+        Fault::Form(_)
+        | Fault::UnknownOption { .. }
+        | Fault::Value { .. }
+        | Fault::RefusedVia { .. } => false,
     }
 }
 
@@ -131,5 +134,24 @@ fn the_page_names_every_option() {
             Status::Unsupported { .. } => &unsupported,
         };
         assert!(section.contains(&format!("`{}`", row.name)), "{} is not there", row.name);
+    }
+}
+
+/// The page lists what fio does not get as it stands.
+#[test]
+fn the_page_names_every_option_that_fio_does_not_get() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("### Job files through fio").unwrap();
+    let section = section.split_once("\n### ").unwrap().0;
+    for row in OPTIONS.iter().filter(|row| row.via != Via::Pass) {
+        assert!(section.contains(&format!("`{}`", row.name)), "{} is not there", row.name);
+        let values = match row.via {
+            Via::Only { values, .. } => values,
+            _ => &[],
+        };
+        for value in values.iter().filter(|value| !matches!(**value, "0" | "false")) {
+            assert!(section.contains(&format!("`{value}`")), "{}={value}", row.name);
+        }
     }
 }

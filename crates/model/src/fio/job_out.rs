@@ -142,7 +142,9 @@ fn one_line(text: &str) -> String {
 }
 
 fn check_path(path: &str) -> Result<(), JobOutError> {
-    let without = if path.chars().any(char::is_control) {
+    let without = if path.contains(['#', ';']) {
+        "# and ;, where fio ends a line"
+    } else if path.chars().any(char::is_control) {
         "control characters"
     } else if path.contains("${") {
         "\"${\""
@@ -466,7 +468,7 @@ iodepth_batch_complete_max=16
     fn targets_fio_cannot_reach_are_refused() {
         let step = Step::single(Load::default(), 0, 1);
         assert_eq!(job_file(&step, &[]), Err(JobOutError::Simulated));
-        for path in ["/a\nb", "/${HOME}/x", "/a ", "/\u{fffd}"] {
+        for path in ["/a\nb", "/a#1", "/a;b", "/${HOME}/x", "/a ", "/\u{fffd}"] {
             let error = job_file(&step, &[part(path)]).unwrap_err();
             assert!(matches!(error, JobOutError::Path { .. }), "{error}");
             assert!(!error.to_string().contains('\n'), "{error}");

@@ -3,6 +3,7 @@
 //! The stored form is without what is not there: `None`, empty lists and texts, and counts that are
 //! almost always 0. Histories hold a hundred thousand of them and more.
 
+use super::job::ignores_depth;
 use crate::histogram::{Histogram, bucket_of};
 use serde::{Deserialize, Serialize};
 
@@ -170,7 +171,13 @@ impl FioResult {
     /// I/Os in flight over all processes; `None` where the file does not tell.
     #[must_use]
     pub fn depth(&self) -> Option<u32> {
-        Some(self.users?.saturating_mul(self.iodepth?))
+        Some(self.users?.saturating_mul(self.own_depth()?))
+    }
+
+    /// I/Os in flight in each process: one of an engine that blocks, whatever depth it was asked.
+    #[must_use]
+    pub fn own_depth(&self) -> Option<u32> {
+        self.iodepth.map(|depth| if ignores_depth(&self.engine) { 1 } else { depth })
     }
 }
 

@@ -44,6 +44,9 @@ impl fmt::Display for Problem {
 /// Longer lines of text are read in pieces: fio writes none.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// More problems of a file are counted, not told: a file of another kind has one in each line.
+const MOST_PROBLEMS: u64 = 1000;
+
 /// Lines of text are taken together up to so many bytes, of which a few may be looked at again.
 const LINES_BYTES: usize = 1 << 12;
 
@@ -110,7 +113,7 @@ impl<'a> Reader<'a> {
     fn new(file: &'a str, sink: &'a mut dyn FnMut(Found)) -> Self {
         Self {
             file,
-            output: Output { sink, found: false, seen: HashSet::new() },
+            output: Output { sink, found: false, problems: 0, seen: HashSet::new() },
             text: TextReader::new(file),
             document: None,
             number: 1,
@@ -232,6 +235,7 @@ impl<'a> Reader<'a> {
             let reason = "no result of fio is in it; right would be its text or JSON output";
             self.output.take(Found::Problem(Problem::new(self.file, 1, reason)));
         }
+        self.output.sum_up(self.file, self.number);
     }
 }
 
@@ -248,6 +252,8 @@ struct Output<'a> {
     sink: &'a mut dyn FnMut(Found),
     /// True where something was found.
     found: bool,
+    /// Problems come upon.
+    problems: u64,
     /// Results of the last JSON document. Text beside it says the same of them in fewer digits.
     seen: HashSet<ResultKey>,
 }
@@ -255,7 +261,23 @@ struct Output<'a> {
 impl Output<'_> {
     fn take(&mut self, found: Found) {
         self.found = true;
+        if matches!(found, Found::Problem(_)) {
+            self.problems += 1;
+            if self.problems > MOST_PROBLEMS {
+                return;
+            }
+        }
         (self.sink)(found);
+    }
+
+    /// Tells how many problems were not told.
+    fn sum_up(&mut self, file: &str, line: u64) {
+        let untold = self.problems.saturating_sub(MOST_PROBLEMS);
+        if untold > 0 {
+            let problem =
+                Problem::new(file, line, format!("{untold} more problems before this line"));
+            (self.sink)(Found::Problem(problem));
+        }
     }
 
     fn has_seen(&self, result: &FioResult) -> bool {

@@ -29,10 +29,10 @@ pub struct DoctorDocument {
 }
 
 impl DoctorDocument {
-    /// True where a part may not even be read, so that nothing can be measured.
+    /// Why a part may not even be read, so that nothing can be measured; `None` where all may.
     #[must_use]
-    pub fn is_refused(&self) -> bool {
-        self.parts.iter().any(|part| part.reads_refused.is_some())
+    pub fn refusal(&self) -> Option<&str> {
+        self.parts.iter().find_map(|part| part.reads_refused.as_deref())
     }
 }
 
@@ -131,6 +131,10 @@ pub struct MachineFacts {
     pub io_limits: Vec<IoLimit>,
     /// Engines that reach devices, and whether the kernel lets them.
     pub engines: Vec<EngineFacts>,
+    /// How the kernel holds what does I/O to the files that the guards allow: `Landlock, ABI 7`, `private mount
+    /// namespace`, or `none: ` and why.
+    #[serde(default)]
+    pub protection: String,
 }
 
 /// An engine on this machine.

@@ -148,6 +148,14 @@ pub struct Answer {
     pub stopped_by_limit: Option<Limit>,
 }
 
+impl Answer {
+    /// True where no I/O was completed: there is no answer.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.latency_ns.n == 0
+    }
+}
+
 /// Where more depth begins to buy latency and no IOPS.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Knee {

@@ -244,6 +244,16 @@ impl StepResult {
         self.read.iter().chain(&self.write).chain(&self.sync).map(|d| d.errors).sum()
     }
 
+    /// True where no read, write or flush was completed, none failed, and no data was checked: nothing
+    /// was measured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let ended = |d: &DirectionResult| d.ios + d.errors;
+        let directions = self.read.iter().chain(&self.write).chain(&self.sync);
+        let checked = self.verify.as_ref().is_some_and(|verify| verify.units + verify.unjudged > 0);
+        directions.map(ended).sum::<u64>() == 0 && !checked
+    }
+
     /// Units of data that are not as they were written.
     #[must_use]
     pub fn corrupted(&self) -> u64 {

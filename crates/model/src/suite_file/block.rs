@@ -3,11 +3,14 @@
 use super::{FileOption, SuiteFileError};
 use crate::limit::Limit;
 use crate::units::parse_duration_ns;
+use memchr::memchr_iter;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Longest name of a step or job.
 const MOST_NAME_CHARS: usize = 60;
+/// Members of a table: several times as many as there are options.
+const MOST_MEMBERS: usize = 500;
 
 /// What a table stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +60,18 @@ pub(super) struct Member<'a> {
     value: &'a DeValue<'a>,
 }
 
-/// The text, whose lines are counted.
-#[derive(Debug, Clone, Copy)]
+/// The text, with where its lines end.
+#[derive(Debug)]
 pub(super) struct Reader<'a> {
-    pub text: &'a str,
+    text: &'a str,
+    line_ends: Vec<usize>,
 }
 
 impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, line_ends: memchr_iter(b'\n', text.as_bytes()).collect() }
+    }
+
     pub(super) fn document(&self) -> Result<DeTable<'a>, SuiteFileError> {
         DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| {
             let line = self.line(error.span().map_or(0, |span| span.start));
@@ -72,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     fn line(&self, at: usize) -> usize {
-        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+        1 + self.line_ends.partition_point(|end| *end < at)
     }
 
     /// The members of a table, in the order of the file.
@@ -204,6 +212,10 @@ impl<'a> Reader<'a> {
         kind: Kind,
     ) -> Result<Block, SuiteFileError> {
         let mut block = Block { line, ..Block::default() };
+        if table.len() > MOST_MEMBERS {
+            let reason = format!("a table has at most {MOST_MEMBERS} members");
+            return Err(SuiteFileError { line, reason });
+        }
         for member in self.members(table) {
             match (member.name, kind) {
                 ("name", Kind::Step | Kind::Job) => block.name = Some(self.name(&member)?),

@@ -13,6 +13,8 @@ use block::{Block, Kind, Reader};
 
 /// Steps a file may unfold to.
 const MOST_STEPS: usize = 1000;
+/// Jobs that the steps of a file may have together.
+const MOST_JOBS: usize = 16_384;
 
 /// What is wrong with a file, and what would be right, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +89,7 @@ impl SuiteFile {
     /// The first thing that is wrong: TOML that is none, a member that belongs elsewhere, a value
     /// of another kind, two steps of one name. Options of loads are not looked at.
     pub fn parse(text: &str) -> Result<Self, SuiteFileError> {
-        let reader = Reader { text };
+        let reader = Reader::new(text);
         let root = reader.document()?;
         let mut file = Self {
             about: None,

@@ -1,7 +1,7 @@
 //! From tables to steps: what defaults add, and what lists unfold to.
 
 use super::block::{Block, Listed};
-use super::{FileJob, FileOption, FileStep, MOST_STEPS, SuiteFileError};
+use super::{FileJob, FileOption, FileStep, MOST_JOBS, MOST_STEPS, SuiteFileError};
 use crate::limit::Limit;
 
 /// Options that a search sets itself.
@@ -34,6 +34,11 @@ pub(super) fn unfold(
     let count = lists.iter().try_fold(1usize, |all, list| all.checked_mul(list.values.len()));
     if count.is_none_or(|count| count > MOST_STEPS - steps.len()) {
         return fail(step.line, format!("the file unfolds to more than {MOST_STEPS} steps"));
+    }
+    let there: usize = steps.iter().map(|step| step.jobs.len()).sum();
+    let more = count.unwrap_or(0).saturating_mul(step.jobs.len().max(1));
+    if more > MOST_JOBS - there {
+        return fail(step.line, format!("the file unfolds to more than {MOST_JOBS} jobs"));
     }
     for chosen in combinations(&lists) {
         let name = step.name.clone().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! fio's engines: those iogauge has, and why not the others.
 
 use super::value::Wrong;
+use super::via::Via;
 use crate::load::EngineKind;
 
 /// Words of fio's `ioengine` that are carried out, with the engine that does it.
@@ -15,6 +16,8 @@ pub(super) const HANDLED: &[(&str, EngineKind)] = &[
     ("mmap", EngineKind::Mmap),
     ("null", EngineKind::Null),
 ];
+
+const NETWORK: &str = "it reaches storage over a network or a library of its own";
 
 /// fio's other engines by what they do instead.
 pub(super) const UNSUPPORTED: &[(&str, &[&str])] = &[
@@ -32,25 +35,11 @@ pub(super) const UNSUPPORTED: &[(&str, &[&str])] = &[
             "cpp_null",
         ],
     ),
+    (NETWORK, REMOTE),
     (
-        "it reaches storage over a network or a library of its own",
+        NETWORK,
         &[
-            "net",
-            "netsplice",
             "rdma",
-            "rados",
-            "rbd",
-            "http",
-            "gfapi",
-            "gfapi_async",
-            "libhdfs",
-            "libiscsi",
-            "nbd",
-            "nfs",
-            "dfs",
-            "ime_psync",
-            "ime_psyncv",
-            "ime_aio",
             "librpma_apm_client",
             "librpma_apm_server",
             "librpma_gpspm_client",
@@ -78,19 +67,30 @@ pub(super) const UNSUPPORTED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Options that only engines without a counterpart here have, with their engine.
-pub(super) const OPTIONS: &[(&str, &[&str])] = &[
-    ("cpuio", &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
-    ("exec", &["program", "arguments", "grace_time", "std_redirect"]),
-    ("e4defrag", &["donorname", "inplace"]),
-    ("filestat", &["stat_type"]),
+const SOCKETS: Via = Via::Only {
+    values: &["tcp", "tcpv6", "udp", "udpv6"],
+    why: "a socket in the file system would take the place of a file; right would be protocol=tcp",
+};
+/// Belongs to an engine that fio does not get.
+const NEVER: Via = Via::Only { values: &[], why: "iogauge does not let fio use its engine" };
+const CONFIGURATION: Via = Via::Only {
+    values: &[],
+    why: "a configuration may name files to write; right would be the library's default",
+};
+
+/// Options that only engines without a counterpart here have, with their engine and what becomes of
+/// them where fio runs the job.
+pub(super) const OPTIONS: &[(&str, Via, &[&str])] = &[
+    ("cpuio", NEVER, &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
+    ("exec", NEVER, &["program", "arguments", "grace_time", "std_redirect"]),
+    ("e4defrag", NEVER, &["donorname", "inplace"]),
+    ("filestat", NEVER, &["stat_type"]),
     (
         "net",
+        Via::Pass,
         &[
             "hostname",
             "port",
-            "protocol",
-            "proto",
             "nodelay",
             "listen",
             "pingpong",
@@ -100,13 +100,17 @@ pub(super) const OPTIONS: &[(&str, &[&str])] = &[
             "mss",
         ],
     ),
-    ("rdma", &["verb", "bindname", "gpu_dev_id"]),
+    ("net", SOCKETS, &["protocol", "proto"]),
+    ("rdma", NEVER, &["verb", "bindname", "gpu_dev_id"]),
     (
         "rados",
-        &["clustername", "pool", "clientname", "conf", "busy_poll", "touch_objects", "rbdname"],
+        Via::Pass,
+        &["clustername", "pool", "clientname", "busy_poll", "touch_objects", "rbdname"],
     ),
+    ("rados", CONFIGURATION, &["conf"]),
     (
         "http",
+        Via::Pass,
         &[
             "http_host",
             "http_user",
@@ -123,17 +127,21 @@ pub(super) const OPTIONS: &[(&str, &[&str])] = &[
             "https",
         ],
     ),
-    ("gfapi", &["volume", "brick", "single_instance"]),
-    ("libhdfs", &["namenode", "hdfsdirectory", "chunk_size"]),
-    ("nbd", &["uri"]),
-    ("nfs", &["nfs_url"]),
-    ("dfs", &["cont", "object_class"]),
-    ("librpma", &["serverip", "direct_write_to_pmem", "busy_wait_polling"]),
-    ("io_uring_cmd", &["cmd_type"]),
-    ("sg", &["readfua", "writefua", "sg_write_mode", "stream_id"]),
-    ("mtd", &["skip_bad"]),
-    ("xnvme", &["xnvme_async", "xnvme_sync", "xnvme_admin", "xnvme_dev_nsid", "xnvme_iovec"]),
-    ("libcufile", &["gpu_dev_ids", "cuda_io"]),
+    ("gfapi", Via::Pass, &["volume", "brick", "single_instance"]),
+    ("libhdfs", Via::Pass, &["namenode", "hdfsdirectory", "chunk_size"]),
+    ("nbd", Via::Pass, &["uri"]),
+    ("nfs", Via::Pass, &["nfs_url"]),
+    ("dfs", Via::Pass, &["cont", "object_class"]),
+    ("librpma", NEVER, &["serverip", "direct_write_to_pmem", "busy_wait_polling"]),
+    ("io_uring_cmd", NEVER, &["cmd_type"]),
+    ("sg", NEVER, &["readfua", "writefua", "sg_write_mode", "stream_id"]),
+    ("mtd", NEVER, &["skip_bad"]),
+    (
+        "xnvme",
+        NEVER,
+        &["xnvme_async", "xnvme_sync", "xnvme_admin", "xnvme_dev_nsid", "xnvme_iovec"],
+    ),
+    ("libcufile", NEVER, &["gpu_dev_ids", "cuda_io"]),
 ];
 
 /// Engines without a counterpart here that read and write the files and devices a job names.
@@ -160,34 +168,84 @@ const ASYNCHRONOUS: &[&str] = &[
     "external",
 ];
 
-/// What an engine of fio's reaches.
+/// Engines that fio may use on what lies behind a network: none of them opens a file that its job
+/// names.
+const REMOTE: &[&str] = &[
+    "net",
+    "netsplice",
+    "rados",
+    "rbd",
+    "http",
+    "gfapi",
+    "gfapi_async",
+    "libhdfs",
+    "libiscsi",
+    "nbd",
+    "nfs",
+    "dfs",
+    "ime_psync",
+    "ime_psyncv",
+    "ime_aio",
+];
+
+/// What an engine reaches where fio runs the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// The files and block devices that its job names.
     Files,
-    /// Something that a job reads without changing it, and that iogauge cannot look at.
-    Elsewhere,
-    /// Anything.
-    Unknown,
+    /// Something behind a network, by names that are none of files.
+    Remote,
+    /// Nothing at all.
+    Nothing,
 }
 
 /// What an engine reaches.
-pub(super) fn reach(word: &str) -> Reach {
-    if HANDLED.iter().any(|(name, _)| *name == word) || OF_FILES.contains(&word) {
-        return Reach::Files;
+///
+/// # Errors
+/// Why fio must not use it, or that it is none of fio's.
+pub(super) fn reach(word: &str) -> Result<Reach, Wrong> {
+    if word == "null" {
+        return Ok(Reach::Nothing);
     }
-    let elsewhere = &UNSUPPORTED[1..3];
-    let is_it = elsewhere.iter().any(|(_, engines)| engines.contains(&word));
-    if is_it { Reach::Elsewhere } else { Reach::Unknown }
+    if word == "cpuio" {
+        return Err(Wrong::unsupported(
+            "it makes no I/O, and there is nothing to measure; right would be fio itself beside iogauge",
+        ));
+    }
+    if HANDLED.iter().any(|(name, _)| *name == word) || OF_FILES.contains(&word) {
+        return Ok(Reach::Files);
+    }
+    if REMOTE.contains(&word) {
+        return Ok(Reach::Remote);
+    }
+    match engine(word) {
+        Err(Wrong::Unsupported(_)) => Err(Wrong::unsupported(
+            "through fio it would reach files and devices that the guards cannot judge; right would \
+             be psync, libaio or io_uring",
+        )),
+        other => other.map(|_| Reach::Files),
+    }
+}
+
+/// The engine here that keeps I/Os outstanding and meets caches as an engine of fio's does.
+pub(super) fn nearest_kind(word: &str) -> EngineKind {
+    let base = word.split(':').next().unwrap_or("");
+    match HANDLED.iter().find(|(name, _)| *name == word) {
+        Some((_, engine)) => *engine,
+        None if ASYNCHRONOUS.contains(&base) => EngineKind::Libaio,
+        None => EngineKind::Psync,
+    }
+}
+
+/// True for an engine of iogauge's as well, which has one I/O outstanding in each thread whatever the
+/// depth it is asked.
+pub(crate) fn ignores_depth(word: &str) -> bool {
+    HANDLED.iter().any(|(name, engine)| *name == word && engine.is_synchronous())
 }
 
 /// True where an engine has one I/O outstanding in each thread.
 pub(super) fn is_synchronous(word: &str) -> bool {
-    let base = word.split(':').next().unwrap_or("");
-    match HANDLED.iter().find(|(name, _)| *name == word) {
-        Some((_, engine)) => engine.is_synchronous(),
-        None => !ASYNCHRONOUS.contains(&base),
-    }
+    nearest_kind(word).is_synchronous()
 }
 
 /// Why an engine of fio's cannot be asked for by its name alone, where fio has it and iogauge lacks
@@ -210,17 +268,36 @@ pub(super) fn engine(word: &str) -> Result<EngineKind, Wrong> {
     }
 }
 
-/// The name of an option as the table spells it, and its engine, where only an engine without a
-/// counterpart here has it.
-pub(super) fn option(name: &str) -> Option<(&'static str, &'static str)> {
-    OPTIONS.iter().find_map(|(engine, options)| {
-        options.iter().find(|option| **option == name).map(|option| (*option, *engine))
+/// The name of an option as the table spells it, its engine, and what becomes of it where fio runs the
+/// job, where only an engine without a counterpart here has it.
+pub(super) fn option(name: &str) -> Option<(&'static str, &'static str, Via)> {
+    OPTIONS.iter().find_map(|(engine, via, options)| {
+        options.iter().find(|option| **option == name).map(|option| (*option, *engine, *via))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fio_gets_engines_that_reach_what_is_judged() {
+        for word in HANDLED.iter().map(|(word, _)| *word).chain(OF_FILES.iter().copied()) {
+            let reaches = if word == "null" { Reach::Nothing } else { Reach::Files };
+            assert_eq!(reach(word), Ok(reaches), "{word}");
+        }
+        // What makes no I/O has no figures.
+        assert!(matches!(reach("cpuio"), Err(Wrong::Unsupported(_))));
+        assert_eq!(reach("http"), Ok(Reach::Remote));
+        for word in ["exec", "filecreate", "filedelete", "ftruncate", "falloc", "e4defrag", "sg"] {
+            assert!(matches!(reach(word), Err(Wrong::Unsupported(_))), "{word}");
+        }
+        for word in ["external:./x.so", "./x.so", "dev-dax", "pmemblk", "io_uring_cmd"] {
+            assert!(reach(word).is_err(), "{word}");
+        }
+        assert_eq!(option("protocol").unwrap().2, SOCKETS);
+        assert!(matches!(option("program").unwrap().2, Via::Only { values: [], .. }));
+    }
 
     #[test]
     fn words_are_engines_here_or_say_why_not() {

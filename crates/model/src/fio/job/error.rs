@@ -50,6 +50,14 @@ pub enum Fault {
         /// Why, and what there is instead.
         why: String,
     },
+    /// fio has the option, and does not get it from iogauge.
+    #[error("{option} is refused with --via fio: {why}")]
+    RefusedVia {
+        /// The option, by fio's name.
+        option: &'static str,
+        /// Why, and what there is instead.
+        why: String,
+    },
     /// fio has the value and iogauge does not. Leaving it out would make another load of it.
     #[error("{option}={value} is not supported: {why}")]
     UnsupportedValue {
@@ -91,6 +99,7 @@ impl JobFileError {
         match &self.fault {
             Fault::Value { option, .. }
             | Fault::Unsupported { option, .. }
+            | Fault::RefusedVia { option, .. }
             | Fault::UnsupportedValue { option, .. } => Some(option),
             Fault::Form(_) | Fault::UnknownOption { .. } => None,
         }

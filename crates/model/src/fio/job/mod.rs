@@ -1,26 +1,30 @@
 //! fio's job files in: text to sections to what runs, in fio's order.
 //!
 //! [`JobFile::read`] reads the text with all it includes, [`JobFile::plan`] unfolds it to [`Group`]s of
-//! jobs that run together. [`OPTIONS`] says of each of fio's options what becomes of it.
+//! jobs that run together. [`FioJobs::read`] reads it for fio to run, and [`FioJobs::text`] writes what fio
+//! gets. [`OPTIONS`] says of each of fio's options what becomes of it.
 
 mod engines;
 mod error;
 mod expression;
+mod for_fio;
 mod options;
 mod plan;
 mod reader;
 mod set;
-mod sight;
 mod source;
 mod table;
 mod value;
+mod via;
 
 pub use engines::foreign as foreign_engine;
+pub(crate) use engines::ignores_depth;
 pub use error::{Fault, JobFileError, Place};
+pub use for_fio::{FioJob, FioJobs, FioText, GivenFile};
 pub use plan::{Group, PlannedJob, Search};
-pub use sight::{SeenJob, Sight};
 pub use source::{MemorySource, Source};
 pub use table::{Handler, OPTIONS, OptionInfo, Status, find, nearest};
+pub use via::Via;
 
 use options::Options;
 use reader::Written;
@@ -87,7 +91,7 @@ impl JobFile {
     fn take_one(&mut self, options: &mut Options, written: &Written) -> Result<(), JobFileError> {
         let fail = |fault| JobFileError { place: written.place.clone(), fault };
         let Some(row) = find(&written.name) else {
-            let Some((option, engine)) = engines::option(&written.name) else {
+            let Some((option, engine, _)) = engines::option(&written.name) else {
                 let (name, nearest) = (written.name.clone(), nearest(&written.name));
                 return Err(fail(Fault::UnknownOption { name, nearest }));
             };
@@ -130,5 +134,7 @@ impl JobFile {
     }
 }
 
+#[cfg(test)]
+mod for_fio_tests;
 #[cfg(test)]
 mod tests;

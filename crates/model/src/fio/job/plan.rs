@@ -123,7 +123,7 @@ fn waits(
     Ok(true)
 }
 
-fn job_name(section: &Section) -> String {
+pub(super) fn job_name(section: &Section) -> String {
     section.options.name.clone().unwrap_or_else(|| section.name.clone())
 }
 
@@ -147,7 +147,11 @@ fn group(jobs: Vec<(usize, PlannedJob)>) -> Group {
 
 /// The jobs a section stands for. Clones that draw their offsets from the same files are workers of
 /// one job, which issues the same I/Os; others are jobs of their own.
-fn clones(section: &Section, random: u64, thread: u32) -> Result<Vec<PlannedJob>, JobFileError> {
+pub(super) fn clones(
+    section: &Section,
+    random: u64,
+    thread: u32,
+) -> Result<Vec<PlannedJob>, JobFileError> {
     let o = &section.options;
     let load = load(section)?;
     if o.engine == EngineKind::Null && file_size(o, 1, 0).is_none() {
@@ -271,7 +275,7 @@ fn file_size(o: &Options, files: u64, clone: u32) -> Option<u64> {
 /// The load of a section, but for stretch and amount.
 fn load(section: &Section) -> Result<Load, JobFileError> {
     let o = &section.options;
-    let block = BlockSizes { read: split(o, 0), write: split(o, 1) };
+    let block = blocks(o);
     let block = if o.bs_unaligned { block.unaligned() } else { block };
     let modifier = o.rw_number.map_or(Modifier::None, |rw| rw.modifier(o.rw_sequencer));
     for size in block.sizes() {
@@ -332,6 +336,11 @@ fn verify(o: &Options) -> Option<Verify> {
         round: None,
         only: o.verify_only,
     })
+}
+
+/// Block sizes of reads and writes.
+pub(super) fn blocks(o: &Options) -> BlockSizes {
+    BlockSizes { read: split(o, 0), write: split(o, 1) }
 }
 
 fn split(o: &Options, direction: usize) -> BlockSplit {
@@ -400,6 +409,23 @@ impl PlannedJob {
     #[must_use]
     pub fn engine(&self) -> EngineKind {
         self.load.engine
+    }
+
+    /// True where another clone of its section begins at the same byte.
+    pub(super) fn starts_with(&self, other: &Self) -> bool {
+        let moves = !matches!(self.options.offset_increment, Span::Bytes(0) | Span::Percent(0));
+        self.clone == other.clone || !moves
+    }
+
+    /// What `size` asks to be moved where `filesize` says how large files are.
+    pub(super) fn amount_for_fio(&self) -> Option<u64> {
+        match (self.options.size, self.options.file_size, self.options.io_size) {
+            (Some(Span::Bytes(size)), Some(_), None) => Some(size),
+            (Some(Span::Bytes(size)), Some(_), Some(Span::Percent(percent))) => {
+                Some((u128::from(size) * u128::from(percent) / 100) as u64)
+            }
+            _ => None,
+        }
     }
 
     /// The load on files of these usable sizes, in the order of [`Self::files`].

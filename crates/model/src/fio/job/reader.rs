@@ -2,6 +2,7 @@
 
 use super::error::{JobFileError, Place};
 use super::expression::evaluate;
+use super::set::MOST;
 use super::source::Source;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +13,12 @@ const DEEPEST: u32 = 8;
 const MOST_INCLUDES: u32 = 256;
 /// fio's limit on a line.
 const LONGEST_LINE: usize = 8192;
+/// Text of a job file with all it includes, in bytes.
+const LONGEST_TEXT: usize = 64 << 20;
+/// Options of one section, and of all `[global]` ones together. fio has some 250.
+const MOST_OPTIONS: usize = 4096;
+/// fio's word for the section whose options are every job's. fio takes any name that begins so.
+const GLOBAL: &str = "global";
 
 /// An option of a section, with everything in its value expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +44,8 @@ pub(super) struct Section {
 
 /// Reads a job file with all it includes.
 pub(super) fn read(path: &Path, source: &dyn Source) -> Result<Vec<Section>, JobFileError> {
-    let mut reader = Reader { source, sections: Vec::new(), includes: 0 };
+    let mut reader =
+        Reader { source, sections: Vec::new(), includes: 0, jobs: 0, globals: 0, bytes: 0 };
     let file = Place { file: path.into(), line: 0 };
     let text = source
         .read(path)
@@ -50,10 +58,31 @@ struct Reader<'a> {
     source: &'a dyn Source,
     sections: Vec<Section>,
     includes: u32,
+    /// Sections that are jobs.
+    jobs: u32,
+    /// Options of `[global]`.
+    globals: usize,
+    /// Bytes read.
+    bytes: usize,
+}
+
+/// The line without the blanks that fio takes away: those of ASCII, and no others.
+fn trimmed(line: &str) -> &str {
+    line.trim_matches(is_blank)
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n' | '\x0b' | '\x0c')
 }
 
 impl Reader<'_> {
     fn lines(&mut self, file: &Arc<Path>, text: &str, depth: u32) -> Result<(), JobFileError> {
+        self.bytes += text.len();
+        if self.bytes > LONGEST_TEXT {
+            let what =
+                format!("the job file with its includes is longer than {} MiB", LONGEST_TEXT >> 20);
+            return Err(JobFileError::form(&Place { file: file.clone(), line: 0 }, what));
+        }
         for (index, line) in text.lines().enumerate() {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
             let place = Place { file: file.clone(), line: number };
@@ -61,8 +90,12 @@ impl Reader<'_> {
                 let what = format!("the line is longer than fio's {LONGEST_LINE} bytes");
                 return Err(JobFileError::form(&place, what));
             }
+            if line.contains('\0') {
+                let what = "the line has a NUL, where fio would end it; right would be plain text";
+                return Err(JobFileError::form(&place, what));
+            }
             // fio ends a line at either sign, wherever it stands.
-            let line = line.split([';', '#']).next().unwrap_or("").trim();
+            let line = trimmed(line.split([';', '#']).next().unwrap_or(""));
             if line.is_empty() {
                 continue;
             }
@@ -83,9 +116,20 @@ impl Reader<'_> {
                         file that includes it";
             return Err(JobFileError::form(place, what));
         }
-        let name = rest.rsplit_once(']').map(|(name, _)| name.trim()).unwrap_or_default();
+        let name = rest.rsplit_once(']').map(|(name, _)| trimmed(name)).unwrap_or_default();
         if name.is_empty() {
             let what = format!("\"[{rest}\" is no section; right would be [NAME]");
+            return Err(JobFileError::form(place, what));
+        }
+        if name != GLOBAL && name.starts_with(GLOBAL) {
+            let what = format!(
+                "fio takes [{name}] as [{GLOBAL}], since it begins so; right would be another name"
+            );
+            return Err(JobFileError::form(place, what));
+        }
+        self.jobs += u32::from(name != GLOBAL);
+        if self.jobs > MOST {
+            let what = format!("the file has more than {MOST} jobs; right would be numjobs=N");
             return Err(JobFileError::form(place, what));
         }
         let section = Section { place: place.clone(), name: name.to_owned(), options: Vec::new() };
@@ -116,7 +160,7 @@ impl Reader<'_> {
 
     fn option(&mut self, place: Place, line: &str) -> Result<(), JobFileError> {
         let (name, value) = match line.split_once('=') {
-            Some((name, value)) => (name.trim_end(), Some(value.trim_start())),
+            Some((name, value)) => (trimmed(name), Some(trimmed(value))),
             None => (line, None),
         };
         let Some(section) = self.sections.last_mut() else {
@@ -127,6 +171,11 @@ impl Reader<'_> {
             let what = format!("\"{line}\" is neither [SECTION], include FILE nor OPTION=VALUE");
             return Err(JobFileError::form(&place, what));
         }
+        self.globals += usize::from(section.name == GLOBAL);
+        if section.options.len() >= MOST_OPTIONS || self.globals > MOST_OPTIONS {
+            let what = format!("[{}] has more than {MOST_OPTIONS} options", section.name);
+            return Err(JobFileError::form(&place, what));
+        }
         let value = value.map(|value| expand(value, &place, self.source)).transpose()?;
         section.options.push(Written { place, name: name.replace('-', "_"), value });
         Ok(())
@@ -134,9 +183,9 @@ impl Reader<'_> {
 }
 
 /// The path behind `include`, where the line is one.
-pub(super) fn included(line: &str) -> Option<&str> {
+fn included(line: &str) -> Option<&str> {
     let path = line.strip_prefix("include")?;
-    let path = path.strip_prefix(char::is_whitespace)?.trim();
+    let path = trimmed(path.strip_prefix(is_blank)?);
     (!path.is_empty() && !path.starts_with('=')).then_some(path)
 }
 
@@ -145,6 +194,10 @@ pub(super) fn included(line: &str) -> Option<&str> {
 fn expand(value: &str, place: &Place, source: &dyn Source) -> Result<String, JobFileError> {
     let mut text = String::with_capacity(value.len());
     let mut rest = value;
+    let too_long = || {
+        let what = format!("the value comes to more than {LONGEST_LINE} bytes");
+        Err(JobFileError::form(place, what))
+    };
     while let Some((before, name)) = rest.split_once("${") {
         let Some((name, behind)) = name.split_once('}') else {
             let what = format!("\"{value}\" has a ${{ without its }}; right would be ${{NAME}}");
@@ -152,6 +205,9 @@ fn expand(value: &str, place: &Place, source: &dyn Source) -> Result<String, Job
         };
         text.push_str(before);
         text.push_str(&source.variable(name).unwrap_or_default());
+        if text.len() > LONGEST_LINE {
+            return too_long();
+        }
         rest = behind;
     }
     text.push_str(rest);
@@ -166,6 +222,9 @@ fn expand(value: &str, place: &Place, source: &dyn Source) -> Result<String, Job
             replaced = true;
             text = text.replace(word, &figure.to_string());
         }
+    }
+    if text.len() > LONGEST_LINE {
+        return too_long();
     }
     match evaluate(&text, &|_| None).filter(|_| replaced) {
         Some(number) if (0.0..9e15).contains(&number) => Ok(format!("{}", number.trunc())),
@@ -264,6 +323,8 @@ mod tests {
             (file("[a]\n[ ]\n"), "a.fio:2: "),
             (file("[a]\n\nrw read"), "a.fio:3: \"rw read\" is neither"),
             (file("[a]\n=5"), "a.fio:2: \"=5\" is neither"),
+            (file("[globalx]\nunlink=1\n[a]"), "a.fio:1: fio takes [globalx] as [global]"),
+            (file("[a]\nfilename=x\0y"), "a.fio:2: the line has a NUL"),
             (file("[a]\nsize=${SIZE"), "a.fio:2: \"${SIZE\" has a ${ without its }"),
             (file("[a]\ninclude b.fio"), "a.fio:2: include b.fio: cannot be read"),
             (file("[a]\ninclude b.fio").file("b.fio", "\n[c]"), "b.fio:2: an included file"),
@@ -275,6 +336,39 @@ mod tests {
         }
         let long = file(&format!("[a]\nfilename={}", "x".repeat(9000)));
         assert!(error(&long).contains("8192"));
+    }
+
+    #[test]
+    fn only_blanks_of_ascii_are_taken_away() {
+        assert_eq!(options("filename=\tx\u{a0} ")[0].1.as_deref(), Some("x\u{a0}"));
+        assert_eq!(options("filename=\u{2003}x")[0].1.as_deref(), Some("\u{2003}x"));
+    }
+
+    /// What would take long or much memory is refused as soon as it shows.
+    #[test]
+    fn files_of_any_length_are_read_or_refused_at_once() {
+        let include = "include b\n".repeat(1_000_000);
+        let sections = "[a]\n".repeat(100_000);
+        let global = format!("[global]\n{}[a]\n", "rw=read\n".repeat(1_000_000));
+        let globals = format!("{}[a]\n", "[global]\nbs=4k\n".repeat(1_000_000));
+        let braces = "{".repeat(60 << 20);
+        for (text, wanted) in [
+            (format!("[a]\n{include}"), "a.fio:258: include b: too many includes"),
+            (include, "b:1: rw stands outside"),
+            (sections, "a.fio:4097: the file has more than 4096 jobs"),
+            (global, "a.fio:4098: [global] has more than 4096 options"),
+            (globals, "a.fio:8194: [global] has more than 4096 options"),
+            (braces, "a.fio:1: the line is longer"),
+            ("[a]\n".repeat(17 << 20), "a.fio: the job file with its includes is longer"),
+        ] {
+            let source = MemorySource::default().file("a.fio", &text).file("b", "rw=read");
+            let message = error(&source);
+            assert!(message.starts_with(wanted), "{message}");
+        }
+        let source = MemorySource::default()
+            .file("a.fio", &format!("[a]\nfilename={}", "${X}".repeat(1000)))
+            .variable("X", &"x".repeat(100_000));
+        assert!(error(&source).contains("comes to more than 8192 bytes"));
     }
 
     #[test]

@@ -9,6 +9,8 @@ type Set = Result<(), Wrong>;
 
 /// Files one job may have, and clones.
 pub(super) const MOST: u32 = 4096;
+/// Most files that a message names.
+const MOST_SUGGESTED: usize = 8;
 
 /// Takes an option's value into the section.
 pub(super) type Setter = fn(&mut Options, &Value<'_>) -> Set;
@@ -373,8 +375,28 @@ pub(super) fn filename(o: &mut Options, value: &Value<'_>) -> Set {
     if list.iter().any(|path| path == "-") {
         return Err(Wrong::unsupported("a stream has no offsets; right would be a file"));
     }
+    if !o.filename.is_empty() {
+        return Err(Wrong::value(second_filename(&o.filename, &list)));
+    }
     o.filename = list;
     Ok(())
+}
+
+/// What is wrong with a second line of files, and the one line that would be right.
+fn second_filename(first: &[String], second: &[String]) -> String {
+    let mut all: Vec<&String> = first.iter().collect();
+    all.extend(second.iter().filter(|name| !first.contains(name)));
+    let right = if all.len() == first.len() {
+        "to drop this line".to_owned()
+    } else if all.len() > MOST_SUGGESTED {
+        "one line with all of them, and a colon between each two".to_owned()
+    } else {
+        let names: Vec<String> = all.iter().map(|name| name.replace(':', "\\:")).collect();
+        format!("filename={} in place of both lines", names.join(":"))
+    };
+    format!(
+        "the job has files by a line above, and fio would use those of both; right would be {right}"
+    )
 }
 
 pub(super) fn directory(o: &mut Options, value: &Value<'_>) -> Set {

@@ -432,3 +432,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_second_line_of_files_names_the_one_that_would_be_right() {
+    for (first, second, right) in [
+        ("a", "a", "right would be to drop this line"),
+        ("a:b", "b", "right would be to drop this line"),
+        ("a", "b", "right would be filename=a:b in place of both lines"),
+        ("a", "b\\:c:a", "right would be filename=a:b\\:c in place of both lines"),
+        ("a:b:c:d", "e:f:g:h:i", "right would be one line with all of them, and a colon"),
+    ] {
+        let text = format!("[j]\nfilename={first}\nsize=1m\nfilename={second}\n");
+        let source = MemorySource::default().file("a.fio", &text);
+        let said = JobFile::read(Path::new("a.fio"), &source).unwrap_err().to_string();
+        assert!(said.starts_with("a.fio:4: filename: ") && said.contains(right), "{said}");
+    }
+}

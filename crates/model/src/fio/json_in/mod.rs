@@ -254,7 +254,9 @@ fn repaired(json: &[u8]) -> Vec<u8> {
             continue;
         }
         in_string ^= byte == b'"';
-        let word = json[at..].iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
+        // A letter more than the longest of the words, which tells it from longer ones.
+        let ahead = &json[at..(at + 5).min(json.len())];
+        let word = ahead.iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
         let word = &json[at..at + word];
         if !in_string && [&b"nan"[..], b"-nan", b"inf", b"-inf"].contains(&word) {
             repaired.push(b'0');

@@ -79,6 +79,11 @@ pub(super) struct Splitter {
 }
 
 const IN_THE_MIDDLE: &str = "the document ends in the middle";
+/// fio's longest value, a job with all its latencies, has a few mebibytes.
+const LONGEST_VALUE: usize = 256 << 20;
+const TOO_LONG: &str = "a value of more than 256 MiB, which fio does not write";
+/// Names of fio's members have a few characters.
+const LONGEST_NAME: usize = 1 << 16;
 
 impl Splitter {
     /// For a document whose first brace is at this line.
@@ -194,6 +199,7 @@ impl Splitter {
         match byte {
             b'\n' => Step::Broken(IN_THE_MIDDLE),
             b'"' if !escaped => self.goes_on(State::Colon),
+            _ if self.name.len() == LONGEST_NAME => Step::Broken("a name of more than 64 KiB"),
             _ => {
                 self.name.push(byte);
                 self.goes_on(State::InName { escaped: byte == b'\\' && !escaped })
@@ -228,6 +234,9 @@ impl Splitter {
 
     fn plain(&mut self, byte: u8, take: &mut impl Take) -> Step {
         if !byte.is_ascii_whitespace() && !matches!(byte, b',' | b'}' | b']') {
+            if self.value.len() == LONGEST_VALUE {
+                return Step::Broken(TOO_LONG);
+            }
             self.value.push(byte);
             return Step::More;
         }
@@ -277,6 +286,9 @@ impl Splitter {
             self.previous = byte;
             at += 1;
             ended = !in_string && self.open.is_empty();
+        }
+        if self.value.len() + at > LONGEST_VALUE {
+            return (at, Step::Broken(TOO_LONG));
         }
         self.value.extend_from_slice(&bytes[..at]);
         self.state = State::Nested { in_string, escaped };
