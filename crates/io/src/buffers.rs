@@ -15,6 +15,14 @@ const ALIGNMENT_BYTES: usize = 4096;
 /// deduplicator that works on larger units finds no repetition inside the block itself.
 const RENEW_WHOLE_BELOW_BYTES: usize = 128 << 10;
 
+/// Address space of a mapping that holds so many bytes: from a huge page on with room to begin on one.
+pub(crate) const fn mapped_bytes(wanted: usize) -> usize {
+    if wanted < HUGE_PAGE_BYTES {
+        return wanted.next_multiple_of(ALIGNMENT_BYTES);
+    }
+    wanted.next_multiple_of(HUGE_PAGE_BYTES) + HUGE_PAGE_BYTES
+}
+
 /// One buffer for each slot of a worker, each aligned to 4 KiB.
 ///
 /// The memory is reserved at once and taken from the system only as slots come into use, so a
@@ -23,6 +31,8 @@ const RENEW_WHOLE_BELOW_BYTES: usize = 128 << 10;
 pub struct BufferPool {
     base: *mut u8,
     mapped_bytes: usize,
+    /// Where the first slot's buffer begins: on a huge page where the mapping has one.
+    first: *mut u8,
     /// Distance from one slot's buffer to the next.
     stride_bytes: usize,
     slots: u32,
@@ -58,8 +68,7 @@ impl BufferPool {
             .checked_mul(slots as usize + 1)
             .ok_or(io::ErrorKind::OutOfMemory)?
             .max(ALIGNMENT_BYTES);
-        // Room to begin on a huge page.
-        let mapped_bytes = wanted.next_multiple_of(HUGE_PAGE_BYTES) + HUGE_PAGE_BYTES;
+        let mapped_bytes = mapped_bytes(wanted);
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice.
         let base = unsafe {
             mmap_anonymous(
@@ -74,9 +83,13 @@ impl BufferPool {
             let _ = unsafe { madvise(base, mapped_bytes, Advice::LinuxHugepage) };
         }
         let random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xb0ff_e25a_11ce_5eed);
+        let base = base.cast::<u8>();
+        // A smaller mapping has no room for it, and begins on a page.
+        let offset = if wanted < HUGE_PAGE_BYTES { 0 } else { base.align_offset(HUGE_PAGE_BYTES) };
         Ok(Self {
-            base: base.cast(),
+            base,
             mapped_bytes,
+            first: base.wrapping_add(offset),
             stride_bytes,
             slots,
             filled: 0,
@@ -95,12 +108,7 @@ impl BufferPool {
 
     /// The random data that a buffer is made anew from.
     fn pattern(&self) -> *mut u8 {
-        self.aligned_base().wrapping_add(self.slots as usize * self.stride_bytes)
-    }
-
-    fn aligned_base(&self) -> *mut u8 {
-        let offset = self.base.align_offset(HUGE_PAGE_BYTES);
-        self.base.wrapping_add(offset)
+        self.first.wrapping_add(self.slots as usize * self.stride_bytes)
     }
 
     /// Number of slots.
@@ -120,7 +128,7 @@ impl BufferPool {
     #[must_use]
     pub fn buffer(&self, slot: u32) -> *mut u8 {
         debug_assert!(slot < self.slots);
-        self.aligned_base().wrapping_add(slot as usize * self.stride_bytes)
+        self.first.wrapping_add(slot as usize * self.stride_bytes)
     }
 
     /// The first `len` bytes of a slot's buffer, as memory of the caller's, who owns the slot: no I/O

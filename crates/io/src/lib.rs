@@ -4,13 +4,20 @@
 pub mod buffers;
 mod child;
 pub mod clock;
+pub mod confine;
 pub mod crew;
 pub mod engine;
+mod fork;
 pub mod kernel;
 pub mod offsets;
+pub mod output;
 pub mod sim;
+pub mod sqlite_calls;
+pub mod sqlite_file;
 pub mod system;
 pub mod target;
 pub mod trace;
 pub mod verify;
 pub mod worker;
+
+pub use fork::fork;

@@ -4,42 +4,17 @@
 //! libFuzzer where that is not at hand (`scripts/fuzz.sh`).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+#[path = "../../../fuzz/src/made_up.rs"]
+mod made_up;
 #[path = "../../../fuzz/src/lib.rs"]
 mod targets;
 
 use iogauge_model::fio::job::OPTIONS;
 use iogauge_model::fio::{Found, read_results};
+use made_up::fuzz;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use proptest::test_runner::{Config, TestError, TestRunner};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// Cases between two looks at the clock.
-const CASES: u32 = 256;
-
-/// Gives a target one case after the other.
-fn fuzz<S: Strategy>(inputs: &S, target: impl Fn(S::Value))
-where
-    S::Value: std::fmt::Debug,
-{
-    let seconds = std::env::var("IOGAUGE_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
-    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(0));
-    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
-    let mut runner = TestRunner::new(config);
-    loop {
-        let run = runner.run(inputs, |input| {
-            target(input);
-            Ok(())
-        });
-        match run {
-            Err(TestError::Fail(why, input)) => panic!("{input:?}: {why}"),
-            Err(TestError::Abort(why)) => panic!("{why}"),
-            Ok(()) if Instant::now() >= end => return,
-            Ok(()) => {}
-        }
-    }
-}
 
 /// A word of the parser's, a number, or anything.
 fn piece(words: Vec<String>) -> impl Strategy<Value = String> {

@@ -19,9 +19,12 @@ struct JobArrivals {
     load_iops: f64,
     /// The first ones come so long after the beginning.
     delay_ns: u64,
+    /// When they begin.
+    begin_ns: u64,
     /// One arrival of a dependent chain is two I/Os.
     ios_per_arrival: u64,
-    closed_loop: bool,
+    /// Rate asked at present, in I/Os per second; `None` in a closed loop.
+    rate_iops: Option<f64>,
     /// First arrival that had not been taken when they were counted last.
     untaken: u64,
     /// Arrivals from there on that are in an earlier window as waiting.
@@ -35,7 +38,7 @@ struct JobArrivals {
 impl JobArrivals {
     fn restart(&mut self, rate_iops: Option<f64>, now_ns: u64) {
         self.count_until(now_ns);
-        self.closed_loop = rate_iops.is_none();
+        self.rate_iops = rate_iops;
         let arrivals_per_sec = rate_iops.map(|rate| rate / self.ios_per_arrival as f64);
         self.untaken = self.schedule.restart(arrivals_per_sec, now_ns);
         (self.reported, self.waiting) = (0, 0);
@@ -61,8 +64,9 @@ impl Arrivals {
                 schedule,
                 load_iops: arrivals.rate_iops,
                 delay_ns: load.startdelay_ns,
+                begin_ns: 0,
                 ios_per_arrival: 1 + u64::from(load.dependent),
-                closed_loop: false,
+                rate_iops: Some(arrivals.rate_iops),
                 reported: 0,
                 waiting: 0,
                 counted: 0,
@@ -73,7 +77,8 @@ impl Arrivals {
     /// Lets the arrivals begin, at the rates of the loads and after their delays.
     pub(super) fn begin(&mut self, now_ns: u64) {
         for job in self.jobs.iter_mut().flatten() {
-            job.restart(Some(job.load_iops), now_ns.saturating_add(job.delay_ns));
+            job.begin_ns = now_ns.saturating_add(job.delay_ns);
+            job.restart(Some(job.load_iops), job.begin_ns);
         }
     }
 
@@ -86,9 +91,19 @@ impl Arrivals {
         }
     }
 
+    /// Starts all schedules again, without arrivals or at the rates asked.
+    pub(super) fn hold_back(&mut self, holds: bool, now_ns: u64) {
+        for job in self.jobs.iter_mut().flatten() {
+            let asked_iops = job.rate_iops;
+            let rate_iops = if holds { asked_iops.map(|_| 0.0) } else { asked_iops };
+            job.restart(rate_iops, now_ns.max(job.begin_ns));
+            job.rate_iops = asked_iops;
+        }
+    }
+
     /// A window for workers to be collected into.
     pub(super) fn window(&self) -> Window {
-        let open = |job: &JobArrivals| !job.closed_loop || job.counted > 0;
+        let open = |job: &JobArrivals| job.rate_iops.is_some() || job.counted > 0;
         let offered = |job: &Option<JobArrivals>| {
             job.as_ref().filter(|job| open(job)).map(|_| Offered::default())
         };

@@ -3,11 +3,16 @@
 
 mod arrivals;
 pub mod fio;
+mod footprint;
+mod heartbeat;
+mod patience;
 mod placement;
 mod threads;
 mod virtual_time;
 
 pub use arrivals::Arrivals;
+pub use footprint::{AddressSpace, Footprint, FootprintError, Room};
+pub use heartbeat::{Heartbeat, Paused};
 pub(crate) use placement::place as place_thread;
 pub use threads::ThreadCrew;
 pub use virtual_time::VirtualCrew;
@@ -23,7 +28,7 @@ use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Quota, WorkerError, direct
 use iogauge_model::load::Load;
 use iogauge_model::result::StepResult;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One job with the files it works on.
 #[derive(Debug, Clone)]
@@ -103,7 +108,29 @@ pub trait Crew {
     /// Where an engine failed.
     fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError>;
 
-    /// Ends all workers when what is outstanding is done, and returns the last window.
+    /// From now on workers that are to end are waited for a few seconds at most once this is set: the user
+    /// wants the end.
+    fn hurry_when(&mut self, _wanted: Arc<AtomicBool>) {}
+
+    /// Workers that could not be ended, since they wait for an I/O that does not end: a line for each, with
+    /// what it waits for.
+    fn left_behind(&self) -> &[String] {
+        &[]
+    }
+
+    /// The pauses of this process since they were taken last: times in which no thread of it ran, so
+    /// that I/Os came back and nobody looked. What was outstanding then has latencies that are not the
+    /// target's. Where the workers are another program's, its pauses are among them.
+    fn take_pauses(&mut self) -> Paused {
+        Paused::default()
+    }
+
+    /// Gives up arrivals that are due and not issued. While arrivals are held back, none comes due;
+    /// from then on they come at the rates asked. To be followed by a cut.
+    fn hold_back_arrivals(&mut self, _holds: bool) {}
+
+    /// Ends all workers when what is outstanding is done, and returns the last window. Workers of which none
+    /// completes an I/O for a minute are left behind.
     ///
     /// # Errors
     /// Where an engine failed.
@@ -131,6 +158,11 @@ pub trait Crew {
         all.sort();
         all.dedup();
         all
+    }
+
+    /// Why workers were lost before their time, where what they had measured is kept.
+    fn losses(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// True where time is virtual.

@@ -1,23 +1,30 @@
 //! Workers on real targets: a thread each.
 
+use super::patience::Patience;
 use super::placement::place;
-use super::{Arrivals, Crew, CrewJob, JobPlan, WorkerHandle, collect, share, shares};
+use super::{
+    Arrivals, Crew, CrewJob, Footprint, Heartbeat, JobPlan, Paused, Room, WorkerHandle, collect,
+    share, shares,
+};
 use crate::buffers::BufferPool;
 use crate::clock::Clock;
+use crate::confine::Domain;
 use crate::engine::io_uring::Uring;
 use crate::engine::libaio::Libaio;
 use crate::engine::mmap::Mmap;
 use crate::engine::null::Null;
 use crate::engine::psync::Psync;
 use crate::engine::{Engine, EngineError, Setup};
+use crate::system::HeldThread;
 use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Assignment, Turn, Worker, WorkerError};
 use iogauge_model::load::EngineKind;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest sleep of the controller between looks at its workers.
 const LOOK_NS: u64 = 20_000_000;
@@ -25,8 +32,10 @@ const LOOK_NS: u64 = 20_000_000;
 const KICK_AFTER_NS: u64 = 200_000;
 /// A worker that has not obeyed after this long sits in a call that nothing interrupts.
 const PATIENCE_NS: u64 = 100_000_000;
+/// Longest sleep between looks at threads that are to end.
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 /// Stack of a worker thread: the loop needs little, and depth may take thousands of threads.
-const STACK_BYTES: usize = 256 << 10;
+pub(super) const STACK_BYTES: usize = 256 << 10;
 
 /// A thread of a worker.
 #[derive(Debug)]
@@ -34,6 +43,24 @@ struct WorkerThread {
     join: Option<JoinHandle<Result<(), WorkerError>>>,
     /// Kernel's number of the thread, for waking it.
     thread_id: rustix::process::Pid,
+}
+
+impl WorkerThread {
+    /// True where the thread was started and has not ended.
+    fn is_working(&self) -> bool {
+        self.join.as_ref().is_some_and(|join| !join.is_finished())
+    }
+
+    /// A thread that does not end, with what it waits for.
+    fn told(&self, handle: &WorkerHandle) -> String {
+        let id = self.thread_id.as_raw_nonzero().get().unsigned_abs();
+        let outstanding = handle.control.live.outstanding.load(Ordering::Relaxed);
+        let name = self.join.as_ref().and_then(|join| join.thread().name()).unwrap_or("iogauge");
+        HeldThread::of_own(id).map_or_else(
+            || format!("thread {name} ({id}) waits for {outstanding} I/Os that do not end"),
+            |held| held.to_string(),
+        )
+    }
 }
 
 /// A crew of threads in real time.
@@ -44,7 +71,14 @@ pub struct ThreadCrew {
     threads: Vec<WorkerThread>,
     plans: Vec<JobPlan>,
     arrivals: Arrivals,
+    heartbeat: Heartbeat,
     max_depth: u32,
+    /// Set once the user wants the end.
+    hurry: Option<Arc<AtomicBool>>,
+    /// Workers that were not waited for.
+    left_behind: Vec<String>,
+    /// Where the system gave no further thread: the depth that can be had.
+    most_depth: Option<u32>,
 }
 
 /// What a thread says once its engine stands.
@@ -72,6 +106,7 @@ impl ThreadCrew {
         jobs: Vec<(CrewJob, Option<Arc<JobVerify>>)>,
         max_depth: u32,
     ) -> Result<Self, WorkerError> {
+        Footprint::of(jobs.iter().map(|(job, _)| &job.load)).check(&Room::here())?;
         allow_kicks();
         let mut crew = Self {
             clock: Clock::get(),
@@ -79,7 +114,11 @@ impl ThreadCrew {
             threads: Vec::new(),
             plans: Vec::new(),
             arrivals: Arrivals::default(),
+            heartbeat: Heartbeat::start().map_err(WorkerError::Thread)?,
             max_depth,
+            hurry: None,
+            left_behind: Vec::new(),
+            most_depth: None,
         };
         let mut begin = Vec::new();
         for (index, (job, verify)) in jobs.into_iter().enumerate() {
@@ -120,20 +159,35 @@ impl ThreadCrew {
                 .stack_size(STACK_BYTES)
                 .spawn(move || work(engine, &setup, assignment, &sender))
                 .map_err(WorkerError::Thread)?;
-            let thread_id = match receiver.recv() {
-                Ok(Ok(thread_id)) => thread_id,
-                Ok(Err(error)) => {
+            let thread_id = match self.until_ready(&receiver) {
+                Some(Ok(Ok(thread_id))) => thread_id,
+                Some(Ok(Err(error))) => {
                     // The thread ends by itself; it never was a worker.
                     join_worker(join)?;
                     return Err(error);
                 }
                 // It ended without a word: it panicked, and the panic goes on here.
-                Err(_) => return join_worker(join),
+                Some(Err(_)) => return join_worker(join),
+                None => return Err(WorkerError::NotReady),
             };
             self.handles.push(WorkerHandle::new(plan.number, control));
             self.threads.push(WorkerThread { join: Some(join), thread_id });
         }
         Ok(())
+    }
+
+    /// What a new worker says, or that it ended without a word; `None` where it says nothing for too long.
+    fn until_ready(&self, receiver: &Receiver<Ready>) -> Option<Result<Ready, RecvTimeoutError>> {
+        let mut patience = Patience::new(self.hurry.as_ref());
+        loop {
+            match receiver.recv_timeout(Duration::from_nanos(LOOK_NS)) {
+                Err(RecvTimeoutError::Timeout) if patience.is_over(0, Instant::now()) => {
+                    return None;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                said => return Some(said),
+            }
+        }
     }
 
     /// Adds workers to the crew's one job.
@@ -174,6 +228,43 @@ impl ThreadCrew {
                 }
             }
             std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+
+    /// Waits until every thread has ended, waking those in long calls. One that sits in a call which nothing
+    /// interrupts is left to itself when patience is over: it owns its engine, its buffers and its files,
+    /// so all that it may still touch stays until it ends, or the process does.
+    fn await_ends(&mut self) {
+        let mut patience = Patience::new(self.hurry.as_ref());
+        let mut sleep = Duration::from_micros(20);
+        loop {
+            let threads = self.handles.iter().zip(&self.threads);
+            let working: Vec<_> = threads.filter(|(_, thread)| thread.is_working()).collect();
+            if working.is_empty() {
+                return;
+            }
+            let live = |handle: &WorkerHandle| handle.control.live.ios.load(Ordering::Relaxed);
+            let progress = self.handles.iter().map(live).sum::<u64>() + self.handles.len() as u64
+                - working.len() as u64;
+            if patience.is_over(progress, Instant::now()) {
+                break;
+            }
+            if sleep >= LONGEST_PAUSE {
+                working.iter().for_each(|(_, thread)| kick(thread.thread_id));
+            }
+            std::thread::sleep(sleep);
+            sleep = (sleep * 2).min(LONGEST_PAUSE);
+        }
+        self.leave_behind();
+    }
+
+    /// Gives up the threads that have not ended.
+    fn leave_behind(&mut self) {
+        for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
+            if thread.is_working() {
+                self.left_behind.push(thread.told(handle));
+                thread.join = None;
+            }
         }
     }
 
@@ -245,9 +336,12 @@ impl Crew for ThreadCrew {
             // Depth over several jobs is theirs to keep.
             _ => 0,
         };
-        if missing > 0 {
-            self.hire_for_the_job(missing)?;
+        // Where the system gives no further thread, those that are there go on.
+        let refused = missing > 0 && self.hire_for_the_job(missing).is_err();
+        if refused {
+            self.most_depth = Some(self.handles.len() as u32);
         }
+        let depth = self.most_depth.map_or(depth, |most| most.min(depth));
         let workers = self.handles.len() as u32;
         self.change(|index, _| share(depth, workers, index as u32))
     }
@@ -280,12 +374,21 @@ impl Crew for ThreadCrew {
         self.cut()
     }
 
+    fn take_pauses(&mut self) -> Paused {
+        self.heartbeat.take()
+    }
+
+    fn hold_back_arrivals(&mut self, holds: bool) {
+        self.arrivals.hold_back(holds, self.clock.now_ns());
+    }
+
     fn stop(&mut self) -> Result<Window, WorkerError> {
         for handle in &self.handles {
             handle.control.request_stop();
         }
         self.wake_resting();
         self.await_obedience()?;
+        self.await_ends();
         for thread in &mut self.threads {
             if let Some(join) = thread.join.take() {
                 join_worker(join)?;
@@ -310,22 +413,30 @@ impl Crew for ThreadCrew {
     fn is_virtual(&self) -> bool {
         false
     }
+
+    fn most_depth(&self) -> Option<u32> {
+        self.most_depth
+    }
+
+    fn hurry_when(&mut self, wanted: Arc<AtomicBool>) {
+        self.hurry = Some(wanted);
+    }
+
+    fn left_behind(&self) -> &[String] {
+        &self.left_behind
+    }
 }
 
 impl Drop for ThreadCrew {
-    /// No thread outlives its crew: buffers and files are still in use while I/O is outstanding.
+    /// No thread outlives its crew, unless nothing can end it: see `await_ends`.
     fn drop(&mut self) {
         for handle in &self.handles {
             handle.control.request_stop();
         }
         self.wake_resting();
-        for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
-            if let Some(join) = thread.join.take() {
-                if !handle.control.obeyed() {
-                    kick(thread.thread_id);
-                }
-                let _ = join.join();
-            }
+        self.await_ends();
+        for join in self.threads.iter_mut().filter_map(|thread| thread.join.take()) {
+            let _ = join.join();
         }
     }
 }
@@ -337,6 +448,9 @@ fn work(
     assignment: Assignment,
     ready: &Sender<Ready>,
 ) -> Result<(), WorkerError> {
+    if let Err(error) = Domain::confine_worker() {
+        return refuse(error.into(), ready);
+    }
     // Before anything is allocated, so that memory is near the processor.
     if let Err(error) = place(&assignment.load, assignment.number) {
         return refuse(error, ready);

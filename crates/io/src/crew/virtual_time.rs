@@ -1,8 +1,8 @@
 //! Workers on a simulated device: one thread, a clock that jumps, reproducible by seed.
 
-use super::{Arrivals, Crew, CrewJob, JobPlan, WorkerHandle, collect, shares};
+use super::{Arrivals, Crew, CrewJob, JobPlan, Paused, WorkerHandle, collect, shares};
 use crate::engine::sim::{Sim, World};
-use crate::sim::{DeviceSlot, SimSpec};
+use crate::sim::{DeviceSlot, Pause, SimSpec};
 use crate::verify::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Turn, Worker, WorkerError};
@@ -19,6 +19,16 @@ pub struct VirtualCrew {
     arrivals: Arrivals,
     /// What the last turn of each worker ended with.
     turns: Vec<Turn>,
+    pauses: Option<Pauses>,
+}
+
+/// Pauses that are made on purpose.
+struct Pauses {
+    each: Pause,
+    /// When the next one begins.
+    next_ns: u64,
+    /// Those that were not taken yet.
+    paused: Paused,
 }
 
 impl std::fmt::Debug for VirtualCrew {
@@ -84,7 +94,12 @@ impl VirtualCrew {
         }
         let turns = vec![Turn::Going; workers.len()];
         arrivals.begin(begin_ns);
-        let mut crew = Self { world, workers, handles, arrivals, turns };
+        let pauses = slot.spec().pause.map(|each| Pauses {
+            each,
+            next_ns: begin_ns.saturating_add(each.every_ns),
+            paused: Paused::default(),
+        });
+        let mut crew = Self { world, workers, handles, arrivals, turns, pauses };
         crew.turn_all()?;
         Ok(crew)
     }
@@ -126,17 +141,35 @@ impl VirtualCrew {
         }
     }
 
+    /// Lets the device go on while no worker takes a turn, where a pause begins now.
+    fn pause_if_due(&mut self) -> Result<(), WorkerError> {
+        let now_ns = self.now_ns();
+        let Some(pauses) = self.pauses.as_mut().filter(|pauses| pauses.next_ns <= now_ns) else {
+            return Ok(());
+        };
+        let Pause { every_ns, for_ns } = pauses.each;
+        let end_ns = now_ns.saturating_add(for_ns);
+        pauses.next_ns = end_ns.saturating_add(every_ns);
+        pauses.paused.add(Paused { times: 1, ns: for_ns });
+        while self.now_ns() < end_ns {
+            self.world.borrow_mut().advance(end_ns);
+        }
+        self.turn_all()
+    }
+
     /// Runs until `until_ns`, or until every worker has ended.
     fn run_until(&mut self, until_ns: u64) -> Result<(), WorkerError> {
         while self.now_ns() < until_ns && self.turns.contains(&Turn::Going) {
             let due = self.workers.iter().filter_map(Worker::due_ns).min();
             let bound = due.map_or(until_ns, |due| due.min(until_ns));
+            let bound = self.pauses.as_ref().map_or(bound, |pauses| bound.min(pauses.next_ns));
             let owners = self.world.borrow_mut().advance(bound);
             for owner in owners {
                 if self.has_enough(owner as usize) {
                     self.turn(owner as usize)?;
                 }
             }
+            self.pause_if_due()?;
             let now = self.now_ns();
             for index in 0..self.workers.len() {
                 if self.workers[index].due_ns().is_some_and(|due| due <= now) {
@@ -177,7 +210,19 @@ impl Crew for VirtualCrew {
         self.cut()
     }
 
+    fn take_pauses(&mut self) -> Paused {
+        self.pauses.as_mut().map(|pauses| std::mem::take(&mut pauses.paused)).unwrap_or_default()
+    }
+
+    fn hold_back_arrivals(&mut self, holds: bool) {
+        self.arrivals.hold_back(holds, self.now_ns());
+    }
+
     fn stop(&mut self) -> Result<Window, WorkerError> {
+        if let Some(pauses) = &mut self.pauses {
+            // Whoever ends is not paused any more.
+            pauses.next_ns = u64::MAX;
+        }
         for handle in &self.handles {
             handle.control.request_stop();
         }

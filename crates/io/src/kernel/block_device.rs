@@ -34,6 +34,16 @@ impl BlockDevice {
         Self::at(&roots.path("sys/class/block").join(node.file_name()?))
     }
 
+    /// Where its node is found in `/dev`.
+    pub fn node(&self, roots: &Roots) -> PathBuf {
+        roots.path("dev").join(&self.name)
+    }
+
+    /// True for a loop device that has something behind it.
+    pub fn is_loop(&self) -> bool {
+        self.dir.join("loop").is_dir()
+    }
+
     /// The device whose sysfs directory `path` is or leads to.
     fn at(path: &Path) -> Option<Self> {
         let dir = path.canonicalize().ok()?;
@@ -108,7 +118,8 @@ impl BlockDevice {
         Self::all_at(&entries(&self.dir.join("slaves")))
     }
 
-    /// The file or device behind a loop device. The kernel adds ` (deleted)` to one that is gone.
+    /// The path of the file or device behind a loop device, as it is where that was set up;
+    /// [`LoopBacking`](super::LoopBacking) tells what it is. The kernel adds ` (deleted)` to one that is gone.
     pub fn loop_backing(&self) -> Option<PathBuf> {
         let mut bytes = fs::read(self.dir.join("loop/backing_file")).ok()?;
         if bytes.last() == Some(&b'\n') {

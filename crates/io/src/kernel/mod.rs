@@ -1,15 +1,27 @@
 //! What the kernel tells in `/proc` and `/sys`: block devices, how they lie on each other, and
-//! what is mounted. One reading of each, for guards and for counters alike.
+//! what is mounted. One reading of each, for guards and for counters alike. And what several ask of it:
+//! names of files, locks, leases.
 
 mod block_device;
 mod device_number;
+mod lease;
+mod loop_device;
 mod mounts;
+mod names;
+mod own_files;
+mod record_lock;
 mod roots;
 
 pub(crate) use block_device::BlockDevice;
 pub use device_number::DeviceNumber;
+pub(crate) use lease::is_open_here_alone;
+pub(crate) use loop_device::LoopBacking;
 pub use mounts::{Mount, parse_mountinfo};
-pub(crate) use mounts::{mount_id, mounts_of, unescape};
+pub(crate) use mounts::{mount_of_open, mounts_of, unescape};
+pub(crate) use names::{name_file, path_of_fd, rename_to_free, unnamed_file};
+pub use own_files::is_among_devices;
+pub(crate) use own_files::kernel_file_system;
+pub use record_lock::{byte_holder, lock_byte};
 pub use roots::Roots;
 
 use std::fs;

@@ -1,8 +1,9 @@
 //! What is mounted where (`proc_pid_mountinfo(5)`).
 
-use super::{DeviceNumber, Roots};
+use super::{DeviceNumber, Roots, text};
 use std::ffi::OsString;
 use std::fs;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
@@ -33,6 +34,13 @@ pub struct Mount {
 pub(crate) fn mounts_of(process: &str, roots: &Roots) -> Vec<Mount> {
     let path = roots.path("proc").join(process).join("mountinfo");
     parse_mountinfo(&fs::read(path).unwrap_or_default())
+}
+
+/// The mount that something open lies on; `None` where procfs does not tell.
+pub(crate) fn mount_of_open(fd: impl AsFd, roots: &Roots) -> Option<Mount> {
+    let fdinfo = format!("proc/self/fdinfo/{}", fd.as_fd().as_raw_fd());
+    let id = mount_id(&text(&roots.path(fdinfo))?)?;
+    mounts_of("self", roots).into_iter().find(|mount| mount.id == id)
 }
 
 /// The mounts in the text of mountinfo, in its order. Lines of another form are left out.
@@ -70,7 +78,7 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
 }
 
 /// The `mnt_id` line of the text of `/proc/self/fdinfo/N`.
-pub(crate) fn mount_id(fdinfo: &str) -> Option<u64> {
+fn mount_id(fdinfo: &str) -> Option<u64> {
     fdinfo.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok())
 }
 

@@ -16,4 +16,4 @@ pub use device::Device;
 pub(crate) use device::Request;
 pub use presets::PRESETS;
 pub use slot::DeviceSlot;
-pub use spec::{Service, SimError, SimSpec, Wander};
+pub use spec::{Pause, Service, SimError, SimSpec, Wander};

@@ -26,6 +26,15 @@ pub struct Wander {
     pub period_ns: u64,
 }
 
+/// Pauses of iogauge itself, in which the device goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// Time from the beginning of a measurement, or the end of a pause, to the next; above 0.
+    pub every_ns: u64,
+    /// Length of each; above 0.
+    pub for_ns: u64,
+}
+
 /// A simulated device. Durations are nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimSpec {
@@ -77,6 +86,8 @@ pub struct SimSpec {
     pub space_bytes: Option<u64>,
     /// True where written data is kept, so that it can be read back; for small devices.
     pub keep_data: bool,
+    /// Pauses of iogauge that measures it; `None` for none.
+    pub pause: Option<Pause>,
     /// Seed of the service times.
     pub seed: u64,
 }
@@ -106,6 +117,7 @@ impl Default for SimSpec {
             eio_percent: 0.0,
             space_bytes: None,
             keep_data: false,
+            pause: None,
             seed: 1,
         }
     }
@@ -156,6 +168,7 @@ const KEYS: &[&str] = &[
     "eio",
     "space",
     "data",
+    "pause",
     "seed",
 ];
 
@@ -255,6 +268,7 @@ impl SimSpec {
                 "drop" => self.keep_data = false,
                 _ => return Err(fail("is not keep or drop".to_owned())),
             },
+            "pause" => self.pause = Some(parse_pause(value).map_err(fail)?),
             "seed" => {
                 self.seed = value.parse().map_err(|_| fail("is not a whole number".to_owned()))?;
             }
@@ -296,6 +310,22 @@ fn parse_wander(value: &str) -> Result<Wander, String> {
     }
 }
 
+fn parse_pause(value: &str) -> Result<Pause, String> {
+    let right = "right would be two times above 0, as in pause=every:10s,for:2s";
+    let (mut every_ns, mut for_ns) = (0, 0);
+    for part in value.split(',') {
+        let (name, time) = part.split_once(':').unwrap_or((part, ""));
+        let ns = parse_duration_ns(time).map_err(|e| e.to_string())?;
+        match name {
+            "every" => every_ns = ns,
+            "for" => for_ns = ns,
+            _ => return Err(right.to_owned()),
+        }
+    }
+    let whole = every_ns > 0 && for_ns > 0;
+    whole.then_some(Pause { every_ns, for_ns }).ok_or_else(|| right.to_owned())
+}
+
 fn parse_dist(value: &str) -> Option<Service> {
     match value {
         "const" => Some(Service::Constant),
@@ -330,6 +360,9 @@ mod tests {
         assert_eq!((spec.fresh_bytes, spec.fresh_service_ns), (2 << 30, 15_000));
         let wander = Wander { percent: 30.0, period_ns: 600_000_000_000 };
         assert_eq!(spec.wander, Some(wander));
+        let spec: SimSpec = "pause=every:10s,for:2s".parse().unwrap();
+        let pause = Pause { every_ns: 10_000_000_000, for_ns: 2_000_000_000 };
+        assert_eq!(spec.pause, Some(pause));
         assert_eq!("".parse::<SimSpec>().unwrap(), SimSpec::default());
     }
 
@@ -355,6 +388,10 @@ mod tests {
             ("seed=1,hdd", "no preset"),
             ("fresh=much", "fresh=much"),
             ("fresh_service=0", "above 0"),
+            ("pause=every:10s", "pause=every:10s,for:2s"),
+            ("pause=every:10s,for:0", "pause=every:10s,for:2s"),
+            ("pause=each:10s,for:1s", "pause=every:10s,for:2s"),
+            ("pause=every:often,for:1s", "pause=every:often"),
             ("wander=30%", "wander=30%:10m"),
             ("wander=30%:0", "wander=30%:10m"),
             ("wander=30%:slow", "5m"),

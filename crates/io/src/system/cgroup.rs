@@ -1,4 +1,4 @@
-//! What control groups allow this process: I/O, memory, processors.
+//! What control groups allow this process: I/O, memory, threads, processors.
 //!
 //! Source: cgroups(7); kernel documentation, admin-guide/cgroup-v2 (`io.max`, `memory.max`,
 //! `cpu.max`) and admin-guide/cgroup-v1 (`blkio.throttle.*`, `memory.limit_in_bytes`,
@@ -26,6 +26,8 @@ pub struct Bound<T> {
 pub struct GroupLimits {
     /// Memory, page cache included, in bytes.
     pub memory_bytes: Option<Bound<u64>>,
+    /// Threads that may be added to those that are there.
+    pub tasks: Option<Bound<u64>>,
     /// Processors' worth of time.
     pub processors: Option<Bound<f64>>,
     io: Vec<(DeviceNumber, IoBound, Bound<u64>)>,
@@ -66,6 +68,9 @@ impl GroupLimits {
             }
             if controls("memory") {
                 tighten(&mut self.memory_bytes, memory_limit(&dir, group.unified));
+            }
+            if controls("pids") {
+                tighten(&mut self.tasks, tasks_left(&dir));
             }
             if controls("cpu") {
                 tighten(&mut self.processors, processor_quota(&dir, group.unified));
@@ -182,6 +187,14 @@ fn memory_limit(dir: &Path, unified: bool) -> Option<Bound<u64>> {
     let file = dir.join(if unified { "memory.max" } else { "memory.limit_in_bytes" });
     let value = text(&file)?.parse().ok().filter(|bytes| *bytes < NO_LIMIT_BYTES)?;
     Some(Bound { value, file })
+}
+
+/// Both versions have the same files.
+fn tasks_left(dir: &Path) -> Option<Bound<u64>> {
+    let file = dir.join("pids.max");
+    let most: u64 = text(&file)?.parse().ok()?;
+    let there: u64 = text(&dir.join("pids.current"))?.parse().ok()?;
+    Some(Bound { value: most.saturating_sub(there), file })
 }
 
 fn processor_quota(dir: &Path, unified: bool) -> Option<Bound<f64>> {

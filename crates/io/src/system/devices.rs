@@ -5,9 +5,8 @@
 //! documentation, ABI/stable/sysfs-block) once; nothing is opened but the path itself.
 
 use super::{Roots, SystemError};
-use crate::kernel::{BlockDevice, DeviceNumber, Mount, mount_id, mounts_of, text};
+use crate::kernel::{BlockDevice, DeviceNumber, Mount, mount_of_open};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// One device of a tree and what it lies on.
@@ -235,10 +234,7 @@ impl Walk {
         if number.major != 0 {
             return Ok(vec![self.visit_number(number)?]);
         }
-        let fdinfo = text(&self.roots.path(format!("proc/self/fdinfo/{}", fd.as_raw_fd())));
-        let mount = fdinfo
-            .and_then(|text| mount_id(&text))
-            .and_then(|id| mounts_of("self", &self.roots).into_iter().find(|mount| mount.id == id));
+        let mount = mount_of_open(&fd, &self.roots);
         Ok(mount.map_or_else(Vec::new, |mount| self.names_under_mount(&mount)))
     }
 

@@ -21,6 +21,7 @@ pub fn machine(roots: &Roots, groups: &GroupLimits) -> MachineFacts {
         memory_available_bytes: memory.unwrap_or_default().available_bytes,
         memory_limit_bytes: groups.memory_bytes.as_ref().map(|bound| bound.value),
         locked_memory_bytes: getrlimit(Resource::Memlock).current,
+        protection: crate::confine::protection().to_string(),
         ..MachineFacts::default()
     }
 }

@@ -46,7 +46,8 @@ fn is_worker(name: &str) -> bool {
     name.strip_prefix("iogauge-").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn wait_ns(schedstat: &str) -> Option<u64> {
+/// The time on run queues in a line of `schedstat`, in nanoseconds.
+pub(crate) fn wait_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 

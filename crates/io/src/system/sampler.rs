@@ -86,7 +86,7 @@ impl Sampler {
     ///
     /// # Errors
     /// When a counter cannot be read.
-    pub fn look(&mut self) -> Result<Counters, SystemError> {
+    pub fn look(&self) -> Result<Counters, SystemError> {
         self.read(Sampling::look)
     }
 

@@ -1,14 +1,17 @@
 //! Removing what iogauge made, and nothing else.
 
+use super::creation::{leftovers, remove_made};
 use super::error::TargetError;
-use super::guard::GuardError;
-use super::marker::{
-    Ownership, TEST_FILE_NAME, is_numbered_test_file, is_our_side_file, lock, ownership, remove,
-    side_file,
-};
+use super::guard::{self, GuardError, takes_writes};
+use super::judged::{kind_of, look_at, look_at_directory, reopen_error, reopen_quietly};
+use super::marker::{Ownership, TEST_FILE_NAME, is_numbered_test_file, judge, lock};
+use super::part::{Part, PartKind};
+use super::place::Place;
+use crate::kernel::Roots;
+use rustix::fs::{CWD, FileType, OFlags};
 use std::fmt;
-use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Why something was left where it is.
@@ -24,6 +27,10 @@ pub enum LeftBecause {
     Symlink,
     /// Another iogauge is using it.
     InUse,
+    /// Another file has its name by now.
+    Replaced,
+    /// A guard would not let it be written: a loop device is on it, say.
+    Refused(GuardError),
 }
 
 /// What became of one path.
@@ -52,6 +59,10 @@ impl fmt::Display for Cleaned {
                 let freed = iogauge_model::units::Bytes(*freed_bytes);
                 write!(f, "{}: removed, {freed} freed", path.display())
             }
+            // A refusal names the path itself.
+            Self::Left { because: LeftBecause::Refused(refusal), .. } => {
+                write!(f, "left: {refusal}")
+            }
             Self::Left { path, because } => {
                 write!(f, "{}: ", path.display())?;
                 match because {
@@ -61,7 +72,11 @@ impl fmt::Display for Cleaned {
                     }
                     LeftBecause::BlockDevice => f.write_str("a block device, nothing to remove"),
                     LeftBecause::Symlink => f.write_str("left, iogauge makes no symbolic links"),
+                    LeftBecause::Replaced => {
+                        f.write_str("left, it is not the file that was measured")
+                    }
                     LeftBecause::InUse => f.write_str("left, another iogauge is using it"),
+                    LeftBecause::Refused(_) => Ok(()),
                 }
             }
         }
@@ -69,7 +84,8 @@ impl fmt::Display for Cleaned {
 }
 
 /// Removes the test files of a target and their side files; of a directory the one file that is made
-/// there by itself, and those that are made where several are wanted.
+/// there by itself, and those that are made where several are wanted. What a killed process left in
+/// the same directory goes too.
 ///
 /// # Errors
 /// Where a file of ours cannot be looked at or removed.
@@ -86,6 +102,9 @@ pub fn clean(paths: &[PathBuf]) -> Result<Vec<Cleaned>, TargetError> {
         for file in numbered {
             cleaned.push(clean_path(&file)?);
         }
+        let left = place_of(path).map_or_else(|_| Ok(Vec::new()), |place| leftovers(&place))?;
+        let left = left.into_iter();
+        cleaned.extend(left.map(|(path, freed_bytes)| Cleaned::Removed { path, freed_bytes }));
     }
     Ok(cleaned)
 }
@@ -107,40 +126,87 @@ fn numbered_files(directory: &Path) -> Result<Vec<PathBuf>, TargetError> {
     Ok(files)
 }
 
-fn clean_path(path: &Path) -> Result<Cleaned, TargetError> {
-    let path = if path.is_dir() { path.join(TEST_FILE_NAME) } else { path.to_owned() };
-    let left = |path: &Path, because| Cleaned::Left { path: path.to_owned(), because };
-    let Ok(meta) = path.symlink_metadata() else {
-        return clean_orphan(&path);
-    };
-    if fs::metadata(&path).is_ok_and(|meta| meta.file_type().is_block_device()) {
-        return Ok(left(&path, LeftBecause::BlockDevice));
-    }
-    if meta.is_symlink() {
-        return Ok(left(&path, LeftBecause::Symlink));
-    }
-    if !meta.is_file() {
-        return Ok(left(&path, LeftBecause::NotOurs("it is no regular file".into())));
-    }
-    if let Ownership::NotOurs(reason) = ownership(&path)? {
-        return Ok(left(&path, LeftBecause::NotOurs(reason)));
-    }
-    let _lock = match lock(&path, true) {
-        Err(TargetError::Guard(GuardError::InUse { .. })) => {
-            return Ok(left(&path, LeftBecause::InUse));
-        }
-        other => other?,
-    };
-    remove(&path)?;
-    Ok(Cleaned::Removed { freed_bytes: meta.blocks().saturating_mul(512), path })
+/// Removes the test files of a run that is over: those that were judged, if they are still in their
+/// places.
+///
+/// # Errors
+/// Where a file of ours cannot be looked at or removed.
+pub fn clean_parts(parts: &[Part]) -> Result<Vec<Cleaned>, TargetError> {
+    parts.iter().map(clean_part).collect()
 }
 
-/// A side file may have outlived its test file where somebody removed that by hand.
-fn clean_orphan(path: &Path) -> Result<Cleaned, TargetError> {
-    let side = side_file(path);
-    if !is_our_side_file(&side) {
-        return Ok(Cleaned::Left { path: path.to_owned(), because: LeftBecause::NotThere });
+fn clean_part(part: &Part) -> Result<Cleaned, TargetError> {
+    let left = |because| Ok(Cleaned::Left { path: part.path.clone(), because });
+    if part.kind == PartKind::BlockDevice {
+        return left(LeftBecause::BlockDevice);
     }
-    remove(path)?;
-    Ok(Cleaned::Removed { path: side, freed_bytes: 0 })
+    match (&part.judged, &part.place) {
+        (Some(judged), Some(place)) => clean_file(judged, place, part.lock.is_some()),
+        _ => left(LeftBecause::NotThere),
+    }
+}
+
+/// Where the test file of a path typed is.
+fn place_of(path: &Path) -> Result<Place, TargetError> {
+    let Ok(directory) = look_at_directory(path) else { return Place::of(path) };
+    Place::within(directory, TEST_FILE_NAME, path)
+}
+
+fn clean_path(path: &Path) -> Result<Cleaned, TargetError> {
+    let left = |path: &Path, because| Ok(Cleaned::Left { path: path.to_owned(), because });
+    let leads_to = look_at(CWD, path, true);
+    let device = leads_to.is_ok_and(|fd| kind_of(&fd, path).ok() == Some(FileType::BlockDevice));
+    if device {
+        return left(path, LeftBecause::BlockDevice);
+    }
+    let place = match place_of(path) {
+        Err(TargetError::NotFound { .. }) => return left(path, LeftBecause::NotThere),
+        place => place?,
+    };
+    let path = place.path();
+    let Some(found) = place.look()? else { return left(path, LeftBecause::NotThere) };
+    match kind_of(&found, path)? {
+        FileType::RegularFile => {}
+        FileType::Symlink => return left(path, LeftBecause::Symlink),
+        _ => return left(path, LeftBecause::NotOurs("it is no regular file".into())),
+    }
+    let file = reopen_quietly(&found, OFlags::RDONLY);
+    clean_file(&file.map_err(|error| reopen_error(path, error))?, &place, false)
+}
+
+/// Removes an open file that was found at a place, if it is ours.
+fn clean_file(judged: &File, place: &Place, locked: bool) -> Result<Cleaned, TargetError> {
+    let path = place.path();
+    let left = |because| Ok(Cleaned::Left { path: path.to_owned(), because });
+    let header = match judge(judged, place)? {
+        Ownership::Ours(header) => header,
+        Ownership::NotOurs(reason) => return left(LeftBecause::NotOurs(reason)),
+    };
+    guard::lets_remove(place.directory(), path)?;
+    let _lock = if locked {
+        None
+    } else {
+        match lock(judged, path, true) {
+            Err(TargetError::Guard(GuardError::InUse { .. })) => return left(LeftBecause::InUse),
+            other => Some(other?),
+        }
+    };
+    // Who loses the file loses no less than by a write.
+    match takes_writes(judged, path, true, &Roots::real()) {
+        Err(TargetError::Guard(refusal)) => return left(LeftBecause::Refused(refusal)),
+        judged => judged?,
+    }
+    let about = judged.metadata();
+    let about = about.map_err(|source| TargetError::io(path, "look at it", source))?;
+    if !place.is_taken() {
+        remove_made(place, judged, &header)?;
+        return left(LeftBecause::NotThere);
+    }
+    match remove_made(place, judged, &header) {
+        Err(TargetError::Changed { .. }) => left(LeftBecause::Replaced),
+        removed => removed.map(|()| Cleaned::Removed {
+            freed_bytes: about.blocks().saturating_mul(512),
+            path: path.to_owned(),
+        }),
+    }
 }

@@ -1,7 +1,9 @@
 //! What can go wrong with a target, and which of it is a refusal.
 
 use super::guard::GuardError;
+use crate::confine::ConfineError;
 use iogauge_model::units::Bytes;
+use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +64,12 @@ pub enum TargetError {
         /// The file system's name.
         file_system: String,
     },
+    /// No file can have this name.
+    #[error("{}: the name is longer than any file's; right would be a shorter one", path.display())]
+    NameTooLong {
+        /// The path.
+        path: PathBuf,
+    },
     /// The same file or device twice in one target.
     #[error("{} and {} are the same; right would be each once", first.display(), second.display())]
     NamedTwice {
@@ -79,6 +87,62 @@ pub enum TargetError {
         /// The path.
         path: PathBuf,
     },
+    /// The file is larger than this process may write.
+    #[error(
+        "{}: it ends at {}, and this process may write no file beyond {} (ulimit -f); right would \
+         be ulimit -f unlimited, or a smaller --size",
+        path.display(), Bytes(*end_bytes), Bytes(*limit_bytes)
+    )]
+    FileLimit {
+        /// The file.
+        path: PathBuf,
+        /// Where it ends, in bytes.
+        end_bytes: u64,
+        /// The limit, in bytes.
+        limit_bytes: u64,
+    },
+    /// The file system takes no file of this size.
+    #[error(
+        "{}: its file system takes no file of {}; right would be a smaller --size, or another file \
+         system",
+        path.display(), Bytes(*size_bytes)
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The size, in bytes.
+        size_bytes: u64,
+    },
+    /// Writing came to the room that has to stay free.
+    #[error(
+        "{}: stopped, going on would leave less than {} of the disk free; right would be a smaller \
+         --size, or less on this disk",
+        path.display(), Bytes(*reserve_bytes)
+    )]
+    ReserveReached {
+        /// The file that was written.
+        path: PathBuf,
+        /// What stays free, in bytes.
+        reserve_bytes: u64,
+    },
+    /// A file was moved aside to be removed, turned out to be another one, and its name was taken
+    /// meanwhile.
+    #[error(
+        "{} is another file than the one judged, and is at {} now; right would be to move it back",
+        path.display(), aside.display()
+    )]
+    PutAside {
+        /// Where it was.
+        path: PathBuf,
+        /// Where it is.
+        aside: PathBuf,
+    },
+    /// Nothing can be opened by its descriptor without procfs.
+    #[error("{}: /proc is needed to open it; right would be mount -t proc proc /proc", path.display())]
+    NoProc {
+        /// What was to be opened.
+        path: PathBuf,
+    },
     /// The disk filled up while the test file was written.
     #[error("{}: no space left while writing; {}", path.display(), fits(*fits_bytes))]
     DiskFull {
@@ -86,6 +150,14 @@ pub enum TargetError {
         path: PathBuf,
         /// A size that fits, in bytes.
         fits_bytes: u64,
+    },
+    /// The thread that was to open it for writing cannot be confined to it.
+    #[error("{}: not opened for writing: {source}", path.display())]
+    Confine {
+        /// The file or device.
+        path: PathBuf,
+        /// Why not.
+        source: ConfineError,
     },
     /// A system call failed.
     #[error("{}: cannot {action}: {source}", path.display())]
@@ -116,6 +188,10 @@ impl TargetError {
     }
 
     pub(super) fn io(path: &Path, action: &'static str, source: impl Into<io::Error>) -> Self {
-        Self::Io { path: path.to_owned(), action, source: source.into() }
+        let source = source.into();
+        if source.raw_os_error() == Some(Errno::NAMETOOLONG.raw_os_error()) {
+            return Self::NameTooLong { path: path.to_owned() };
+        }
+        Self::Io { path: path.to_owned(), action, source }
     }
 }

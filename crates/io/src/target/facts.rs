@@ -5,6 +5,7 @@ use super::error::TargetError;
 use super::extents::{ExtentReport, extents};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
 use super::sample::{BlockSample, sample_blocks};
+use super::volume::{Behind, behind};
 use crate::engine;
 use crate::kernel::Roots;
 use crate::system::Memory;
@@ -30,6 +31,7 @@ const DEVICE_CACHE_BYTES: u64 = 1 << 30;
 pub fn facts(part: &Part, load: &Load, roots: &Roots) -> Result<Vec<Caveat>, TargetError> {
     let mut caveats = Vec::new();
     caveats.extend(page_cache(part, load));
+    caveats.extend(no_device(part, roots));
     let device = part.device.and_then(|number| device_facts(number, roots));
     if let Some(memory) = Memory::read(roots) {
         let cache = Cache::before(device.as_ref(), engine::is_direct(load), memory.total_bytes);
@@ -90,19 +92,49 @@ fn share(bytes: u64, report: &ExtentReport) -> f64 {
 pub fn page_cache(part: &Part, load: &Load) -> Option<Caveat> {
     (!engine::is_direct(load)).then(|| {
         let engine = engine::info(load.engine);
-        Caveat::new(
-            CaveatCode::PageCache,
-            format!(
-                "{}: the page cache answers instead of the device where it can",
-                part.path.display()
-            ),
-            if engine.always_buffered {
-                format!("leave out --ioengine={}", engine.name)
-            } else {
-                "leave out --direct=0".to_owned()
-            },
-        )
+        let path = part.path.display();
+        let answers = "answers instead of the device where it can";
+        let (message, remedy) = if engine.always_buffered {
+            let name = engine.name;
+            (
+                format!("{path}: {name} goes through the page cache, which {answers}"),
+                format!("leave out --ioengine={name}"),
+            )
+        } else {
+            (format!("{path}: the page cache {answers}"), "leave out --direct=0".to_owned())
+        };
+        Caveat::new(CaveatCode::PageCache, message, remedy)
     })
+}
+
+/// A file system without a block device behind it shows memory, or something that is not known.
+#[must_use]
+pub fn no_device(part: &Part, roots: &Roots) -> Option<Caveat> {
+    let place = part.place.as_ref()?;
+    let behind = match &part.judged {
+        Some(file) => behind(file, place.path(), roots),
+        None => behind(place.directory(), place.directory_path(), roots),
+    };
+    let (path, name) = (part.path.display(), part.file_system.as_deref().unwrap_or("its volume"));
+    match behind {
+        Behind::Device => None,
+        Behind::Memory(memory) => {
+            let what = if memory == name {
+                format!("{name} is memory")
+            } else {
+                format!("{name} keeps its files on {memory}, which is memory")
+            };
+            let message = format!("{path}: {what}; no device is behind it, and none is measured");
+            Some(Caveat::of(CaveatCode::NoDevice, message))
+        }
+        Behind::Unknown => {
+            let message = format!(
+                "{path}: no block device shows behind {name}; the figures are those of whatever \
+                 answers"
+            );
+            Some(Caveat::of(CaveatCode::NoDevice, message).with_impact(Impact::Note))
+        }
+    }
 }
 
 /// A cache on the way to a medium, or one that may be there.

@@ -3,17 +3,20 @@
 use super::align::Alignment;
 use super::error::TargetError;
 use super::guard::GuardError;
-use super::guard::proc::Object;
-use super::marker::{Header, lock};
-use super::volume::Volume;
-use crate::kernel::{DeviceNumber, Roots};
+use super::header::Header;
+use super::judged::{Identity, reopen, reopen_error, reopen_quietly};
+use super::marker::{Marker, lock};
+use super::place::Place;
+use super::volume::is_memory;
+use crate::confine::Domain;
+use crate::kernel::DeviceNumber;
 use iogauge_model::load::SyncMode;
-use rustix::fs::{Advice, FileType, Mode, OFlags};
+use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What a part is.
@@ -41,14 +44,16 @@ pub enum FileOrigin {
 pub(super) enum Permission {
     Read,
     WriteFile,
-    /// With the exclusive descriptor that keeps others off the device as long as it lives.
-    WriteDevice(#[expect(dead_code, reason = "held, not used")] Arc<OwnedFd>),
+    /// With the exclusive descriptors that keep others off the device as long as they live.
+    WriteDevice(#[expect(dead_code, reason = "held, not used")] Arc<Vec<OwnedFd>>),
 }
 
-/// One file or device of a target. Clones share its locks, which last until the last one goes.
+/// One file or device of a target. Clones share its descriptors and locks, which last until the last
+/// one goes.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Absolute path without symbolic links.
+    /// Absolute path without symbolic links, as it was when the part was judged. It is for messages:
+    /// what is read and written is reached through [`Part::judged`].
     pub path: PathBuf,
     /// What it is.
     pub kind: PartKind,
@@ -67,8 +72,12 @@ pub struct Part {
     pub file_system: Option<String>,
     /// The block device, or the one under the file; `None` for network and memory file systems.
     pub device: Option<DeviceNumber>,
-    /// What was found at the path; `None` until it is made.
-    pub(super) identity: Option<Object>,
+    /// What the guards judged, open for reading; `None` until it is made.
+    pub(super) judged: Option<Arc<File>>,
+    /// Where a file is or is to be; `None` for a device.
+    pub(super) place: Option<Place>,
+    /// True where the load writes, and not only the prefill.
+    pub(super) load_writes: bool,
     pub(super) permission: Permission,
     pub(super) lock: Option<Arc<File>>,
 }
@@ -93,7 +102,7 @@ impl OpenMode {
 
     fn flags(self) -> OFlags {
         let mut flags = if self.write { OFlags::RDWR } else { OFlags::RDONLY };
-        flags |= OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        flags |= OFlags::CLOEXEC;
         flags.set(OFlags::DIRECT, self.direct);
         match self.sync {
             SyncMode::None => flags,
@@ -126,62 +135,86 @@ impl Part {
         matches!(self.kind, PartKind::File(FileOrigin::Ours(_)))
     }
 
+    /// The descriptor on which the part was judged, open for reading. Whatever is opened through
+    /// `/proc/self/fd/N` of it is the same file or device, whatever its names lead to by now.
+    ///
+    /// # Errors
+    /// [`TargetError::NotPrepared`] for a file yet to be made.
+    pub fn judged(&self) -> Result<BorrowedFd<'_>, TargetError> {
+        Ok(self.judged_file()?.as_fd())
+    }
+
+    pub(super) fn judged_file(&self) -> Result<&Arc<File>, TargetError> {
+        let missing = || TargetError::NotPrepared { path: self.path.clone() };
+        self.judged.as_ref().ok_or_else(missing)
+    }
+
+    /// Which file or device the part is; `None` for a file yet to be made.
+    #[must_use]
+    pub fn identity(&self) -> Option<Identity> {
+        self.judged.as_ref().and_then(Identity::of)
+    }
+
     /// Opens the part; each worker may have a descriptor of its own.
     ///
     /// # Errors
     /// [`GuardError::ReadingOnly`] for writing where the guards were asked for reading,
-    /// [`TargetError::DirectUnsupported`], [`TargetError::NotPrepared`] for a file yet to be made,
-    /// [`TargetError::Changed`] where something else is at the path by now.
+    /// [`TargetError::DirectUnsupported`], [`TargetError::NotPrepared`] for a file yet to be made.
     pub fn open(&self, mode: OpenMode) -> Result<Opened, TargetError> {
-        let Some(identity) = self.identity else {
-            return Err(TargetError::NotPrepared { path: self.path.clone() });
-        };
+        let judged = self.judged_file()?;
         if mode.write && !self.may_write() {
             return Err(GuardError::ReadingOnly { path: self.path.clone() }.into());
         }
         if mode.direct && self.goes_through_memory() {
             return Err(self.direct_unsupported());
         }
-        let flags = mode.flags();
-        let wants_noatime = matches!(self.kind, PartKind::File(_));
-        let opened = if wants_noatime {
-            match self.open_with(flags | OFlags::NOATIME) {
-                Err(Errno::PERM) => self.open_with(flags).map(|fd| (fd, true)),
-                other => other.map(|fd| (fd, false)),
-            }
+        let opened = if mode.write {
+            // Whatever this thread is asked to open, the kernel lets it write to this one alone.
+            let confined = Domain::reading().file(judged);
+            confined
+                .and_then(|domain| domain.run(|| self.reopen_as(judged, mode)))
+                .map_err(|source| TargetError::Confine { path: self.path.clone(), source })?
         } else {
-            self.open_with(flags).map(|fd| (fd, false))
+            self.reopen_as(judged, mode)
         };
         let (fd, atime_fallback) = opened.map_err(|error| self.open_error(error, mode))?;
-        if identity_of(&fd) == Some(identity) {
+        // The kernel vouches for this; a file system that does not is not written.
+        if Identity::of(&fd) == self.identity() {
             Ok(Opened { fd, atime_fallback })
         } else {
             Err(TargetError::Changed { path: self.path.clone() })
         }
     }
 
-    fn open_with(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
-        rustix::fs::open(&self.path, flags, Mode::empty())
+    /// Opens the part, with what had to be given up of access times.
+    fn reopen_as(&self, judged: &File, mode: OpenMode) -> Result<(OwnedFd, bool), Errno> {
+        let flags = mode.flags();
+        if self.kind == PartKind::BlockDevice {
+            return reopen(judged, flags).map(|fd| (fd, false));
+        }
+        match reopen(judged, flags | OFlags::NOATIME) {
+            Err(Errno::PERM) => reopen(judged, flags).map(|fd| (fd, true)),
+            other => other.map(|fd| (fd, false)),
+        }
     }
 
     fn open_error(&self, error: Errno, mode: OpenMode) -> TargetError {
         let path = self.path.clone();
         match error {
             Errno::INVAL if mode.direct => self.direct_unsupported(),
-            Errno::LOOP | Errno::NXIO => TargetError::Changed { path },
+            Errno::NXIO => TargetError::Changed { path },
             Errno::ROFS | Errno::PERM | Errno::ACCESS if mode.write => {
                 GuardError::ReadOnly { path, what: "it".into() }.into()
             }
             Errno::TXTBSY => {
                 GuardError::Held { path, holder: "a process is executing it".into() }.into()
             }
-            source => TargetError::io(&self.path, "open it", source),
+            source => reopen_error(&self.path, source),
         }
     }
 
     fn goes_through_memory(&self) -> bool {
-        let volume = |name: &String| Volume { file_system: name.clone(), device: None }.is_memory();
-        self.file_system.as_ref().is_some_and(volume)
+        self.file_system.as_deref().is_some_and(is_memory)
     }
 
     fn direct_unsupported(&self) -> TargetError {
@@ -191,17 +224,34 @@ impl Part {
         }
     }
 
-    /// Takes identity and alignment from a file that exists.
-    pub(super) fn look(&mut self, roots: &Roots) -> Result<(), TargetError> {
-        let found = self.open_with(OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW);
-        let file = found.map(File::from).map_err(|e| TargetError::io(&self.path, "open it", e))?;
-        self.identity = identity_of(&file);
-        self.logical_block_bytes = match self.kind {
-            PartKind::BlockDevice => rustix::fs::ioctl_blksszget(&file)
-                .map_err(|e| TargetError::io(&self.path, "ask for its block size", e))?,
-            PartKind::File(_) => Volume::of(&self.path, roots)
-                .map_or(4096, |volume| volume.logical_block_bytes(roots)),
+    /// Where a file is or is to be.
+    pub(super) fn place(&self) -> Result<&Place, TargetError> {
+        self.place.as_ref().ok_or_else(|| TargetError::Changed { path: self.path.clone() })
+    }
+
+    /// Becomes the file that was just made in its place, with the lock on it.
+    pub(super) fn adopt(&mut self, marker: &Marker) -> Result<(), TargetError> {
+        // A file that was made without a name is shown by its name only where it is opened by it.
+        let made = Identity::of(marker.file());
+        let named = self.place()?.look()?.filter(|named| Identity::of(named) == made);
+        let judged = match &named {
+            Some(named) => reopen_quietly(named, OFlags::RDONLY),
+            None => reopen_quietly(marker.file(), OFlags::RDONLY),
         };
+        let judged = judged.map_err(|error| reopen_error(&self.path, error))?;
+        self.kind = PartKind::File(FileOrigin::Ours(marker.header()));
+        self.judged = Some(Arc::new(judged));
+        self.lock = Some(Arc::clone(marker.file()));
+        self.look()
+    }
+
+    /// Takes the alignment from what was judged.
+    pub(super) fn look(&mut self) -> Result<(), TargetError> {
+        let file = Arc::clone(self.judged_file()?);
+        if self.kind == PartKind::BlockDevice {
+            self.logical_block_bytes = rustix::fs::ioctl_blksszget(&file)
+                .map_err(|e| TargetError::io(&self.path, "ask for its block size", e))?;
+        }
         // A file without direct I/O is aligned cautiously; opening it direct says what is wrong.
         let alignment = Alignment::of(&file, &self.path, self.logical_block_bytes)?
             .unwrap_or(Alignment::cautious(self.logical_block_bytes));
@@ -252,7 +302,8 @@ impl Part {
             PartKind::File(FileOrigin::Foreign) => self.may_write(),
         };
         if wanted && self.lock.is_none() {
-            self.lock = Some(Arc::new(lock(&self.path, self.may_write())?));
+            let judged = self.judged_file()?;
+            self.lock = Some(Arc::new(lock(judged, &self.path, self.may_write())?));
         }
         Ok(())
     }
@@ -267,33 +318,4 @@ pub fn advise(fd: impl std::os::fd::AsFd, random: bool, forget: bool) {
     if forget {
         let _ = rustix::fs::fadvise(&fd, 0, None, Advice::DontNeed);
     }
-}
-
-/// What an open descriptor is.
-pub(super) fn identity_of(fd: impl std::os::fd::AsFd) -> Option<Object> {
-    let stat = rustix::fs::fstat(fd).ok()?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::BlockDevice => Some(Object::Device(DeviceNumber::from_raw(stat.st_rdev))),
-        FileType::RegularFile => {
-            Some(Object::File { device: DeviceNumber::from_raw(stat.st_dev), inode: stat.st_ino })
-        }
-        _ => None,
-    }
-}
-
-/// Absolute path of a file whose last component may be missing and is not followed.
-pub(super) fn in_real_directory(path: &Path) -> Result<PathBuf, TargetError> {
-    let name = path.file_name().ok_or_else(|| TargetError::NotFound {
-        path: path.into(),
-        wanted: "a path that ends in a name".into(),
-    })?;
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let directory = parent.canonicalize().map_err(|_| TargetError::NotFound {
-        path: parent.into(),
-        wanted: "a directory that exists".into(),
-    })?;
-    Ok(directory.join(name))
 }

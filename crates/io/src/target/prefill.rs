@@ -6,15 +6,14 @@
 use super::error::TargetError;
 use super::extents::extents;
 use super::guard::GuardError;
-use super::marker::{BASE_BYTES, Header, Marker};
+use super::header::Header;
+use super::marker::{BASE_BYTES, Marker};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
-use super::resolve::check_room;
+use super::room::{Watched, check_room, release, reserve, room_of};
 use super::sample::sample_blocks;
-use super::volume::Room;
 use crate::kernel::Roots;
 use std::fs::File;
 use std::ops::Range;
-use std::path::Path;
 
 /// Blocks of a device looked at to judge whether it was ever filled.
 const SAMPLED_BLOCKS: u32 = 256;
@@ -78,6 +77,12 @@ pub struct Prefill {
     marker: Option<Marker>,
     /// The header of a file that was complete before and grows now.
     before: Option<Header>,
+    /// Files whose blocks could not be taken beforehand.
+    watched: Watched,
+    /// Files that take more room when they are written once more.
+    rewritten: Watched,
+    /// True while there may be blocks that were taken and not written.
+    reserved: bool,
 }
 
 impl Prefill {
@@ -97,18 +102,21 @@ impl Prefill {
         };
         let range = offset_bytes..part.size_bytes;
         let PartKind::File(origin) = part.kind else {
-            return Ok(Some(Self { range, marker: None, before: None }));
+            let (watched, rewritten) = Default::default();
+            let (marker, before) = (None, None);
+            return Ok(Some(Self { range, marker, before, watched, rewritten, reserved: false }));
         };
         check_room(part)?;
+        let made = origin == FileOrigin::ToMake;
         let (marker, before) = match origin {
             FileOrigin::Foreign => {
                 part.take_lock()?;
                 (None, None)
             }
-            FileOrigin::ToMake => (Some(make(part, roots)?), None),
+            FileOrigin::ToMake => (Some(make(part)?), None),
             FileOrigin::Ours(_) => {
                 part.take_lock()?;
-                let mut marker = Marker::open(&part.path)?;
+                let mut marker = Marker::open(part.judged_file()?, part.place()?)?;
                 let header = marker.header();
                 if part.size_bytes > header.size_bytes {
                     marker.resize(part.size_bytes)?;
@@ -118,7 +126,48 @@ impl Prefill {
                 (Some(marker), complete.then_some(header))
             }
         };
-        Ok(Some(Self { range, marker, before }))
+        let (reserved, (watched, rewritten)) = (marker.is_some(), Default::default());
+        let mut prefill = Self { range, marker, before, watched, rewritten, reserved };
+        match prefill.take_room(part, roots) {
+            Ok(()) => Ok(Some(prefill)),
+            Err(error) => {
+                // What was there before stays as far as it was written.
+                if made || prefill.before.is_some() {
+                    prefill.abandon()?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes the blocks that will be written, or has the room watched while they are.
+    fn take_room(&mut self, part: &Part, roots: &Roots) -> Result<(), TargetError> {
+        let taken = match &self.marker {
+            Some(marker) => reserve(part, marker.file(), roots)?,
+            None => false,
+        };
+        if !taken {
+            self.watched.add(part)?;
+        }
+        self.rewritten.add_if_copied(part)
+    }
+
+    /// Looks whether the disk keeps its reserve where the blocks could not be taken beforehand: call it
+    /// at least every 100 ms.
+    ///
+    /// # Errors
+    /// [`TargetError::ReserveReached`].
+    pub fn check_room(&mut self) -> Result<(), TargetError> {
+        self.watched.check()
+    }
+
+    /// As [`Self::check_room`], while what is written already is written once more.
+    ///
+    /// # Errors
+    /// As [`Self::check_room`].
+    pub fn check_room_to_rewrite(&mut self) -> Result<(), TargetError> {
+        self.watched.check()?;
+        self.rewritten.check()
     }
 
     /// Usable bytes to write, in order; add `Part::base_bytes` for the place in the file.
@@ -145,7 +194,8 @@ impl Prefill {
     /// As [`Prefill::progress`].
     pub fn finish(mut self, part: &mut Part) -> Result<(), TargetError> {
         self.progress(self.range.end)?;
-        if let Some(marker) = self.marker {
+        self.reserved = false;
+        if let Some(marker) = &self.marker {
             part.kind = PartKind::File(FileOrigin::Ours(marker.header()));
         }
         Ok(())
@@ -156,8 +206,9 @@ impl Prefill {
     ///
     /// # Errors
     /// Where the file can be neither removed nor cut.
-    pub fn abandon(self) -> Result<(), TargetError> {
-        match (self.marker, self.before) {
+    pub fn abandon(mut self) -> Result<(), TargetError> {
+        self.reserved = false;
+        match (self.marker.take(), self.before) {
             (Some(mut marker), Some(before)) => marker.resize(before.size_bytes),
             (Some(marker), None) => marker.remove(),
             (None, _) => Ok(()),
@@ -171,17 +222,23 @@ impl Prefill {
         if let Err(error) = self.abandon() {
             return error;
         }
-        let room = Room::of(path.parent().unwrap_or(Path::new("/")));
-        let spare = room.map_or(0, |room| room.spare_bytes());
+        let spare = room_of(part).map_or(0, |room| room.spare_bytes());
         TargetError::DiskFull { path, fits_bytes: spare.saturating_sub(BASE_BYTES) }
     }
 }
 
-fn make(part: &mut Part, roots: &Roots) -> Result<Marker, TargetError> {
-    let marker = Marker::create(&part.path, part.size_bytes)?;
-    part.kind = PartKind::File(FileOrigin::Ours(marker.header()));
-    let ready = part.look(roots).and_then(|()| part.take_lock());
-    match ready {
+impl Drop for Prefill {
+    /// Gives back the blocks that were taken and not written.
+    fn drop(&mut self) {
+        if let Some(marker) = self.marker.as_ref().filter(|_| self.reserved) {
+            release(marker.file(), marker.header().prefilled_bytes, self.range.end);
+        }
+    }
+}
+
+fn make(part: &mut Part) -> Result<Marker, TargetError> {
+    let marker = Marker::create_at(part.place()?.clone(), part.size_bytes)?;
+    match part.adopt(&marker) {
         Ok(()) => Ok(marker),
         Err(error) => {
             marker.remove()?;

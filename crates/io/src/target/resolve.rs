@@ -3,20 +3,25 @@
 use super::align::Alignment;
 use super::error::TargetError;
 use super::guard::{self, GuardError};
-use super::marker::{BASE_BYTES, Header, Ownership, TEST_FILE_NAME, ownership};
-use super::part::{FileOrigin, OpenMode, Part, PartKind, Permission, in_real_directory};
+use super::header::Header;
+use super::judged::{
+    Identity, kind_of, look_at, look_at_directory, real_path, reopen, reopen_error, reopen_quietly,
+};
+use super::marker::{BASE_BYTES, Ownership, TEST_FILE_NAME, judge};
+use super::part::{FileOrigin, OpenMode, Part, PartKind, Permission};
+use super::place::Place;
+use super::room::{SIZE_STEP_BYTES, check_common_room, check_room, written_range};
 use super::volume::{Room, Volume};
-use crate::kernel::{DeviceNumber, Roots};
-use std::fs::{self, FileType};
-use std::io::ErrorKind;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use crate::kernel::{Roots, is_among_devices};
+use rustix::fs::{CWD, FileType, OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Size of a new test file where none is asked for and the disk has the room.
 pub const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
-/// Sizes chosen for the user are whole mebibytes.
-const SIZE_STEP_BYTES: u64 = 1 << 20;
 
 /// What a run wants to do with its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,9 +82,10 @@ impl Target {
         let mut parts: Vec<Part> = Vec::new();
         for (path, intent) in wanted {
             let part = resolve_path(path, intent, roots)?;
+            check_file_limit(&part)?;
             let same = |known: &&Part| {
                 known.path == part.path
-                    || (known.identity.is_some() && known.identity == part.identity)
+                    || (known.judged.is_some() && known.identity() == part.identity())
             };
             if let Some(known) = parts.iter().find(same) {
                 let (first, second) = (known.path.clone(), path.clone());
@@ -102,35 +108,29 @@ impl Target {
 }
 
 fn resolve_path(path: &Path, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
-    match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => {
-            let directory = path
-                .canonicalize()
-                .map_err(|source| TargetError::io(path, "find where it leads", source))?;
-            let file = directory.join(TEST_FILE_NAME);
-            match fs::metadata(&file) {
-                Ok(meta) if !meta.is_file() => Err(wrong_kind(&file, meta.file_type()).into()),
-                found => resolve_file(&file, found.is_ok(), intent, roots),
+    match look_at(CWD, path, true) {
+        Ok(found) => match kind_of(&found, path)? {
+            FileType::Directory => {
+                // Once more, so that what is mounted on demand is mounted.
+                let directory = look_at_directory(path)
+                    .map_err(|source| TargetError::io(path, "open it", source))?;
+                resolve_file(Place::within(directory, TEST_FILE_NAME, path)?, intent, roots)
             }
-        }
-        Ok(meta) if meta.file_type().is_block_device() => {
-            resolve_device(path, DeviceNumber::from_raw(meta.rdev()), intent, roots)
-        }
-        Ok(meta) if meta.is_file() => resolve_file(path, true, intent, roots),
-        Ok(meta) => Err(wrong_kind(path, meta.file_type()).into()),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            resolve_file(path, false, intent, roots)
-        }
+            FileType::BlockDevice => resolve_device(path, &found, intent, roots),
+            FileType::RegularFile => resolve_file(Place::of(path)?, intent, roots),
+            other => Err(wrong_kind(path, other).into()),
+        },
+        Err(Errno::NOENT) => resolve_file(Place::of(path)?, intent, roots),
         Err(source) => Err(TargetError::io(path, "look at it", source)),
     }
 }
 
 fn wrong_kind(path: &Path, kind: FileType) -> GuardError {
     let kind = match kind {
-        kind if kind.is_char_device() => "character device",
-        kind if kind.is_fifo() => "named pipe",
-        kind if kind.is_socket() => "socket",
-        kind if kind.is_dir() => "directory",
+        FileType::CharacterDevice => "character device",
+        FileType::Fifo => "named pipe",
+        FileType::Socket => "socket",
+        FileType::Directory => "directory",
         _ => "block device",
     };
     GuardError::WrongKind { path: path.into(), kind }
@@ -138,13 +138,16 @@ fn wrong_kind(path: &Path, kind: FileType) -> GuardError {
 
 fn resolve_device(
     path: &Path,
-    number: DeviceNumber,
+    found: &OwnedFd,
     intent: &Intent,
     roots: &Roots,
 ) -> Result<Part, TargetError> {
-    let path = path
-        .canonicalize()
-        .map_err(|source| TargetError::io(path, "find where it leads", source))?;
+    // The open device keeps its number from being given to another one.
+    let judged = reopen(found, OFlags::RDONLY).map_err(|error| reopen_error(path, error))?;
+    let Some(Identity::Device(number)) = Identity::of(&judged) else {
+        return Err(TargetError::Changed { path: path.into() });
+    };
+    let judged = File::from(judged);
     let mut part = Part {
         kind: PartKind::BlockDevice,
         base_bytes: 0,
@@ -154,89 +157,126 @@ fn resolve_device(
         dio_offset_align_bytes: 0,
         file_system: None,
         device: Some(number),
-        identity: None,
+        place: None,
+        load_writes: intent.writes,
         permission: Permission::Read,
         lock: None,
-        path,
+        path: real_path(found, path)?,
+        judged: None,
     };
     if intent.writes {
-        let claim = guard::claim_for_writing(&part.path, number, intent.destroy_data, roots)?;
-        part.permission = Permission::WriteDevice(Arc::new(claim));
+        let destroy_data = intent.destroy_data;
+        let claims = guard::claim_for_writing(&judged, &part.path, number, destroy_data, roots)?;
+        part.permission = Permission::WriteDevice(Arc::new(claims));
     }
-    part.look(roots)?;
-    let end = part.open(OpenMode::reading(false)).and_then(|opened| {
-        rustix::fs::seek(&opened.fd, rustix::fs::SeekFrom::End(0))
-            .map_err(|source| TargetError::io(&part.path, "ask for its size", source))
-    })?;
+    let end = rustix::fs::seek(&judged, SeekFrom::End(0))
+        .map_err(|source| TargetError::io(&part.path, "ask for its size", source))?;
+    part.judged = Some(Arc::new(judged));
+    part.look()?;
     part.size_bytes = existing_size(&part, end, intent)?;
     Ok(part)
 }
 
-fn resolve_file(
-    path: &Path,
-    exists: bool,
-    intent: &Intent,
-    roots: &Roots,
-) -> Result<Part, TargetError> {
-    let is_link = path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-    if is_link && (intent.writes || !exists) {
-        let leads_to = path.canonicalize().or_else(|_| fs::read_link(path)).unwrap_or_default();
-        return Err(GuardError::Symlink { path: path.into(), leads_to }.into());
-    }
-    if !exists && !intent.create {
+/// The file at a place, open, or the place where it is to be made.
+fn resolve_file(place: Place, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
+    let found = place.look()?;
+    let Some(found) = found else {
+        if intent.create {
+            return to_make(place, intent, roots);
+        }
         return Err(TargetError::NotFound {
-            path: path.into(),
-            wanted: format!("iogauge prepare {}", path.display()),
+            wanted: format!("iogauge prepare {}", place.path().display()),
+            path: place.path().into(),
         });
-    }
-    let path = if is_link {
-        path.canonicalize()
-            .map_err(|source| TargetError::io(path, "find where it leads", source))?
-    } else {
-        in_real_directory(path)?
     };
-    let volume = Volume::of(&path, roots);
-    let part = Part {
+    match kind_of(&found, place.path())? {
+        FileType::RegularFile => existing(&found, place, intent, roots),
+        FileType::Symlink => through_link(&place, intent, roots),
+        other => Err(wrong_kind(place.path(), other).into()),
+    }
+}
+
+/// A link is followed for reads, to a file that exists, and never for writes.
+fn through_link(place: &Place, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
+    let path = place.path();
+    let leads_to = look_at(place.directory(), place.name(), true);
+    let found = match leads_to {
+        Ok(found) if !intent.writes => found,
+        _ => {
+            let leads_to = path.canonicalize().or_else(|_| path.read_link()).unwrap_or_default();
+            return Err(GuardError::Symlink { path: path.into(), leads_to }.into());
+        }
+    };
+    match kind_of(&found, path)? {
+        FileType::RegularFile => {
+            let real = Place::of(&real_path(&found, path)?)?;
+            if real.identity() != Identity::of(&found) {
+                return Err(TargetError::Changed { path: path.into() });
+            }
+            existing(&found, real, intent, roots)
+        }
+        other => Err(wrong_kind(path, other).into()),
+    }
+}
+
+fn file_part(place: Place, volume: Option<Volume>, intent: &Intent, roots: &Roots) -> Part {
+    Part {
         kind: PartKind::File(FileOrigin::ToMake),
         base_bytes: BASE_BYTES,
         size_bytes: 0,
         logical_block_bytes: volume.as_ref().map_or(4096, |v| v.logical_block_bytes(roots)),
         dio_mem_align_bytes: 0,
         dio_offset_align_bytes: 0,
-        file_system: volume.as_ref().map(|v| v.file_system.clone()),
         device: volume.as_ref().and_then(|v| v.device),
-        identity: None,
+        file_system: volume.map(|v| v.file_system),
+        judged: None,
+        load_writes: intent.writes,
         permission: Permission::Read,
         lock: None,
-        path,
-    };
-    if !exists {
-        return to_make(part, volume, intent);
+        path: place.path().to_owned(),
+        place: Some(place),
     }
-    match ownership(&part.path)? {
+}
+
+fn existing(
+    found: &OwnedFd,
+    place: Place,
+    intent: &Intent,
+    roots: &Roots,
+) -> Result<Part, TargetError> {
+    // Before it is opened: some of the kernel's files act when they are.
+    guard::holds_data(found, place.path())?;
+    let judged = reopen_quietly(found, OFlags::RDONLY);
+    let judged = judged.map_err(|error| reopen_error(place.path(), error))?;
+    let volume = Volume::of(&judged, place.path(), roots);
+    let ownership = judge(&judged, &place)?;
+    let part = Part { judged: Some(Arc::new(judged)), ..file_part(place, volume, intent, roots) };
+    match ownership {
         Ownership::Ours(header) => ours(part, header, intent, roots),
         Ownership::NotOurs(reason) => foreign(part, reason, intent, roots),
     }
 }
 
-fn to_make(mut part: Part, volume: Option<Volume>, intent: &Intent) -> Result<Part, TargetError> {
-    let directory = part.path.parent().unwrap_or(Path::new("/")).to_owned();
-    guard::directory_takes_files(&directory)?;
-    if intent.direct && volume.is_some_and(|volume| volume.is_memory()) {
+fn to_make(place: Place, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
+    guard::holds_data(place.directory(), place.directory_path())?;
+    if is_among_devices(place.directory()) {
+        return Err(GuardError::AmongDevices { path: place.path().into() }.into());
+    }
+    guard::directory_takes_files(place.directory(), place.directory_path())?;
+    let volume = Volume::of(place.directory(), place.path(), roots);
+    if intent.direct && volume.as_ref().is_some_and(Volume::is_memory) {
         return Err(TargetError::DirectUnsupported {
-            file_system: part.file_system.unwrap_or_default(),
-            path: part.path,
+            file_system: volume.map(|v| v.file_system).unwrap_or_default(),
+            path: place.path().into(),
         });
     }
+    let room = Room::of(place.directory(), place.directory_path())?;
+    let mut part = file_part(place, volume, intent, roots);
     let alignment = Alignment::cautious(part.logical_block_bytes.max(4096));
     part.dio_mem_align_bytes = alignment.memory_bytes;
     part.dio_offset_align_bytes = alignment.offset_bytes;
     part.permission = Permission::WriteFile;
-    let asked = match intent.size_bytes {
-        Some(asked) => asked,
-        None => default_size(&Room::of(&directory)?),
-    };
-    part.size_bytes = whole_blocks(&part, asked)?;
+    part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(default_size(&room)))?;
     check_room(&part)?;
     Ok(part)
 }
@@ -256,15 +296,15 @@ fn ours(
 ) -> Result<Part, TargetError> {
     part.kind = PartKind::File(FileOrigin::Ours(header));
     // Taken and let go: a run under way shows before its open file looks like a stranger's.
-    drop(super::marker::lock(&part.path, false)?);
-    match guard::takes_writes(&part.path, roots) {
+    drop(super::marker::lock(part.judged_file()?, &part.path, false)?);
+    match guard::takes_writes(part.judged()?, &part.path, true, roots) {
         Ok(()) => part.permission = Permission::WriteFile,
         Err(refusal) if intent.writes => return Err(refusal),
         Err(_) => {}
     }
-    part.look(roots)?;
+    part.look()?;
     check_direct(&part, intent)?;
-    part.size_bytes = whole_blocks(&part, intent.size_bytes.unwrap_or(header.size_bytes))?;
+    part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(header.size_bytes))?;
     check_room(&part)?;
     Ok(part)
 }
@@ -281,25 +321,36 @@ fn foreign(
         if !intent.overwrite {
             return Err(GuardError::NotOurs { path: part.path, reason }.into());
         }
-        guard::takes_writes(&part.path, roots)?;
+        guard::takes_writes(part.judged()?, &part.path, false, roots)?;
         part.permission = Permission::WriteFile;
     }
-    part.look(roots)?;
+    part.look()?;
     check_direct(&part, intent)?;
-    let length = fs::metadata(&part.path)
+    let length = part
+        .judged_file()?
+        .metadata()
         .map_err(|source| TargetError::io(&part.path, "ask for its size", source))?
         .len();
     part.size_bytes = existing_size(&part, length, intent)?;
-    if part.may_write() {
-        // Writing into its holes takes room as a new file does.
-        check_room(&part)?;
-    }
+    check_room(&part)?;
     Ok(part)
 }
 
 /// Opens the part as the load will, to hear now where that cannot be.
 fn check_direct(part: &Part, intent: &Intent) -> Result<(), TargetError> {
     part.open(OpenMode::reading(intent.direct)).map(drop)
+}
+
+/// Checks that this process may write a file as far as it is going to (`ulimit -f`).
+fn check_file_limit(part: &Part) -> Result<(), TargetError> {
+    let end_bytes = part.base_bytes.saturating_add(part.size_bytes);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    match limit.filter(|limit_bytes| written_range(part).end > *limit_bytes) {
+        Some(limit_bytes) if !written_range(part).is_empty() => {
+            Err(TargetError::FileLimit { path: part.path.clone(), end_bytes, limit_bytes })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Usable size of something that cannot grow.
@@ -324,63 +375,11 @@ fn whole_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
     Ok(whole)
 }
 
-/// Checks that writing all blocks of a file leaves the disk its reserve.
-pub(super) fn check_room(part: &Part) -> Result<(), TargetError> {
-    check_room_of(&[part])
-}
-
-/// Each file fits alone by now; those on one file system have to fit together.
-fn check_common_room(parts: &[Part]) -> Result<(), TargetError> {
-    let is_file = |part: &&Part| matches!(part.kind, PartKind::File(_)) && part.may_write();
-    let mut volumes: Vec<(u64, Vec<&Part>)> = Vec::new();
-    for part in parts.iter().filter(is_file) {
-        let Ok(meta) = fs::metadata(directory_of(part)) else { continue };
-        match volumes.iter_mut().find(|(device, _)| *device == meta.dev()) {
-            Some((_, own)) => own.push(part),
-            None => volumes.push((meta.dev(), vec![part])),
-        }
-    }
-    let shared = volumes.iter().filter(|(_, own)| own.len() > 1);
-    shared.map(|(_, own)| own).try_for_each(|own| check_room_of(own))
-}
-
-/// Checks that writing all blocks of files on one file system, at least one, leaves it its reserve.
-fn check_room_of(parts: &[&Part]) -> Result<(), TargetError> {
-    let (mut needed_bytes, mut allocated_bytes, mut bases_bytes) = (0u64, 0u64, 0u64);
-    for part in parts.iter().filter(|part| !is_prefilled(part)) {
-        // Blocks beyond the asked size count as well: they are there and need not be written.
-        let allocated =
-            fs::metadata(&part.path).map_or(0, |meta| meta.blocks().saturating_mul(512));
-        let needed = part.base_bytes.saturating_add(part.size_bytes).saturating_sub(allocated);
-        needed_bytes = needed_bytes.saturating_add(needed);
-        allocated_bytes = allocated_bytes.saturating_add(allocated);
-        bases_bytes = bases_bytes.saturating_add(part.base_bytes);
-    }
-    let Some(first) = parts.first().filter(|_| needed_bytes > 0) else { return Ok(()) };
-    let room = Room::of(directory_of(first))?;
-    if needed_bytes <= room.spare_bytes() {
-        return Ok(());
-    }
-    let fits = room.spare_bytes().saturating_add(allocated_bytes).saturating_sub(bases_bytes);
-    let each = fits / parts.len() as u64;
-    Err(GuardError::NoRoom {
-        path: first.path.clone(),
-        needed_bytes,
-        reserve_bytes: room.reserve_bytes(),
-        fits_bytes: each / SIZE_STEP_BYTES * SIZE_STEP_BYTES,
-    }
-    .into())
-}
-
-fn directory_of(part: &Part) -> &Path {
-    part.path.parent().unwrap_or(Path::new("/"))
-}
-
-fn is_prefilled(part: &Part) -> bool {
-    match part.kind {
-        PartKind::File(FileOrigin::Ours(header)) => header.prefilled_bytes >= part.size_bytes,
-        _ => false,
-    }
+/// Usable size of a file that iogauge makes or may enlarge: all that is asked, up to the end of a block.
+fn in_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
+    let whole = whole_blocks(part, size_bytes)?;
+    let more = u64::from(whole < size_bytes) * u64::from(part.block_bytes());
+    Ok(whole.saturating_add(more))
 }
 
 #[cfg(test)]

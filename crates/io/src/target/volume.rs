@@ -2,9 +2,15 @@
 
 use super::device::device_facts;
 use super::error::TargetError;
-use crate::kernel::{BlockDevice, DeviceNumber, Mount, Roots, mounts_of};
+use super::judged::{look_at, real_path};
+use crate::kernel::{
+    BlockDevice, DeviceNumber, Mount, Roots, mount_of_open, mounts_of, path_of_fd,
+};
+use crate::system::DeviceTree;
 use iogauge_model::result::FileSystemFacts;
-use std::path::Path;
+use rustix::fs::CWD;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
 /// What prefilling leaves free at least, in bytes, whatever the size of the disk.
 const LEAST_FREE_BYTES: u64 = 1 << 30;
@@ -22,9 +28,10 @@ pub(super) struct Volume {
 }
 
 impl Volume {
-    /// The volume of an absolute path without symbolic links.
-    pub fn of(path: &Path, roots: &Roots) -> Option<Self> {
-        let mount = mount_of(path, roots)?;
+    /// The volume of something that is open; `path` is its absolute path without symbolic links,
+    /// which decides where procfs does not tell the mount.
+    pub fn of(fd: impl AsFd, path: &Path, roots: &Roots) -> Option<Self> {
+        let mount = mount_of_open(fd, roots).or_else(|| mount_of(path, roots))?;
         let device = Some(mount.device)
             .filter(|number| BlockDevice::find(*number, roots).is_some())
             .or_else(|| DeviceNumber::of_path(&mount.source));
@@ -33,7 +40,7 @@ impl Volume {
 
     /// True for file systems that accept `O_DIRECT` and go through memory all the same.
     pub fn is_memory(&self) -> bool {
-        matches!(self.file_system.as_str(), "tmpfs" | "ramfs" | "devtmpfs")
+        is_memory(&self.file_system)
     }
 
     /// Logical block of the device underneath; 4096 where it cannot be told.
@@ -44,6 +51,50 @@ impl Volume {
             .filter(|bytes| bytes.is_power_of_two())
             .unwrap_or(4096)
     }
+}
+
+/// What is behind a file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Behind {
+    /// A block device, or several.
+    Device,
+    /// Memory, by the name of the file system that is.
+    Memory(String),
+    /// Nothing that shows from here.
+    Unknown,
+}
+
+/// Most overlays on overlays that are followed; the kernel allows two.
+const MOST_LAYERS: u32 = 8;
+
+/// What is behind the file system that something open lies on, of an overlay behind its upper layer.
+pub(super) fn behind(fd: impl AsFd, path: &Path, roots: &Roots) -> Behind {
+    behind_layers(fd, path, roots, MOST_LAYERS)
+}
+
+fn behind_layers(fd: impl AsFd, path: &Path, roots: &Roots, layers: u32) -> Behind {
+    if DeviceTree::under_in(roots, &path_of_fd(&fd)).is_ok_and(|tree| !tree.is_empty()) {
+        return Behind::Device;
+    }
+    let mount = mount_of_open(&fd, roots).or_else(|| mount_of(path, roots));
+    let Some(mount) = mount else { return Behind::Unknown };
+    if is_memory(&mount.file_system) {
+        return Behind::Memory(mount.file_system);
+    }
+    // Seen from inside a container the directory is out of sight, and another may have its path.
+    let upper = mount.upper_dir.filter(|upper| upper.is_absolute() && layers > 0);
+    let upper = upper.and_then(|upper| Some((look_at(CWD, &upper, true).ok()?, upper)));
+    upper.map_or(Behind::Unknown, |(fd, path)| behind_layers(fd, &path, roots, layers - 1))
+}
+
+/// True for the names of file systems that are memory.
+pub(super) fn is_memory(file_system: &str) -> bool {
+    matches!(file_system, "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")
+}
+
+/// Where the file system of something open is mounted; `None` where procfs shows no mount of it.
+pub(super) fn mount_point_of(fd: impl AsFd, path: &Path, roots: &Roots) -> Option<PathBuf> {
+    mount_of_open(fd, roots).or_else(|| mount_of(path, roots)).map(|mount| mount.mount_point)
 }
 
 /// The mount a path without symbolic links lies on.
@@ -58,9 +109,10 @@ fn mount_of(path: &Path, roots: &Roots) -> Option<Mount> {
 /// The file system of a path that is there; `None` where procfs shows no mount of it.
 #[must_use]
 pub fn file_system_facts(path: &Path, roots: &Roots) -> Option<FileSystemFacts> {
-    let path = path.canonicalize().ok()?;
-    let mount = mount_of(&path, roots)?;
-    let room = Room::of(&path).ok()?;
+    let open = look_at(CWD, path, true).ok()?;
+    let mount =
+        mount_of_open(&open, roots).or_else(|| mount_of(&real_path(&open, path).ok()?, roots))?;
+    let room = Room::of(&open, path).ok()?;
     let mut options: Vec<&str> = mount.options.split(',').collect();
     for option in mount.super_options.split(',').filter(|option| !option.is_empty()) {
         if !options.contains(&option) {
@@ -93,8 +145,9 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub fn of(path: &Path) -> Result<Self, TargetError> {
-        let stat = rustix::fs::statvfs(path)
+    /// The room of the file system that something open lies on; `path` is for messages.
+    pub fn of(fd: impl AsFd, path: &Path) -> Result<Self, TargetError> {
+        let stat = rustix::fs::fstatvfs(fd)
             .map_err(|source| TargetError::io(path, "ask for free space", source))?;
         Ok(Self {
             total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
@@ -130,7 +183,8 @@ mod tests {
 
     #[test]
     fn this_machines_root_has_a_file_system() {
-        let volume = Volume::of(Path::new("/"), &Roots::default()).unwrap();
+        let root = look_at(CWD, "/", true).unwrap();
+        let volume = Volume::of(&root, Path::new("/"), &Roots::default()).unwrap();
         assert!(!volume.file_system.is_empty());
         assert!(volume.logical_block_bytes(&Roots::default()) >= 512);
     }

@@ -1,5 +1,7 @@
 //! Why the block layer cannot be traced.
 
+use crate::confine::ConfineError;
+
 /// Why the block layer cannot be traced. Each says in one line what is wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -18,6 +20,9 @@ pub enum TraceError {
     /// The program is not there.
     #[error("bpftrace cannot be started: {0}")]
     NotInstalled(std::io::Error),
+    /// The program cannot be kept from writing to files.
+    #[error("bpftrace cannot be confined: {0}")]
+    Confine(#[from] ConfineError),
     /// The program has ended by itself.
     #[error("bpftrace ended by itself: {said}")]
     Ended {
@@ -48,7 +53,7 @@ impl TraceError {
             }
             Self::NoTracefs => "mount -t tracefs nodev /sys/kernel/tracing",
             Self::NotInstalled(_) => "apt-get install bpftrace, or dnf install bpftrace",
-            Self::Ended { .. } | Self::Silent { .. } | Self::Mark(_) => {
+            Self::Confine(_) | Self::Ended { .. } | Self::Silent { .. } | Self::Mark(_) => {
                 "run as root, outside of containers, where bpftrace -l 'tracepoint:block:*' has lines"
             }
         }

@@ -3,6 +3,7 @@
 use super::TraceError;
 use super::said::Said;
 use crate::child::{self, Complaints, each_line};
+use crate::confine::Domain;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -43,6 +44,7 @@ impl Bpftrace {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         child::bind(&mut command, Signal::KILL);
+        Domain::reading().bind(&mut command)?;
         let mut child = command.spawn().map_err(TraceError::NotInstalled)?;
         let (sender, said) = sync_channel(MOST_UNHEARD);
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

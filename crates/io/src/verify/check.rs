@@ -124,6 +124,12 @@ impl Check {
         self.progress.stop.store(true, Ordering::Relaxed);
     }
 
+    /// Does not wait for threads that do not end: each owns its buffers and files as long as it lives.
+    pub fn leave(mut self) {
+        self.stop();
+        self.threads.clear();
+    }
+
     /// Waits for the end.
     ///
     /// # Errors

@@ -9,8 +9,10 @@
 //! GiB in units of 4 KiB.
 
 use super::header::Format;
+use crate::crew::Room;
 use crate::offsets::Extent;
 use iogauge_model::load::{Load, Verify, VerifyRound};
+use iogauge_model::units::Bytes;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -150,8 +152,7 @@ pub struct Territory {
 
 impl Territory {
     fn new(run: u64, stretch: &Stretch) -> Self {
-        let units =
-            (stretch.bytes.end - stretch.bytes.start) / u64::from(stretch.format.unit_bytes);
+        let units = stretch.units();
         Self {
             part: stretch.part,
             base_bytes: stretch.bytes.start,
@@ -242,6 +243,22 @@ struct Stretch {
     round: Option<VerifyRound>,
 }
 
+impl Stretch {
+    fn units(&self) -> u64 {
+        (self.bytes.end - self.bytes.start) / u64::from(self.format.unit_bytes)
+    }
+}
+
+/// Refuses to remember more units than there is memory for, should all of them be written.
+fn check_memory(units: u64, room: &Room) -> Result<(), LedgerError> {
+    let asked_bytes = units.saturating_mul(size_of::<AtomicU64>() as u64);
+    let (most_bytes, bound) = (room.memory_bytes, room.memory_bound());
+    if asked_bytes <= most_bytes {
+        return Ok(());
+    }
+    Err(LedgerError::TooLarge { units, asked_bytes, most_bytes, bound: bound.to_owned() })
+}
+
 /// A load with the parts it writes, by their number in the target.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer<'a> {
@@ -272,6 +289,22 @@ pub enum LedgerError {
          verify, verify_interval and block sizes for both, or stretches apart"
     )]
     Differs,
+    /// More blocks than there is memory to remember.
+    #[error(
+        "verify: remembering what was written to {units} blocks would take {}, and half of what is \
+         available by {bound} is {}; right would be a smaller --size, or larger blocks",
+        Bytes(*asked_bytes), Bytes(*most_bytes)
+    )]
+    TooLarge {
+        /// Blocks that can be written.
+        units: u64,
+        /// What they would take.
+        asked_bytes: u64,
+        /// What they may.
+        most_bytes: u64,
+        /// What bounds it.
+        bound: String,
+    },
 }
 
 /// What the jobs of one step write.
@@ -311,6 +344,9 @@ impl Ledger {
         }
         for own in &kept {
             kept_apart(own, writing(), overlaps)?;
+        }
+        if !kept.is_empty() {
+            check_memory(kept.iter().map(Stretch::units).sum(), &Room::here())?;
         }
         let run = RandomState::new().hash_one(std::time::SystemTime::now());
         let territories = kept.iter().map(|stretch| Arc::new(Territory::new(run, stretch)));

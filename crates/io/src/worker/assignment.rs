@@ -5,6 +5,8 @@ use super::control::Control;
 use super::quota::Quota;
 use super::schedule::Schedule;
 use crate::buffers::BufferPool;
+use crate::confine::ConfineError;
+use crate::crew::FootprintError;
 use crate::crew::fio::FioError;
 use crate::engine::EngineError;
 use crate::offsets::{OffsetError, OffsetSource, mix64};
@@ -58,6 +60,9 @@ pub enum WorkerError {
     /// The load does not fit the target.
     #[error(transparent)]
     Offsets(#[from] OffsetError),
+    /// The step would take more of the machine than it may.
+    #[error(transparent)]
+    Footprint(#[from] FootprintError),
     /// No memory for its buffers.
     #[error(
         "no memory for {slots} buffers of {block_bytes} bytes: {source}; right would be a smaller --bs or --iodepth"
@@ -88,6 +93,14 @@ pub enum WorkerError {
     /// The system refused a thread.
     #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
     Thread(std::io::Error),
+    /// A thread does not come to the point where it could begin.
+    #[error(
+        "a worker waits in the kernel and does not begin; dmesg may tell what the target's device does"
+    )]
+    NotReady,
+    /// The kernel does not hold the worker to its files.
+    #[error("a worker cannot be confined to its files: {0}")]
+    Confine(#[from] ConfineError),
     /// Another crew works on the simulated device.
     #[error(
         "the simulated device is in use; right would be to drop its crew before the next starts"

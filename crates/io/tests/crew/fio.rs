@@ -2,10 +2,12 @@
 
 use crate::threads::alone;
 use iogauge_io::crew::Crew;
-use iogauge_io::crew::fio::{FioBinary, FioCrew, FioError, FioWork, ForeignJob, Span};
+use iogauge_io::crew::fio::{FioBinary, FioCrew, FioError, FioWork, ForeignJob, Handed, Span};
 use iogauge_io::worker::WorkerError;
+use iogauge_model::fio::job::{FioJobs, MemorySource};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A script that plays fio: it counts 100 I/Os of 1 ms in each document, by `$depth`, the last
@@ -40,9 +42,12 @@ impl Player {
     }
 
     fn start(&self, span: Span) -> Result<FioCrew, WorkerError> {
-        let text = "[a]\niodepth=1\n".to_owned();
-        let work = FioWork::Foreign(ForeignJob { text, synchronous: false });
-        FioCrew::start(self.binary(), work, span, Vec::new())
+        let source = MemorySource::default().file("a", "[a]\nioengine=null\nsize=1m\n");
+        let jobs = FioJobs::read(Path::new("a"), &source).unwrap();
+        let job = ForeignJob { jobs, paths: Vec::new(), synchronous: false };
+        // The scripts note that they were started, outside of fio's directory.
+        let handed = Handed::default().held_by_guards_alone();
+        FioCrew::start(self.binary(), FioWork::Foreign(job), span, handed)
     }
 
     /// Process and depth of each that was started.
@@ -113,7 +118,7 @@ fn what_fio_says_instead_of_figures_is_told() {
     let silent = Player::new("echo hello");
     let mute = silent.start(Span::Open).unwrap_err();
     assert!(matches!(&mute, WorkerError::Fio(FioError::Mute { said, .. }) if said == "hello"));
-    let player = Player::new("print; kill -KILL $$");
+    let player = Player::new("kill -KILL $$");
     let mut killed = player.start(Span::Own).unwrap();
     let error = loop {
         if let Err(error) = killed.advance(1) {
@@ -124,4 +129,73 @@ fn what_fio_says_instead_of_figures_is_told() {
     assert!(matches!(error, WorkerError::Fio(FioError::Ended { .. })), "{error}");
     let none = FioBinary::find(Path::new("/no/such/fio")).unwrap_err();
     assert!(matches!(none, FioError::Binary { .. }) && none.is_usage());
+}
+
+/// Lets a crew that keeps its time end, and returns I/Os, errors and losses.
+fn to_the_end(crew: &mut FioCrew) -> (u64, u64, Vec<String>) {
+    let (mut ios, mut errors) = (0, 0);
+    while !crew.finished() {
+        crew.advance(1).unwrap();
+        let window = crew.cut().unwrap();
+        ios += window.ios();
+        errors += window.errors();
+    }
+    let last = crew.stop().unwrap();
+    (ios + last.ios(), errors + last.errors(), crew.losses())
+}
+
+#[test]
+fn what_a_lost_fio_has_measured_is_kept() {
+    // Others count the threads of this process.
+    let _alone = alone();
+    for (body, word) in [
+        ("print; sleep 0.2; kill -KILL $$", "signal: 9"),
+        ("print; sleep 0.2; kill -STOP $$", "stopped"),
+        // What it started stands, and it waits for that.
+        ("print; sleep 100 & kill -STOP $!; while :; do sleep 0.1; done", "stopped"),
+        ("print; while :; do sleep 0.1; done", "nothing more"),
+        ("print; sleep 0.2; echo broken >&2; exit 3", "exit status: 3): broken"),
+    ] {
+        let player = Player::new(body);
+        let begin = Instant::now();
+        let (ios, errors, losses) = to_the_end(&mut player.start(Span::Own).unwrap());
+        assert_eq!((ios, errors, losses.len()), (100, 1, 1), "{body}: {losses:?}");
+        assert!(losses[0].contains(word), "{}", losses[0]);
+        // Patience with what stands is well below; a loaded machine takes its time.
+        assert!(begin.elapsed() < Duration::from_secs(30), "{body}: {:?}", begin.elapsed());
+        assert!(!player.started()[0].0.exists(), "{body}: fio is left behind");
+    }
+}
+
+#[test]
+fn what_fio_leaves_behind_holds_nothing_up_and_ends_with_it() {
+    // Others count the threads of this process.
+    let _alone = alone();
+    // One in a session of its own that has fio's output, as the processes of fio's jobs are.
+    let player = Player::new(
+        "print; setsid sh -c 'echo $$ > child; exec sleep 300' & sleep 0.5; print; cp child $0.child",
+    );
+    let begin = Instant::now();
+    let (ios, errors, losses) = to_the_end(&mut player.start(Span::Own).unwrap());
+    assert_eq!((ios, errors, losses.len()), (200, 0, 0), "{losses:?}");
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    let said = std::fs::read_to_string(player.dir.path().join("fio.child")).unwrap();
+    let stat = Path::new("/proc").join(said.trim()).join("stat");
+    // Killed, it is there until its new parent takes notice.
+    let lives = || std::fs::read_to_string(&stat).is_ok_and(|text| !text.contains(") Z "));
+    while lives() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "{} is left behind", stat.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_version_that_a_child_holds_open_is_not_waited_for() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("fio");
+    std::fs::write(&path, "#!/bin/sh\nsleep 20 &\necho fio-3.99\n").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let begin = Instant::now();
+    assert_eq!(FioBinary::find(&path).unwrap().version(), "fio-3.99");
+    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
 }

@@ -1,6 +1,6 @@
 //! In virtual time, to the digit.
 
-use iogauge_io::crew::{Crew, CrewJob, VirtualCrew};
+use iogauge_io::crew::{Crew, CrewJob, Paused, VirtualCrew};
 use iogauge_io::engine::Op;
 use iogauge_io::offsets::Extent;
 use iogauge_io::worker::accounting::Window;
@@ -51,6 +51,21 @@ fn a_closed_loop_is_exact() {
         assert_eq!(window.depth(), f64::from(depth));
         assert_eq!((window.iops(), window.seconds()), (iops as f64, 1.0));
     }
+}
+
+#[test]
+fn a_pause_of_the_workers_leaves_completions_waiting() {
+    let device = format!("{EVEN},pause=every:300ms,for:500ms");
+    let mut crew = start(Load { iodepth: 8, ..Load::default() }, &device, 8);
+    crew.advance(250_000_000).unwrap();
+    assert_eq!(crew.take_pauses(), Paused::default());
+    assert_eq!(crew.cut().unwrap().service().max_ns(), 100_000);
+    crew.advance(100_000_000).unwrap();
+    assert_eq!(crew.take_pauses(), Paused { times: 1, ns: 500_000_000 });
+    assert_eq!(crew.take_pauses(), Paused::default());
+    let window = crew.cut().unwrap();
+    assert_eq!(window.service().max_ns(), 500_000_000, "the device was done long before");
+    assert_eq!(window.ios(), 4000 + 8);
 }
 
 #[test]

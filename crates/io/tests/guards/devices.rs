@@ -174,3 +174,90 @@ fn blocks_of_4_kib_are_kept_to() {
     assert_eq!(facts.backing_file.as_deref(), device.image().to_str());
     assert_eq!(facts.size_bytes, Some(16 * MIB));
 }
+
+/// A mount namespace of its own, in which a file system is mounted that no other one shows.
+struct Elsewhere(std::process::Child);
+
+impl Elsewhere {
+    /// Runs a script of the shell in it; it says `ready` and then waits to be ended.
+    fn run(script: &str) -> Result<Self, String> {
+        use std::io::BufRead;
+        let script = format!("{script} && echo ready && read -r _");
+        let mut child = std::process::Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-ec", &script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("unshare: {error}"))?;
+        let mut line = String::new();
+        let output = child.stdout.take().unwrap();
+        std::io::BufReader::new(output).read_line(&mut line).map_err(|e| e.to_string())?;
+        let elsewhere = Self(child);
+        if line.trim() == "ready" { Ok(elsewhere) } else { Err("unshare: no namespace".into()) }
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_device_mounted_in_another_namespace_alone_is_refused() {
+    let device = or_skip!("mounted_elsewhere", Loop::new(32 * MIB));
+    or_skip!("mounted_elsewhere", run("mkfs.ext4", &["-q", device.path.to_str().unwrap()]));
+    let script = format!("mount -t ext4 {} /mnt", device.path.display());
+    let elsewhere = or_skip!("mounted_elsewhere", Elsewhere::run(&script));
+    assert_eq!(mounted(&device.path), "it", "found in the namespace of another process");
+    drop(elsewhere);
+    resolve(&device.path, writes_anything()).unwrap();
+}
+
+/// A loop device does not claim what is behind it, so the kernel does not object to writing it.
+#[test]
+fn what_is_under_a_loop_device_and_mounted_out_of_sight_is_refused() {
+    let lower = or_skip!("below_elsewhere", Loop::new(64 * MIB));
+    or_skip!("below_elsewhere", run("mkfs.ext4", &["-q", lower.path.to_str().unwrap()]));
+    let upper = or_skip!("below_elsewhere", Loop::on(&lower.path, &[]));
+    let holder = Holder::open(&lower.path, libc::O_RDONLY | libc::O_EXCL);
+    // As a mount does in a namespace whose processes have all ended.
+    let holder = or_skip!("below_elsewhere", holder);
+    let refused = refusal(&upper.path, writes_anything());
+    assert!(matches!(refused, GuardError::Held { .. }), "{refused}");
+    assert!(refused.to_string().contains("underneath"), "{refused}");
+    drop(holder);
+    let target = resolve(&upper.path, writes_anything()).unwrap();
+    let mount = Mount::of(&lower.path);
+    assert!(mount.is_err(), "the claim lasts as long as the target");
+    drop(target);
+}
+
+#[test]
+fn a_loop_device_set_up_in_another_namespace_protects_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = image(16 * MIB);
+    let name = image.path().file_name().unwrap().to_str().unwrap();
+    let (folder, node) = (image.path().parent().unwrap(), dir.path().join("node"));
+    // There the file has a path that leads nowhere here.
+    let script = format!(
+        "mount -t tmpfs none /mnt && mkdir /mnt/hidden && mount --bind {} /mnt/hidden && \
+         losetup --find --show /mnt/hidden/{name} > {}",
+        folder.display(),
+        node.display()
+    );
+    let elsewhere = or_skip!("loop_elsewhere", Elsewhere::run(&script));
+    let device = std::fs::read_to_string(&node).unwrap().trim().to_owned();
+    // The name alone would give it away where the driver could not be asked.
+    let renamed = dir.path().join("another-name");
+    std::fs::hard_link(image.path(), &renamed).unwrap();
+    let refused = [image.path(), &renamed].map(|path| resolve(path, writes_anything()));
+    drop(elsewhere);
+    run("losetup", &["--detach", &device]).unwrap();
+    for result in refused {
+        let error = result.unwrap_err();
+        let loop_backing = matches!(error, TargetError::Guard(GuardError::LoopBacking { .. }));
+        assert!(loop_backing, "{error}");
+    }
+}

@@ -1,9 +1,7 @@
 //! Guards of files and directories.
 
 use crate::support::*;
-use iogauge_io::target::{
-    GuardError, Intent, OpenMode, Prefill, Roots, Target, TargetError, ownership,
-};
+use iogauge_io::target::{GuardError, Intent, OpenMode, Prefill, Roots, Target, TargetError};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -47,25 +45,6 @@ fn a_link_is_followed_for_reads_and_refused_for_writes() {
         let refused = refusal(dir.path(), intent);
         assert!(matches!(refused, GuardError::Symlink { .. }), "{refused}");
     }
-}
-
-#[test]
-fn a_file_swapped_for_a_link_after_the_check_is_not_opened() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("file");
-    fs::write(&path, vec![1; 8192]).unwrap();
-    let target = resolve(&path, writes_anything()).unwrap();
-    let mode = OpenMode { write: true, ..OpenMode::reading(false) };
-    target.parts[0].open(mode).unwrap();
-    let other = image(8192);
-    fs::rename(&path, dir.path().join("moved")).unwrap();
-    symlink(other.path(), &path).unwrap();
-    let error = target.parts[0].open(mode).unwrap_err();
-    assert!(matches!(error, TargetError::Changed { .. }), "{error}");
-    fs::remove_file(&path).unwrap();
-    fs::write(&path, vec![2; 8192]).unwrap();
-    let error = target.parts[0].open(mode).unwrap_err();
-    assert!(matches!(error, TargetError::Changed { .. }), "{error}");
 }
 
 #[test]
@@ -192,18 +171,6 @@ fn memory_file_systems_have_no_direct_io() {
     assert!(matches!(error, TargetError::DirectUnsupported { .. }), "{error}");
     resolve(&file, Intent { direct: false, ..reads() }).unwrap();
     resolve(&mount.point, Intent { direct: false, ..sized(reads(), MIB) }).unwrap();
-}
-
-#[test]
-fn a_file_system_without_attributes_gets_a_side_file() {
-    use iogauge_io::target::{Marker, Ownership, side_file};
-    let mount = or_skip!("side_file", Mount::new(&["-t", "ramfs", "none"]));
-    let path = mount.point.join("t");
-    let marker = Marker::create(&path, MIB).unwrap();
-    assert!(side_file(&path).exists());
-    assert_eq!(ownership(&path).unwrap(), Ownership::Ours(marker.header()));
-    fs::remove_file(side_file(&path)).unwrap();
-    assert!(matches!(ownership(&path).unwrap(), Ownership::NotOurs(_)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::support::*;
 use iogauge_io::target::prefill::need;
 use iogauge_io::target::{
     BASE_BYTES, Cleaned, GuardError, Intent, LeftBecause, OpenMode, Part, Prefill, PrefillNeed,
-    Roots, Target, TargetError, clean, extents, facts, side_file,
+    Roots, Target, TargetError, clean, extents, facts,
 };
 use iogauge_model::CaveatCode;
 use iogauge_model::load::{Load, SyncMode};
@@ -157,10 +157,6 @@ fn clean_removes_what_was_made() {
     assert!(result.to_string().contains("freed"), "{result}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     assert_eq!(left(dir.path()), LeftBecause::NotThere);
-    let orphan = side_file(&dir.path().join("iogauge.dat"));
-    fs::write(&orphan, "iogauge 1 0").unwrap();
-    assert!(matches!(cleaned(dir.path()), Cleaned::Removed { .. }));
-    assert!(!orphan.exists());
 }
 
 #[test]

@@ -4,8 +4,13 @@
 //! where `IOGAUGE_REQUIRE_ALL=1`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod confine;
 mod devices;
 mod files;
 mod lifetime;
+mod loops;
+mod making;
+mod names;
+mod room;
 mod signatures;
 mod support;

@@ -138,7 +138,16 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = run("umount", &[text(&self.point)]);
+        // Guards of runs beside this test look at what processes have open, and hold the mount meanwhile.
+        let mut gone = run("umount", &[text(&self.point)]).is_ok();
+        for _ in 0..50 {
+            if gone {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            gone = run("umount", &[text(&self.point)]).is_ok();
+        }
+        let _ = run("umount", &["--lazy", text(&self.point)]);
     }
 }
 
@@ -248,4 +257,21 @@ pub fn refusal(path: &Path, intent: Intent) -> GuardError {
         }
         other => panic!("{} was not refused: {other:?}", path.display()),
     }
+}
+
+/// Bytes that are free for a user.
+pub fn available(path: &Path) -> u64 {
+    let stat = rustix::fs::statvfs(path).unwrap();
+    stat.f_bavail * stat.f_frsize
+}
+
+/// A file system made by a command on a device of so many bytes, mounted.
+pub fn mounted(kind: &str, size_bytes: u64) -> Result<(Mount, Loop), String> {
+    let device = Loop::new(size_bytes)?;
+    let path = device.path.to_str().unwrap();
+    match kind {
+        "ext4" => run("mkfs.ext4", &["-q", "-F", "-m", "0", path])?,
+        _ => run(&format!("mkfs.{kind}"), &["-q", "-f", path])?,
+    };
+    Ok((Mount::new(&["-t", kind, path])?, device))
 }

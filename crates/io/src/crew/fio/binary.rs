@@ -1,13 +1,15 @@
 //! fio's binary, and which version it is.
 
 use super::FioError;
-use std::io::Read;
+use crate::confine::Domain;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// A program that has not told its version after this long is not fio.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(4);
 /// More of what a program says of its version is not read.
 const MOST_BYTES: u64 = 4096;
 
@@ -26,31 +28,46 @@ impl FioBinary {
     /// [`FioError::Binary`] where it does not start, [`FioError::NotFio`] where it is another one.
     pub fn find(path: &Path) -> Result<Self, FioError> {
         let failed = |source| FioError::Binary { binary: path.to_owned(), source };
-        let mut child = Command::new(path)
-            .arg("--version")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(failed)?;
+        // It is started in another directory later.
+        let own = match path.components().count() {
+            1 if !path.as_os_str().as_encoded_bytes().contains(&b'/') => path.to_owned(),
+            _ => std::path::absolute(path).map_err(failed)?,
+        };
+        let mut command = Command::new(&own);
+        command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // What calls itself fio may be any program.
+        Domain::reading().bind(&mut command).map_err(FioError::Confine)?;
+        let mut child = command.spawn().map_err(failed)?;
         let begin = Instant::now();
         while child.try_wait().map_err(failed)?.is_none() && begin.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(2));
         }
         // One that goes on is ended; of one that has ended this is without effect.
         let _ = child.kill();
-        let _ = child.wait();
-        let mut said = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout.take(MOST_BYTES).read_to_end(&mut said).map_err(failed)?;
+        while child.try_wait().map_err(failed)?.is_none() && begin.elapsed() < 2 * PATIENCE {
+            std::thread::sleep(Duration::from_millis(2));
         }
+        let (sender, text) = channel();
+        if let Some(stdout) = child.stdout.take() {
+            // Whoever holds the output open is waited for no longer than the program itself.
+            std::thread::Builder::new()
+                .name("iogauge-fio-version".to_owned())
+                .spawn(move || {
+                    let mut said = Vec::new();
+                    // What came before an error is what it said.
+                    let _ = BufReader::new(stdout.take(MOST_BYTES)).read_until(b'\n', &mut said);
+                    let _ = sender.send(said);
+                })
+                .map_err(failed)?;
+        }
+        let said = text.recv_timeout(PATIENCE).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         let version = said.lines().next().unwrap_or_default().trim();
         if !version.starts_with("fio-") || version.contains(char::is_whitespace) {
             let said = version.to_owned();
             return Err(FioError::NotFio { binary: path.to_owned(), said });
         }
-        Ok(Self { path: path.to_owned(), version: version.to_owned() })
+        Ok(Self { path: own, version: version.to_owned() })
     }
 
     /// The program as it is started.

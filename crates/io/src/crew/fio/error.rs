@@ -60,12 +60,30 @@ pub enum FioError {
         /// What it said instead.
         said: String,
     },
+    /// Nothing would hold fio to what it may write.
+    #[error(
+        "--via fio: {why}, so that nothing would hold fio to the files that may be written; right \
+         would be a job that only reads, root, or a kernel with Landlock"
+    )]
+    Unconfined {
+        /// Why the kernel does not.
+        why: String,
+    },
+    /// The kernel does not hold fio as it should.
+    #[error("fio cannot be confined to the files that it may write: {0}")]
+    Confine(crate::confine::ConfineError),
+    /// fio has no directory to work in.
+    #[error("fio's working directory cannot be made: {0}; right would be another TMPDIR")]
+    Directory(std::io::Error),
     /// The system did not give what fio is started with.
     #[error("fio's job file cannot be handed over: {0}")]
     JobFile(std::io::Error),
     /// The load is nothing a job file can say.
     #[error(transparent)]
     Unsayable(#[from] iogauge_model::fio::job_out::JobOutError),
+    /// The job does not fit its files.
+    #[error(transparent)]
+    Job(#[from] iogauge_model::fio::job::JobFileError),
     /// Arrivals that wait are not measured from when they were due.
     #[error(
         "--open-loop: fio measures an I/O from when it is issued, not from when it was due, so that \
@@ -76,6 +94,12 @@ pub enum FioError {
 }
 
 impl FioError {
+    /// True where fio is not let do what was asked, so that no data is lost.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Unconfined { .. })
+    }
+
     /// True where the user asked for something that cannot be.
     #[must_use]
     pub fn is_usage(&self) -> bool {
@@ -85,6 +109,7 @@ impl FioError {
                 | Self::NotFio { .. }
                 | Self::Refused { .. }
                 | Self::Unsayable(_)
+                | Self::Job(_)
                 | Self::OpenLoop
         )
     }

@@ -4,7 +4,10 @@
 //! of two such documents, on fio's clock. What runs cannot be changed: another depth is another fio.
 
 mod binary;
+mod directory;
+mod empty;
 mod error;
+mod handed;
 mod job_file;
 mod process;
 mod snapshot;
@@ -12,12 +15,12 @@ mod work;
 
 pub use binary::FioBinary;
 pub use error::FioError;
-pub use job_file::FioJobFile;
+pub use handed::Handed;
+pub use job_file::{FioEnd, FioJobFile};
 pub use work::{FioWork, ForeignJob};
 
-use super::{Arrivals, Crew, LiveFigures, WorkerHandle};
+use super::{Arrivals, Crew, LiveFigures, Paused, WorkerHandle};
 use crate::clock::Clock;
-use crate::engine::Files;
 use crate::system::ProcessCpu;
 use crate::worker::WorkerError;
 use crate::worker::accounting::Window;
@@ -31,6 +34,8 @@ const PATIENCE_TO_BEGIN: Duration = Duration::from_secs(30);
 /// And one that prints documents without an I/O in them is waited for no longer: the target stands
 /// still.
 const PATIENCE_FOR_IO: Duration = Duration::from_secs(5);
+/// fio that goes on for so long when its time is over is ended.
+const PATIENCE_PAST_TIME: Duration = Duration::from_secs(10);
 /// An advance without a document ends after so many of fio's intervals, so that an interrupt is
 /// seen.
 const MISSED_INTERVALS: u32 = 10;
@@ -50,8 +55,8 @@ pub struct FioCrew {
     binary: FioBinary,
     work: FioWork,
     span: Span,
-    /// Proof that the files are those the guards judged, and the hold on devices, while fio works.
-    _files: Vec<Files>,
+    /// The files that the guards judged.
+    handed: Handed,
     clock: Clock,
     arrivals: Arrivals,
     depth: u32,
@@ -66,11 +71,18 @@ pub struct FioCrew {
     pending: Window,
     live: LiveFigures,
     cpu: ProcessCpu,
+    /// What ended fio before its time, where it had measured something by then.
+    lost: Option<String>,
+    /// When fio that keeps its time has to be over.
+    overdue: Option<Instant>,
+    /// Pauses of processes that have ended.
+    paused: Paused,
 }
 
 impl FioCrew {
     /// Starts fio, and waits for its first figures where it does not keep its time itself: some
-    /// tenths of a second. `files` are kept open as long as the crew is there.
+    /// tenths of a second. fio gets the files that are handed to it, which stay open as long as the crew is
+    /// there.
     ///
     /// # Errors
     /// Where fio does not start, refuses what it is to do, or prints nothing that can be read; the
@@ -79,14 +91,17 @@ impl FioCrew {
         binary: FioBinary,
         work: FioWork,
         span: Span,
-        files: Vec<Files>,
+        handed: Handed,
     ) -> Result<Self, WorkerError> {
         let mut crew = Self {
             depth: work.depth(),
             binary,
             work,
             span,
-            _files: files,
+            handed,
+            lost: None,
+            overdue: None,
+            paused: Paused::default(),
             clock: Clock::get(),
             arrivals: Arrivals::default(),
             process: None,
@@ -102,12 +117,14 @@ impl FioCrew {
     }
 
     fn launch(&mut self) -> Result<(), FioError> {
-        let job_file = self.work.job_file(self.depth, self.span)?;
+        let job_file = self.work.job_file(self.depth, self.span, &self.handed)?;
         self.last = Snapshot::default();
-        self.process = Some(FioProcess::start(&self.binary, &job_file)?);
+        self.process = Some(FioProcess::start(&self.binary, &job_file, self.handed.clone())?);
         self.heard = Instant::now();
         self.any = false;
         let begin = Instant::now();
+        let lasts = self.work.lasts().filter(|_| self.span == Span::Own);
+        self.overdue = lasts.and_then(|lasts| begin.checked_add(lasts + PATIENCE_PAST_TIME));
         while self.span == Span::Open && self.process.is_some() && !self.last.counts() {
             self.take_next(INTERVAL)?;
             if self.any && begin.elapsed() > PATIENCE_FOR_IO {
@@ -169,20 +186,32 @@ impl FioCrew {
 
     /// fio has ended: by itself, or because it was asked to.
     fn ended(&mut self, status: ExitStatus, asked: bool) -> Result<(), FioError> {
-        let Some(process) = self.process.take() else { return Ok(()) };
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        self.paused.add(process.take_pauses());
+        if let Some(words) = process.empty_ios().filter(|_| self.span == Span::Own) {
+            self.lost = Some(words);
+            return Ok(());
+        }
         // One that failed and says which I/Os did has done what it could.
         let failed = || status.code().is_some() && self.last.whole().errors() > 0 && self.worked();
         if asked || (status.success() && self.any) || failed() {
             return Ok(());
         }
         let (version, said) = (self.version(), process.complaint());
+        if self.span == Span::Own && !status.success() && self.worked() {
+            self.lose(format!(
+                "{version} ended before its time ({}): {said}",
+                process.fate(status)
+            ));
+            return Ok(());
+        }
         if status.success() {
             return Err(FioError::Mute { version, said });
         }
         if status.code().is_some() && !self.worked() {
             return Err(FioError::Refused { version, said });
         }
-        Err(FioError::Ended { version, status: status.to_string(), said })
+        Err(FioError::Ended { version, status: process.fate(status), said })
     }
 
     /// Ends fio, where it has not ended, with everything it has measured.
@@ -192,6 +221,23 @@ impl FioCrew {
         self.process = Some(process);
         self.live.outstanding = 0;
         self.ended(status, true)
+    }
+
+    /// Ends fio that goes on although its time is over.
+    fn end_overdue(&mut self) -> Result<(), FioError> {
+        self.end()?;
+        if self.worked() {
+            self.lose(format!("{} went on when its time was over, and was ended", self.version()));
+        }
+        Ok(())
+    }
+
+    /// Notes that fio was lost with I/Os outstanding: what it measured stays, and counts one error.
+    fn lose(&mut self, why: String) {
+        let mut failed = self.last.clone();
+        failed.fail_once();
+        self.take(failed);
+        self.lost = Some(why);
     }
 
     /// True where an I/O was done.
@@ -209,8 +255,24 @@ impl FioCrew {
 impl Crew for FioCrew {
     /// Returns with fio's next document, which may be later than asked.
     fn advance(&mut self, _ns: u64) -> Result<(), WorkerError> {
+        if self.process.is_some() && self.overdue.is_some_and(|end| Instant::now() >= end) {
+            self.end_overdue()?;
+        }
         self.take_next(INTERVAL * MISSED_INTERVALS)?;
+        // So that all of a stop lies in one window.
+        while self.process.as_ref().is_some_and(FioProcess::is_stopped) {
+            self.take_next(INTERVAL)?;
+        }
         Ok(())
+    }
+
+    /// Those of this process, and those of fio's.
+    fn take_pauses(&mut self) -> Paused {
+        let mut paused = std::mem::take(&mut self.paused);
+        if let Some(process) = &mut self.process {
+            paused.add(process.take_pauses());
+        }
+        paused
     }
 
     fn cut(&mut self) -> Result<Window, WorkerError> {
@@ -277,6 +339,10 @@ impl Crew for FioCrew {
     /// Another fio has no I/Os of the one before it.
     fn drained(&self) -> bool {
         true
+    }
+
+    fn losses(&self) -> Vec<String> {
+        self.lost.iter().cloned().collect()
     }
 
     fn finished(&self) -> bool {

@@ -60,6 +60,13 @@ impl Snapshot {
         })
     }
 
+    /// Counts one more error, of the first job.
+    pub(super) fn fail_once(&mut self) {
+        if let Some(job) = self.jobs.first_mut() {
+            job.errors += 1;
+        }
+    }
+
     /// True where this one does not go on from an earlier one: fio counts anew when its ramp time
     /// is over.
     pub(super) fn begins_anew(&self, earlier: &Self) -> bool {

@@ -1,15 +1,19 @@
 //! What fio is to do, as the job file it is started with.
 
+use super::handed::Handed;
 use super::{FioError, Span};
+use iogauge_model::fio::job::FioJobs;
 use iogauge_model::fio::job_out::{self, FilePart};
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::plan::{Job, Step};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// As good as for ever; what goes on so long was forgotten.
 const FOR_EVER_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// What fio is to do.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum FioWork {
     /// A step on parts of a target.
     Step {
@@ -18,15 +22,17 @@ pub enum FioWork {
         /// The parts of each job; those of the last for jobs behind it.
         parts: Vec<Vec<FilePart>>,
     },
-    /// A job that only fio knows how to do.
+    /// A job of the user's own.
     Foreign(ForeignJob),
 }
 
-/// A job file of one job, as it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A job file of one job, whose depth is not its own.
+#[derive(Debug, Clone)]
 pub struct ForeignJob {
-    /// The text.
-    pub text: String,
+    /// The file as it was read.
+    pub jobs: FioJobs,
+    /// Its files in the order in which they are handed over.
+    pub paths: Vec<PathBuf>,
     /// True where its engine has one I/O outstanding in each thread, so that depth takes threads.
     pub synchronous: bool,
 }
@@ -56,6 +62,16 @@ impl FioWork {
         }
     }
 
+    /// How long it goes on, ramp time and all; `None` where time does not end it.
+    pub(super) fn lasts(&self) -> Option<Duration> {
+        match self {
+            Self::Step { step, .. } if step.runtime_ns > 0 => {
+                Some(Duration::from_nanos(step.ramp_ns.saturating_add(step.runtime_ns)))
+            }
+            _ => None,
+        }
+    }
+
     /// What of it fio does otherwise than asked, one line each.
     #[must_use]
     pub fn differs(&self) -> Vec<String> {
@@ -69,7 +85,12 @@ impl FioWork {
     ///
     /// # Errors
     /// Where a job file cannot say it.
-    pub(super) fn job_file(&self, depth: u32, span: Span) -> Result<String, FioError> {
+    pub(super) fn job_file(
+        &self,
+        depth: u32,
+        span: Span,
+        handed: &Handed,
+    ) -> Result<String, FioError> {
         match self {
             Self::Step { step, parts } => {
                 let apart = step.jobs.len() > 1;
@@ -80,21 +101,11 @@ impl FioWork {
                 };
                 Ok(job_out::driven_file(&step, parts, apart)?.text)
             }
-            Self::Foreign(job) => Ok(job.at_depth(depth)),
+            Self::Foreign(job) => {
+                let given = |path: &Path| handed.file_at(&job.paths, path);
+                Ok(job.jobs.text(&given, Some(depth))?.text)
+            }
         }
-    }
-}
-
-impl ForeignJob {
-    /// The file with what the search decides behind its own options: fio takes the last word.
-    fn at_depth(&self, depth: u32) -> String {
-        let (iodepth, numjobs) = if self.synchronous { (1, depth) } else { (depth, 1) };
-        let runtime_seconds = FOR_EVER_NS / 1_000_000_000;
-        format!(
-            "{}\niodepth={iodepth}\nnumjobs={numjobs}\ntime_based=1\nruntime={runtime_seconds}\n\
-             ramp_time=0\nlat_percentiles=1\ngroup_reporting=1\n",
-            self.text.trim_end()
-        )
     }
 }
 
@@ -150,25 +161,15 @@ mod tests {
 
     #[test]
     fn depth_is_iodepth_or_threads() {
-        let uring = step(Load::default()).job_file(20, Span::Open).unwrap();
+        let uring = step(Load::default()).job_file(20, Span::Open, &Handed::default()).unwrap();
         // fio's io_uring would make 32 of 20.
         assert!(uring.contains("\niodepth=16\nnumjobs=1\n"), "{uring}");
         assert!(uring.contains("\niodepth=4\nnumjobs=1\n"), "{uring}");
         assert!(uring.contains("\nruntime=604800\n") && !uring.contains("ramp_time"), "{uring}");
         let psync = Load { engine: EngineKind::Psync, ..Load::default() };
-        let psync = step(psync).job_file(20, Span::Own).unwrap();
+        let psync = step(psync).job_file(20, Span::Own, &Handed::default()).unwrap();
         assert!(psync.contains("\niodepth=1\nnumjobs=20\n"), "{psync}");
         assert!(psync.contains("\nruntime=1\n"), "{psync}");
-    }
-
-    #[test]
-    fn a_foreign_job_keeps_its_lines_and_not_the_last_word() {
-        let text = "[a]\nioengine=http\niodepth=64\nruntime=5\n".to_owned();
-        let job = |synchronous| ForeignJob { text: text.clone(), synchronous }.at_depth(8);
-        let (async_text, sync_text) = (job(false), job(true));
-        assert!(async_text.starts_with(text.trim_end()), "{async_text}");
-        assert!(async_text.contains("\niodepth=8\nnumjobs=1\n"), "{async_text}");
-        assert!(sync_text.contains("\niodepth=1\nnumjobs=8\n"), "{sync_text}");
     }
 
     proptest! {

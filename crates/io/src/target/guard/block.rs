@@ -1,34 +1,42 @@
 //! Guards of block devices.
 
 use super::error::GuardError;
+use super::loops;
 use super::patience::unless_held_for_long;
-use super::proc::{self, Object};
+use super::proc;
 use super::signature::{Contents, Stretch, signatures};
 use super::stack::{self, Related, Relation};
 use crate::kernel::{BlockDevice, DeviceNumber, Mount, Roots};
 use crate::target::error::TargetError;
+use crate::target::judged::{Identity, reopen};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Checks that a device may be written and takes it for this process alone.
+/// Checks that a device that is open may be written and takes it for this process alone. `path` is
+/// for messages.
 ///
-/// As long as the descriptor returned stays open, the kernel lets nobody mount the device, swap
-/// on it or stack anything on it.
+/// As long as the descriptors returned stay open, the kernel lets nobody mount the device, swap
+/// on it or stack anything on it. They are of the device itself and of those that share its data
+/// through a loop device, which claims nothing.
 ///
 /// # Errors
 /// A [`GuardError`] where somebody uses the device, it is read-only or `destroy_data` is missing.
 pub(in crate::target) fn claim_for_writing(
+    judged: &File,
     path: &Path,
     number: DeviceNumber,
     destroy_data: bool,
     roots: &Roots,
-) -> Result<OwnedFd, TargetError> {
+) -> Result<Vec<OwnedFd>, TargetError> {
     let device = BlockDevice::find(number, roots)
         .ok_or_else(|| GuardError::Unknown { path: path.into(), number: number.to_string() })?;
-    let related = stack::related(device.clone(), roots);
+    let Some(loops) = loops::all(roots) else {
+        return Err(GuardError::LoopsUnlisted { path: path.into() }.into());
+    };
+    let related = stack::related(device.clone(), &loops, roots);
     refuse_mounted(path, &related, roots)?;
     refuse_swap(path, &related, roots)?;
     refuse_stacked(path, &related)?;
@@ -37,10 +45,13 @@ pub(in crate::target) fn claim_for_writing(
         return Err(GuardError::ReadOnly { path: path.into(), what: "it".into() }.into());
     }
     if !destroy_data {
-        let contents = contents(path, &device)?;
+        let contents = contents(judged, &device);
         return Err(GuardError::DestroyDataMissing { path: path.into(), contents }.into());
     }
-    unless_held_for_long(|| claim(path, number, &related, roots))
+    let claimed = unless_held_for_long(|| claim(judged, path, number, &related, roots))?;
+    let mut claims = unless_held_for_long(|| claim_others(path, &related, roots))?;
+    claims.insert(0, claimed);
+    Ok(claims)
 }
 
 fn refuse_mounted(path: &Path, related: &[Related], roots: &Roots) -> Result<(), GuardError> {
@@ -113,31 +124,24 @@ fn refuse_written(path: &Path, related: &[Related], roots: &Roots) -> Result<(),
     }
 }
 
-fn objects(related: &[Related]) -> Vec<Object> {
+fn objects(related: &[Related]) -> Vec<Identity> {
     related
         .iter()
         .filter(|relative| relative.relation != Relation::Below)
-        .filter_map(|relative| relative.device.number().map(Object::Device))
+        .filter_map(|relative| relative.device.number().map(Identity::Device))
         .collect()
 }
 
 fn claim(
+    judged: &File,
     path: &Path,
     number: DeviceNumber,
     related: &[Related],
     roots: &Roots,
 ) -> Result<OwnedFd, TargetError> {
-    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(fd) => {
-            let stat = rustix::fs::fstat(&fd)
-                .map_err(|source| TargetError::io(path, "look at it", source))?;
-            if DeviceNumber::from_raw(stat.st_rdev) == number {
-                Ok(fd)
-            } else {
-                Err(TargetError::Changed { path: path.into() })
-            }
-        }
+    match reopen(judged, OFlags::RDONLY | OFlags::EXCL) {
+        Ok(fd) if Identity::of(&fd) == Some(Identity::Device(number)) => Ok(fd),
+        Ok(_) => Err(TargetError::Changed { path: path.into() }),
         Err(Errno::BUSY) => {
             let holder = match proc::users(&objects(related), roots).first() {
                 Some(user) => format!("{} holds it", user.describe()),
@@ -149,17 +153,39 @@ fn claim(
     }
 }
 
+/// Claims what a loop device leaves to others: what is behind it, and other loop devices on the same.
+/// These may be mounted where no process of this machine shows it, and only a claim finds out.
+fn claim_others(
+    path: &Path,
+    related: &[Related],
+    roots: &Roots,
+) -> Result<Vec<OwnedFd>, TargetError> {
+    let mut claims = Vec::new();
+    for other in related.iter().filter(|relative| relative.left_by_loop) {
+        let Some(number) = other.device.number() else { continue };
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        match rustix::fs::open(other.device.node(roots), flags, Mode::empty()) {
+            Ok(fd) if Identity::of(&fd) == Some(Identity::Device(number)) => claims.push(fd),
+            Err(Errno::BUSY) => {
+                let holder = format!("the kernel says that something holds {}", other.words);
+                return Err(GuardError::Held { path: path.into(), holder }.into());
+            }
+            // No node of it here, or no right to open it: the other guards have to do.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(claims)
+}
+
 /// The formats on a device and its partitions.
-fn contents(path: &Path, device: &BlockDevice) -> Result<Contents, TargetError> {
-    let file = File::open(path).map_err(|source| TargetError::io(path, "read it", source))?;
-    let stretch =
-        |start_bytes, size_bytes| signatures(&Stretch { file: &file, start_bytes, size_bytes });
+fn contents(file: &File, device: &BlockDevice) -> Contents {
+    let stretch = |start_bytes, size_bytes| signatures(&Stretch { file, start_bytes, size_bytes });
     let partitions = device.partitions();
-    Ok(Contents {
+    Contents {
         whole: stretch(0, device.size_bytes()),
         partitions: partitions
             .into_iter()
             .map(|p| (p.name.clone(), stretch(p.start_bytes(), p.size_bytes())))
             .collect(),
-    })
+    }
 }

@@ -93,6 +93,16 @@ pub enum GuardError {
         /// Why.
         reason: String,
     },
+    /// A file would be made where devices have their names.
+    #[error(
+        "{}: refused, there is no such device, and no file is made among devices; right would be a \
+         device that lsblk lists, or a file in another directory",
+        path.display()
+    )]
+    AmongDevices {
+        /// The file.
+        path: PathBuf,
+    },
     /// The test file would fill the disk.
     #[error(
         "{}: refused, {} more would leave less than {} of the disk free; {}",
@@ -114,6 +124,18 @@ pub enum GuardError {
         /// The file.
         path: PathBuf,
     },
+    /// A file that iogauge did not make has the name of a side file.
+    #[error(
+        "{}: refused, iogauge needs this name to know {} again and did not make what has it; right \
+         would be to move it away, or another file",
+        path.display(), file.display()
+    )]
+    SideFileTaken {
+        /// The side file.
+        path: PathBuf,
+        /// The test file.
+        file: PathBuf,
+    },
     /// The file is behind a loop device.
     #[error("{}: refused, {device} is a loop device on it; right would be losetup -d or another file", path.display())]
     LoopBacking {
@@ -121,6 +143,49 @@ pub enum GuardError {
         path: PathBuf,
         /// Kernel name of the loop device.
         device: String,
+    },
+    /// A file or directory by which the kernel shows itself.
+    #[error(
+        "{}: refused, {file_system} holds no data but what the kernel shows of itself; right would be a \
+         directory, a file or a block device",
+        path.display()
+    )]
+    KernelFile {
+        /// The path.
+        path: PathBuf,
+        /// Name of its file system.
+        file_system: &'static str,
+    },
+    /// A file to be removed lies where nothing can be removed.
+    #[error(
+        "{}: not removed, its file system is read-only; right would be to mount it for writing first",
+        path.display()
+    )]
+    NotRemovable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A loop device may be on the file: its driver may not be asked, and its path does not tell.
+    #[error(
+        "{}: refused, {device} is a loop device that may be on it, which only root can find out; right \
+         would be root, losetup -d or another file",
+        path.display()
+    )]
+    LoopUnknown {
+        /// The file.
+        path: PathBuf,
+        /// Kernel name of the loop device.
+        device: String,
+    },
+    /// A loop device may be on the file or device, and none can be listed.
+    #[error(
+        "{}: refused, a loop device may be on it, and they cannot be listed (is sysfs mounted?); right \
+         would be mount -t sysfs sysfs /sys",
+        path.display()
+    )]
+    LoopsUnlisted {
+        /// The file or device.
+        path: PathBuf,
     },
     /// Neither file, directory nor block device.
     #[error("{}: refused, it is a {kind}; right would be a directory, a file or a block device", path.display())]

@@ -6,6 +6,7 @@
 mod block;
 mod error;
 mod file;
+mod loops;
 mod patience;
 pub(in crate::target) mod proc;
 mod signature;
@@ -15,6 +16,6 @@ mod tests;
 
 pub(in crate::target) use block::claim_for_writing;
 pub use error::GuardError;
-pub(in crate::target) use file::{directory_takes_files, takes_writes};
+pub(in crate::target) use file::{directory_takes_files, holds_data, lets_remove, takes_writes};
 pub(in crate::target) use patience::unless_held_for_long;
 pub use signature::{Contents, Signature};

@@ -1,14 +1,34 @@
 //! Who uses a file or device: mounts, swap, open files. All from procfs (proc(5)).
 
-use crate::kernel::{DeviceNumber, Mount, Roots, mounts_of, unescape};
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
+use crate::kernel::{Mount, Roots, mounts_of, unescape};
+use crate::target::judged::Identity;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Mounts this process sees and those of the first process, which may live in another namespace.
+/// The mounts of every mount namespace that a process lives in, those this process sees first.
+///
+/// Without privileges only the namespaces of the user's own processes are seen, and that of the
+/// first process where its mounts may be read.
 pub(in crate::target) fn mounts(roots: &Roots) -> Vec<Mount> {
-    ["1", "self"].iter().flat_map(|process| mounts_of(process, roots)).collect()
+    let mut seen = Vec::new();
+    let others = numbered(&roots.path("proc")).into_iter().map(|pid| pid.to_string());
+    ["self".to_owned(), "1".to_owned()]
+        .into_iter()
+        .chain(others)
+        .filter(|process| {
+            let namespace = fs::read_link(roots.path("proc").join(process).join("ns/mnt"));
+            // One whose namespace is not told is asked in any case.
+            namespace.map_or(true, |namespace| {
+                let new = !seen.contains(&namespace);
+                if new {
+                    seen.push(namespace);
+                }
+                new
+            })
+        })
+        .flat_map(|process| mounts_of(&process, roots))
+        .collect()
 }
 
 /// Paths of active swap files and devices.
@@ -23,15 +43,6 @@ fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {
         .filter(|field| !field.is_empty())
         .map(unescape)
         .collect()
-}
-
-/// What a file descriptor of another process may point at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::target) enum Object {
-    /// A block device, whatever node it was opened through.
-    Device(DeviceNumber),
-    /// A file, by the device it lies on and its inode.
-    File { device: DeviceNumber, inode: u64 },
 }
 
 /// A process that has something open.
@@ -52,7 +63,7 @@ impl User {
 ///
 /// Costs one `stat` per open file of the machine. Without privileges only the user's own
 /// processes are seen.
-pub(in crate::target) fn users(objects: &[Object], roots: &Roots) -> Vec<User> {
+pub(in crate::target) fn users(objects: &[Identity], roots: &Roots) -> Vec<User> {
     let own = std::process::id();
     let mut users: Vec<User> = numbered(&roots.path("proc"))
         .into_iter()
@@ -63,35 +74,18 @@ pub(in crate::target) fn users(objects: &[Object], roots: &Roots) -> Vec<User> {
     users
 }
 
-fn process_use(pid: u32, objects: &[Object], roots: &Roots) -> Option<User> {
+fn process_use(pid: u32, objects: &[Identity], roots: &Roots) -> Option<User> {
     let dir = roots.path("proc").join(pid.to_string());
     let mut found = None;
     for fd in numbered(&dir.join("fd")) {
         let fd = fd.to_string();
-        if object_at(&dir.join("fd").join(&fd)).is_some_and(|object| objects.contains(&object)) {
+        if Identity::at(&dir.join("fd").join(&fd)).is_some_and(|object| objects.contains(&object)) {
             let info = fs::read_to_string(dir.join("fdinfo").join(&fd)).unwrap_or_default();
             *found.get_or_insert(false) |= opened_for_writing(&info);
         }
     }
     let command = fs::read_to_string(dir.join("comm")).unwrap_or_default().trim().to_owned();
     found.map(|writes| User { pid, command, writes })
-}
-
-/// What the path leads to, asking no server of a network file system for it.
-pub(in crate::target) fn object_at(path: &Path) -> Option<Object> {
-    let flags = AtFlags::STATX_DONT_SYNC;
-    let stat = statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO).ok()?;
-    match FileType::from_raw_mode(stat.stx_mode.into()) {
-        FileType::BlockDevice => Some(Object::Device(DeviceNumber {
-            major: stat.stx_rdev_major,
-            minor: stat.stx_rdev_minor,
-        })),
-        FileType::RegularFile => Some(Object::File {
-            device: DeviceNumber { major: stat.stx_dev_major, minor: stat.stx_dev_minor },
-            inode: stat.stx_ino,
-        }),
-        _ => None,
-    }
 }
 
 /// The access mode in the octal `flags:` line of fdinfo.

@@ -3,7 +3,7 @@
 use super::{GuardError, claim_for_writing, takes_writes};
 use crate::kernel::{DeviceNumber, Roots};
 use crate::target::error::TargetError;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -23,6 +23,7 @@ impl Machine {
         for sub in ["sys/block", "sys/dev/block", "proc/self"] {
             fs::create_dir_all(machine.dir.path().join(sub)).unwrap();
         }
+        machine.shows("");
         for (name, number) in [
             ("sdb", "8:16"),
             ("sdb/sdb1", "8:17"),
@@ -44,6 +45,19 @@ impl Machine {
         machine.stack("sdd", "md0");
         machine.stack("sde/sde1", "md0");
         machine
+    }
+
+    /// Has `/proc/partitions` show these devices, each a line.
+    fn shows(&self, devices: &str) {
+        let text = format!("major minor  #blocks  name\n\n{devices}");
+        fs::write(self.roots.path("proc/partitions"), text).unwrap();
+    }
+
+    /// A loop device with this path behind it, as sysfs tells it. No node leads to its driver.
+    fn loop_on(&self, name: &str, number: &str, path: &str) {
+        self.device(name, number);
+        fs::create_dir(self.sys_dir(name).join("loop")).unwrap();
+        fs::write(self.sys_dir(name).join("loop/backing_file"), path).unwrap();
     }
 
     fn sys_dir(&self, name: &str) -> PathBuf {
@@ -76,10 +90,12 @@ impl Machine {
         self
     }
 
-    /// What the guards say to a write; the devices have no nodes, so none gets through.
+    /// What the guards say to a write; the node is no device, so none gets through.
     fn judge(&self, number: &str) -> Result<(), TargetError> {
         let number: DeviceNumber = number.parse().unwrap();
-        claim_for_writing(&self.dir.path().join("node"), number, true, &self.roots).map(drop)
+        let node = self.dir.path().join("node");
+        let judged = File::create(&node).unwrap();
+        claim_for_writing(&judged, &node, number, true, &self.roots).map(drop)
     }
 
     fn refusal(&self, number: &str) -> GuardError {
@@ -98,7 +114,7 @@ impl Machine {
 
     /// True where every guard before the kernel's own let the device pass.
     fn passes(&self, number: &str) -> bool {
-        matches!(self.judge(number), Err(TargetError::Io { .. }))
+        matches!(self.judge(number), Err(TargetError::Changed { .. }))
     }
 }
 
@@ -187,15 +203,19 @@ fn process(proc: &Path, pid: u32, command: &str, file: &Path, flags: &str) {
     fs::write(dir.join("fdinfo/3"), format!("pos:\t0\nflags:\t{flags}\n")).unwrap();
 }
 
+fn writes(file: &Path, machine: &Machine) -> Result<(), TargetError> {
+    takes_writes(File::open(file).unwrap(), file, false, &machine.roots)
+}
+
 #[test]
 fn a_file_somebody_writes_is_refused_and_one_somebody_reads_is_not() {
     let machine = Machine::new();
     let file = machine.dir.path().join("image");
     fs::write(&file, "x").unwrap();
     process(&machine.roots.path("proc"), 4_000_000, "reader", &file, "0100000");
-    takes_writes(&file, &machine.roots).unwrap();
+    writes(&file, &machine).unwrap();
     process(&machine.roots.path("proc"), 4_000_001, "qemu", &file, "0100002");
-    let refusal = takes_writes(&file, &machine.roots).unwrap_err();
+    let refusal = writes(&file, &machine).unwrap_err();
     assert!(refusal.to_string().contains("qemu (pid 4000001)"), "{refusal}");
 }
 
@@ -207,11 +227,107 @@ fn swap_files_and_files_behind_loop_devices_are_refused() {
     let escaped = file.to_str().unwrap().replace(' ', "\\040");
     let swaps = machine.roots.path("proc/swaps");
     fs::write(&swaps, format!("Filename Type\n{escaped} file 4 0 -2\n")).unwrap();
-    let refusal = takes_writes(&file, &machine.roots).unwrap_err();
+    let refusal = writes(&file, &machine).unwrap_err();
     assert!(matches!(refusal, TargetError::Guard(GuardError::Swap { .. })), "{refusal}");
     fs::remove_file(swaps).unwrap();
     fs::create_dir_all(machine.sys_dir("sdc/loop")).unwrap();
     fs::write(machine.sys_dir("sdc/loop/backing_file"), file.to_str().unwrap()).unwrap();
-    let refusal = takes_writes(&file, &machine.roots).unwrap_err();
+    let refusal = writes(&file, &machine).unwrap_err();
     assert!(matches!(refusal, TargetError::Guard(GuardError::LoopBacking { .. })), "{refusal}");
+}
+
+#[test]
+fn loop_devices_that_cannot_be_listed_refuse_every_write() {
+    let machine = Machine::new();
+    let file = machine.dir.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let unlisted = |machine: &Machine| {
+        let refusal = writes(&file, machine).unwrap_err();
+        assert!(
+            matches!(refusal, TargetError::Guard(GuardError::LoopsUnlisted { .. })),
+            "{refusal}"
+        );
+        assert!(matches!(machine.refusal("8:32"), GuardError::LoopsUnlisted { .. }));
+    };
+    writes(&file, &machine).unwrap();
+    machine.shows("   7        3      65536 loop3\n");
+    unlisted(&machine);
+    machine.loop_on("loop3", "7:3", "/nowhere/image");
+    fs::remove_file(machine.roots.path("proc/partitions")).unwrap();
+    unlisted(&machine);
+    machine.shows("");
+    fs::rename(machine.roots.path("sys/block"), machine.dir.path().join("aside")).unwrap();
+    unlisted(&machine);
+}
+
+/// What a user sees who may not open loop devices: their paths.
+#[test]
+fn a_path_excludes_a_loop_device_only_where_it_leads_to_a_file_of_another_name() {
+    let machine = Machine::new();
+    let (file, other) = (machine.dir.path().join("file"), machine.dir.path().join("other"));
+    let elsewhere = machine.dir.path().join("sys/file");
+    for path in [&file, &other, &elsewhere] {
+        fs::write(path, "x").unwrap();
+    }
+    machine.loop_on("loop3", "7:3", "");
+    let judge = |path: &str| {
+        fs::write(machine.sys_dir("loop3/loop").join("backing_file"), path).unwrap();
+        // Somebody reads the file, so that the kernel cannot vouch for it.
+        let _reader = File::open(&file).unwrap();
+        writes(&file, &machine)
+    };
+    judge(other.to_str().unwrap()).unwrap();
+    let deleted = machine.dir.path().join("decoy (deleted)");
+    fs::write(&deleted, "x").unwrap();
+    for path in ["/nowhere/image", deleted.to_str().unwrap(), elsewhere.to_str().unwrap(), ""] {
+        let refusal = judge(path).unwrap_err();
+        let unknown = matches!(refusal, TargetError::Guard(GuardError::LoopUnknown { .. }));
+        assert!(unknown && refusal.to_string().contains("loop3"), "{path}: {refusal}");
+    }
+    fs::hard_link(&file, machine.dir.path().join("second")).unwrap();
+    let refusal = judge(other.to_str().unwrap()).unwrap_err();
+    assert!(matches!(refusal, TargetError::Guard(GuardError::LoopUnknown { .. })), "{refusal}");
+    let judged = takes_writes(File::open(&file).unwrap(), &file, true, &machine.roots);
+    judged.unwrap();
+    let refusal = judge(file.to_str().unwrap()).unwrap_err();
+    assert!(matches!(refusal, TargetError::Guard(GuardError::LoopBacking { .. })), "{refusal}");
+}
+
+#[test]
+fn a_file_that_nobody_has_open_is_behind_no_loop_device() {
+    let machine = Machine::new();
+    let file = machine.dir.path().join("file");
+    fs::write(&file, "x").unwrap();
+    if !crate::kernel::is_open_here_alone(File::open(&file).unwrap()) {
+        eprintln!("SKIPPED a_file_that_nobody_has_open_is_behind_no_loop_device: no leases here");
+        return assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none());
+    }
+    machine.loop_on("loop3", "7:3", "/nowhere/image (deleted)");
+    writes(&file, &machine).unwrap();
+    let _reader = File::open(&file).unwrap();
+    writes(&file, &machine).unwrap_err();
+}
+
+#[test]
+fn loop_devices_on_one_file_count_as_one() {
+    let machine = Machine::new();
+    let image = machine.dir.path().join("image");
+    fs::write(&image, "x").unwrap();
+    for (name, number) in [("loop3", "7:3"), ("loop4", "7:4")] {
+        machine.loop_on(name, number, image.to_str().unwrap());
+    }
+    machine.loop_on("loop5", "7:5", "/nowhere/image");
+    let another = machine.dir.path().join("another");
+    fs::write(&another, "x").unwrap();
+    machine.loop_on("loop6", "7:6", another.to_str().unwrap());
+    assert!(machine.passes("7:3"), "nobody uses the other one");
+    let machine = machine.mount("7:6", "/data");
+    assert!(machine.passes("7:3"), "another file");
+    let machine = machine.mount("7:4", "/data");
+    assert_eq!(machine.mounted("7:3"), "loop4 on the same file");
+    let machine = machine.mount("7:5", "/data");
+    assert_eq!(machine.mounted("7:3"), "loop5 that may be on the same file");
+    machine.stack("loop4", "dm-2");
+    let machine = machine.mount("253:2", "/data");
+    assert_eq!(machine.mounted("7:3"), "dm-2 stacked on loop4 on the same file");
 }

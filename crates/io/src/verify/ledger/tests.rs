@@ -17,6 +17,15 @@ fn ledger(loads: &[Load]) -> Result<Ledger, LedgerError> {
     Ledger::new(&writers)
 }
 
+#[test]
+fn more_blocks_than_memory_are_refused_before_it_is_taken() {
+    let load = load(Pattern::RandWrite, 0, 1 << 52);
+    let parts = [(0, Extent { base_bytes: 0, size_bytes: 1 << 52 })];
+    let error = Ledger::new(&[Writer { load: &load, parts: &parts }]).unwrap_err();
+    assert!(matches!(error, LedgerError::TooLarge { units, .. } if units == 1 << 40), "{error}");
+    assert!(error.to_string().contains("would take 8 TiB"), "{error}");
+}
+
 fn territory() -> Arc<Territory> {
     let load = load(Pattern::RandWrite, 8192, 65536);
     let ledger = ledger(std::slice::from_ref(&load)).unwrap();

@@ -1,0 +1,158 @@
+//! What a file is, by its content.
+
+use crate::sqlite_file::{application_id, is_index, is_journal, is_log};
+
+/// Bytes of a file that tell who made it.
+pub(super) const HEAD_BYTES: usize = 4096;
+
+/// `application_id` of a history: "IOGg" (SQLite, "Database File Format", 1.3.16).
+pub const HISTORY_APPLICATION_ID: i32 = 0x494f_4767;
+
+/// What of a file its beginning tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// An output of iogauge.
+    Output,
+    /// Of a history or of another database; with what it is.
+    Database(&'static str),
+    /// Anything else.
+    Foreign,
+}
+
+/// Tells what a file is by its first [`HEAD_BYTES`], or all of it where it is shorter.
+pub(super) fn content(head: &[u8]) -> Content {
+    if let Some(what) = database(head) {
+        return Content::Database(what);
+    }
+    match [html, svg, png, rows, vendor_rows, man_page, json, lock].iter().any(|form| form(head)) {
+        true => Content::Output,
+        false => Content::Foreign,
+    }
+}
+
+/// A history, or a log that a database needs. A log of another database cannot be told from one of a history,
+/// and is as precious.
+fn database(head: &[u8]) -> Option<&'static str> {
+    if application_id(head) == Some(HISTORY_APPLICATION_ID) {
+        return Some("a history");
+    }
+    (is_log(head) || is_index(head) || is_journal(head)).then_some("the log of a database")
+}
+
+/// The page of `iogauge report`, by its `meta` element.
+fn html(head: &[u8]) -> bool {
+    head.starts_with(b"<!DOCTYPE html>")
+        && contains(head, b"<meta name=\"generator\" content=\"iogauge ")
+}
+
+/// A picture, by the comment below the XML declaration.
+fn svg(head: &[u8]) -> bool {
+    head.starts_with(b"<?xml ") && contains(head, b"?>\n<!-- Generator: iogauge -->\n<svg ")
+}
+
+/// A picture, by its chunk `tEXt` of the keyword `Software` (PNG, third edition, 11.3.3.2), which is the
+/// first one behind the header.
+fn png(head: &[u8]) -> bool {
+    head.starts_with(b"\x89PNG\r\n\x1a\n")
+        && head.get(37..).is_some_and(|rest| rest.starts_with(b"tEXtSoftware\0iogauge"))
+}
+
+/// Rows whose first column names a format of iogauge's.
+fn rows(head: &[u8]) -> bool {
+    let mut lines = head.split(|byte| *byte == b'\n');
+    let is_header = lines.next().is_some_and(|line| line.starts_with(b"format,run_id,"));
+    is_header && lines.next().is_none_or(|row| row.is_empty() || row.starts_with(b"iogauge."))
+}
+
+/// Rows with the columns of vendors' own suites. Those of a vendor name a place in their third column, and
+/// those of iogauge a database's URL.
+fn vendor_rows(head: &[u8]) -> bool {
+    let mut lines = head.split(|byte| *byte == b'\n');
+    let is_header = lines
+        .next()
+        .is_some_and(|line| line.starts_with(b"RunDate,RunTime,Database,Namespace,Reads,Writes,"));
+    let row = lines.next().unwrap_or_default();
+    let database = row.split(|byte| *byte == b',').nth(2).unwrap_or_default();
+    let scheme = database.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+    is_header && scheme > 1 && database.get(scheme) == Some(&b':')
+}
+
+/// A page of the manual, by its title.
+fn man_page(head: &[u8]) -> bool {
+    head.starts_with(b".ie \\n(.g") && contains(head, b"\n.TH iogauge")
+}
+
+/// A document or line of JSON, by its format.
+fn json(head: &[u8]) -> bool {
+    let head = &head[..head.len().min(80)];
+    let first: Vec<u8> = head.iter().filter(|byte| !byte.is_ascii_whitespace()).copied().collect();
+    first.starts_with(b"{\"format\":\"iogauge.")
+}
+
+/// The file beside a history that its runs lock.
+fn lock(head: &[u8]) -> bool {
+    head.starts_with(b"iogauge.history-lock/1\n")
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn outputs_are_told_by_their_content() {
+        let ours: [&[u8]; 8] = [
+            b"<!DOCTYPE html>\n<html lang=\"en\">\n<meta name=\"generator\" content=\"iogauge 0.1.0\">",
+            b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- Generator: iogauge -->\n<svg xmlns",
+            b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR0123456789abc0000\0\0\0\x10tEXtSoftware\0iogauge",
+            b"format,run_id,kind\niogauge.history-csv/1,20,run\n",
+            b"format,run_id,kind\n",
+            b"RunDate,RunTime,Database,Namespace,Reads,Writes,\n2026-11-21,10:00,sqlite:/data,RAN,1,2\n",
+            b".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH iogauge 1 \n",
+            b"{\n  \"format\": \"iogauge.find/1\",",
+        ];
+        for (number, head) in ours.iter().enumerate() {
+            assert_eq!(content(head), Content::Output, "{number}");
+        }
+    }
+
+    #[test]
+    fn what_looks_alike_is_foreign() {
+        let foreign: [&[u8]; 9] = [
+            b"",
+            b"<!DOCTYPE html>\n<p>iogauge 0.1.0",
+            b"<?xml version=\"1.0\"?>\n<svg><!-- Generator: iogauge -->",
+            b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR0123456789abc0000\0\0\0\x10tEXtSoftware\0GIMP",
+            b"format,run_id,kind\nmine,20,run\n",
+            b"RunDate,RunTime,Database,Namespace,Reads,Writes,\n2026-11-21,10:00,/db/RAN,RAN,1,2\n",
+            b"RunDate,RunTime,Database,Namespace,Reads,Writes,\n2026-11-21,10:00,C:\\db,RAN,1,2\n",
+            b".ie \\n(.g .ds Aq \\(aq\n.TH fio 1 \n",
+            b"{\"format\": \"other\", \"by\": \"iogauge.find/1\"}",
+        ];
+        for (number, head) in foreign.iter().enumerate() {
+            assert_eq!(content(head), Content::Foreign, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_history_and_logs_of_databases_are_told() {
+        let mut history = [0; 100];
+        history[..16].copy_from_slice(crate::sqlite_file::MAGIC);
+        assert_eq!(content(&history), Content::Foreign, "of another application");
+        history[68..72].copy_from_slice(b"IOGg");
+        assert_eq!(content(&history), Content::Database("a history"));
+        let log = 0x377f_0682_u32.to_be_bytes();
+        assert!(matches!(content(&log), Content::Database(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_content_is_a_panic(head: Vec<u8>) {
+            let _ = content(&head);
+        }
+    }
+}

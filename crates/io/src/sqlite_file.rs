@@ -1,0 +1,93 @@
+//! What a file of SQLite is, by what stands in it. Nothing here opens a file with SQLite, which changes what it
+//! opens.
+//!
+//! The forms are written down in <https://www.sqlite.org/fileformat2.html> and
+//! <https://www.sqlite.org/walformat.html>.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// What a database begins with ("Database File Format", 1.3).
+pub const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Where a database has its application id, in bytes from its beginning.
+pub const APPLICATION_ID_AT: usize = 68;
+/// What a rollback journal begins with, and ends with where it names another file ("Database File Format", 3).
+pub const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// The application id of a database; `None` for any other file.
+#[must_use]
+pub fn application_id(head: &[u8]) -> Option<i32> {
+    let id = head.starts_with(MAGIC).then(|| head.get(APPLICATION_ID_AT..)?.first_chunk())?;
+    id.map(|id| i32::from_be_bytes(*id))
+}
+
+/// True for a write-ahead log: its first word tells the order of its bytes ("WAL-mode File Format", 2).
+#[must_use]
+pub fn is_log(head: &[u8]) -> bool {
+    let first = head.first_chunk().map(|word| u32::from_be_bytes(*word));
+    matches!(first, Some(0x377f_0682 | 0x377f_0683))
+}
+
+/// Bytes of a log's header, and of what stands before each page in it.
+const LOG_HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
+/// So much of a page is read as tells what database it is the first of.
+const HEAD_BYTES: usize = 100;
+
+/// A page in a write-ahead log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedPage {
+    /// Its number, from 1.
+    pub number: u32,
+    /// True for the last one of a transaction.
+    pub commits: bool,
+    /// Its first bytes, at most 100.
+    pub head: Vec<u8>,
+}
+
+/// The pages in a write-ahead log that SQLite would take over, in their order ("WAL-mode File Format", 2 and 3).
+/// Checksums are not looked at. Each costs a small read.
+///
+/// # Errors
+/// Where the file cannot be read, or is no log.
+pub fn logged_pages(file: &File) -> io::Result<impl Iterator<Item = LoggedPage>> {
+    let mut header = [0; LOG_HEADER_BYTES];
+    file.read_exact_at(&mut header, 0)?;
+    if !is_log(&header) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let word = |bytes: &[u8], at: usize| {
+        bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_be_bytes(*word))
+    };
+    // Pages of 64 KiB are written as 1.
+    let page_bytes = match word(&header, 8) {
+        0 => return Err(io::ErrorKind::InvalidData.into()),
+        1 => 65_536,
+        bytes => u64::from(bytes),
+    };
+    let mut at = LOG_HEADER_BYTES as u64;
+    Ok(std::iter::from_fn(move || {
+        let mut frame = [0; FRAME_HEADER_BYTES + HEAD_BYTES];
+        file.read_exact_at(&mut frame, at).ok()?;
+        at += FRAME_HEADER_BYTES as u64 + page_bytes;
+        // The salts of pages from before the log began anew are others.
+        (frame[8..16] == header[16..24]).then(|| LoggedPage {
+            number: word(&frame, 0),
+            commits: word(&frame, 4) != 0,
+            head: frame[FRAME_HEADER_BYTES..].to_vec(),
+        })
+    }))
+}
+
+/// True for the index of a log that was written once, by its version ("WAL-mode File Format", 4).
+#[must_use]
+pub fn is_index(head: &[u8]) -> bool {
+    head.first_chunk().is_some_and(|word| u32::from_ne_bytes(*word) == 3_007_000)
+}
+
+/// True for a rollback journal that is on the medium. Before that it begins with zeros.
+#[must_use]
+pub fn is_journal(head: &[u8]) -> bool {
+    head.starts_with(&JOURNAL_MAGIC)
+}

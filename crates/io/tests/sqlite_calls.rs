@@ -1,0 +1,96 @@
+//! SQLite with its calls judged, against files that stand where it looks for its own.
+#![allow(clippy::unwrap_used)]
+
+use iogauge_io::sqlite_calls::{IsRight, judge_by};
+use rusqlite::Connection;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Files of this name, and those beside it, are judged.
+const NAME: &str = "judged.db";
+
+/// Right is what does not begin with "precious".
+fn rule_of(path: &Path) -> Option<IsRight> {
+    path.to_str()?.contains(NAME).then_some(|file: &File| {
+        let mut head = [0; 8];
+        file.read_at(&mut head, 0).is_ok_and(|_| &head != b"precious")
+    })
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    PathBuf::from(format!("{}{suffix}", path.display()))
+}
+
+fn wal(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.execute_batch(
+        "PRAGMA journal_mode = wal; CREATE TABLE IF NOT EXISTS t (x); INSERT INTO t VALUES (1)",
+    )?;
+    Ok(connection)
+}
+
+#[test]
+fn a_foreign_file_is_neither_opened_nor_removed() {
+    assert!(judge_by(rule_of));
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(NAME);
+        let foreign = with_suffix(&path, suffix);
+        if !suffix.is_empty() {
+            // Another name than the judged one makes the database, in WAL mode.
+            wal(&dir.path().join("other.db")).unwrap();
+            fs::rename(dir.path().join("other.db"), &path).unwrap();
+        }
+        fs::write(&foreign, "precious\n").unwrap();
+        std::os::unix::fs::chown(&foreign, Some(1), Some(1)).ok();
+        let before = fs::metadata(&foreign).unwrap();
+        let result = Connection::open(&path).and_then(|connection| {
+            connection
+                .execute_batch("INSERT INTO t VALUES (2); PRAGMA wal_checkpoint; SELECT 1 FROM t")
+        });
+        assert!(result.is_err(), "{suffix}");
+        let after = fs::metadata(&foreign).unwrap();
+        assert_eq!(fs::read(&foreign).unwrap(), b"precious\n", "{suffix}");
+        let about = |of: &fs::Metadata| (of.ino(), of.mode(), of.uid(), of.gid(), of.mtime_nsec());
+        assert_eq!(about(&after), about(&before), "{suffix}");
+    }
+}
+
+#[test]
+fn a_file_that_takes_the_place_of_a_log_outlives_the_last_close() {
+    assert!(judge_by(rule_of));
+    for suffix in ["-wal", "-shm"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(NAME);
+        let connection = wal(&path).unwrap();
+        let beside = with_suffix(&path, suffix);
+        assert!(beside.exists(), "{suffix}");
+        fs::write(dir.path().join("foreign"), "precious\n").unwrap();
+        fs::rename(dir.path().join("foreign"), &beside).unwrap();
+        drop(connection);
+        assert_eq!(fs::read(&beside).unwrap(), b"precious\n", "{suffix}");
+    }
+}
+
+#[test]
+fn what_is_right_is_used_as_ever() {
+    assert!(judge_by(rule_of));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(NAME);
+    let (one, other) = (wal(&path).unwrap(), wal(&path).unwrap());
+    let count = |connection: &Connection| -> u32 {
+        connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((count(&one), count(&other)), (2, 2));
+    drop((one, other));
+    let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, [NAME], "the last close takes its log along");
+    // The same under a rollback journal, which is made and removed at each commit.
+    let connection = Connection::open(&path).unwrap();
+    let rollback = "PRAGMA journal_mode = delete; INSERT INTO t VALUES (3); VACUUM";
+    connection.execute_batch(rollback).unwrap();
+    assert_eq!(count(&connection), 3);
+    // Names without a rule are SQLite's own affair.
+    wal(&dir.path().join("free.db")).unwrap();
+}
