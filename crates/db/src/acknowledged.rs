@@ -5,8 +5,10 @@
 //! with one call for each transaction, without a flush: it outlives this process, not the machine.
 
 use crate::error::DbError;
+use crate::folder::{Folder, Found};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -19,6 +21,10 @@ const FORMAT_1: &str = "iogauge.acknowledged/1";
 const HEAD_BYTES: usize = 4096;
 /// Workers whose states fit into the head.
 pub const MOST_WORKERS: u32 = 100_000;
+/// A longer file is none of these.
+const MOST_BYTES: u64 = HEAD_BYTES as u64 + MOST_WORKERS as u64 * 16;
+/// No worker does more transactions; so many of all workers together can be counted.
+const MOST_SEQUENCE: u64 = 1_000_000_000_000;
 
 /// What a run's transactions follow from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +65,28 @@ pub struct Remembered {
 }
 
 impl Remembered {
+    /// Reads the content of a file; `None` where it is none of these, or holds what cannot be.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (head, slots) = bytes.split_at_checked(HEAD_BYTES)?;
+        let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let run: RunOfWorkers = serde_json::from_slice(line).ok()?;
+        let (slots, rest) = slots.as_chunks::<8>();
+        let (slots, odd) = slots.as_chunks::<2>();
+        let workers: Vec<(u64, u64)> = slots
+            .iter()
+            .map(|[first, last]| (u64::from_le_bytes(*first), u64::from_le_bytes(*last)))
+            .collect();
+        let is_sound = [FORMAT, FORMAT_1].contains(&run.format.as_str())
+            && rest.is_empty()
+            && odd.is_empty()
+            && workers.len() == run.workers as usize
+            && run.workers <= MOST_WORKERS
+            && run.transaction_length > 0
+            && workers.iter().all(|(first, last)| first <= last && *last <= MOST_SEQUENCE);
+        is_sound.then_some(Self { run, workers })
+    }
+
     /// Transactions that were acknowledged and are not there, where so many of each worker, from the first
     /// on, are committed.
     #[must_use]
@@ -97,7 +125,6 @@ impl Acknowledged {
             return Ok(());
         }
         let path = self.path.as_path();
-        let fault = |error: std::io::Error| failed(path, &error);
         let mut bytes =
             serde_json::to_vec(&self.run).map_err(|error| failed(path, &error.into()))?;
         bytes.push(b'\n');
@@ -108,10 +135,9 @@ impl Acknowledged {
             bytes.extend(sequence.to_le_bytes());
         }
         // A run that is killed here leaves the whole file of the run before.
-        let partial = partial(path);
-        std::fs::write(&partial, bytes).map_err(fault)?;
-        std::fs::rename(&partial, path).map_err(fault)?;
-        let file = File::options().write(true).open(path).map_err(fault)?;
+        let (folder, name) = place(path)?;
+        let folder = folder.ok_or_else(|| failed(path, &ErrorKind::NotFound.into()))?;
+        let file = folder.replace(&name, &partial(&name), &bytes, false)?;
         self.file.get_or_init(|| file);
         Ok(())
     }
@@ -124,7 +150,7 @@ impl Acknowledged {
         let at = HEAD_BYTES as u64 + u64::from(worker - 1) * 16 + 8;
         let written = match self.file.get() {
             Some(file) => file.write_all_at(&sequence.to_le_bytes(), at),
-            None => Err(std::io::ErrorKind::NotFound.into()),
+            None => Err(ErrorKind::NotFound.into()),
         };
         written.map_err(|error| failed(&self.path, &error))
     }
@@ -134,13 +160,10 @@ impl Acknowledged {
     /// # Errors
     /// Where it is there and cannot be removed.
     pub fn remove(path: &Path) -> Result<(), DbError> {
-        use std::io::ErrorKind::{NotADirectory, NotFound};
-        for path in [partial(path), path.to_owned()] {
-            match std::fs::remove_file(&path) {
-                Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => {
-                    return Err(failed(&path, &error));
-                }
-                _ => {}
+        let (Some(folder), name) = place(path)? else { return Ok(()) };
+        for name in [partial(&name), name] {
+            if let Found::File(file) = folder.find(&name)? {
+                folder.remove(&name, &file)?;
             }
         }
         Ok(())
@@ -151,46 +174,34 @@ impl Acknowledged {
     /// # Errors
     /// Where the file is there and is none of these.
     pub fn read(path: &Path) -> Result<Option<Remembered>, DbError> {
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(path, &error)),
-        };
-        let strange = || {
+        let (Some(folder), name) = place(path)? else { return Ok(None) };
+        let Some(bytes) = folder.read(&name, MOST_BYTES)? else { return Ok(None) };
+        Remembered::read(&bytes).map(Some).ok_or_else(|| {
             DbError::Failed(format!(
-                "{}: it is no {FORMAT}; right would be to remove it, and then the values alone can be \
-                 checked",
+                "{}: it is no {FORMAT}, or damaged; right would be to remove it, and then the values alone \
+                 can be checked",
                 path.display()
             ))
-        };
-        let (head, slots) = bytes.split_at_checked(HEAD_BYTES).ok_or_else(strange)?;
-        let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let run: RunOfWorkers = serde_json::from_slice(line).map_err(|_| strange())?;
-        let number = |bytes: &[u8]| {
-            let mut eight = [0; 8];
-            eight.copy_from_slice(bytes);
-            u64::from_le_bytes(eight)
-        };
-        let workers: Vec<(u64, u64)> =
-            slots.chunks_exact(16).map(|slot| (number(&slot[..8]), number(&slot[8..]))).collect();
-        let backwards = workers.iter().any(|(first, last)| last < first);
-        if ![FORMAT, FORMAT_1].contains(&run.format.as_str())
-            || workers.len() != run.workers as usize
-            || backwards
-        {
-            return Err(strange());
-        }
-        Ok(Some(Remembered { run, workers }))
+        })
     }
 }
 
+/// The folder of a file, where there is one, and the file's name in it.
+fn place(path: &Path) -> Result<(Option<Folder>, String), DbError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let (Some(folder), Some(name)) = (path.parent(), name) else {
+        return Err(failed(path, &ErrorKind::InvalidFilename.into()));
+    };
+    Ok((Folder::open(folder)?, name.to_owned()))
+}
+
 fn failed(path: &Path, error: &std::io::Error) -> DbError {
-    DbError::Failed(format!("{}: {error}", path.display()))
+    crate::directory::fault(path, error)
 }
 
 /// Where the file of the next run is written before it takes the place of the one before.
-fn partial(path: &Path) -> PathBuf {
-    path.with_extension("new")
+fn partial(name: &str) -> String {
+    format!("{name}.new")
 }
 
 #[cfg(test)]
@@ -236,6 +247,59 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         let remembered = Acknowledged::read(&path).unwrap().unwrap();
         assert_eq!((&remembered.workers[..], remembered.may_lose()), (&[(3, 5)][..], None));
+    }
+
+    #[test]
+    fn links_in_its_place_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let canary = dir.path().join("canary");
+        let run = RunOfWorkers {
+            format: FORMAT.to_owned(),
+            database: "x".to_owned(),
+            seed: 7,
+            transaction_length: 50,
+            workers: 1,
+            may_lose: None,
+        };
+        for name in ["acknowledged", "acknowledged.new"] {
+            std::fs::write(&canary, "precious").unwrap();
+            let link = dir.path().join(name);
+            std::os::unix::fs::symlink(&canary, &link).unwrap();
+            let path = dir.path().join("acknowledged");
+            let begun = Acknowledged::new(&path, run.clone(), &[0]).begin();
+            assert!(matches!(begun, Err(DbError::Foreign(_))), "{name}: {begun:?}");
+            assert_eq!(std::fs::read(&canary).unwrap(), b"precious");
+            Acknowledged::remove(&path).unwrap();
+            assert!(link.is_symlink() && canary.exists());
+            std::fs::remove_file(link).unwrap();
+        }
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_told() {
+        let of = |transaction_length: u32, workers: u32, slots: &[(u64, u64)]| {
+            let run = RunOfWorkers {
+                format: FORMAT.to_owned(),
+                database: "x".to_owned(),
+                seed: 7,
+                transaction_length,
+                workers,
+                may_lose: None,
+            };
+            let mut bytes = serde_json::to_vec(&run).unwrap();
+            bytes.push(b'\n');
+            bytes.resize(HEAD_BYTES, b' ');
+            for (first, last) in slots {
+                bytes.extend(first.to_le_bytes());
+                bytes.extend(last.to_le_bytes());
+            }
+            Remembered::read(&bytes)
+        };
+        assert!(of(1, 1, &[(0, 5)]).is_some());
+        assert_eq!(of(0, 1, &[(0, 5)]), None);
+        assert_eq!(of(1, 2, &[(0, 5)]), None);
+        assert_eq!(of(1, 1, &[(6, 5)]), None);
+        assert_eq!(of(1, 2, &[(0, u64::MAX), (0, u64::MAX)]), None);
     }
 
     #[test]

@@ -103,10 +103,12 @@ struct DirectReader {
 
 impl DirectReader {
     fn open(files: &[BlockFile], block_bytes: u64) -> Result<Self, DbError> {
-        let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
+        // A pipe in the place of a file would be waited for.
+        let flags = rustix::fs::OFlags::DIRECT | rustix::fs::OFlags::NONBLOCK;
+        let flags = flags.bits() as i32;
         let (mut open, mut end) = (Vec::new(), 0);
         for BlockFile { path, base_bytes, blocks } in files.iter().filter(|file| file.blocks > 0) {
-            let opened = File::options().read(true).custom_flags(direct).open(path);
+            let opened = File::options().read(true).custom_flags(flags).open(path);
             let file = opened.map_err(|error| open_fault(path, &error))?;
             end += blocks;
             open.push((file, path.clone(), *base_bytes, end));
@@ -122,7 +124,7 @@ impl DirectReader {
 }
 
 fn fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
-    DbError::Failed(format!("{}: {error}", path.display()))
+    crate::directory::fault(path, error)
 }
 
 fn open_fault(path: &std::path::Path, error: &std::io::Error) -> DbError {

@@ -51,7 +51,7 @@ impl Books {
         self.reads.record(ns);
         self.read_bytes += bytes;
         self.read_hits += u64::from(hit);
-        self.busy_ns += ns;
+        self.busy_ns = self.busy_ns.saturating_add(ns);
     }
 
     /// Notes an update of a value of so many bytes.
@@ -63,7 +63,7 @@ impl Books {
     pub fn updates_of(&mut self, ns: u64, n: u64, bytes: u64) {
         self.updates.record_n(ns, n);
         self.update_bytes += bytes;
-        self.busy_ns += ns * n;
+        self.busy_ns = self.busy_ns.saturating_add(ns.saturating_mul(n));
     }
 
     /// Notes a commit.
@@ -74,7 +74,7 @@ impl Books {
     /// Notes `n` commits that took equally long.
     pub fn commits_of(&mut self, ns: u64, n: u64) {
         self.commits.record_n(ns, n);
-        self.busy_ns += ns * n;
+        self.busy_ns = self.busy_ns.saturating_add(ns.saturating_mul(n));
     }
 
     /// Adds what the same or another worker did.
@@ -87,7 +87,7 @@ impl Books {
         self.commits.merge(&other.commits);
         self.read_transactions += other.read_transactions;
         self.errors += other.errors;
-        self.busy_ns += other.busy_ns;
+        self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
         self.elapsed_ns += other.elapsed_ns;
     }
 

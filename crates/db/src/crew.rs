@@ -5,6 +5,7 @@ use crate::acknowledged::Acknowledged;
 use crate::backend::{Activity, Global, WorkerPlan};
 use crate::blocks::{Blocks, randoms};
 use crate::books::Books;
+use crate::directory::no_thread;
 use crate::draws::Draws;
 use crate::error::DbError;
 pub use crate::worker::Mode;
@@ -19,8 +20,10 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How often it is looked whether one has ended.
 const LOOK: Duration = Duration::from_micros(100);
-/// How long a worker may take to end.
-const LAST_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a worker may take to end what it is doing, and how long to come back from a database that was
+/// abandoned: short enough that the result is kept while the user waits, whatever the database does.
+const LAST_PATIENCE: Duration = Duration::from_secs(4);
+const ABANDONED_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What workers are to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,8 +162,7 @@ impl Crew {
         let (task, own_desk) = (self.task.clone(), desk.clone());
         let work = move || work(number, &task, activity.as_ref(), &shared, &own_desk, ready);
         let thread = std::thread::Builder::new().name(format!("db-worker-{number}")).spawn(work);
-        let failed = |error| DbError::Failed(format!("a worker cannot be started: {error}"));
-        self.threads.push(thread.map_err(failed)?);
+        self.threads.push(thread.map_err(|error| no_thread(&error))?);
         self.desks.push(desk);
         Ok(())
     }
@@ -218,17 +220,32 @@ impl Crew {
     /// Ends all workers when what they are doing is done, and takes their last books.
     pub fn stop(&mut self) -> Vec<Books> {
         self.shared.stop.store(true, Ordering::Relaxed);
-        let end = Instant::now() + LAST_PATIENCE;
-        for thread in self.threads.drain(..) {
-            while !thread.is_finished() && Instant::now() < end {
-                std::thread::sleep(LOOK);
-            }
-            // One that hangs in the database ends with this process.
-            if thread.is_finished() {
-                let _ = thread.join();
-            }
+        if !self.wait_until(Instant::now() + LAST_PATIENCE) {
+            self.activity.abandon();
+            self.wait_until(Instant::now() + ABANDONED_PATIENCE);
         }
-        self.desks.iter().map(|desk| desk.take(end)).collect()
+        // One that hangs in the database ends with this process.
+        for thread in self.threads.drain(..).filter(JoinHandle::is_finished) {
+            let _ = thread.join();
+        }
+        let now = Instant::now();
+        self.desks.iter().map(|desk| desk.take(now)).collect()
+    }
+
+    /// Waits until all workers have ended; false where it is late before.
+    fn wait_until(&self, end: Instant) -> bool {
+        while !self.finished() {
+            if Instant::now() >= end {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        true
+    }
+
+    /// Asks all workers to end when what they are doing is done. Nobody waits for that.
+    pub fn end(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
     }
 
     /// True where all workers have ended, since one failed or all were asked to.

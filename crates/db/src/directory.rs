@@ -4,43 +4,28 @@
 //! `sqlite:DIR` with the name RAN is the folder `DIR/RAN`. In it are `iogauge.json` (the marker), `lock`,
 //! `acknowledged`, and files of the backend.
 
-use crate::backend::{Global, Purged};
+use crate::backend::Purged;
 use crate::error::DbError;
+use crate::folder::{Folder, Found};
 use crate::held::once_free;
+use crate::marker::MarkerError;
+pub use crate::marker::{FORMAT, Marker};
 use crate::url::DbUrl;
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Version word of the marker.
-pub const FORMAT: &str = "iogauge.database/1";
 const MARKER: &str = "iogauge.json";
 const LOCK: &str = "lock";
 const ACKNOWLEDGED: &str = "acknowledged";
-/// The last two while they are written.
+/// The marker and what was acknowledged while they are written.
 const PARTIAL: [&str; 2] = ["iogauge.new", "acknowledged.new"];
-
-/// What says that iogauge made a database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Marker {
-    /// [`FORMAT`].
-    pub format: String,
-    /// Word of the backend.
-    pub backend: String,
-    /// Tells it from every other database.
-    pub identity: String,
-    /// Bytes of a block.
-    pub block_bytes: u64,
-    /// False while setup is at work: a setup that was killed leaves it so.
-    pub complete: bool,
-    /// True where setup made the directory around the folder, too.
-    pub made_parent: bool,
-    /// Its globals.
-    pub globals: Vec<Global>,
-}
+/// A longer marker is none: it has room for a hundred thousand globals.
+const MOST_MARKER_BYTES: u64 = 16 << 20;
 
 /// A folder that is taken.
 #[derive(Debug)]
@@ -62,6 +47,10 @@ pub struct Directory {
     folder: PathBuf,
     /// What a command is given to find it.
     typed: String,
+    /// The marker of a folder that was made and whose setup has not taken it over.
+    made: Arc<Mutex<Option<Marker>>>,
+    /// What removing the folder needs to know once its marker is gone.
+    made_parent: Arc<AtomicBool>,
 }
 
 impl Directory {
@@ -69,7 +58,14 @@ impl Directory {
     #[must_use]
     pub fn of(url: &DbUrl, backend: &'static str) -> Self {
         let parent = PathBuf::from(&url.place);
-        Self { backend, folder: parent.join(&url.name), parent, typed: url.typed() }
+        Self {
+            backend,
+            folder: parent.join(&url.name),
+            parent,
+            typed: url.typed(),
+            made: Arc::default(),
+            made_parent: Arc::default(),
+        }
     }
 
     /// Its path.
@@ -90,37 +86,91 @@ impl Directory {
         self.folder.join(ACKNOWLEDGED)
     }
 
-    /// Makes the folder with a marker that says that setup is at work.
+    /// Makes the folder, as [`Self::make`] does, for a setup that may write nowhere but in it.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    pub fn prepare(&self, block_bytes: u64) -> Result<(), DbError> {
+        let marker = self.make(block_bytes)?;
+        self.made_parent.store(marker.made_parent, Ordering::Relaxed);
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(marker);
+        Ok(())
+    }
+
+    /// Notes what [`Self::remove_made`] needs to know, from the marker of a database that is about to go.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn note_made(&self) -> Result<(), DbError> {
+        let made_parent = self.read()?.is_some_and(|marker| marker.made_parent);
+        self.made_parent.store(made_parent, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Removes the folder, and the directory around it where setup made that. Those that hold anything stay.
+    pub fn remove_made(&self) {
+        // What is in the way has been told.
+        if std::fs::remove_dir(&self.folder).is_ok() && self.made_parent.load(Ordering::Relaxed) {
+            let _ = std::fs::remove_dir(&self.parent);
+        }
+    }
+
+    /// Makes the folder with a marker that says that setup is at work; gives the marker of one that was
+    /// prepared.
     ///
     /// # Errors
     /// [`DbError::Foreign`] where there is something already, [`DbError::ReadOnly`], [`DbError::Full`].
     pub fn make(&self, block_bytes: u64) -> Result<Marker, DbError> {
+        if let Some(marker) = self.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Ok(marker);
+        }
         let made_parent = !self.parent.exists();
         std::fs::create_dir_all(&self.parent).map_err(|error| fault(&self.parent, &error))?;
         match std::fs::create_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(self.occupied()?),
             other => other.map_err(|error| fault(&self.folder, &error))?,
         }
+        let folder = self.there()?;
+        if !folder.names()?.is_empty() {
+            return Err(folder.foreign(""));
+        }
         let marker = Marker {
             format: FORMAT.to_owned(),
             backend: self.backend.to_owned(),
-            identity: identity(&self.folder),
+            identity: identity(&folder),
             block_bytes,
             complete: false,
             made_parent,
             globals: Vec::new(),
         };
-        self.write(&marker).inspect_err(|_| self.unmake(made_parent))?;
+        self.made_parent.store(made_parent, Ordering::Relaxed);
+        // Without a marker, purge would take it for foreign.
+        self.write(&marker).inspect_err(|_| self.remove_made())?;
         Ok(marker)
     }
 
-    /// Removes a folder whose marker could not be written: without one, purge would take it for foreign.
-    fn unmake(&self, made_parent: bool) {
-        // The fault that led here is the one to tell.
-        let _ = std::fs::remove_file(self.join(PARTIAL[0]));
-        if std::fs::remove_dir(&self.folder).is_ok() && made_parent {
-            let _ = std::fs::remove_dir(&self.parent);
-        }
+    /// The folder by its descriptor; `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn open(&self) -> Result<Option<Folder>, DbError> {
+        Folder::open(&self.folder)
+    }
+
+    /// The same where there has to be one.
+    ///
+    /// # Errors
+    /// [`DbError::Missing`]; as [`Folder::open`].
+    pub fn there(&self) -> Result<Folder, DbError> {
+        self.open()?.ok_or_else(|| self.missing())
+    }
+
+    fn missing(&self) -> DbError {
+        DbError::Missing(format!(
+            "{}: there is no database; right would be iogauge db setup {} --size 64g",
+            self.folder.display(),
+            self.typed
+        ))
     }
 
     /// Why setup cannot have the folder.
@@ -153,29 +203,25 @@ impl Directory {
     /// # Errors
     /// Where it cannot be read or is none of these.
     pub fn read(&self) -> Result<Option<Marker>, DbError> {
-        let path = self.join(MARKER);
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(fault(&path, &error)),
-        };
-        let marker: Option<Marker> = serde_json::from_slice(&bytes).ok();
-        match marker {
-            Some(marker) if marker.format == FORMAT && marker.backend == self.backend => {
-                Ok(Some(marker))
-            }
-            Some(marker) if marker.format == FORMAT => Err(DbError::Foreign(format!(
+        let Some(folder) = self.open()? else { return Ok(None) };
+        let Some(bytes) = folder.read(MARKER, MOST_MARKER_BYTES)? else { return Ok(None) };
+        let place = self.join(MARKER);
+        match Marker::read(&bytes) {
+            Ok(marker) if marker.backend == self.backend => Ok(Some(marker)),
+            Ok(marker) => Err(DbError::Foreign(format!(
                 "{}: it is a database of {}; right would be {}:{}",
                 self.folder.display(),
                 marker.backend,
                 marker.backend,
                 self.parent.display()
             ))),
-            _ => Err(DbError::Foreign(format!("{}: it is no {FORMAT}", path.display()))),
+            Err(error @ MarkerError::Other) => {
+                Err(DbError::Foreign(format!("{}: {error}", place.display())))
+            }
+            Err(error @ MarkerError::Damaged(_)) => Err(DbError::Failed(format!(
+                "{}: {error}; right would be the file as setup wrote it",
+                place.display()
+            ))),
         }
     }
 
@@ -191,10 +237,7 @@ impl Directory {
                 "{path}: a setup was cut short here; right would be iogauge db purge {}, and setup again",
                 self.typed
             ))),
-            None => Err(DbError::Missing(format!(
-                "{path}: there is no database; right would be iogauge db setup {} --size 64g",
-                self.typed
-            ))),
+            None => Err(self.missing()),
         }
     }
 
@@ -203,13 +246,10 @@ impl Directory {
     /// # Errors
     /// Where it cannot be written.
     pub fn write(&self, marker: &Marker) -> Result<(), DbError> {
-        let (partial, path) = (self.join(PARTIAL[0]), self.join(MARKER));
+        let path = self.join(MARKER);
         let text =
             serde_json::to_vec_pretty(marker).map_err(|error| fault(&path, &error.into()))?;
-        let written = std::fs::write(&partial, text)
-            .and_then(|()| File::open(&partial)?.sync_all())
-            .and_then(|()| std::fs::rename(&partial, &path));
-        written.map_err(|error| fault(&path, &error))
+        self.there()?.replace(MARKER, PARTIAL[0], &text, true).map(drop)
     }
 
     /// Takes the folder for as long as the lock is held.
@@ -217,7 +257,7 @@ impl Directory {
     /// # Errors
     /// [`DbError::Busy`] where somebody else has it.
     pub fn lock(&self) -> Result<Lock, DbError> {
-        self.take(self.lock_file())
+        self.take(self.there()?.open_or_create(LOCK)?)
     }
 
     /// The same for one who only looks and may not write here. Waits a moment for a run that was killed.
@@ -228,71 +268,62 @@ impl Directory {
         self.marker()?;
         // A process that was killed has it until the system has put everything of it away.
         once_free(|| {
-            let file = self.lock_file();
-            self.take(file.or_else(|error| File::open(self.join(LOCK)).map_err(|_| error)))
+            let folder = self.there()?;
+            match (folder.open_or_create(LOCK), folder.find(LOCK)?) {
+                (Ok(file), _) | (Err(DbError::ReadOnly(_)), Found::File(file)) => self.take(file),
+                (Err(error), _) => Err(error),
+            }
         })
     }
 
-    fn lock_file(&self) -> std::io::Result<File> {
-        File::options().create(true).truncate(false).write(true).open(self.join(LOCK))
-    }
-
-    fn take(&self, file: std::io::Result<File>) -> Result<Lock, DbError> {
-        let path = self.join(LOCK);
-        let file = file.map_err(|error| fault(&path, &error))?;
+    fn take(&self, file: File) -> Result<Lock, DbError> {
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
             Err(std::fs::TryLockError::WouldBlock) => Err(DbError::Busy(format!(
                 "{}: another run works on this database; right would be to wait for it, or iogauge db stop",
                 self.folder.display()
             ))),
-            Err(std::fs::TryLockError::Error(error)) => Err(fault(&path, &error)),
+            Err(std::fs::TryLockError::Error(error)) => Err(fault(&self.join(LOCK), &error)),
         }
     }
 
-    /// Removes what iogauge made: its own files, and those whose name `is_ours` knows. The folder goes
-    /// where nothing else is in it, and the directory around it where setup made that.
+    /// Removes what iogauge made: its own files, and those for which `is_ours` holds, which sees the folder,
+    /// a regular file's name and the file. Names come from the last to the first, so that `global1.db-wal`
+    /// comes before `global1.db`. Links, and whatever else is no regular file, stay. The folder goes where
+    /// nothing else is in it, and the directory around it where setup made that.
     ///
     /// # Errors
     /// [`DbError::Missing`] where there is no marker, [`DbError::Busy`] where a run has it.
-    pub fn purge(&self, is_ours: impl Fn(&str) -> bool) -> Result<Purged, DbError> {
+    pub fn purge(&self, is_ours: impl Fn(&Folder, &str, &File) -> bool) -> Result<Purged, DbError> {
         let Some(marker) = self.read()? else { return self.marker().map(|_| Purged::default()) };
         let lock = self.lock()?;
+        let folder = self.there()?;
         let mut purged = Purged::default();
-        let entries = std::fs::read_dir(&self.folder).map_err(|e| fault(&self.folder, &e))?;
-        let mut last = Vec::new();
-        for entry in entries.flatten() {
-            let (path, name) = (entry.path(), entry.file_name());
-            let name = name.to_string_lossy();
-            if [MARKER, LOCK].contains(&&*name) {
+        for name in folder.names()?.into_iter().rev() {
+            let own = name == ACKNOWLEDGED || PARTIAL.contains(&&*name);
+            match folder.find(&name)? {
                 // While they are there, another purge can finish what this one cannot.
-                last.push(path);
-            } else if name == ACKNOWLEDGED || PARTIAL.contains(&&*name) || is_ours(&name) {
-                purged.freed_bytes += remove(&path)?;
-            } else {
-                purged.left.push(path.display().to_string());
+                Found::File(_) if [MARKER, LOCK].contains(&&*name) => {}
+                Found::File(file) if own || is_ours(&folder, &name, &file) => {
+                    purged.freed_bytes += folder.remove(&name, &file)?;
+                }
+                Found::Nothing => {}
+                Found::File(_) | Found::Folder(_) | Found::Other => {
+                    purged.left.push(self.join(&name).display().to_string());
+                }
             }
         }
-        for path in last {
-            purged.freed_bytes += remove(&path)?;
+        for name in [LOCK, MARKER] {
+            if let Found::File(file) = folder.find(name)? {
+                purged.freed_bytes += folder.remove(name, &file)?;
+            }
         }
         drop(lock);
-        // Directories that hold something else stay.
-        if std::fs::remove_dir(&self.folder).is_ok() && marker.made_parent {
-            let _ = std::fs::remove_dir(&self.parent);
-        }
+        self.made_parent.store(marker.made_parent, Ordering::Relaxed);
+        self.remove_made();
         purged.left.sort();
         Ok(purged)
     }
-}
-
-/// Removes a file, or a folder with everything in it, and tells how large it was.
-fn remove(path: &Path) -> Result<u64, DbError> {
-    let bytes = disk_bytes(path);
-    let removed =
-        if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
-    removed.map_err(|error| fault(path, &error))?;
-    Ok(bytes)
 }
 
 /// Bytes that a file, or everything in a folder, takes on its disk; 0 for what is not there.
@@ -307,16 +338,16 @@ pub fn disk_bytes(path: &Path) -> u64 {
 }
 
 /// A word that no other database has.
-fn identity(folder: &Path) -> String {
+fn identity(folder: &Folder) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let inode = std::fs::metadata(folder).map_or(0, |about| about.ino());
+    let inode = rustix::fs::fstat(folder).map_or(0, |about| about.st_ino);
     format!("{:x}-{inode:x}-{:x}", since.as_nanos(), std::process::id())
 }
 
 /// What the system says about a path, as a fault of the right kind.
 #[must_use]
 pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
-    let text = format!("{}: {error}", path.display());
+    let text = format!("{}: {}", path.display(), system_words(error));
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
             DbError::Full(format!("{text}; right would be a smaller --size or another disk"))
@@ -326,4 +357,58 @@ pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
         }
         _ => DbError::Failed(text),
     }
+}
+
+/// What is said where a thread cannot be started.
+#[must_use]
+pub fn no_thread(error: &std::io::Error) -> DbError {
+    DbError::Failed(format!(
+        "a thread cannot be started: {}; right would be fewer processes",
+        system_words(error)
+    ))
+}
+
+/// What the system says, in words that tell what is wrong, without its numbers.
+#[must_use]
+pub fn system_words(error: &std::io::Error) -> String {
+    use rustix::io::Errno;
+    let words = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT) => "there is no such file or directory",
+        Some(Errno::NOTDIR) => "a part of the path is a file, and no directory",
+        Some(Errno::ISDIR) => "it is a directory, and no file",
+        Some(Errno::ACCESS | Errno::PERM) => "this user may not do that",
+        Some(Errno::ROFS) => "the file system can only be read",
+        Some(Errno::NOSPC) => "no room is left on the disk",
+        Some(Errno::DQUOT) => "the user's share of the disk is used up",
+        Some(Errno::FBIG) => "the file would be larger than the system allows (ulimit -f)",
+        Some(Errno::IO) => "the device failed; the kernel's log says how",
+        Some(Errno::MFILE) => {
+            "the process has too many files open; right would be a higher ulimit -n"
+        }
+        Some(Errno::NFILE) => {
+            "the machine has too many files open; right would be a higher fs.file-max"
+        }
+        Some(Errno::NOMEM) => "the system has no memory for it",
+        Some(Errno::AGAIN) => "the system has no room for it at present (ulimit -u, memory)",
+        Some(Errno::INVAL) => "the file system does not do that",
+        Some(Errno::LOOP) => "there is a link where a file should be",
+        Some(Errno::NAMETOOLONG) => "the name is too long",
+        Some(Errno::CONNREFUSED) => "nobody listens there",
+        Some(Errno::HOSTUNREACH | Errno::NETUNREACH) => "no way leads there",
+        Some(Errno::TIMEDOUT) => "no answer came in time",
+        Some(Errno::CONNRESET | Errno::PIPE) => "the other side went away",
+        Some(_) => {
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            return format!("the system refuses it: {text}");
+        }
+        None => match error.kind() {
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => "no answer came in time",
+            ErrorKind::AddrNotAvailable => "the name has no address",
+            ErrorKind::UnexpectedEof => "it ends before its time",
+            ErrorKind::NotFound => "there is no such file or directory",
+            _ => return error.to_string(),
+        },
+    };
+    words.to_owned()
 }

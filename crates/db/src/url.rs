@@ -1,5 +1,6 @@
 //! A database as it is typed: `sqlite:DIR`, `postgres://user@host/database?key=value`.
 
+use crate::backend::BACKENDS;
 use crate::error::DbError;
 use iogauge_model::units::shell_word;
 use std::collections::BTreeMap;
@@ -54,8 +55,13 @@ impl DbUrl {
     /// Where there is no `=`, or the key was given before.
     pub fn with_setting(mut self, text: &str) -> Result<Self, DbError> {
         let Some((key, value)) = text.split_once('=') else {
-            let reason = format!("setting \"{text}\" has no value; right would be KEY=VALUE");
-            return Err(DbError::Usage(reason));
+            // Whatever is no setting may be a password.
+            let which = if is_setting(text) {
+                format!("setting \"{text}\"")
+            } else {
+                "a setting".to_owned()
+            };
+            return Err(DbError::Usage(format!("{which} has no value; right would be KEY=VALUE")));
         };
         let (key, value) = (key.trim().to_ascii_lowercase(), value.trim().to_owned());
         if self.settings.insert(key.clone(), value).is_some() {
@@ -89,16 +95,29 @@ impl FromStr for DbUrl {
             if holds_password("", text, text) {
                 return wrong(PASSWORD.to_owned());
             }
+            let what = if text.contains(['@', '%', ';', '=', '?']) {
+                "that"
+            } else {
+                &format!("\"{text}\"")
+            };
             return wrong(format!(
-                "\"{text}\" is no database; right would be sqlite:DIR or postgres://user@host/database"
+                "{what} is no database; right would be sqlite:DIR or postgres://user@host/database"
             ));
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         if holds_password(backend, place, rest) {
             return wrong(PASSWORD.to_owned());
         }
+        let settings = || query.split('&').filter(|setting| !setting.is_empty());
+        if settings().any(sets_password) {
+            return wrong(PASSWORD.to_owned());
+        }
         if place.is_empty() {
-            return wrong(format!("\"{text}\" names no place; right would be {backend}:DIR"));
+            let backend = if is_word(backend) { backend } else { "sqlite" };
+            return wrong(format!("the URL names no place; right would be {backend}:DIR"));
+        }
+        if usual(backend) == "postgres" {
+            check_server(place)?;
         }
         let mut url = Self {
             backend: usual(backend),
@@ -106,14 +125,17 @@ impl FromStr for DbUrl {
             settings: BTreeMap::new(),
             name: DEFAULT_NAME.to_owned(),
         };
-        for setting in query.split('&').filter(|setting| !setting.is_empty()) {
-            if setting.split('=').next().is_some_and(|key| key.eq_ignore_ascii_case("password")) {
-                return wrong(PASSWORD.to_owned());
-            }
+        for setting in settings() {
             url = url.with_setting(setting)?;
         }
         Ok(url)
     }
+}
+
+/// True for a setting that is, or is meant to be, a password.
+fn sets_password(setting: &str) -> bool {
+    let key = setting.split(['=', ':']).next().unwrap_or_default().to_ascii_lowercase();
+    key.contains("pass") && key != "passfile" || key == "pwd"
 }
 
 /// The backend's own word for one that others use, too.
@@ -122,6 +144,46 @@ fn usual(word: &str) -> String {
         word if word == "postgresql" => "postgres".to_owned(),
         word => word,
     }
+}
+
+/// True for a word of letters alone, as backends have.
+pub(crate) fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// True for the key of a setting that some backend has.
+fn is_setting(text: &str) -> bool {
+    let key = text.trim().to_ascii_lowercase();
+    BACKENDS.iter().any(|backend| backend.settings.iter().any(|setting| setting.key == key))
+}
+
+/// Checks that what names a server has the form `//user@host:port/database` and no sign in which a password may
+/// be hidden: a place is shown and stored.
+fn check_server(place: &str) -> Result<(), DbError> {
+    let wrong = |what: &str| {
+        Err(DbError::Usage(format!(
+            "{what}; right would be postgres://user@host:port/database, without a password, and with %40 and \
+             the like for special signs in a name"
+        )))
+    };
+    let Some(rest) = place.strip_prefix("//") else { return wrong("there is no // in the URL") };
+    let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let (user, host) = authority.split_once('@').unwrap_or(("", authority));
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.~%+$ ".contains(c);
+    if !user.chars().all(is_plain) || user.to_ascii_lowercase().contains("%3a") {
+        return wrong("the user's name in the URL has a sign that no name has");
+    }
+    if host.contains('@') || database.contains(['@', ':', '/']) {
+        return wrong("the URL has more parts than a server's");
+    }
+    let port = match host.split_once(']') {
+        Some((_, behind)) => behind.strip_prefix(':'),
+        None => host.split_once(':').map(|(_, port)| port),
+    };
+    if port.is_some_and(|port| !port.is_empty() && port.parse::<u16>().is_err()) {
+        return wrong("the URL has a port that is none");
+    }
+    Ok(())
 }
 
 /// True where a user's name stands with a password before the host, even one with a question mark in it,
@@ -179,9 +241,45 @@ mod tests {
             "postgres://me%3Asecret@host/x",
             "postgres:me%3asecret@host/x",
             "me%3Asecret@host/x",
+            "postgres://host/x?Passwd=secret",
+            "postgres://host/x?pwd=secret",
+            "postgres:?password=secret",
+            "postgres://host/x?password:secret",
         ] {
             let error = text.parse::<DbUrl>().unwrap_err().to_string();
             assert!(error.contains("PGPASSWORD") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_may_be_a_password_is_repeated() {
+        for text in [
+            // The host is forgotten, or the user's name and the password are parted by another sign.
+            "postgres://me:secret/x",
+            "postgres://me;secret@host/x",
+            "postgres://me=secret@host/x",
+            "postgres://me,secret@host/x",
+            "postgres://me/secret@host/x",
+            "postgres://me@secret@host/x",
+            "postgres://me@host:secret/x",
+            "postgres://me@host/x:secret",
+            "postgres:me secret@host",
+            "postgres//me secret@host",
+            "me;secret@host/x",
+            "postgres;//me=secret",
+            "postgres://me@host/x?secret",
+            "sqlite:/x?secret",
+            "sqlite:?me=secret",
+        ] {
+            let error = match text.parse::<DbUrl>() {
+                Ok(url) => crate::backend::open(&url).unwrap_err(),
+                Err(error) => error,
+            };
+            let told = error.to_string();
+            assert!(
+                !told.contains("secret") && matches!(error, DbError::Usage(_)),
+                "{text}: {told}"
+            );
         }
     }
 

@@ -30,6 +30,16 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Io { .. } => "io",
+        }
+    }
+
     /// True where blocks are read.
     #[must_use]
     pub fn reads(self) -> bool {

@@ -10,7 +10,7 @@ use crate::books::Books;
 use crate::error::DbError;
 use crate::held::Held;
 use crate::progress::Progress;
-use crate::url::DbUrl;
+use crate::url::{DbUrl, is_word};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -55,8 +55,10 @@ pub struct Setting {
 pub fn backend(name: &str) -> Result<&'static BackendInfo, DbError> {
     let Some(info) = BACKENDS.iter().find(|info| info.name == name) else {
         let names: Vec<&str> = BACKENDS.iter().map(|info| info.url).collect();
+        // What is no word may be a part of a URL with a password.
+        let what = if is_word(name) { format!("\"{name}:\"") } else { "that".to_owned() };
         return Err(DbError::Usage(format!(
-            "\"{name}:\" is no database that iogauge knows; right would be {}",
+            "{what} is no database that iogauge knows; right would be {}",
             names.join(", ")
         )));
     };
@@ -75,8 +77,13 @@ pub fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     if let Some(key) = url.settings.keys().find(|key| !info.settings.iter().any(|s| s.key == **key))
     {
         let known: Vec<&str> = info.settings.iter().map(|setting| setting.key).collect();
+        let which = if key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
+            format!(" \"{key}\"")
+        } else {
+            " of that name".to_owned()
+        };
         return Err(DbError::Usage(format!(
-            "{} has no setting \"{key}\"; right would be {}",
+            "{} has no setting{which}; right would be {}",
             info.name,
             known.join(", ")
         )));
@@ -198,7 +205,7 @@ pub trait Database: Debug + Send + Sync {
     fn walk(
         &self,
         global: u32,
-        see: &mut dyn FnMut(u64, &str) -> Result<(), DbError>,
+        see: &mut (dyn FnMut(u64, &str) -> Result<(), DbError> + Send),
     ) -> Result<(), DbError>;
 
     /// Walks a global and counts its subscripts.
@@ -279,7 +286,8 @@ pub struct Purged {
 /// A run on a database. Dropped, it ends the write daemon and gives the database back.
 pub trait Activity: Send + Sync {
     /// A worker's hands for updates of the global of its own number. Called before anything is measured,
-    /// in the thread that the worker then works in.
+    /// in the thread that the worker then works in: where the database is in a directory of its own, the thread
+    /// may write nothing else from then on.
     ///
     /// # Errors
     /// Where no connection is to be had.
@@ -302,6 +310,10 @@ pub trait Activity: Send + Sync {
     /// # Errors
     /// Where that cannot be read.
     fn cycles(&self) -> Result<Vec<Cycle>, DbError>;
+
+    /// Ends what workers may be waiting for in the database, connections or processes, so that they come back
+    /// with a fault. Called where a run is over and some do not come back by themselves.
+    fn abandon(&self) {}
 
     /// Waits until everything that was committed is in the data files and the write daemon rests.
     ///

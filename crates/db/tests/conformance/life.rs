@@ -156,6 +156,70 @@ pub fn purge_leaves_what_is_foreign(fixture: &Fixture) {
     assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "mine");
 }
 
+/// What every engine and iogauge itself give names like.
+const OWN_NAMES: [&str; 8] = [
+    "acknowledged.new",
+    "iogauge.new",
+    "global9.db",
+    "global9.db-wal",
+    "000999.sst",
+    "000998.log",
+    "mumps.mjl_2026001000000",
+    "core.4711",
+];
+
+pub fn purge_harms_nothing_that_was_planted(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[10]);
+    let Some(folder) = folder(db.as_ref()) else { return };
+    let outside = tempfile::tempdir().unwrap();
+    let canary = |name: &str| outside.path().join(name);
+    for (index, name) in OWN_NAMES.iter().enumerate() {
+        std::fs::create_dir(canary(name)).unwrap();
+        std::fs::write(canary(name).join("file"), "precious").unwrap();
+        let planted = folder.join(name);
+        match index % 3 {
+            0 => std::fs::rename(canary(name), &planted).unwrap(),
+            1 => std::os::unix::fs::symlink(canary(name), &planted).unwrap(),
+            _ => std::os::unix::fs::symlink(canary(name).join("file"), &planted).unwrap(),
+        }
+    }
+    let mut left = db.purge().unwrap().left;
+    left.sort();
+    let mut planted = OWN_NAMES.map(|name| folder.join(name).display().to_string());
+    planted.sort();
+    assert_eq!(left, planted);
+    for (index, name) in OWN_NAMES.iter().enumerate() {
+        let place = if index % 3 == 0 { folder.join(name) } else { canary(name) };
+        assert_eq!(std::fs::read_to_string(place.join("file")).unwrap(), "precious", "{name}");
+        assert!(folder.join(name).symlink_metadata().is_ok(), "{name}");
+    }
+}
+
+pub fn a_folder_that_is_a_link_is_none_of_ours(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[10]);
+    let Some(folder) = folder(db.as_ref()) else { return };
+    let away = folder.with_file_name("AWAY");
+    std::fs::rename(&folder, &away).unwrap();
+    std::os::unix::fs::symlink(&away, &folder).unwrap();
+    let names = || {
+        let entries = std::fs::read_dir(&away).unwrap().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    let size = followed(|progress| db.setup(SIZE_BYTES, progress)).0;
+    assert!(matches!(size, Err(DbError::Foreign(_))), "{size:?}");
+    assert!(matches!(db.purge(), Err(DbError::Foreign(_))));
+    assert!(matches!(db.globals(), Err(DbError::Foreign(_))));
+    assert_eq!(names(), before);
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&away, &folder).unwrap();
+    db.purge().unwrap();
+}
+
 /// The database's own folder, where it has one on this machine.
 fn folder(db: &dyn Database) -> Option<std::path::PathBuf> {
     let path = db.acknowledged_path()?;

@@ -53,6 +53,8 @@ walk_all!(
     life::an_interrupted_setup_is_none,
     life::purge_leaves_nothing,
     life::purge_leaves_what_is_foreign,
+    life::purge_harms_nothing_that_was_planted,
+    life::a_folder_that_is_a_link_is_none_of_ours,
     life::unknown_settings_are_refused,
     cases::every_acknowledged_update_is_there,
     cases::blocks_hold_data_and_can_be_read,

@@ -101,9 +101,31 @@ impl Server {
         }
     }
 
+    /// Stops every process of the server; they go on when what is given back is dropped.
+    pub fn freeze(&self) -> Frozen {
+        let postmaster = self.child.id();
+        signal(postmaster, rustix::process::Signal::STOP);
+        let processes: Vec<u32> = children(postmaster).into_iter().chain([postmaster]).collect();
+        for process in &processes {
+            signal(*process, rustix::process::Signal::STOP);
+        }
+        Frozen(processes)
+    }
+
     /// Starts it again.
     pub fn restart(&mut self) {
         self.child = start(&self.place, &self.settings).unwrap();
+    }
+}
+
+/// Processes that are stopped.
+pub struct Frozen(Vec<u32>);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        for process in &self.0 {
+            signal(*process, rustix::process::Signal::CONT);
+        }
     }
 }
 

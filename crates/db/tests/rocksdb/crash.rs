@@ -1,6 +1,6 @@
 //! A process that is killed in the middle of its work.
 
-use crate::{acknowledged, check, create, crew, database, setup};
+use crate::{acknowledged, alone::alone, check, create, crew, database, setup};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +35,7 @@ impl Drop for Victim {
 #[test]
 #[ignore = "it is the process that other tests kill"]
 fn works_until_it_is_killed() {
+    let _alone = alone();
     let dir = std::env::var_os(DIRECTORY).unwrap();
     let settings = std::env::var(SETTINGS).unwrap();
     let db = database(Path::new(&dir), &settings);
@@ -47,6 +48,7 @@ fn works_until_it_is_killed() {
 }
 
 fn survives(settings: &str) {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), settings);
     setup(db.as_ref(), 1 << 20).unwrap();
@@ -75,6 +77,7 @@ fn what_was_acknowledged_survives_a_kill() {
 #[test]
 fn without_waiting_for_the_log_it_survives_the_kill_of_the_process() {
     survives("synchronous=off&memtable=128k");
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "synchronous=off");
     setup(db.as_ref(), 1 << 20).unwrap();

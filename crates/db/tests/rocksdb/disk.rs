@@ -1,6 +1,9 @@
 //! Disks that are full or cannot be written.
 
-use crate::{acknowledged, begin, check, create, crew, database, one_line, sequences, setup, skip};
+use crate::{
+    acknowledged, alone::alone, begin, check, create, crew, database, one_line, sequences, setup,
+    skip,
+};
 use iogauge_db::DbError;
 use std::path::Path;
 use std::process::Command;
@@ -44,6 +47,7 @@ const SETTINGS: &str = "direct=no";
 
 #[test]
 fn a_full_disk_is_told_and_leaves_what_was_there() {
+    let _alone = alone();
     let disk = match Mount::of(64) {
         Ok(disk) => disk,
         Err(why) => return skip("a_full_disk_is_told_and_leaves_what_was_there", &why),
@@ -67,6 +71,7 @@ fn a_full_disk_is_told_and_leaves_what_was_there() {
 
 #[test]
 fn a_disk_that_fills_ends_the_run_and_loses_nothing() {
+    let _alone = alone();
     let disk = match Mount::of(16) {
         Ok(disk) => disk,
         Err(why) => return skip("a_disk_that_fills_ends_the_run_and_loses_nothing", &why),
@@ -91,6 +96,7 @@ fn a_disk_that_fills_ends_the_run_and_loses_nothing() {
 
 #[test]
 fn where_nothing_can_be_written_it_is_read() {
+    let _alone = alone();
     let disk = match Mount::of(16) {
         Ok(disk) => disk,
         Err(why) => return skip("where_nothing_can_be_written_it_is_read", &why),

@@ -1,6 +1,7 @@
 //! What only the RocksDB backend has: its crashes, its disks, its own files.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod alone;
 mod crash;
 mod disk;
 mod own;

@@ -1,6 +1,6 @@
 //! RocksDB's own files, locks and counts.
 
-use crate::{begin, check, create, crew, database, one_line, setup};
+use crate::{alone::alone, begin, check, create, crew, database, one_line, setup};
 use iogauge_db::backend::Counts;
 use iogauge_db::{DbError, DbUrl, backend};
 use rocksdb::{ColumnFamilyDescriptor, DB, Options};
@@ -21,6 +21,7 @@ fn open(dir: &Path) -> DB {
 
 #[test]
 fn a_database_of_somebody_else_is_left_alone() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(made(dir.path())).unwrap();
     drop(DB::open_default(made(dir.path())).unwrap());
@@ -36,6 +37,7 @@ fn a_database_of_somebody_else_is_left_alone() {
 
 #[test]
 fn a_database_that_another_program_has_open_is_busy() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
     setup(db.as_ref(), 1 << 20).unwrap();
@@ -52,6 +54,7 @@ fn a_database_that_another_program_has_open_is_busy() {
 
 #[test]
 fn a_global_that_was_killed_while_it_was_made_is_made_again() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
     setup(db.as_ref(), 1 << 20).unwrap();
@@ -70,6 +73,7 @@ fn a_global_that_was_killed_while_it_was_made_is_made_again() {
 
 #[test]
 fn many_files_hold_one_global() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "");
     // Filled files have 64 MiB.
@@ -84,6 +88,7 @@ fn many_files_hold_one_global() {
 
 #[test]
 fn a_block_stays_what_setup_made_it() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     setup(database(dir.path(), "block=16k").as_ref(), 1 << 20).unwrap();
     assert_eq!(database(dir.path(), "").about().unwrap().block_bytes, 16384);
@@ -96,6 +101,7 @@ fn a_block_stays_what_setup_made_it() {
 
 #[test]
 fn rounds_sum_up_to_what_rocksdb_counts() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "memtable=256k&synchronous=off");
     setup(db.as_ref(), 1 << 20).unwrap();
@@ -132,6 +138,7 @@ fn rounds_sum_up_to_what_rocksdb_counts() {
 
 #[test]
 fn blocks_are_read_whose_files_have_gone() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path(), "memtable=128k&synchronous=off");
     setup(db.as_ref(), 1 << 20).unwrap();

@@ -123,17 +123,57 @@ fn what_a_killed_creation_left_is_in_nobodys_way() {
     let place = dir.path().join("made");
     let db = database(&place, "");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
-    let left = ["global1.db", "global1.db-journal", "iogauge.new"];
-    let leave = || {
-        left.iter().for_each(|name| std::fs::write(place.join("RAN").join(name), "half").unwrap())
+    // A file of SQLite's has no byte before it has the mark of iogauge.
+    let leave = |global: u32| {
+        let file = format!("global{global}.db");
+        let left =
+            [(file.clone(), ""), (format!("{file}-journal"), ""), ("iogauge.new".into(), "half")];
+        for (name, text) in left {
+            std::fs::write(place.join("RAN").join(name), text).unwrap();
+        }
     };
-    leave();
+    leave(1);
     assert_eq!(db.globals().unwrap(), []);
     followed(|progress| db.create_global(global(1, 100, 100), progress)).0.unwrap();
     assert_eq!(db.count_subscripts(1).unwrap(), 100);
-    leave();
+    leave(2);
     assert_eq!(db.purge().unwrap().left, [""; 0]);
     assert!(!place.exists());
+}
+
+/// SQLite opens logs, their indexes and journals by name, and writes to whatever they are.
+#[test]
+fn files_planted_beside_a_global_are_left_alone() {
+    let foreign = vec![b'x'; 600_000];
+    for (suffix, is_link) in
+        [("-shm", true), ("-wal", true), ("-journal", true), ("-wal", false), ("-journal", false)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("made");
+        let db = database(&place, "");
+        followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
+        followed(|progress| db.create_global(global(1, 100, 100), progress)).0.unwrap();
+        let planted = place.join("RAN").join(format!("global1.db{suffix}"));
+        let _ = std::fs::remove_file(&planted);
+        let precious = dir.path().join("precious");
+        std::fs::write(&precious, &foreign).unwrap();
+        if is_link {
+            std::fs::hard_link(&precious, &planted).unwrap();
+        } else {
+            std::fs::copy(&precious, &planted).unwrap();
+        }
+        let refused = [
+            db.count_subscripts(1).err(),
+            db.walk(1, &mut |_, _| Ok(())).err(),
+            db.begin(&RUN).err(),
+            followed(|progress| db.create_global(global(2, 100, 100), progress)).0.err(),
+        ];
+        for error in refused {
+            assert!(matches!(error, Some(DbError::Foreign(_))), "{suffix} {is_link}: {error:?}");
+        }
+        assert!(std::fs::read(&precious).unwrap() == foreign, "{suffix} {is_link}");
+        assert!(std::fs::read(&planted).unwrap() == foreign, "{suffix} {is_link}");
+    }
 }
 
 #[test]

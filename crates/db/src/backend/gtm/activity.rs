@@ -1,14 +1,14 @@
 //! A run: the process that keeps the database open, its counts, and the rounds of writing.
 
-use super::Gtm;
 use super::files;
 use super::process::{Family, Process, hold};
 use super::rounds::Rounds;
 use super::stats::{Stats, Tally};
 use super::writer::GtmWriter;
+use super::{BLOCK_BYTES, Gtm};
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
-use crate::directory::Lock;
+use crate::directory::{Lock, no_thread};
 use crate::error::DbError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How often it is looked whether a round began or ended: what its times are exact to.
 const LOOK: Duration = Duration::from_millis(25);
+/// How long the keeper may take for what it only has to look up.
+const ANSWER: Duration = Duration::from_secs(5);
 /// How often earlier journals are removed: a journal file is 256 MiB.
 const LOOKS_PER_PRUNE: u32 = 40;
 
@@ -51,7 +53,7 @@ struct Keeper {
 impl Keeper {
     /// Asks for the counts, and looks whether a round ended.
     fn look(&mut self) -> Result<Stats, DbError> {
-        let stats = Stats::read(&self.process.ask("counts")?);
+        let stats = Stats::read(&self.process.ask("counts", Some(ANSWER))?);
         self.rounds.see(Instant::now(), &stats);
         Ok(stats)
     }
@@ -63,15 +65,15 @@ impl GtmActivity {
     /// # Errors
     /// What GT.M says.
     pub fn begin(gtm: Gtm, held: Lock) -> Result<Self, DbError> {
-        let folder = gtm.directory.path();
-        files::apply(&gtm.tools, folder, &gtm.settings)?;
+        let folder = gtm.directory.there()?;
+        files::apply(&gtm.tools, &folder, &gtm.settings)?;
         let family = Arc::default();
         let mut process = Process::start_in(&gtm.tools, &family, "RanKeeper", "")?;
         process.hear(|_| Ok(()))?;
         let mut keeper = Keeper { process, rounds: Rounds::default() };
         keeper.look()?;
         let watch = Arc::new(Watch { keeper: Mutex::new(keeper), stop: AtomicBool::new(false) });
-        let (watched, folder) = (watch.clone(), folder.to_owned());
+        let watched = watch.clone();
         let watcher = std::thread::Builder::new().name("gtm-watch".to_owned()).spawn(move || {
             for look in 1.. {
                 std::thread::sleep(LOOK);
@@ -84,7 +86,7 @@ impl GtmActivity {
                 }
             }
         });
-        let failed = |error| DbError::Failed(format!("a thread cannot be started: {error}"));
+        let failed = |error: std::io::Error| no_thread(&error);
         let watcher = Some(watcher.map_err(failed)?);
         let (tally, workers) = (Arc::default(), Mutex::default());
         Ok(Self { gtm, family, tally, workers, watch, watcher, _held: held })
@@ -105,7 +107,9 @@ impl Drop for GtmActivity {
         }
         hold(&self.workers).clear();
         self.watch.keeper().process.leave();
-        files::prune(self.gtm.directory.path());
+        if let Ok(folder) = self.gtm.directory.there() {
+            files::prune(&folder);
+        }
     }
 }
 
@@ -119,16 +123,15 @@ impl Activity for GtmActivity {
     }
 
     fn blocks(&self) -> Result<Blocks, DbError> {
-        let answer = self.watch.keeper().process.ask("file")?;
-        let numbers: Vec<u64> = answer.split_whitespace().flat_map(str::parse).collect();
-        let [start, block_bytes, all, free] = numbers[..] else {
-            return Err(DbError::Failed(format!("GT.M says of its file \"{answer}\"")));
-        };
         let path = self.gtm.directory.join(files::DATA);
-        // Free blocks are the last ones, since nothing is ever removed, and may never have been written.
-        let blocks = all.saturating_sub(free);
-        let base_bytes = start.saturating_sub(1) * 512;
-        Ok(Blocks::Direct(vec![BlockFile { path, base_bytes, blocks }], block_bytes))
+        let answer = self.watch.keeper().process.ask("file", Some(ANSWER))?;
+        let Some((base_bytes, blocks)) = used_blocks(&answer) else {
+            return Err(DbError::Failed(format!(
+                "{}: GT.M says of it \"{answer}\"",
+                path.display()
+            )));
+        };
+        Ok(Blocks::Direct(vec![BlockFile { path, base_bytes, blocks }], BLOCK_BYTES))
     }
 
     fn counts(&self) -> Result<Counts, DbError> {
@@ -141,13 +144,49 @@ impl Activity for GtmActivity {
         Ok(keeper.rounds.take())
     }
 
+    fn abandon(&self) {
+        self.family.end();
+    }
+
     fn drain(&self) -> Result<(), DbError> {
         let mut keeper = self.watch.keeper();
         keeper.look()?;
-        keeper.process.ask("drain")?;
+        keeper.process.ask("drain", None)?;
         keeper.look()?;
-        let folder = self.gtm.directory.path();
-        files::prune(folder);
-        files::sync(folder)
+        let folder = self.gtm.directory.there()?;
+        files::prune(&folder);
+        files::sync(&folder)
+    }
+}
+
+/// Where the first block of a data file begins, and how many are used, as the keeper tells: the unit of 512
+/// bytes in which it begins, from 1; bytes of a block; blocks; blocks that are free.
+pub fn used_blocks(answer: &str) -> Option<(u64, u64)> {
+    let numbers: Vec<u64> =
+        answer.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [start, BLOCK_BYTES, all, free] = numbers[..] else { return None };
+    // Free blocks are the last ones, since nothing is ever removed, and may never have been written.
+    Some((start.checked_sub(1)?.checked_mul(512)?, all.checked_sub(free)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_of_a_file_is_what_is_not_free() {
+        assert_eq!(used_blocks("513 8192 1000 100"), Some((262_144, 900)));
+        let wrong = [
+            "",
+            "513 8192 1000",
+            "513 8192 1000 x",
+            "513 0 1000 100",
+            "0 8192 1000 100",
+            "513 8192 100 1000",
+            "18446744073709551615 8192 1000 100",
+        ];
+        for answer in wrong {
+            assert_eq!(used_blocks(answer), None, "{answer}");
+        }
     }
 }

@@ -4,8 +4,7 @@ use super::settings::Settings;
 use super::tools::Tools;
 use crate::directory::{disk_bytes, fault};
 use crate::error::DbError;
-use std::fs::File;
-use std::path::Path;
+use crate::folder::{Folder, Found};
 use std::time::Duration;
 
 /// Where each global is kept.
@@ -18,6 +17,8 @@ pub const JOURNAL: &str = "mumps.mjl";
 pub const ROUTINES: &str = "r";
 /// Says that a global is being created without journal, and since which start of the machine.
 const LOADING: &str = "loading";
+/// The same while it is written.
+const LOADING_PARTIAL: &str = "loading.new";
 /// Says that there is no journal at present: globals were created, and no run has begun since.
 const UNJOURNALED: &str = "unjournaled";
 /// Locked while a database is put in order.
@@ -32,6 +33,9 @@ const SOURCES: [(&str, &str); 3] = [
     ("RanWorker", include_str!("routines/RanWorker.m")),
 ];
 
+/// No routine of ours is longer, and no note of ours.
+const MOST_ROUTINE_BYTES: u64 = 1 << 20;
+const MOST_NOTE_BYTES: u64 = 4096;
 /// Units of 512 bytes in a journal file, when the next one begins; and by which it grows.
 const JOURNAL_LIMIT: u64 = 524_288;
 const JOURNAL_STEP: u64 = 32_768;
@@ -41,41 +45,53 @@ const JOURNAL_KEPT: Duration = Duration::from_secs(5);
 const EXTENSION: u64 = 2_500;
 
 /// True for names in the folder that only we and GT.M make.
-pub fn is_ours(folder: &Path, name: &str) -> bool {
-    // Two journals of one second have one more number.
-    let earlier = |rest: &str| rest.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    if name == ROUTINES {
-        let entries = std::fs::read_dir(folder.join(name)).into_iter().flatten().flatten();
-        return entries.into_iter().all(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let stem = name.strip_suffix(".m").or(name.strip_suffix(".o"));
-            SOURCES.iter().any(|(source, _)| stem == Some(source))
-        });
-    }
-    [DIRECTORY, DATA, JOURNAL, LOADING, UNJOURNALED, SAMPLE, RECOVERY].contains(&name)
-        || name.strip_prefix("mumps.mjl_").is_some_and(earlier)
+pub fn is_ours(name: &str) -> bool {
+    [DIRECTORY, DATA, JOURNAL, LOADING, LOADING_PARTIAL, UNJOURNALED, SAMPLE, RECOVERY]
+        .contains(&name)
+        || name.strip_prefix("mumps.mjl_").is_some_and(is_time)
         || name.starts_with("GTM_FATAL_ERROR.ZSHOW_DMP_")
-        || name.strip_prefix("core.").is_some_and(earlier)
+        || name.strip_prefix("core.").is_some_and(is_time)
         || is_of_recovery(name)
 }
 
 /// True for files into which a recovery writes the parts of transactions that never committed, and for
 /// journals that one puts aside; GT.M keeps what lies there by giving it a time.
 fn is_of_recovery(name: &str) -> bool {
-    let timed = |rest: &str| rest.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    let begins = |begin: &str| name.strip_prefix(begin).is_some_and(timed);
+    let begins = |begin: &str| name.strip_prefix(begin).is_some_and(is_time);
     ["mumps.broken", "mumps.lost"].into_iter().any(begins)
         || ["forw_phase_", "rolled_bak_"]
             .iter()
             .filter_map(|aside| name.strip_prefix(aside)?.strip_prefix(JOURNAL))
-            .any(timed)
+            .any(is_time)
+}
+
+/// True for what GT.M puts behind the name of an earlier file, and for nothing: a time, and for the second one of
+/// a second one more number.
+fn is_time(rest: &str) -> bool {
+    rest.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+}
+
+/// Removes the routines and what GT.M compiled out of them. A folder with anything else in it stays.
+///
+/// # Errors
+/// Where one cannot be removed.
+pub fn remove_routines(folder: &Folder) -> Result<(), DbError> {
+    let Found::Folder(routines) = folder.find(ROUTINES)? else { return Ok(()) };
+    for (name, _) in SOURCES {
+        for name in [format!("{name}.m"), format!("{name}.o"), format!("{name}.new")] {
+            remove(&routines, &name)?;
+        }
+    }
+    folder.remove_empty(ROUTINES);
+    Ok(())
 }
 
 /// Removes what a recovery wrote of transactions that never committed.
-fn forget_unfinished(folder: &Path) {
-    for name in names(folder).filter(|name| is_of_recovery(name)) {
+fn forget_unfinished(folder: &Folder) {
+    let names = folder.names().unwrap_or_default();
+    for name in names.iter().filter(|name| is_of_recovery(name)) {
         // One that stays goes with the next, or with the database.
-        let _ = std::fs::remove_file(folder.join(name));
+        let _ = remove(folder, name);
     }
 }
 
@@ -84,15 +100,22 @@ fn forget_unfinished(folder: &Path) {
 ///
 /// # Errors
 /// Where they cannot be written.
-pub fn write_routines(tools: &Tools, folder: &Path) -> Result<(), DbError> {
-    let place = folder.join(ROUTINES);
-    std::fs::create_dir_all(&place).map_err(|error| fault(&place, &error))?;
+pub fn write_routines(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
+    let place = folder.subfolder(ROUTINES)?;
     for (name, text) in SOURCES {
-        let (path, object) = (place.join(format!("{name}.m")), place.join(format!("{name}.o")));
-        if object.exists() && std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+        let (source, object) = (format!("{name}.m"), format!("{name}.o"));
+        let there = place.read(&source, MOST_ROUTINE_BYTES).ok().flatten();
+        if matches!(place.find(&object)?, Found::File(_))
+            && there.as_deref() == Some(text.as_bytes())
+        {
             continue;
         }
-        std::fs::write(&path, text).map_err(|error| fault(&path, &error))?;
+        // GT.M writes its object through a link.
+        remove(&place, &object)?;
+        if !matches!(place.find(&object)?, Found::Nothing) {
+            return Err(place.foreign(&object));
+        }
+        place.replace(&source, &format!("{name}.new"), text.as_bytes(), false)?;
         let object = format!("-object={ROUTINES}/{name}.o");
         tools.run("mumps", &[&object, &format!("{ROUTINES}/{name}.m")], "")?;
     }
@@ -121,11 +144,9 @@ pub fn create(tools: &Tools, settings: &Settings, blocks: u64) -> Result<(), DbE
 ///
 /// # Errors
 /// [`DbError::Busy`] where somebody has the database open, or is about to leave it; where it cannot be done.
-pub fn recover(tools: &Tools, folder: &Path) -> Result<(), DbError> {
-    let path = folder.join(RECOVERY);
-    let lock = File::options().create(true).truncate(false).write(true).open(&path);
-    let lock = lock.map_err(|error| fault(&path, &error))?;
-    lock.lock().map_err(|error| fault(&path, &error))?;
+pub fn recover(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
+    let lock = folder.open_or_create(RECOVERY)?;
+    lock.lock().map_err(|error| fault(&folder.path().join(RECOVERY), &error))?;
     let done = match tools.run("mupip", &["rundown", "-region", "DEFAULT"], "") {
         Ok(_) => Ok(()),
         Err(DbError::Failed(text)) if text.contains("MUUSERECOV") || text.contains("REQRECOV") => {
@@ -144,10 +165,9 @@ pub fn recover(tools: &Tools, folder: &Path) -> Result<(), DbError> {
 }
 
 /// A machine that stops while a global is loaded, which is done without journal, may damage blocks.
-fn check_load(tools: &Tools, folder: &Path) -> Result<(), DbError> {
-    let loading = folder.join(LOADING);
-    let boot = std::fs::read_to_string(&loading);
-    if boot.map_or(true, |boot| boot == boot_id()) {
+fn check_load(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
+    let boot = folder.read(LOADING, MOST_NOTE_BYTES)?;
+    if boot.is_none_or(|boot| boot == boot_id().as_bytes()) {
         return Ok(());
     }
     tools.run("mupip", &["integ", "-fast", "-region", "DEFAULT"], "").map_err(|error| {
@@ -156,12 +176,17 @@ fn check_load(tools: &Tools, folder: &Path) -> Result<(), DbError> {
              right would be purge, and setup again"
         ))
     })?;
-    std::fs::write(&loading, boot_id()).map_err(|error| fault(&loading, &error))
+    note_load(folder)
+}
+
+/// Notes that a global is being created, since which start of the machine.
+fn note_load(folder: &Folder) -> Result<(), DbError> {
+    folder.replace(LOADING, LOADING_PARTIAL, boot_id().as_bytes(), false).map(drop)
 }
 
 /// True where a load was cut short and what it left was not removed yet.
-pub fn was_cut_short(folder: &Path) -> bool {
-    folder.join(LOADING).exists()
+pub fn was_cut_short(folder: &Folder) -> bool {
+    matches!(folder.find(LOADING), Ok(Found::File(_)))
 }
 
 /// Removes the shared memory that killed processes left. They may have left it while they held what a
@@ -200,7 +225,7 @@ pub fn forget(tools: &Tools) -> Result<(), DbError> {
 ///
 /// # Errors
 /// [`DbError::Busy`] where somebody has.
-pub fn apply(tools: &Tools, folder: &Path, settings: &Settings) -> Result<(), DbError> {
+pub fn apply(tools: &Tools, folder: &Folder, settings: &Settings) -> Result<(), DbError> {
     let buffers = format!("-global_buffers={}", settings.buffers);
     let asyncio = if settings.asyncio { "-asyncio" } else { "-noasyncio" };
     tools.run("mupip", &["set", "-region", "DEFAULT", &buffers, asyncio], "")?;
@@ -211,15 +236,15 @@ pub fn apply(tools: &Tools, folder: &Path, settings: &Settings) -> Result<(), Db
 ///
 /// # Errors
 /// As [`apply`].
-pub fn begin_journal(tools: &Tools, folder: &Path, settings: &Settings) -> Result<(), DbError> {
+pub fn begin_journal(tools: &Tools, folder: &Folder, settings: &Settings) -> Result<(), DbError> {
     let journal = format!(
         "-journal=enable,on,before,file={JOURNAL},autoswitchlimit={JOURNAL_LIMIT},\
          allocation={JOURNAL_STEP},extension={JOURNAL_STEP},epoch_interval={}",
         settings.epoch_s
     );
     tools.run("mupip", &["set", &journal, "-region", "DEFAULT"], "")?;
-    remove(&folder.join(UNJOURNALED))?;
-    remove(&folder.join(LOADING))?;
+    remove(folder, UNJOURNALED)?;
+    remove(folder, LOADING)?;
     prune(folder);
     Ok(())
 }
@@ -229,13 +254,12 @@ pub fn begin_journal(tools: &Tools, folder: &Path, settings: &Settings) -> Resul
 ///
 /// # Errors
 /// [`DbError::Busy`] where somebody has the database open.
-pub fn begin_load(tools: &Tools, folder: &Path) -> Result<bool, DbError> {
-    let (loading, unjournaled) = (folder.join(LOADING), folder.join(UNJOURNALED));
+pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<bool, DbError> {
     let cut_short = was_cut_short(folder);
-    std::fs::write(&loading, boot_id()).map_err(|error| fault(&loading, &error))?;
-    if !unjournaled.exists() {
+    note_load(folder)?;
+    if matches!(folder.find(UNJOURNALED)?, Found::Nothing) {
         tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "")?;
-        std::fs::write(&unjournaled, "").map_err(|error| fault(&unjournaled, &error))?;
+        folder.create(UNJOURNALED)?;
     }
     Ok(cut_short)
 }
@@ -244,9 +268,9 @@ pub fn begin_load(tools: &Tools, folder: &Path) -> Result<bool, DbError> {
 ///
 /// # Errors
 /// Where it cannot be brought there.
-pub fn end_load(folder: &Path) -> Result<(), DbError> {
+pub fn end_load(folder: &Folder) -> Result<(), DbError> {
     sync(folder)?;
-    remove(&folder.join(LOADING))
+    remove(folder, LOADING)
 }
 
 /// Waits until all of the data file is on the device, whoever wrote it: GT.M leaves to the system when that
@@ -254,16 +278,15 @@ pub fn end_load(folder: &Path) -> Result<(), DbError> {
 ///
 /// # Errors
 /// Where it cannot be brought there.
-pub fn sync(folder: &Path) -> Result<(), DbError> {
-    let data = folder.join(DATA);
-    let synced = File::open(&data).and_then(|file| file.sync_all());
-    synced.map_err(|error| fault(&data, &error))
+pub fn sync(folder: &Folder) -> Result<(), DbError> {
+    let Found::File(data) = folder.find(DATA)? else { return Err(folder.foreign(DATA)) };
+    data.sync_all().map_err(|error| fault(&folder.path().join(DATA), &error))
 }
 
-/// Removes a file that may not be there.
-fn remove(path: &Path) -> Result<(), DbError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(fault(path, &error)),
+/// Removes a regular file that may not be there.
+fn remove(folder: &Folder, name: &str) -> Result<(), DbError> {
+    match folder.find(name)? {
+        Found::File(file) => folder.remove(name, &file).map(drop),
         _ => Ok(()),
     }
 }
@@ -273,19 +296,19 @@ fn remove(path: &Path) -> Result<(), DbError> {
 ///
 /// # Errors
 /// What GT.M says.
-pub fn make_room(tools: &Tools, folder: &Path) -> Result<(), DbError> {
+pub fn make_room(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     for name in journals(folder) {
-        let path = folder.join(name);
-        std::fs::remove_file(&path).map_err(|error| fault(&path, &error))?;
+        remove(folder, &name)?;
     }
     tools.run("mupip", &["extend", "DEFAULT", "-blocks=64"], "").map(|_| ())
 }
 
 /// Removes earlier journals: all but the last, and those of the last seconds. Each begins with an epoch,
 /// and a recovery goes back to one that is at least a second old.
-pub fn prune(folder: &Path) {
+pub fn prune(folder: &Folder) {
     let age = |name: &String| {
-        let changed = std::fs::metadata(folder.join(name)).and_then(|about| about.modified());
+        let Ok(Found::File(file)) = folder.find(name) else { return Duration::ZERO };
+        let changed = file.metadata().and_then(|about| about.modified());
         changed.ok().and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
     };
     let earlier = journals(folder).into_iter().filter(|name| name != JOURNAL);
@@ -293,23 +316,20 @@ pub fn prune(folder: &Path) {
     earlier.sort();
     for (_, name) in earlier.iter().skip(1).filter(|(age, _)| *age > JOURNAL_KEPT) {
         // One that stays is tried again.
-        let _ = std::fs::remove_file(folder.join(name));
+        let _ = remove(folder, name);
     }
 }
 
 /// Bytes of all journals.
-pub fn journal_bytes(folder: &Path) -> u64 {
-    journals(folder).iter().map(|name| disk_bytes(&folder.join(name))).sum()
+pub fn journal_bytes(folder: &Folder) -> u64 {
+    journals(folder).iter().map(|name| disk_bytes(&folder.path().join(name))).sum()
 }
 
-fn journals(folder: &Path) -> Vec<String> {
-    names(folder).filter(|name| name.starts_with(JOURNAL)).collect()
-}
-
-/// The names of what lies in a folder.
-pub(super) fn names(folder: &Path) -> impl Iterator<Item = String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
+fn journals(folder: &Folder) -> Vec<String> {
+    let names = folder.names().unwrap_or_default();
+    let is_journal =
+        |name: &String| name == JOURNAL || name.strip_prefix("mumps.mjl_").is_some_and(is_time);
+    names.into_iter().filter(is_journal).collect()
 }
 
 /// What tells this start of the machine from others.

@@ -5,6 +5,7 @@ use super::files;
 use super::tools::{Tools, widen};
 use crate::directory::fault;
 use crate::error::DbError;
+use crate::folder::Folder;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Child;
@@ -20,6 +21,8 @@ pub const FILLER_BYTES: usize = 8100;
 pub const FILLER: &str = "RanFiller";
 /// Bytes that go into the pipe at once.
 const PORTION: usize = 1 << 16;
+/// No sample is longer.
+const MOST_SAMPLE_BYTES: u64 = 1 << 20;
 /// What is kept of the load's messages.
 const MESSAGES: usize = 1 << 16;
 
@@ -54,9 +57,8 @@ impl Load {
     ///
     /// # Errors
     /// What the system says.
-    pub fn begin(tools: &Tools, folder: &Path, name: &str) -> Result<Self, DbError> {
-        let path = folder.join(files::SAMPLE);
-        let sample = std::fs::read(&path).map_err(|error| fault(&path, &error))?;
+    pub fn begin(tools: &Tools, folder: &Folder, name: &str) -> Result<Self, DbError> {
+        let sample = folder.read(files::SAMPLE, MOST_SAMPLE_BYTES)?.unwrap_or_default();
         let head = extract::head(&sample, FILLER)?;
         let system = |error: std::io::Error| fault(Path::new("mupip load"), &error);
         let (reader, writer) = std::io::pipe().map_err(system)?;

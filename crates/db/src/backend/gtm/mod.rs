@@ -22,9 +22,11 @@ mod tools;
 mod writer;
 
 use crate::backend::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
+use crate::confined::Confined;
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
 use crate::filler::Filler;
+use crate::folder::Found;
 use crate::held::{Held, once_free};
 use crate::progress::Progress;
 use crate::url::DbUrl;
@@ -33,7 +35,7 @@ use activity::GtmActivity;
 use fill::Load;
 use process::Process;
 use settings::Settings;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tools::Tools;
 
 /// Word of the backend.
@@ -57,10 +59,35 @@ pub const INFO: BackendInfo = BackendInfo {
 fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     let settings = Settings::of(url)?;
     let directory = Directory::of(url, NAME);
+    check_path(directory.path())?;
     let dist =
         install::find().ok_or_else(|| DbError::Absent(install::absent().unwrap_or_default()))?;
     let tools = Tools::new(dist, directory.path());
-    Ok(Box::new(Gtm { directory, settings, tools }))
+    let gtm = Gtm { directory: directory.clone(), settings, tools };
+    Ok(Box::new(Confined::new(gtm, directory, BLOCK_BYTES)))
+}
+
+/// Reads a line that a process may have written.
+pub(crate) fn read_untrusted(line: &str) {
+    writer::read_untrusted(line);
+    let _ = activity::used_blocks(line);
+    let _ = stats::Stats::read(line).counts(&stats::Tally::default());
+    let _ = process::status(line);
+    let _ = extract::head(line.as_bytes(), fill::FILLER);
+}
+
+/// GT.M puts the folder's path into its own commands and lists, where these characters end it.
+fn check_path(path: &Path) -> Result<(), DbError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let takes = |c: char| !c.is_control() && !"\"'`$*?,;=()[]{}<>|&\\".contains(c);
+    if path.to_str().is_some_and(|path| path.chars().all(takes)) {
+        return Ok(());
+    }
+    Err(DbError::Usage(format!(
+        "{}: GT.M takes no quotes, signs of a shell, or control characters in a path; right would be a \
+         directory named by letters, digits, spaces and - . _ + @ % : ~ #",
+        path.display().to_string().escape_debug()
+    )))
 }
 
 /// A database of GT.M in a folder.
@@ -74,7 +101,7 @@ struct Gtm {
 impl Gtm {
     /// Makes everything but the marker's last word.
     fn make(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
-        let folder = self.directory.path();
+        let folder = &self.directory.there()?;
         let blocks = size_bytes.div_ceil(BLOCK_BYTES).max(64);
         files::write_routines(&self.tools, folder)?;
         progress.done(0, size_bytes)?;
@@ -98,7 +125,7 @@ impl Gtm {
     fn fill(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         let Global { number, subscripts, value_bytes } = global;
         let name = format!("RanWriteGlobal{number}");
-        let mut load = Load::begin(&self.tools, self.directory.path(), &name)?;
+        let mut load = Load::begin(&self.tools, &self.directory.there()?, &name)?;
         let mut value = String::with_capacity(value_bytes);
         for subscript in 1..=subscripts {
             Stamp::initial(number, subscript).write(value_bytes, &mut value);
@@ -123,8 +150,10 @@ impl Gtm {
     /// The marker of a database that is there, which is in order.
     fn ready(&self) -> Result<Marker, DbError> {
         let marker = self.directory.marker()?;
-        files::write_routines(&self.tools, self.directory.path())?;
-        match files::recover(&self.tools, self.directory.path()) {
+        let folder = &self.directory.there()?;
+        folder.check_files(files::is_ours)?;
+        files::write_routines(&self.tools, folder)?;
+        match files::recover(&self.tools, folder) {
             // Whoever has it open has put it in order.
             Ok(()) | Err(DbError::Busy(_)) => Ok(marker),
             Err(error) => Err(error),
@@ -133,7 +162,9 @@ impl Gtm {
 
     /// The same where its lock is held: the processes of a run that was killed leave on their own.
     fn deserted(&self) -> Result<Marker, DbError> {
-        once_free(|| files::recover(&self.tools, self.directory.path()))?;
+        let folder = &self.directory.there()?;
+        folder.check_files(files::is_ours)?;
+        once_free(|| files::recover(&self.tools, folder))?;
         self.ready()
     }
 
@@ -209,7 +240,7 @@ impl Database for Gtm {
         self.directory.marker()?;
         let held = self.directory.lock()?;
         let mut marker = self.ready()?;
-        let folder = self.directory.path();
+        let folder = &self.directory.there()?;
         if files::begin_load(&self.tools, folder)? {
             self.remove(global.number)?;
         }
@@ -229,7 +260,7 @@ impl Database for Gtm {
     fn walk(
         &self,
         global: u32,
-        see: &mut dyn FnMut(u64, &str) -> Result<(), DbError>,
+        see: &mut (dyn FnMut(u64, &str) -> Result<(), DbError> + Send),
     ) -> Result<(), DbError> {
         self.known(global)?;
         let strange = |line: &str| DbError::Failed(format!("^RanWriteGlobal{global} has {line}"));
@@ -267,7 +298,7 @@ impl Database for Gtm {
     fn size(&self) -> Result<Size, DbError> {
         self.directory.marker()?;
         let data_bytes = disk_bytes(&self.directory.join(files::DATA));
-        Ok(Size { data_bytes, log_bytes: files::journal_bytes(self.directory.path()) })
+        Ok(Size { data_bytes, log_bytes: files::journal_bytes(&self.directory.there()?) })
     }
 
     fn paths(&self) -> Result<Vec<PathBuf>, DbError> {
@@ -287,7 +318,7 @@ impl Database for Gtm {
         self.directory.marker()?;
         let held = self.directory.lock()?;
         let marker = self.deserted()?;
-        if files::was_cut_short(self.directory.path()) {
+        if files::was_cut_short(&self.directory.there()?) {
             self.remove(marker.globals.len() as u32 + 1)?;
         }
         Ok(Box::new(GtmActivity::begin(self.clone(), held)?))
@@ -300,11 +331,17 @@ impl Database for Gtm {
     }
 
     fn purge(&self) -> Result<Purged, DbError> {
-        if self.directory.read()?.is_some() && self.directory.join(files::DATA).exists() {
+        if self.directory.read()?.is_some() {
             let _held = self.directory.lock()?;
-            files::forget(&self.tools)?;
+            let folder = &self.directory.there()?;
+            // GT.M goes by names: a link would lead it to another database's memory.
+            if matches!(folder.find(files::DATA)?, Found::File(_))
+                && folder.check_files(files::is_ours).is_ok()
+            {
+                files::forget(&self.tools)?;
+            }
+            files::remove_routines(folder)?;
         }
-        let folder = self.directory.path();
-        self.directory.purge(|name| files::is_ours(folder, name))
+        self.directory.purge(|_, name, _| files::is_ours(name))
     }
 }

@@ -45,7 +45,8 @@ impl Stats {
 
     /// In iogauge's words; updates and commits are those of the workers that have ended.
     pub fn counts(&self, tally: &Tally) -> Counts {
-        let sum = |names: &[&str]| names.iter().map(|name| self.of(name)).sum();
+        let sum =
+            |names: &[&str]| names.iter().map(|name| self.of(name)).fold(0, u64::saturating_add);
         Counts {
             updates: Some(tally.updates.load(Ordering::Relaxed)),
             commits: Some(tally.commits.load(Ordering::Relaxed)),

@@ -2,7 +2,7 @@
 
 use crate::directory::fault;
 use crate::error::DbError;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,18 @@ use std::process::{Command, Stdio};
 
 /// Bytes that a pipe to or from a program has room for: the most that anybody may ask for (pipe(7)).
 const PIPE: usize = 1 << 20;
+
+/// What is kept of what a program says.
+const MOST_SAID: u64 = 4 << 20;
+
+/// Reads all that a program says, so that it never waits for that, and keeps the first of it.
+fn read_said(mut reader: impl Read) -> String {
+    let mut said = Vec::new();
+    // What cannot be read was not said.
+    let _ = reader.by_ref().take(MOST_SAID).read_to_end(&mut said);
+    let _ = std::io::copy(&mut reader, &mut std::io::sink());
+    String::from_utf8_lossy(&said).into_owned()
+}
 
 /// Makes room in a pipe. It is only slower where that cannot be had.
 pub fn widen(pipe: &impl AsFd) {
@@ -62,21 +74,24 @@ impl Tools {
     /// What it said where it failed.
     pub fn run(&self, program: &str, arguments: &[&str], input: &str) -> Result<String, DbError> {
         let mut command = self.command(program);
-        command.args(arguments).stdin(Stdio::piped());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let path = self.dist.join(program);
-        let mut child = command.spawn().map_err(|error| fault(&path, &error))?;
+        let system = |error: std::io::Error| fault(&path, &error);
+        let (reader, writer) = std::io::pipe().map_err(system)?;
+        command.args(arguments).stdin(Stdio::piped());
+        command.stdout(writer.try_clone().map_err(system)?).stderr(writer);
+        let mut child = command.spawn().map_err(system)?;
+        // What is left of the pipe's writing end goes with it.
+        drop(command);
         if let Some(mut stdin) = child.stdin.take() {
             // One that ends before it has read all says why.
             let _ = stdin.write_all(input.as_bytes());
         }
-        let output = child.wait_with_output().map_err(|error| fault(&path, &error))?;
-        let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
-        said.push_str(&String::from_utf8_lossy(&output.stderr));
-        if output.status.success() && !said.contains("-E-") && !said.contains("-F-") {
+        let said = read_said(reader);
+        let status = child.wait().map_err(system)?;
+        if status.success() && !said.contains("-E-") && !said.contains("-F-") {
             Ok(said)
         } else if said.trim().is_empty() {
-            Err(DbError::Failed(format!("{}: it ended with {}", path.display(), output.status)))
+            Err(DbError::Failed(format!("{}: it ended with {}", path.display(), status)))
         } else {
             Err(self.said(&said))
         }
@@ -119,6 +134,17 @@ impl Tools {
         } else if text.contains("TRANS2BIG") {
             let right = "right would be shorter transactions or a larger cache";
             DbError::Usage(format!("{place}: a transaction touches too many blocks; {right}"))
+        } else if has(&[
+            "DBNOTGDS",
+            "DBFLCORRP",
+            "DBBADNSUB",
+            "BADDBVER",
+            "DBMISALIGN",
+            "JNLBADLABEL",
+            "GDINVALID",
+        ]) {
+            let right = "right would be purge, and setup again";
+            DbError::Failed(format!("{place}: it is damaged ({line}); {right}"))
         } else {
             DbError::Failed(format!("{place}: {line}"))
         }

@@ -1,6 +1,6 @@
 //! A run on a schema.
 
-use super::connection::Connection;
+use super::connection::{Connection, Patience};
 use super::files::DataDirectory;
 use super::reads::TableBlocks;
 use super::schema::{Schema, block_bytes, write_out};
@@ -19,6 +19,8 @@ use std::time::Duration;
 const MOST_CHECKPOINTS: u32 = 10;
 /// A checkpoint's counts come this much after its end.
 const REPORT: Duration = Duration::from_millis(50);
+/// How long is waited for counts.
+const COUNTS: Patience = Patience::For(Duration::from_secs(3));
 /// Servers before version 15 show counts that are as old as this.
 const OLD_COUNTS: Duration = Duration::from_millis(600);
 
@@ -41,6 +43,7 @@ impl Run {
         reads: Reads,
         plan: &RunPlan,
     ) -> Result<Self, DbError> {
+        let server = &server.for_a_run();
         let mut connection = server.connect()?;
         schema.must_be_there(&mut connection)?;
         schema.lock(&mut connection, "pg_try_advisory_lock")?;
@@ -51,7 +54,11 @@ impl Run {
             )));
         }
         let version = version(&mut connection)?;
-        let watch = Watch::begin(server.connect()?, Statistics::new(version, schema))?;
+        let mut watching = server.connect()?;
+        // Counts are at hand, and a server that has stopped must not hold up the end of a run.
+        watching.set_patience(COUNTS);
+        connection.set_patience(COUNTS);
+        let watch = Watch::begin(watching, Statistics::new(version, schema))?;
         let statistics = Statistics::new(version, schema);
         Ok(Self {
             connection: Mutex::new(connection),
@@ -91,7 +98,7 @@ impl Run {
             return Err(cannot("the system does not let this user"));
         }
         // What was never written out is not in the files.
-        if !write_out(connection)? {
+        if !write_out(connection, &mut || Ok(()))? {
             return Err(cannot("this user may not ask for a CHECKPOINT first"));
         }
         let tables = self.tables(connection)?;
@@ -138,11 +145,16 @@ impl Activity for Run {
         self.watch.cycles()
     }
 
+    fn abandon(&self) {
+        self.server.lines.hang_up();
+    }
+
     fn drain(&self) -> Result<(), DbError> {
         let mut connection = self.connection();
         let mut before = self.statistics.daemon(&mut connection)?;
         for _ in 0..MOST_CHECKPOINTS {
-            if !write_out(&mut connection)? {
+            // A server that has stopped answers nobody.
+            if !write_out(&mut connection, &mut || self.watch.look())? {
                 return Err(DbError::Denied(format!(
                     "{}: this user may not ask for a CHECKPOINT; right would be GRANT pg_checkpoint",
                     self.server

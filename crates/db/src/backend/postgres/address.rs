@@ -37,31 +37,32 @@ impl Address {
     /// What `//user@host:port/database` and the settings `host` and `port` name.
     pub(super) fn of(url: &DbUrl) -> Result<Self, DbError> {
         let wrong = |what: &str| {
-            DbError::Usage(format!(
-                "\"{url}\": {what}; right would be postgres://user@host:port/database"
-            ))
+            // The URL is not repeated: what is wrong in it may be a password.
+            DbError::Usage(format!("{what}; right would be postgres://user@host:port/database"))
         };
-        let rest = url.place.strip_prefix("//").ok_or_else(|| wrong("there is no //"))?;
+        let rest =
+            url.place.strip_prefix("//").ok_or_else(|| wrong("there is no // in the URL"))?;
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
         let (host, port) = split_port(host);
-        let decode = |text: &str| decode(text).ok_or_else(|| wrong("a % begins no byte"));
+        let decode =
+            |text: &str| decode(text).ok_or_else(|| wrong("a % in the URL begins no byte"));
         let (user, host, database) = (decode(user)?, decode(host)?, decode(database)?);
         let user = if user.is_empty() { system_user() } else { Some(user) };
-        let user = user.ok_or_else(|| wrong("it names no user"))?;
+        let user = user.ok_or_else(|| wrong("the URL names no user"))?;
         let database = if database.is_empty() { user.clone() } else { database };
         let port = port.or(url.settings.get("port").map(String::as_str)).unwrap_or("");
         let port = match port {
             "" => DEFAULT_PORT,
-            text => text.parse().map_err(|_| wrong(&format!("\"{text}\" is no port")))?,
+            text => text.parse().map_err(|_| wrong("the port is none"))?,
         };
         let host = match url.settings.get("host") {
             Some(_) if !host.is_empty() => return Err(wrong("the host is given twice")),
             Some(other) => decode(other)?,
             None => host,
         };
-        if [&user, &database, &host].iter().any(|text| text.contains('\0')) {
-            return Err(wrong("a name holds a zero"));
+        if [&user, &database, &host].iter().any(|text| text.contains(char::is_control)) {
+            return Err(wrong("a name in the URL holds a sign that no name has"));
         }
         Ok(Self { host: Host::of(&host), port, user, database })
     }
@@ -140,7 +141,10 @@ pub(super) fn one_of<'a>(
     if word.is_empty() || words.contains(&word) {
         return Ok(word);
     }
-    Err(DbError::Usage(format!("{key}=\"{word}\" is unknown; right would be {}", words.join(", "))))
+    Err(DbError::Usage(format!(
+        "the value of {key} is unknown; right would be {}",
+        words.join(", ")
+    )))
 }
 
 #[cfg(test)]
@@ -181,7 +185,7 @@ mod tests {
             "postgres://me@h/%00",
             "postgres://me@h/x?host=/run",
         ] {
-            let error = Address::of(&text.parse().unwrap()).unwrap_err();
+            let error = text.parse().and_then(|url| Address::of(&url)).unwrap_err();
             assert!(matches!(error, DbError::Usage(_)), "{text}: {error:?}");
         }
     }

@@ -5,33 +5,44 @@
 use super::address::Address;
 use super::fault::{Said, lost};
 use super::login;
-use super::stream::Stream;
+use super::message::{Message, Strange, fields};
+use super::stream::{Lines, Stream};
+use crate::directory::system_words;
 use crate::error::DbError;
 use crate::progress::Progress;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use std::io::{ErrorKind, Read, Write};
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// A server that has not answered by then is none.
-const LOGIN_PATIENCE: Duration = Duration::from_secs(10);
+/// A server that has not let anybody in by then is none.
+const LOGIN: Duration = Duration::from_secs(10);
 /// A server that is asked to end a session does so sooner.
-const END_PATIENCE: Duration = Duration::from_secs(2);
-/// How often those who wait for a long statement hear of it.
-const TELL: Duration = Duration::from_millis(100);
+const END: Duration = Duration::from_secs(3);
+/// How long a statement takes at most that has no data to go through.
+const STATEMENT: Duration = Duration::from_secs(20);
+/// After so long without a word it is asked whether the server still answers others.
+const SILENCE: Duration = Duration::from_secs(10);
+/// How often somebody who waits looks around.
+const LOOK: Duration = Duration::from_millis(100);
 /// Bytes that are asked of the system at once.
 const INPUT_BYTES: usize = 32 << 10;
+/// Notices and the like that may come with one answer.
+const MOST_ASIDES: u32 = 10_000;
 
 /// Sees messages by their tag and what they say.
 type See<'a> = dyn FnMut(u8, &[u8]) -> Result<(), DbError> + 'a;
 
-/// What a server answers to a statement.
-pub(super) struct Message {
-    /// Which kind.
-    pub tag: u8,
-    /// Where it stands among what was received, up to the next one.
-    body: Range<usize>,
+/// How long an answer is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// So long in all: a server that is not done by then is gone.
+    For(Duration),
+    /// For as long as the server lets somebody else in: it has much to do.
+    WhileAlive,
+    /// Until the line is hung up. Costs nothing while it waits.
+    Endless,
 }
 
 /// A connection. Dropped, it waits until the server has ended the session: its counts are there for all
@@ -41,6 +52,13 @@ pub(super) struct Connection {
     /// As it is named in faults.
     place: String,
     address: Address,
+    passfile: Option<String>,
+    patience: Patience,
+    /// Since when an answer is waited for, and since when nothing came.
+    asked: Instant,
+    heard: Instant,
+    /// Notices and the like since then.
+    asides: u32,
     /// What is to be sent next.
     pub out: BytesMut,
     input: Vec<u8>,
@@ -59,22 +77,33 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects and logs in.
+    /// Connects and logs in, in ten seconds each at most.
     ///
     /// # Errors
     /// [`DbError::Unreachable`], [`DbError::Denied`], [`DbError::Missing`] for the database.
-    pub(super) fn open(address: &Address, passfile: Option<&str>) -> Result<Self, DbError> {
+    pub(super) fn open(
+        address: &Address,
+        passfile: Option<&str>,
+        lines: &Lines,
+    ) -> Result<Self, DbError> {
         let place = address.to_string();
         let unreachable = |error: std::io::Error| {
-            let reason = format!("{place}: no server answers: {error}");
+            let reason = format!("{place}: no server answers: {}", system_words(&error));
             DbError::Unreachable(format!("{reason}; right would be a server that runs there"))
         };
-        let mut stream = Stream::open(address, LOGIN_PATIENCE).map_err(unreachable)?;
-        stream.set_read_timeout(Some(LOGIN_PATIENCE)).map_err(unreachable)?;
+        let mut stream = Stream::open(address, LOGIN).map_err(unreachable)?;
+        lines.add(&stream);
+        stream.set_timeout(Some(LOOK)).map_err(unreachable)?;
+        let now = Instant::now();
         let mut connection = Self {
             stream,
             place: place.clone(),
             address: address.clone(),
+            passfile: passfile.map(str::to_owned),
+            patience: Patience::For(LOGIN),
+            asked: now,
+            heard: now,
+            asides: 0,
             out: BytesMut::with_capacity(4096),
             input: vec![0; INPUT_BYTES],
             unread: 0..0,
@@ -82,11 +111,32 @@ impl Connection {
             is_over: false,
         };
         connection.key = login::log_in(&mut connection, address, passfile).map_err(|error| {
+            connection.is_over = true;
             // Whoever goes away here never was a server.
             if let DbError::Gone(text) = error { DbError::Unreachable(text) } else { error }
         })?;
-        connection.stream.set_read_timeout(None).map_err(unreachable)?;
+        connection.patience = Patience::For(STATEMENT);
         Ok(connection)
+    }
+
+    /// Changes how long answers are waited for; gives what it was.
+    pub(super) fn set_patience(&mut self, patience: Patience) -> Patience {
+        let timeout = (patience != Patience::Endless).then_some(LOOK);
+        // A socket that refuses it is lost, and says so when it is used.
+        let _ = self.stream.set_timeout(timeout);
+        std::mem::replace(&mut self.patience, patience)
+    }
+
+    /// Does something with another patience.
+    pub(super) fn with_patience<T>(
+        &mut self,
+        patience: Patience,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.set_patience(patience);
+        let done = act(self);
+        self.set_patience(before);
+        done
     }
 
     /// As it is named in faults.
@@ -96,18 +146,34 @@ impl Connection {
 
     /// Sends what stands in `out`.
     pub(super) fn send(&mut self) -> Result<(), DbError> {
-        let sent = self.stream.write_all(&self.out);
+        if !matches!(self.patience, Patience::For(LOGIN)) {
+            // A login has its time for all that is said.
+            self.asked = Instant::now();
+        }
+        (self.heard, self.asides) = (Instant::now(), 0);
+        let out = std::mem::take(&mut self.out);
+        let mut rest = &out[..];
+        let mut sent = if self.is_over { Err(self.over()) } else { Ok(()) };
+        while sent.is_ok() && !rest.is_empty() {
+            match self.stream.write(rest) {
+                Ok(bytes) => rest = &rest[bytes..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_timeout(&error) => sent = self.go_on_waiting(),
+                Err(error) => sent = Err(self.lost(&error)),
+            }
+        }
+        self.out = out;
         self.out.clear();
-        sent.map_err(|error| self.lost(&error))
+        sent
     }
 
     /// The next message that is not a notice. An error is given back as any other.
     pub(super) fn message(&mut self) -> Result<Message, DbError> {
         loop {
-            if let Some(message) = self.message_at_hand() {
+            if let Some(message) = self.message_at_hand()? {
                 return Ok(message);
             }
-            self.receive().map_err(|error| self.lost(&error))?;
+            while !self.receive()? {}
         }
     }
 
@@ -117,25 +183,63 @@ impl Connection {
     }
 
     /// The next message that was received in whole.
-    fn message_at_hand(&mut self) -> Option<Message> {
+    fn message_at_hand(&mut self) -> Result<Option<Message>, DbError> {
         loop {
-            let unread = &self.input[self.unread.clone()];
-            let (head, _) = unread.split_first_chunk::<5>()?;
-            let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
-            let (tag, end) = (head[0], 1 + length.max(4));
-            if unread.len() < end {
-                return None;
+            let start = self.unread.start;
+            let first = Message::first(&self.input[self.unread.clone()]);
+            let Some(message) = first.map_err(|Strange| self.strange())? else { return Ok(None) };
+            self.unread.start += message.body.end;
+            if !message.is_aside() {
+                let body = start + message.body.start..start + message.body.end;
+                return Ok(Some(Message { tag: message.tag, body }));
             }
-            let body = self.unread.start + 5..self.unread.start + end;
-            self.unread.start += end;
-            // Notices, settings that changed, notifications.
-            if !matches!(tag, b'N' | b'S' | b'A') {
-                return Some(Message { tag, body });
+            self.asides += 1;
+            if self.asides > MOST_ASIDES {
+                return Err(self.strange());
             }
         }
     }
 
-    fn receive(&mut self) -> std::io::Result<()> {
+    /// What follows on what no server says is nobody's.
+    fn strange(&mut self) -> DbError {
+        self.is_over = true;
+        strange(&self.place)
+    }
+
+    fn over(&self) -> DbError {
+        DbError::Gone(format!("{}: the connection is over", self.place))
+    }
+
+    /// Waits a moment for more; false where nothing came.
+    fn receive(&mut self) -> Result<bool, DbError> {
+        if self.is_over {
+            return Err(self.over());
+        }
+        self.make_room();
+        loop {
+            match self.stream.read(&mut self.input[self.unread.end..]) {
+                Ok(0) => return Err(self.lost(&ErrorKind::UnexpectedEof.into())),
+                Ok(bytes) => {
+                    self.unread.end += bytes;
+                    if self.patience != Patience::Endless {
+                        self.heard = Instant::now();
+                        // One who never stops speaking is not waited for either.
+                        self.go_on_waiting()?;
+                    }
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_timeout(&error) => {
+                    self.go_on_waiting()?;
+                    return Ok(false);
+                }
+                Err(error) => return Err(self.lost(&error)),
+            }
+        }
+    }
+
+    /// Room behind what was not looked at yet. Messages are bounded, and so is what is kept.
+    fn make_room(&mut self) {
         let Range { start, end } = self.unread;
         if start == end {
             self.unread = 0..0;
@@ -147,16 +251,31 @@ impl Connection {
                 self.unread = 0..end - start;
             }
         }
-        loop {
-            match self.stream.read(&mut self.input[self.unread.end..]) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(bytes) => {
-                    self.unread.end += bytes;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+    }
+
+    /// Fails where it was waited for long enough.
+    fn go_on_waiting(&mut self) -> Result<(), DbError> {
+        let silent = |seconds: u64| {
+            DbError::Gone(format!(
+                "{}: the server has not answered for {seconds} s; right would be a server that answers",
+                self.place
+            ))
+        };
+        match self.patience {
+            Patience::For(patience) if self.asked.elapsed() > patience => {
+                self.is_over = true;
+                Err(silent(patience.as_secs()))
             }
+            Patience::WhileAlive if self.heard.elapsed() > SILENCE => {
+                let other = Self::open(&self.address, self.passfile.as_deref(), &Lines::default());
+                if matches!(other, Err(DbError::Unreachable(_) | DbError::Gone(_))) {
+                    self.is_over = true;
+                    return Err(silent(self.heard.elapsed().as_secs()));
+                }
+                self.heard = Instant::now();
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -174,7 +293,7 @@ impl Connection {
         let mut result = Ok(());
         loop {
             let message = self.message()?;
-            let body = &self.input[message.body];
+            let body = &self.input[message.body.clone()];
             match message.tag {
                 b'Z' => return Ok(result),
                 b'E' => {
@@ -254,33 +373,42 @@ impl Connection {
         progress: &mut Progress<'_>,
         (done, of): (u64, u64),
     ) -> Result<(), DbError> {
-        self.query(sql)?;
-        let set = self.stream.set_read_timeout(Some(TELL));
-        set.map_err(|error| self.lost(&error))?;
-        let mut told = Ok(());
-        while told.is_ok() && self.unread.is_empty() {
-            match self.receive() {
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    told = progress.done(done, of);
+        self.until_told(sql, &mut || progress.done(done, of))
+    }
+
+    /// Does a statement that takes long. `tell` hears every tenth of a second that it is not done; where it
+    /// fails, the statement is cancelled.
+    pub(super) fn until_told(
+        &mut self,
+        sql: &str,
+        tell: &mut dyn FnMut() -> Result<(), DbError>,
+    ) -> Result<(), DbError> {
+        self.with_patience(Patience::WhileAlive, |connection| {
+            connection.query(sql)?;
+            let mut told = Ok(());
+            while told.is_ok() && connection.unread.is_empty() {
+                if !connection.receive()? {
+                    told = tell();
                 }
-                received => received.map_err(|error| self.lost(&error))?,
             }
-        }
-        let set = self.stream.set_read_timeout(None);
-        set.map_err(|error| self.lost(&error))?;
-        if told.is_err() {
-            self.cancel()?;
-        }
-        let result = self.until_ready(|_, _| Ok(()));
-        told.and(result)
+            if told.is_err() {
+                connection.cancel()?;
+                connection.set_patience(Patience::For(END));
+                connection.asked = Instant::now();
+            }
+            let result = connection.until_ready(|_, _| Ok(()));
+            told.and(result)
+        })
     }
 
     /// Asks the server to end what this session is doing.
     fn cancel(&self) -> Result<(), DbError> {
         let mut out = BytesMut::new();
         frontend::cancel_request(self.key.0, self.key.1, &mut out);
-        let sent = Stream::open(&self.address, LOGIN_PATIENCE)
-            .and_then(|mut stream| stream.write_all(&out));
+        let sent = Stream::open(&self.address, END).and_then(|mut stream| {
+            stream.set_timeout(Some(END))?;
+            stream.write_all(&out)
+        });
         sent.map_err(|error| lost(&self.place, &error))
     }
 
@@ -300,14 +428,14 @@ impl Connection {
 
     /// What the server has said against a statement meanwhile, without waiting for it.
     pub(super) fn overheard(&mut self) -> Result<Option<Said>, DbError> {
-        let set = self.stream.set_nonblocking(true);
-        let received = set.and_then(|()| self.receive());
-        self.stream.set_nonblocking(false).map_err(|error| self.lost(&error))?;
-        match received {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            received => received.map_err(|error| self.lost(&error))?,
+        self.make_room();
+        match self.stream.read_at_hand(&mut self.input[self.unread.end..]) {
+            Ok(0) => return Err(self.lost(&ErrorKind::UnexpectedEof.into())),
+            Ok(bytes) => self.unread.end += bytes,
+            Err(error) if is_timeout(&error) => {}
+            Err(error) => return Err(self.lost(&error)),
         }
-        let said = self.message_at_hand().filter(|message| message.tag == b'E');
+        let said = self.message_at_hand()?.filter(|message| message.tag == b'E');
         Ok(said.map(|message| Said::read(self.body(&message))))
     }
 
@@ -325,12 +453,17 @@ impl Drop for Connection {
         }
         self.out.clear();
         frontend::terminate(&mut self.out);
-        let told = self.stream.set_read_timeout(Some(END_PATIENCE)).is_ok() && self.send().is_ok();
+        self.set_patience(Patience::For(END));
+        let told = self.send().is_ok();
         // The server's process closes its end last of all.
         while told && self.receive().is_ok() {
             self.unread = 0..0;
         }
     }
+}
+
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// The server said what the protocol does not know.
@@ -340,23 +473,5 @@ pub(super) fn strange(place: &str) -> DbError {
 
 /// What cannot be put into a message: text with a zero in it, or too long.
 pub(super) fn unsayable(place: &str, error: &std::io::Error) -> DbError {
-    DbError::Failed(format!("{place}: a statement cannot be sent: {error}"))
-}
-
-/// The fields of a row.
-fn fields(body: &[u8]) -> Option<Vec<Option<&str>>> {
-    let (count, mut rest) = body.split_first_chunk::<2>()?;
-    let mut fields = Vec::with_capacity(usize::from(u16::from_be_bytes(*count)));
-    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
-        // Below 0 for null.
-        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
-            fields.push(None);
-            rest = behind;
-            continue;
-        };
-        let (field, behind) = behind.split_at_checked(length)?;
-        fields.push(Some(std::str::from_utf8(field).ok()?));
-        rest = behind;
-    }
-    Some(fields)
+    DbError::Failed(format!("{place}: a statement cannot be sent: {}", system_words(error)))
 }

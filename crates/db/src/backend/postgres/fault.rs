@@ -1,7 +1,11 @@
 //! What a server says is wrong, as a fault of the right kind.
 
+use crate::directory::system_words;
 use crate::error::DbError;
 use std::io::ErrorKind;
+
+/// What is told of what a server says.
+const MOST_LETTERS: usize = 1000;
 
 /// What a server said: <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
 #[derive(Debug, Default)]
@@ -33,11 +37,23 @@ impl Said {
         said
     }
 
+    /// The same without a secret that the server may have been told.
+    pub(super) fn without(mut self, secret: &[u8]) -> Self {
+        let secret = String::from_utf8_lossy(secret);
+        if !secret.is_empty() {
+            for text in [&mut self.message, &mut self.detail, &mut self.code] {
+                *text = text.replace(&*secret, "***");
+            }
+        }
+        self
+    }
+
     /// It as a fault of the server at `place`.
     pub(super) fn fault(&self, place: &str) -> DbError {
         let Self { code, message, detail, .. } = self;
         let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
-        let said = format!("{place}: {message}{detail}").replace('\n', " ");
+        let said: String = format!("{message}{detail}").chars().take(MOST_LETTERS).collect();
+        let said = format!("{place}: {said}").replace(['\n', '\r'], " ");
         match code.as_str() {
             "28P01" | "28000" => DbError::Denied(format!(
                 "{said}; right would be the user's password in PGPASSWORD or ~/.pgpass"
@@ -71,7 +87,7 @@ pub(super) fn lost(place: &str, error: &std::io::Error) -> DbError {
         | ErrorKind::NotConnected => {
             DbError::Gone(format!("{place}: the server went away; its own log says why"))
         }
-        _ => DbError::Gone(format!("{place}: the connection broke: {error}")),
+        _ => DbError::Gone(format!("{place}: the connection broke: {}", system_words(error))),
     }
 }
 

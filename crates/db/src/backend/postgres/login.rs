@@ -3,11 +3,14 @@
 use super::address::Address;
 use super::connection::{Connection, strange, unsayable};
 use super::fault::Said;
-use super::password;
+use super::{message, password};
 use crate::error::DbError;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
+
+/// No server asks for more proofs of one login.
+const MOST_ROUNDS: u32 = 4;
 
 /// Logs in, and gives back what names the session to one who wants to cancel its statement.
 pub(super) fn log_in(
@@ -29,23 +32,21 @@ pub(super) fn log_in(
     let (mut key, place) = ((0, 0), connection.place().to_owned());
     connection.until_ready(|tag, body| {
         if tag == b'K' {
-            let (process, secret) = body.split_first_chunk().ok_or_else(|| strange(&place))?;
-            // A longer secret is one of a later protocol, which was not asked for.
-            let secret = secret.first_chunk().ok_or_else(|| strange(&place))?;
-            key = (i32::from_be_bytes(*process), i32::from_be_bytes(*secret));
+            key = message::session_key(body).ok_or_else(|| strange(&place))?;
         }
         Ok(())
     })?;
     Ok(key)
 }
 
-/// The next message of a login, without its first four bytes, and these as a number.
-fn asked(connection: &mut Connection) -> Result<(i32, Vec<u8>), DbError> {
+/// The next message of a login, without its first four bytes, and these as a number. What the server says is
+/// wrong is told without the secret that it was given.
+fn asked(connection: &mut Connection, secret: &[u8]) -> Result<(i32, Vec<u8>), DbError> {
     let message = connection.message()?;
     let body = connection.body(&message);
-    match (message.tag, body.split_first_chunk()) {
-        (b'E', _) => Err(Said::read(body).fault(connection.place())),
-        (b'R', Some((kind, rest))) => Ok((i32::from_be_bytes(*kind), rest.to_owned())),
+    match (message.tag, message::asked(body)) {
+        (b'E', _) => Err(Said::read(body).without(secret).fault(connection.place())),
+        (b'R', Some((kind, rest))) => Ok((kind, rest.to_owned())),
         _ => Err(strange(connection.place())),
     }
 }
@@ -66,11 +67,15 @@ fn prove(
             ))
         })
     };
-    loop {
-        let (kind, rest) = asked(connection)?;
+    let mut secret = Vec::new();
+    for _ in 0..MOST_ROUNDS {
+        let (kind, rest) = asked(connection, &secret)?;
         let password = match kind {
             0 => return Ok(()),
-            3 => password()?,
+            3 => {
+                secret = password()?;
+                secret.clone()
+            }
             5 => {
                 let salt = rest.first_chunk().ok_or_else(|| strange(&place))?;
                 md5_hash(address.user.as_bytes(), &password()?, *salt).into_bytes()
@@ -85,6 +90,7 @@ fn prove(
         said.map_err(|error| unsayable(&place, &error))?;
         connection.send()?;
     }
+    Err(strange(&place))
 }
 
 fn unknown(place: &str, method: &str) -> DbError {
@@ -110,11 +116,26 @@ fn prove_by_scram(
     let said = frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), &mut connection.out);
     said.map_err(|error| unsayable(&place, &error))?;
     connection.send()?;
-    let (11, challenge) = asked(connection)? else { return Err(strange(&place)) };
+    let (11, challenge) = asked(connection, password)? else { return Err(strange(&place)) };
+    if !message::is_bearable(&challenge) {
+        return Err(DbError::Denied(format!(
+            "{place}: the server asks for more hashing than a second's; right would be scram_iterations of \
+             1000000 or less"
+        )));
+    }
     scram.update(&challenge).map_err(failed)?;
     let said = frontend::sasl_response(scram.message(), &mut connection.out);
     said.map_err(|error| unsayable(&place, &error))?;
     connection.send()?;
-    let (12, proof) = asked(connection)? else { return Err(strange(&place)) };
+    let (12, proof) = asked(connection, password)? else { return Err(strange(&place)) };
     scram.finish(&proof).map_err(failed)
+}
+
+/// Reads what a server may have sent as a challenge, and as a proof, of SCRAM.
+pub(super) fn read_untrusted(challenge: &[u8]) {
+    let mut scram = ScramSha256::new(b"password", ChannelBinding::unsupported());
+    // What is wrong with either is the server's.
+    if scram.update(challenge).is_ok() {
+        let _ = scram.finish(challenge);
+    }
 }

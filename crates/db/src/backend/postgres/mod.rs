@@ -8,6 +8,7 @@ mod copy;
 mod fault;
 mod files;
 mod login;
+mod message;
 mod password;
 mod reads;
 mod schema;
@@ -25,11 +26,13 @@ use crate::progress::Progress;
 use crate::url::DbUrl;
 use activity::Run;
 use address::{Address, Host, one_of};
-use connection::Connection;
+use connection::{Connection, Patience};
 use files::DataDirectory;
 use schema::{Schema, block_bytes};
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use stream::Lines;
 
 /// The row of this backend.
 pub const INFO: BackendInfo = BackendInfo {
@@ -116,6 +119,28 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     Ok(Box::new(Postgres { server, schema, reads, fillfactor }))
 }
 
+/// Reads a URL of a server as far as that is done before anybody is asked.
+pub(crate) fn check_url(url: &DbUrl) -> Result<(), DbError> {
+    if url.backend == INFO.name { Server::of(url).map(drop) } else { Ok(()) }
+}
+
+/// Reads what a server may have sent.
+pub(crate) fn read_untrusted(bytes: &[u8]) -> usize {
+    let mut read = 0;
+    while let Ok(Some(message)) = message::Message::first(&bytes[read..]) {
+        let body = &bytes[read..][message.body.clone()];
+        let _ = (message::fields(body), message::two_numbers(body), message::session_key(body));
+        let _ = fault::Said::read(body).without(b"secret").fault("there");
+        if let Some((_, challenge)) = message::asked(body)
+            && message::is_bearable(challenge)
+        {
+            login::read_untrusted(challenge);
+        }
+        read += message.body.end;
+    }
+    read
+}
+
 /// Where blocks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reads {
@@ -133,6 +158,8 @@ struct Server {
     address: Address,
     passfile: Option<String>,
     synchronous_commit: Option<String>,
+    /// Its connections that are open.
+    lines: Arc<Lines>,
 }
 
 impl Server {
@@ -153,12 +180,14 @@ impl Server {
             address,
             passfile: settings.get("passfile").cloned(),
             synchronous_commit: Some(synchronous_commit.to_owned()).filter(|word| !word.is_empty()),
+            lines: Arc::default(),
         })
     }
 
     /// A session with the settings of the URL.
     fn connect(&self) -> Result<Connection, DbError> {
-        let mut connection = Connection::open(&self.address, self.passfile.as_deref())?;
+        let mut connection =
+            Connection::open(&self.address, self.passfile.as_deref(), &self.lines)?;
         // Limits that somebody set for others.
         let mut sql = "SET statement_timeout = 0; SET lock_timeout = 0; \
                        SET idle_in_transaction_session_timeout = 0"
@@ -168,6 +197,11 @@ impl Server {
         }
         connection.run(&sql)?;
         Ok(connection)
+    }
+
+    /// The same server, with lines of its own that can be hung up together.
+    fn for_a_run(&self) -> Self {
+        Self { lines: Arc::default(), ..self.clone() }
     }
 
     fn is_socket(&self) -> bool {
@@ -205,6 +239,8 @@ impl Postgres {
             return Err(DbError::Missing(format!("{}: there is no global {global}", self.server)));
         }
         connection.run("SET enable_seqscan = off; SET enable_bitmapscan = off")?;
+        // It goes through all of it.
+        connection.set_patience(Patience::WhileAlive);
         Ok((connection, self.schema.global(global)))
     }
 }
@@ -265,7 +301,7 @@ impl Database for Postgres {
     fn walk(
         &self,
         global: u32,
-        see: &mut dyn FnMut(u64, &str) -> Result<(), DbError>,
+        see: &mut (dyn FnMut(u64, &str) -> Result<(), DbError> + Send),
     ) -> Result<(), DbError> {
         let (mut connection, table) = self.tree(global)?;
         let sql = format!("SELECT subscript, value FROM {table} ORDER BY subscript");

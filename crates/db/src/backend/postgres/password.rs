@@ -3,8 +3,12 @@
 //! Both are libpq's: <https://www.postgresql.org/docs/current/libpq-pgpass.html>.
 
 use super::address::{Address, Host};
+use crate::directory::system_words;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+/// A longer file is none of passwords.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The password for an address: from `PGPASSWORD`, else from `passfile`, from the file that `PGPASSFILE`
 /// names, or from `~/.pgpass`. Err says why there is none.
@@ -26,12 +30,18 @@ pub(super) fn find(
     let shown = path.display();
     let about = match std::fs::metadata(&path) {
         Ok(about) => about,
-        Err(error) => return Err(format!("PGPASSWORD is not set, and {shown}: {error}")),
+        Err(error) => {
+            return Err(format!("PGPASSWORD is not set, and {shown}: {}", system_words(&error)));
+        }
     };
+    if !about.is_file() || about.len() > MOST_BYTES {
+        return Err(format!("{shown} is no file of passwords; right would be one in libpq's form"));
+    }
     if about.permissions().mode() & 0o077 != 0 {
         return Err(format!("others may read {shown}; right would be chmod 0600"));
     }
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("{shown}: {}", system_words(&error)))?;
     let line = text.lines().filter(|line| !line.starts_with('#'));
     let found = line.map(fields).find_map(|fields| fits(&fields, address));
     found.map(String::into_bytes).ok_or_else(|| format!("{shown} has no line for it"))
@@ -77,7 +87,7 @@ mod tests {
     use super::*;
 
     fn address() -> Address {
-        Address::of(&"postgres://me@h:5433/x:y".parse().unwrap()).unwrap()
+        Address::of(&"postgres://me@h:5433/x%3Ay".parse().unwrap()).unwrap()
     }
 
     fn file(text: &str, mode: u32) -> tempfile::NamedTempFile {
@@ -106,7 +116,8 @@ mod tests {
     fn files_that_do_not_help_are_told() {
         let open = file("*:*:*:*:secret\n", 0o644);
         let other = file("other:*:*:*:secret\n", 0o600);
-        for path in [open.path(), other.path(), Path::new("/nonexistent")] {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [open.path(), other.path(), folder.path(), Path::new("/nonexistent")] {
             let why = find(&address(), path.to_str(), &|_| None).unwrap_err();
             assert!(why.contains(path.to_str().unwrap()) && !why.contains("secret"), "{why}");
         }

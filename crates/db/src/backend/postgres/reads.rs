@@ -1,7 +1,8 @@
 //! Blocks read through the server: a row is asked for by its place, which takes one block.
 
 use super::Server;
-use super::connection::{Connection, strange};
+use super::connection::{Connection, Patience, strange};
+use super::message::two_numbers;
 use crate::blocks::{BlockReader, BlockServer, below};
 use crate::error::DbError;
 use bytes::BufMut;
@@ -32,8 +33,10 @@ impl TableBlocks {
             let sql = format!("SELECT pg_relation_size('{name}'::regclass)");
             let bytes =
                 connection.field(&sql)?.and_then(|bytes| bytes.parse().ok()).unwrap_or(0u64);
-            if bytes >= block_bytes {
-                end += bytes / block_bytes;
+            // The place of a row has four bytes for its block.
+            let blocks = (bytes / block_bytes).min(u64::from(u32::MAX));
+            if blocks > 0 {
+                end += blocks;
                 tables.push((name, end));
             }
         }
@@ -64,6 +67,7 @@ impl BlockServer for TableBlocks {
             connection.prepare(&statement, &sql, &[TID])?;
             tables.push(Table { statement, end: *end, fetched: 0, hit: 0 });
         }
+        connection.set_patience(Patience::Endless);
         Ok(Box::new(TableReader { connection, tables }))
     }
 }
@@ -124,17 +128,8 @@ impl BlockReader for TableReader {
         })?;
         let (fetched, hit) = counts.ok_or_else(|| strange(connection.place()))?;
         // One more than before, or the first one since the server forgot.
-        let before = if fetched == table.fetched + 1 { table.hit } else { 0 };
+        let before = if fetched == table.fetched.wrapping_add(1) { table.hit } else { 0 };
         (table.fetched, table.hit) = (fetched, hit);
         Ok(hit > before)
     }
-}
-
-/// The first two fields of a row of bigints.
-fn two_numbers(body: &[u8]) -> Option<(i64, i64)> {
-    let number = |at: usize| {
-        let field = body.get(at + 4..)?.first_chunk()?;
-        Some(i64::from_be_bytes(*field))
-    };
-    Some((number(2)?, number(14)?))
 }

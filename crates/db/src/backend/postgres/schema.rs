@@ -8,12 +8,13 @@
 //! | `global1` … | subscript and value |
 //! | `worker1` … | the last transaction of the worker of this number: a table for each, so that none waits for another |
 
-use super::connection::Connection;
+use super::connection::{Connection, Patience};
 use super::copy::{Copy, Field};
 use crate::backend::{Global, Purged};
 use crate::directory::FORMAT;
 use crate::error::DbError;
 use crate::filler::Filler;
+use crate::marker::{check_global, is_identity};
 use crate::progress::Progress;
 use crate::value::Stamp;
 
@@ -23,6 +24,8 @@ const LOCK_CLASS: i32 = 0x696f_6761;
 /// What a page of one row has besides the row's bytes, and some more: page header, line pointer, row
 /// header, length.
 const PAGE_OVERHEAD_BYTES: u64 = 64;
+/// What PostgreSQL can be built with.
+const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 1 << 10..=32 << 10;
 
 /// A schema of this name. The name is letters, digits and underscores.
 #[derive(Debug, Clone)]
@@ -171,7 +174,7 @@ impl Schema {
             })?;
             progress.done(all, all)
         })?;
-        write_out(connection).map(|_| ())
+        write_out(connection, &mut || Ok(())).map(|_| ())
     }
 
     /// Makes a global and its worker's record. All of it or nothing.
@@ -229,7 +232,17 @@ impl Schema {
     pub(super) fn identity(&self, connection: &mut Connection) -> Result<String, DbError> {
         self.must_be_there(connection)?;
         let sql = format!("SELECT identity FROM {}", self.table("iogauge"));
-        Ok(connection.field(&sql)?.unwrap_or_default())
+        let identity = connection.field(&sql)?.filter(|identity| is_identity(identity));
+        identity.ok_or_else(|| self.strange(connection, "iogauge"))
+    }
+
+    /// A table holds what cannot be.
+    fn strange(&self, connection: &Connection, table: &str) -> DbError {
+        DbError::Failed(format!(
+            "{}: {} is damaged: it holds what iogauge did not write; right would be purge, and setup again",
+            connection.place(),
+            self.table(table)
+        ))
     }
 
     pub(super) fn globals(&self, connection: &mut Connection) -> Result<Vec<Global>, DbError> {
@@ -248,12 +261,10 @@ impl Schema {
             })
         };
         let globals: Option<Vec<Global>> = rows.iter().map(numbers).collect();
-        globals.ok_or_else(|| {
-            DbError::Failed(format!(
-                "{}: {table} holds what iogauge did not write",
-                connection.place()
-            ))
-        })
+        let sound = globals.filter(|globals| {
+            (1..).zip(globals).all(|(number, global)| check_global(number, global).is_ok())
+        });
+        sound.ok_or_else(|| self.strange(connection, "globals"))
     }
 
     /// Every table that setup and creating globals made.
@@ -343,21 +354,30 @@ fn in_transaction<T>(
     connection: &mut Connection,
     act: impl FnOnce(&mut Connection) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
-    connection.run("BEGIN ISOLATION LEVEL READ COMMITTED")?;
-    match act(connection) {
-        Ok(value) => connection.run("COMMIT").map(|()| value),
-        Err(error) => {
-            // Where the server is gone, it has nothing of it either.
-            let _ = connection.run("ROLLBACK");
-            Err(error)
+    // A commit may have to bring all of it to the device.
+    connection.with_patience(Patience::WhileAlive, |connection| {
+        connection.run("BEGIN ISOLATION LEVEL READ COMMITTED")?;
+        match act(connection) {
+            Ok(value) => connection.run("COMMIT").map(|()| value),
+            Err(error) => {
+                // Where the server is gone, it has nothing of it either.
+                let _ = connection.run("ROLLBACK");
+                Err(error)
+            }
         }
-    }
+    })
 }
 
 /// Bytes of a block.
 pub(super) fn block_bytes(connection: &mut Connection) -> Result<u64, DbError> {
     let bytes = connection.field("SHOW block_size")?.and_then(|bytes| bytes.parse().ok());
-    bytes.ok_or_else(|| DbError::Failed(format!("{}: it has no block size", connection.place())))
+    let bytes = bytes.filter(|bytes: &u64| bytes.is_power_of_two() && BLOCK_BYTES.contains(bytes));
+    bytes.ok_or_else(|| {
+        DbError::Failed(format!(
+            "{}: its block_size is none that PostgreSQL has, 1 to 32 KiB",
+            connection.place()
+        ))
+    })
 }
 
 /// About what a row of a new global takes, its entry in the index with it: blocks are full to the fill
@@ -371,10 +391,13 @@ pub(super) fn row_bytes(value_bytes: u64, fillfactor: u32) -> u64 {
 }
 
 /// Has everything written to the data files: false where the user may not ask for it.
-pub(super) fn write_out(connection: &mut Connection) -> Result<bool, DbError> {
-    match connection.try_run("CHECKPOINT")? {
+pub(super) fn write_out(
+    connection: &mut Connection,
+    tell: &mut dyn FnMut() -> Result<(), DbError>,
+) -> Result<bool, DbError> {
+    match connection.until_told("CHECKPOINT", tell) {
         Ok(()) => Ok(true),
-        Err(said) if said.code == "42501" => Ok(false),
-        Err(said) => Err(said.fault(connection.place())),
+        Err(DbError::Denied(_)) => Ok(false),
+        Err(error) => Err(error),
     }
 }

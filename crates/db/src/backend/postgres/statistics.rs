@@ -104,7 +104,8 @@ impl Statistics {
                 "log_bytes" => counts.log_bytes = Some(count),
                 other => {
                     if other.ends_with("_blocks") {
-                        counts.blocks_written = counts.blocks_written.map(|sum| sum + count);
+                        counts.blocks_written =
+                            counts.blocks_written.map(|sum| sum.saturating_add(count));
                     }
                     counts.others.push((other, count));
                 }

@@ -3,52 +3,141 @@
 use super::address::{Address, Host};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read, Result, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 /// A socket of either kind.
 #[derive(Debug)]
 pub(super) enum Stream {
     Unix(Polled),
-    Tcp(TcpStream),
+    Tcp(Arc<TcpStream>),
+}
+
+/// The connections of a run, for whoever ends it: a thread that waits for a server's answer gets none any more
+/// once they are hung up.
+#[derive(Debug, Default)]
+pub(super) struct Lines(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    is_over: bool,
+    streams: Vec<Line>,
+}
+
+#[derive(Debug)]
+enum Line {
+    Unix(Weak<UnixStream>),
+    Tcp(Weak<TcpStream>),
+}
+
+impl Line {
+    fn hang_up(&self) {
+        // One that is closed already needs no more.
+        let _ = match self {
+            Self::Unix(stream) => stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both)),
+            Self::Tcp(stream) => stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both)),
+        };
+    }
+}
+
+impl Lines {
+    /// Notes a connection; one that comes too late is hung up at once.
+    pub(super) fn add(&self, stream: &Stream) {
+        let line = match stream {
+            Stream::Unix(polled) => Line::Unix(Arc::downgrade(&polled.socket)),
+            Stream::Tcp(stream) => Line::Tcp(Arc::downgrade(stream)),
+        };
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.is_over {
+            line.hang_up();
+        }
+        open.streams.push(line);
+    }
+
+    /// Ends every connection, those that wait for an answer among them.
+    pub(super) fn hang_up(&self) {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.is_over = true;
+        open.streams.drain(..).for_each(|line| line.hang_up());
+    }
+}
+
+/// Does what may wait for the network or for a server that takes nobody in, for so long at most. What takes
+/// longer goes on by itself, and its result is nobody's.
+fn within<T: Send + 'static>(
+    patience: Duration,
+    act: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (done, waiting) = sync_channel(1);
+    std::thread::Builder::new().name("db-connect".to_owned()).spawn(move || {
+        // Whoever asked may have gone.
+        let _ = done.send(act());
+    })?;
+    waiting.recv_timeout(patience).unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
 impl Stream {
-    /// Connects; over the network for so long at most.
+    /// Connects, in so long at most.
     pub(super) fn open(address: &Address, patience: Duration) -> Result<Self> {
+        let end = Instant::now() + patience;
         let name = match &address.host {
             Host::Socket(path) => {
                 let path = path.join(format!(".s.PGSQL.{}", address.port));
-                return Ok(Self::Unix(Polled::new(UnixStream::connect(path)?)));
+                let socket = within(patience, || UnixStream::connect(path))?;
+                return Ok(Self::Unix(Polled::new(socket)));
             }
-            Host::Name(name) => name,
+            Host::Name(name) => (name.clone(), address.port),
         };
+        let found = within(patience, move || Ok(name.to_socket_addrs()?.collect::<Vec<_>>()))?;
         let mut result = Err(ErrorKind::AddrNotAvailable.into());
-        for address in (name.as_str(), address.port).to_socket_addrs()? {
-            result = TcpStream::connect_timeout(&address, patience);
+        for address in found {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            result = TcpStream::connect_timeout(&address, left);
             if result.is_ok() {
                 break;
             }
         }
         let stream = result?;
         stream.set_nodelay(true)?;
-        Ok(Self::Tcp(stream))
+        Ok(Self::Tcp(Arc::new(stream)))
     }
 
-    /// How long a read waits until it fails with [`ErrorKind::WouldBlock`]; `None` for as long as it takes.
-    pub(super) fn set_read_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
+    /// How long a read or a write waits until it fails with [`ErrorKind::WouldBlock`] or
+    /// [`ErrorKind::TimedOut`]; `None` for as long as it takes.
+    pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
         match self {
-            Self::Unix(stream) => stream.set_read_timeout(timeout),
-            Self::Tcp(stream) => stream.set_read_timeout(timeout),
+            Self::Unix(stream) => {
+                stream.socket.set_write_timeout(timeout)?;
+                stream.set_read_timeout(timeout)
+            }
+            Self::Tcp(stream) => {
+                stream.set_write_timeout(timeout)?;
+                stream.set_read_timeout(timeout)
+            }
         }
     }
 
-    /// Whether a read waits for nothing, or again for as long as it takes.
-    pub(super) fn set_nonblocking(&mut self, nonblocking: bool) -> Result<()> {
+    /// Reads what is there already.
+    pub(super) fn read_at_hand(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self {
-            Self::Unix(stream) => stream.set_read_timeout(nonblocking.then_some(Duration::ZERO)),
-            Self::Tcp(stream) => stream.set_nonblocking(nonblocking),
+            Self::Unix(stream) => {
+                let timeout = stream.timeout.replace(Timespec::default());
+                let read = stream.read(buffer);
+                stream.timeout = timeout;
+                read
+            }
+            Self::Tcp(stream) => {
+                stream.set_nonblocking(true)?;
+                let read = (&mut &**stream).read(buffer);
+                stream.set_nonblocking(false)?;
+                read
+            }
         }
     }
 }
@@ -57,7 +146,7 @@ impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self {
             Self::Unix(stream) => stream.read(buffer),
-            Self::Tcp(stream) => stream.read(buffer),
+            Self::Tcp(stream) => (&mut &**stream).read(buffer),
         }
     }
 }
@@ -65,8 +154,8 @@ impl Read for Stream {
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         match self {
-            Self::Unix(stream) => stream.socket.write(bytes),
-            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => (&mut &*stream.socket).write(bytes),
+            Self::Tcp(stream) => (&mut &**stream).write(bytes),
         }
     }
 
@@ -80,13 +169,13 @@ impl Write for Stream {
 /// first time for nothing, while the server needs the processor. A thread that polls for input sleeps on.
 #[derive(Debug)]
 pub(super) struct Polled {
-    socket: UnixStream,
+    socket: Arc<UnixStream>,
     timeout: Option<Timespec>,
 }
 
 impl Polled {
     fn new(socket: UnixStream) -> Self {
-        Self { socket, timeout: None }
+        Self { socket: Arc::new(socket), timeout: None }
     }
 
     fn set_read_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
@@ -97,11 +186,11 @@ impl Polled {
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
+        let mut polled = [PollFd::new(&*self.socket, PollFlags::IN)];
         if poll(&mut polled, self.timeout.as_ref())? == 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
-        self.socket.read(buffer)
+        (&mut &*self.socket).read(buffer)
     }
 }
 
@@ -146,16 +235,33 @@ mod tests {
         let (socket, mut server) = UnixStream::pair().unwrap();
         let mut stream = Stream::Unix(Polled::new(socket));
         let blocked = |read: Result<usize>| read.unwrap_err().kind() == ErrorKind::WouldBlock;
-        stream.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+        stream.set_timeout(Some(Duration::from_millis(5))).unwrap();
         let begin = std::time::Instant::now();
         assert!(blocked(stream.read(&mut [0])));
         assert!(begin.elapsed() >= Duration::from_millis(5));
-        stream.set_nonblocking(true).unwrap();
-        assert!(blocked(stream.read(&mut [0])));
+        assert!(blocked(stream.read_at_hand(&mut [0])));
         server.write_all(&[7]).unwrap();
-        assert_eq!(stream.read(&mut [0]).unwrap(), 1);
-        stream.set_nonblocking(false).unwrap();
+        assert_eq!(stream.read_at_hand(&mut [0]).unwrap(), 1);
         drop(server);
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn whoever_waits_is_woken_when_lines_are_hung_up() {
+        let (socket, _server) = UnixStream::pair().unwrap();
+        let mut stream = Stream::Unix(Polled::new(socket));
+        let lines = Lines::default();
+        lines.add(&stream);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(move || stream.read(&mut [0]));
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(!reader.is_finished());
+            lines.hang_up();
+            assert_eq!(reader.join().unwrap().unwrap(), 0);
+        });
+        let (late, _server) = UnixStream::pair().unwrap();
+        let mut late = Stream::Unix(Polled::new(late));
+        lines.add(&late);
+        assert_eq!(late.read(&mut [0]).unwrap(), 0);
     }
 }

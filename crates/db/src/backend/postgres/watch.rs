@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::statistics::{Daemon, Statistics};
 use crate::backend::Cycle;
+use crate::directory::no_thread;
 use crate::error::DbError;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +51,7 @@ impl Watch {
             }
         };
         let thread = std::thread::Builder::new().name("db-watch".to_owned()).spawn(look);
-        let failed = |error| DbError::Failed(format!("a thread cannot be started: {error}"));
+        let failed = |error: std::io::Error| no_thread(&error);
         Ok(Self { seen, stop: Some(stop), thread: Some(thread.map_err(failed)?) })
     }
 

@@ -1,6 +1,6 @@
 //! A worker's statements: prepared once, their parameters in binary, one round trip for each update.
 
-use super::connection::{Connection, strange};
+use super::connection::{Connection, Patience, strange};
 use super::schema::Schema;
 use crate::error::DbError;
 use crate::statements::Statements;
@@ -45,6 +45,8 @@ impl PreparedStatements {
         let record = format!("UPDATE {record} SET sequence = $1");
         connection.prepare(RECORD, &record, &[BIGINT])?;
         connection.prepare(COMMIT, "COMMIT", &[])?;
+        // How long an update takes is what is measured.
+        connection.set_patience(Patience::Endless);
         Ok(Self { connection, table })
     }
 

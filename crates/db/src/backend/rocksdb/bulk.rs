@@ -4,6 +4,7 @@ use super::fault::fault;
 use super::files;
 use super::library::key;
 use crate::error::DbError;
+use crate::folder::{Folder, Found};
 use crate::progress::Progress;
 use ::rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 use std::ops::RangeInclusive;
@@ -178,12 +179,14 @@ pub fn handle<'a>(
 
 /// Removes files that no database took over.
 pub fn clear(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with(files::FILLING) && files::is_ours(&name) {
-            // What cannot be removed now is removed by the next filling, or by purge.
-            let _ = std::fs::remove_file(entry.path());
+    // What cannot be removed now is removed by the next filling, or by purge.
+    let Ok(Some(folder)) = Folder::open(folder) else { return };
+    for name in folder.names().unwrap_or_default() {
+        if name.starts_with(files::FILLING)
+            && files::is_ours(&name)
+            && let Ok(Found::File(file)) = folder.find(&name)
+        {
+            let _ = folder.remove(&name, &file);
         }
     }
 }

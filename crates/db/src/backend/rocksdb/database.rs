@@ -8,6 +8,7 @@ use super::files;
 use super::library::{self, FILLER, family_of, number};
 use super::settings::Settings;
 use crate::backend::{About, Activity, Database, Global, Purged, RunPlan, Size};
+use crate::confined::Confined;
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
 use crate::filler::Filler;
@@ -32,12 +33,15 @@ pub struct RocksDb {
 }
 
 impl RocksDb {
-    /// The one that a URL names. Touches nothing.
+    /// The one that a URL names, held to its directory. Touches nothing.
     ///
     /// # Errors
     /// Settings that cannot be.
-    pub fn of(url: &DbUrl) -> Result<Self, DbError> {
-        Ok(Self { directory: Directory::of(url, "rocksdb"), settings: Settings::of(url)? })
+    pub fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
+        let (directory, settings) = (Directory::of(url, "rocksdb"), Settings::of(url)?);
+        let block_bytes = settings.setup_block_bytes();
+        let database = Self { directory: directory.clone(), settings };
+        Ok(Box::new(Confined::new(database, directory, block_bytes)))
     }
 
     fn folder(&self) -> &Path {
@@ -47,6 +51,7 @@ impl RocksDb {
     /// The marker of a database that is there, whose block is the one that is asked for.
     fn marker(&self) -> Result<Marker, DbError> {
         let marker = self.directory.marker()?;
+        self.directory.there()?.check_files(files::is_ours)?;
         match self.settings.block_bytes {
             Some(bytes) if bytes != marker.block_bytes => Err(DbError::Usage(format!(
                 "{}: its blocks have {} bytes since setup; right would be to leave out block={bytes}",
@@ -163,7 +168,7 @@ impl Database for RocksDb {
         });
         if made.is_err() {
             // Why it failed says more than what cannot be removed.
-            let _ = self.directory.purge(files::is_ours);
+            let _ = self.directory.purge(|_, name, _| files::is_ours(name));
         }
         made
     }
@@ -220,7 +225,7 @@ impl Database for RocksDb {
     fn walk(
         &self,
         global: u32,
-        see: &mut dyn FnMut(u64, &str) -> Result<(), DbError>,
+        see: &mut (dyn FnMut(u64, &str) -> Result<(), DbError> + Send),
     ) -> Result<(), DbError> {
         let marker = self.marker()?;
         if !marker.globals.iter().any(|other| other.number == global) {
@@ -305,7 +310,7 @@ impl Database for RocksDb {
     }
 
     fn purge(&self) -> Result<Purged, DbError> {
-        self.directory.purge(files::is_ours)
+        self.directory.purge(|_, name, _| files::is_ours(name))
     }
 }
 

@@ -103,7 +103,8 @@ impl Rounds {
             }
             "table_file_creation" => {
                 // Compactions make files, too, and sum them up at their end.
-                self.flushes.get_mut(&job)?.1 += file_size;
+                let (_, bytes) = self.flushes.get_mut(&job)?;
+                *bytes = bytes.saturating_add(file_size);
                 None
             }
             "flush_finished" => {
@@ -122,7 +123,8 @@ impl Rounds {
         let (micros, instant) = self.moment;
         let since = Duration::from_micros(ended_micros.saturating_sub(micros));
         // The clock of the day may be set while a run goes on.
-        let ended = (instant + since).min(Instant::now());
+        let now = Instant::now();
+        let ended = instant.checked_add(since).unwrap_or(now).min(now);
         let blocks = bytes.div_ceil(self.block_bytes.max(1));
         Cycle { ended, took: Duration::from_micros(took_micros), blocks }
     }

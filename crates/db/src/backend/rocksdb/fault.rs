@@ -19,6 +19,8 @@ pub fn fault(folder: &Path, error: &::rocksdb::Error) -> DbError {
         DbError::Usage(format!("{text}; right would be direct=no or another file system"))
     } else if says(&["Compression type"]) {
         DbError::Usage(format!("{text}; right would be compression=none"))
+    } else if says(&["Corruption"]) {
+        DbError::Failed(format!("{text}: it is damaged; right would be purge, and setup again"))
     } else {
         DbError::Failed(text)
     }

@@ -93,7 +93,7 @@ fn absent() -> Option<String> {
 
 #[cfg(feature = "rocksdb")]
 fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
-    Ok(Box::new(database::RocksDb::of(url)?))
+    database::RocksDb::open(url)
 }
 
 #[cfg(not(feature = "rocksdb"))]

@@ -11,29 +11,37 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Each connection stays in one thread.
-const READ_WRITE: OpenFlags =
-    OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
+    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
-/// A new file with pages of this size, to be filled at once: no journal, no waiting for the device. What
+/// A connection to a file that is there and is no link.
+pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
+    // SQLite takes no link anywhere in the path; those of the folder's parents are the user's.
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let place = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+    Connection::open_with_flags(place.as_deref().unwrap_or(path), FLAGS)
+}
+
+/// A file without a byte, with pages of this size, to be filled at once: no journal, no waiting for the device. What
 /// is cut short is thrown away.
 pub(super) fn to_fill(path: &Path, page_bytes: u64) -> Result<Connection, DbError> {
-    let open = || {
-        let flags = READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let connection = Connection::open_with_flags(path, flags)?;
+    let opened = || {
+        let connection = open(path)?;
         connection.pragma_update(None, "page_size", page_bytes as i64)?;
         connection.pragma_update(None, "journal_mode", "off")?;
         connection.pragma_update(None, "synchronous", "off")?;
         connection.pragma_update(None, "locking_mode", "exclusive")?;
         Ok(connection)
     };
-    open().map_err(|error| fault(path, &error))
+    opened().map_err(|error| fault(path, &error))
 }
 
 /// A file that is there, for updates or for its checkpoints. Nothing but the write daemon takes
 /// checkpoints.
 pub(super) fn to_work(path: &Path, settings: &Settings) -> Result<Connection, DbError> {
-    let open = || {
-        let connection = Connection::open_with_flags(path, READ_WRITE)?;
+    let opened = || {
+        let connection = open(path)?;
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "synchronous", settings.synchronous.word())?;
         // Negative is KiB.
@@ -41,18 +49,18 @@ pub(super) fn to_work(path: &Path, settings: &Settings) -> Result<Connection, Db
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         Ok(connection)
     };
-    open().map_err(|error| fault(path, &error))
+    opened().map_err(|error| fault(path, &error))
 }
 
 /// A file that is there, to look at.
 pub(super) fn to_look(path: &Path) -> Result<Connection, DbError> {
-    let open = || {
-        let connection = Connection::open_with_flags(path, READ_WRITE)?;
+    let opened = || {
+        let connection = open(path)?;
         connection.busy_timeout(PATIENCE)?;
         leave_log(&connection)?;
         Ok(connection)
     };
-    open().map_err(|error| fault(path, &error))
+    opened().map_err(|error| fault(path, &error))
 }
 
 /// Lets the log stay when the connection is closed: a run of another process may be at work on it, whose
@@ -76,13 +84,18 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
             "{path_word}: no room is left on the disk; right would be a smaller --size or another disk"
         )),
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => read_only(),
+        Some(ErrorCode::CannotOpen) if is_foreign(path) => DbError::Foreign(format!(
+            "{path_word}: it is no regular file, so that iogauge did not make it; right would be to move it \
+             elsewhere"
+        )),
         Some(ErrorCode::CannotOpen) if !may_be_written(path) => read_only(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DbError::Busy(format!(
             "{path_word}: another program has it locked; right would be to end that first"
         )),
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            DbError::Failed(format!("{text}; right would be purge, and setup again"))
-        }
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => DbError::Failed(format!(
+            "{path_word}: it is damaged ({}); right would be purge, and setup again",
+            error.to_string().replace('\n', " ")
+        )),
         _ => DbError::Failed(text),
     }
 }
@@ -91,4 +104,9 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
 fn may_be_written(path: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// True where something that is no regular file stands.
+fn is_foreign(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|about| !about.is_file())
 }

@@ -67,9 +67,7 @@ impl Daemon {
         let rounds = Rounds { logs, settings, folder, page_bytes, deeds: deeds.clone() };
         let thread = std::thread::Builder::new().name("db-checkpoint".to_owned());
         let thread = thread.spawn(move || rounds.run(&received));
-        let failed = |error| {
-            DbError::Failed(format!("the thread of checkpoints cannot be started: {error}"))
-        };
+        let failed = |error: std::io::Error| crate::directory::no_thread(&error);
         Ok(Self { deeds, orders: Some(orders), thread: Some(thread.map_err(failed)?), counts })
     }
 

@@ -1,7 +1,8 @@
 //! Files filled by the fastest way there is: rows in order, one transaction, no journal; on the device
 //! before anybody is told of them.
 
-use super::connection::{fault, to_fill};
+use super::connection::{fault, open, to_fill};
+use super::files::APPLICATION_ID;
 use crate::backend::Global;
 use crate::error::DbError;
 use crate::filler::Filler;
@@ -20,11 +21,15 @@ const GLOBAL_STEP: u64 = 10_000;
 /// Bytes written from one flush to the next, so that the last one does not take minutes.
 const FLUSH_BYTES: u64 = 256 << 20;
 
-const FILLER_SCHEMA: &str =
-    "CREATE TABLE filler (block INTEGER PRIMARY KEY, data BLOB NOT NULL); BEGIN";
-const GLOBAL_SCHEMA: &str =
-    "CREATE TABLE worker (worker INTEGER PRIMARY KEY, sequence INTEGER NOT NULL);
-     CREATE TABLE global (subscript INTEGER PRIMARY KEY, value TEXT NOT NULL); BEGIN";
+/// The table of what setup fills. Purge knows files by it.
+pub(super) const FILLER_TABLE: &str =
+    "CREATE TABLE filler (block INTEGER PRIMARY KEY, data BLOB NOT NULL)";
+/// The table of a global. Purge knows files by it.
+pub(super) const GLOBAL_TABLE: &str =
+    "CREATE TABLE global (subscript INTEGER PRIMARY KEY, value TEXT NOT NULL)";
+/// The record of a global's worker.
+const WORKER_TABLE: &str =
+    "CREATE TABLE worker (worker INTEGER PRIMARY KEY, sequence INTEGER NOT NULL)";
 
 /// A file that is being filled.
 struct Filling {
@@ -36,9 +41,12 @@ struct Filling {
 }
 
 impl Filling {
-    fn begin(path: &Path, page_bytes: u64, schema: &str) -> Result<Self, DbError> {
+    /// Of a file without a byte. Its tables are in it before the first row, so that what a killed process leaves
+    /// is known for its own.
+    fn begin(path: &Path, page_bytes: u64, tables: &[&str]) -> Result<Self, DbError> {
         let connection = to_fill(path, page_bytes)?;
-        connection.execute_batch(schema).map_err(|error| fault(path, &error))?;
+        let sql = format!("PRAGMA application_id = {APPLICATION_ID}; {}; BEGIN", tables.join("; "));
+        connection.execute_batch(&sql).map_err(|error| fault(path, &error))?;
         let file = File::open(path).map_err(|error| crate::directory::fault(path, &error))?;
         Ok(Self { path: path.to_owned(), connection, file, unflushed_bytes: 0 })
     }
@@ -59,7 +67,7 @@ impl Filling {
         let end = || {
             connection.execute_batch("COMMIT; PRAGMA locking_mode=normal")?;
             drop(connection);
-            let connection = Connection::open(&path)?;
+            let connection = open(&path)?;
             connection.pragma_update(None, "journal_mode", journal_mode)
         };
         end().map_err(|error| fault(&path, &error))?;
@@ -75,7 +83,7 @@ pub(super) fn filler(
     seed: u64,
     progress: &mut Progress<'_>,
 ) -> Result<(), DbError> {
-    let mut filling = Filling::begin(path, page_bytes, FILLER_SCHEMA)?;
+    let mut filling = Filling::begin(path, page_bytes, &[FILLER_TABLE])?;
     let rows = size_bytes.div_ceil(page_bytes);
     let mut random = Filler::new(seed);
     let mut data = vec![0; (page_bytes - ROW_OVERHEAD) as usize];
@@ -107,7 +115,7 @@ pub(super) fn global(
     global: Global,
     progress: &mut Progress<'_>,
 ) -> Result<(), DbError> {
-    let mut filling = Filling::begin(path, page_bytes, GLOBAL_SCHEMA)?;
+    let mut filling = Filling::begin(path, page_bytes, &[WORKER_TABLE, GLOBAL_TABLE])?;
     let insert_record = "INSERT INTO worker VALUES (?1, 0)";
     let recorded = filling.connection.execute(insert_record, [global.number]);
     recorded.map_err(|error| fault(path, &error))?;

@@ -7,6 +7,7 @@
 
 mod connection;
 mod daemon;
+mod files;
 mod fill;
 mod gate;
 mod log;
@@ -16,11 +17,14 @@ mod wal_index;
 mod writer;
 
 use super::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
+use crate::confined::Confined;
 use crate::directory::{Directory, Marker, disk_bytes, fault as system_fault};
 use crate::error::DbError;
+use crate::folder::Found;
 use crate::held::Held;
 use crate::progress::Progress;
 use connection::fault;
+use files::{FILLER, check_logs, files_of_global, global_file, is_named_so, is_ours};
 use run::Run;
 use settings::Settings;
 use std::fs::File;
@@ -34,24 +38,16 @@ pub const INFO: BackendInfo = BackendInfo {
     settings: settings::SETTINGS,
     absent: || None,
     open: |url| {
-        Ok(Box::new(Sqlite { dir: Directory::of(url, "sqlite"), settings: Settings::of(url)? }))
+        let (dir, settings) = (Directory::of(url, "sqlite"), Settings::of(url)?);
+        Ok(Box::new(Confined::new(
+            Sqlite { dir: dir.clone(), settings },
+            dir,
+            settings.page_bytes(),
+        )))
     },
 };
 
-const FILLER: &str = "filler.db";
 const WALK: &str = "SELECT subscript, value FROM global ORDER BY subscript";
-
-fn global_file(number: u32) -> String {
-    format!("global{number}.db")
-}
-
-/// True for the names of files that this backend makes.
-fn is_ours(name: &str) -> bool {
-    let suffixes = ["-wal", "-shm", "-journal"];
-    let file = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
-    let number = file.strip_prefix("global").and_then(|rest| rest.strip_suffix(".db"));
-    file == FILLER || number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-}
 
 /// A database of SQLite's.
 #[derive(Debug)]
@@ -64,6 +60,9 @@ impl Sqlite {
     /// The marker, where it fits what was asked for.
     fn marker(&self) -> Result<Marker, DbError> {
         let marker = self.dir.marker()?;
+        let folder = self.dir.there()?;
+        folder.check_files(is_named_so)?;
+        check_logs(&folder)?;
         match self.settings.page_bytes {
             Some(asked) if asked != marker.block_bytes => Err(DbError::Usage(format!(
                 "{}: it was made with page_size={}; right would be that, or none",
@@ -78,12 +77,23 @@ impl Sqlite {
         self.dir.join(&global_file(number))
     }
 
-    /// Removes what there is of a global's files.
-    fn remove_global(&self, number: u32) {
-        for suffix in ["", "-wal", "-shm", "-journal"] {
-            // What is not there need not go.
-            let _ = std::fs::remove_file(self.dir.join(&(global_file(number) + suffix)));
+    /// Removes what there is of a global's files, the global itself last, and makes a new one without a byte.
+    fn begin_global(&self, number: u32) -> Result<(), DbError> {
+        self.remove_global(number)?;
+        // Where a file that iogauge did not make has the name, it says so.
+        self.dir.there()?.create(&global_file(number)).map(drop)
+    }
+
+    fn remove_global(&self, number: u32) -> Result<(), DbError> {
+        let folder = self.dir.there()?;
+        for name in files_of_global(number) {
+            if let Found::File(file) = folder.find(&name)?
+                && is_ours(&folder, &name, &file)
+            {
+                folder.remove(&name, &file)?;
+            }
         }
+        Ok(())
     }
 
     /// Writes the marker, so that it and the files it tells of outlive a power cut.
@@ -118,6 +128,7 @@ impl Database for Sqlite {
                 .bytes()
                 .fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
             let path = self.dir.join(FILLER);
+            self.dir.there()?.create(FILLER)?;
             fill::filler(&path, marker.block_bytes, size_bytes, seed, progress)?;
             marker.complete = true;
             self.announce(&marker)
@@ -166,20 +177,23 @@ impl Database for Sqlite {
             )));
         }
         // What one that was killed left.
-        self.remove_global(global.number);
+        self.begin_global(global.number)?;
         let path = self.global_path(global.number);
         let mut fill = || {
             fill::global(&path, marker.block_bytes, global, progress)?;
             marker.globals.push(global);
             self.announce(&marker)
         };
-        fill().inspect_err(|_| self.remove_global(global.number))
+        fill().inspect_err(|_| {
+            // The fault is the one to tell; what cannot be removed now, the next creation removes.
+            let _ = self.remove_global(global.number);
+        })
     }
 
     fn walk(
         &self,
         global: u32,
-        see: &mut dyn FnMut(u64, &str) -> Result<(), DbError>,
+        see: &mut (dyn FnMut(u64, &str) -> Result<(), DbError> + Send),
     ) -> Result<(), DbError> {
         self.global(global)?;
         let path = self.global_path(global);
@@ -227,7 +241,7 @@ impl Database for Sqlite {
         for entry in entries.flatten() {
             let name = entry.file_name();
             match name.to_string_lossy() {
-                name if !is_ours(&name) => {}
+                name if !is_named_so(&name) => {}
                 name if name.ends_with(".db") => size.data_bytes += disk_bytes(&entry.path()),
                 _ => size.log_bytes += disk_bytes(&entry.path()),
             }
@@ -277,29 +291,4 @@ fn pragmas(path: &Path, settings: &Settings) -> Result<Vec<(String, String)>, Db
         .into_iter()
         .map(|name| Ok((name.to_owned(), ask(name).map_err(|error| fault(path, &error))?)))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_this_backend_makes_is_its_own() {
-        for name in
-            ["filler.db", "filler.db-journal", "global1.db", "global12.db-wal", "global3.db-shm"]
-        {
-            assert!(is_ours(name), "{name}");
-        }
-        for name in [
-            "global.db",
-            "globals.db",
-            "global1.db.bak",
-            "my.db",
-            "filler.db-",
-            "-wal",
-            "global1x.db",
-        ] {
-            assert!(!is_ours(name), "{name}");
-        }
-    }
 }

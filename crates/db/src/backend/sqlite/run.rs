@@ -1,11 +1,11 @@
 //! A run on a database.
 
 use super::daemon::Daemon;
+use super::files::{FILLER, global_file};
 use super::gate::Gate;
 use super::log::Log;
 use super::settings::Settings;
 use super::writer::{SqliteWriter, Tally};
-use super::{FILLER, global_file};
 use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
 use crate::directory::{Directory, Lock, Marker, fault};

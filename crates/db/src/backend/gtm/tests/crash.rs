@@ -1,7 +1,9 @@
 //! What was acknowledged is there, whoever is killed.
 
-use super::{gtm, kill, processes, set_up};
+use super::{gtm, kill, processes, set_up, signal};
 use crate::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
+use crate::backend::gtm::process::Process;
+use crate::backend::gtm::tools::Tools;
 use crate::backend::gtm::{Gtm, files};
 use crate::backend::{Database, RunPlan};
 use crate::crew::{Crew, CrewPlan, Mode};
@@ -121,7 +123,7 @@ fn what_recoveries_leave_goes() {
     run_and_kill(&db, &["RanWorker", "RanKeeper"]);
     forget_memory(&db);
     check(&db);
-    let names = || files::names(db.directory.path());
+    let names = || db.directory.there().unwrap().names().unwrap().into_iter();
     assert_eq!(names().find(|name| name.contains("broken") || name.contains("lost")), None);
     for name in ["mumps.broken", "mumps.lost_2026326205602", "forw_phase_mumps.mjl_2026326205602"] {
         std::fs::write(db.directory.join(name), "").unwrap();
@@ -229,4 +231,71 @@ fn workers_end_when_iogauge_is_killed() {
         std::thread::sleep(Duration::from_millis(10));
     }
     check(&db);
+}
+
+#[test]
+fn processes_that_are_stopped_do_not_hold_up_a_run() {
+    let name = "processes_that_are_stopped_do_not_hold_up_a_run";
+    let dir = tempfile::tempdir().unwrap();
+    let Some(db) = gtm(name, dir.path(), "cache=16M") else { return };
+    set_up(&db, 2 << 20, 1, 100);
+    for word in ["RanWorker", "RanKeeper"] {
+        let plan = RunPlan { workers: 1, reads: false, writes: true };
+        let activity: Arc<dyn crate::backend::Activity> = db.begin(&plan).unwrap().into();
+        let plan = CrewPlan {
+            mode: Mode::Write,
+            workers: 1,
+            transaction_length: 5,
+            hang: Duration::ZERO,
+            seed: 1,
+        };
+        let globals = db.globals().unwrap();
+        let sequences = [db.committed().unwrap().first().map_or(0, |(_, last)| *last)];
+        let mut crew = Crew::start(activity, plan, &globals, &sequences, None).unwrap();
+        crew.set_active(1);
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(signal(db.directory.path(), word, rustix::process::Signal::STOP), 1);
+        std::thread::sleep(Duration::from_millis(100));
+        let (done, waiting) = std::sync::mpsc::channel();
+        let ending = std::thread::spawn(move || {
+            crew.stop();
+            let _ = done.send((crew.fault(), crew.activity().counts()));
+        });
+        let (fault, counts) = waiting.recv_timeout(Duration::from_secs(60)).expect("it hangs");
+        match word {
+            "RanWorker" => assert!(matches!(fault, Some((1, DbError::Gone(_)))), "{fault:?}"),
+            _ => assert!(matches!(counts, Err(DbError::Gone(_))), "{counts:?}"),
+        }
+        ending.join().unwrap();
+    }
+    // Nothing is left, and the next run finds all in order.
+    assert_eq!(processes(db.directory.path()), []);
+    drop(db.begin(&RunPlan { workers: 1, reads: false, writes: true }).unwrap());
+}
+
+#[test]
+fn lines_that_never_end_are_none() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    for said in ["yes | tr -d '\\n'", "printf '\\377\\n'; cat", "printf '\\377'; cat"] {
+        let program = dir.path().join("mumps");
+        std::fs::write(&program, format!("#!/bin/sh\n{said}\n")).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let tools = Tools::new(dir.path().to_owned(), dir.path());
+        let mut process = Process::start(&tools, "any", "").unwrap();
+        let patience = Some(Duration::from_secs(20));
+        let heard = process.ask("x", patience).map(drop);
+        assert!(matches!(&heard, Err(DbError::Gone(_))), "{said}: {heard:?}");
+    }
+}
+
+#[test]
+fn paths_that_gtm_cannot_take_are_refused() {
+    for name in ["a\"b", "a'b", "a\nb", "a\u{7}b", "a$b", "a,b"] {
+        let url = format!("gtm:/tmp/{name}").parse().unwrap();
+        let error = super::super::open(&url).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, DbError::Usage(_)) && text.contains("right would be"), "{text}");
+        assert!(!text.contains(|c: char| c.is_control()), "{text:?}");
+    }
 }

@@ -106,7 +106,7 @@ fn a_load_that_was_killed_is_removed_by_whoever_comes_next() {
     let large = Global { number: 2, subscripts: 5_000, value_bytes: 100 };
     let small = Global { subscripts: 50, ..large };
     for run_between in [false, true] {
-        files::begin_load(&db.tools, db.directory.path()).unwrap();
+        files::begin_load(&db.tools, &db.directory.there().unwrap()).unwrap();
         let number = if run_between { 3 } else { 2 };
         progressing(|progress| db.fill(Global { number, ..large }, progress)).unwrap();
         // Since then the machine was started anew.

@@ -56,11 +56,16 @@ fn processes(folder: &Path) -> Vec<(u32, String)> {
 
 /// Ends processes of a folder with SIGKILL; those whose command has this word.
 fn kill(folder: &Path, word: &str) -> usize {
+    signal(folder, word, rustix::process::Signal::KILL)
+}
+
+/// Sends a signal to processes of a folder whose command has this word.
+fn signal(folder: &Path, word: &str, signal: rustix::process::Signal) -> usize {
     let victims: Vec<_> =
         processes(folder).into_iter().filter(|(_, line)| line.contains(word)).collect();
     for (id, _) in &victims {
         let id = rustix::process::Pid::from_raw(*id as i32).unwrap();
-        let _ = rustix::process::kill_process(id, rustix::process::Signal::KILL);
+        let _ = rustix::process::kill_process(id, signal);
     }
     victims.len()
 }

@@ -38,7 +38,7 @@ fn m_draws_and_writes_what_rust_does() {
     let dir = tempfile::tempdir().unwrap();
     let Some(gtm) = gtm("m_draws_and_writes_what_rust_does", dir.path(), "") else { return };
     std::fs::create_dir_all(gtm.directory.path()).unwrap();
-    files::write_routines(&gtm.tools, gtm.directory.path()).unwrap();
+    files::write_routines(&gtm.tools, &gtm.directory.there().unwrap()).unwrap();
     let plans = [
         (1, 1, 1_000_000, 100, 1, 1),
         (3, 3, 999_983, 64, 0, MODULUS - 1),
@@ -164,7 +164,7 @@ fn earlier_journals_go() {
         let old = std::time::SystemTime::now() - Duration::from_secs(60);
         std::fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
     }
-    files::prune(folder);
+    files::prune(&db.directory.there().unwrap());
     assert_eq!(journals().len(), 2);
     assert!(folder.join(files::JOURNAL).exists());
     assert!(db.size().unwrap().log_bytes < 100 << 20);

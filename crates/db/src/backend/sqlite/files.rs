@@ -1,0 +1,184 @@
+//! Which files in a folder are this backend's: by their names, and by what stands in them.
+
+use super::fill::{FILLER_TABLE, GLOBAL_TABLE};
+use crate::error::DbError;
+use crate::folder::{Folder, Found};
+use iogauge_io::sqlite_file::{self, application_id, logged_pages};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// What setup fills.
+pub(super) const FILLER: &str = "filler.db";
+/// What SQLite puts behind the name of a file for its log, the log's index and its journal.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// The application id of iogauge's files: "ioga".
+pub(super) const APPLICATION_ID: i32 = 0x696f_6761;
+/// The first page of a file has no more bytes than this.
+const MOST_PAGE_BYTES: usize = 65_536;
+
+/// The file of a global.
+pub(super) fn global_file(number: u32) -> String {
+    format!("global{number}.db")
+}
+
+/// Names of a global's files, the global itself last.
+pub(super) fn files_of_global(number: u32) -> [String; 4] {
+    let file = global_file(number);
+    let [wal, shm, journal] = BESIDE.map(|suffix| format!("{file}{suffix}"));
+    [wal, shm, journal, file]
+}
+
+/// The file that a name belongs to, which is itself or the one it stands beside; `None` for a name that this
+/// backend does not give.
+fn main_file(name: &str) -> Option<&str> {
+    let file = BESIDE.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    let number = file.strip_prefix("global").and_then(|rest| rest.strip_suffix(".db"));
+    let is_global = number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    (file == FILLER || is_global).then_some(file)
+}
+
+/// True for names that this backend gives.
+pub(super) fn is_named_so(name: &str) -> bool {
+    main_file(name).is_some()
+}
+
+/// True for a file of this name that iogauge made: one with its application id or its tables, or one that
+/// stands beside such a file. A file without a byte holds nothing that could be lost, so that one which a
+/// killed process began counts, too.
+pub(super) fn is_ours(folder: &Folder, name: &str, file: &File) -> bool {
+    let Some(main) = main_file(name) else { return false };
+    if is_empty(file) {
+        return true;
+    }
+    if main == name {
+        return is_filled(main, file);
+    }
+    // The log of a foreign database holds what was committed to it.
+    matches!(folder.find(main), Ok(Found::File(main_file)) if is_filled(main, &main_file))
+}
+
+/// Checks that what stands under the names of logs and journals is such, and that no log is of a foreign database.
+/// SQLite throws away one that it does not know, and takes over any other. Neither bears locks, so that they may be
+/// opened and closed beside connections.
+///
+/// # Errors
+/// [`DbError::Foreign`] with the first that is none; what the system says.
+pub(super) fn check_logs(folder: &Folder) -> Result<(), DbError> {
+    for name in folder.names()?.into_iter().filter(|name| main_file(name).is_some()) {
+        let is_right: fn(&str, &File) -> bool = match () {
+            () if name.ends_with("-wal") => is_own_log,
+            () if name.ends_with("-journal") => |_, file| is_journal(file),
+            () => continue,
+        };
+        let Found::File(file) = folder.find(&name)? else { continue };
+        if !is_empty(&file) && !is_right(&name, &file) {
+            let main = main_file(&name).filter(|main| {
+                matches!(folder.find(main), Ok(Found::File(file)) if !is_ours(folder, main, &file))
+            });
+            return Err(folder.foreign(main.unwrap_or(&name)));
+        }
+    }
+    Ok(())
+}
+
+/// True unless the log has the first page of a database that is not iogauge's.
+fn is_own_log(name: &str, log: &File) -> bool {
+    let Ok(mut pages) = logged_pages(log) else { return false };
+    let main = main_file(name).unwrap_or(name);
+    pages.find(|page| page.number == 1).is_none_or(|page| is_marked(main, &page.head))
+}
+
+/// A journal begins with zeros until it is on the medium.
+fn is_journal(file: &File) -> bool {
+    let mut head = [0; 8];
+    let bytes = file.read_at(&mut head, 0).unwrap_or(0);
+    sqlite_file::is_journal(&head) || head[..bytes].iter().all(|byte| *byte == 0)
+}
+
+fn is_empty(file: &File) -> bool {
+    file.metadata().is_ok_and(|about| about.len() == 0)
+}
+
+/// True for a file with iogauge's application id, or, made before there was one, with iogauge's table.
+fn is_filled(name: &str, file: &File) -> bool {
+    let mut page = vec![0; MOST_PAGE_BYTES];
+    file.read_at(&mut page, 0).is_ok_and(|bytes| is_marked(name, &page[..bytes]))
+}
+
+/// The same by the first page, or as much of it as there is.
+fn is_marked(name: &str, page: &[u8]) -> bool {
+    let table = if name == FILLER { FILLER_TABLE } else { GLOBAL_TABLE };
+    application_id(page).is_some_and(|id| id == APPLICATION_ID || contains(page, table.as_bytes()))
+}
+
+fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+    bytes.windows(wanted.len()).any(|window| window == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::Directory;
+    use std::path::Path;
+
+    #[test]
+    fn only_what_this_backend_makes_is_named_so() {
+        for name in
+            ["filler.db", "filler.db-journal", "global1.db", "global12.db-wal", "global3.db-shm"]
+        {
+            assert!(is_named_so(name), "{name}");
+        }
+        for name in [
+            "global.db",
+            "globals.db",
+            "global1.db.bak",
+            "my.db",
+            "filler.db-",
+            "-wal",
+            "global1x.db",
+        ] {
+            assert!(!is_named_so(name), "{name}");
+        }
+    }
+
+    /// A file of SQLite's with a table and an application id.
+    fn database(path: &Path, table: &str, id: i32) {
+        let connection = rusqlite::Connection::open(path).unwrap();
+        let sql = format!("PRAGMA application_id = {id}; {table}; INSERT INTO t VALUES (1)");
+        connection.execute_batch(&sql).unwrap();
+    }
+
+    #[test]
+    fn a_purge_takes_no_foreign_file_of_the_right_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", dir.path().display()).parse().unwrap();
+        let directory = Directory::of(&url, "sqlite");
+        let mut marker = directory.make(8192).unwrap();
+        marker.complete = true;
+        directory.write(&marker).unwrap();
+        let foreign_table = "CREATE TABLE t (a)";
+        database(&directory.join("global1.db"), foreign_table, 0);
+        std::fs::write(directory.join("global1.db-wal"), "commits of a foreign database").unwrap();
+        std::fs::write(directory.join("global2.db"), "a thesis").unwrap();
+        std::fs::create_dir(directory.join("global9.db")).unwrap();
+        std::fs::write(directory.join("global9.db/thesis"), "precious").unwrap();
+        let canary = dir.path().join("canary");
+        database(&canary, foreign_table, APPLICATION_ID);
+        std::os::unix::fs::symlink(&canary, directory.join("global3.db")).unwrap();
+        // These are its own: by the id, by the table alone, and begun by one that was killed.
+        database(&directory.join("global4.db"), foreign_table, APPLICATION_ID);
+        std::fs::write(directory.join("global4.db-wal"), "commits").unwrap();
+        let own = format!("{GLOBAL_TABLE}; CREATE TABLE t (a)");
+        database(&directory.join("global5.db"), &own, 0);
+        std::fs::write(directory.join("global6.db"), "").unwrap();
+        let mut left = directory.purge(is_ours).unwrap().left;
+        left.iter_mut().for_each(|path| *path = path.rsplit('/').next().unwrap().to_owned());
+        let foreign = ["global1.db", "global1.db-wal", "global2.db", "global3.db", "global9.db"];
+        assert_eq!(left, foreign);
+        let there = directory.there().unwrap();
+        assert_eq!(there.names().unwrap(), foreign);
+        assert_eq!(std::fs::read(directory.join("global9.db/thesis")).unwrap(), b"precious");
+        assert!(canary.exists());
+        assert!(matches!(directory.purge(is_ours), Err(DbError::Missing(_))));
+    }
+}

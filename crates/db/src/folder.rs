@@ -1,0 +1,370 @@
+//! A folder that is worked in by its descriptor: names in it are looked up there, links are never followed,
+//! and what is removed is the very file that was looked at.
+
+use crate::directory::fault;
+use crate::error::DbError;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// How a file is opened that is only looked at. Without waiting: what was planted may be a pipe.
+const LOOK: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+/// Permissions of a new file, before the process's own mask.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+
+/// A folder with its open descriptor.
+#[derive(Debug)]
+pub struct Folder {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+/// What is under a name in a folder.
+#[derive(Debug)]
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// A regular file, open for reading.
+    File(File),
+    /// A folder, opened by itself and not through a link.
+    Folder(Folder),
+    /// Anything else: a link, a pipe, a device, a socket, or what may not be opened.
+    Other,
+}
+
+impl Folder {
+    /// Opens a folder; `None` where there is none. The links of its parents are followed, the folder itself
+    /// is none.
+    ///
+    /// # Errors
+    /// [`DbError::Foreign`] where a link or something else stands there; what the system says.
+    pub fn open(path: &Path) -> Result<Option<Self>, DbError> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(fd) => Ok(Some(Self { fd, path: path.to_owned() })),
+            Err(Errno::NOENT) => Ok(None),
+            // A parent that is a file has nothing in it.
+            Err(Errno::NOTDIR | Errno::LOOP) => match path.symlink_metadata() {
+                Ok(_) => Err(DbError::Foreign(format!(
+                    "{}: it is a link or a file, and no folder that iogauge made; right would be another \
+                     --name or directory",
+                    path.display()
+                ))),
+                Err(_) => Ok(None),
+            },
+            Err(error) => Err(fault(path, &error.into())),
+        }
+    }
+
+    /// Its path, for faults.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn fault(&self, name: &str, errno: Errno) -> DbError {
+        fault(&self.place(name), &errno.into())
+    }
+
+    /// The names of everything in it, in order. One that is no text comes as near as text can.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, DbError> {
+        let listed = || -> rustix::io::Result<Vec<String>> {
+            let mut names = Vec::new();
+            for entry in rustix::fs::Dir::read_from(&self.fd)? {
+                let entry = entry?;
+                let name = entry.file_name().to_string_lossy();
+                if name != "." && name != ".." {
+                    names.push(name.into_owned());
+                }
+            }
+            names.sort_unstable();
+            Ok(names)
+        };
+        listed().map_err(|errno| fault(&self.path, &errno.into()))
+    }
+
+    /// What stands under a name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn find(&self, name: &str) -> Result<Found, DbError> {
+        // Before it is opened: opening a device can do something.
+        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(Found::Nothing),
+            Err(errno) => return Err(self.fault(name, errno)),
+            Ok(about) => match FileType::from_raw_mode(about.st_mode) {
+                FileType::RegularFile | FileType::Directory => {}
+                _ => return Ok(Found::Other),
+            },
+        }
+        let fd = match openat(&self.fd, name, LOOK, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(Found::Nothing),
+            Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(Found::Other),
+            Err(errno) => return Err(self.fault(name, errno)),
+        };
+        let about = fstat(&fd).map_err(|errno| self.fault(name, errno))?;
+        Ok(match FileType::from_raw_mode(about.st_mode) {
+            FileType::RegularFile => Found::File(File::from(fd)),
+            FileType::Directory => Found::Folder(Self { fd, path: self.place(name) }),
+            _ => Found::Other,
+        })
+    }
+
+    /// The content of a regular file of at most so many bytes; `None` where there is nothing of the name.
+    ///
+    /// # Errors
+    /// [`DbError::Foreign`] where it is no regular file, [`DbError::Failed`] where it is longer; what the system says.
+    pub fn read(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, DbError> {
+        let file = match self.find(name)? {
+            Found::Nothing => return Ok(None),
+            Found::File(file) => file,
+            Found::Folder(_) | Found::Other => return Err(self.foreign(name)),
+        };
+        let mut bytes = Vec::new();
+        let read = file.take(most_bytes + 1).read_to_end(&mut bytes);
+        read.map_err(|error| fault(&self.place(name), &error))?;
+        if bytes.len() as u64 > most_bytes {
+            return Err(DbError::Failed(format!(
+                "{}: it is damaged: it has more than {most_bytes} bytes",
+                self.place(name).display()
+            )));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Checks that everything under a name of ours is a regular file without another name: the engines open their
+    /// files by name, and follow links. Opens none of them: closing one would end the locks that SQLite has on it in this process
+    /// (POSIX, `fcntl`).
+    ///
+    /// # Errors
+    /// [`DbError::Foreign`] with the first that is none; where the folder cannot be read.
+    pub fn check_files(&self, is_ours: impl Fn(&str) -> bool) -> Result<(), DbError> {
+        for name in self.names()?.into_iter().filter(|name| is_ours(name)) {
+            match statat(&self.fd, &*name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(about) if is_own(&about) => {}
+                Ok(_) => return Err(self.foreign(&name)),
+                // A log that began anew, or a table that was compacted, meanwhile.
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(self.fault(&name, errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is said of a name under which iogauge would not have made what is there.
+    #[must_use]
+    pub fn foreign(&self, name: &str) -> DbError {
+        DbError::Foreign(format!(
+            "{}: iogauge did not make what is there; right would be to move it elsewhere",
+            self.place(name).display()
+        ))
+    }
+
+    /// Makes a new file, for reading and writing.
+    ///
+    /// # Errors
+    /// [`DbError::Foreign`] where anything has the name already; what the system says.
+    pub fn create(&self, name: &str) -> Result<File, DbError> {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(&self.fd, name, flags, FILE_MODE) {
+            Ok(fd) => Ok(File::from(fd)),
+            Err(Errno::EXIST | Errno::LOOP) => Err(self.foreign(name)),
+            Err(errno) => Err(self.fault(name, errno)),
+        }
+    }
+
+    /// Opens a regular file for writing, as it is; makes one where there is none.
+    ///
+    /// # Errors
+    /// [`DbError::Foreign`] where it is no regular file; what the system says.
+    pub fn open_or_create(&self, name: &str) -> Result<File, DbError> {
+        let flags = OFlags::RDWR
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC
+            | OFlags::NOCTTY;
+        // A device is not opened for writing, not even to look at it.
+        if matches!(self.find(name), Ok(Found::Other | Found::Folder(_))) {
+            return Err(self.foreign(name));
+        }
+        let fd = match openat(&self.fd, name, flags, FILE_MODE) {
+            Ok(fd) => fd,
+            Err(Errno::LOOP | Errno::NXIO | Errno::ISDIR) => return Err(self.foreign(name)),
+            Err(errno) => return Err(self.fault(name, errno)),
+        };
+        let about = fstat(&fd).map_err(|errno| self.fault(name, errno))?;
+        if is_own(&about) { Ok(File::from(fd)) } else { Err(self.foreign(name)) }
+    }
+
+    /// Puts a file with this content in the place of a regular file, or where nothing is: all of it or nothing.
+    /// `partial` is its name until then; what a killed process left of it goes before. Gives the file.
+    ///
+    /// # Errors
+    /// [`DbError::Foreign`] where either name is no regular file; what the system says.
+    pub fn replace(
+        &self,
+        name: &str,
+        partial: &str,
+        bytes: &[u8],
+        flush: bool,
+    ) -> Result<File, DbError> {
+        match self.find(name)? {
+            Found::Nothing | Found::File(_) => {}
+            Found::Folder(_) | Found::Other => return Err(self.foreign(name)),
+        }
+        if let Found::File(left) = self.find(partial)? {
+            self.remove(partial, &left)?;
+        }
+        let mut file = self.create(partial)?;
+        let mut written = file.write_all(bytes);
+        if flush {
+            written = written.and_then(|()| file.sync_all());
+        }
+        let renamed =
+            written.and_then(|()| Ok(rustix::fs::renameat(&self.fd, partial, &self.fd, name)?));
+        if let Err(error) = renamed {
+            // The fault is the one to tell.
+            let _ = self.remove(partial, &file);
+            return Err(fault(&self.place(name), &error));
+        }
+        Ok(file)
+    }
+
+    /// Removes a name that stands for this open file, and for no other. Tells the bytes that it took on its
+    /// disk; 0 where something else has the name meanwhile, which stays.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove(&self, name: &str, file: impl AsFd) -> Result<u64, DbError> {
+        let failed = |errno| self.fault(name, errno);
+        let looked_at = fstat(file).map_err(failed)?;
+        let there = match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(0),
+            there => there.map_err(failed)?,
+        };
+        if (there.st_dev, there.st_ino) != (looked_at.st_dev, looked_at.st_ino) {
+            return Ok(0);
+        }
+        unlinkat(&self.fd, name, AtFlags::empty()).map_err(failed)?;
+        Ok((looked_at.st_blocks as u64).saturating_mul(512))
+    }
+
+    /// Removes an empty folder in it; false where it is not empty or no folder.
+    pub fn remove_empty(&self, name: &str) -> bool {
+        unlinkat(&self.fd, name, AtFlags::REMOVEDIR).is_ok()
+    }
+
+    /// Makes a folder in it where there is nothing, and opens the one that is there.
+    ///
+    /// # Errors
+    /// [`DbError::Foreign`] where something else has the name; what the system says.
+    pub fn subfolder(&self, name: &str) -> Result<Self, DbError> {
+        match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(self.fault(name, errno)),
+        }
+        match self.find(name)? {
+            Found::Folder(folder) => Ok(folder),
+            _ => Err(self.foreign(name)),
+        }
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// True for a regular file that has no second name, which would be that of somebody else's file.
+fn is_own(about: &Stat) -> bool {
+    FileType::from_raw_mode(about.st_mode) == FileType::RegularFile && about.st_nlink == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn folder(dir: &tempfile::TempDir) -> Folder {
+        Folder::open(dir.path()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn links_pipes_and_folders_are_no_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let canary = dir.path().join("canary");
+        std::fs::write(&canary, "precious").unwrap();
+        let made = dir.path().join("made");
+        std::fs::create_dir(&made).unwrap();
+        for name in ["link", "partial"] {
+            symlink(&canary, made.join(name)).unwrap();
+        }
+        std::fs::create_dir(made.join("folder")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            made.join("pipe"),
+            FileType::Fifo,
+            Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        let folder = Folder::open(&made).unwrap().unwrap();
+        for name in ["link", "pipe", "folder"] {
+            assert!(matches!(folder.read(name, 9), Err(DbError::Foreign(_))), "{name}");
+            assert!(matches!(folder.open_or_create(name), Err(DbError::Foreign(_))), "{name}");
+            assert!(matches!(folder.create(name), Err(DbError::Foreign(_))), "{name}");
+            let replaced = folder.replace(name, "new", b"x", false);
+            assert!(matches!(replaced, Err(DbError::Foreign(_))), "{name}");
+        }
+        let replaced = folder.replace("fresh", "partial", b"x", false);
+        assert!(matches!(replaced, Err(DbError::Foreign(_))));
+        assert_eq!(std::fs::read(&canary).unwrap(), b"precious");
+        assert!(matches!(Folder::open(&made.join("link")), Err(DbError::Foreign(_))));
+        assert!(Folder::open(&made.join("nothing")).unwrap().is_none());
+        assert!(Folder::open(&canary.join("below")).unwrap().is_none());
+    }
+
+    #[test]
+    fn only_what_was_looked_at_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(&dir);
+        let first = folder.create("file").unwrap();
+        std::fs::rename(dir.path().join("file"), dir.path().join("away")).unwrap();
+        std::fs::write(dir.path().join("file"), "another").unwrap();
+        assert_eq!(folder.remove("file", &first).unwrap(), 0);
+        assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"another");
+        folder.remove("away", &first).unwrap();
+        assert_eq!(folder.names().unwrap(), ["file"]);
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_read_up_to_a_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(&dir);
+        // A process that was killed left it.
+        std::fs::write(dir.path().join("new"), "half").unwrap();
+        for content in [&b"one"[..], b"two"] {
+            folder.replace("file", "new", content, true).unwrap();
+            assert_eq!(folder.read("file", 3).unwrap().as_deref(), Some(content));
+        }
+        let error = folder.read("file", 2).unwrap_err().to_string();
+        assert!(error.contains("damaged"), "{error}");
+        assert_eq!(folder.read("nothing", 2).unwrap(), None);
+        assert_eq!(folder.names().unwrap(), ["file"]);
+    }
+}

@@ -1,0 +1,187 @@
+//! What says that iogauge made a database, as it stands in a file: it may have been changed, so that nothing
+//! in it is believed that cannot be.
+
+use crate::backend::Global;
+use crate::value::{LEAST_BYTES, MOST_BYTES};
+use serde::{Deserialize, Serialize};
+
+/// Version word of the marker.
+pub const FORMAT: &str = "iogauge.database/1";
+/// No database has blocks of other sizes.
+const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=1 << 20;
+/// A longer identity is none that iogauge gave.
+const MOST_IDENTITY_BYTES: usize = 128;
+/// Subscripts that can be drawn one by one.
+pub const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
+
+/// What says that iogauge made a database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    /// [`FORMAT`].
+    pub format: String,
+    /// Word of the backend.
+    pub backend: String,
+    /// Tells it from every other database.
+    pub identity: String,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// False while setup is at work: a setup that was killed leaves it so.
+    pub complete: bool,
+    /// True where setup made the directory around the folder, too.
+    pub made_parent: bool,
+    /// Its globals.
+    pub globals: Vec<Global>,
+}
+
+/// Why a file is no marker.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MarkerError {
+    /// It is of something else, or of another version.
+    #[error("it is no {FORMAT}")]
+    Other,
+    /// A value in it cannot be.
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+}
+
+/// What is asked of every marker before anything else.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+}
+
+impl Marker {
+    /// Reads one. What comes back is sound: its block has a size, and its globals are those that can be made.
+    ///
+    /// # Errors
+    /// Where it is none, or a value in it cannot be.
+    pub fn read(bytes: &[u8]) -> Result<Self, MarkerError> {
+        let head: Head = serde_json::from_slice(bytes).map_err(|_| MarkerError::Other)?;
+        if head.format != FORMAT {
+            return Err(MarkerError::Other);
+        }
+        let marker: Self = serde_json::from_slice(bytes).map_err(|error| {
+            MarkerError::Damaged(format!("a value is missing or of another kind ({error})"))
+        })?;
+        marker.check().map_err(MarkerError::Damaged)?;
+        Ok(marker)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Self { block_bytes, identity, globals, .. } = self;
+        if !block_bytes.is_power_of_two() || !BLOCK_BYTES.contains(block_bytes) {
+            return Err(format!(
+                "block_bytes is {block_bytes}, and no power of two from 512 to 1048576"
+            ));
+        }
+        if !is_identity(identity) {
+            return Err("identity is none that iogauge gives".to_owned());
+        }
+        for (number, global) in (1u32..).zip(globals) {
+            check_global(number, global)?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks a global that comes from outside, which should have this number.
+///
+/// # Errors
+/// Which of its values cannot be.
+pub fn check_global(number: u32, global: &Global) -> Result<(), String> {
+    let Global { number: there, subscripts, value_bytes } = *global;
+    if there != number {
+        return Err(format!("global {there} stands where global {number} should"));
+    }
+    if !(1..=MOST_SUBSCRIPTS).contains(&subscripts) {
+        return Err(format!("global {number} has {subscripts} subscripts"));
+    }
+    if !(LEAST_BYTES..=MOST_BYTES).contains(&value_bytes) {
+        return Err(format!("global {number} has values of {value_bytes} bytes"));
+    }
+    Ok(())
+}
+
+/// True for a word that iogauge gives a database. It may become the name of a file.
+#[must_use]
+pub fn is_identity(word: &str) -> bool {
+    (1..=MOST_IDENTITY_BYTES).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn marker() -> Marker {
+        Marker {
+            format: FORMAT.to_owned(),
+            backend: "sqlite".to_owned(),
+            identity: "1a-2b-3c".to_owned(),
+            block_bytes: 8192,
+            complete: true,
+            made_parent: false,
+            globals: vec![
+                Global { number: 1, subscripts: 1000, value_bytes: 100 },
+                Global { number: 2, subscripts: 1, value_bytes: 64 },
+            ],
+        }
+    }
+
+    fn read(marker: &Marker) -> Result<Marker, MarkerError> {
+        Marker::read(&serde_json::to_vec(marker).unwrap())
+    }
+
+    #[test]
+    fn a_sound_one_is_read() {
+        assert_eq!(read(&marker()), Ok(marker()));
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_told() {
+        type Change = fn(&mut Marker);
+        let changes: [(&str, Change); 10] = [
+            ("block_bytes is 0", |m| m.block_bytes = 0),
+            ("block_bytes is 100", |m| m.block_bytes = 100),
+            ("block_bytes is 9223372036854775808", |m| m.block_bytes = 1 << 63),
+            ("identity", |m| m.identity = "../../etc/passwd".to_owned()),
+            ("identity", |m| m.identity = String::new()),
+            ("global 2 stands where global 1", |m| m.globals = m.globals.split_off(1)),
+            ("0 subscripts", |m| m.globals[1].subscripts = 0),
+            ("subscripts", |m| m.globals[1].subscripts = u64::MAX),
+            ("values of 0 bytes", |m| m.globals[0].value_bytes = 0),
+            ("values of", |m| m.globals[0].value_bytes = usize::MAX),
+        ];
+        for (words, change) in changes {
+            let mut changed = marker();
+            change(&mut changed);
+            let error = read(&changed).unwrap_err().to_string();
+            assert!(error.starts_with("it is damaged: ") && error.contains(words), "{error}");
+        }
+        for text in ["", "{}", "[]", "null", "{\"format\": \"iogauge.database/9\"}"] {
+            assert_eq!(Marker::read(text.as_bytes()), Err(MarkerError::Other), "{text}");
+        }
+        let half = format!("{{\"format\": \"{FORMAT}\", \"backend\": 7}}");
+        assert!(matches!(Marker::read(half.as_bytes()), Err(MarkerError::Damaged(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_is_sound(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            block_bytes: u64,
+            identity in ".{0,40}",
+            numbers in prop::collection::vec((any::<u32>(), any::<u64>(), any::<usize>()), 0..4),
+        ) {
+            let _ = Marker::read(&bytes);
+            let globals = numbers.into_iter().map(|(number, subscripts, value_bytes)| {
+                Global { number, subscripts, value_bytes }
+            });
+            let made = Marker { block_bytes, identity, globals: globals.collect(), ..marker() };
+            if let Ok(read) = read(&made) {
+                prop_assert!(read.check().is_ok() && read == made);
+            }
+        }
+    }
+}
