@@ -1,12 +1,13 @@
 //! Doubts that show in what was measured.
 
-use crate::search::{CLIENT_BOUND_PERCENT, Drift};
+use crate::search::{CLIENT_BOUND_PERCENT, Drift, Found};
 use crate::steadiness::{Unsteady, unsteadiness};
+use iogauge_io::engine;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::limit::Metric;
 use iogauge_model::load::Load;
 use iogauge_model::result::{Answer, CpuUse, CurvePoint, Physical, Regime, StepResult, StoppedBy};
-use iogauge_model::units::{Bytes, Count};
+use iogauge_model::units::{Bytes, Count, Latency};
 use iogauge_model::{Caveat, CaveatCode};
 use std::io;
 
@@ -42,7 +43,7 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Cavea
         ));
     }
     caveats.extend(machine(&result.cpu, workers));
-    let direct = loads.iter().all(|l| l.direct);
+    let direct = loads.iter().all(engine::is_direct);
     caveats.extend(physical(result.physical.as_ref(), result.bytes(), direct));
     caveats.extend(of_figures(result));
     caveats
@@ -209,6 +210,51 @@ pub fn physical(physical: Option<&Physical>, logical_bytes: u64, direct: bool) -
     })
 }
 
+/// Nothing came of a step, and no I/O failed in it. `why` is the reason where it is known.
+#[must_use]
+pub fn nothing_in(result: &StepResult, why: Option<&str>) -> Option<Caveat> {
+    result.is_empty().then(|| nothing(result.seconds, result.depth_achieved, why))
+}
+
+/// Why nothing was measured of what the user ended is known.
+pub(crate) fn without_nothing(caveats: &mut Vec<Caveat>, interrupted: bool) {
+    caveats.retain(|caveat| !interrupted || caveat.code != CaveatCode::NothingCompleted);
+}
+
+/// No I/O was completed in so many seconds, in which so many were outstanding on average.
+#[must_use]
+fn nothing(seconds: f64, outstanding: f64, why: Option<&str>) -> Caveat {
+    let why = if let Some(why) = why {
+        why.to_owned()
+    } else if seconds == 0.0 {
+        "all the work was done before it began, in a ramp or a pause".to_owned()
+    } else if outstanding > 0.0 {
+        format!("{outstanding:.1} were outstanding on average and did not come back")
+    } else {
+        "none was issued".to_owned()
+    };
+    Caveat::of(
+        CaveatCode::NothingCompleted,
+        format!("no I/O was completed in {}: {why}", Latency(seconds * 1e9)),
+    )
+}
+
+/// No I/O was completed at the answer of a search, and none failed in it.
+#[must_use]
+pub(crate) fn nothing_found(found: &Found) -> Option<Caveat> {
+    let failed = found.curve.iter().any(|point| point.errors > 0);
+    let (answer, curve) = (&found.answer, &found.curve);
+    (answer.is_empty() && !failed).then(|| {
+        let point =
+            curve.iter().find(|p| p.depth == answer.depth && p.rate_iops == answer.rate_iops);
+        let seconds = match found.logical.0 {
+            0 => found.measured_seconds,
+            _ => point.map_or(0.0, |point| point.seconds),
+        };
+        nothing(seconds, answer.depth_achieved, None)
+    })
+}
+
 fn samples(ios: u64) -> Option<Caveat> {
     let wanted = Metric::Percentile(99.0).samples_wanted();
     (ios > 0 && ios < wanted).then(|| {
@@ -267,18 +313,35 @@ fn overflow(result: &StepResult) -> Option<Caveat> {
 #[must_use]
 pub fn errors(count: u64, fault: Option<&IoFault>, path: &str) -> Option<Caveat> {
     (count > 0).then(|| {
-        let first = fault.map_or_else(String::new, |fault| {
-            let reason = match fault.errno {
-                0 => "the file ended".to_owned(),
-                errno => io::Error::from_raw_os_error(errno).to_string(),
-            };
-            let word = iogauge_io::crew::op_word(fault.op);
-            format!(", the first a {word} of {path} at byte {}: {reason}", fault.offset_bytes)
-        });
+        let first = first(fault, path);
         Caveat::of(
             CaveatCode::IoErrors,
             format!("{count} I/Os failed{first}; the figures are those of the others"),
         )
+    })
+}
+
+/// I/Os that failed before anything was measured.
+#[must_use]
+pub(crate) fn errors_before(count: u64, fault: Option<&IoFault>, path: &str) -> Option<Caveat> {
+    (count > 0).then(|| {
+        let first = first(fault, path);
+        Caveat::of(
+            CaveatCode::IoErrors,
+            format!("{count} I/Os failed in the ramp, before measuring began{first}"),
+        )
+    })
+}
+
+/// The first I/O that failed, in words.
+fn first(fault: Option<&IoFault>, path: &str) -> String {
+    fault.map_or_else(String::new, |fault| {
+        let reason = match fault.errno {
+            0 => "the file ended".to_owned(),
+            errno => io::Error::from_raw_os_error(errno).to_string(),
+        };
+        let word = iogauge_io::crew::op_word(fault.op);
+        format!(", the first a {word} of {path} at byte {}: {reason}", fault.offset_bytes)
     })
 }
 
@@ -288,10 +351,30 @@ pub fn fallbacks(fallbacks: Vec<String>) -> Vec<Caveat> {
     fallbacks.into_iter().map(|message| Caveat::of(CaveatCode::FeatureFallback, message)).collect()
 }
 
+/// Workers that could not be ended, told by what they wait for.
+#[must_use]
+pub fn left_behind(workers: &[String]) -> Option<Caveat> {
+    let (first, rest) = workers.split_first()?;
+    let more = match rest.len() {
+        0 => String::new(),
+        1 => ", and another worker waits likewise".to_owned(),
+        more => format!(", and {more} more workers wait likewise"),
+    };
+    Some(Caveat::of(
+        CaveatCode::WorkerHeld,
+        format!(
+            "{first}{more}: the run ended without it, and what it had not handed over is missing"
+        ),
+    ))
+}
+
 /// Doubts about the answer of a search.
 #[must_use]
 pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
     let mut caveats = Vec::new();
+    if point.latency_ns.n == 0 {
+        return caveats;
+    }
     match (point.rate_iops, point.offered_iops) {
         (Some(asked), offered) => {
             let remedy = "a higher --max-depth, or a longer --budget";
@@ -453,7 +536,7 @@ mod tests {
             backlog_max: None,
             depth_achieved: 64.0,
             iops: Estimate::exact(1.0),
-            latency_ns: latency(),
+            latency_ns: LatencySummary { n: 100, ..latency() },
             limits: Vec::new(),
             service_ns: None,
             met: true,

@@ -46,6 +46,9 @@ pub enum LabError {
     /// An engine and a target that do not go together.
     #[error("{0}")]
     Mismatch(String),
+    /// Something that is not done, so that no data is lost.
+    #[error("{0}")]
+    Refused(String),
     /// The database.
     #[error(transparent)]
     Db(#[from] DbError),
@@ -70,6 +73,8 @@ impl LabError {
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Target(error) if error.is_refusal())
             || matches!(self, Self::Db(error) if error.is_refusal())
+            || matches!(self, Self::Worker(WorkerError::Fio(error)) if error.is_refusal())
+            || matches!(self, Self::Refused(_))
     }
 
     /// True where the user asked for something that cannot be (exit code 2).
@@ -88,11 +93,15 @@ impl LabError {
                         | TargetError::TooSmall { .. }
                         | TargetError::SizeBeyondEnd { .. }
                         | TargetError::DirectUnsupported { .. }
+                        | TargetError::FileLimit { .. }
+                        | TargetError::TooLarge { .. }
                         | TargetError::NamedTwice { .. }
+                        | TargetError::NameTooLong { .. }
                         | TargetError::Nothing
                 )
                 | Self::Worker(
                     WorkerError::Offsets(_)
+                        | WorkerError::Footprint(_)
                         | WorkerError::Memory { .. }
                         | WorkerError::Placement { .. }
                 )

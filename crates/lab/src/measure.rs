@@ -4,6 +4,7 @@ use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::history::UtcTime;
 use crate::observe::{Interrupt, Observer, Phase, Place, Status};
+use crate::pauses::Pauses;
 use crate::series::Series;
 use crate::steadiness::regimes;
 use iogauge_io::crew::Crew;
@@ -29,10 +30,18 @@ pub struct Measured {
     pub interrupted: bool,
     /// The first I/O that failed.
     pub fault: Option<IoFault>,
+    /// Workers that could not be ended.
+    pub left_behind: Vec<String>,
     /// What engines had to give up.
     pub fallbacks: Vec<String>,
     /// Workers at work.
     pub workers: usize,
+    /// Why workers were lost before their time.
+    pub losses: Vec<String>,
+    /// I/Os that failed in the ramp.
+    pub failed_before: u64,
+    /// Pauses of who did the I/O while it was measured.
+    pub pauses: Pauses,
 }
 
 /// What a measurement reports to and obeys.
@@ -61,24 +70,27 @@ pub fn step(
     sampler: Option<&mut Sampler>,
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
+    let mut failed_before = 0;
     if step.ramp_ns > 0 || !crew.has_begun() {
-        ramp(crew, step.ramp_ns, watch)?;
+        failed_before = ramp(crew, step.ramp_ns, watch)?;
     }
     if step.ramp_ns > 0 {
         watch.observer.window_begins();
     }
-    let mut machine = Machine::begin(sampler, crew)?;
+    // A simulated device has a clock of its own.
+    let mut machine = sampler.map(|sampler| Machine::begin(sampler, crew)).transpose()?;
     let mut account = Account::begin(step);
     let mut looks = Looks::begin();
     let mut see = |window: &Window, crew: &dyn Crew, observer: &mut dyn Observer| {
         account.add(window);
         if looks.is_due() {
-            observer.so_far(&mut || machine.so_far(&account, crew));
+            observer.so_far(&mut || so_far(&account, machine.as_ref(), crew));
         }
     };
-    let whole = run_for(crew, step.runtime_ns, Phase::Measuring, watch, &mut see)?;
+    let mut pauses = Pauses::default();
+    let whole = run_for(crew, step.runtime_ns, Phase::Measuring, watch, &mut pauses, &mut see)?;
     // The machine's counters belong to the window that has just ended, not to the draining.
-    let after = mark(&mut machine.sampler)?;
+    let after = machine.as_mut().map(|machine| machine.sampler.mark()).transpose()?;
     let place = Place { depth: step.depth(), rate_iops: rate_of(step) };
     let ends_by_itself = step.jobs.iter().any(|job| job.load.ends_by_itself());
     let is_over = crew.finished() && ends_by_itself;
@@ -94,19 +106,29 @@ pub fn step(
     if is_over {
         watch.observer.window_ends(&account.total, place);
     }
-    let windows = Seen::of(&account.total);
+    let windows = Seen::of(&account.total, &pauses);
     if let Some(summed_up) = crew.summed_up() {
-        account.total = summed_up;
+        // The errors of the ramp are among its own, and so is a pause.
+        failed_before = 0;
+        if pauses.paused.times == 0 {
+            account.total = summed_up;
+        }
     }
     let fallbacks = crew.fallbacks();
     let mut result = account.result(crew);
-    machine.tell(&mut result, after, &windows, crew);
+    if let Some(machine) = machine {
+        machine.tell(&mut result, after.as_ref(), &windows, crew);
+    }
     Ok(Measured {
         result,
         interrupted: !whole,
         fault: crew.fault().map(|(_, fault)| fault),
+        left_behind: crew.left_behind().to_vec(),
         fallbacks,
         workers,
+        losses: crew.losses(),
+        failed_before,
+        pauses,
     })
 }
 
@@ -173,65 +195,64 @@ impl<'a> Account<'a> {
     }
 }
 
-/// What the machine did beside a step.
+/// The result of a step that goes on. Where the machine cannot be read it lacks that; whoever reads it at the
+/// end hears why.
+fn so_far(account: &Account<'_>, machine: Option<&Machine<'_>>, crew: &dyn Crew) -> StepResult {
+    let after = machine.and_then(|machine| machine.sampler.look().ok());
+    let mut result = account.result(crew);
+    if let Some(machine) = machine {
+        let seen = Seen::of(&account.total, &Pauses::default());
+        machine.tell(&mut result, after.as_ref(), &seen, crew);
+    }
+    result
+}
+
+/// What the machine does beside a step.
 struct Machine<'a> {
-    sampler: Option<&'a mut Sampler>,
+    sampler: &'a mut Sampler,
+    before: Counters,
     began: UtcTime,
-    before: Option<Counters>,
     cpu_before: Option<ProcessCpu>,
 }
 
 impl<'a> Machine<'a> {
-    fn begin(mut sampler: Option<&'a mut Sampler>, crew: &dyn Crew) -> Result<Self, LabError> {
-        let before = mark(&mut sampler)?;
-        Ok(Self { sampler, began: UtcTime::now(), before, cpu_before: crew.cpu() })
+    fn begin(sampler: &'a mut Sampler, crew: &dyn Crew) -> Result<Self, LabError> {
+        let before = sampler.mark()?;
+        Ok(Self { sampler, before, began: UtcTime::now(), cpu_before: crew.cpu() })
     }
 
     /// Adds to a result what the machine did until `after`, beside these I/Os.
     fn tell(
         &self,
         result: &mut StepResult,
-        after: Option<Counters>,
+        after: Option<&Counters>,
         windows: &Seen,
         crew: &dyn Crew,
     ) {
-        // A simulated device has a clock of its own.
-        result.began = self.sampler.is_some().then(|| self.began.to_string());
-        let Self { sampler: Some(sampler), before: Some(before), .. } = self else { return };
+        result.began = Some(self.began.to_string());
         let Some(after) = after else { return };
-        let totals = after.since(before, Logical { ios: windows.ios, bytes: windows.bytes });
+        let totals = after.since(&self.before, Logical { ios: windows.ios, bytes: windows.bytes });
         result.physical = totals.physical;
         let used = crew.cpu().zip(self.cpu_before).map(|(after, before)| after.since(&before));
         result.cpu = cpu_of(&totals.cpu, used, windows.seconds, windows.ios);
-        result.system = sampler.points_between(before, &after);
-    }
-
-    /// The result of a step that goes on. Where the machine cannot be read it lacks that; whoever reads it
-    /// at the end hears why.
-    fn so_far(&mut self, account: &Account<'_>, crew: &dyn Crew) -> StepResult {
-        let after = self.sampler.as_mut().and_then(|sampler| sampler.look().ok());
-        let mut result = account.result(crew);
-        self.tell(&mut result, after, &Seen::of(&account.total), crew);
-        result
+        result.system = self.sampler.points_between(&self.before, after);
     }
 }
 
-/// Lets a crew work for so long without counting what it does.
+/// Lets a crew work for so long without counting what it does, but for the I/Os that failed.
 pub(crate) fn ramp(
     crew: &mut dyn Crew,
     duration_ns: u64,
     watch: &mut Watch<'_>,
-) -> Result<(), LabError> {
-    run_for(crew, duration_ns, Phase::Ramp, watch, &mut |_, _, _| {})?;
-    crew.cut()?;
-    Ok(())
+) -> Result<u64, LabError> {
+    let pauses = &mut Pauses::default();
+    let mut failed = 0;
+    let mut see = |window: &Window, _: &dyn Crew, _: &mut dyn Observer| failed += window.errors();
+    run_for(crew, duration_ns, Phase::Ramp, watch, pauses, &mut see)?;
+    Ok(failed + crew.cut()?.errors())
 }
 
-fn mark(sampler: &mut Option<&mut Sampler>) -> Result<Option<Counters>, LabError> {
-    Ok(sampler.as_mut().map(|s| s.mark()).transpose()?)
-}
-
-/// What the windows between two marks of the machine hold.
+/// What was done between two marks of the machine: what the windows hold, and what was left out.
 struct Seen {
     ios: u64,
     bytes: u64,
@@ -239,8 +260,12 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(total: &Window) -> Self {
-        Self { ios: total.ios(), bytes: total.bytes(), seconds: total.seconds() }
+    fn of(total: &Window, pauses: &Pauses) -> Self {
+        Self {
+            ios: total.ios() + pauses.ios,
+            bytes: total.bytes() + pauses.bytes,
+            seconds: total.seconds(),
+        }
     }
 }
 
@@ -258,25 +283,38 @@ pub(crate) fn cpu_of(cpu: &CpuUse, used: Option<ProcessCpu>, seconds: f64, ios: 
     }
 }
 
-/// Lets the crew work for so long, a tick at a time; false where it was interrupted.
+/// Lets the crew work for so long, a tick at a time; false where it was interrupted. Time left out for
+/// pauses comes on top, up to twice the time asked in which iogauge was not paused.
 fn run_for(
     crew: &mut dyn Crew,
     duration_ns: u64,
     phase: Phase,
     watch: &mut Watch<'_>,
+    pauses: &mut Pauses,
     see: &mut dyn FnMut(&Window, &dyn Crew, &mut dyn Observer),
 ) -> Result<bool, LabError> {
-    let end_ns = crew.now_ns().saturating_add(duration_ns);
-    let goes_on = |crew: &dyn Crew| match phase {
+    let begin_ns = crew.now_ns();
+    let mut end_ns = begin_ns.saturating_add(duration_ns);
+    let goes_on = |crew: &dyn Crew, end_ns: u64| match phase {
         Phase::Measuring if crew.keeps_its_time() => true,
         _ => crew.now_ns() < end_ns || !crew.has_begun(),
     };
-    while goes_on(crew) && !crew.finished() {
+    let mut since_ns = begin_ns;
+    while goes_on(crew, end_ns) && !crew.finished() {
         if watch.interrupt.is_set() {
             return Ok(false);
         }
         crew.advance(TICK_NS.min(end_ns.saturating_sub(crew.now_ns())))?;
         let window = crew.cut()?;
+        let paused = pauses.leave_out(crew, &window, since_ns, watch.interrupt)?;
+        since_ns = crew.now_ns();
+        if paused {
+            if pauses.worked_ns() <= duration_ns {
+                let left_out_ns = pauses.left_out_ns;
+                end_ns = begin_ns.saturating_add(duration_ns).saturating_add(left_out_ns);
+            }
+            continue;
+        }
         see(&window, crew, watch.observer);
         watch.observer.status(&Status {
             phase,

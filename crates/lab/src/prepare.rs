@@ -9,7 +9,7 @@ use iogauge_io::crew::{Crew, CrewJob, ThreadCrew};
 use iogauge_io::engine::{self, Op};
 use iogauge_io::offsets::Extent;
 use iogauge_io::target::prefill::{Prefill, PrefillNeed, need};
-use iogauge_io::target::{OpenMode, Part, PartKind, TargetError};
+use iogauge_io::target::{FileOrigin, OpenMode, Part, PartKind, TargetError};
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern, SyncMode};
 use std::sync::Arc;
@@ -52,13 +52,31 @@ impl Prepared {
 /// Where the guards allow no writing, the disk has no room, or a write fails. A disk that fills up
 /// gets its room back.
 pub fn prepare(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
+    let keeps_fresh = rig.keeps_devices_fresh();
+    let wants_fill = |part: &Part| !(keeps_fresh && part.kind == PartKind::BlockDevice);
+    prepare_parts(rig, &wants_fill, watch)
+}
+
+/// As [`prepare`], of files that iogauge makes or made alone: others are used as they are.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_own(rig: &mut Rig, watch: &mut Watch<'_>) -> Result<Prepared, LabError> {
+    let is_own =
+        |part: &Part| matches!(part.kind, PartKind::File(FileOrigin::ToMake | FileOrigin::Ours(_)));
+    prepare_parts(rig, &is_own, watch)
+}
+
+fn prepare_parts(
+    rig: &mut Rig,
+    wants_fill: &dyn Fn(&Part) -> bool,
+    watch: &mut Watch<'_>,
+) -> Result<Prepared, LabError> {
     let mut done =
         Prepared { written_bytes: 0, first_write_bytes_per_sec: 0.0, rewrite_bytes_per_sec: None };
-    let keeps_fresh = rig.keeps_devices_fresh();
     let Some((target, roots)) = rig.target_mut() else { return Ok(done) };
     let mut fills = Vec::new();
-    let wants_no_fill = |part: &Part| keeps_fresh && part.kind == PartKind::BlockDevice;
-    for part in target.parts.iter_mut().filter(|part| !wants_no_fill(part)) {
+    for part in target.parts.iter_mut().filter(|part| wants_fill(part)) {
         // Reading what may not be written is a matter for a caveat.
         if let PrefillNeed::From { .. } = need(part)?
             && let Some(prefill) = Prefill::begin(part, roots)?
@@ -82,12 +100,19 @@ fn fill(fills: &mut Vec<(Part, Prefill)>, watch: &mut Watch<'_>) -> Result<Prepa
     let total_bytes = fills.iter().map(|(_, p)| p.range().end - p.range().start).sum();
     let start = std::time::Instant::now();
     let mut crew = ThreadCrew::start(jobs(fills, None)?, DEPTH)?;
+    crew.hurry_when(watch.interrupt.flag());
     let outcome = write_all(&mut crew, fills, total_bytes, watch);
     let fault = crew.fault();
     // Descriptors are closed before a file is removed.
     drop(crew);
     if let Some((job, fault)) = fault {
         return Err(failed(fills, job / JOBS_PER_PART, fault));
+    }
+    if let Err(LabError::Target(TargetError::ReserveReached { .. })) = &outcome {
+        // Others filled the disk beside this prefill, which gives its room back.
+        for (_, prefill) in fills.drain(..) {
+            prefill.abandon()?;
+        }
     }
     outcome?;
     let seconds = start.elapsed().as_secs_f64();
@@ -117,6 +142,10 @@ fn write_all(
         if crew.fault().is_some() {
             crew.stop()?;
             return Ok(());
+        }
+        if let Err(error) = fills.iter_mut().try_for_each(|(_, prefill)| prefill.check_room()) {
+            crew.stop()?;
+            return Err(error.into());
         }
         let now_ns = crew.now_ns();
         if now_ns >= next_checkpoint_ns {
@@ -204,7 +233,7 @@ fn supports_direct(part: &Part) -> bool {
 
 /// Writes the beginning of each part again, for a moment: a thin or snapshotted device allocates
 /// on the first write and not on the second.
-fn rewrite(fills: &[(Part, Prefill)], watch: &mut Watch<'_>) -> Result<Option<f64>, LabError> {
+fn rewrite(fills: &mut [(Part, Prefill)], watch: &mut Watch<'_>) -> Result<Option<f64>, LabError> {
     let most = REWRITE_BYTES / fills.len().max(1) as u64;
     let most = most - most % BLOCK_BYTES;
     if fills.iter().any(|(_, p)| p.range().end - p.range().start < 64 * BLOCK_BYTES) {
@@ -212,9 +241,14 @@ fn rewrite(fills: &[(Part, Prefill)], watch: &mut Watch<'_>) -> Result<Option<f6
         return Ok(None);
     }
     let mut crew = ThreadCrew::start(jobs(fills, Some(most))?, DEPTH)?;
+    crew.hurry_when(watch.interrupt.flag());
     let start_ns = crew.now_ns();
     while !crew.finished() && crew.now_ns() - start_ns < REWRITE_NS && !watch.interrupt.is_set() {
         crew.advance(TICK_NS / 10)?;
+        let mut prefills = fills.iter_mut().map(|(_, prefill)| prefill);
+        if prefills.any(|prefill| prefill.check_room_to_rewrite().is_err()) {
+            break;
+        }
     }
     let bytes = crew.live().bytes;
     let elapsed_ns = crew.now_ns() - start_ns;

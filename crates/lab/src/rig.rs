@@ -1,6 +1,7 @@
 //! A target with everything that is needed to put loads on it.
 
 use crate::error::LabError;
+use crate::ground::Ground;
 use crate::profile::CADENCE;
 use crate::{caveats, surroundings, via};
 use iogauge_io::crew::fio::{FioBinary, FioCrew, FioWork, ForeignJob, Span};
@@ -8,7 +9,7 @@ use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
 use iogauge_io::sim::DeviceSlot;
-use iogauge_io::system::{DeviceTree, GroupLimits, Memory};
+use iogauge_io::system::{DeviceTree, GroupLimits, Memory, SystemError};
 use iogauge_io::target::{
     Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, advise, device_facts,
 };
@@ -19,7 +20,7 @@ use iogauge_model::{Caveat, CaveatCode, Step};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What loads are put on.
@@ -29,48 +30,6 @@ enum Medium {
     Real(Target),
     /// A device in virtual time, which each crew finds as the last one left it.
     Simulated(DeviceSlot),
-}
-
-/// What of a target a job does its I/O on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
-    /// All of it.
-    All,
-    /// These parts, by their number from 0.
-    Parts(Vec<usize>),
-    /// No part: engine null pretends that there are so many bytes.
-    Nothing {
-        /// Bytes.
-        size_bytes: u64,
-    },
-}
-
-impl Ground {
-    /// The loads of a step with the ground of each: all of the target for those behind the last.
-    pub(crate) fn of_jobs(step: &Step, grounds: &[Self]) -> Vec<(Load, Self)> {
-        let grounds = grounds.iter().cloned().chain(std::iter::repeat(Self::All));
-        step.jobs.iter().map(|job| job.load.clone()).zip(grounds).collect()
-    }
-
-    pub(crate) fn parts(&self, target: &Target) -> Vec<Part> {
-        match self {
-            Self::All => target.parts.clone(),
-            Self::Parts(numbers) => {
-                numbers.iter().filter_map(|number| target.parts.get(*number).cloned()).collect()
-            }
-            Self::Nothing { .. } => Vec::new(),
-        }
-    }
-
-    /// The target's number of a part of this ground.
-    pub(crate) fn number_of(&self, part: u32) -> u32 {
-        match self {
-            Self::Parts(numbers) => {
-                numbers.get(part as usize).map_or(part, |number| *number as u32)
-            }
-            Self::All | Self::Nothing { .. } => part,
-        }
-    }
 }
 
 /// A target that the guards let pass, ready to be prepared and measured.
@@ -89,6 +48,8 @@ pub struct Rig {
     fresh_devices: bool,
     /// Time between two samples of the machine beside the load.
     cadence: Duration,
+    /// Why a measurement on it was stopped.
+    stopped: OnceLock<String>,
 }
 
 /// A mistyped directory or device must not become a test file somewhere else: a file of a name of
@@ -157,12 +118,23 @@ impl Rig {
     fn of(text: &str, medium: Medium, intent: Intent, roots: Roots) -> Self {
         let text = text.to_owned();
         let (via, foreign, fresh_devices, cadence) = (None, None, false, CADENCE);
-        Self { text, medium, intent, roots, via, foreign, fresh_devices, cadence }
+        let stopped = OnceLock::new();
+        Self { text, medium, intent, roots, via, foreign, fresh_devices, cadence, stopped }
     }
 
     /// From now on the machine is sampled so often beside loads on a real target.
     pub fn sample_every(&mut self, cadence: Duration) {
         self.cadence = cadence;
+    }
+
+    /// Why a measurement was stopped that nobody interrupted.
+    pub(crate) fn stopped_by(&self) -> Option<&str> {
+        self.stopped.get().map(String::as_str)
+    }
+
+    pub(crate) fn stop_because(&self, reason: String) {
+        // The first reason is the one.
+        let _ = self.stopped.set(reason);
     }
 
     /// Time between two samples of the machine.
@@ -320,12 +292,13 @@ impl Rig {
     /// Where a load does not fit the target, a file cannot be opened or a worker not be made.
     pub fn crew(&self, load: &Load, max_depth: u32) -> Result<Box<dyn Crew>, LabError> {
         if let (Some(fio), Some(job)) = (&self.via, &self.foreign) {
+            let handed = via::handed_to_job(self, &job.jobs, &job.paths)?;
             let work = FioWork::Foreign(job.clone());
-            return Ok(Box::new(FioCrew::start(fio.clone(), work, Span::Open, Vec::new())?));
+            return Ok(Box::new(FioCrew::start(fio.clone(), work, Span::Open, handed)?));
         }
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
             let step = Step::single(load.clone(), 0, 0);
-            return via::crew(self, target, fio, &step, &[], Span::Open);
+            return via::crew(target, fio, &step, &[], Span::Open);
         }
         self.crew_on(&[(load.clone(), Ground::All)], max_depth)
     }
@@ -336,19 +309,9 @@ impl Rig {
     /// As [`Self::crew`].
     pub fn crew_of(&self, step: &Step, grounds: &[Ground]) -> Result<Box<dyn Crew>, LabError> {
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
-            return via::crew(self, target, fio, step, grounds, Span::Own);
+            return via::crew(target, fio, step, grounds, Span::Own);
         }
         self.crew_on(&Ground::of_jobs(step, grounds), step.depth())
-    }
-
-    /// The files of a target, opened as a load wants them and proven to be those that were judged.
-    pub(crate) fn open_files(
-        &self,
-        target: &Target,
-        load: &Load,
-        ground: &Ground,
-    ) -> Result<Files, LabError> {
-        Ok(job(target, load, ground)?.files)
     }
 
     /// Starts workers, each job on its own ground. A simulated target is one ground for all.
@@ -432,7 +395,8 @@ impl Rig {
         Ok(Arc::new(files.collect::<Result<Vec<_>, LabError>>()?))
     }
 
-    /// The devices under the target; empty for simulated and memory-backed ones.
+    /// The devices under the target; empty for simulated and memory-backed ones, and where sysfs does
+    /// not show them.
     ///
     /// # Errors
     /// Where the kernel's device tree cannot be read.
@@ -442,7 +406,11 @@ impl Rig {
             Some(parent) if !path.exists() => parent.to_owned(),
             _ => path,
         });
-        Ok(DeviceTree::under_all(there)?)
+        match DeviceTree::under_all(there) {
+            // Counters are missing in the result, which is no reason to have none.
+            Err(SystemError::UnknownDevice { .. }) => Ok(DeviceTree::default()),
+            tree => Ok(tree?),
+        }
     }
 
     /// Doubts that show before a run on a ground.

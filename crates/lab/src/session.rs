@@ -1,16 +1,19 @@
 //! One invocation that measures: target made ready, load measured, doubts gathered.
 
-use crate::caveats;
 use crate::error::LabError;
+use crate::ground::Ground;
 use crate::history::UtcTime;
 use crate::measure::{self, Measured, Watch};
-use crate::prepare::{Prepared, prepare};
-use crate::rig::{Ground, Rig};
+use crate::prepare::{Prepared, prepare, prepare_own};
+use crate::rig::Rig;
+use crate::room;
 use crate::search::{self, Found, SearchPlan};
 use crate::verify::Checks;
 use crate::via;
+use crate::{caveats, pauses};
 use iogauge_io::clock::Clock;
 use iogauge_io::crew::fio::FioError;
+use iogauge_io::crew::{Footprint, Room};
 use iogauge_io::engine;
 use iogauge_io::system::{self, Logical, Sampler};
 use iogauge_io::worker::WorkerError;
@@ -34,9 +37,20 @@ pub fn ready_on(
     jobs: &[(Load, Ground)],
     watch: &mut Watch<'_>,
 ) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
-    if rig.foreign().is_some() {
-        // fio makes what its job needs.
-        return Ok((None, Vec::new()));
+    if rig.foreign().is_some() || (rig.via().is_some() && jobs.is_empty()) {
+        // A job file of the user's, whose files are used as they are.
+        let files = rig.target().is_some_and(|target| !target.parts.is_empty());
+        let prepared = files.then(|| prepare_own(rig, watch)).transpose()?;
+        let jobs = rig.foreign().map(|job| via::loads(rig, &job.jobs, &job.paths)).transpose()?;
+        return Ok((prepared, doubts_before(rig, &jobs.unwrap_or_default())?));
+    }
+    if !rig.is_simulated() {
+        // Before blocks are written for a step that cannot be.
+        let loads = jobs.iter().map(|(load, _)| load);
+        let through_fio = rig.via().is_some();
+        let footprint =
+            if through_fio { Footprint::through_fio(loads) } else { Footprint::of(loads) };
+        footprint.check(&Room::here()).map_err(WorkerError::from)?;
     }
     let touched = jobs.iter().any(|(load, _)| load.engine != EngineKind::Null);
     let mut prepared = None;
@@ -48,6 +62,16 @@ pub fn ready_on(
         }
         prepared = Some(done);
     }
+    caveats.extend(doubts_before(rig, jobs)?);
+    Ok((prepared, caveats::distinct(caveats)))
+}
+
+/// Doubts that show before loads run, each on its ground.
+///
+/// # Errors
+/// Where a part cannot be looked at.
+pub fn doubts_before(rig: &Rig, jobs: &[(Load, Ground)]) -> Result<Vec<Caveat>, LabError> {
+    let mut caveats = Vec::new();
     let mut seen: Vec<(Load, &Ground)> = Vec::new();
     for (load, ground) in jobs {
         // Clones differ by their seed alone, and a look at a file takes its time.
@@ -58,7 +82,7 @@ pub fn ready_on(
         caveats.extend(rig.facts_on(load, ground)?);
         seen.push(unseeded);
     }
-    Ok((prepared, caveats::distinct(caveats)))
+    Ok(caveats::distinct(caveats))
 }
 
 fn first_write(prepared: &Prepared) -> Option<Caveat> {
@@ -99,7 +123,10 @@ pub fn run_on(
         Some(checks) => rig.crew_verified(&jobs, &checks.jobs, step.depth())?,
         None => rig.crew_of(step, grounds)?,
     };
-    let mut measured = measure::step(crew.as_mut(), step, sampler.as_mut(), watch)?;
+    crew.hurry_when(watch.interrupt.flag());
+    let mut measured = room::watched(rig, watch, |watch| {
+        measure::step(crew.as_mut(), step, sampler.as_mut(), watch)
+    })?;
     measured.fault = crew
         .fault()
         .map(|(job, fault)| IoFault { part: jobs[job as usize].1.number_of(fault.part), ..fault });
@@ -149,14 +176,16 @@ pub fn find(
     let load = Load { iodepth: 1, arrivals, ..load.clone() };
     let plan = &in_reach(plan, &load, rig);
     let mut crew = rig.crew(&load, plan.max_depth)?;
-    let found = match plan.open_loop {
-        None => search::find(crew.as_mut(), plan, watch)?,
-        Some(_) => search::find_open(crew.as_mut(), plan, watch)?,
-    };
+    crew.hurry_when(watch.interrupt.flag());
+    let found = room::watched(rig, watch, |watch| match plan.open_loop {
+        None => search::find(crew.as_mut(), plan, watch),
+        Some(_) => search::find_open(crew.as_mut(), plan, watch),
+    })?;
     // Read while the workers are there: the kernel forgets what a thread waited when it ends.
     let after = sampler.as_mut().map(Sampler::mark).transpose()?;
     crew.stop()?;
     let mut caveats = caveats::fallbacks(crew.fallbacks());
+    caveats.extend(caveats::left_behind(crew.left_behind()));
     let workers = crew.workers();
     let cpu = crew.cpu();
     let fault = crew.fault().map(|(_, fault)| fault);
@@ -174,6 +203,7 @@ pub fn find(
         }
         physical = totals.physical;
     }
+    caveats.extend(pauses::caveat(&found.pauses, who(rig), found.measured_seconds));
     let errors = found.curve.iter().map(|point| point.errors).sum();
     caveats.extend(caveats::errors(errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
     let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);
@@ -181,19 +211,24 @@ pub fn find(
     if let Some(point) = answer {
         caveats.extend(caveats::of_answer(point, found.answer.met));
     }
-    caveats.extend(caveats::cut_short(&found.answer));
+    caveats.extend(caveats::nothing_found(&found));
+    if !found.answer.is_empty() {
+        caveats.extend(caveats::cut_short(&found.answer));
+    }
     caveats.extend(caveats::regimes(&found.regimes));
     if !caveats.iter().any(|caveat| caveat.code == CaveatCode::NotSteady) {
         caveats.extend(found.drift.as_ref().map(caveats::drift));
     }
     if found.interrupted {
-        caveats.push(caveats::interrupted());
+        caveats.push(ended_early(rig));
     }
+    caveats::without_nothing(&mut caveats, found.interrupted);
     Ok(Searched { found, physical, began, system, caveats })
 }
 
 /// The plan with as many I/Os outstanding as an open loop can have at all: where each takes a thread,
-/// thousands of them would wait for arrivals that never come so thick. Or as many as fio can have.
+/// thousands of them would wait for arrivals that never come so thick. Or as many as fio can have, or as
+/// there is memory and threads for.
 fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     let mut plan = plan.clone();
     if rig.via().is_some() {
@@ -201,6 +236,9 @@ fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     }
     if plan.open_loop.is_some() && load.engine.is_synchronous() {
         plan.max_depth = plan.max_depth.min(MOST_THREADS);
+    }
+    if !rig.is_simulated() {
+        plan.max_depth = Footprint::deepest(load, plan.max_depth, &Room::here());
     }
     plan
 }
@@ -215,18 +253,48 @@ pub fn step_caveats(
 ) -> Vec<Caveat> {
     let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
     let mut caveats = caveats::fallbacks(measured.fallbacks.clone());
+    caveats.extend(caveats::left_behind(&measured.left_behind));
     if !loads.iter().all(|load| load.engine == EngineKind::Null) {
+        caveats.extend(caveats::nothing_in(&measured.result, why_nothing(rig, measured)));
         caveats.extend(caveats::of_step(&measured.result, &loads, measured.workers));
     }
+    caveats.extend(pauses::caveat(&measured.pauses, who(rig), measured.result.seconds));
     let fault = measured.fault.as_ref();
+    let before = measured.failed_before;
+    caveats.extend(caveats::errors_before(before, fault, &part_path(rig, fault)));
     caveats.extend(caveats::errors(measured.result.errors(), fault, &part_path(rig, fault)));
+    caveats.extend(measured.losses.iter().map(|why| via::lost(why)));
     if measured.interrupted {
-        caveats.push(caveats::interrupted());
+        caveats.push(ended_early(rig));
     }
+    caveats::without_nothing(&mut caveats, measured.interrupted);
     if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
         caveats.extend(via::differences(step, grounds, target));
     }
     caveats
+}
+
+/// Who does the I/O, and may be paused.
+fn who(rig: &Rig) -> &'static str {
+    if rig.via().is_some() { "iogauge or fio" } else { "iogauge" }
+}
+
+/// Why nothing came of a step, where more is known than its figures say.
+fn why_nothing(rig: &Rig, measured: &Measured) -> Option<&'static str> {
+    if measured.failed_before > 0 {
+        return Some("the I/Os in the ramp before it failed");
+    }
+    (rig.via().is_some() && measured.result.seconds == 0.0).then_some("fio reported none")
+}
+
+/// Why a measurement holds less than was asked: the user, or the room on a disk.
+#[must_use]
+pub fn ended_early(rig: &Rig) -> Caveat {
+    let told = caveats::interrupted();
+    match rig.stopped_by() {
+        Some(reason) => Caveat::of(told.code, reason),
+        None => told,
+    }
 }
 
 fn part_path(rig: &Rig, fault: Option<&IoFault>) -> String {

@@ -2,9 +2,10 @@
 //! they are done.
 
 use crate::error::LabError;
+use crate::ground::Ground;
 use crate::measure::{TICK_NS, Watch};
 use crate::observe::{Phase, Status};
-use crate::rig::{Ground, Rig};
+use crate::rig::Rig;
 use iogauge_io::engine::Files;
 use iogauge_io::verify::check::{Check, CheckJob};
 use iogauge_io::verify::{Findings, Found, JobVerify, Ledger, Writer};
@@ -13,6 +14,9 @@ use iogauge_model::load::Load;
 use iogauge_model::result::{VerifyEnd, VerifyFinding, VerifyResult};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Time that reads under way have to end once the user wants the end.
+const MOST_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What the jobs of a step need to verify.
 #[derive(Debug)]
@@ -92,15 +96,19 @@ impl Checks {
         let depth = jobs.iter().map(|job| job.load.depth()).sum();
         let begun = Instant::now();
         let check = Check::start(jobs)?;
-        let mut interrupted = false;
+        let mut interrupted = None;
         // A short check is over before the first tick.
         let mut pause = Duration::from_millis(1);
         while !check.is_over() {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_nanos(TICK_NS));
-            if watch.interrupt.is_set() && !interrupted {
-                interrupted = true;
+            if watch.interrupt.is_set() {
                 check.stop();
+                if interrupted.get_or_insert_with(Instant::now).elapsed() > MOST_PATIENCE {
+                    // The result is kept, whatever the last reads wait for.
+                    check.leave();
+                    return Ok(VerifyEnd::Interrupted);
+                }
             }
             let (done, total) = (check.done_units(), check.total_units());
             let bytes_per_sec =
@@ -120,7 +128,7 @@ impl Checks {
             });
         }
         check.finish()?;
-        Ok(if interrupted {
+        Ok(if interrupted.is_some() {
             VerifyEnd::Interrupted
         } else if self.findings.is_over() {
             VerifyEnd::Fatal

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use iogauge_io::target::Intent;
-use iogauge_lab::measure::Watch;
+use iogauge_lab::measure::{Measured, Watch};
 use iogauge_lab::observe::Blind;
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::Step;
-use iogauge_model::load::{EngineKind, Load, Pattern};
+use iogauge_model::load::{ArrivalProcess, Arrivals, EngineKind, Load, Pattern};
 use iogauge_model::result::StepResult;
 
 const SECOND: u64 = 1_000_000_000;
@@ -40,6 +40,62 @@ fn a_step_finds_the_device_as_the_one_before_left_it() {
     run(&rig, Pattern::RandRead, 1);
     let third = run(&rig, Pattern::RandWrite, 8);
     assert!((1980.0..2020.0).contains(&iops(&third)), "{}", iops(&third));
+}
+
+/// A run of ten seconds on a device where iogauge is paused now and then.
+fn paused_run(pause: &str, load: Load) -> Measured {
+    let device = format!("sim:channels=8,service=100us,dist=const{pause}");
+    let rig = Rig::open(&device, Intent::default()).unwrap();
+    let load = Load { engine: EngineKind::Sim, iodepth: 8, ..load };
+    let (mut observer, interrupt) = (Blind, Interrupt::default());
+    let mut watch = Watch { observer: &mut observer, interrupt: &interrupt };
+    let step = Step::single(load, SECOND, 10 * SECOND);
+    session::run_on(&rig, &step, &[], &mut watch).unwrap()
+}
+
+#[test]
+fn pauses_of_iogauge_are_in_no_figure() {
+    let open = Arrivals { rate_iops: 20_000.0, process: ArrivalProcess::Linear };
+    for arrivals in [None, Some(open)] {
+        let measured = paused_run(",pause=every:3s,for:2s", Load { arrivals, ..Load::default() });
+        // After 2, 5 and 8 s of measuring: a second of the first three is the ramp's.
+        assert_eq!((measured.pauses.paused.times, measured.pauses.paused.ns), (3, 6 * SECOND));
+        let worked_ns = measured.pauses.left_out_ns - measured.pauses.paused.ns;
+        assert!((1..SECOND / 2).contains(&worked_ns), "{worked_ns}");
+        let result = &measured.result;
+        let read = result.read.as_ref().unwrap();
+        assert_eq!(read.service_histogram.max_ns(), 100_000);
+        if let Some(responses) = &read.response_histogram {
+            assert_eq!(responses.max_ns(), 100_000);
+        }
+        let iops = if arrivals.is_some() { 20_000.0 } else { 80_000.0 };
+        assert!((read.iops.mean / iops - 1.0).abs() < 0.001, "{}", read.iops.mean);
+        assert!((result.seconds - 10.0).abs() < 0.11, "{}", result.seconds);
+        assert!(measured.pauses.ios > 0);
+    }
+}
+
+#[test]
+fn ios_that_outlast_a_pause_are_left_out_too() {
+    // The device takes as long as ten windows, so that its I/Os come back long after the pause.
+    let rig =
+        Rig::open("sim:service=1s,dist=const,pause=every:3500ms,for:300ms", Intent::default());
+    let load = Load { engine: EngineKind::Sim, iodepth: 4, ..Load::default() };
+    let (mut observer, interrupt) = (Blind, Interrupt::default());
+    let mut watch = Watch { observer: &mut observer, interrupt: &interrupt };
+    let step = Step::single(load, 0, 10 * SECOND);
+    let measured = session::run_on(&rig.unwrap(), &step, &[], &mut watch).unwrap();
+    assert!(measured.pauses.paused.times >= 2);
+    let read = measured.result.read.unwrap();
+    assert!(read.ios > 0);
+    assert_eq!(read.service_histogram.max_ns(), SECOND);
+}
+
+#[test]
+fn a_run_that_is_paused_again_and_again_ends() {
+    let measured = paused_run(",pause=every:1ms,for:1ms", Load::default());
+    assert!(measured.pauses.paused.times > 1000);
+    assert!(measured.pauses.left_out_ns < 60 * SECOND, "{:?}", measured.pauses);
 }
 
 #[test]

@@ -78,7 +78,8 @@ fn lost(transactions: u64) -> Option<Caveat> {
 /// Doubts about a measured step.
 pub(super) fn of_step(target: &DbTarget, load: &DbLoad, step: &StepResult) -> Vec<Caveat> {
     let mut found = of_target(target, load);
-    found.extend(caveats::of_figures(step).into_iter().map(own_words));
+    let of_figures = caveats::nothing_in(step, None).into_iter().chain(caveats::of_figures(step));
+    found.extend(of_figures.map(own_words));
     found.extend(caveats::steal(&step.cpu));
     let Some(database) = &step.database else { return found };
     if load.mode == Mode::Read && database.reads_direct == Some(true) {
@@ -165,6 +166,17 @@ pub(super) fn fault(worker: u32, error: &DbError) -> Caveat {
     )
 }
 
+/// A run that ended before its time, so that a disk keeps what stays free.
+pub(super) fn no_room(error: &DbError) -> Caveat {
+    Caveat::new(
+        CaveatCode::Interrupted,
+        format!(
+            "the run was ended before its time, and holds what was measured until then: {error}"
+        ),
+        "a disk with more room",
+    )
+}
+
 /// A database that did not answer, or could not be drained, when a run was over.
 pub(super) fn unanswered(error: &LabError) -> Caveat {
     Caveat::new(
@@ -195,6 +207,7 @@ pub(super) fn of_search(
     let answer = found.curve.iter().find(|point| point.depth == depth);
     let mut general: Vec<Caveat> =
         answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
+    general.extend(caveats::nothing_found(found));
     general.extend(caveats::regimes(&found.regimes));
     general.extend(found.drift.as_ref().map(caveats::drift));
     general.retain(|doubt| counts_for(load, doubt));
@@ -245,5 +258,6 @@ fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Caveat
             )
         });
     }
+    let answer = Some(answer).filter(|answer| !answer.is_empty())?;
     caveats::cut_short(answer).map(own_words)
 }

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// Wrong values that are named.
 const MOST_NAMED: usize = 10;
+/// Draws of a transaction from one word about progress to the next.
+const BETWEEN_WORDS: u32 = 1 << 20;
 
 /// Notes what is wrong.
 fn note(checked: &mut DatabaseCheck, words: impl FnOnce() -> String) {
@@ -30,7 +32,7 @@ fn note(checked: &mut DatabaseCheck, words: impl FnOnce() -> String) {
 /// [`DbError::Busy`] where a run has it; where it cannot be read.
 pub fn check(
     url: DbUrl,
-    tell: &mut dyn FnMut(u64, u64) -> Result<(), DbError>,
+    tell: &mut (dyn FnMut(u64, u64) -> Result<(), DbError> + Send),
 ) -> Result<DatabaseCheck, LabError> {
     let _held = backend::open(&url)?.hold()?;
     let target = &DbTarget::open(url)?;
@@ -62,7 +64,10 @@ pub fn check(
     let all = target.globals.iter().map(|global| global.subscripts).sum();
     for global in &target.globals {
         let newest = of(global.number);
-        let expected = remembered.as_ref().map(|known| expected(known, global, newest));
+        let expected = remembered
+            .as_ref()
+            .map(|known| expected(known, global, newest, tell, all))
+            .transpose()?;
         check_global(
             target,
             global,
@@ -77,18 +82,28 @@ pub fn check(
 
 /// The last acknowledged transaction of the last run under each subscript, from 1; 0 for none. What was
 /// lost with a log that nobody waited for is counted already, and not expected.
-fn expected(known: &Remembered, global: &Global, committed: u64) -> Vec<u64> {
+fn expected(
+    known: &Remembered,
+    global: &Global,
+    committed: u64,
+    tell: &mut (dyn FnMut(u64, u64) -> Result<(), DbError> + Send),
+    all: u64,
+) -> Result<Vec<u64>, DbError> {
     let Some((first, last)) = known.workers.get(global.number as usize - 1).copied() else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let mut sequences = vec![0; global.subscripts as usize + 1];
     let mut draws = Draws::new(known.run.seed, global.number);
     for sequence in first + 1..=last.min(committed) {
-        for _ in 0..known.run.transaction_length {
+        for draw in 0..known.run.transaction_length {
             sequences[draws.subscript(global.subscripts) as usize] = sequence;
+            if draw.is_multiple_of(BETWEEN_WORDS) && sequence.is_multiple_of(1024) {
+                // It can be ended here, too.
+                tell(0, all)?;
+            }
         }
     }
-    sequences
+    Ok(sequences)
 }
 
 fn check_global(
@@ -97,7 +112,7 @@ fn check_global(
     newest: u64,
     expected: &[u64],
     checked: &mut DatabaseCheck,
-    tell: &mut dyn FnMut(u64) -> Result<(), DbError>,
+    tell: &mut (dyn FnMut(u64) -> Result<(), DbError> + Send),
 ) -> Result<(), LabError> {
     let (number, mut next) = (global.number, 1);
     target.database().walk(number, &mut |subscript, value| {

@@ -2,12 +2,13 @@
 //! flushes, so that steps, searches and statistics are those of devices.
 
 use super::figures;
-use super::target::DbLoad;
+use super::room::RoomWatch;
+use crate::observe::Interrupt;
 use iogauge_db::DbError;
 use iogauge_db::books::{Books, Sums};
-use iogauge_db::crew::Crew as Workers;
+use iogauge_db::crew::{Crew as Workers, Mode};
 use iogauge_io::clock::Clock;
-use iogauge_io::crew::{Arrivals, Crew, LiveFigures, WorkerHandle};
+use iogauge_io::crew::{Arrivals, Crew, Heartbeat, LiveFigures, Paused, Room, WorkerHandle};
 use iogauge_io::engine::Op;
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::{Tally, Window, WorkerWindow};
@@ -21,10 +22,11 @@ const LOOK_NS: u64 = 10_000_000;
 #[derive(Debug)]
 pub(super) struct DbCrew {
     workers: Workers,
-    load: DbLoad,
     clock: Clock,
     arrivals: Arrivals,
     live: LiveFigures,
+    /// `None` where the system refuses a thread for it: pauses are then not noticed.
+    heartbeat: Option<Heartbeat>,
     /// What each worker did since the last mark, as far as windows hold it.
     measured: Vec<Sums>,
     /// What all workers did since the begin.
@@ -33,24 +35,47 @@ pub(super) struct DbCrew {
     updated_bytes: u64,
     /// Why there are fewer workers than asked.
     refused: Option<DbError>,
+    /// Sees that the disks keep their reserve, where something is written.
+    room: Option<RoomWatch>,
+    /// Why all workers were ended before their time.
+    no_room: Option<DbError>,
+    /// Ends a search, which does not look whether its workers have.
+    search: Option<Interrupt>,
 }
 
 impl DbCrew {
-    /// The load's workers at work.
-    pub(super) fn start(mut workers: Workers, load: &DbLoad) -> Result<Self, DbError> {
-        workers.connect(load.processes)?;
+    /// So many workers at work.
+    ///
+    /// # Errors
+    /// Where there are not as many threads to be had, or one cannot be connected.
+    pub(super) fn start(
+        mut workers: Workers,
+        active: u32,
+        room: Option<RoomWatch>,
+    ) -> Result<Self, DbError> {
+        let most = Room::here().workers;
+        if u64::from(active) > most {
+            return Err(DbError::Usage(format!(
+                "{active} processes take a thread each, and this system has room for {most}; right would \
+                 be fewer --processes"
+            )));
+        }
+        workers.connect(active)?;
         let mut crew = Self {
             workers,
-            load: *load,
             clock: Clock::get(),
             arrivals: Arrivals::default(),
             live: LiveFigures::default(),
+            heartbeat: Heartbeat::start().ok(),
             measured: Vec::new(),
             whole: Sums::default(),
             updated_bytes: 0,
             refused: None,
+            room,
+            no_room: None,
+            search: None,
         };
-        crew.workers.set_active(load.processes);
+        crew.workers.set_active(active);
         Ok(crew)
     }
 
@@ -74,6 +99,11 @@ impl DbCrew {
         self.updated_bytes
     }
 
+    /// What each worker does.
+    pub(super) fn mode(&self) -> Mode {
+        self.workers.plan().mode
+    }
+
     pub(super) fn reads_directly(&self) -> bool {
         self.workers.reads_directly()
     }
@@ -88,9 +118,32 @@ impl DbCrew {
         self.refused.as_ref()
     }
 
+    /// A search goes on with it, which ends with its workers.
+    pub(super) fn begin_search(&mut self, interrupt: &Interrupt) {
+        self.search = Some(interrupt.clone());
+    }
+
+    /// Why all workers were ended before their time: a disk has no more room than what stays free.
+    pub(super) fn no_room(&self) -> Option<&DbError> {
+        self.no_room.as_ref()
+    }
+
+    /// Ends all workers where a disk has only left what stays free.
+    fn look_at_room(&mut self) {
+        if self.no_room.is_none()
+            && let Some(Err(error)) = self.room.as_mut().map(RoomWatch::check)
+        {
+            self.workers.end();
+            self.no_room = Some(error);
+            if let Some(search) = &self.search {
+                search.set();
+            }
+        }
+    }
+
     fn window(&mut self, books: &[Books], counts: bool) -> Window {
         let mut window = Window { ended_ns: self.clock.now_ns(), ..Window::default() };
-        let writes = self.workers.plan().mode.writes();
+        let writes = self.mode().writes();
         for books in books {
             add(&mut window.directions[Op::Read as usize], &books.reads, books.read_bytes);
             add(&mut window.directions[Op::Write as usize], &books.updates, books.update_bytes);
@@ -128,6 +181,7 @@ impl Crew for DbCrew {
     fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
         let end_ns = self.clock.now_ns().saturating_add(ns);
         while !self.workers.finished() {
+            self.look_at_room();
             let left_ns = end_ns.saturating_sub(self.clock.now_ns());
             if left_ns == 0 {
                 break;
@@ -161,6 +215,10 @@ impl Crew for DbCrew {
     /// Transactions have no schedule: the rate stays what the database makes of it.
     fn set_rate(&mut self, _rate_iops: Option<f64>) -> Result<Window, WorkerError> {
         self.cut()
+    }
+
+    fn take_pauses(&mut self) -> Paused {
+        self.heartbeat.as_mut().map(Heartbeat::take).unwrap_or_default()
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {
@@ -210,6 +268,6 @@ impl Crew for DbCrew {
     }
 
     fn complete(&self, result: &mut StepResult) {
-        result.database = Some(Box::new(figures::of(&self.load, self, result)));
+        result.database = Some(Box::new(figures::of(self, result)));
     }
 }

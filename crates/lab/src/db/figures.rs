@@ -1,7 +1,6 @@
 //! The figures of a step that only databases have.
 
 use super::crew::DbCrew;
-use super::target::DbLoad;
 use iogauge_db::backend::{Counts, Cycle};
 use iogauge_db::books::Sums;
 use iogauge_db::crew::Mode;
@@ -11,18 +10,19 @@ use iogauge_model::result::{
 use std::time::Instant;
 
 /// What workers did, as they wrote it down.
-pub(super) fn of(load: &DbLoad, crew: &DbCrew, result: &StepResult) -> DatabaseResult {
+pub(super) fn of(crew: &DbCrew, result: &StepResult) -> DatabaseResult {
+    let mode = crew.mode();
     let workers = crew.measured();
     let sum = |of: fn(&Sums) -> u64| workers.iter().map(of).sum::<u64>();
     let (reads, hits) = (result.read.as_ref().map_or(0, |read| read.ios), sum(|s| s.read_hits));
-    let direct = load.mode.reads().then(|| crew.reads_directly());
+    let direct = mode.reads().then(|| crew.reads_directly());
     let read_transactions = sum(|s| s.read_transactions);
     let through = direct == Some(false) && reads > 0;
     DatabaseResult {
-        mode: load.word().to_owned(),
+        mode: mode.word().to_owned(),
         transactions: read_transactions + sum(|s| s.commits.count),
         read_transactions,
-        read_percent_asked: match load.mode {
+        read_percent_asked: match mode {
             Mode::Io { read_percent } => Some(f64::from(read_percent)),
             Mode::Read | Mode::Write => None,
         },

@@ -3,13 +3,14 @@
 use super::caveats as doubts;
 use super::crew::DbCrew;
 use super::figures;
+use super::room::RoomWatch;
 use super::target::{DbLoad, DbTarget};
-use crate::caveats;
 use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::{self, Watch};
 use crate::search::{self, Found, SearchPlan, limit_value};
 use crate::suite::judged;
+use crate::{caveats, pauses};
 use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
 use iogauge_db::crew::Crew as Workers;
 use iogauge_io::crew::Crew;
@@ -62,6 +63,8 @@ impl Taken {
         let (reads, writes) = (plan.mode.reads(), plan.mode.writes());
         target.check_globals(&DbLoad { processes: most, ..*load })?;
         let run = RunPlan { workers: most, reads, writes };
+        let mut room = writes.then(|| RoomWatch::begin(target.database())).transpose()?;
+        room.as_mut().map_or(Ok(()), RoomWatch::check)?;
         let activity: Arc<dyn Activity> = target.database.begin(&run)?.into();
         // What others did before it was ours counts, so only now.
         let sequences = if writes { target.sequences()? } else { Vec::new() };
@@ -76,7 +79,7 @@ impl Taken {
         let machine = sampler.mark()?;
         let before = activity.counts()?;
         activity.cycles()?;
-        let crew = DbCrew::start(workers, load)?;
+        let crew = DbCrew::start(workers, load.processes, room)?;
         Ok(Self { activity, crew, sampler, machine, before })
     }
 
@@ -95,7 +98,8 @@ impl Taken {
     fn ask_into(&mut self, after: &mut Afterwards, drain: bool) -> Result<(), LabError> {
         after.counts = Some(self.activity.counts()?);
         after.cycles = self.activity.cycles()?;
-        if drain {
+        // Draining may take room for a while.
+        if drain && self.crew.no_room().is_none() {
             let before = self.sampler.mark()?;
             let begin = Instant::now();
             self.activity.drain()?;
@@ -144,7 +148,8 @@ pub fn run(
     let measured = measure::step(&mut taken.crew, &step, Some(&mut taken.sampler), watch)?;
     let fault = taken.crew.database_fault();
     let mut result = measured.result;
-    if let Some((_, error)) = &fault
+    let first = fault.as_ref().map(|(_, error)| error).or(taken.crew.no_room());
+    if let Some(error) = first
         && result.ios() == 0
     {
         return Err(error.clone().into());
@@ -175,13 +180,19 @@ pub fn run(
         .and_then(|drained| figures::blocks_per_device_write(drained, target.about.block_bytes));
     result.database = Some(database);
     let mut found = doubts::of_step(target, load, &result);
-    found.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));
+    found.extend(pauses::caveat(&measured.pauses, "iogauge", result.seconds));
+    found.extend(fault.as_ref().map(|(worker, error)| doubts::fault(*worker, error)));
     found.extend(after.fault.as_ref().map(doubts::unanswered));
+    // A worker that failed once the time was over is no error of an operation that was measured.
+    let late = fault.filter(|_| result.errors() == 0).map(|(_, error)| LabError::from(error));
     if measured.interrupted {
         found.push(caveats::interrupted());
     }
-    let interrupted = measured.interrupted;
-    Ok(DbMeasured { result, interrupted, caveats: found, fault: after.fault })
+    caveats::without_nothing(&mut found, measured.interrupted);
+    let no_room = taken.crew.no_room();
+    found.extend(no_room.map(doubts::no_room));
+    let (interrupted, no_room) = (measured.interrupted, no_room.cloned().map(LabError::from));
+    Ok(DbMeasured { result, interrupted, caveats: found, fault: no_room.or(late).or(after.fault) })
 }
 
 /// A search with what the machine did meanwhile.
@@ -222,11 +233,13 @@ pub fn find(
     let one = DbLoad { processes: 1, ..*load };
     let mut taken = Taken::take(target, &one, most.max(1), false)?;
     let began = UtcTime::now();
+    taken.crew.begin_search(watch.interrupt);
     let found = search::find(&mut taken.crew, &plan, watch)?;
     let machine_after = taken.sampler.mark()?;
     taken.crew.stop()?;
     let fault = taken.crew.database_fault();
-    if let (Some((_, error)), true) = (&fault, found.curve.is_empty()) {
+    let first = fault.as_ref().map(|(_, error)| error).or(taken.crew.no_room());
+    if let (Some(error), true) = (first, found.curve.is_empty()) {
         return Err(error.clone().into());
     }
     let after = taken.ask(false);
@@ -238,15 +251,20 @@ pub fn find(
     let mut caveats = doubts::of_target(target, load);
     caveats.extend(caveats::steal(&totals.cpu));
     caveats.extend(doubts::devices(target, physical.as_ref()));
+    caveats.extend(pauses::caveat(&found.pauses, "iogauge", found.measured_seconds));
     if let Some(after) = &after.counts {
         caveats.extend(doubts::counts(&figures::counted(crew.whole(), before, after)));
     }
     caveats.extend(doubts::of_search(target, load, &found, crew.refused()));
     caveats.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));
     caveats.extend(after.fault.as_ref().map(doubts::unanswered));
-    if found.interrupted {
+    let no_room = taken.crew.no_room();
+    if found.interrupted && no_room.is_none() {
         caveats.push(caveats::interrupted());
     }
-    let (cycles, fault) = (after.cycles, after.fault);
+    caveats.extend(no_room.map(doubts::no_room));
+    caveats::without_nothing(&mut caveats, found.interrupted);
+    let (cycles, no_room) = (after.cycles, no_room.cloned().map(LabError::from));
+    let fault = no_room.or(after.fault);
     Ok(DbSearched { found, physical, began, system, cycles, caveats, fault })
 }

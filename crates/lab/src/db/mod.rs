@@ -20,6 +20,6 @@ pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};
 pub use place::place;
 pub use purge::purge;
-pub use room::check_room;
+pub use room::{RoomWatch, check_room};
 pub use target::{DbLoad, DbTarget};
 pub use words::in_database_words;

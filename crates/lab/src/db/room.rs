@@ -6,12 +6,92 @@ use iogauge_io::target::{Roots, file_system_facts};
 use iogauge_model::result::FileSystemFacts;
 use iogauge_model::units::Bytes;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
+
+/// How often it is looked how much room is left.
+const LOOK: Duration = Duration::from_millis(50);
+/// Before a disk has its reserve left, work ends: as many times what was taken from one look to the next is what
+/// comes until it does.
+const AHEAD: u64 = 3;
+
+/// Sees that a database at work leaves its disks what stays free.
+#[derive(Debug)]
+pub struct RoomWatch {
+    disks: Vec<Watched>,
+    next: Instant,
+}
+
+/// A disk that is watched.
+#[derive(Debug)]
+struct Watched {
+    path: PathBuf,
+    mount_point: String,
+    reserve_bytes: u64,
+    /// What was left when it was looked at last.
+    available_bytes: u64,
+}
+
+impl RoomWatch {
+    /// Watches the disks that a database writes to, those on another machine, or not to be found, excepted.
+    ///
+    /// # Errors
+    /// Where the database does not tell where it writes.
+    pub fn begin(database: &dyn Database) -> Result<Self, DbError> {
+        let watched = disks(database.fill_places()?).into_iter().map(|disk| Watched {
+            path: disk.path,
+            mount_point: disk.facts.mount_point,
+            reserve_bytes: disk.facts.reserve_bytes,
+            available_bytes: disk.facts.available_bytes,
+        });
+        Ok(Self { disks: watched.collect(), next: Instant::now() })
+    }
+
+    /// Looks how much is left, where it is time to. Costs a system call for each disk then.
+    ///
+    /// # Errors
+    /// [`DbError::NoRoom`] where a disk has its reserve left, or soon will.
+    pub fn check(&mut self) -> Result<(), DbError> {
+        let now = Instant::now();
+        if now < self.next {
+            return Ok(());
+        }
+        self.next = now + LOOK;
+        self.disks.iter_mut().try_for_each(Watched::check)
+    }
+}
+
+impl Watched {
+    fn check(&mut self) -> Result<(), DbError> {
+        // A disk that cannot be asked is not judged.
+        let Ok(about) = rustix::fs::statvfs(&self.path) else { return Ok(()) };
+        self.see(about.f_bavail.saturating_mul(about.f_frsize))
+    }
+
+    fn see(&mut self, available_bytes: u64) -> Result<(), DbError> {
+        let taken_bytes = self.available_bytes.saturating_sub(available_bytes);
+        self.available_bytes = available_bytes;
+        let wanted_bytes = self.reserve_bytes.saturating_add(taken_bytes.saturating_mul(AHEAD));
+        if available_bytes > wanted_bytes {
+            return Ok(());
+        }
+        Err(DbError::NoRoom(format!(
+            "{}: it has {} left, and {} of the disk stay free; right would be another disk, or one with more \
+             room",
+            self.mount_point,
+            Bytes(available_bytes),
+            Bytes(self.reserve_bytes)
+        )))
+    }
+}
 
 /// A file system, and how much of what is filled each place on it takes at most.
 struct Disk {
     device: u64,
+    /// A path on it that is there.
+    path: PathBuf,
     facts: FileSystemFacts,
     limits: Vec<u64>,
 }
@@ -58,7 +138,7 @@ fn disks(places: Vec<FillPlace>) -> Vec<Disk> {
         if let Some(disk) = disks.iter_mut().find(|disk| disk.device == device) {
             disk.limits.push(limit);
         } else if let Some(facts) = file_system_facts(path, &Roots::real()) {
-            disks.push(Disk { device, facts, limits: vec![limit] });
+            disks.push(Disk { device, path: path.to_owned(), facts, limits: vec![limit] });
         }
     }
     disks
@@ -104,6 +184,28 @@ mod tests {
         );
         // On a disk of its own it never takes more.
         assert_eq!(fits(10 * MIB, &[3 * MIB], 3 * MIB), 10 * MIB);
+    }
+
+    #[test]
+    fn a_disk_is_left_before_its_reserve_is_taken() {
+        let watched = || Watched {
+            path: PathBuf::new(),
+            mount_point: "/disk".to_owned(),
+            reserve_bytes: 100 * MIB,
+            available_bytes: 200 * MIB,
+        };
+        let mut slow = watched();
+        for left in (102..200).rev() {
+            let seen = slow.see(left * MIB);
+            assert_eq!(seen.is_ok(), left > 103, "{left}: {seen:?}");
+        }
+        let mut fast = watched();
+        assert!(fast.see(180 * MIB).is_ok());
+        // As much again would leave it, and a little more would not.
+        assert!(matches!(fast.see(150 * MIB), Err(DbError::NoRoom(_))));
+        // Somebody gives room back.
+        assert!(fast.see(400 * MIB).is_ok());
+        assert!(matches!(fast.see(0), Err(DbError::NoRoom(_))));
     }
 
     #[test]

@@ -191,16 +191,6 @@ pub struct DbLoad {
 }
 
 impl DbLoad {
-    /// The word of its mode.
-    #[must_use]
-    pub fn word(&self) -> &'static str {
-        match self.mode {
-            Mode::Read => "read",
-            Mode::Write => "write",
-            Mode::Io { .. } => "io",
-        }
-    }
-
     /// What it is, in a few words: `write, 50 a transaction, 2 ms hang, 4 processes`.
     #[must_use]
     pub fn label(&self) -> String {
@@ -213,7 +203,7 @@ impl DbLoad {
     pub fn label_without_processes(&self) -> String {
         let mut label = match self.mode {
             Mode::Io { read_percent } => format!("io {read_percent}/{}", 100 - read_percent),
-            _ => self.word().to_owned(),
+            _ => self.mode.word().to_owned(),
         };
         if self.mode.writes() {
             label.push_str(&format!(", {} a transaction", self.transaction_length));
@@ -230,7 +220,7 @@ impl DbLoad {
     pub fn describe(&self) -> Value {
         let mut load = json!({
             "label": self.label(),
-            "mode": self.word(),
+            "mode": self.mode.word(),
             "processes": self.processes,
             "transaction_length": self.transaction_length,
             "hang_ns": self.hang_ns,

@@ -2,7 +2,7 @@
 
 use super::RunId;
 use rusqlite::ErrorCode;
-use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_SHORT_READ};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -83,6 +83,40 @@ pub enum HistoryError {
         /// The file.
         path: PathBuf,
     },
+    /// A file beside the history that is not one of its own.
+    #[error(
+        "{} is not a file that belongs to a history, and is left alone; move it away, or name another history with --history FILE", .path.display()
+    )]
+    Beside {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file beside the history that its runs lock cannot be made or locked.
+    #[error("cannot lock {}, by which runs of the history prove themselves: {source}; name another history with --history FILE", .path.display())]
+    Lock {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// `--history` with a name that is no path.
+    #[error(
+        "--history {name} names no file; right would be a file, \"default\" or \"none\" (a file of this name is ./{name})"
+    )]
+    SpecialName {
+        /// What was typed.
+        name: String,
+    },
+    /// What is to be written is a file of the history.
+    #[error(
+        "{} is {}, which a run writes its results to; right would be another target, or another --history", .target.display(), .what
+    )]
+    IsTarget {
+        /// The target.
+        target: PathBuf,
+        /// Which file of the history it is.
+        what: &'static str,
+    },
     /// The content is not what was written.
     #[error(
         "the history {} is damaged: {reason}; move it away, and \"sqlite3 FILE .recover\" may save the rest", .path.display()
@@ -155,6 +189,16 @@ pub enum HistoryError {
         /// The run.
         run: RunId,
     },
+    /// The process that a history names does not write it.
+    #[error(
+        "process {pid}, which the history names for run {run}, holds no lock on this history, so it does not write the run; nothing was sent to it"
+    )]
+    Unproven {
+        /// The run.
+        run: RunId,
+        /// The process.
+        pid: u32,
+    },
     /// The signal was refused.
     #[error(
         "cannot signal process {pid} of run {run}: {source}; right would be the user who started it, or root"
@@ -197,7 +241,7 @@ pub enum HistoryError {
     #[error("cannot write the export: {0}")]
     Export(#[from] io::Error),
     /// Anything else SQLite says.
-    #[error("the history {}: {source}", .path.display())]
+    #[error("cannot read or write the history {}: {source}; the kernel's log (dmesg) may say more, or name another with --history FILE", .path.display())]
     Sqlite {
         /// The history.
         path: PathBuf,
@@ -223,7 +267,10 @@ impl HistoryError {
         let Some(failure) = error.sqlite_error() else {
             return match error {
                 rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::InvalidColumnType(..) => {
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::Utf8Error(..)
+                | rusqlite::Error::QueryReturnedNoRows => {
                     Self::Damaged { path, reason: error.to_string() }
                 }
                 source => Self::Sqlite { path, source },
@@ -240,7 +287,13 @@ impl HistoryError {
                 Self::Busy { path, seconds: super::store::BUSY_WAIT.as_secs() }
             }
             ErrorCode::NotADatabase => Self::NotADatabase { path },
-            ErrorCode::DatabaseCorrupt => Self::Damaged { path, reason: error.to_string() },
+            // A file that was cut short, and one without its tables.
+            ErrorCode::SystemIoFailure if failure.extended_code == SQLITE_IOERR_SHORT_READ => {
+                Self::Damaged { path, reason: "it was cut short".to_owned() }
+            }
+            ErrorCode::Unknown | ErrorCode::DatabaseCorrupt => {
+                Self::Damaged { path, reason: error.to_string() }
+            }
             ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
                 Self::CannotOpen { path, reason: error.to_string() }
             }

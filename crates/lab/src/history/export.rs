@@ -1,9 +1,10 @@
 //! Everything kept, as lines other tools read.
 
 use super::process::Surroundings;
-use super::query::{RUN_COLUMNS, run_row};
+use super::query::row_of;
 use super::{HistoryError, RunRow, UtcTime};
-use rusqlite::Connection;
+use iogauge_model::plain_text::{csv_cell, json_shown};
+use rusqlite::{Connection, Row};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
@@ -125,52 +126,98 @@ impl From<csv::Error> for Broken {
     }
 }
 
-/// Writes every run, the first added first, holding one step in memory at a time.
+/// Writes every run, the first added first, holding one step in memory at a time. Returns what was left out
+/// since it cannot be read, and why.
 pub(super) fn export(
     connection: &Connection,
     here: &Surroundings,
     format: ExportFormat,
     writer: &mut dyn Write,
-) -> Result<(), Broken> {
+) -> Result<Vec<String>, Broken> {
     match format {
         ExportFormat::Json => each_step(connection, here, |run, step| {
             let line = Line { format: EXPORT_FORMAT, run, step };
-            serde_json::to_writer(&mut *writer, &line).map_err(io::Error::from)?;
-            Ok(writer.write_all(b"\n")?)
+            let line = serde_json::to_string(&line).map_err(io::Error::from)?;
+            Ok(writeln!(writer, "{}", json_shown(&line))?)
         }),
         ExportFormat::Csv => {
             let mut table = csv::Writer::from_writer(writer);
             table.write_record(EXPORT_CSV_COLUMNS)?;
-            each_step(connection, here, |run, step| write_rows(&mut table, run, step.as_ref()))?;
-            Ok(table.flush()?)
+            let take = |run: &RunRow, step: Option<_>| write_rows(&mut table, run, step.as_ref());
+            let left_out = each_step(connection, here, take)?;
+            table.flush()?;
+            Ok(left_out)
         }
     }
 }
 
+/// Hands over each step with its run. A row that is damaged is left out, and the others come.
 fn each_step(
     connection: &Connection,
     here: &Surroundings,
     mut take: impl FnMut(&RunRow, Option<ExportedStep>) -> Result<(), Broken>,
-) -> Result<(), Broken> {
-    let mut statement = connection.prepare(&format!(
-        "SELECT {RUN_COLUMNS}, step.step_index, step.label AS step_label, step.recorded_ns,
-                step.result
-         FROM run LEFT JOIN step ON step.run_seq = run.seq ORDER BY run.seq, step.step_index"
-    ))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let step = match row.get::<_, Option<u32>>("step_index")? {
-            Some(index) => Some(ExportedStep {
-                index,
-                label: row.get("step_label")?,
-                recorded: UtcTime::from_unix_ns(row.get("recorded_ns")?),
-                result: row.get("result")?,
-            }),
-            None => None,
+) -> Result<Vec<String>, Broken> {
+    let mut left_out = Vec::new();
+    for seq in seqs(connection, &mut left_out)? {
+        let run = match row_of(connection, seq, here) {
+            Ok(run) => run,
+            Err(error) => {
+                left_out.push(format!("run number {seq}: {error}"));
+                continue;
+            }
         };
-        take(&run_row(row, here)?, step)?;
+        let mut statement = connection.prepare_cached(
+            "SELECT step_index, label, recorded_ns, result FROM step
+             WHERE run_seq = ?1 ORDER BY step_index",
+        )?;
+        let mut rows = statement.query([seq])?;
+        let mut has_steps = false;
+        loop {
+            let step = match rows.next() {
+                Ok(Some(row)) => step_of(row),
+                Ok(None) => break,
+                Err(error) => {
+                    left_out.push(format!("the other steps of run {}: {error}", run.id));
+                    break;
+                }
+            };
+            has_steps = true;
+            match step {
+                Ok(step) => take(&run, Some(step))?,
+                Err(error) => left_out.push(format!("a step of run {}: {error}", run.id)),
+            }
+        }
+        if !has_steps {
+            take(&run, None)?;
+        }
     }
-    Ok(())
+    Ok(left_out)
+}
+
+/// Numbers of the runs, as far as they can be read.
+fn seqs(connection: &Connection, left_out: &mut Vec<String>) -> rusqlite::Result<Vec<i64>> {
+    let mut statement = connection.prepare("SELECT seq FROM run ORDER BY seq")?;
+    let mut rows = statement.query([])?;
+    let mut seqs = Vec::new();
+    loop {
+        match rows.next() {
+            Ok(Some(row)) => seqs.push(row.get(0)?),
+            Ok(None) => return Ok(seqs),
+            Err(error) => {
+                left_out.push(format!("the runs behind number {}: {error}", seqs.len()));
+                return Ok(seqs);
+            }
+        }
+    }
+}
+
+fn step_of(row: &Row<'_>) -> rusqlite::Result<ExportedStep> {
+    Ok(ExportedStep {
+        index: row.get("step_index")?,
+        label: row.get("label")?,
+        recorded: UtcTime::from_unix_ns(row.get("recorded_ns")?),
+        result: row.get("result")?,
+    })
 }
 
 fn write_rows<W: Write>(
@@ -189,7 +236,7 @@ fn write_rows<W: Write>(
     ];
     let Some(step) = step else {
         record.resize(EXPORT_CSV_COLUMNS.len(), String::new());
-        return Ok(table.write_record(&record)?);
+        return write_row(table, &record);
     };
     record.extend([step.index.to_string(), step.label.clone()]);
     let shared = record.len();
@@ -211,9 +258,18 @@ fn write_rows<W: Write>(
         for name in ["mean", "min", "p50", "p95", "p99", "p999", "p9999", "max"] {
             record.push(cell(latency, &format!("/{name}")));
         }
-        table.write_record(&record)?;
+        write_row(table, &record)?;
     }
     Ok(())
+}
+
+/// Writes a row; text that a spreadsheet would take for a formula has an apostrophe before it.
+fn write_row<W: Write>(table: &mut csv::Writer<W>, record: &[String]) -> Result<(), Broken> {
+    for cell in record {
+        table.write_field(csv_cell(cell).as_bytes())?;
+    }
+    // Ends the row.
+    Ok(table.write_record(None::<&[u8]>)?)
 }
 
 /// A number as it was kept; empty where there is none.

@@ -3,7 +3,7 @@
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
 use super::writer::{close_run, insert_run};
-use super::{Ending, HistoryError, NewRun, RunId, UtcTime};
+use super::{Ending, HistoryError, NewRun, RunId, UtcTime, run_lock};
 use iogauge_model::result::{RunDocument, StepResult};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -116,6 +116,7 @@ pub struct Importer {
 impl Importer {
     pub(super) fn new(mut store: Store) -> Result<Self, HistoryError> {
         let process = ProcessIdentity::of_this_process()?;
+        run_lock::hold(store.files(), &process)?;
         store.write(Durability::Process, |t| t.execute_batch(CONTENT_INDEX))?;
         Ok(Self { store, process })
     }
@@ -227,8 +228,7 @@ impl Importer {
     /// # Errors
     /// As [`Self::put`].
     pub fn finish(mut self) -> Result<(), HistoryError> {
-        let version = super::SCHEMA_VERSION;
-        self.store.write(Durability::Machine, |t| t.pragma_update(None, "user_version", version))
+        self.store.write(Durability::Machine, |_| Ok(()))
     }
 }
 

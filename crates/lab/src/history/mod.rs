@@ -26,11 +26,13 @@
 
 mod error;
 mod export;
+mod files;
 mod import;
 mod path;
 mod process;
 mod query;
 mod run_id;
+mod run_lock;
 mod run_ref;
 mod schema;
 mod stop;
@@ -92,6 +94,16 @@ impl History {
         path.resolve()?.map(|path| Self::open(&path)).transpose()
     }
 
+    /// Opens the history meant by `--history` for what is kept in it, and makes nothing: where there is no file,
+    /// or an empty one, no run is kept. `None` where runs are not kept at all.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    pub fn open_kept(path: &HistoryPath) -> Result<Option<Self>, HistoryError> {
+        let open = |path| Ok(Self { here: Surroundings::here()?, store: Store::open_kept(path)? });
+        path.resolve()?.as_deref().map(open).transpose()
+    }
+
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -105,8 +117,7 @@ impl History {
     /// [`HistoryError::ReadOnly`], [`HistoryError::DiskFull`], [`HistoryError::Busy`] …
     pub fn check_writable(&self) -> Result<(), HistoryError> {
         let mut store = self.another()?;
-        // The version is set to what it is; SQLite writes its page all the same.
-        store.write(Durability::Machine, |t| t.pragma_update(None, "user_version", SCHEMA_VERSION))
+        store.write(Durability::Machine, |_| Ok(()))
     }
 
     /// Begins a run, whose state is running from now on.
@@ -151,9 +162,26 @@ impl History {
     /// Runs without their results, the last added first.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// Where the file cannot be read, or a row is damaged.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, HistoryError> {
-        self.store.read(|c| query::list(c, filter, &self.here))
+        let (rows, damaged) = self.store.read(|c| query::list(c, filter, &self.here))?;
+        match damaged.into_iter().next() {
+            Some((_, error)) => Err(self.store.error(error)),
+            None => Ok(rows),
+        }
+    }
+
+    /// As [`Self::list`], going on where a row is damaged; returns also which are, and why, a line each.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn list_undamaged(
+        &self,
+        filter: &Filter,
+    ) -> Result<(Vec<RunRow>, Vec<String>), HistoryError> {
+        let (rows, damaged) = self.store.read(|c| query::list(c, filter, &self.here))?;
+        let lines = damaged.iter().map(|(seq, error)| format!("run number {seq}: {error}"));
+        Ok((rows, lines.collect()))
     }
 
     /// Runs under way, the last added first.
@@ -238,20 +266,26 @@ impl History {
     }
 
     /// Writes everything kept, one line per step for JSON, [`EXPORT_CSV_COLUMNS`] for CSV; the
-    /// first run added comes first. Holds one step in memory at a time.
+    /// first run added comes first. Holds one step in memory at a time. Rows that are damaged are left out;
+    /// returns which, and why, a line each.
     ///
     /// # Errors
     /// [`HistoryError::Export`] where the writer fails, or where the file cannot be read.
-    pub fn export(&self, format: ExportFormat, writer: &mut dyn Write) -> Result<(), HistoryError> {
+    pub fn export(
+        &self,
+        format: ExportFormat,
+        writer: &mut dyn Write,
+    ) -> Result<Vec<String>, HistoryError> {
         self.store.stream(|c| export::export(c, &self.here, format, writer))
     }
 
     /// Asks the process of a run to end (SIGTERM), keeping what it measured; without a reference,
-    /// of the one run under way. The process is told from others by its start time and boot.
+    /// of the one run under way. The process is told from others by its start time and boot, and has to hold
+    /// the history's lock: a process that a database names is not signalled for that.
     ///
     /// # Errors
     /// [`HistoryError::NothingRunning`], [`HistoryError::SeveralRunning`],
-    /// [`HistoryError::NotRunning`], [`HistoryError::Elsewhere`], [`HistoryError::Signal`], or as
+    /// [`HistoryError::NotRunning`], [`HistoryError::Unproven`], [`HistoryError::Elsewhere`], [`HistoryError::Signal`], or as
     /// [`Self::resolve`].
     pub fn stop(&self, reference: Option<&RunRef>) -> Result<Stopped, HistoryError> {
         let row = match reference {
@@ -269,6 +303,6 @@ impl History {
                 }
             }
         };
-        stop::terminate(&row, &self.here)
+        stop::terminate(&row, &self.here, self.store.files())
     }
 }

@@ -1,10 +1,10 @@
 //! Where the history lies.
 
-use super::HistoryError;
+use super::{HistoryError, files, run_lock};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Where runs are kept, as `--history` says it.
@@ -25,14 +25,45 @@ impl HistoryPath {
     /// `./none`.
     ///
     /// # Errors
-    /// [`HistoryError::EmptyPath`] where the text is empty.
+    /// [`HistoryError::EmptyPath`] where the text is empty, [`HistoryError::SpecialName`] where it is no path.
     pub fn parse(text: &OsStr) -> Result<Self, HistoryError> {
         match text.to_str() {
             Some("") => Err(HistoryError::EmptyPath),
             Some("default") => Ok(Self::Default),
             Some("none") => Ok(Self::None),
+            // To SQLite these are databases in memory and URIs, and a URL is another mistake.
+            Some(name) if is_special(name) => {
+                Err(HistoryError::SpecialName { name: name.to_owned() })
+            }
             _ => Ok(Self::File(PathBuf::from(text))),
         }
+    }
+
+    /// Refuses targets that are the history, or a file beside it that it needs: by any path, link or name.
+    /// For use before a target is opened to be measured: a process that closes a file loses the locks by which
+    /// SQLite keeps other processes away from it (fcntl(2)).
+    ///
+    /// # Errors
+    /// [`HistoryError::IsTarget`].
+    pub fn refuse_as_target(&self, targets: &[PathBuf]) -> Result<(), HistoryError> {
+        let Some(path) = self.resolve()? else { return Ok(()) };
+        // A history whose directory is missing has no file in common with any target.
+        let Ok(real) = files::real(&path) else { return Ok(()) };
+        for (suffix, what) in [
+            ("", "the history"),
+            ("-wal", "the log of the history"),
+            ("-shm", "the index of the history's log"),
+            ("-journal", "the journal of the history"),
+            (run_lock::SUFFIX, "the lock of the history"),
+        ] {
+            let mut file = real.clone().into_os_string();
+            file.push(suffix);
+            let file = PathBuf::from(file);
+            if let Some(target) = targets.iter().find(|target| is_same(target, &file)) {
+                return Err(HistoryError::IsTarget { target: target.clone(), what });
+            }
+        }
+        Ok(())
     }
 
     /// The file meant, `None` where runs are not kept. Touches no file.
@@ -48,6 +79,24 @@ impl HistoryPath {
             Self::None => Ok(None),
         }
     }
+}
+
+/// True where both paths lead to one file, or would if it were there.
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let inode = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
+    match (inode(one), inode(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => files::real(one).ok() == files::real(other).ok(),
+        _ => false,
+    }
+}
+
+/// True for `:memory:` and its like, `file:…`, and URLs.
+fn is_special(name: &str) -> bool {
+    let name = name.trim();
+    let is_uri = name.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("file:"));
+    name.is_empty() || name.starts_with(':') || is_uri || name.contains("://")
 }
 
 /// Where programs keep data of this user, and iogauge its own in it; `None` where no home is known.
@@ -95,6 +144,12 @@ mod tests {
         assert_eq!("./none".parse::<HistoryPath>().unwrap(), HistoryPath::File("./none".into()));
         assert!(matches!("".parse::<HistoryPath>(), Err(HistoryError::EmptyPath)));
         assert_eq!(HistoryPath::None.resolve().unwrap(), None);
+        for name in [":memory:", " ", ":x", "file:x?mode=memory", "FILE:/x", "postgres://h/db"] {
+            let refused = name.parse::<HistoryPath>();
+            assert!(matches!(refused, Err(HistoryError::SpecialName { .. })), "{name}");
+        }
+        let file = HistoryPath::File("./:memory:".into());
+        assert_eq!("./:memory:".parse::<HistoryPath>().unwrap(), file);
     }
 
     #[test]

@@ -150,12 +150,12 @@ impl Filter {
     }
 }
 
-pub(super) const RUN_COLUMNS: &str = "run.seq, run.id, run.kind, run.state, run.started_ns,
+const RUN_COLUMNS: &str = "run.seq, run.id, run.kind, run.state, run.started_ns,
     run.finished_ns, run.exit_code, run.verdict, run.command_line, run.target, run.load, run.pid,
     run.pid_started_ticks, run.pid_namespace, run.boot_id,
     (SELECT count(*) FROM step WHERE step.run_seq = run.seq) AS steps";
 
-pub(super) fn run_row(row: &Row<'_>, here: &Surroundings) -> rusqlite::Result<RunRow> {
+fn run_row(row: &Row<'_>, here: &Surroundings) -> rusqlite::Result<RunRow> {
     let process = ProcessIdentity {
         pid: row.get("pid")?,
         started_ticks: row.get::<_, i64>("pid_started_ticks")?.cast_unsigned(),
@@ -190,30 +190,38 @@ pub(super) fn run_row(row: &Row<'_>, here: &Surroundings) -> rusqlite::Result<Ru
     })
 }
 
+/// Runs, and the numbers of those whose rows are damaged, each with what is wrong. Of those nothing is known that
+/// a filter could judge.
+pub(super) type Listed = (Vec<RunRow>, Vec<(i64, rusqlite::Error)>);
+
 pub(super) fn list(
     connection: &Connection,
     filter: &Filter,
     here: &Surroundings,
-) -> rusqlite::Result<Vec<RunRow>> {
+) -> rusqlite::Result<Listed> {
     let sql = format!("SELECT {RUN_COLUMNS} FROM run ORDER BY run.seq DESC");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
-    let mut found = Vec::new();
+    let (mut found, mut damaged) = (Vec::new(), Vec::new());
     while found.len() < filter.limit.unwrap_or(usize::MAX) {
         let Some(row) = rows.next()? else { break };
-        let row = run_row(row, here)?;
-        if filter.takes(&row) {
-            found.push(row);
+        match run_row(row, here) {
+            Ok(row) if filter.takes(&row) => found.push(row),
+            Ok(_) => {}
+            Err(error) => damaged.push((row.get("seq")?, error)),
         }
     }
-    Ok(found)
+    Ok((found, damaged))
 }
 
-/// Names with their numbers, the last added first.
+/// Names with their numbers, the last added first. One that is damaged counts, so that `last-1` is the run
+/// before the last; nobody can type it.
 pub(super) fn names(connection: &Connection) -> rusqlite::Result<(Vec<RunId>, Vec<i64>)> {
     let mut statement = connection.prepare("SELECT id, seq FROM run ORDER BY seq DESC")?;
-    let pairs =
-        statement.query_map([], |row| Ok((RunId::stored(row.get(0)?), row.get::<_, i64>(1)?)))?;
+    let pairs = statement.query_map([], |row| {
+        let name = row.get(0).unwrap_or_default();
+        Ok((RunId::stored(name), row.get::<_, i64>(1)?))
+    })?;
     pairs.collect()
 }
 

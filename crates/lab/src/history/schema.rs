@@ -1,13 +1,7 @@
-//! The tables, and how a history is told from other files.
+//! The tables, and how an open history is told from other databases.
 
-use super::HistoryError;
-use rusqlite::{Connection, Transaction};
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
-
-/// `PRAGMA application_id`: "IOGg".
-pub(super) const APPLICATION_ID: i32 = 0x494f_4767;
+use iogauge_io::output::HISTORY_APPLICATION_ID as APPLICATION_ID;
+use rusqlite::{Connection, Error, ErrorCode, Transaction};
 
 /// `PRAGMA user_version`: version of the tables this program reads and writes.
 pub const SCHEMA_VERSION: i32 = 1;
@@ -45,6 +39,13 @@ CREATE TABLE step (
 ) STRICT;
 ";
 
+/// Every column of the tables.
+const COLUMNS: [&str; 2] = [
+    "SELECT seq, id, kind, state, started_ns, finished_ns, exit_code, verdict, command_line, target, load, head, \
+     document, pid, pid_started_ticks, pid_namespace, boot_id FROM run",
+    "SELECT run_seq, step_index, label, recorded_ns, result FROM step",
+];
+
 /// Figures of each worker of a database, out of the results of steps: for whoever reads the file with SQL.
 /// Tables keep everything, so that files without it are of the same version.
 const WORKER: &str = "
@@ -60,40 +61,6 @@ SELECT run.id AS run_id, step.step_index, step.label,
     json_extract(each.value, '$.commit_latency_ns_mean') AS commit_latency_ns_mean
 FROM run JOIN step ON step.run_seq = run.seq, json_each(step.result, '$.database.workers') AS each;
 ";
-
-const MAGIC: &[u8] = b"SQLite format 3\0";
-const APPLICATION_ID_AT: usize = 68;
-
-/// Refuses by its first bytes a file that is no history, before SQLite touches it: opening a
-/// foreign database could already change its log (SQLite, "Database File Format", 1.3).
-pub(super) fn refuse_foreign_file(path: &Path) -> Result<(), HistoryError> {
-    let Ok(file) = File::open(path) else {
-        // A missing file is a new history; any other trouble comes up again at opening.
-        return Ok(());
-    };
-    if path.is_dir() {
-        let reason = "it is a directory".to_owned();
-        return Err(HistoryError::CannotOpen { path: path.to_path_buf(), reason });
-    }
-    let mut head = Vec::new();
-    file.take(100).read_to_end(&mut head).map_err(|source| HistoryError::CannotOpen {
-        path: path.to_path_buf(),
-        reason: source.to_string(),
-    })?;
-    if head.is_empty() {
-        return Ok(());
-    }
-    if head.len() < 100 || !head.starts_with(MAGIC) {
-        return Err(HistoryError::NotADatabase { path: path.to_path_buf() });
-    }
-    let mut id = [0; 4];
-    id.copy_from_slice(&head[APPLICATION_ID_AT..APPLICATION_ID_AT + 4]);
-    // 0 is for `check` to judge: it may be a history whose making was cut short.
-    match i32::from_be_bytes(id) {
-        0 | APPLICATION_ID => Ok(()),
-        _ => Err(HistoryError::OtherApplication { path: path.to_path_buf() }),
-    }
-}
 
 /// What an opened database is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,10 +82,28 @@ pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Found> {
         connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     Ok(match (application, version, tables) {
         (0, 0, 0) => Found::Empty,
-        (APPLICATION_ID, SCHEMA_VERSION, _) => Found::Current,
+        (APPLICATION_ID, SCHEMA_VERSION, _) if has_tables(connection)? => Found::Current,
         (APPLICATION_ID, later, _) if later > SCHEMA_VERSION => Found::Newer(later),
         _ => Found::Foreign,
     })
+}
+
+/// True where everything can be read that is read here: an application id alone is soon set.
+fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    for columns in COLUMNS {
+        match connection.prepare(columns) {
+            Ok(_) => {}
+            Err(error) if is_unknown_name(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// True where SQLite knows no such table or column.
+fn is_unknown_name(error: &Error) -> bool {
+    matches!(error, Error::SqlInputError { .. })
+        || error.sqlite_error_code() == Some(ErrorCode::Unknown)
 }
 
 /// True where the view is there.

@@ -1,7 +1,8 @@
 //! Ending a run that is under way.
 
+use super::files::HistoryFiles;
 use super::process::{Liveness, ProcessIdentity, Surroundings};
-use super::{HistoryError, RunId, RunRow};
+use super::{HistoryError, RunId, RunRow, run_lock};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -16,7 +17,11 @@ pub struct Stopped {
 
 /// Sends SIGTERM to the process of a run and to no other: the file descriptor holds the process,
 /// so what is verified after opening it stays true (pidfd_open(2)).
-pub(super) fn terminate(row: &RunRow, here: &Surroundings) -> Result<Stopped, HistoryError> {
+pub(super) fn terminate(
+    row: &RunRow,
+    here: &Surroundings,
+    files: &HistoryFiles,
+) -> Result<Stopped, HistoryError> {
     let over = |state| HistoryError::NotRunning { run: row.id.clone(), state };
     if row.state != super::RunState::Running {
         return Err(over(row.state));
@@ -25,8 +30,9 @@ pub(super) fn terminate(row: &RunRow, here: &Surroundings) -> Result<Stopped, Hi
     if process.liveness(here) == Liveness::Elsewhere {
         return Err(HistoryError::Elsewhere { run: row.id.clone() });
     }
-    match signal(process, here) {
-        Ok(()) => Ok(Stopped { run: row.id.clone(), pid: process.pid }),
+    match signal(process, here, files) {
+        Ok(false) => Err(HistoryError::Unproven { run: row.id.clone(), pid: process.pid }),
+        Ok(true) => Ok(Stopped { run: row.id.clone(), pid: process.pid }),
         Err(Errno::SRCH) => Err(over(super::RunState::Crashed)),
         Err(errno) => Err(HistoryError::Signal {
             run: row.id.clone(),
@@ -36,11 +42,19 @@ pub(super) fn terminate(row: &RunRow, here: &Surroundings) -> Result<Stopped, Hi
     }
 }
 
-fn signal(process: &ProcessIdentity, here: &Surroundings) -> rustix::io::Result<()> {
+/// False where the process did not prove itself, and was sent nothing.
+fn signal(
+    process: &ProcessIdentity,
+    here: &Surroundings,
+    files: &HistoryFiles,
+) -> rustix::io::Result<bool> {
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     let held = pidfd_open(pid, PidfdFlags::empty())?;
     if process.liveness(here) != Liveness::Alive {
         return Err(Errno::SRCH);
     }
-    pidfd_send_signal(&held, Signal::TERM)
+    if !run_lock::is_held_by(files, process) {
+        return Ok(false);
+    }
+    pidfd_send_signal(&held, Signal::TERM).map(|()| true)
 }

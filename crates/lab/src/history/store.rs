@@ -2,6 +2,7 @@
 
 use super::HistoryError;
 use super::export::Broken;
+use super::files::HistoryFiles;
 use super::schema::{self, Found, SCHEMA_VERSION};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 use std::ffi::OsStr;
@@ -9,6 +10,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,6 +22,10 @@ pub(super) const BUSY_WAIT: Duration = Duration::from_secs(30);
 /// the cache.
 const TO_WRITE: &str =
     "PRAGMA page_size = 8192; PRAGMA cache_size = -8192; PRAGMA foreign_keys = ON";
+
+/// One thread uses a connection at a time. The path has no symbolic link: one that comes into it since is
+/// not followed.
+const HARDENED: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// How far a commit reaches.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +52,8 @@ pub(super) struct Store {
     connection: Connection,
     path: PathBuf,
     access: Access,
+    /// Closed after the connection, which would lose its locks.
+    files: Arc<HistoryFiles>,
 }
 
 impl Store {
@@ -53,31 +61,44 @@ impl Store {
     /// be written it is opened for reading.
     pub(super) fn open(path: &Path) -> Result<Self, HistoryError> {
         make_directory(path)?;
-        schema::refuse_foreign_file(path)?;
-        let existed = fs::metadata(path).is_ok_and(|file| file.len() > 0);
-        let error = match Self::open_to_write(path) {
+        let files = HistoryFiles::judge(path)?;
+        let existed = fs::metadata(files.real()).is_ok_and(|file| file.len() > 0);
+        let error = match Self::open_to_write(path, &files) {
             Ok(store) => return Ok(store),
             Err(error) => error,
         };
         let reading = match error {
             HistoryError::ReadOnly { .. } | HistoryError::CannotOpen { .. } if existed => {
-                Self::open_unchanging(path)
+                Self::open_unchanging(path, &files)
             }
-            HistoryError::DiskFull { .. } if existed => Self::open_alone(path),
+            HistoryError::DiskFull { .. } if existed => Self::open_alone(path, &files),
             _ => return Err(error),
         };
         reading.map_err(|_| error)
     }
 
+    /// Opens the history to read, and to remove runs that are kept. Where there is none, or a file with
+    /// nothing in it, nothing is made: the history is then one without runs, in memory.
+    pub(super) fn open_kept(path: &Path) -> Result<Self, HistoryError> {
+        let files = HistoryFiles::judge(path)?;
+        if fs::metadata(files.real()).is_ok_and(|file| file.len() > 0) {
+            return Self::open(path);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_MEMORY;
+        let mut store = Self::connect(path, &files, OsStr::new(":memory:"), flags, "")?;
+        store.write(Durability::Process, schema::create)?;
+        Ok(store)
+    }
+
     fn connect(
         path: &Path,
+        files: &Arc<HistoryFiles>,
         name: &OsStr,
         flags: OpenFlags,
         first: &str,
     ) -> Result<Self, HistoryError> {
         let open = || -> rusqlite::Result<Connection> {
-            let connection =
-                Connection::open_with_flags(name, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+            let connection = Connection::open_with_flags(name, flags | HARDENED)?;
             connection.busy_timeout(Duration::from_secs(5))?;
             connection.execute_batch(first)?;
             schema::identify(&connection)?;
@@ -89,12 +110,12 @@ impl Store {
             Ok(true) => Access::Reading,
             Err(error) => return Err(HistoryError::sqlite(path, error)),
         };
-        Ok(Self { connection, path: path.to_path_buf(), access })
+        Ok(Self { connection, path: path.to_path_buf(), access, files: files.clone() })
     }
 
-    fn open_to_write(path: &Path) -> Result<Self, HistoryError> {
+    fn open_to_write(path: &Path, files: &Arc<HistoryFiles>) -> Result<Self, HistoryError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let mut store = Self::connect(path, path.as_os_str(), flags, TO_WRITE)?;
+        let mut store = Self::connect(path, files, files.real().as_os_str(), flags, TO_WRITE)?;
         if store.found()? == Found::Empty {
             // Made under a rollback journal, so that the file's first page tells what it is from
             // the moment anything is in it.
@@ -115,14 +136,12 @@ impl Store {
 
     /// Opens a history on a medium that cannot be written. Right only where no log waits to be
     /// read: then nothing can change under the reader.
-    fn open_unchanging(path: &Path) -> Result<Self, HistoryError> {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+    fn open_unchanging(path: &Path, files: &Arc<HistoryFiles>) -> Result<Self, HistoryError> {
+        if fs::metadata(files.beside("-wal")).is_ok_and(|log| log.len() > 0) {
             return Err(HistoryError::ReadOnly { path: path.to_path_buf() });
         }
         let mut uri = b"file:".to_vec();
-        for byte in path.as_os_str().as_bytes() {
+        for byte in files.real().as_os_str().as_bytes() {
             match byte {
                 b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02x}").bytes()),
                 _ => uri.push(*byte),
@@ -130,17 +149,17 @@ impl Store {
         }
         uri.extend(b"?immutable=1");
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        let store = Self::connect(path, OsStr::from_bytes(&uri), flags, "")?;
+        let store = Self::connect(path, files, OsStr::from_bytes(&uri), flags, "")?;
         store.refuse_unknown()?;
         Ok(store)
     }
 
     /// Opens a history on a full disk, where the file shared between processes cannot grow: alone,
     /// the log's index is kept in memory (SQLite, "Write-Ahead Logging", 8).
-    fn open_alone(path: &Path) -> Result<Self, HistoryError> {
+    fn open_alone(path: &Path, files: &Arc<HistoryFiles>) -> Result<Self, HistoryError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let first = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON";
-        let mut store = Self::connect(path, path.as_os_str(), flags, first)?;
+        let mut store = Self::connect(path, files, files.real().as_os_str(), flags, first)?;
         store.access = Access::Alone;
         store.refuse_unknown()?;
         Ok(store)
@@ -165,6 +184,10 @@ impl Store {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(super) fn files(&self) -> &HistoryFiles {
+        &self.files
     }
 
     /// Refuses where runs cannot be kept.
@@ -195,10 +218,10 @@ impl Store {
 
     /// Reads from one state of the database what goes straight to a writer, which cannot take it
     /// back: nothing is tried twice.
-    pub(super) fn stream(
+    pub(super) fn stream<T>(
         &self,
-        query: impl FnOnce(&Connection) -> Result<(), Broken>,
-    ) -> Result<(), HistoryError> {
+        query: impl FnOnce(&Connection) -> Result<T, Broken>,
+    ) -> Result<T, HistoryError> {
         let transaction = self.connection.unchecked_transaction().map_err(|e| self.error(e))?;
         query(&transaction).map_err(|broken| match broken {
             Broken::Read(error) => self.error(error),
@@ -224,6 +247,8 @@ impl Store {
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = change(&transaction)?;
+            // Writes the first page, though the version stays what it is: by that page a log is told from others.
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             transaction.commit()?;
             Ok(value)
         })

@@ -2,7 +2,7 @@
 
 use super::process::ProcessIdentity;
 use super::store::{Durability, Store};
-use super::{HistoryError, RunId, UtcTime};
+use super::{HistoryError, RunId, UtcTime, run_lock};
 use rusqlite::{ErrorCode, Transaction, named_params, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -60,6 +60,7 @@ pub struct RunWriter {
 impl RunWriter {
     pub(super) fn begin(mut store: Store, run: &NewRun) -> Result<Self, HistoryError> {
         let process = ProcessIdentity::of_this_process()?;
+        run_lock::hold(store.files(), &process)?;
         store.defer_checkpoints(true)?;
         let mut id = RunId::generate(run.started);
         let seq = loop {
@@ -82,6 +83,7 @@ impl RunWriter {
         known: &ProcessIdentity,
     ) -> Result<Option<Self>, HistoryError> {
         let process = ProcessIdentity::of_this_process()?;
+        run_lock::hold(store.files(), &process)?;
         store.defer_checkpoints(true)?;
         let taken = store.write(Durability::Process, |t| take_up(t, seq, known, &process))?;
         Ok(taken.then_some(Self { store, id, seq }))

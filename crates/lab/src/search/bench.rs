@@ -7,6 +7,7 @@ use super::{SearchPlan, judge};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Phase, Place, Status};
+use crate::pauses::Pauses;
 use crate::series::{Series, interval_with_bands};
 use iogauge_io::crew::{Crew, LiveFigures};
 use iogauge_io::system::ProcessCpu;
@@ -25,6 +26,9 @@ const MOST_INTERVALS: usize = 600;
 const TICKS_JOINED: usize = 4;
 /// Latencies a window has to span, so that slow devices get longer ones.
 const LATENCIES: f64 = 20.0;
+/// So many points of a search are measured again because iogauge was paused meanwhile. Of later ones
+/// only what the pauses touched is left out.
+const MOST_REPEATS: u32 = 3;
 /// A worker that spends this share of its time on the processor cannot do more.
 pub(crate) const CLIENT_BOUND_PERCENT: f64 = 95.0;
 
@@ -34,6 +38,13 @@ pub(super) struct Bench<'a, 'b> {
     pub(super) plan: &'a SearchPlan,
     watch: &'a mut Watch<'b>,
     start_ns: u64,
+    /// Begin of the window under way.
+    window_ns: u64,
+    pauses: Pauses,
+    /// Time left out for pauses, as long as that is not a whole budget of work.
+    excluded_ns: u64,
+    /// Time spent on points that were measured again.
+    spoilt_ns: u64,
     series: Series,
     /// Depth and rate asked at present.
     depth_asked: Option<u32>,
@@ -52,6 +63,10 @@ impl<'a, 'b> Bench<'a, 'b> {
             plan,
             watch,
             start_ns,
+            window_ns: start_ns,
+            pauses: Pauses::default(),
+            excluded_ns: 0,
+            spoilt_ns: 0,
             series: Series::of(MOST_INTERVALS, TICKS_JOINED),
             depth_asked: None,
             rate_asked_iops: None,
@@ -59,16 +74,17 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     /// Ends the window under way, which goes into the search's series whether it is measured or not.
-    pub(super) fn cut(&mut self) -> Result<Window, LabError> {
+    /// `None` where iogauge was paused in it.
+    pub(super) fn cut(&mut self) -> Result<Option<Window>, LabError> {
         let window = self.crew.cut()?;
-        self.note(&window);
-        Ok(window)
+        let paused = self.note(&window)?;
+        Ok((!paused).then_some(window))
     }
 
     /// Changes the depth, to what the crew can reach of it.
     pub(super) fn ask_depth(&mut self, depth: u32) -> Result<u32, LabError> {
         let window = self.crew.set_depth(depth)?;
-        self.note(&window);
+        self.note(&window)?;
         let reached = self.crew.most_depth().map_or(depth, |most| most.min(depth));
         self.depth_asked = Some(reached);
         Ok(reached)
@@ -82,21 +98,59 @@ impl<'a, 'b> Bench<'a, 'b> {
     /// Changes the rate of arrivals.
     pub(super) fn ask_rate(&mut self, rate_iops: f64) -> Result<(), LabError> {
         let window = self.crew.set_rate(Some(rate_iops))?;
-        self.note(&window);
+        self.note(&window)?;
         self.rate_asked_iops = Some(rate_iops);
         Ok(())
     }
 
-    /// Takes a window into the search's series.
-    pub(super) fn note(&mut self, window: &Window) {
-        if window.seconds() > 0.0 {
+    /// Takes a window that has just ended into the search's series. True where iogauge was paused in
+    /// it: it is left out then, and so is what was done until its I/Os had come back.
+    pub(super) fn note(&mut self, window: &Window) -> Result<bool, LabError> {
+        let before_ns = self.pauses.paused.ns;
+        let interrupt = self.watch.interrupt;
+        let paused = self.pauses.leave_out(self.crew, window, self.window_ns, interrupt)?;
+        self.window_ns = self.crew.now_ns();
+        if paused {
+            if self.pauses.worked_ns() <= self.plan.budget_ns {
+                self.excluded_ns = self.pauses.left_out_ns;
+            }
+            let paused_seconds = seconds(self.pauses.paused.ns - before_ns);
+            self.decide(Decision::Paused { seconds: paused_seconds });
+        } else if window.seconds() > 0.0 {
             let asked = IntervalPoint {
                 depth_asked: self.depth_asked.map(f64::from),
                 rate_asked_iops: self.rate_asked_iops,
-                ..interval_with_bands(window, seconds(self.spent_ns()))
+                ..interval_with_bands(window, seconds(self.elapsed_ns()))
             };
             self.series.append(asked);
         }
+        Ok(paused)
+    }
+
+    /// Measures a point, and again where `attempt` is spoilt by a pause, which it says by `None`. What
+    /// was spent on it is given back to the budget.
+    pub(super) fn unspoilt<P>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self) -> Result<Option<P>, LabError>,
+    ) -> Result<P, LabError> {
+        loop {
+            let begin_ns = self.elapsed_ns();
+            if let Some(point) = attempt(self)? {
+                return Ok(point);
+            }
+            self.pauses.repeats += 1;
+            self.spoilt_ns += self.elapsed_ns() - begin_ns;
+        }
+    }
+
+    /// True where a point that a pause spoilt is measured again.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.pauses.repeats < MOST_REPEATS && !self.interrupted()
+    }
+
+    /// Pauses of iogauge so far.
+    pub(super) fn pauses(&self) -> Pauses {
+        self.pauses
     }
 
     /// The search over time.
@@ -104,8 +158,19 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.series.into_points()
     }
 
+    /// Time since the search began, without what is left out for pauses.
+    pub(super) fn elapsed_ns(&self) -> u64 {
+        (self.crew.now_ns() - self.start_ns).saturating_sub(self.excluded_ns)
+    }
+
+    /// Part of that spent on points that were measured again.
+    pub(super) fn spoilt_ns(&self) -> u64 {
+        self.spoilt_ns
+    }
+
+    /// Part of the budget that is spent.
     pub(super) fn spent_ns(&self) -> u64 {
-        self.crew.now_ns() - self.start_ns
+        self.elapsed_ns() - self.spoilt_ns
     }
 
     pub(super) fn left_ns(&self) -> u64 {
@@ -181,11 +246,11 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     pub(super) fn stopwatch(&self) -> Stopwatch {
-        Stopwatch { cpu: self.cpu(), begin_ns: self.crew.now_ns() }
+        Stopwatch { cpu: self.cpu(), begin_ns: self.elapsed_ns() }
     }
 
-    pub(super) fn elapsed_ns(&self, since: &Stopwatch) -> u64 {
-        self.crew.now_ns() - since.begin_ns
+    pub(super) fn passed_ns(&self, since: &Stopwatch) -> u64 {
+        self.elapsed_ns() - since.begin_ns
     }
 
     /// Processor time of those who do the I/O so far.
@@ -199,7 +264,7 @@ impl<'a, 'b> Bench<'a, 'b> {
             return 0.0;
         }
         let used_ns = self.cpu().total_ns().saturating_sub(since.cpu.total_ns());
-        used_ns as f64 * 100.0 / self.elapsed_ns(since).max(1) as f64
+        used_ns as f64 * 100.0 / self.passed_ns(since).max(1) as f64
     }
 
     /// True where the workers had no more processor time to use at a depth.
@@ -214,7 +279,7 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 }
 
-/// The begin of a window.
+/// The begin of a window, in time without pauses.
 pub(super) struct Stopwatch {
     cpu: ProcessCpu,
     begin_ns: u64,

@@ -176,6 +176,11 @@ pub enum Decision {
         /// Processor time the load took before, in percent of one processor.
         cpu_percent: f64,
     },
+    /// iogauge itself was paused; what it measured around the pause is left out.
+    Paused {
+        /// How long, in seconds.
+        seconds: f64,
+    },
     /// The I/Os of the depth before took long to complete.
     Drained {
         /// The depth to be measured.
@@ -346,6 +351,10 @@ impl fmt::Display for Decision {
                 f,
                 "the load takes {cpu_percent:.0} % of a processor, which is all its workers can: \
                  again with {workers} workers"
+            ),
+            Self::Paused { seconds } => write!(
+                f,
+                "iogauge was paused for {seconds:.1} s: what it measured around that is left out"
             ),
             Self::Drained { depth, seconds, whole } => {
                 write!(f, "depth {depth} waited {seconds:.2} s for I/Os of the depth before")?;

@@ -19,6 +19,7 @@ mod regime;
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::Phase;
+use crate::pauses::Pauses;
 use bench::Bench;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
 use iogauge_io::crew::Crew;
@@ -76,8 +77,12 @@ pub struct Found {
     pub regimes: Vec<Regime>,
     /// Points of the curve that contradict each other.
     pub drift: Option<Drift>,
-    /// Time spent measuring, in seconds.
+    /// Time spent measuring, in seconds, without what was left out for pauses.
     pub measured_seconds: f64,
+    /// Pauses of iogauge during the search.
+    pub pauses: Pauses,
+    /// Part of `measured_seconds` spent on points that a pause spoilt, which the budget does not count.
+    pub spoilt_seconds: f64,
     /// I/Os completed and bytes moved during the whole search.
     pub logical: (u64, u64),
     /// True where the user ended it.
@@ -126,19 +131,22 @@ pub fn find(
     let mut search =
         Search { bench: Bench::new(crew, plan, watch), points: Vec::new(), regimes: Vec::new() };
     let end = search.run(plan)?;
-    let measured_seconds = search.bench.spent_ns() as f64 / 1e9;
+    let measured_seconds = search.bench.elapsed_ns() as f64 / 1e9;
+    let spoilt_seconds = search.bench.spoilt_ns() as f64 / 1e9;
+    let pauses = search.bench.pauses();
     let interrupted = search.bench.interrupted();
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
     let Search { mut points, regimes, bench } = search;
     let series = bench.into_series();
-    let stopped_by = if interrupted { StoppedBy::Interrupted } else { end.stopped_by };
     let drift = regime::drift(&points);
     points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by_key(|point| point.depth);
     // A window cut short says less of its depth than a longer one did before.
     let longest = points.iter().find(|point| interrupted && point.depth == end.answer.depth);
-    let answer = answer(longest.unwrap_or(&end.answer), stopped_by, &points);
+    let place = longest.unwrap_or(&end.answer);
+    let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0);
+    let answer = answer(place, stopped_by, &points);
     let knee = knee::of(&points);
     let curve = points.iter().map(Point::curve_point).collect();
     Ok(Found {
@@ -149,9 +157,20 @@ pub fn find(
         regimes,
         drift,
         measured_seconds,
+        pauses,
+        spoilt_seconds,
         logical,
         interrupted,
     })
+}
+
+/// Why a search ended: nothing is known of a limit where no I/O was completed.
+fn why(stopped_by: StoppedBy, interrupted: bool, is_empty: bool) -> StoppedBy {
+    match stopped_by {
+        _ if interrupted => StoppedBy::Interrupted,
+        _ if is_empty => StoppedBy::Budget,
+        stopped_by => stopped_by,
+    }
 }
 
 /// Where a search came to rest.
@@ -365,7 +384,7 @@ impl Search<'_, '_> {
 
     /// Notes the change and forgets the points before it.
     fn comes_to_another_level(&mut self, before_iops: f64, after_iops: f64, first: &Point) {
-        let at_seconds = self.bench.spent_ns() as f64 / 1e9;
+        let at_seconds = self.bench.elapsed_ns() as f64 / 1e9;
         self.regimes.push(Regime { at_seconds, before_iops, after_iops });
         self.points.clear();
         self.points.push(first.clone());

@@ -110,7 +110,11 @@ pub fn find_open(
         let plan = SearchPlan { budget_ns, ..plan.clone() };
         super::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })?
     };
-    let closed_ns = (closed.measured_seconds * 1e9) as u64;
+    if closed.logical.0 == 0 {
+        // There is no rate to begin at.
+        return Ok(closed);
+    }
+    let closed_ns = ((closed.measured_seconds - closed.spoilt_seconds) * 1e9) as u64;
     let rest = SearchPlan { budget_ns: plan.budget_ns.saturating_sub(closed_ns), ..plan.clone() };
     let start = crew.live();
     // In this order: a closed loop would fill the depth with I/Os.
@@ -124,7 +128,10 @@ pub fn find_open(
         max_depth: plan.max_depth,
     };
     let (answer, stopped_by) = search.run()?;
-    let measured_seconds = closed.measured_seconds + search.bench.spent_ns() as f64 / 1e9;
+    let measured_seconds = closed.measured_seconds + search.bench.elapsed_ns() as f64 / 1e9;
+    let spoilt_seconds = closed.spoilt_seconds + search.bench.spoilt_ns() as f64 / 1e9;
+    let mut pauses = closed.pauses;
+    pauses.add(&search.bench.pauses());
     let interrupted = search.bench.interrupted();
     let live = search.bench.live();
     let logical =
@@ -138,7 +145,7 @@ pub fn find_open(
     points
         .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
-    let stopped_by = if interrupted { StoppedBy::Interrupted } else { stopped_by };
+    let stopped_by = super::why(stopped_by, interrupted, answer.response.n == 0);
     Ok(Found {
         answer: answer.answer(plan.max_depth, stopped_by, &points),
         // Depth is what the curve of an open loop does not vary.
@@ -146,6 +153,8 @@ pub fn find_open(
         curve: points.iter().map(|point| point.curve_point(plan.max_depth)).collect(),
         series,
         measured_seconds,
+        pauses,
+        spoilt_seconds,
         logical,
         interrupted,
         ..closed
@@ -169,7 +178,16 @@ struct Bracket {
 
 impl Search<'_, '_> {
     fn run(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
-        let until_ns = (self.bench.left_ns() as f64 * NARROWING_SHARE) as u64;
+        if self.closed.stopped_by == StoppedBy::Unattainable {
+            // One I/O at a time takes too long for the limit. Next to no load is the most favourable
+            // rate there is: where that breaks the limit too, every rate does.
+            let point = self.measure(self.closed.least_iops, Phase::Holding)?;
+            if !point.met {
+                return Ok((point, StoppedBy::Unattainable));
+            }
+        }
+        let until_ns =
+            self.bench.spent_ns() + (self.bench.left_ns() as f64 * NARROWING_SHARE) as u64;
         let bracket = self.bracket(until_ns)?;
         match (bracket.good, bracket.bad) {
             (Some(good), bad) => {

@@ -100,7 +100,7 @@ impl Bench<'_, '_> {
         let mut rates = Vec::new();
         while self.spent_ns() < WARM_UP_AT_MOST_NS.min(self.plan.budget_ns / 8) {
             self.crew.advance(WARM_UP_NS / 40)?;
-            rates.push(self.cut()?.iops());
+            rates.extend(self.cut()?.map(|window| window.iops()));
             let settled = mser5(&rates).is_some() && self.spent_ns() >= WARM_UP_NS;
             if settled || self.interrupted() {
                 break;
@@ -118,13 +118,18 @@ impl Bench<'_, '_> {
         }
         while self.workers() < 2 * before {
             let Some(window) = self.crew.add_worker()? else { break };
-            self.note(&window);
+            self.note(&window)?;
         }
         Ok(self.workers() > before)
     }
 
     /// Measures one depth as long as its phase asks.
     pub(super) fn measure_depth(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
+        self.unspoilt(|bench| bench.try_depth(depth, phase))
+    }
+
+    /// `None` where a pause of iogauge spoils the window, and it may be measured again.
+    fn try_depth(&mut self, depth: u32, phase: Phase) -> Result<Option<Point>, LabError> {
         let depth = self.ask_depth(depth)?;
         self.drain(depth)?;
         self.cut()?;
@@ -142,12 +147,17 @@ impl Bench<'_, '_> {
         loop {
             self.crew.advance(TICK_NS)?;
             let window = self.cut()?;
-            self.show(&window, phase, depth, window.service().mean_ns());
-            seen.append(&window, &self.plan.limits);
-            if phase == Phase::Holding {
-                parts.append(&window);
+            if window.is_none() && self.may_repeat() {
+                return Ok(None);
             }
-            let elapsed_ns = self.elapsed_ns(&stopwatch);
+            if let Some(window) = window {
+                self.show(&window, phase, depth, window.service().mean_ns());
+                seen.append(&window, &self.plan.limits);
+                if phase == Phase::Holding {
+                    parts.append(&window);
+                }
+            }
+            let elapsed_ns = self.passed_ns(&stopwatch);
             if elapsed_ns >= length.longest_ns || self.interrupted() {
                 break;
             }
@@ -168,7 +178,7 @@ impl Bench<'_, '_> {
         }
         let mut point = self.point(depth, &seen, cpu_percent);
         point.change = change;
-        Ok(point)
+        Ok(Some(point))
     }
 
     /// Waits until no I/O of the old depth is outstanding, so that the new window is its own.

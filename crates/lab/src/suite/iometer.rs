@@ -9,7 +9,7 @@ use super::fits::block_fits;
 use super::seconds::iops_by_second;
 use super::site::processors;
 use super::{Needs, Options, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
-use crate::rig::Ground;
+use crate::ground::Ground;
 use iogauge_model::Caveat;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};

@@ -3,7 +3,7 @@
 use super::figures::{judged, total};
 use super::plan::{SuiteStep, Work};
 use super::{Needs, Site, Suite, SuiteError};
-use crate::rig::Ground;
+use crate::ground::Ground;
 use crate::search::SearchPlan;
 use iogauge_model::limit::Side;
 use iogauge_model::load::EngineKind;

@@ -1,6 +1,6 @@
 //! The steps of a suite before they run.
 
-use crate::rig::Ground;
+use crate::ground::Ground;
 use crate::search::SearchPlan;
 use iogauge_model::result::{Place, PlannedStep};
 use iogauge_model::{Load, Step};

@@ -87,7 +87,10 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
             let mut caveats = session::step_caveats(rig, asked, &step.grounds, &measured);
             if step.place.phase == Place::INIT {
                 // Nobody goes by its figures.
-                let harms = |code| matches!(code, CaveatCode::IoErrors | CaveatCode::Interrupted);
+                let harms = |code| {
+                    use CaveatCode::{Interrupted, IoErrors, NothingCompleted};
+                    matches!(code, IoErrors | Interrupted | NothingCompleted)
+                };
                 caveats.retain(|caveat| harms(caveat.code));
             }
             if step.sums_up {
@@ -141,7 +144,10 @@ fn caveats_of(
     let mut found: Vec<Caveat> = Vec::new();
     for code in CaveatCode::ALL {
         let of_code = |step: &SuiteStepResult| {
-            let of_code = step.caveats.iter().filter(|c| c.code == *code && counts(c, step));
+            // The exit code goes by any step of which nothing came, so its reason is always told.
+            let always = *code == CaveatCode::NothingCompleted;
+            let of_code =
+                step.caveats.iter().filter(|c| c.code == *code && (always || counts(c, step)));
             of_code.max_by_key(|c| c.impact).cloned()
         };
         let having: Vec<(&str, Caveat)> = steps

@@ -10,7 +10,7 @@ mod course;
 
 use super::plan::{SuiteStep, Work};
 use super::{DRAWN, Doubts, Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption};
-use crate::rig::Ground;
+use crate::ground::Ground;
 use course::{Course, Stage};
 use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
 use iogauge_model::plan::{Job, LONGEST_NS};

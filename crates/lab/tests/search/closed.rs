@@ -7,9 +7,9 @@ use iogauge_lab::observe::Blind;
 use iogauge_lab::search::{CARE, Decision, Judgement, Next, SearchPlan, Verdict, Why};
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
-use iogauge_model::Load;
 use iogauge_model::load::EngineKind;
 use iogauge_model::result::StoppedBy;
+use iogauge_model::{CaveatCode, Load};
 
 fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan)) -> Searched {
     let rig = Rig::open(&format!("sim:{device}"), Intent::default()).unwrap();
@@ -34,6 +34,36 @@ fn the_exponential_device_answers_as_its_closed_form() {
         let knee = searched.found.knee.unwrap();
         close(f64::from(knee.depth), 8.0, 13.0);
     }
+}
+
+#[test]
+fn a_point_that_a_pause_spoilt_is_measured_again() {
+    for (pause, times) in [("every:1s,for:2s", 3), ("every:12s,for:2s", 1)] {
+        let device = format!("channels=8,service=100us,pause={pause}");
+        let searched = find(&device, &["p99.9<=2ms"], |_| {});
+        let found = &searched.found;
+        close(found.answer.iops.mean, 80_000.0, 3.0);
+        assert_eq!(found.pauses.repeats, times, "{pause}");
+        assert!(found.pauses.paused.times >= u64::from(times), "{:?}", found.pauses);
+        // No I/O outstanding over a pause is in any figure.
+        let max_ns = found.curve.iter().map(|point| point.latency_ns.max).max().unwrap();
+        assert!(max_ns < 20_000_000, "{max_ns}");
+        // Spoilt points are given back to the budget, and pauses are no part of it.
+        let spent = found.measured_seconds - found.spoilt_seconds;
+        assert!((10.0..=30.3).contains(&spent), "{spent}");
+        assert!(found.spoilt_seconds > 0.0);
+        let told = searched.caveats.iter().find(|c| c.code == CaveatCode::Paused).unwrap();
+        assert!(told.message.contains("measured again"), "{}", told.message);
+        let ordered = found.series.windows(2).all(|w| w[0].at_seconds < w[1].at_seconds);
+        assert!(ordered, "{:?}", found.series.iter().map(|p| p.at_seconds).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_search_that_is_paused_again_and_again_ends() {
+    let searched =
+        find("channels=8,service=100us,pause=every:1ms,for:1ms", &["mean<=10ms"], |_| {});
+    assert!(searched.found.pauses.paused.times > 1000);
 }
 
 #[test]

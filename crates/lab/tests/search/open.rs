@@ -34,6 +34,22 @@ fn find_with(
     session::find(&rig, &load, &plan, watch).unwrap()
 }
 
+#[test]
+fn a_rate_that_a_pause_spoilt_is_measured_again() {
+    let truth = highest_rate(8, 1e-4, 3e-4);
+    for pause in ["every:14s,for:2s", "every:1500ms,for:2s"] {
+        let device = format!("channels=8,service=100us,pause={pause}");
+        let searched = find(&device, "mean<=300us", |_| {});
+        let found = &searched.found;
+        assert!(found.answer.met, "{pause}");
+        close(found.answer.rate_iops.unwrap(), truth, 4.0);
+        assert!((1..=6).contains(&found.pauses.repeats), "{:?}", found.pauses);
+        let max_ns = found.curve.iter().map(|point| point.latency_ns.max).max().unwrap();
+        assert!(max_ns < 200_000_000, "{max_ns}");
+        assert!(searched.caveats.iter().any(|c| c.code == CaveatCode::Paused));
+    }
+}
+
 /// Highest rate at which an M/M/c queue answers within a mean time, in seconds.
 fn highest_rate(servers: u32, service: f64, mean: f64) -> f64 {
     let queue = Queue { servers, service };

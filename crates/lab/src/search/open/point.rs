@@ -92,6 +92,11 @@ impl Bench<'_, '_> {
         rate_iops: f64,
         phase: Phase,
     ) -> Result<RatePoint, LabError> {
+        self.unspoilt(|bench| bench.try_rate(rate_iops, phase))
+    }
+
+    /// `None` where a pause of iogauge spoils the window, and it may be measured again.
+    fn try_rate(&mut self, rate_iops: f64, phase: Phase) -> Result<Option<RatePoint>, LabError> {
         let holding = phase == Phase::Holding;
         self.empty()?;
         let allowed_ns = self.longest_ns(holding);
@@ -107,10 +112,15 @@ impl Bench<'_, '_> {
         loop {
             self.crew.advance(TICK_NS)?;
             let window = self.cut()?;
-            let response_mean_ns = window.response().map_or(0.0, |response| response.mean_ns());
-            self.show(&window, phase, self.live().outstanding, response_mean_ns);
-            seen.append(&window, &self.plan.limits);
-            let elapsed_ns = self.elapsed_ns(&stopwatch);
+            if window.is_none() && self.may_repeat() {
+                return Ok(None);
+            }
+            if let Some(window) = window {
+                let response_mean_ns = window.response().map_or(0.0, |response| response.mean_ns());
+                self.show(&window, phase, self.live().outstanding, response_mean_ns);
+                seen.append(&window, &self.plan.limits);
+            }
+            let elapsed_ns = self.passed_ns(&stopwatch);
             let mut verdict = Verdict::Open;
             if elapsed_ns >= look_ns {
                 verdict = self.verdict(&seen);
@@ -128,7 +138,7 @@ impl Bench<'_, '_> {
         let cpu_percent = self.cpu_percent(&stopwatch);
         let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
         self.window_ends(&seen.total, place);
-        Ok(self.rate_point(rate_iops, &seen, cpu_percent))
+        Ok(Some(self.rate_point(rate_iops, &seen, cpu_percent)))
     }
 
     /// Lets what the last rate left behind come back, so that it is not the next one's burden.

@@ -9,7 +9,7 @@ mod verdict;
 use super::{
     Needs, Options, SIZE, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep,
 };
-use crate::rig::Ground;
+use crate::ground::Ground;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{Conclusion, Place, SuiteStepResult, SuiteTable};

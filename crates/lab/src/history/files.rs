@@ -1,0 +1,356 @@
+//! The files of a history, judged by plain reads before SQLite opens any of them.
+//!
+//! SQLite changes what it opens: it copies a leftover log into its database, rolls a leftover journal back,
+//! removes logs of an empty database, and writes through links. So the database and each file beside it has
+//! to be a history's first; and since other files may come to stand at the names, SQLite's own calls ask again
+//! ([`iogauge_io::sqlite_calls`]).
+//!
+//! A process loses its locks on a file when it closes any descriptor of that file (fcntl(2)), those that
+//! SQLite holds included. What is opened here therefore stays open as long as the history is.
+
+use super::HistoryError;
+use super::run_lock::RunLock;
+use iogauge_io::output::HISTORY_APPLICATION_ID;
+use iogauge_io::sqlite_calls::{self, IsRight};
+use iogauge_io::sqlite_file::{self, JOURNAL_MAGIC, application_id, logged_pages};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::sleep;
+use std::time::Duration;
+
+const HEADER_BYTES: usize = 100;
+/// Where a journal has the number of pages that its database had.
+const JOURNAL_PAGES_AT: usize = 16;
+/// How often, and how long between, files that do not fit together are judged.
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+/// What SQLite puts behind the name of a history for the files beside it, and what tells each of them.
+const BESIDE: [(&str, IsRight); 3] = [
+    ("-wal", |file| is_alone(file, is_own_log)),
+    ("-shm", |file| is_alone(file, |file| begins(file, is_index))),
+    ("-journal", |file| is_alone(file, |file| begins(file, is_journal))),
+];
+
+/// Histories that are open in this process, by their real paths.
+static OPEN: Mutex<Vec<(PathBuf, Weak<HistoryFiles>)>> = Mutex::new(Vec::new());
+
+/// The files of an open history, which stay open with it.
+#[derive(Debug)]
+pub(super) struct HistoryFiles {
+    /// Absolute, without symbolic links.
+    real: PathBuf,
+    held: Mutex<Vec<Held>>,
+    /// By which the runs of this process prove themselves.
+    pub(super) run_lock: Mutex<Option<RunLock>>,
+}
+
+#[derive(Debug)]
+struct Held {
+    device: u64,
+    inode: u64,
+    file: File,
+}
+
+/// What stands at a name.
+struct Found {
+    device: u64,
+    inode: u64,
+    size_bytes: u64,
+    links: u64,
+    kind: FileType,
+}
+
+impl HistoryFiles {
+    /// Judges the files of a history, which may be missing. Changes nothing. Until the value goes, SQLite gets
+    /// no other files under their names, whatever comes to stand there.
+    pub(super) fn judge(path: &Path) -> Result<Arc<Self>, HistoryError> {
+        if !sqlite_calls::judge_by(rule_of) {
+            let reason = "SQLite does not let its system calls be judged".to_owned();
+            return Err(HistoryError::CannotOpen { path: path.to_path_buf(), reason });
+        }
+        let real = real(path)?;
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, files)| files.strong_count() > 0);
+        let known = open.iter().find(|(other, _)| *other == real);
+        let files = match known.and_then(|(_, files)| files.upgrade()) {
+            Some(files) => files,
+            None => {
+                let (held, run_lock) = (Mutex::default(), Mutex::default());
+                let files = Arc::new(Self { real: real.clone(), held, run_lock });
+                open.push((real, Arc::downgrade(&files)));
+                files
+            }
+        };
+        drop(open);
+        // Another process may be making the history, or closing it: what is found first may not fit together.
+        for _ in 1..TRIES {
+            if files.judge_all(path).is_ok() {
+                return Ok(files);
+            }
+            sleep(BETWEEN_TRIES);
+        }
+        files.judge_all(path).map(|()| files)
+    }
+
+    fn judge_all(&self, path: &Path) -> Result<(), HistoryError> {
+        let is_there = self.judge_database(path)?;
+        BESIDE
+            .iter()
+            .try_for_each(|(suffix, is_right)| self.judge_beside(suffix, *is_right, is_there))
+    }
+
+    /// Absolute path of the database, without symbolic links: no name that means something else to SQLite.
+    pub(super) fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// A file beside the database.
+    pub(super) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut path = OsString::from(&self.real);
+        path.push(suffix);
+        path.into()
+    }
+
+    /// True where there is a history; false where one can be made.
+    fn judge_database(&self, path: &Path) -> Result<bool, HistoryError> {
+        let path = path.to_path_buf();
+        let cannot = |source: Errno| HistoryError::CannotOpen {
+            path: path.clone(),
+            reason: io::Error::from(source).to_string(),
+        };
+        let Some(found) = look(&self.real).map_err(cannot)? else { return Ok(false) };
+        match found.kind {
+            FileType::RegularFile if found.size_bytes == 0 => return Ok(false),
+            FileType::RegularFile => {}
+            FileType::Directory => {
+                return Err(HistoryError::CannotOpen { path, reason: "it is a directory".into() });
+            }
+            _ => {
+                let reason = "it is no regular file".into();
+                return Err(HistoryError::CannotOpen { path, reason });
+            }
+        }
+        match judge_header(&self.head(&self.real, &found).map_err(cannot)?) {
+            Header::History => {}
+            Header::OtherDatabase => return Err(HistoryError::OtherApplication { path }),
+            Header::NoDatabase => return Err(HistoryError::NotADatabase { path }),
+        }
+        Ok(true)
+    }
+
+    /// Refuses a file beside the database that is not one of a history.
+    fn judge_beside(
+        &self,
+        suffix: &str,
+        is_right: IsRight,
+        is_there: bool,
+    ) -> Result<(), HistoryError> {
+        let path = self.beside(suffix);
+        let refused = || HistoryError::Beside { path: path.clone() };
+        let found = match look(&path) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(()),
+            Err(_) => return Err(refused()),
+        };
+        if found.kind != FileType::RegularFile || found.links > 1 {
+            return Err(refused());
+        }
+        if found.size_bytes == 0 {
+            return Ok(());
+        }
+        // Another process may have removed it since.
+        let looked = self.with(&path, &found, |file| (is_right(file), read_head(file)));
+        let Ok((is_ours, Ok(head))) = looked else {
+            return if look(&path).is_ok_and(|found| found.is_none()) {
+                Ok(())
+            } else {
+                Err(refused())
+            };
+        };
+        // A log without its database is somebody's data, except for that of a history whose making was cut
+        // short: its journal takes back nothing.
+        let takes_back_nothing = suffix == "-journal"
+            && head.get(JOURNAL_PAGES_AT..JOURNAL_PAGES_AT + 4) == Some(&[0; 4]);
+        let fits = is_there || takes_back_nothing;
+        // A journal that names another file has SQLite remove that one.
+        let names_another = suffix == "-journal" && self.ends_with_magic(&path, &found);
+        if is_ours && fits && !names_another { Ok(()) } else { Err(refused()) }
+    }
+
+    fn ends_with_magic(&self, path: &Path, found: &Found) -> bool {
+        let mut end = JOURNAL_MAGIC;
+        let at = found.size_bytes.saturating_sub(end.len() as u64);
+        let read = self.with(path, found, |file| file.read_exact_at(&mut end, at));
+        // What cannot be read is not trusted.
+        at > 0 && (!matches!(read, Ok(Ok(()))) || end == JOURNAL_MAGIC)
+    }
+
+    /// The first bytes of a file.
+    fn head(&self, path: &Path, found: &Found) -> Result<Vec<u8>, Errno> {
+        self.with(path, found, read_head)?
+    }
+
+    /// Reads from a file through the descriptor that stays open.
+    fn with<T>(
+        &self,
+        path: &Path,
+        found: &Found,
+        read: impl FnOnce(&File) -> T,
+    ) -> Result<T, Errno> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |held: &&Held| (held.device, held.inode) == (found.device, found.inode);
+        if let Some(held) = held.iter().find(is_it) {
+            return Ok(read(&held.file));
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let stat = rustix::fs::fstat(&file)?;
+        let value = read(&file);
+        let is_it = (stat.st_dev, stat.st_ino) == (found.device, found.inode);
+        held.push(Held { device: stat.st_dev, inode: stat.st_ino, file });
+        if is_it { Ok(value) } else { Err(Errno::AGAIN) }
+    }
+}
+
+/// How SQLite's files are judged that have the names of a history which is open here.
+fn rule_of(path: &Path) -> Option<IsRight> {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_open = |name: &[u8]| {
+        let has_name = |real: &Path| real.as_os_str().as_bytes() == name;
+        open.iter().any(|(real, files)| files.strong_count() > 0 && has_name(real))
+    };
+    let name = path.as_os_str().as_bytes();
+    if is_open(name) {
+        return Some(|file| is_right(file, |file| begins(file, is_history)));
+    }
+    let is_beside = |suffix: &str| name.strip_suffix(suffix.as_bytes()).is_some_and(is_open);
+    BESIDE.iter().find(|(suffix, _)| is_beside(suffix)).map(|(_, is_right)| *is_right)
+}
+
+/// True for a regular file that is empty or of this kind.
+fn is_right(file: &File, is_ours: IsRight) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|about| {
+        FileType::from_raw_mode(about.st_mode) == FileType::RegularFile
+            && (about.st_size == 0 || is_ours(file))
+    })
+}
+
+/// The same for a file that has no other name.
+fn is_alone(file: &File, is_ours: IsRight) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|about| about.st_nlink <= 1) && is_right(file, is_ours)
+}
+
+fn begins(file: &File, so: fn(&[u8]) -> bool) -> bool {
+    read_head(file).is_ok_and(|head| so(&head))
+}
+
+/// True for a log of which SQLite would take over pages of a history, or none: each transaction of a history writes
+/// the first page, which tells whose it is.
+fn is_own_log(file: &File) -> bool {
+    let Ok(pages) = logged_pages(file) else { return false };
+    let told = pages.into_iter().find(|page| page.number == 1 || page.commits);
+    told.is_none_or(|page| page.number == 1 && is_history(&page.head))
+}
+
+/// The first bytes of a file, at most [`HEADER_BYTES`].
+fn read_head(file: &File) -> Result<Vec<u8>, Errno> {
+    let mut head = vec![0; HEADER_BYTES];
+    let mut length = 0;
+    while length < HEADER_BYTES {
+        match file.read_at(&mut head[length..], length as u64) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        }
+    }
+    head.truncate(length);
+    Ok(head)
+}
+
+/// Where the files of a history at this path are, or would be.
+pub(super) fn real(path: &Path) -> Result<PathBuf, HistoryError> {
+    let cannot = |error: io::Error| HistoryError::CannotOpen {
+        path: path.to_path_buf(),
+        reason: error.to_string(),
+    };
+    match fs::canonicalize(path) {
+        Ok(real) => return Ok(real),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(cannot(error)),
+    }
+    if path.is_symlink() {
+        let reason = "it is a symbolic link that leads nowhere".to_owned();
+        return Err(HistoryError::CannotOpen { path: path.to_path_buf(), reason });
+    }
+    let Some(name) = path.file_name() else {
+        return Err(HistoryError::CannotOpen {
+            path: path.to_path_buf(),
+            reason: "it names no file".to_owned(),
+        });
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match fs::canonicalize(parent.unwrap_or(Path::new("."))) {
+        Ok(parent) => Ok(parent.join(name)),
+        // Nothing is there that could be judged.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            std::path::absolute(path).map_err(cannot)
+        }
+        Err(error) => Err(cannot(error)),
+    }
+}
+
+/// What stands at a path; a symbolic link is not followed.
+fn look(path: &Path) -> Result<Option<Found>, Errno> {
+    match rustix::fs::lstat(path) {
+        Ok(stat) => Ok(Some(Found {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size_bytes: stat.st_size.cast_unsigned(),
+            #[allow(clippy::unnecessary_cast, reason = "its width is the architecture's")]
+            links: stat.st_nlink as u64,
+            kind: FileType::from_raw_mode(stat.st_mode),
+        })),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+enum Header {
+    History,
+    OtherDatabase,
+    NoDatabase,
+}
+
+/// A history has its application id in the database itself from its first page on, never in a log alone: it
+/// is made under a rollback journal, and the log comes later.
+fn judge_header(header: &[u8]) -> Header {
+    match application_id(header).filter(|_| header.len() >= HEADER_BYTES) {
+        Some(HISTORY_APPLICATION_ID) => Header::History,
+        Some(_) => Header::OtherDatabase,
+        None => Header::NoDatabase,
+    }
+}
+
+fn is_history(head: &[u8]) -> bool {
+    matches!(judge_header(head), Header::History)
+}
+
+/// An index begins with zeros until it is written; where the disk is full it stays as short as SQLite made it,
+/// which is three bytes.
+fn is_index(head: &[u8]) -> bool {
+    sqlite_file::is_index(head) || head.iter().take(4).all(|byte| *byte == 0)
+}
+
+/// A journal begins with zeros until it is on the medium, and takes nothing back as long.
+fn is_journal(head: &[u8]) -> bool {
+    sqlite_file::is_journal(head) || head.starts_with(&[0; JOURNAL_MAGIC.len()])
+}
