@@ -4,6 +4,7 @@ use super::ink::{Ink, Theme};
 use super::path;
 use super::scene::{Anchor, Hover, HoverPoint, Mark, Scene, Stroke, Text};
 use super::text::cut;
+use iogauge_model::plain_text::is_unprintable;
 use std::fmt::Write;
 
 /// Fonts of pictures that stand alone, in order of preference: the last two are what is there.
@@ -34,6 +35,8 @@ pub fn file(scene: &Scene, theme: Theme, title: &str, description: &str) -> Stri
     let mut svg = String::with_capacity(1 << 14);
     let (width, height) = (number(scene.width), number(scene.height + HEADING));
     svg.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    // Tells who made the file, so that a later report may replace it.
+    svg.push_str("<!-- Generator: iogauge -->\n");
     let _ = writeln!(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
@@ -299,8 +302,8 @@ fn number(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Text as it stands in XML and HTML, in attributes too. What XML has no character for is left out
-/// (Extensible Markup Language 1.0, 2.2).
+/// Text as it stands in XML and HTML, in attributes too. What cannot be printed is shown escaped; what XML
+/// has no character for is left out (Extensible Markup Language 1.0, 2.2).
 #[must_use]
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -312,7 +315,8 @@ pub fn escaped(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(' '),
-            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => {}
+            '\u{fffe}' | '\u{ffff}' => {}
+            letter if is_unprintable(letter) => safe.extend(letter.escape_unicode()),
             letter => safe.push(letter),
         }
     }

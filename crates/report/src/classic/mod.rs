@@ -14,7 +14,9 @@ pub(crate) use share::FINE;
 pub(crate) use stored::{of_all, planned, rows_of_step};
 pub use stored::{rows_of_find, rows_of_run};
 
-use ::csv::{Error, Writer};
+use crate::csv::Rows;
+use ::csv::Error;
+use iogauge_model::plain_text::shown_in_line;
 use share::{Fold, WIDE};
 use std::io::Write;
 
@@ -51,7 +53,8 @@ pub fn plain(rows: &[Row], extra: Extra) -> String {
         let unknown = || "-".to_owned();
         let users = row.users.map_or_else(unknown, |users| users.to_string());
         let size = row.size_text().unwrap_or_else(unknown);
-        text.push_str(&format!("{:>8} {users:>2} {size:>4} {}", row.test, row.side));
+        let (test, side) = (shown_in_line(&row.test), row.side);
+        text.push_str(&format!("{test:>8} {users:>2} {size:>4} {side}"));
         for figure in row.speed_and_latency() {
             let figure = figure.map_or_else(unknown, |figure| format!("{figure:.3}"));
             text.push_str(&format!(" {figure:>8}"));
@@ -113,7 +116,7 @@ pub fn r_frame(rows: &[Row], name: &str) -> String {
 /// # Errors
 /// Where the writer fails.
 pub fn csv(rows: &[Row], writer: impl Write) -> Result<(), Error> {
-    let mut table = Writer::from_writer(writer);
+    let mut table = Rows::new(writer);
     table.write_record(["system"].iter().chain(&COLUMNS))?;
     for row in rows {
         let cells = cells(row, "");

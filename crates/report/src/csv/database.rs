@@ -1,7 +1,8 @@
 //! Steps on databases with the columns that vendors' own I/O suites export: one row for each step,
 //! statistics over the workers.
 
-use ::csv::{Error, Writer};
+use super::Rows;
+use ::csv::Error;
 use iogauge_model::result::{DatabaseWorker, RunDocument, StepResult};
 use std::io::Write;
 
@@ -46,7 +47,7 @@ pub fn database_rows(document: &RunDocument) -> Vec<(String, DatabaseRow)> {
 /// # Errors
 /// Where the writer fails.
 pub fn database(rows: &[DatabaseRow], writer: impl Write) -> Result<(), Error> {
-    let mut table = Writer::from_writer(writer);
+    let mut table = Rows::new(writer);
     table.write_record(DATABASE_CSV_COLUMNS)?;
     for DatabaseRow(row) in rows {
         table.write_record(row)?;
@@ -79,7 +80,7 @@ pub const WORKER_CSV_FORMAT: &str = "iogauge.db-workers-csv/1";
 /// # Errors
 /// Where the writer fails.
 pub fn database_workers(documents: &[RunDocument], writer: impl Write) -> Result<(), Error> {
-    let mut table = Writer::from_writer(writer);
+    let mut table = Rows::new(writer);
     table.write_record(WORKER_CSV_COLUMNS)?;
     for document in documents {
         for (index, step) in document.steps.iter().enumerate() {

@@ -6,16 +6,18 @@
 //! and what was not measured is empty.
 
 mod database;
+mod rows;
 mod system;
 
 pub use database::{
     DATABASE_CSV_COLUMNS, DatabaseRow, WORKER_CSV_COLUMNS, WORKER_CSV_FORMAT, database,
     database_rows, database_workers,
 };
+pub(crate) use rows::Rows;
 pub use system::{SYSTEM_CSV_FORMAT, system};
 
 use crate::terminal::{marks, target_name};
-use ::csv::{Error, Writer};
+use ::csv::Error;
 use iogauge_model::result::{Estimate, FindDocument, LatencySummary, LimitValue, RunDocument};
 use std::io::Write;
 
@@ -69,7 +71,7 @@ const LIMIT: [&str; 5] =
 /// # Errors
 /// Where the writer fails.
 pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
-    let mut table = Writer::from_writer(writer);
+    let mut table = Rows::new(writer);
     let mut header = vec!["format", "run_id", "started", "target", "step", "label", "direction"];
     header.extend(["depth", "rate_iops", "depth_achieved", "seconds", "ios", "errors"]);
     header.extend(ESTIMATE);
@@ -118,7 +120,7 @@ pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
 /// # Errors
 /// Where the writer fails.
 pub fn find(document: &FindDocument, writer: impl Write) -> Result<(), Error> {
-    let mut table = Writer::from_writer(writer);
+    let mut table = Rows::new(writer);
     let mut header = vec!["format", "run_id", "started", "target"];
     header.extend(["depth", "rate_iops", "depth_achieved", "seconds", "errors"]);
     header.extend(ESTIMATE);

@@ -1,7 +1,8 @@
 //! The system over time as CSV: a row for each sample, and one for each device in it.
 
+use super::Rows;
 use crate::exhibit::{Course, Exhibit};
-use ::csv::{Error, Writer};
+use ::csv::Error;
 use iogauge_model::result::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};
 use std::io::Write;
 
@@ -92,7 +93,7 @@ fn paging(point: &SystemPoint, of: fn(&Paging) -> f64) -> Option<f64> {
 /// # Errors
 /// Where the writer fails.
 pub fn system(exhibit: &Exhibit, writer: impl Write) -> Result<(), Error> {
-    let mut table = Writer::from_writer(writer);
+    let mut table = Rows::new(writer);
     let devices = DEVICE.iter().map(|(name, _)| *name);
     let machine = MACHINE.iter().map(|(name, _)| *name);
     table.write_record(HEAD.into_iter().chain(devices).chain(machine))?;

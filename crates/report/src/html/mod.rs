@@ -8,6 +8,7 @@ use crate::panel::{self, BESIDE, Figure, NARROW, Panel, WIDE};
 use crate::terminal::{self, Page};
 use askama::Template;
 use iogauge_model::Caveat;
+use iogauge_model::plain_text::shown;
 use std::fmt::Write;
 
 /// Version word of the file.
@@ -92,7 +93,8 @@ pub fn page(
         thinned: thinned(groups, &drawn),
         panels: drawn,
     };
-    report.render()
+    // The page has no such characters of its own.
+    Ok(shown(&report.render()?).into_owned())
 }
 
 /// Says so where lines have fewer points since many runs share a page.

@@ -24,7 +24,7 @@ pub fn doctor(document: &DoctorDocument, page: Page) -> String {
     write_devices(&mut sheet, document);
     write_machine(&mut sheet, &document.machine);
     parts::caveats(&mut sheet, "what is measured here", &document.caveats);
-    if !document.is_refused() {
+    if document.refusal().is_none() {
         sheet.gap();
         let target = shell_word(&document.target);
         sheet.text(Paint::Plain, &format!("Next: \"iogauge find {target}\" measures it."));
@@ -34,7 +34,7 @@ pub fn doctor(document: &DoctorDocument, page: Page) -> String {
 
 fn verdict(document: &DoctorDocument) -> (Paint, String) {
     let target = &document.target;
-    if let Some(why) = document.parts.iter().find_map(|part| part.reads_refused.as_ref()) {
+    if let Some(why) = document.refusal() {
         return (Paint::Bad, format!("This cannot be measured. {why}"));
     }
     let doubts = document.caveats.iter().filter(|caveat| caveat.is_doubt()).count();
@@ -220,6 +220,7 @@ fn write_machine(sheet: &mut Sheet, machine: &MachineFacts) {
         ("locked", locked.map_or_else(String::new, |bytes| format!("{bytes} of memory at most"))),
         ("I/O limits", limits.join(", ")),
         ("engines", engines.join("; ")),
+        ("protection", machine.protection.clone()),
         ("clock", e.clock.clone()),
     ]);
 }

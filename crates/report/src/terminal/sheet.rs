@@ -1,6 +1,7 @@
 //! A page being filled: lines, wrapped text, colours.
 
 use super::Page;
+use iogauge_model::plain_text::shown_in_line;
 use unicode_width::UnicodeWidthStr;
 
 /// What colour says; each is also said in words.
@@ -44,10 +45,11 @@ impl Sheet {
 
     /// One line that is known to fit.
     pub(super) fn line(&mut self, paint: Paint, line: &str) {
+        let line = shown_in_line(line);
         if self.page.color && paint != Paint::Plain {
             self.text.push_str(&format!("\x1b[{}m{line}\x1b[0m\n", paint.code()));
         } else {
-            self.text.push_str(line);
+            self.text.push_str(&line);
             self.text.push('\n');
         }
     }
@@ -94,9 +96,10 @@ impl Sheet {
     }
 }
 
-/// Text without control characters, which could move the cursor or change its colour.
+/// Text without control characters, which could move the cursor or change its colour, and without marks that
+/// turn letters around: they are shown escaped.
 pub(super) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    shown_in_line(text).into_owned()
 }
 
 /// The text cut to `width` columns; an ellipsis stands for what is left out at the end, or at the
@@ -168,7 +171,7 @@ mod tests {
                 prop_assert!(line.width() <= width, "{:?}", line);
             }
             let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-            prop_assert_eq!(letters(&lines.concat()), letters(&text));
+            prop_assert_eq!(letters(&lines.concat()), letters(&clean(&text)));
         }
 
         #[test]

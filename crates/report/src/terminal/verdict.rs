@@ -15,7 +15,7 @@ use iogauge_model::units::shell_word;
 pub fn find_verdict(document: &FindDocument) -> String {
     let answer = &document.answer;
     let target = names::target(&document.head.target);
-    if answer.latency_ns.n == 0 {
+    if answer.is_empty() {
         return format!("Nothing was measured on {target}: {}.", why_nothing(answer.stopped_by));
     }
     let load = names::load(&document.head.load);
@@ -47,7 +47,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
 #[must_use]
 pub fn find_brief(document: &FindDocument) -> String {
     let answer = &document.answer;
-    if answer.latency_ns.n == 0 {
+    if answer.is_empty() {
         return format!("nothing measured: {}", why_nothing(answer.stopped_by));
     }
     let terms = Terms::of(&document.head);
@@ -166,7 +166,7 @@ pub(crate) fn stop_reason(answer: &Answer, terms: Terms) -> String {
 fn why_nothing(stopped_by: StoppedBy) -> &'static str {
     match stopped_by {
         StoppedBy::Interrupted => "the search was interrupted before its first point",
-        StoppedBy::Budget => "the measuring budget ran out before its first point",
+        StoppedBy::Budget => "no I/O was completed before the measuring budget ran out",
         _ => "no I/O was completed",
     }
 }

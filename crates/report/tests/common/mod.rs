@@ -359,6 +359,7 @@ pub fn machine() -> MachineFacts {
             refused(EngineKind::Libaio, None),
             refused(EngineKind::Psync, None),
         ],
+        protection: "Landlock, ABI 7".to_owned(),
     }
 }
 
