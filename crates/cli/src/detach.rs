@@ -7,7 +7,8 @@ use anyhow::Context;
 use iogauge_lab::Interrupt;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -32,27 +33,27 @@ pub fn start(
         let text = "--detach shows its result in the history; right would be another --history";
         return Err(Usage(text.to_owned()).into());
     };
-    let log = log_path(&history)?;
-    let out = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let (log, out) = make_log(&history)?;
     // Stays readable when a short run has removed its log already.
     let mut told = File::open(&log).with_context(|| format!("cannot read {}", log.display()))?;
     let mut text = String::new();
     let rest = arguments.iter().skip(1).filter(|a| a.as_os_str() != "--detach");
-    let mut child = Command::new(std::env::current_exe()?)
-        .args(rest)
-        .env(LOG, &log)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::from(out))
-        .spawn()
-        .context("cannot start the background process")?;
+    let mut child =
+        Command::new(std::env::current_exe().context("cannot find the program that runs")?)
+            .args(rest)
+            .env(LOG, &log)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(out))
+            .spawn()
+            .context("cannot start the background process")?;
     let kept = output.history_option();
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
-        let ended = child.try_wait()?;
-        told.read_to_string(&mut text)?;
+        let ended = child.try_wait().context("cannot ask for the background process")?;
+        told.read_to_string(&mut text).with_context(|| format!("cannot read {}", log.display()))?;
         if let Some(id) = announced(&text) {
-            screen::print(&format!(
+            screen::say(&format!(
                 "run {id} is under way; iogauge stop {id}{kept} ends it, \
                  iogauge history show {id}{kept} shows it"
             ))?;
@@ -92,11 +93,24 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-fn log_path(history: &Path) -> anyhow::Result<PathBuf> {
-    let directory = history.parent().unwrap_or(Path::new("."));
+/// Makes a log beside the history, under a name that nothing has.
+fn make_log(history: &Path) -> anyhow::Result<(PathBuf, File)> {
+    let parent = history.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = parent.unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
-    Ok(directory.join(format!("detached-{}.log", std::process::id())))
+    let process = std::process::id();
+    let mut number = 0;
+    loop {
+        let log = directory.join(format!("detached-{process}-{number}.log"));
+        match File::create_new(&log) {
+            Ok(file) => return Ok((log, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot write {}", log.display()));
+            }
+        }
+    }
 }
 
 /// Leaves the terminal behind, in a background process.
@@ -116,7 +130,14 @@ pub fn report(id: &str) {
 
 /// Removes the log of a background run that ended well: the history holds everything.
 pub fn done() {
-    if let Some(log) = std::env::var_os(LOG) {
+    let Some(log) = std::env::var_os(LOG).map(PathBuf::from) else { return };
+    // The environment may name any file; the log is the one that stderr goes to.
+    let is_log = match (rustix::fs::lstat(&log), rustix::fs::fstat(std::io::stderr())) {
+        (Ok(file), Ok(stderr)) => (file.st_dev, file.st_ino) == (stderr.st_dev, stderr.st_ino),
+        _ => false,
+    };
+    let is_named = log.file_name().is_some_and(|name| name.as_bytes().starts_with(b"detached-"));
+    if is_log && is_named {
         let _ = std::fs::remove_file(log);
     }
 }

@@ -1,6 +1,7 @@
 //! Exit codes, and which error leads to which.
 
 use iogauge_db::DbError;
+use iogauge_io::output::OutputError;
 use iogauge_lab::LabError;
 use iogauge_lab::history::HistoryError;
 use iogauge_lab::suite::SuiteError;
@@ -11,13 +12,14 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Done.
     Done = 0,
-    /// A fault of the tool or the machine.
+    /// A fault of the tool or the machine, or a result that could not be kept.
     Fault = 1,
     /// Wrong usage.
     Usage = 2,
     /// The target was refused by a guard.
     Refused = 3,
-    /// I/O errors during the run, or data that is not as it was written; the result is kept.
+    /// I/O errors during the run, data that is not as it was written, or a step or search in which
+    /// nothing was completed; the result is kept.
     IoErrors = 4,
     /// The limit cannot be met even at depth 1.
     Unattainable = 5,
@@ -64,8 +66,15 @@ pub fn of(error: &anyhow::Error) -> Exit {
                 _ => Exit::Fault,
             };
         }
+        if let Some(error) = cause.downcast_ref::<OutputError>() {
+            return if error.is_refusal() { Exit::Refused } else { Exit::Fault };
+        }
         if let Some(error) = cause.downcast_ref::<HistoryError>() {
-            return if names_what_is_not_there(error) { Exit::Usage } else { Exit::Fault };
+            return match error {
+                HistoryError::IsTarget { .. } => Exit::Refused,
+                error if names_what_is_not_there(error) => Exit::Usage,
+                _ => Exit::Fault,
+            };
         }
     }
     Exit::Fault
@@ -90,6 +99,9 @@ fn names_what_is_not_there(error: &HistoryError) -> bool {
             | HistoryError::NewerSchema { .. }
             | HistoryError::NotADatabase { .. }
             | HistoryError::OtherApplication { .. }
+            | HistoryError::Beside { .. }
+            | HistoryError::SpecialName { .. }
+            | HistoryError::Unproven { .. }
             | HistoryError::BadReference(_)
             | HistoryError::NoSuchRun { .. }
             | HistoryError::Ambiguous { .. }

@@ -55,7 +55,7 @@ impl Keeper {
         self.behind = std::thread::Builder::new().name("history".to_owned()).spawn(keep).ok();
     }
 
-    /// The entry, to be closed.
+    /// The entry, to be closed; it is there, since the thread that had it, too, is over.
     pub fn into_writer(mut self) -> Option<RunWriter> {
         self.wait();
         let writer = Arc::into_inner(self.writer)?;

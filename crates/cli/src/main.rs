@@ -5,31 +5,53 @@ mod args;
 mod command;
 mod detach;
 mod exit;
+mod front;
 mod keeper;
 mod progress;
 mod screen;
 
+use anyhow::Context;
 use args::{Cli, Command};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use exit::Exit;
+use front::Reporter;
 use iogauge_lab::Interrupt;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use iogauge_model::units::Bytes;
+use signal_hook::consts::SIGXFSZ;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 fn main() -> ExitCode {
+    detach::settle();
+    take_file_limit().and_then(|()| front::start(work)).unwrap_or_else(|error| {
+        screen::fault(&in_one_line(&error));
+        Exit::Fault.into()
+    })
+}
+
+/// What the command asks for, in the process that works.
+fn work(reporter: &Reporter) -> Exit {
     let arguments = args::with_dashes(std::env::args_os());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error).into(),
+        Err(error) => return usage(&error),
     };
-    let result = interrupt().and_then(|interrupt| dispatch(cli.command, &arguments, interrupt));
+    let result =
+        interrupt(reporter).and_then(|interrupt| dispatch(cli.command, &arguments, interrupt));
     match result {
-        Ok(exit) => exit.into(),
+        Ok(exit) => {
+            if let Some(hint) = file_limit_hint() {
+                screen::fault(&format!("a write failed: {hint}"));
+            }
+            exit
+        }
         Err(error) => {
-            screen::tell(&format!("iogauge: {}", in_one_line(&error)));
-            exit::of(&error).into()
+            let hint = file_limit_hint().map_or_else(String::new, |hint| format!("; {hint}"));
+            screen::fault(&format!("{}{hint}", in_one_line(&error)));
+            exit::of(&error)
         }
     }
 }
@@ -66,37 +88,61 @@ fn dispatch(
         Command::Stop(args) => command::stop::run(&args),
         Command::Import(args) => command::import::run(&args),
         Command::Table(args) => command::table::run(&args),
-        Command::Man { directory } => command::manual::man(&directory),
+        Command::Man { directory, force } => command::manual::man(&directory, force),
         Command::Completions { shell } => command::manual::completions(shell),
     }
 }
 
-/// Ctrl-C and SIGTERM end the measurement; a second one ends the process at once.
-fn interrupt() -> anyhow::Result<Interrupt> {
-    detach::settle();
+/// Ctrl-C, SIGTERM and a lost terminal end the measurement. The front is told of each signal, and decides what a
+/// second one does.
+fn interrupt(reporter: &Reporter) -> anyhow::Result<Interrupt> {
     let interrupt = Interrupt::default();
-    for signal in [SIGINT, SIGTERM] {
-        // Armed by the first signal, so in this order.
-        let code = Exit::Interrupted as i32;
-        signal_hook::flag::register_conditional_shutdown(signal, code, interrupt.flag())?;
-        signal_hook::flag::register(signal, interrupt.flag())?;
+    for signal in front::ending_signals() {
+        signal_hook::flag::register(signal, interrupt.flag()).context("cannot take signals")?;
+        reporter.reports_signal(signal)?;
     }
     Ok(interrupt)
+}
+
+/// Makes a write beyond the largest file allowed (ulimit -f) an error like others, and no end, in this process
+/// and in the one that it forks: a message may be such a write.
+fn take_file_limit() -> anyhow::Result<()> {
+    let taken = signal_hook::flag::register(SIGXFSZ, Arc::clone(&FILE_LIMIT_MET));
+    taken.map(drop).context("cannot take signals")
+}
+
+/// Set once a write went beyond the largest file allowed.
+static FILE_LIMIT_MET: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// What is wrong and what would be right, once a write went beyond the largest file allowed: who
+/// wrote may have heard of no more than a failed write.
+fn file_limit_hint() -> Option<String> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    limit.filter(|_| FILE_LIMIT_MET.load(Ordering::Relaxed)).map(|limit_bytes| {
+        format!(
+            "this process may write no file beyond {} (ulimit -f); right would be ulimit -f \
+             unlimited",
+            Bytes(limit_bytes)
+        )
+    })
 }
 
 /// Help goes to stdout; a mistake is told in one line.
 fn usage(error: &clap::Error) -> Exit {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            Exit::Done
-        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                screen::fault(&format!("cannot write to stdout: {error}"));
+                Exit::Fault
+            }
+            _ => Exit::Done,
+        },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
             Exit::Usage
         }
         _ => {
-            screen::tell(&format!("iogauge: {} (--help tells more)", one_line(error)));
+            screen::fault(&format!("{} (--help tells more)", one_line(error)));
             Exit::Usage
         }
     }
@@ -110,7 +156,7 @@ fn in_one_line(error: &anyhow::Error) -> String {
             line = format!("{line}: {cause}");
         }
     }
-    line
+    screen::line(&line)
 }
 
 /// clap's message without its usage block.

@@ -66,8 +66,9 @@ impl Progress {
 
     /// Shows a status in words.
     pub fn show_line(&mut self, line: &str) {
+        let line = screen::line(line);
         if let Some(bar) = &self.bar {
-            bar.set_message(line.to_owned());
+            bar.set_message(line);
             bar.tick();
         } else if !self.quiet && self.last.elapsed() >= PLAIN_EVERY {
             self.last = Instant::now();
@@ -89,9 +90,10 @@ impl Progress {
 
     /// Prints a line above the status.
     pub fn print(&self, text: &str) {
+        let line = screen::line(text);
         match &self.bar {
-            Some(bar) => bar.suspend(|| screen::tell(text)),
-            None => screen::tell(text),
+            Some(bar) => bar.suspend(|| screen::tell(&line)),
+            None => screen::tell(&line),
         }
     }
 

@@ -8,9 +8,12 @@ use iogauge_lab::history::{HistoryError, RunWriter};
 use iogauge_lab::search::Decision;
 use iogauge_lab::suite::SuiteStep;
 use iogauge_lab::{Observer, Status};
+use iogauge_model::plain_text::{Secrets, json_shown, shown, shown_in_line, with_short_names};
 use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult, SystemPoint};
 use iogauge_report::terminal::{self, Page};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{BufRead, IsTerminal, Write};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// Width of text where there is no terminal to ask.
@@ -114,19 +117,47 @@ pub fn confirmed(question: &str, instead: &str) -> anyhow::Result<bool> {
         let text = format!("{question} Nobody is there to answer; right would be {instead}");
         return Err(Usage(text).into());
     }
-    write!(std::io::stderr(), "{question} [y/N] ")?;
-    std::io::stderr().flush()?;
+    write!(std::io::stderr(), "{} [y/N] ", line(question)).context("cannot ask on stderr")?;
+    std::io::stderr().flush().context("cannot ask on stderr")?;
     let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
+    std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Prints data on stdout. A reader that has gone away (`| head`) is no fault.
+/// Prints text for people on stdout: what cannot be printed is escaped, and passwords are hidden. A reader
+/// that has gone away (`| head`) is no fault.
 ///
 /// # Errors
 /// Where stdout cannot be written for another reason.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    data(&shown_page(text, page(false).color))
+}
+
+/// Prints one line for people on stdout, as [`print()`] does: line ends that come from outside are escaped.
+///
+/// # Errors
+/// As [`print()`].
+pub fn say(text: &str) -> anyhow::Result<()> {
+    data(&line(text))
+}
+
+/// A value as JSON for programs, in lines and columns, without what a terminal would obey.
+///
+/// # Errors
+/// Where it cannot be JSON.
+pub fn json(value: &impl serde::Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(|text| json_shown(&text).into_owned())
+}
+
+/// Prints data for programs on stdout: JSON, CSV, job files. It stays as it is, except where a person reads it on a
+/// terminal. A reader that has gone away is no fault.
+///
+/// # Errors
+/// Where stdout cannot be written for another reason.
+pub fn data(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
+    let text =
+        if stdout.is_terminal() { shown_page(text, page(false).color) } else { text.to_owned() };
     let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -134,7 +165,77 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Tells people a line on stderr; where nobody listens any more, nobody misses it.
+/// Tells people something on stderr, as [`print()`] does; where nobody listens any more, nobody misses it.
 pub fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
+    let _ = writeln!(std::io::stderr(), "{}", shown_page(text, page(true).color).trim_end());
+}
+
+/// Tells a fault or warning in one line on stderr, behind the name of the program.
+pub fn fault(text: &str) {
+    tell(&format!("iogauge: {}", with_short_names(&line(text))));
+}
+
+/// A text as one line for people: without passwords, and with what cannot be printed escaped.
+pub fn line(text: &str) -> String {
+    shown_in_line(&without_secrets(text)).into_owned()
+}
+
+/// A text without the passwords of the command line and of the environment, and without what looks like one.
+pub fn without_secrets(text: &str) -> String {
+    static SECRETS: LazyLock<Secrets> = LazyLock::new(|| {
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
+        let known = std::env::var_os("PGPASSWORD").map(|text| text.to_string_lossy().into_owned());
+        Secrets::of(arguments.iter().map(String::as_str), known)
+    });
+    SECRETS.hide(text)
+}
+
+/// What a page of a terminal may have of control sequences: those of [`terminal`]'s own, which escapes all
+/// that comes from outside.
+const COLORS: [&str; 5] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[1;32m", "\u{1b}[33m", "\u{1b}[1;31m"];
+
+/// Text of several lines for people.
+fn shown_page(text: &str, is_colored: bool) -> String {
+    let text = without_secrets(text);
+    if !is_colored {
+        return shown(&text).into_owned();
+    }
+    let mut page = String::with_capacity(text.len());
+    let mut pieces = text.split('\u{1b}');
+    page.push_str(&shown(pieces.next().unwrap_or_default()));
+    for piece in pieces {
+        let own = COLORS.iter().find(|color| piece.starts_with(&color[1..]));
+        match own {
+            Some(color) => {
+                page.push_str(color);
+                page.push_str(&shown(&piece[color.len() - 1..]));
+            }
+            None => page.push_str(&shown(&format!("\u{1b}{piece}"))),
+        }
+    }
+    page
+}
+
+/// Tells people a line on stderr, unless nobody reads there: a full pipe must not hold up the end.
+pub fn tell_in_time(text: &str) {
+    let stderr = std::io::stderr();
+    let mut watched = [PollFd::new(&stderr, PollFlags::OUT)];
+    let patience = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+    if poll(&mut watched, Some(&patience)).is_ok_and(|ready| ready > 0) {
+        tell(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_its_own_colors_alone() {
+        let text = "\u{1b}[1;31mbad\u{1b}[0m \u{1b}[2J\u{1b}]0;x\u{7}\tok\n";
+        let shown = "\u{1b}[1;31mbad\u{1b}[0m \\u{1b}[2J\\u{1b}]0;x\\u{7}\tok\n";
+        assert_eq!(shown_page(text, true), shown);
+        assert_eq!(shown_page("a\u{1b}[0mb\u{202e}", false), "a\\u{1b}[0mb\\u{202e}");
+    }
 }

@@ -1,5 +1,8 @@
-//! Where the kernel forbids io_uring, another engine measures and the result says so.
+//! Where the kernel forbids io_uring, another engine measures and the result says so; where it has no Landlock,
+//! another protection takes its place or none does, and `doctor` says which.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
 
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
@@ -7,20 +10,26 @@ use std::process::{Command, Output};
 
 /// Runs iogauge under a seccomp filter that refuses `io_uring_setup`, as container profiles do.
 fn without_io_uring(directory: &std::path::Path, engine: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iogauge"));
+    command.arg("run").arg(directory).args(["--size=64m", "--runtime=300ms", "--ramp_time=0"]);
+    command.args(["--iodepth=8", "--json", "--quiet", "--history=none"]).args(engine);
+    forbid(&mut command, &[libc::SYS_io_uring_setup]);
+    command.output().unwrap()
+}
+
+/// Puts a command under a seccomp filter that refuses some system calls.
+fn forbid(command: &mut Command, calls: &[libc::c_long]) {
     const LOAD_WORD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    let filter = [
-        // The system call's number is the first word of seccomp_data.
-        step(LOAD_WORD, 0, 0, 0),
-        step(JUMP_IF_EQUAL, 0, 1, libc::SYS_io_uring_setup as u32),
-        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_iogauge"));
-    command.arg("run").arg(directory).args(["--size=64m", "--runtime=300ms", "--ramp_time=0"]);
-    command.args(["--iodepth=8", "--json", "--quiet", "--history=none"]).args(engine);
+    // The system call's number is the first word of seccomp_data.
+    let mut filter = vec![step(LOAD_WORD, 0, 0, 0)];
+    for call in calls {
+        filter.push(step(JUMP_IF_EQUAL, 0, 1, *call as u32));
+        filter.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
+    }
+    filter.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
     // SAFETY: between fork and exec only two system calls are made, on memory owned here.
     unsafe {
         command.pre_exec(move || {
@@ -32,7 +41,6 @@ fn without_io_uring(directory: &std::path::Path, engine: &[&str]) -> Output {
             if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
         });
     }
-    command.output().unwrap()
 }
 
 #[test]
@@ -56,4 +64,66 @@ fn an_engine_asked_for_by_name_is_not_replaced() {
     assert!(message.contains("--ioengine=libaio would work"), "{message}");
     assert_eq!(message.lines().count(), 1, "{message}");
     assert!(directory.path().read_dir().unwrap().next().is_none(), "nothing may be made");
+}
+
+/// What `doctor` says of the protection, and whether a run that writes works, where these calls are refused.
+fn protection_without(calls: &[libc::c_long]) -> (String, Output) {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let iogauge = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iogauge"));
+        command.args(arguments).current_dir(directory.path());
+        forbid(&mut command, calls);
+        command.output().unwrap()
+    };
+    let doctor = iogauge(&["doctor", ".", "--json"]);
+    let document: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let line = ["run", ".", "--size=16m", "--rw=randwrite", "--runtime=300ms", "--ramp_time=0"];
+    let run = iogauge(&[&line[..], &["--json", "--quiet", "--history=none"]].concat());
+    (document["machine"]["protection"].as_str().unwrap().to_owned(), run)
+}
+
+#[test]
+fn doctor_says_which_protection_is_on() {
+    let (found, run) = protection_without(&[]);
+    assert!(found.starts_with("Landlock, ABI ") || found == "private mount namespace", "{found}");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+#[test]
+fn a_mount_namespace_takes_the_place_of_landlock() {
+    let (found, run) = protection_without(&[libc::SYS_landlock_create_ruleset]);
+    assert_eq!(found, "private mount namespace");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+#[test]
+fn without_any_protection_the_guards_alone_decide() {
+    let (found, run) = protection_without(&[libc::SYS_landlock_create_ruleset, libc::SYS_unshare]);
+    assert!(found.starts_with("none: ") && found.contains("Landlock"), "{found}");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+/// fio that may write is held by the kernel, or not started.
+#[test]
+fn without_any_protection_fio_only_reads() {
+    if Command::new("fio").arg("--version").output().is_err() {
+        return common::skip("without_any_protection_fio_only_reads", "fio is not installed");
+    }
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::write(directory.path().join("w.fio"), "[w]\nrw=write\nsize=1m\nfilename=f\n").unwrap();
+    std::fs::write(directory.path().join("r.fio"), "[r]\nrw=read\nsize=1m\nfilename=g\n").unwrap();
+    let typed = ["run", ".", "--size=16m", "--runtime=300ms", "--ramp_time=0", "--direct=0"];
+    let writes = [&typed[..], &["--rw=randwrite"]].concat();
+    for (line, code) in
+        [(&writes[..], 3), (&typed[..], 0), (&["run", "w.fio"][..], 3), (&["run", "r.fio"][..], 0)]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iogauge"));
+        command.args(line).args(["--via=fio", "--quiet", "--history=none"]);
+        command.current_dir(directory.path());
+        forbid(&mut command, &[libc::SYS_landlock_create_ruleset, libc::SYS_unshare]);
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line:?}: {told}");
+        assert_eq!(told.contains("nothing would hold fio"), code == 3, "{line:?}: {told}");
+    }
 }

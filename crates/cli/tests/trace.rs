@@ -277,13 +277,6 @@ fn not_traced() {
     );
 }
 
-/// Processes whose parent is this one.
-fn children(parent: u32) -> Vec<u32> {
-    let path = format!("/proc/{parent}/task/{parent}/children");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
-}
-
 fn is_there(pid: u32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // A zombie is gone for all that matters.
@@ -309,7 +302,7 @@ fn bpftrace_ends_with_the_run() {
         let run = place.start(&line);
         // The load begins when the tracer is ready.
         eventually(|| reads_of(&device.path) > before + 1000);
-        let tracers = children(run.pid());
+        let tracers = common::children(run.worker());
         assert_eq!(tracers.len(), 1, "{tracers:?}");
         for signal in signals {
             run.signal(signal);

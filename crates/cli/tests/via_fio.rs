@@ -149,8 +149,7 @@ fn what_is_no_fio_is_told_in_a_line() {
     }
     let done = run(&place, &fake(&place, garbage), &["--runtime=1"]).ends(1);
     assert!(done.stderr.contains("without figures; it said: not a document"), "{}", done.stderr);
-    let killed = format!("cat <<'END'\n{}END\nkill -KILL $$", document(50, 100, ""));
-    let done = run(&place, &fake(&place, &killed), &["--runtime=1"]).ends(1);
+    let done = run(&place, &fake(&place, "kill -KILL $$"), &["--runtime=1"]).ends(1);
     assert!(done.stderr.contains("ended before its time (signal: 9"), "{}", done.stderr);
     let states: Vec<String> = place.runs().into_iter().map(|run| run.1).collect();
     assert!(states.iter().all(|state| state == "failed"), "{states:?}");
@@ -297,8 +296,8 @@ fn crosschecks_agree_with_fio_and_differ_from_a_liar() {
     let csv = place.run(&["history", "show", "--format=csv"]).ends(0).stdout;
     assert_eq!(csv.lines().count(), 7, "{csv}");
     let lies = "if [ \"$1\" = --version ]; then exec fio --version; fi\n\
-                sed 's/^iodepth=/rate_iops=500\\niodepth=/' > \"$0.job\"\n\
-                exec fio --output-format=json+ --status-interval=100ms \"$0.job\"";
+                sed 's/^iodepth=/rate_iops=500\\niodepth=/' > job\n\
+                exec fio --output-format=json+ --status-interval=100ms job";
     let liar = program(&place, "liar", lies);
     let done = place.run(&[&line[..], &["--via", &liar, "-q"]].concat()).ends(6);
     let document = done.json();
@@ -343,8 +342,8 @@ fn job(place: &Place, text: &str) -> PathBuf {
 }
 
 #[test]
-fn job_files_go_to_fio_as_they_stand() {
-    if !fio("job_files_go_to_fio_as_they_stand") {
+fn job_files_run_through_fio() {
+    if !fio("job_files_run_through_fio") {
         return;
     }
     let place = Place::new();
@@ -359,22 +358,33 @@ fn job_files_go_to_fio_as_they_stand() {
     assert_eq!(steps[1]["read"]["ios"], 128);
     assert_eq!(steps[1]["fio"]["engine"], "splice");
     assert!(done["via"]["version"].as_str().unwrap().starts_with("fio-"));
-    place.run(&["run", "a.fio", "--via", "fio", "-q", "--overwrite"]).ends(0);
+    // The file is one that iogauge made, and knows again.
+    place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(0);
     let fio_json = ["run", "a.fio", "--via", "fio", "--overwrite", "--output-format=json"];
     place.run(&fio_json).ends(2);
     // The same refuses what would do harm.
+    std::fs::write(place.work().join("foreign"), vec![7; 1 << 20]).unwrap();
+    job(&place, &text.replace("filename=data", "filename=foreign"));
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
     assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);
+    assert_eq!(std::fs::read(place.work().join("foreign")).unwrap(), vec![7; 1 << 20]);
+    place.run(&["run", "a.fio", "--via", "fio", "-q", "--overwrite"]).ends(0);
+    assert_ne!(std::fs::read(place.work().join("foreign")).unwrap(), vec![7; 1 << 20]);
     job(&place, "[a]\nioengine=http\nhttp_host=localhost\nrw=write\nsize=1m\nfilename=/x\n");
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
     assert!(refused.stderr.contains("engine http") && refused.stderr.contains("--destroy-data"));
     job(&place, "[a]\nno_such_option=1\nsize=1m\nfilename=new\n");
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(2);
-    assert!(refused.stderr.contains("Bad option <no_such_option=1>"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("no_such_option: no option of fio has this name"),
+        "{}",
+        refused.stderr
+    );
     place.run(&["prepare", "marked", "--size=2m", "-q"]).ends(0);
-    job(&place, "[a]\nrw=write\nsize=1m\nfilename=marked\n");
-    let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
-    assert!(refused.stderr.contains("mark"), "{}", refused.stderr);
+    job(&place, "[a]\nrw=write\nsize=1m\nfilename=marked\nunlink=1\n");
+    // The mark by which iogauge knows the file lies before what the job writes: it is removed as asked.
+    let done = place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(0);
+    assert!(!place.names().contains(&"marked".to_owned()), "{:?} {}", place.names(), done.stderr);
     // fio would write a file anew that is smaller than its job wants, though the job only reads.
     std::fs::write(place.work().join("precious"), vec![7; 4096]).unwrap();
     job(&place, "[a]\nrw=read\nsize=1m\nfilename=precious\n");
@@ -410,4 +420,110 @@ fn a_search_decides_the_depth_of_a_job_file() {
     job(&place, "[a]\nrw=read\nsize=1m\nfilename=x\n[b]\nrw=read\nsize=1m\nfilename=x\n");
     let two = place.run(&line).ends(2);
     assert!(two.stderr.contains("a file of one job"), "{}", two.stderr);
+}
+
+#[test]
+fn names_and_logs_are_the_users() {
+    const TEST: &str = "names_and_logs_are_the_users";
+    if !fio(TEST) {
+        return;
+    }
+    let place = Place::new();
+    std::fs::create_dir(place.work().join("logs")).unwrap();
+    job(
+        &place,
+        "[global]\nsize=1m\nnumber_ios=64\nlog_avg_msec=10\n[my job]\nrw=randread\nnumjobs=2\n\
+         directory=.\nwrite_bw_log=logs/x\n[other]\nstonewall\nfilename=f\nwrite_lat_log=logs/x\n",
+    );
+    let done = place.run(&["run", "a.fio", "--via", "fio", "--json", "-q"]).ends(0).json();
+    let labels: Vec<&str> = done["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["fio"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(labels, ["my job", "my job", "other"]);
+    let logs = common::names(&place.work().join("logs"));
+    for log in ["x_bw.1.log", "x_bw.2.log", "x_clat.3.log", "x_lat.3.log", "x_slat.3.log"] {
+        assert!(logs.contains(&log.to_owned()), "{log}: {logs:?}");
+    }
+    assert_eq!(place.names(), ["a.fio", "f", "logs", "my job.0.0", "my job.1.0"]);
+    // A log takes nobody's place.
+    let before = std::fs::read(place.work().join("logs/x_bw.1.log")).unwrap();
+    let refused = place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(3);
+    assert!(
+        refused.stderr.contains("x_") && refused.stderr.contains("already"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(std::fs::read(place.work().join("logs/x_bw.1.log")).unwrap(), before);
+    // fio's own words have the user's names in them.
+    job(&place, "[my job]\nsize=1m\nfilename=f\nrw=read\nbs=2m\n");
+    let wrong = place.run(&["run", "a.fio", "--via", "fio", "-q"]);
+    assert_ne!(wrong.code, Some(0));
+    assert!(!wrong.stderr.contains("j0") && !wrong.stderr.contains("/proc/"), "{}", wrong.stderr);
+}
+
+#[test]
+fn names_mean_nothing_to_fio() {
+    const TEST: &str = "names_mean_nothing_to_fio";
+    if !fio(TEST) {
+        return;
+    }
+    let place = Place::new();
+    let precious = place.work().join("precious");
+    std::fs::write(&precious, vec![7; 1 << 20]).unwrap();
+    let fast =
+        ["--via", "fio", "--rw=randwrite", "--size=1m", "--direct=0", "-q", "--ioengine=psync"];
+    for name in
+        ["precious#1", "precious;1", "precious:x", "precious ", "precious\u{a0}", "\u{a0}precious"]
+    {
+        // A colon separates targets, unless it is escaped.
+        let target = format!("./{}", name.replace(':', "\\:"));
+        let done =
+            place.run(&[&["run", &target, "--runtime=100ms", "--ramp_time=0"], &fast[..]].concat());
+        assert_eq!(done.code, Some(0), "{name}: {}", done.stderr);
+        assert_eq!(std::fs::read(&precious).unwrap(), vec![7; 1 << 20], "{name}");
+        assert!(place.names().contains(&name.to_owned()), "{name}: {:?}", place.names());
+    }
+    // The other commands go the same way.
+    let target = "./precious#1";
+    let find = ["find", target, "--budget=2s", "--max-depth=2"];
+    place.run(&[&find[..], &fast[..]].concat()).ends(0);
+    let check = ["crosscheck", target, "--rounds=2", "--runtime=100ms", "--ramp_time=0"];
+    let checked = place.run(&[&check[..], &fast[..]].concat()).code;
+    assert!(matches!(checked, Some(0 | 6 | 7)), "{checked:?}");
+    let suite =
+        ["suite", "oltp", target, "--users=1", "--tests=write", "--seconds=100ms", "--via=fio"];
+    place.run(&[&suite[..], &["--size=1m", "-q"]].concat()).ends(0);
+    assert_eq!(std::fs::read(&precious).unwrap(), vec![7; 1 << 20]);
+}
+
+#[test]
+fn a_fio_that_stops_or_dies_leaves_what_it_measured() {
+    let place = Place::new();
+    let documents = format!("cat <<'END'\n{}END\nsleep 0.3\n", document(50, 100, ""));
+    for (end, word) in [("kill -KILL $$", "signal: 9"), ("kill -STOP $$", "stopped")] {
+        let via = fake(&place, &format!("{documents}{end}"));
+        let done = run(&place, &via, &["--runtime=1", "--json"]).ends(4).json();
+        assert_eq!(done["steps"][0]["read"]["ios"], 50, "{done}");
+        let told = done["caveats"].to_string();
+        assert!(told.contains(word) && told.contains("is kept"), "{told}");
+        job(&place, "[a]\nrw=read\nsize=1m\nfilename=f\n");
+        let done = place.run(&["run", "a.fio", "--via", &via, "-q", "--json"]).ends(4).json();
+        assert_eq!(done["steps"][0]["read"]["ios"], 50, "{done}");
+        assert!(done["caveats"].to_string().contains(word), "{done}");
+    }
+}
+
+/// Silence is not the only way not to end.
+#[test]
+fn a_fio_that_goes_on_for_ever_is_ended() {
+    let place = Place::new();
+    let document = document(50, 100, "");
+    let script =
+        format!("trap '' INT TERM HUP\nwhile :; do\ncat <<'END'\n{document}END\nsleep 0.1\ndone");
+    let done = run(&place, &fake(&place, &script), &["--runtime=1", "--json"]).ends(4).json();
+    assert_eq!(done["steps"][0]["read"]["ios"], 50, "{done}");
+    assert!(done["caveats"].to_string().contains("went on when its time was over"), "{done}");
 }

@@ -364,6 +364,9 @@ pub struct ExportArgs {
     /// Only these runs [default: all on databases]
     #[arg(value_name = "RUN", allow_hyphen_values = true)]
     pub runs: Vec<RunRef>,
+    /// Replace files that iogauge did not make, too
+    #[arg(long)]
+    pub force: bool,
     /// Where runs are kept
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,

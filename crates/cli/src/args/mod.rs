@@ -36,11 +36,11 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a fault of iogauge or of the machine
+  1    a fault of iogauge or of the machine, or a result that the history could not keep
   2    wrong usage, or a job file that cannot run
   3    the target was refused, so that no data is lost
-  4    I/O errors during the run, or data that is not as it was written (the result is kept and
-       counts them)
+  4    I/O errors during the run, data that is not as it was written, or no I/O completed at all
+       (the result is kept and counts them)
   5    the limit cannot be met even at depth 1
   6    crosscheck found that iogauge and fio differ
   130  interrupted (what was measured is kept and printed)";
@@ -105,6 +105,9 @@ pub enum Command {
     Man {
         /// Where to write them.
         directory: PathBuf,
+        /// Replace files that iogauge did not make, too
+        #[arg(long)]
+        force: bool,
     },
     /// Print completions for a shell
     #[command(after_help = "\

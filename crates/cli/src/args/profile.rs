@@ -2,6 +2,7 @@
 
 use super::OutputArgs;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use iogauge_lab::profile::CADENCES;
 use iogauge_model::units::parse_duration_ns;
 use std::path::PathBuf;
@@ -42,7 +43,7 @@ pub struct ProfileArgs {
     #[arg(value_name = "TARGET")]
     pub targets: Vec<PathBuf>,
     /// A device to watch by kernel name (sda, dm-3, md0) or node; may be repeated
-    #[arg(long = "device", value_name = "NAME")]
+    #[arg(long = "device", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub devices: Vec<String>,
     /// Time to record [default: until Ctrl-C or iogauge stop]
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
@@ -56,6 +57,9 @@ pub struct ProfileArgs {
     /// Write all samples to a file, as rows
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
+    /// Let --csv replace a file that iogauge did not make
+    #[arg(long, requires = "csv", help_heading = "Output")]
+    pub force: bool,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,

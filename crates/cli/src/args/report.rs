@@ -40,6 +40,9 @@ pub struct ReportArgs {
     /// Heading of the HTML file
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
+    /// Replace files that iogauge did not make, too
+    #[arg(long)]
+    pub force: bool,
     /// Where runs are kept
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,

@@ -3,9 +3,9 @@
 use crate::args::CleanArgs;
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use iogauge_io::target::{TargetSpec, clean};
+use iogauge_io::target::{TargetSpec, clean, clean_parts};
 use iogauge_lab::{LabError, Rig};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 ///
@@ -17,29 +17,35 @@ pub fn run(args: &CleanArgs) -> anyhow::Result<Exit> {
         return Err(Usage("a simulated device leaves nothing to clean".to_owned()).into());
     };
     for cleaned in clean(&paths).map_err(LabError::from)? {
-        screen::print(&cleaned.to_string())?;
+        screen::say(&cleaned.to_string())?;
     }
     Ok(Exit::Done)
 }
 
-/// Removes the test files of a run that is over, telling on stderr. Takes the rig, whose lock on
-/// the files would say that they are in use.
+/// Removes the test files of a run that is over, telling on stderr: those that were measured, if
+/// they are still where they were.
 ///
 /// # Errors
 /// As [`run`].
-pub fn remove(rig: Rig) -> anyhow::Result<()> {
-    let paths = rig.paths();
-    remove_some(rig, &paths)
+pub fn remove(rig: &Rig) -> anyhow::Result<()> {
+    remove_where(rig, |_| true)
 }
 
 /// Removes some of the test files of a run that is over, as [`remove`] does with all of them.
 ///
 /// # Errors
 /// As [`run`].
-pub fn remove_some(rig: Rig, paths: &[PathBuf]) -> anyhow::Result<()> {
-    drop(rig);
-    for cleaned in clean(paths).map_err(LabError::from)? {
-        screen::tell(&cleaned.to_string());
+pub fn remove_some(rig: &Rig, paths: &[PathBuf]) -> anyhow::Result<()> {
+    // Names as typed may lead to their files through links.
+    let real: Vec<_> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    remove_where(rig, |path| paths.iter().chain(&real).any(|wanted| wanted == path))
+}
+
+fn remove_where(rig: &Rig, is_wanted: impl Fn(&Path) -> bool) -> anyhow::Result<()> {
+    let parts = rig.target().map_or(&[][..], |target| &target.parts);
+    let parts: Vec<_> = parts.iter().filter(|part| is_wanted(&part.path)).cloned().collect();
+    for cleaned in clean_parts(&parts).map_err(LabError::from)? {
+        screen::tell(&screen::line(&cleaned.to_string()));
     }
     Ok(())
 }

@@ -62,6 +62,7 @@ fn measure(
         &mut Watch { observer: &mut record.screen, interrupt },
     )?;
     found.extend(done.caveats.iter().cloned());
+    invocation.record.tell_nothing(&found);
     let figures = done.compare(plan.tolerance);
     // The head tells which fio it was; its clock was one of two.
     invocation.rig.go_alone();
@@ -86,7 +87,7 @@ fn measure(
 fn exit(document: &CrosscheckDocument) -> Exit {
     if document.interrupted {
         Exit::Interrupted
-    } else if document.steps.iter().any(|step| step.errors() > 0) {
+    } else if document.steps.iter().any(|step| step.errors() > 0 || step.is_empty()) {
         Exit::IoErrors
     } else if document.verdict == Agreement::Differ {
         Exit::Differs

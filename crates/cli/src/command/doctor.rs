@@ -14,9 +14,11 @@ use iogauge_report::terminal;
 pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let document = examine(&args.target)?;
     if args.json {
-        screen::print(&serde_json::to_string_pretty(&document)?)?;
+        screen::data(&screen::json(&document)?)?;
     } else {
         screen::print(&terminal::doctor(&document, screen::page(false)))?;
     }
-    Ok(if document.is_refused() { Exit::Refused } else { Exit::Done })
+    let Some(why) = document.refusal() else { return Ok(Exit::Done) };
+    screen::fault(why);
+    Ok(Exit::Refused)
 }

@@ -11,7 +11,7 @@ use iogauge_lab::trace::Beside;
 use iogauge_lab::{Interrupt, LabError, session};
 use iogauge_model::limit::tightest;
 use iogauge_model::load::{ArrivalProcess, Arrivals};
-use iogauge_model::result::{FIND_FORMAT, FindDocument, StoppedBy};
+use iogauge_model::result::{Answer, CurvePoint, FIND_FORMAT, FindDocument, StoppedBy};
 use iogauge_model::{Limit, Load};
 use iogauge_report::terminal;
 
@@ -128,7 +128,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     let words = invocation.words.clone();
     let words = words.unwrap_or_else(|| format!("{} {}", load.rw, load.block));
     invocation.begin(&format!("{words} under {}", limits.join(", ")))?;
-    let Invocation { rig, record, interrupt, tracing, .. } = invocation;
+    let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
     let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
     let searched =
         session::find(rig, &load, plan, &mut Watch { observer: &mut observer, interrupt })?;
@@ -147,6 +147,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
         arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process }),
         ..load
     };
+    invocation.record.tell_nothing(&caveats);
     let what = match &invocation.words {
         Some(words) => serde_json::json!({ "label": words }),
         None => serde_json::to_value(&load)?,
@@ -171,15 +172,14 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
 
 /// How a search ends.
 pub(super) fn exit(document: &FindDocument) -> Exit {
-    let failed = document.curve.iter().any(|point| point.errors > 0);
-    exit_of(document.answer.stopped_by, failed)
+    exit_of(&document.answer, &document.curve)
 }
 
-/// How a search ends that stopped there, with I/Os that failed or without.
-pub(super) fn exit_of(stopped_by: StoppedBy, failed: bool) -> Exit {
-    match stopped_by {
+/// How a search ends that has this answer and this curve.
+pub(super) fn exit_of(answer: &Answer, curve: &[CurvePoint]) -> Exit {
+    match answer.stopped_by {
         StoppedBy::Interrupted => Exit::Interrupted,
-        _ if failed => Exit::IoErrors,
+        _ if answer.is_empty() || curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
         StoppedBy::Unattainable => Exit::Unattainable,
         _ => Exit::Done,
     }

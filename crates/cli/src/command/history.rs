@@ -4,6 +4,7 @@ use super::table;
 use crate::args::{HistoryAction, HistoryArgs, ShowFormat};
 use crate::exit::{Exit, Usage};
 use crate::screen;
+use anyhow::Context;
 use iogauge_lab::history::{
     ExportFormat, Filter, History, HistoryError, HistoryPath, RunRef, RunRow, Running, StoredRun,
 };
@@ -15,6 +16,7 @@ use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
 use iogauge_report::exhibit::{Exhibit, ExhibitError};
 use iogauge_report::terminal::{self, Page, RunLine};
+use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -35,8 +37,10 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
                 target_contains: target.clone(),
                 ..Filter::default()
             };
-            let lines: Vec<RunLine> = history.list(&filter)?.iter().map(line).collect();
+            let (rows, left_out) = history.list_undamaged(&filter)?;
+            let lines: Vec<RunLine> = rows.iter().map(line).collect();
             screen::print(&terminal::history_list(&lines, screen::page(false)))?;
+            return Ok(tell_left_out(&history, "list", &left_out));
         }
         HistoryAction::Show { runs, format, extra } => match format.table() {
             Some(table) => table::print(&classic_rows(&history, runs)?, table, *extra, None)?,
@@ -44,7 +48,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
         },
         HistoryAction::Rm { runs, force } => {
             for id in history.rm(runs, running(*force))? {
-                screen::print(&format!("removed {id}"))?;
+                screen::say(&format!("removed {id}"))?;
             }
         }
         HistoryAction::Reset { yes, force } => {
@@ -53,9 +57,9 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
                 return Ok(Exit::Done);
             }
             let count = history.reset(running(*force))?;
-            screen::print(&format!("removed {count} runs"))?;
+            screen::say(&format!("removed {count} runs"))?;
         }
-        HistoryAction::Export { format } => export(&history, *format)?,
+        HistoryAction::Export { format } => return export(&history, *format),
     }
     Ok(Exit::Done)
 }
@@ -66,7 +70,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
 /// Where there is to be none, or it cannot be opened.
 pub(super) fn open(path: &HistoryPath) -> anyhow::Result<History> {
     let none = || Usage("--history none keeps no runs; name a file".to_owned());
-    Ok(History::open_at(path)?.ok_or_else(none)?)
+    Ok(History::open_kept(path)?.ok_or_else(none)?)
 }
 
 /// The same for a command that only reads: a file that is not there holds nothing, and is not made.
@@ -117,15 +121,35 @@ fn confirmed(history: &History) -> anyhow::Result<bool> {
     screen::confirmed(&question, "reset --yes")
 }
 
-fn export(history: &History, format: ExportFormat) -> anyhow::Result<()> {
+fn export(history: &History, format: ExportFormat) -> anyhow::Result<Exit> {
     let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
-    let written = history
-        .export(format, &mut stdout)
-        .and_then(|()| stdout.flush().map_err(HistoryError::Export));
-    match written {
-        Err(HistoryError::Export(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
+    let written = history.export(format, &mut stdout).and_then(|left_out| {
+        stdout.flush().map_err(HistoryError::Export)?;
+        Ok(left_out)
+    });
+    let left_out = match written {
+        Err(HistoryError::Export(error)) if error.kind() == ErrorKind::BrokenPipe => {
+            return Ok(Exit::Done);
+        }
+        other => other?,
+    };
+    drop(stdout);
+    Ok(tell_left_out(history, "export", &left_out))
+}
+
+/// Tells which rows are not in an output, as they are damaged, and with which exit code it ends.
+pub(super) fn tell_left_out(history: &History, output: &str, left_out: &[String]) -> Exit {
+    for row in left_out {
+        screen::fault(&format!("left out of the {output}, since it is damaged: {row}"));
     }
+    if left_out.is_empty() {
+        return Exit::Done;
+    }
+    let (count, path) = (left_out.len(), history.path().display());
+    screen::fault(&format!(
+        "{count} damaged rows of {path} are not in the {output}; the others are"
+    ));
+    Exit::IoErrors
 }
 
 fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<()> {
@@ -133,25 +157,31 @@ fn show(history: &History, run: &RunRef, format: ShowFormat) -> anyhow::Result<(
     let document = stored.document.as_ref().filter(|document| !document.is_null());
     let Some(document) = document else { return show_unfinished(&stored, format) };
     match format {
-        ShowFormat::Json => screen::print(&serde_json::to_string_pretty(document)?),
+        ShowFormat::Json => screen::data(&screen::json(document)?),
         ShowFormat::Text => screen::print(&text(&stored, document, screen::page(false))?),
-        ShowFormat::ProfileCsv => screen::print(&system_csv(&stored.row, document)?),
+        ShowFormat::ProfileCsv => screen::data(&system_csv(&stored.row, document)?),
         ShowFormat::IogaugeCsv if stored.row.kind == PROFILE => {
-            screen::print(&system_csv(&stored.row, document)?)
+            screen::data(&system_csv(&stored.row, document)?)
         }
         // Classic tables are printed of all runs at once, before it comes to one of them.
         ShowFormat::IogaugeCsv | ShowFormat::Classic | ShowFormat::R | ShowFormat::Csv => {
             let mut table = Vec::new();
             if is_search(&stored.row) {
-                csv::find(&serde_json::from_value(document.clone())?, &mut table)?;
+                csv::find(&read(&stored.row, document)?, &mut table)?;
             } else {
                 csv::run(&steps_of(&stored, document)?, &mut table)?;
             }
-            screen::print(&String::from_utf8_lossy(&table))
+            screen::data(&String::from_utf8_lossy(&table))
         }
-        ShowFormat::FioJson => screen::print(&fio_json(&stored, document, Detail::Percentiles)?),
-        ShowFormat::FioJsonPlus => screen::print(&fio_json(&stored, document, Detail::Bins)?),
+        ShowFormat::FioJson => screen::data(&fio_json(&stored, document, Detail::Percentiles)?),
+        ShowFormat::FioJsonPlus => screen::data(&fio_json(&stored, document, Detail::Bins)?),
     }
+}
+
+/// The document of a run in its type.
+fn read<T: DeserializeOwned>(row: &RunRow, document: &serde_json::Value) -> anyhow::Result<T> {
+    T::deserialize(document)
+        .with_context(|| format!("run {}: what is kept of it is damaged", row.id))
 }
 
 /// What a run kept of the system over time.
@@ -186,7 +216,7 @@ fn fio_json(
     let document = steps_of(stored, document)?;
     let fio = json_out::fio_document(&document, detail)
         .map_err(|error| Usage(format!("{}: {error}; --format json shows it", row.id)))?;
-    Ok(serde_json::to_string_pretty(&fio)?)
+    Ok(screen::json(&fio)?)
 }
 
 /// True for a run that has a curve in place of steps.
@@ -197,7 +227,7 @@ fn is_search(row: &RunRow) -> bool {
 /// The steps of a run that is no search; those of a suite as any other.
 fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<RunDocument> {
     if stored.row.kind == "suite" {
-        let document: SuiteDocument = serde_json::from_value(document.clone())?;
+        let document: SuiteDocument = read(&stored.row, document)?;
         return Ok(document.as_run());
     }
     if stored.row.kind == "db-beside" {
@@ -216,7 +246,7 @@ fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<
         ))
         .into());
     }
-    Ok(serde_json::from_value(document.clone())?)
+    read(&stored.row, document)
 }
 
 /// Rows of the classic table, of all the runs.
@@ -229,7 +259,7 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
         let host = host.filter(|host| !host.is_empty()).map(str::to_owned);
         let system = host.unwrap_or_else(|| table::system(Path::new(&stored.row.target)));
         rows.extend(if is_search(&stored.row) {
-            classic::rows_of_find(&serde_json::from_value(document)?, &system)
+            classic::rows_of_find(&read(&stored.row, &document)?, &system)
         } else {
             classic::rows_of_run(&steps_of(&stored, &document)?, &system)
         });
@@ -239,33 +269,33 @@ fn classic_rows(history: &History, runs: &[RunRef]) -> anyhow::Result<Vec<Row>> 
 
 fn text(stored: &StoredRun, document: &serde_json::Value, page: Page) -> anyhow::Result<String> {
     if is_search(&stored.row) {
-        let document: FindDocument = serde_json::from_value(document.clone())?;
+        let document: FindDocument = read(&stored.row, document)?;
         return Ok(terminal::find(&document, page));
     }
     if stored.row.kind == "crosscheck" {
-        let document: CrosscheckDocument = serde_json::from_value(document.clone())?;
+        let document: CrosscheckDocument = read(&stored.row, document)?;
         return Ok(terminal::crosscheck(&document, page));
     }
     if stored.row.kind == "suite" {
-        let document: SuiteDocument = serde_json::from_value(document.clone())?;
+        let document: SuiteDocument = read(&stored.row, document)?;
         return Ok(terminal::suite(&document, page));
     }
     if stored.row.kind == "db-beside" {
-        let document: BesideDocument = serde_json::from_value(document.clone())?;
+        let document: BesideDocument = read(&stored.row, document)?;
         return Ok(terminal::beside(&document, page));
     }
     if stored.row.kind == PROFILE {
-        let document: ProfileDocument = serde_json::from_value(document.clone())?;
+        let document: ProfileDocument = read(&stored.row, document)?;
         return Ok(terminal::profile(&document, page));
     }
-    let document: RunDocument = serde_json::from_value(document.clone())?;
+    let document: RunDocument = read(&stored.row, document)?;
     Ok(terminal::run(&document, page))
 }
 
 /// A run that was never closed, or failed: what is kept of it.
 fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()> {
     if format == ShowFormat::Json {
-        return screen::print(&serde_json::to_string_pretty(stored)?);
+        return screen::data(&screen::json(stored)?);
     }
     let row = &stored.row;
     if matches!(format, ShowFormat::FioJson | ShowFormat::FioJsonPlus) {
@@ -275,21 +305,21 @@ fn show_unfinished(stored: &StoredRun, format: ShowFormat) -> anyhow::Result<()>
         ))
         .into());
     }
-    screen::print(&format!(
+    screen::say(&format!(
         "run {} is {}: {} {} {}",
         row.id, row.state, row.kind, row.target, row.load
     ))?;
     if !row.verdict.is_empty() {
-        screen::print(&row.verdict)?;
+        screen::say(&row.verdict)?;
     }
     screen::print(&match stored.steps.len() {
         1 => "1 step is kept:".to_owned(),
         steps => format!("{steps} steps are kept:"),
     })?;
     for step in &stored.steps {
-        screen::print(&format!("  {} {}", step.index, step_line(&step.label, &step.result)))?;
+        screen::say(&format!("  {} {}", step.index, step_line(&step.label, &step.result)))?;
     }
-    screen::print(&format!("iogauge history show {} --format json shows all of it", row.id))
+    screen::say(&format!("iogauge history show {} --format json shows all of it", row.id))
 }
 
 /// A kept step in one line, whatever kind it is.
@@ -302,8 +332,8 @@ fn step_line(label: &str, result: &serde_json::Value) -> String {
         .or_else(|| result.pointer("/result/step/write/iops/mean"))
         .or_else(|| result.pointer("/result/search/answer/iops/mean"))
         .and_then(serde_json::Value::as_f64);
-    let iops = iops.map(|iops| format!(": {} IOPS", iogauge_model::units::Count(iops.round())));
+    let Some(iops) = iops else { return label.to_owned() };
     let seconds = result.pointer("/seconds").and_then(serde_json::Value::as_f64);
-    let over = seconds.filter(|_| iops.is_some()).map(|seconds| format!(" over {seconds:.1} s"));
-    format!("{label}{}{}", iops.unwrap_or_default(), over.unwrap_or_default())
+    let over = seconds.map(|seconds| format!(" over {seconds:.1} s")).unwrap_or_default();
+    format!("{label}: {} IOPS{over}", iogauge_model::units::Count(iops.round()))
 }

@@ -21,11 +21,13 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
     for path in &args.files {
         let shown = path.display();
         let words = Words {
-            system: args.system.clone().unwrap_or_else(|| table::system(path)),
-            command_line: format!("iogauge import {shown}"),
+            system: screen::without_secrets(
+                &args.system.clone().unwrap_or_else(|| table::system(path)),
+            ),
+            command_line: screen::without_secrets(&format!("iogauge import {shown}")),
             verdict: &|first, steps| terminal::steps_brief(first, steps.into()),
         };
-        let mut tell = |problem| screen::tell(&format!("iogauge: {problem}"));
+        let mut tell = |problem| screen::fault(&format!("{problem}"));
         let ImportedFile { run, results } = match import(&mut importer, path, &words, &mut tell) {
             Ok(Some(imported)) => imported,
             Ok(None) => {
@@ -33,7 +35,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
                 continue;
             }
             Err(ImportError::Read(error)) => {
-                screen::tell(&format!("iogauge: cannot read {shown}: {error}"));
+                screen::fault(&format!("cannot read {shown}: {error}"));
                 exit = Exit::Usage;
                 continue;
             }
@@ -42,7 +44,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
         if args.quiet {
             continue;
         }
-        screen::print(&match run {
+        screen::say(&match run {
             Imported::New(id) => format!("{id} {shown}: {results} results"),
             Imported::Known(id) => format!("{id} {shown}: in the history already"),
         })?;

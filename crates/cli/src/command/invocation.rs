@@ -5,6 +5,7 @@ use crate::args::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
 use crate::detach;
 use crate::exit::{Exit, Usage};
 use iogauge_lab::caveats::distinct;
+use iogauge_lab::history::{HistoryError, HistoryPath};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::Prepared;
 use iogauge_lab::trace::Tracing;
@@ -119,6 +120,7 @@ impl Invocation {
     ) -> anyhow::Result<Self> {
         let Opened { rig, loads, mut caveats } = opened;
         caveats.extend(rig.via().map(via::caveat));
+        refuse_history(&rig, &output.history)?;
         let record = Record::new(kind, output, explain)?;
         Ok(Self {
             target: target.clone(),
@@ -193,17 +195,31 @@ impl Invocation {
         if ended.is_err() {
             if self.target.rm && !self.rig.is_simulated() {
                 // What cannot be removed is told by the next clean.
-                let _ = super::clean::remove(self.rig);
+                let _ = super::clean::remove(&self.rig);
             }
             return ended;
         }
         if self.target.rm {
-            super::clean::remove(self.rig)?;
+            super::clean::remove(&self.rig)?;
         } else if !self.unlink.is_empty() {
-            super::clean::remove_some(self.rig, &self.unlink)?;
+            super::clean::remove_some(&self.rig, &self.unlink)?;
         }
         detach::done();
         ended
+    }
+}
+
+/// Refuses a target that is the history of this command, or the user's default one.
+///
+/// # Errors
+/// [`HistoryError::IsTarget`].
+pub fn refuse_history(rig: &Rig, history: &HistoryPath) -> Result<(), HistoryError> {
+    let targets = rig.paths();
+    history.refuse_as_target(&targets)?;
+    match HistoryPath::Default.refuse_as_target(&targets) {
+        // Where no home is known there is no default history.
+        Err(HistoryError::NoHome) => Ok(()),
+        other => other,
     }
 }
 

@@ -126,7 +126,7 @@ pub(super) fn groups(path: &Path, lenient: bool) -> anyhow::Result<Vec<Group>> {
     for error in &file.unsupported {
         if let Fault::Unsupported { option, why } = &error.fault {
             let place = &error.place;
-            screen::tell(&format!("iogauge: {place}: warning: {option} is left out: {why}"));
+            screen::fault(&format!("{place}: warning: {option} is left out: {why}"));
         }
     }
     Ok(groups?)
@@ -134,40 +134,8 @@ pub(super) fn groups(path: &Path, lenient: bool) -> anyhow::Result<Vec<Group>> {
 
 /// What is intended with each file of each job.
 pub(super) fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Intent)> {
-    let mut wanted: Vec<(PathBuf, Intent)> = Vec::new();
-    let mut whole: Vec<PathBuf> = Vec::new();
     let jobs = groups.iter().flat_map(|group| &group.jobs);
-    for job in jobs.filter(|job| job.engine() != EngineKind::Null) {
-        for path in &job.files {
-            let own = Intent {
-                writes: job.writes(),
-                destroy_data: target.destroy_data,
-                overwrite: target.overwrite,
-                size_bytes: job.file_size_bytes,
-                direct: job.direct(),
-                create: job.may_create,
-            };
-            if job.takes_all {
-                whole.push(path.clone());
-            }
-            let Some((_, all)) = wanted.iter_mut().find(|(known, _)| known == path) else {
-                wanted.push((path.clone(), own));
-                continue;
-            };
-            all.writes |= own.writes;
-            all.size_bytes = all.size_bytes.max(own.size_bytes);
-            all.direct &= own.direct;
-            all.create |= own.create;
-        }
-    }
-    for (path, intent) in wanted.iter_mut().filter(|(path, _)| whole.contains(path)) {
-        // One that is large enough for all its jobs is used as it is.
-        let is_enough = |size: u64| path.metadata().is_ok_and(|m| !m.is_file() || m.len() >= size);
-        if intent.size_bytes.is_some_and(is_enough) {
-            intent.size_bytes = None;
-        }
-    }
-    wanted
+    iogauge_lab::job_files::wanted(jobs, target.destroy_data, target.overwrite)
 }
 
 /// The files in the user's words.

@@ -2,19 +2,40 @@
 
 use crate::args::Cli;
 use crate::exit::Exit;
-use anyhow::Context;
 use clap::CommandFactory;
+use iogauge_io::output::{OutputDirectory, OutputFile, Replace};
 use std::path::Path;
 
-/// Writes a page for the program and one for each command.
+/// Writes a page for the program and one for each command. `force` replaces files that iogauge did not
+/// make.
 ///
 /// # Errors
 /// Where the directory cannot be written.
-pub fn man(directory: &Path) -> anyhow::Result<Exit> {
-    std::fs::create_dir_all(directory)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), directory))
-        .with_context(|| format!("cannot write man pages into {}", directory.display()))?;
+pub fn man(directory: &Path, force: bool) -> anyhow::Result<Exit> {
+    let directory = OutputDirectory::make(directory)?;
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    render(&command, &mut pages)?;
+    let replace = Replace::from(force);
+    let file = |(name, text): (String, _)| Ok((directory.check(&name, replace)?, text));
+    // Every place is judged before the first one is written.
+    let files =
+        pages.into_iter().map(file).collect::<anyhow::Result<Vec<(OutputFile, Vec<u8>)>>>()?;
+    files.into_iter().try_for_each(|(file, text)| file.put(&text))?;
     Ok(Exit::Done)
+}
+
+/// Pages of a command and of those below it, by the names of their files.
+fn render(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        render(below, pages)?;
+    }
+    let man = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    man.render(&mut text)?;
+    pages.push((man.get_filename(), text));
+    Ok(())
 }
 
 /// Prints completions for a shell.
@@ -24,6 +45,6 @@ pub fn man(directory: &Path) -> anyhow::Result<Exit> {
 pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "iogauge", &mut text);
-    crate::screen::print(&String::from_utf8_lossy(&text))?;
+    crate::screen::data(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }

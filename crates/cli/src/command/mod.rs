@@ -23,4 +23,3 @@ mod suite_own;
 mod suite_resume;
 pub mod table;
 mod via_file;
-mod whole_file;

@@ -1,10 +1,11 @@
 //! `iogauge prepare`: make and prefill what later runs measure.
 
-use super::invocation::prepared_line;
+use super::invocation::{prepared_line, refuse_history};
 use crate::args::PrepareArgs;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
 use iogauge_io::target::Intent;
+use iogauge_lab::history::HistoryPath;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::prepare::prepare;
 use iogauge_lab::{Interrupt, Rig};
@@ -24,8 +25,9 @@ pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         create: true,
     };
     let mut rig = Rig::open(&args.target.target, intent)?;
+    refuse_history(&rig, &HistoryPath::None)?;
     if rig.is_simulated() {
-        screen::print(&format!("{}: a simulated device needs no preparing", rig.text()))?;
+        screen::say(&format!("{}: a simulated device needs no preparing", rig.text()))?;
         return Ok(Exit::Done);
     }
     let mut screen = Screen::new(args.quiet, false);
@@ -34,10 +36,10 @@ pub fn run(args: &PrepareArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let line = prepared_line(rig.text(), &done?).unwrap_or_else(|| {
         format!("{}: ready, all {} are written", rig.text(), Bytes(rig.size_bytes()))
     });
-    screen::print(&line)?;
+    screen::say(&line)?;
     if let Some(device) = rig.devices().ok().filter(|tree| !tree.is_empty()) {
-        screen::print(&format!("on {}", device.chain()))?;
+        screen::say(&format!("on {}", device.chain()))?;
     }
-    screen::print(&format!("next: iogauge find {}", rig.text()))?;
+    screen::say(&format!("next: iogauge find {}", rig.text()))?;
     Ok(Exit::Done)
 }

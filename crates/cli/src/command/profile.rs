@@ -2,10 +2,11 @@
 
 use super::invocation::Outcome;
 use super::record::Record;
-use super::whole_file;
 use crate::args::ProfileArgs;
 use crate::exit::{Exit, Usage};
+use crate::screen;
 use anyhow::Context;
+use iogauge_io::output::{OutputError, OutputFile};
 use iogauge_io::system::{DeviceTree, Roots};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::profile::{self, ProfilePlan, Profiled};
@@ -15,7 +16,6 @@ use iogauge_report::csv;
 use iogauge_report::exhibit::Exhibit;
 use iogauge_report::terminal;
 use serde_json::json;
-use std::path::Path;
 
 /// Runs the command.
 ///
@@ -23,22 +23,22 @@ use std::path::Path;
 /// Wrong usage, a device that is not there, counters that cannot be read, a file that cannot be written.
 pub fn run(args: &ProfileArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let devices = devices(args)?;
-    if let Some(path) = &args.csv {
-        writable(path)?;
-    }
+    // Judged before a history is made, and again once it is there: the file must not be the history's.
+    drop(output(args)?);
     let mut record = Record::new("profile", &args.output, false)?;
+    let file = output(args)?;
     let plan = ProfilePlan { devices, cadence: args.every, length: args.length };
     let mut rows = None;
     let measured = measure(args, &mut record, &plan, interrupt).and_then(|outcome| {
-        if args.csv.is_some() {
+        if file.is_some() {
             rows = Some(table(&outcome.document)?);
         }
         Ok(outcome)
     });
     let ended = record.end(measured, terminal::profile_brief, terminal::profile);
     // The rows come last: where they cannot be written, the history has them.
-    if let (Some(path), Some(rows)) = (&args.csv, rows) {
-        whole_file::put(path, &rows)?;
+    if let (Some(file), Some(rows)) = (file, rows) {
+        file.put(&rows)?;
     }
     crate::detach::done();
     ended
@@ -75,12 +75,16 @@ fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
     Ok(tree)
 }
 
-/// A file that cannot be written is told before time is spent on what goes into it.
-fn writable(path: &Path) -> Result<(), Usage> {
-    whole_file::check(path).map_err(|error| {
-        let path = path.display();
-        Usage(format!("--csv {path} cannot be written: {error}; right would be a file elsewhere"))
-    })
+/// The file of `--csv`. A file that cannot be written is an error before anything is recorded.
+fn output(args: &ProfileArgs) -> anyhow::Result<Option<OutputFile>> {
+    let Some(path) = &args.csv else { return Ok(None) };
+    match OutputFile::check(path, args.force.into()) {
+        Ok(file) => Ok(Some(file)),
+        Err(error @ (OutputError::Io { .. } | OutputError::NoFile { .. })) => {
+            Err(Usage(format!("--csv {error}")).into())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn measure(
@@ -90,8 +94,9 @@ fn measure(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome<ProfileDocument>> {
     let every_seconds = plan.cadence.as_secs_f64();
+    let note = args.note.as_deref().map(screen::without_secrets);
     let mut label = format!("every {every_seconds} s");
-    if let Some(note) = &args.note {
+    if let Some(note) = &note {
         label = format!("{label}: {note}");
     }
     let names = match plan.devices.tops() {
@@ -120,7 +125,7 @@ fn measure(
     };
     let document = ProfileDocument {
         head: head(record),
-        note: args.note.clone(),
+        note,
         began: began.to_string(),
         seconds,
         every_seconds,

@@ -6,6 +6,7 @@ use crate::detach;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
 use iogauge_lab::history::{Ending, History, NewRun, RunId, RunRef, UtcTime};
+use iogauge_model::{Caveat, CaveatCode};
 use iogauge_report::terminal::Page;
 use serde::Serialize;
 use serde_json::Value;
@@ -103,6 +104,17 @@ impl Record {
         self.started
     }
 
+    /// Tells in one line that nothing was measured and why, where that is so: the exit code says no more
+    /// than that.
+    pub fn tell_nothing(&mut self, caveats: &[Caveat]) {
+        let nothing = caveats.iter().find(|c| c.code == CaveatCode::NothingCompleted);
+        if let Some(caveat) = nothing {
+            self.screen.progress.clear();
+            let Caveat { message, remedy, .. } = caveat;
+            screen::fault(&format!("{message}; right would be {remedy}"));
+        }
+    }
+
     /// Ends with what was measured, or as failed.
     ///
     /// # Errors
@@ -116,8 +128,7 @@ impl Record {
         match measured {
             Ok(Outcome { document, instead, exit }) => {
                 let verdict = brief(&document);
-                self.finish(&document, instead, |page| text(&document, page), &verdict, exit)?;
-                Ok(exit)
+                self.finish(&document, instead, |page| text(&document, page), &verdict, exit)
             }
             Err(error) => {
                 self.fail(&error);
@@ -127,7 +138,8 @@ impl Record {
     }
 
     /// Prints document and text, and closes the run in the history. `instead` goes to stdout in place of
-    /// the text, which then goes to stderr, as it does beside the document.
+    /// the text, which then goes to stderr, as it does beside the document. A result that could not be kept is a
+    /// fault, unless the exit code has worse to say.
     fn finish(
         &mut self,
         document: &impl Serialize,
@@ -135,20 +147,23 @@ impl Record {
         text: impl Fn(Page) -> String,
         verdict: &str,
         exit: Exit,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Exit> {
         self.screen.progress.clear();
+        let mut what = "a step of the result above";
         if let Some(writer) = self.screen.take_writer() {
+            let exit = self.exit(exit);
             let ending = if exit == Exit::Interrupted { Ending::Interrupted } else { Ending::Done };
             if let Err(error) = writer.finish(ending, exit as i32, document, verdict) {
+                what = "the result above";
                 self.screen.lost.get_or_insert(error);
             }
         }
         let instead = match instead {
-            None if self.output.json => Some(serde_json::to_string_pretty(document)?),
+            None if self.output.json => Some(screen::json(document)?),
             other => other,
         };
         if let Some(instead) = instead {
-            screen::print(&instead)?;
+            screen::data(&instead)?;
             if !self.output.quiet {
                 screen::tell(&text(screen::page(true)));
             }
@@ -156,12 +171,20 @@ impl Record {
             screen::print(&text(screen::page(false)))?;
         }
         if let Some(lost) = &self.screen.lost {
-            screen::tell(&format!("iogauge: the result above is not in the history: {lost}"));
+            screen::fault(&format!("{what} is not in the history: {lost}"));
         } else if self.history.is_some() && !self.output.quiet {
             let kept = self.output.history_option();
             screen::tell(&format!("iogauge history show {}{kept} shows this again", self.id));
         }
-        Ok(())
+        Ok(self.exit(exit))
+    }
+
+    /// The exit code, given that of what was measured.
+    fn exit(&self, measured: Exit) -> Exit {
+        match (&self.screen.lost, measured) {
+            (Some(_), Exit::Done) => Exit::Fault,
+            _ => measured,
+        }
     }
 
     /// Closes the run in the history as failed.
@@ -176,5 +199,7 @@ impl Record {
 }
 
 fn command_line() -> String {
-    std::env::args().collect::<Vec<_>>().join(" ")
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    // Each word on its own: spaces do not end a password within one.
+    words.map(|word| screen::without_secrets(&word)).collect::<Vec<_>>().join(" ")
 }

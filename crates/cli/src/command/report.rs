@@ -1,14 +1,13 @@
 //! `iogauge report`: pictures of kept runs.
 
 use super::history;
-use super::whole_file;
 use crate::args::{ReportArgs, ThemeArg};
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use anyhow::Context;
-use iogauge_lab::history::{RunRef, StoredRun};
+use iogauge_io::output::{OutputDirectory, OutputFile, Replace};
+use iogauge_lab::history::{History, HistoryError, RunRef, UtcTime};
 use iogauge_report::chart::{DARK, LIGHT, png, svg};
-use iogauge_report::exhibit::{Exhibit, Group, grouped};
+use iogauge_report::exhibit::{Exhibit, ExhibitError, Group, grouped};
 use iogauge_report::html;
 use iogauge_report::panel::{Figure, PANELS, Panel, WIDE};
 use std::collections::BTreeMap;
@@ -29,13 +28,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     let history = history::open_kept(&args.history)?;
     let last = [RunRef::Back(0)];
     let runs = if args.runs.is_empty() { &last[..] } else { &args.runs };
-    let (mut exhibits, mut started) = (Vec::new(), BTreeMap::new());
-    for run in runs {
-        let stored = history.show(run)?;
-        if started.insert(stored.row.id.to_string(), stored.row.started).is_none() {
-            exhibits.push(exhibit(&stored)?);
-        }
-    }
+    let Drawn { exhibits, started, left_out } = drawn(&history, runs)?;
     let title = args.title.clone().unwrap_or_else(|| heading(&exhibits));
     let mut groups = grouped(exhibits, args.group_by.into());
     // Groups stand as they were typed. In each, where two measured the same load, the later one is drawn.
@@ -48,32 +41,79 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     // A page has the words of runs that have no picture; whoever names pictures wants them.
     let needs_figures = args.svg.is_some() || args.png.is_some() || !args.panel.is_empty();
     let figures = if needs_figures { figures(&groups, &panels)? } else { Vec::new() };
-    if let Some(path) = &args.html {
+    let replace = Replace::from(args.force);
+    let html = args.html.as_ref().map(|path| OutputFile::check(path, replace)).transpose()?;
+    let svg = pictures(args.svg.as_deref(), "svg", &figures, replace)?;
+    let png = pictures(args.png.as_deref(), "png", &figures, replace)?;
+    // Every place was judged before the first one is written.
+    if let Some(file) = html {
         let page = html::page(&groups, &panels, &title, env!("CARGO_PKG_VERSION"))?;
-        write(path, page.as_bytes())?;
+        write(file, page.as_bytes())?;
     }
     let theme = match args.theme {
         ThemeArg::Light => LIGHT,
         ThemeArg::Dark => DARK,
     };
-    if let Some(directory) = &args.svg {
-        write_all(directory, "svg", &figures, |title, figure| {
-            Ok(svg::file(&figure.scene, theme, title, &figure.description).into_bytes())
-        })?;
+    for (file, Named { title, figure, .. }) in svg.into_iter().zip(&figures) {
+        write(file, svg::file(&figure.scene, theme, title, &figure.description).as_bytes())?;
     }
-    if let Some(directory) = &args.png {
-        write_all(directory, "png", &figures, |title, figure| {
-            Ok(png::render(&figure.scene, theme, title, PNG_SCALE)?)
-        })?;
+    for (file, Named { title, figure, .. }) in png.into_iter().zip(&figures) {
+        write(file, &png::render(&figure.scene, theme, title, PNG_SCALE)?)?;
     }
-    Ok(Exit::Done)
+    Ok(history::tell_left_out(&history, "report", &left_out))
 }
 
-/// A run that is closed, ready to be drawn.
-fn exhibit(stored: &StoredRun) -> anyhow::Result<Exhibit> {
-    let document = history::result(stored, "to draw")?;
-    let unknown = |error| Usage(format!("run {}: {error}", stored.row.id));
-    Ok(Exhibit::of(document).map_err(unknown)?)
+/// What is drawn of the runs that were asked for.
+struct Drawn {
+    exhibits: Vec<Exhibit>,
+    /// When each run began, by its name.
+    started: BTreeMap<String, UtcTime>,
+    /// Which runs are damaged, and why, a line each.
+    left_out: Vec<String>,
+}
+
+/// Runs ready to be drawn, each once. Those that are damaged are left out.
+///
+/// # Errors
+/// Where none is left, one is not closed, or there is no such run or picture.
+fn drawn(history: &History, runs: &[RunRef]) -> anyhow::Result<Drawn> {
+    let (mut exhibits, mut started) = (Vec::new(), BTreeMap::new());
+    let (mut left_out, mut first) = (Vec::new(), None);
+    for run in runs {
+        let stored = match history.show(run) {
+            Ok(stored) => stored,
+            Err(HistoryError::Damaged { path, reason }) => {
+                left_out.push(format!("run {run}: {reason}"));
+                first.get_or_insert(HistoryError::Damaged { path, reason }.into());
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let id = stored.row.id.to_string();
+        if started.insert(id.clone(), stored.row.started).is_some() {
+            continue;
+        }
+        let document = history::result(&stored, "to draw")?;
+        let error = match Exhibit::of(document) {
+            Ok(exhibit) => {
+                exhibits.push(exhibit);
+                continue;
+            }
+            Err(error) => error,
+        };
+        let usage = Usage(format!("run {id}: {error}"));
+        match error {
+            ExhibitError::Format(_) => return Err(usage.into()),
+            ExhibitError::Document(_) => {
+                left_out.push(usage.to_string());
+                first.get_or_insert(usage.into());
+            }
+        }
+    }
+    match first {
+        Some(error) if exhibits.is_empty() => Err(error),
+        _ => Ok(Drawn { exhibits, started, left_out }),
+    }
 }
 
 fn heading(exhibits: &[Exhibit]) -> String {
@@ -122,23 +162,23 @@ fn in_file_name(name: &str) -> String {
     safe.take(60).collect::<String>().trim_matches(['-', '.']).to_owned()
 }
 
-/// Writes each figure into a directory.
-fn write_all(
-    directory: &Path,
+/// A file for each figure in a directory; none where there is no directory.
+fn pictures(
+    directory: Option<&Path>,
     extension: &str,
     figures: &[Named],
-    render: impl Fn(&str, &Figure) -> anyhow::Result<Vec<u8>>,
-) -> anyhow::Result<()> {
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("{} cannot be made", directory.display()))?;
-    for Named { name, title, figure } in figures {
-        write(&directory.join(format!("{name}.{extension}")), &render(title, figure)?)?;
-    }
-    Ok(())
+    replace: Replace,
+) -> anyhow::Result<Vec<OutputFile>> {
+    let Some(directory) = directory else { return Ok(Vec::new()) };
+    let directory = OutputDirectory::make(directory)?;
+    let file =
+        |Named { name, .. }: &Named| directory.check(&format!("{name}.{extension}"), replace);
+    Ok(figures.iter().map(file).collect::<Result<_, _>>()?)
 }
 
 /// Writes a file and tells so.
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    whole_file::put(path, bytes)?;
-    screen::print(&path.display().to_string())
+fn write(file: OutputFile, bytes: &[u8]) -> anyhow::Result<()> {
+    let path = file.path().display().to_string();
+    file.put(bytes)?;
+    screen::say(&path)
 }

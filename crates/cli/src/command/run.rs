@@ -59,14 +59,14 @@ fn print_fio(rig: &Rig, step: &Step) -> anyhow::Result<Exit> {
     let files = rig.target().map(via::file_parts).unwrap_or_default();
     let file =
         job_out::job_file(step, &files).map_err(|error| Usage(format!("--print-fio: {error}")))?;
-    screen::print(&file.text)?;
+    screen::data(&file.text)?;
     for line in &file.differs {
-        screen::tell(&format!("iogauge: {line}"));
+        screen::fault(line);
     }
     for part in parts.iter().filter(|part| part.kind == PartKind::File(FileOrigin::ToMake)) {
         let path = part.path.display();
-        screen::tell(&format!(
-            "iogauge: {path} is not there yet, and iogauge would not know again what fio makes \
+        screen::fault(&format!(
+            "{path} is not there yet, and iogauge would not know again what fio makes \
              there; right would be iogauge prepare {} first",
             rig.text()
         ));

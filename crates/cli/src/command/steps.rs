@@ -3,6 +3,7 @@
 use super::invocation::{Invocation, Outcome};
 use crate::args::RunArgs;
 use crate::exit::Exit;
+use crate::screen;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::trace::Beside;
 use iogauge_lab::{Ground, caveats, session, verify};
@@ -42,7 +43,7 @@ pub fn run(
 fn fio_json(args: &RunArgs, document: &RunDocument) -> anyhow::Result<Option<String>> {
     let Some(detail) = args.output_format.detail() else { return Ok(None) };
     let fio = json_out::fio_document(document, detail)?;
-    Ok(Some(serde_json::to_string_pretty(&fio)?))
+    Ok(Some(screen::json(&fio)?))
 }
 
 fn measure(
@@ -56,7 +57,7 @@ fn measure(
     invocation.begin(summary)?;
     let mut found = std::mem::take(&mut invocation.caveats);
     let mut steps = Vec::new();
-    let mut interrupted = false;
+    let (mut interrupted, mut failed) = (false, false);
     for Wanted { step, grounds, sums_up } in wanted {
         let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
         let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
@@ -72,16 +73,18 @@ fn measure(
         invocation.record.screen.keep(&step.label, &measured.result);
         steps.push(measured.result);
         interrupted = measured.interrupted;
+        failed |= measured.failed_before > 0;
         if interrupted {
             break;
         }
     }
+    invocation.record.tell_nothing(&found);
     let exit = if steps.iter().any(|step| step.corrupted() > 0) {
         // The user has interrupted, and knows; this is news.
         Exit::IoErrors
     } else if interrupted {
         Exit::Interrupted
-    } else if steps.iter().any(|step| step.errors() > 0) {
+    } else if failed || steps.iter().any(|step| step.errors() > 0 || step.is_empty()) {
         Exit::IoErrors
     } else {
         Exit::Done

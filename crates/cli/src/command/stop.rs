@@ -10,11 +10,11 @@ use iogauge_lab::history::History;
 /// # Errors
 /// Where no run, or more than one, could be meant.
 pub fn run(args: &StopArgs) -> anyhow::Result<Exit> {
-    let Some(history) = History::open_at(&args.history)? else {
+    let Some(history) = History::open_kept(&args.history)? else {
         return Err(Usage("without a history no run can be found".to_owned()).into());
     };
     let stopped = history.stop(args.run.as_ref())?;
-    screen::print(&format!(
+    screen::say(&format!(
         "run {} (process {}) was asked to end; iogauge history show {} shows what it measured",
         stopped.run, stopped.pid, stopped.run
     ))?;

@@ -147,7 +147,7 @@ fn recreate(common: &SuiteCommon) -> anyhow::Result<()> {
     let spec: TargetSpec = common.target.target.parse().map_err(LabError::from)?;
     let TargetSpec::Paths(paths) = spec else { return Ok(()) };
     for cleaned in clean(&paths).map_err(LabError::from)? {
-        screen::tell(&cleaned.to_string());
+        screen::tell(&screen::line(&cleaned.to_string()));
     }
     Ok(())
 }
@@ -256,7 +256,7 @@ fn dry_run(
 ) -> anyhow::Result<Exit> {
     let document = SuitePlanDocument::new(asked, rig.describe(), suite::planned(plan));
     if common.output.json {
-        screen::print(&serde_json::to_string_pretty(&document)?)?;
+        screen::data(&screen::json(&document)?)?;
     }
     if !common.output.json {
         screen::print(&terminal::suite_plan(&document, screen::page(false)))?;
@@ -312,6 +312,7 @@ impl Course<'_> {
         let ran = suite::run(rig, self.suite, &site, &plan, done, &mut watch)?;
         let Ran { steps, conclusion, caveats: own, steps_left, interrupted } = ran;
         found.extend(own);
+        invocation.record.tell_nothing(&found);
         let resumed = steps.iter().map(|step| step.part).max().unwrap_or(0);
         found.extend((resumed > 0).then(|| self.resumed_caveat(resumed)));
         Ok(SuiteDocument {
@@ -341,11 +342,14 @@ impl Course<'_> {
 
 fn exit(document: &SuiteDocument) -> Exit {
     let steps = || document.steps.iter().filter_map(|step| step.step());
+    let searches = || document.steps.iter().filter_map(|step| step.search());
     if steps().any(|step| step.corrupted() > 0) {
         Exit::IoErrors
     } else if document.interrupted {
         Exit::Interrupted
-    } else if steps().any(|step| step.errors() > 0) {
+    } else if steps().any(|step| step.errors() > 0 || step.is_empty())
+        || searches().any(|search| search.answer.is_empty())
+    {
         Exit::IoErrors
     } else {
         Exit::Done

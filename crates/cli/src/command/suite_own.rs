@@ -16,7 +16,8 @@ use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::SuiteAsked;
 use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteFile};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -197,7 +198,7 @@ fn of_groups(
 
 fn from_toml(path: &Path, text: &str) -> Result<Own, SuiteError> {
     let file = SuiteFile::parse(text).map_err(|error| wrong(path, error.line, error.reason))?;
-    let reader = Reader { path, file: &file };
+    let reader = Reader { path, file: &file, read: RefCell::default() };
     let mut steps = Vec::new();
     let mut size_bytes = file.size_bytes;
     for step in &file.steps {
@@ -221,6 +222,8 @@ fn from_toml(path: &Path, text: &str) -> Result<Own, SuiteError> {
 struct Reader<'a> {
     path: &'a Path,
     file: &'a SuiteFile,
+    /// What was read of words before: thousands of jobs share most of theirs, and reading words takes long.
+    read: RefCell<HashMap<Vec<String>, LoadArgs>>,
 }
 
 fn wrong(path: &Path, line: usize, reason: impl Into<String>) -> SuiteError {
@@ -289,16 +292,22 @@ impl Reader<'_> {
 
     /// Each option by itself first, so that one that is wrong is told with its line.
     fn args(&self, step: &FileStep, job: &FileJob) -> Result<LoadArgs, SuiteError> {
-        let plain = LoadArgs::default();
-        let word =
-            |option: &FileOption| OsString::from(format!("--{}={}", option.name, option.value));
+        let word = |option: &FileOption| format!("--{}={}", option.name, option.value);
         for option in &job.options {
-            plain
-                .with_words([word(option)])
+            self.words(vec![word(option)])
                 .map_err(|error| self.wrong(option.line, in_words(option, &error)))?;
         }
-        let all = plain.with_words(job.options.iter().map(word));
+        let all = self.words(job.options.iter().map(word).collect());
         all.map_err(|error| self.wrong(step.line, crate::one_line(&error)))
+    }
+
+    fn words(&self, words: Vec<String>) -> Result<LoadArgs, clap::Error> {
+        if let Some(known) = self.read.borrow().get(&words) {
+            return Ok(known.clone());
+        }
+        let args = LoadArgs::default().with_words(words.iter().map(OsString::from))?;
+        self.read.borrow_mut().insert(words, args.clone());
+        Ok(args)
     }
 
     fn load(&self, step: &FileStep, job: &FileJob, args: &LoadArgs) -> Result<Load, SuiteError> {

@@ -32,7 +32,7 @@ pub fn find(
     asked: &SuiteAsked,
     run: &ResumeRef,
 ) -> anyhow::Result<Earlier> {
-    let Some(history) = History::open_at(&output.history)? else {
+    let Some(history) = History::open_kept(&output.history)? else {
         let text = "--resume: --history none keeps no runs; right would be the history of the run";
         return Err(Usage(text.to_owned()).into());
     };

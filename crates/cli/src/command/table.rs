@@ -31,11 +31,11 @@ pub fn run(args: &TableArgs) -> anyhow::Result<Exit> {
 pub fn read(path: &Path) -> Option<FioFile> {
     match FioFile::read(path) {
         Ok(file) => {
-            file.problems.iter().for_each(|problem| screen::tell(&format!("iogauge: {problem}")));
+            file.problems.iter().for_each(|problem| screen::fault(&format!("{problem}")));
             (!file.results.is_empty()).then_some(file)
         }
         Err(error) => {
-            screen::tell(&format!("iogauge: cannot read {}: {error}", path.display()));
+            screen::fault(&format!("cannot read {}: {error}", path.display()));
             None
         }
     }
@@ -58,12 +58,12 @@ pub fn print(
         }
         TableFormat::R => {
             let first = || rows.first().map_or("", |row| &row.system);
-            screen::print(&classic::r_frame(rows, name.unwrap_or_else(first)))
+            screen::data(&classic::r_frame(rows, name.unwrap_or_else(first)))
         }
         TableFormat::Csv => {
             let mut table = Vec::new();
             classic::csv(rows, &mut table)?;
-            screen::print(&String::from_utf8_lossy(&table))
+            screen::data(&String::from_utf8_lossy(&table))
         }
     }
 }

@@ -5,25 +5,24 @@ use super::invocation::{Invocation, Opened, Outcome};
 use super::job_file;
 use super::job_source::Here;
 use crate::args::{FindArgs, LoadArgs, RunArgs, TargetArgs, ViaArg};
-use crate::exit::{Exit, Usage};
+use crate::exit::{Exit, Refused, Usage};
+use crate::screen;
 use iogauge_io::crew::fio::{FioBinary, ForeignJob};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
-use iogauge_lab::{Interrupt, Rig, session, via};
+use iogauge_lab::via::{JudgedFile, RanFile};
+use iogauge_lab::{Interrupt, session, via};
 use iogauge_model::Load;
-use iogauge_model::fio::job::{JobFile, SeenJob};
+use iogauge_model::fio::job::{Fault, FioJobs};
 use iogauge_model::result::{RUN_FORMAT, RunDocument, StepResult};
 use iogauge_report::terminal;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-/// A job file that the guards let pass.
-struct Judged {
-    rig: Rig,
-    fio: FioBinary,
-    jobs: Vec<SeenJob>,
-}
+/// Jobs a summary names before it counts the rest.
+const MOST_NAMED: usize = 16;
 
-/// `iogauge run --via fio FILE.fio`: fio runs the file as it stands.
+/// `iogauge run --via fio FILE.fio`: fio runs the file's jobs.
 ///
 /// # Errors
 /// Wrong usage, a refused target, or a fio that does not run it.
@@ -35,7 +34,7 @@ pub fn run(
 ) -> anyhow::Result<Exit> {
     job_file::nothing_beside(args)?;
     if args.trace {
-        let text = "--trace: a job file that fio runs as it stands has no window that iogauge could \
+        let text = "--trace: a job file that fio runs has no window that iogauge could \
                     open and close; right would be one without --via fio";
         return Err(Usage(text.to_owned()).into());
     }
@@ -44,27 +43,42 @@ pub fn run(
                     would be --json";
         return Err(Usage(text.to_owned()).into());
     }
-    let Judged { mut rig, fio, jobs } = judge(path, fio, &args.target)?;
+    let (JudgedFile { mut rig, jobs, paths }, fio) = judge(path, fio, &args.target)?;
+    via::check_footprint(&jobs)?;
     rig.go_via(fio.clone())?;
     let opened = Opened { rig, loads: Vec::new(), caveats: Vec::new() };
     let mut invocation =
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
-    let names: Vec<String> = jobs.iter().map(|job| format!("{}: {}", job.name, job.rw)).collect();
-    let measured = measure(&mut invocation, &fio, path, &names.join(", "))
-        .map(|(document, exit)| Outcome { document, instead: None, exit });
+    invocation.unlink = unlinked(&jobs);
+    let measured = measure(&mut invocation, &fio, &jobs, &paths).map(|(document, exit)| Outcome {
+        document,
+        instead: None,
+        exit,
+    });
     invocation.end(measured, terminal::run_brief, terminal::run)
 }
 
 fn measure(
     invocation: &mut Invocation,
     fio: &FioBinary,
-    path: &Path,
-    summary: &str,
+    jobs: &FioJobs,
+    paths: &[PathBuf],
 ) -> anyhow::Result<(RunDocument, Exit)> {
-    invocation.begin(summary)?;
-    let Invocation { record, interrupt, .. } = &mut *invocation;
+    let summary = summary(jobs);
+    invocation.begin(&summary)?;
+    let loads = via::loads(&invocation.rig, jobs, paths)?;
+    invocation.caveats.extend(session::doubts_before(&invocation.rig, &loads)?);
+    let Invocation { record, interrupt, rig, .. } = &mut *invocation;
     let mut watch = Watch { observer: &mut record.screen, interrupt };
-    let (results, interrupted) = via::run_file(fio, path, &mut watch)?;
+    let (text, handed) = via::text_for_fio(rig, jobs, paths)?;
+    let ran = via::run_file(rig, fio, text, handed, &mut watch)?;
+    let RanFile { results, interrupted, lost, logs, bad_logs, paused } = ran;
+    for log in logs {
+        screen::fault(&format!("log {}", log.display()));
+    }
+    for bad in &bad_logs {
+        screen::fault(bad);
+    }
     let steps: Vec<StepResult> = results.iter().map(|result| result.to_step()).collect();
     let mut caveats = std::mem::take(&mut invocation.caveats);
     for step in &steps {
@@ -73,11 +87,16 @@ fn measure(
     let failed: u64 = steps.iter().map(StepResult::errors).sum();
     let ended = results.iter().filter(|result| result.error != 0).count() as u64;
     caveats.extend(iogauge_lab::caveats::errors(failed.max(ended), None, ""));
+    caveats.extend(lost.as_deref().map(via::lost));
+    caveats.extend(via::doubts(&steps, paused));
     if interrupted {
-        caveats.push(iogauge_lab::caveats::interrupted());
+        caveats.push(session::ended_early(&invocation.rig));
     }
-    let exit = match (interrupted, failed + ended) {
+    invocation.record.tell_nothing(&caveats);
+    let exit = match (interrupted, failed + ended + u64::from(lost.is_some())) {
         (true, _) => Exit::Interrupted,
+        (false, 0) if steps.iter().any(StepResult::is_empty) => Exit::IoErrors,
+        (false, 0) if !bad_logs.is_empty() => Exit::Fault,
         (false, 0) => Exit::Done,
         (false, _) => Exit::IoErrors,
     };
@@ -89,6 +108,16 @@ fn measure(
         environment: session::environment(&invocation.rig),
     };
     Ok((document, exit))
+}
+
+/// Each job with its direction.
+fn summary(jobs: &FioJobs) -> String {
+    let named = jobs.jobs().iter().take(MOST_NAMED);
+    let mut names: Vec<String> = named.map(|job| format!("{}: {}", job.name, job.rw)).collect();
+    if let Some(more) = jobs.jobs().len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
 }
 
 /// `iogauge find --via fio FILE.fio`: the search decides the depth of the file's one job.
@@ -107,67 +136,48 @@ pub fn find(
                     instead of on the command line";
         return Err(Usage(text.to_owned()).into());
     }
-    let Judged { mut rig, fio, jobs } = judge(path, fio, &args.target)?;
-    let [job] = jobs.as_slice() else {
+    let (JudgedFile { mut rig, jobs, paths }, fio) = judge(path, fio, &args.target)?;
+    let unlink = unlinked(&jobs);
+    let [job] = jobs.jobs() else {
         let text = format!(
             "{}: a search has the storage for itself; right would be a file of one job, not {}",
             path.display(),
-            jobs.len()
+            jobs.jobs().len()
         );
         return Err(Usage(text).into());
     };
-    let text = JobFile::with_includes_found(path, &Here).map_err(|e| Usage(e.to_string()))?;
+    let job = job.clone();
     rig.sample_every(args.sampling.every);
-    rig.go_via_job(fio, ForeignJob { text, synchronous: job.synchronous })?;
+    rig.go_via_job(fio, ForeignJob { jobs, paths, synchronous: job.synchronous })?;
     // The rest of the load is in the file, for fio alone to read.
-    let rw = job.rw.split(':').next().and_then(|word| word.parse().ok());
-    let load = Load { rw: rw.unwrap_or(Load::default().rw), ..Load::default() };
+    let load = Load { iodepth: 1, numjobs: 1, ..job.shape.clone() };
     let opened = Opened { rig, loads: vec![load], caveats: Vec::new() };
     let mut invocation =
         Invocation::on("find", &args.target, &args.output, args.explain, interrupt, opened)?;
     invocation.wants_trace = args.trace;
+    invocation.unlink = unlink;
     invocation.words = Some(format!("{} through {} ({})", job.rw, job.engine, job.name));
     find::run_on(invocation, plan)
 }
 
-/// Reads the file and lets the guards judge what it touches, as far as that can be told.
-fn judge(path: &Path, fio: &ViaArg, target: &TargetArgs) -> anyhow::Result<Judged> {
-    let sight = JobFile::sight(path, &Here).map_err(|error| Usage(error.to_string()))?;
+/// Reads the file and lets the guards judge what it touches.
+fn judge(
+    path: &Path,
+    fio: &ViaArg,
+    target: &TargetArgs,
+) -> anyhow::Result<(JudgedFile, FioBinary)> {
+    let jobs = FioJobs::read(path, &Here).map_err(|error| match error.fault {
+        Fault::RefusedVia { .. } => anyhow::Error::from(Refused(error.to_string())),
+        _ => Usage(error.to_string()).into(),
+    })?;
     let fio = fio.find()?;
     let name = path.display().to_string();
-    let rig = match &sight.groups {
-        Ok(groups) => {
-            let wanted = job_file::wanted(groups, target);
-            let rig = Rig::open_each(&name, &wanted)?;
-            keeps_marks(&rig, target)?;
-            rig
-        }
-        Err(why) => {
-            if !target.destroy_data && !sight.jobs.iter().all(|job| job.harmless) {
-                let text = format!(
-                    "{name}: {why}, so that what fio would write to cannot be judged; \
-                     --destroy-data lets it"
-                );
-                return Err(crate::exit::Refused(text).into());
-            }
-            Rig::open_each(&name, &[])?
-        }
-    };
-    Ok(Judged { rig, fio, jobs: sight.jobs })
+    Ok((via::judge(&name, jobs, target.destroy_data, target.overwrite)?, fio))
 }
 
-/// fio would write over the mark by which iogauge knows its own files again.
-fn keeps_marks(rig: &Rig, target: &TargetArgs) -> anyhow::Result<()> {
-    let parts = rig.target().map_or(&[][..], |target| &target.parts);
-    match parts.iter().find(|part| part.made_by_us() && part.may_write()) {
-        Some(part) if !target.overwrite => {
-            let text = format!(
-                "{}: iogauge made this file, and the job would write over its mark; right would be \
-                 another file, or --overwrite",
-                part.path.display()
-            );
-            Err(crate::exit::Refused(text).into())
-        }
-        _ => Ok(()),
-    }
+/// Files that a job asks to be gone at the end.
+fn unlinked(jobs: &FioJobs) -> Vec<PathBuf> {
+    let clones = jobs.jobs().iter().flat_map(|job| &job.clones).filter(|clone| clone.unlink);
+    let files: BTreeSet<PathBuf> = clones.flat_map(|clone| clone.files.clone()).collect();
+    files.into_iter().collect()
 }

@@ -46,6 +46,24 @@ fn arrivals_waited() {
 }
 
 #[test]
+fn nothing_completed() {
+    let place = Place::new();
+    let with = minute("sim:channels=1,service=100s,dist=const", &[]);
+    let without = minute("sim:channels=1,service=50s,dist=const", &[]);
+    assert_provoked(&place, "nothing-completed", "doubt", &with, &without);
+}
+
+#[test]
+fn paused() {
+    let place = Place::new();
+    let with = minute("sim:channels=8,service=100us,pause=every:20s,for:10s", &["--iodepth=8"]);
+    let without = minute("sim:channels=8,service=100us,pause=every:10m,for:10s", &["--iodepth=8"]);
+    assert_provoked(&place, "paused", "doubt", &with, &without);
+    let seldom = minute("sim:channels=8,service=100us,pause=every:40s,for:2s", &["--iodepth=8"]);
+    assert_raised(&place.run(&seldom).ends(0), "paused", "note");
+}
+
+#[test]
 fn too_few_samples() {
     let place = Place::new();
     let target = "sim:channels=1,service=10ms";

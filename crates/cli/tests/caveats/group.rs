@@ -1,8 +1,9 @@
-//! Control groups of version 1 that the tests make.
+//! Control groups that the tests make.
+#![allow(dead_code, reason = "several tests share this, and none needs all of it")]
 
-use crate::common::{Done, Place};
+use crate::common::{Done, Place, eventually};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 static MADE: AtomicU32 = AtomicU32::new(0);
@@ -17,6 +18,47 @@ impl Group {
         if !root.join("tasks").exists() {
             return Err(format!("no cgroup v1 with {controller} at {}", root.display()));
         }
+        Self::below(&root, values)
+    }
+
+    /// The same in version 2, where that is what this machine has.
+    fn unified(values: &[(&str, &str)]) -> Result<Self, String> {
+        let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(Path::new);
+        let root = roots.into_iter().find(|root| root.join("cgroup.controllers").exists());
+        Self::below(root.ok_or("no cgroup v2")?, values)
+    }
+
+    /// One of either version whose processes and threads are so many at most.
+    pub fn of_tasks(most: u32) -> Result<Self, String> {
+        let most = most.to_string();
+        let values = [("pids.max", most.as_str())];
+        Self::new("pids", &values)
+            .or_else(|v1| Self::unified(&values).map_err(|v2| format!("{v1}; {v2}")))
+    }
+
+    /// One of either version that can be frozen.
+    pub fn to_freeze() -> Result<Self, String> {
+        Self::new("freezer", &[])
+            .or_else(|v1| Self::unified(&[]).map_err(|v2| format!("{v1}; {v2}")))
+    }
+
+    /// Stops all that is in the group, or has it go on; returns once the kernel has done it.
+    pub fn freeze(&self, frozen: bool) {
+        let (v1, v2) = (self.0.join("freezer.state"), self.0.join("cgroup.freeze"));
+        let text = |path: &Path| std::fs::read_to_string(path).unwrap();
+        if v1.exists() {
+            let state = if frozen { "FROZEN" } else { "THAWED" };
+            std::fs::write(&v1, state).unwrap();
+            eventually(|| text(&v1).trim() == state);
+        } else {
+            let digit = u8::from(frozen).to_string();
+            std::fs::write(&v2, &digit).unwrap();
+            let line = format!("frozen {digit}");
+            eventually(|| text(&self.0.join("cgroup.events")).lines().any(|l| l == line));
+        }
+    }
+
+    fn below(root: &Path, values: &[(&str, &str)]) -> Result<Self, String> {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = root.join(format!("iogauge-caveat-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -30,13 +72,21 @@ impl Group {
 
     /// Runs a command line of iogauge in the group.
     pub fn run(&self, place: &Place, line: &[&str]) -> Done {
+        self.command(place, line).output().unwrap().into()
+    }
+
+    /// A command line of iogauge that runs in the group, not started.
+    pub fn command(&self, place: &Place, line: &[&str]) -> Command {
         let typed = place.command(line);
         // A shell enters the group and becomes the command: threads that the kernel starts for it
         // are in the group as well.
         let mut command = Command::new("sh");
         command.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(self.0.join("cgroup.procs"));
         command.arg(typed.get_program()).args(typed.get_args());
-        command.current_dir(place.work()).output().unwrap().into()
+        command.envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(place.work());
+        command
     }
 }
 

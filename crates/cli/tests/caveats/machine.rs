@@ -220,7 +220,7 @@ fn interrupted() {
 
 /// True where the process has a thread that carries I/O.
 fn has_workers(run: &Started) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", run.pid()));
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", run.worker()));
     let mut names = tasks
         .into_iter()
         .flatten()

@@ -79,7 +79,12 @@ const SOURCES: [&str; 3] =
     [include_str!("figures.rs"), include_str!("machine.rs"), include_str!("target.rs")];
 
 /// Codes that a test elsewhere provokes: its source and its name.
-const ELSEWHERE: [(CaveatCode, &str, &str); 10] = [
+const ELSEWHERE: [(CaveatCode, &str, &str); 11] = [
+    (
+        CaveatCode::WorkerHeld,
+        include_str!("../front.rs"),
+        "a_worker_in_a_frozen_file_system_is_named",
+    ),
     (CaveatCode::NotTraced, include_str!("../trace.rs"), "not_traced"),
     (CaveatCode::Traced, include_str!("../trace.rs"), "traced"),
     (CaveatCode::TraceDiffers, include_str!("../trace.rs"), "trace_differs"),

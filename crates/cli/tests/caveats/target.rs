@@ -34,6 +34,17 @@ fn page_cache() {
     let counted = done.json()["steps"][0]["physical"]["ratio_to_logical"].is_number();
     assert!(measured || !counted, "{told:?}");
     assert_silent(&place.run(&direct).ends(0), "page-cache");
+
+    // A memory map has no direct I/O, so nothing about that option.
+    let mapped = place.run(&short("file", &["--ioengine=mmap", "--bs=64k"])).ends(0);
+    assert_raised(&mapped, "page-cache", "doubt");
+    let told = of_code(&mapped, "page-cache");
+    let message = told[0]["message"].as_str().unwrap();
+    assert!(message.contains("mmap goes through the page cache"), "{told:?}");
+    assert_eq!(told[0]["remedy"], "leave out --ioengine=mmap");
+    let all = told.iter().map(|c| c["message"].as_str().unwrap()).collect::<String>();
+    assert!(all.contains("devices moved") || !counted, "{told:?}");
+    assert!(!all.contains("bypassed") && !all.contains("--direct"), "{told:?}");
 }
 
 #[test]
@@ -95,6 +106,48 @@ fn smaller_than_cache() {
     let told = of_code(&place.run(&with).ends(0), "smaller-than-cache");
     let remedy = format!("losetup --direct-io=on {}", cached.path.display());
     assert_eq!(told[0]["remedy"], *remedy);
+}
+
+#[test]
+fn no_device() {
+    let place = Place::new();
+    let memory = or_skip!("no_device", Mount::new(&["-t", "tmpfs", "-o", "size=4g", "none"]));
+    noise(&place, "file", SIZE);
+    let path = memory.point.join("file");
+    std::fs::copy(place.work().join("file"), &path).unwrap();
+    let with = short(word(&path), &["--direct=0"]);
+    assert_provoked(&place, "no-device", "doubt", &with, &short("file", &["--direct=0"]));
+    for layer in ["lower", "upper", "work"] {
+        std::fs::create_dir(memory.point.join(layer)).unwrap();
+    }
+    let at = |layer: &str| format!("{layer}dir={}", memory.point.join(layer).display());
+    let layers = ["lower", "upper", "work"].map(at).join(",");
+    let overlay = Mount::new(&["-t", "overlay", "-o", &layers, "overlay"]);
+    let overlay = or_skip!("no_device", overlay);
+    std::fs::copy(&path, overlay.point.join("file")).unwrap();
+    let path = overlay.point.join("file");
+    let done = place.run(&short(word(&path), &["--direct=0"])).ends(0);
+    assert_raised(&done, "no-device", "doubt");
+    let told = of_code(&done, "no-device");
+    assert!(told[0]["message"].as_str().unwrap().contains("on tmpfs"), "{told:?}");
+    let doctor = place.run(&["doctor", word(&path), "--json"]).ends(0);
+    assert_raised(&doctor, "no-device", "doubt");
+    let disk = place.work();
+    for layer in ["lower", "upper", "scratch"] {
+        std::fs::create_dir(disk.join(layer)).unwrap();
+    }
+    let [lower, upper, scratch] = ["lower", "upper", "scratch"].map(|layer| disk.join(layer));
+    let layers = format!(
+        "lowerdir={},upperdir={},workdir={}",
+        lower.display(),
+        upper.display(),
+        scratch.display()
+    );
+    let overlay = Mount::new(&["-t", "overlay", "-o", &layers, "overlay"]);
+    let overlay = or_skip!("no_device", overlay);
+    let path = overlay.point.join("file");
+    std::fs::copy(place.work().join("file"), &path).unwrap();
+    assert_silent(&place.run(&short(word(&path), &["--direct=0"])).ends(0), "no-device");
 }
 
 /// An attribute of a device, which outlives the test unless it is put back.

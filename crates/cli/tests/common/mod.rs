@@ -157,13 +157,52 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
+/// Processes that a thread of this process started.
+pub fn children(process: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let texts = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let texts: Vec<String> = texts.collect();
+    texts.iter().flat_map(|text| text.split_whitespace()).map(|id| id.parse().unwrap()).collect()
+}
+
+/// State of a process, as proc_pid_stat(5) has it; `None` where there is none.
+pub fn state_of(process: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// True once a process has ended.
+pub fn is_gone(process: u32) -> bool {
+    state_of(process).is_none_or(|state| state == 'Z')
+}
+
+/// Kills a command with the process that works for it, and waits until both have ended.
+#[track_caller]
+pub fn kill_both(child: &mut Child) {
+    let workers = children(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually(|| workers.iter().all(|worker| is_gone(*worker)));
+}
+
 /// A command under way.
 pub struct Started(Option<Child>);
 
 impl Started {
-    /// Its process.
+    /// The process that was started: the front of the one that works.
     pub fn pid(&self) -> u32 {
         self.0.as_ref().unwrap().id()
+    }
+
+    /// The process that works, once it is there.
+    #[track_caller]
+    pub fn worker(&self) -> u32 {
+        let mut found = None;
+        eventually(|| {
+            found = children(self.pid()).first().copied();
+            found.is_some()
+        });
+        found.unwrap()
     }
 
     /// Sends a signal by name.

@@ -32,21 +32,25 @@ fn what_was_acknowledged_outlives_a_killed_run() {
     assert_eq!(db.place.names(), [""; 0]);
 }
 
+/// The steps that the last run has in the history.
+fn kept(db: &Db) -> Vec<Value> {
+    let stored = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
+    stored["steps"].as_array().cloned().unwrap_or_default()
+}
+
 #[test]
 fn the_history_keeps_the_steps_of_a_killed_ladder() {
     let db = Db::new(2, 1000);
     // The pause lets two do twice as much as one.
     let line = ["--mode=write", "--ladder=1,2", "--hang=40ms", "--transaction-length=1"];
     let run = db.start("run", &[&line[..], &["--runtime=1s", "--ramp-time=0", "--quiet"]].concat());
-    let stored = || db.place.run(&["history", "show", "--format=json"]).ends(0).json();
-    let kept = |stored: &Value| stored["steps"].as_array().map_or(0, Vec::len);
-    crate::common::eventually(|| !db.place.runs().is_empty() && kept(&stored()) == 1);
+    crate::common::eventually(|| !db.place.runs().is_empty() && kept(&db).len() == 1);
     run.signal("KILL");
     let _ = run.end();
     assert_eq!(db.place.runs()[0].1, "crashed");
-    let stored = stored();
-    assert_eq!(kept(&stored), 1);
-    let step = &stored["steps"][0]["result"];
+    let steps = kept(&db);
+    assert_eq!(steps.len(), 1);
+    let step = &steps[0]["result"];
     assert_eq!(step["depth"], 1);
     assert!(step["database"]["counted"]["commits_made"].as_u64() > Some(0), "{step}");
     let text = db.place.run(&["history", "show"]).ends(0).stdout;
@@ -60,15 +64,11 @@ fn the_history_keeps_the_steps_of_a_killed_ladder() {
 fn the_history_keeps_what_a_killed_step_measured() {
     let db = Db::new(2, 1000);
     let run = db.at_work(2, &["--quiet"]);
-    let steps = || {
-        let stored = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
-        stored["steps"].as_array().cloned().unwrap_or_default()
-    };
-    crate::common::eventually(|| steps().len() == 1);
+    crate::common::eventually(|| kept(&db).len() == 1);
     run.signal("KILL");
     let _ = run.end();
     assert_eq!(db.place.runs()[0].1, "crashed");
-    let step: StepResult = serde_json::from_value(steps()[0]["result"].clone()).unwrap();
+    let step: StepResult = serde_json::from_value(kept(&db)[0]["result"].clone()).unwrap();
     let (write, sync) = (step.write.unwrap(), step.sync.unwrap());
     let database = step.database.unwrap();
     let of_workers = |of: fn(&DatabaseWorker) -> u64| database.workers.iter().map(of).sum::<u64>();

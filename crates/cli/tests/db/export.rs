@@ -159,6 +159,10 @@ fn some_runs_alone() {
     assert_one_line(other, 2, &["none of these runs measured a database"]);
     assert_one_line(db.place.run(&["db", "export", "other", "nothing"]), 2, &["nothing"]);
     std::fs::write(db.place.work().join("file"), "mine").unwrap();
-    assert_one_line(db.place.run(&["db", "export", "file"]), 1, &["cannot make file"]);
+    assert_one_line(
+        db.place.run(&["db", "export", "file"]),
+        1,
+        &["file cannot be written", "make the directory"],
+    );
     assert!(!db.place.names().contains(&"other".to_owned()));
 }

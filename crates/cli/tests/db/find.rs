@@ -147,3 +147,13 @@ fn what_is_found_can_be_held_for_longer() {
         shell(&db.place, &format!("{command} {}", SHORT.join(" "))).ends(0);
     }
 }
+
+#[test]
+fn a_search_in_which_nothing_was_completed_says_so() {
+    let db = Db::new(1, 1000);
+    let line = ["--mode=read", "--hang=100s", "--budget=3s", "--limit=mean<=1s"];
+    let done = db.run("find", &[&line[..], &["--json", "--quiet"]].concat());
+    let document = crate::run::nothing_completed(done);
+    // Nothing is known of the limit.
+    assert_eq!(document["answer"]["stopped_by"], "budget");
+}

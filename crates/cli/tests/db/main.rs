@@ -7,6 +7,7 @@ mod common;
 mod crash;
 mod export;
 mod find;
+mod foreign;
 mod life;
 mod mistakes;
 mod noted;

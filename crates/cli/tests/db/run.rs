@@ -142,6 +142,9 @@ fn limits_are_judged() {
     assert_eq!(database_limits(&guided), ["write:p99 <= 10 ms", "sync:p99 <= 10 ms"]);
     let sharper = db.measured("write", &["--guide=etcd", "--limit=commit:p99<=9ms"]);
     assert_eq!(database_limits(&sharper), ["sync:p99 <= 9 ms", "write:p99 <= 10 ms"]);
+    // What is typed of writes sharpens the guide's word on them, and leaves that on commits.
+    let beside = db.measured("write", &["--guide=etcd", "--limit=write:p99<=8ms"]);
+    assert_eq!(database_limits(&beside), ["write:p99 <= 8 ms", "sync:p99 <= 10 ms"]);
     let typed = db.measured("write", &["--limit=write:p99<=10ms"]);
     assert_eq!(database_limits(&typed), ["write:p99 <= 10 ms"]);
 }
@@ -375,4 +378,28 @@ fn without_a_history_nothing_is_kept() {
     let place = Place::new();
     let absent = ["db", "run", "sqlite:d", "--mode=read"];
     assert_eq!(place.run(&[&absent[..], &SHORT].concat()).code, Some(2));
+}
+
+#[test]
+fn a_run_in_which_nothing_was_completed_says_so() {
+    let db = Db::new(1, 1000);
+    // Each process pauses behind its first transaction, which belongs to the ramp.
+    let line = ["--hang=100s", "--ramp-time=2s", "--runtime=300ms", "--json", "--quiet"];
+    let document = nothing_completed(db.run("run", &[&["--mode=read"], &line[..]].concat()));
+    assert_eq!(document["steps"].as_array().unwrap().len(), 1);
+    assert_eq!(db.place.runs()[0].1, "done");
+}
+
+/// Asserts that a command ended with the code for nothing completed and its reason in one line; its document.
+#[track_caller]
+pub fn nothing_completed(done: Done) -> Value {
+    let done = done.ends(4);
+    let lines: Vec<&str> = done.stderr.lines().filter(|line| line.contains("no I/O was")).collect();
+    assert_eq!(lines.len(), 1, "{}", done.stderr);
+    assert!(lines[0].starts_with("iogauge: ") && lines[0].contains("right would be"), "{lines:?}");
+    let document = done.json();
+    let caveats = document["caveats"].as_array().unwrap();
+    let told = caveats.iter().filter(|caveat| caveat["code"] == "nothing-completed").count();
+    assert_eq!(told, 1, "{caveats:?}");
+    document
 }

@@ -89,7 +89,7 @@ fn what_was_measured_outlives_the_server() {
     for (action, more) in [("run", &run[..]), ("find", &["--budget=2s", "--limit=mean<=10s"])] {
         let line = ["db", action, &there.url("&reads=direct"), "--mode=read", "--json", "--quiet"];
         let under_way = there.place.start(&[&line[..], more].concat());
-        eventually(|| has_workers(under_way.pid()));
+        eventually(|| has_workers(under_way.worker()));
         there.server.crash();
         // Direct reads need no server: only what is asked of it at the end is missing.
         let done = under_way.end().ends(1);
@@ -105,6 +105,37 @@ fn what_was_measured_outlives_the_server() {
         }
         there.server.restart();
     }
+}
+
+/// A server that is stopped answers nobody, and its sockets stay open.
+#[test]
+fn a_run_ends_beside_a_server_that_has_stopped() {
+    let name = "a_run_ends_beside_a_server_that_has_stopped";
+    let Some(there) = There::new(name, "tester", &[]) else { return };
+    let read = ["--mode=read"];
+    let write = ["--mode=write", "--processes=2"];
+    let drained = ["--mode=write", "--processes=2", "--drain"];
+    for (options, kind) in [(&read[..], "read"), (&write[..], "write"), (&drained[..], "write")] {
+        let line =
+            ["db", "run", &there.url(""), "--runtime=3s", "--ramp-time=0", "--json", "--quiet"];
+        let under_way = there.place.start(&[&line[..], options].concat());
+        eventually(|| has_workers(under_way.worker()));
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        let frozen = there.server.freeze();
+        let done = under_way.end();
+        drop(frozen);
+        let document = there.kept(&done.ends(1));
+        let step = &document["steps"][0];
+        assert!(step[kind]["ios"].as_u64() > Some(0), "{step}");
+        assert!(codes(&document).contains(&"io-errors"), "{document}");
+    }
+    // What was acknowledged is there when the server goes on.
+    let checked = there.run("verify", "", &["--json"]).ends(0).json();
+    assert!(checked["acknowledged"].as_u64() > Some(0) && checked["lost"] == 0, "{checked}");
+    // Whoever comes meanwhile is told, too.
+    let frozen = there.server.freeze();
+    assert_one_line(there.run("sizes", "", &[]), 1, &["the server has not answered"]);
+    drop(frozen);
 }
 
 #[test]

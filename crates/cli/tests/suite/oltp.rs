@@ -3,7 +3,9 @@
 use crate::common::{EIGHT, Place, near, skip};
 use crate::support::{Loop, MIB, or_skip};
 use serde_json::Value;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 /// Rows of the classic table as CSV: name, users, size, IOPS.
@@ -152,28 +154,39 @@ fn block_devices_are_read_as_they_are_and_written_on_demand() {
     assert!(rows(&place).iter().all(|row| row.0 != "write"));
 }
 
-/// fio that leaves the job files it was started with in the directory.
-fn recording_fio(place: &Place) -> String {
-    let path = place.work().join("recording");
-    let script = format!(
-        "#!/bin/sh\nif [ \"$1\" = --version ]; then exec fio --version; fi\ncat > \
-         {0}/asked.$$\nexec fio \"$@\" < {0}/asked.$$\n",
-        place.work().display()
-    );
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    format!("--via=fio={}", path.display())
+/// fio that tells the job files it is started with, its files by their paths. It may write nothing, and
+/// tells them to a socket.
+struct RecordingFio {
+    via: String,
+    told: UnixListener,
 }
 
-/// What fio was asked last, as one text.
-fn asked(place: &Place) -> String {
-    let mut text = String::new();
-    for name in place.names().iter().filter(|name| name.starts_with("asked.")) {
-        let path = place.work().join(name);
-        text.push_str(&std::fs::read_to_string(&path).unwrap());
-        std::fs::remove_file(path).unwrap();
+impl RecordingFio {
+    fn new(place: &Place) -> Self {
+        let socket = place.work().join("told");
+        let told = UnixListener::bind(&socket).unwrap();
+        told.set_nonblocking(true).unwrap();
+        let path = place.work().join("recording");
+        let script = format!(
+            "#!/bin/sh\nif [ \"$1\" = --version ]; then exec fio --version; fi\ncat > asked\n\
+             perl -MIO::Socket::UNIX -pe 'BEGIN {{ select IO::Socket::UNIX->new(\"{}\") }} \
+             s{{/proc/self/fd/\\d+}}{{readlink $&}}ge' asked\nexec fio \"$@\" < asked\n",
+            socket.display()
+        );
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self { via: format!("--via=fio={}", path.display()), told }
     }
-    text
+
+    /// What fio was asked since, as one text.
+    fn asked(&self) -> String {
+        let mut text = String::new();
+        while let Ok((mut asked, _)) = self.told.accept() {
+            asked.set_nonblocking(false).unwrap();
+            asked.read_to_string(&mut text).unwrap();
+        }
+        text
+    }
 }
 
 #[test]
@@ -183,15 +196,15 @@ fn fio_does_the_same() {
         return skip(TEST, "fio is not installed");
     }
     let place = Place::new();
-    let via = recording_fio(&place);
+    let fio = RecordingFio::new(&place);
     let common = ["suite", "oltp", ".", "--users=1,3", "--bs=8k", "--seconds=200ms", "--quiet"];
-    let with = |more: &[&str]| place.run(&[&common[..], &[&via, "--json"], more].concat());
+    let with = |more: &[&str]| place.run(&[&common[..], &[&fio.via, "--json"], more].concat());
     let shared = with(&["--size=24m"]).ends(0).json();
     assert_eq!(steps(&shared).len(), 8);
     assert!(codes(&shared).contains(&"via-fio"));
     let all = shared["findings"]["matrix"].as_array().unwrap();
     assert!(all.len() == 8 && all.iter().all(|entry| entry["iops"].as_f64() > Some(0.0)));
-    let text = asked(&place);
+    let text = fio.asked();
     // Three users go through a third each, of 24 MiB behind the header of the file.
     assert_eq!(text.matches("\noffset=1m\noffset_increment=8m\nsize=8m\n").count(), 2, "{text}");
     assert_eq!(text.matches("\nsync=sync\n").count(), 2, "{text}");
@@ -199,7 +212,7 @@ fn fio_does_the_same() {
     place.run(&["clean", "."]).ends(0);
     let more = ["--size=24m", "--file-per-user", "--tests=readrand,write"];
     let own = with(&more).ends(0).json();
-    let text = asked(&place);
+    let text = fio.asked();
     for (number, jobs) in [(1, 4), (2, 2), (3, 2)] {
         let name = format!("\nfilename={}/iogauge-{number}.dat\n", place.work().display());
         assert_eq!(text.matches(&name).count(), jobs, "{name} {text}");

@@ -1,6 +1,6 @@
 //! Suites that were cut short go on where they ended.
 
-use crate::common::Place;
+use crate::common::{Place, kill_both};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,9 @@ fn cut_short(place: &Place, steps: usize, signal: i32) {
     while kept(place) < steps {
         assert!(begin.elapsed() < Duration::from_secs(60), "no step was kept");
         std::thread::sleep(Duration::from_millis(20));
+    }
+    if signal == libc::SIGKILL {
+        return kill_both(&mut child);
     }
     // SAFETY: sends a signal to a child that was not waited for yet.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);

@@ -216,9 +216,7 @@ fn an_interrupted_run_goes_on_in_the_middle_of_a_round() {
         assert!(begin.elapsed() < Duration::from_secs(60), "no step was kept");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // SAFETY: sends a signal to a child that was not waited for yet.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGKILL) }, 0);
-    child.wait().unwrap();
+    crate::common::kill_both(&mut child);
     let document = place.run(&[&arguments[..], &["--resume", "--json"]].concat()).ends(0).json();
     let keys: Vec<&str> =
         document["steps"].as_array().unwrap().iter().map(|s| s["key"].as_str().unwrap()).collect();

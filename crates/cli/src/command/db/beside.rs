@@ -3,7 +3,7 @@
 mod device;
 
 use super::load;
-use super::run::{head, tell};
+use super::run::{head, of_fault, tell};
 use crate::args::DbBesideArgs;
 use crate::command::find::exit_of;
 use crate::command::invocation::Outcome;
@@ -14,8 +14,8 @@ use iogauge_lab::db::{self, DbLoad, DbMeasured, DbSearched, DbTarget, DeviceWork
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::{Found, SearchPlan};
 use iogauge_lab::{Interrupt, LabError, caveats, session};
+use iogauge_model::Caveat;
 use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head};
-use iogauge_model::{Caveat, CaveatCode};
 use iogauge_report::terminal;
 
 /// Before the database is looked at while it does its best.
@@ -74,13 +74,13 @@ impl Measured {
         let Some(found) = self.database.as_ref().map(|searched| &searched.found) else {
             return Exit::Interrupted;
         };
-        if self.fault().is_some() {
-            return Exit::Fault;
+        if let Some(fault) = self.fault() {
+            return of_fault(fault);
         }
         if self.was_interrupted() {
             return Exit::Interrupted;
         }
-        exit_of(found.answer.stopped_by, found.curve.iter().any(|point| point.errors > 0))
+        exit_of(&found.answer, &found.curve)
     }
 
     fn document(self, record: &Record, asked: &Asked<'_>) -> BesideDocument {
@@ -141,6 +141,10 @@ fn measure(
     let depth = searched.found.answer.depth.max(1);
     let was_measured = searched.found.answer.iops.mean > 0.0;
     measured.database = Some(searched).filter(|_| was_measured || !interrupt.is_set());
+    if let Some(fault) = measured.fault() {
+        tell(record, fault);
+        return Ok(measured);
+    }
     if interrupt.is_set() {
         return Ok(measured);
     }
@@ -165,7 +169,7 @@ fn about(side: &str, doubts: Vec<Caveat>) -> Vec<Caveat> {
         true => doubt,
         false => Caveat { message: format!("the {side}: {}", doubt.message), ..doubt },
     };
-    let own = doubts.into_iter().filter(|doubt| doubt.code != CaveatCode::Interrupted);
+    let own = doubts.into_iter().filter(|doubt| *doubt != caveats::interrupted());
     own.map(named).collect()
 }
 

@@ -4,12 +4,11 @@ use crate::args::ExportArgs;
 use crate::command::history;
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use anyhow::Context;
+use iogauge_io::output::{OutputDirectory, OutputFile, Replace};
 use iogauge_lab::history::{Filter, RunRef};
 use iogauge_model::result::RunDocument;
 use iogauge_report::csv;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Runs the command.
 ///
@@ -46,24 +45,27 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
         };
         return Err(Usage(text.to_owned()).into());
     }
-    let directory = &args.directory;
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
+    let directory = OutputDirectory::make(&args.directory)?;
+    let check = |name: &str| directory.check(name, Replace::from(args.force));
+    let mut tables = Vec::new();
     for (mode, rows) in rows {
         let mut table = Vec::new();
         csv::database(&rows, &mut table)?;
-        write(&directory.join(format!("{mode}.csv")), &table)?;
+        tables.push((check(&format!("{mode}.csv"))?, table));
     }
     let mut table = Vec::new();
     csv::database_workers(&documents, &mut table)?;
-    write(&directory.join("workers.csv"), &table)?;
+    tables.push((check("workers.csv")?, table));
+    // Every place was judged before the first one is written.
+    tables.into_iter().try_for_each(|(file, table)| write(file, &table))?;
     Ok(Exit::Done)
 }
 
 /// Writes a table, and tells how many rows it has below its header.
-fn write(path: &Path, table: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, table).with_context(|| format!("cannot write {}", path.display()))?;
+fn write(file: OutputFile, table: &[u8]) -> anyhow::Result<()> {
+    let path = file.path().display().to_string();
+    file.put(table)?;
     let count = table.iter().filter(|byte| **byte == b'\n').count() - 1;
     let noun = if count == 1 { "row" } else { "rows" };
-    screen::print(&format!("{}: {count} {noun}", path.display()))
+    screen::say(&format!("{path}: {count} {noun}"))
 }

@@ -1,7 +1,7 @@
 //! `iogauge db find`: the most a database does under a limit.
 
 use super::load;
-use super::run::{head, tell};
+use super::run::{head, of_fault, tell};
 use crate::args::DbFindArgs;
 use crate::command::find::exit;
 use crate::command::invocation::Outcome;
@@ -68,8 +68,11 @@ fn search(
         caveats: searched.caveats,
         environment: session::environment_on(session::real_clock()),
     };
+    record.tell_nothing(&document.caveats);
     let exit = match (exit(&document), &searched.fault) {
-        (Exit::Done, Some(_)) => Exit::Fault,
+        (Exit::Done, Some(fault)) => of_fault(fault),
+        // What ended it is no signal.
+        (Exit::Interrupted, Some(fault)) if of_fault(fault) == Exit::IoErrors => Exit::IoErrors,
         (exit, _) => exit,
     };
     if let Some(fault) = &searched.fault {

@@ -8,7 +8,7 @@ use iogauge_db::backend::{self, Global};
 use iogauge_db::value::{DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES};
 use iogauge_db::{Database, DbError, DbUrl, Progress};
 use iogauge_lab::Interrupt;
-use iogauge_lab::db::check_room;
+use iogauge_lab::db::{RoomWatch, check_room};
 use iogauge_model::units::Count;
 use std::time::Instant;
 
@@ -91,7 +91,10 @@ fn make(
         (fit > 0).then(|| format!("--subscripts {fit} or less"))
     })?;
     let begin = Instant::now();
+    let mut room = RoomWatch::begin(database)?;
     with_progress("filling", Unit::Count("subscripts"), args.quiet, None, interrupt, |progress| {
+        let mut check = || room.check();
+        let progress = &mut progress.watched(&mut check);
         (0..args.globals).try_for_each(|index| {
             let global = Global { number: there + index + 1, subscripts, value_bytes };
             let before = subscripts * u64::from(index);
@@ -100,13 +103,13 @@ fn make(
     })?;
     let rate = all as f64 / begin.elapsed().as_secs_f64().max(1e-9);
     let globals = if args.globals == 1 { "global" } else { "globals" };
-    screen::print(&format!(
+    screen::say(&format!(
         "{} {globals} of {} subscripts, {} a second",
         args.globals,
         Count(subscripts as f64),
         Count(rate.round())
     ))?;
-    screen::print(&format!(
+    screen::say(&format!(
         "next: iogauge db run {} --mode write --processes {}",
         url.typed(),
         there + args.globals
@@ -141,7 +144,7 @@ pub fn count(args: &OneArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         let made = global.subscripts;
         let note = if count == made { String::new() } else { format!(", made with {made}") };
         differs |= count != made;
-        screen::print(&format!("global {}: {count} subscripts{note}", global.number))?;
+        screen::say(&format!("global {}: {count} subscripts{note}", global.number))?;
     }
     Ok(if differs { Exit::IoErrors } else { Exit::Done })
 }

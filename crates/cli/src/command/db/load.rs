@@ -58,26 +58,29 @@ pub fn limits(
     load: &DbLoad,
 ) -> anyhow::Result<Vec<Limit>> {
     let guided: &[Limit] = guide.map_or(&[], |guide| guide.limits);
+    let typed = typed.iter().map(|limit| (*limit, true));
+    let guided = guided.iter().map(|limit| (*limit, false));
     let mut limits = Vec::new();
-    for limit in tightest(typed.iter().chain(guided).copied()) {
+    for (limit, is_typed) in typed.chain(guided) {
         let missing = match limit.side {
             Side::Any => false,
             Side::Read => !load.mode.reads(),
             Side::Write | Side::Sync => !load.mode.writes(),
         };
-        if missing && !typed.contains(&limit) {
-            // A guide has limits for all kinds of loads.
-            continue;
+        if missing && is_typed {
+            let limit = in_database_words(&limit.to_string());
+            let text =
+                format!("limit \"{limit}\" bounds what mode {} does not do", load.mode.word());
+            return Err(Usage(text).into());
         }
         if missing {
-            let limit = in_database_words(&limit.to_string());
-            let text = format!("limit \"{limit}\" bounds what mode {} does not do", load.word());
-            return Err(Usage(text).into());
+            // A guide has limits for all kinds of loads.
+            continue;
         }
         limits.push(limit);
         let bounds_commits = match limit.side {
             Side::Any => load.mode.writes(),
-            Side::Write => !typed.contains(&limit),
+            Side::Write => !is_typed,
             Side::Read | Side::Sync => false,
         };
         if bounds_commits {

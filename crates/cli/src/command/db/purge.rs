@@ -20,13 +20,9 @@ pub fn run(args: &PurgeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let purged = db::purge(database.as_ref())?;
-    screen::print(&format!(
-        "{url} {}: removed, {} free again",
-        url.name,
-        Bytes(purged.freed_bytes)
-    ))?;
+    screen::say(&format!("{url} {}: removed, {} free again", url.name, Bytes(purged.freed_bytes)))?;
     for left in purged.left {
-        screen::print(&format!("left, since iogauge did not make it: {left}"))?;
+        screen::say(&format!("left, since iogauge did not make it: {left}"))?;
     }
     Ok(Exit::Done)
 }

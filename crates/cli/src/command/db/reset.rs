@@ -23,7 +23,7 @@ pub fn run(args: &ResetArgs) -> anyhow::Result<Exit> {
     }
     let removed = history.rm(&runs, Running::Refuse)?.len();
     let noun = if removed == 1 { "run" } else { "runs" };
-    screen::print(&format!("removed {removed} {noun}"))?;
+    screen::say(&format!("removed {removed} {noun}"))?;
     Ok(Exit::Done)
 }
 

@@ -6,11 +6,12 @@ use crate::command::invocation::Outcome;
 use crate::command::record::Record;
 use crate::exit::{Exit, Usage};
 use crate::screen;
+use iogauge_db::DbError;
 use iogauge_lab::db::{self, DbLoad, DbTarget, Ladder, Times};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::Limit;
-use iogauge_model::result::{Head, RUN_FORMAT, RunDocument};
+use iogauge_model::result::{Head, RUN_FORMAT, RunDocument, StepResult};
 use iogauge_report::terminal;
 use serde_json::{Value, json};
 
@@ -92,9 +93,11 @@ fn measure(
     let exit = match () {
         () if interrupted => Exit::Interrupted,
         () if steps.iter().any(|step| step.errors() > 0) => Exit::IoErrors,
-        () if fault.is_some() => Exit::Fault,
+        () if fault.is_some() => fault.as_ref().map_or(Exit::Done, of_fault),
+        () if steps.iter().any(StepResult::is_empty) => Exit::IoErrors,
         () => Exit::Done,
     };
+    record.tell_nothing(&found);
     if let Some(fault) = fault {
         tell(record, &fault);
     }
@@ -108,10 +111,19 @@ fn measure(
     Ok(Outcome { document, instead: None, exit })
 }
 
+/// How a command ends that kept what was measured before a fault. A disk that is filled up to what stays free
+/// ends a run as a full one does.
+pub(super) fn of_fault(fault: &LabError) -> Exit {
+    match fault {
+        LabError::Db(DbError::NoRoom(_)) => Exit::IoErrors,
+        _ => Exit::Fault,
+    }
+}
+
 /// Tells a fault that left what was measured before it.
 pub(super) fn tell(record: &mut Record, fault: &LabError) {
     record.screen.progress.clear();
-    screen::tell(&format!("iogauge: {fault}"));
+    screen::fault(&format!("{fault}"));
 }
 
 /// The beginning of a document on a database.

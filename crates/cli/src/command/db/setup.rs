@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::screen;
 use iogauge_db::backend;
 use iogauge_lab::Interrupt;
-use iogauge_lab::db::{check_room, of_size};
+use iogauge_lab::db::{RoomWatch, check_room, of_size};
 use iogauge_model::units::{Bandwidth, Bytes};
 use std::time::Instant;
 
@@ -26,12 +26,13 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let doubt = of_size(args.size)
         .map(|doubt| format!("iogauge: {}; right would be {}", doubt.message, doubt.remedy));
     let begin = Instant::now();
+    let mut room = RoomWatch::begin(database.as_ref())?;
     with_progress("setup", Unit::Bytes, args.quiet, doubt, interrupt, |progress| {
-        database.setup(args.size, progress)
+        database.setup(args.size, &mut progress.watched(&mut || room.check()))
     })?;
     let (size, about) = (database.size()?, database.about()?);
     let speed = size.data_bytes as f64 / begin.elapsed().as_secs_f64().max(1e-9);
-    screen::print(&format!(
+    screen::say(&format!(
         "{url} {}: {} in blocks of {}, {}, written at {}",
         url.name,
         Bytes(size.data_bytes),
@@ -39,7 +40,7 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         about.software,
         Bandwidth(speed)
     ))?;
-    screen::print(&format!(
+    screen::say(&format!(
         "next: iogauge db create-globals {} --globals 8 --subscripts 1m",
         url.typed()
     ))?;

@@ -33,7 +33,7 @@ pub fn run(args: &VerifyArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         (None, checked) => checked?,
     };
     if args.json {
-        screen::print(&serde_json::to_string_pretty(&checked)?)?;
+        screen::data(&screen::json(&checked)?)?;
     } else {
         screen::print(&terminal::db_check(&checked, screen::page(false)))?;
     }

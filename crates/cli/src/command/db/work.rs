@@ -65,7 +65,7 @@ pub fn with_progress<T>(
     let done = work(&mut iogauge_db::Progress::new(&mut tell, &stop));
     shown.clear();
     if let (Some(doubt), true) = (doubt, done.is_ok()) {
-        screen::tell(&doubt);
+        screen::tell(&screen::line(&doubt));
     }
     done
 }

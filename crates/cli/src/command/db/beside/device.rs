@@ -67,7 +67,7 @@ impl Device {
         watch: &mut Watch<'_>,
     ) -> anyhow::Result<(BesideSide, Vec<Caveat>)> {
         let searched = self.search(plan, watch);
-        let removed = clean::remove(self.rig);
+        let removed = clean::remove(&self.rig);
         let searched = searched?;
         removed?;
         Ok(searched)

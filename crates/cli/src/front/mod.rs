@@ -1,0 +1,283 @@
+//! The process that the user started. It forks the one that works, passes signals on to it, and ends as it
+//! ended. It touches no storage, so it answers in time even where the other one waits in the kernel for
+//! good.
+
+mod held;
+mod report;
+
+pub use report::Reporter;
+
+use crate::exit::Exit;
+use crate::screen;
+use anyhow::Context;
+use iogauge_io::crew::AddressSpace;
+use iogauge_io::system::HeldThread;
+use report::Reports;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{self as system, Pid, Signal, WaitOptions, WaitStatus};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::{emulate_default_handler, pipe};
+use std::fs::File;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A second signal within this time is an echo of the first: `timeout` signals a process and then its
+/// group, and a terminal signals the whole group.
+const ECHO: Duration = Duration::from_secs(1);
+/// Time that the working process has to end with its result after the first signal.
+const GRACE: Duration = Duration::from_secs(8);
+/// Time that a process has to go away after it has reported its exit code.
+const LEAVING: Duration = Duration::from_secs(5);
+/// Time that a killed process has to go away.
+const KILLED: Duration = Duration::from_secs(1);
+/// Stack of the thread that works. A user's limit for the first thread's stack may be far too small.
+const STACK_BYTES: usize = 8 << 20;
+/// Address space without which nothing can be done: the stack, and memory for a history and a small step.
+const LEAST_ADDRESS_BYTES: u64 = 32 << 20;
+
+/// Forks, works in the new process and watches over it in this one. Returns in both.
+///
+/// # Errors
+/// Where no process or thread can be had, or signals cannot be watched.
+pub fn start(work: fn(&Reporter) -> Exit) -> anyhow::Result<ExitCode> {
+    let (reports, reporter) = report::channel().context("cannot make a pipe")?;
+    // Before there is another process: what cannot be had is then told once.
+    let wake = Wake::new().context("cannot watch signals")?;
+    let front = system::getpid();
+    match iogauge_io::fork().context("cannot start the process that measures")? {
+        None => {
+            drop((reports, wake));
+            in_child(front, reporter, work)
+        }
+        Some(child) => {
+            drop(reporter);
+            Front::new(child, reports, wake)?.watch()
+        }
+    }
+}
+
+/// Works on a thread with a stack of its own, in a process that ends with its front.
+fn in_child(
+    front: Pid,
+    reporter: Reporter,
+    work: fn(&Reporter) -> Exit,
+) -> anyhow::Result<ExitCode> {
+    system::set_parent_process_death_signal(Some(Signal::KILL))
+        .context("cannot tie the process that measures to its parent")?;
+    if system::getppid() != Some(front) {
+        // The front was killed before the line above.
+        return Ok(Exit::Fault.into());
+    }
+    let AddressSpace { bytes: left_bytes, bound } = AddressSpace::left();
+    if left_bytes < LEAST_ADDRESS_BYTES {
+        let (left, least) = (left_bytes >> 20, LEAST_ADDRESS_BYTES >> 20);
+        anyhow::bail!(
+            "{bound} leaves {left} MiB of address space; right would be at least {least} MiB more \
+             than iogauge itself takes"
+        );
+    }
+    let run = move || {
+        let exit = work(&reporter);
+        release_streams();
+        reporter.ends_with(exit);
+        exit
+    };
+    let thread = std::thread::Builder::new().name("iogauge".to_owned()).stack_size(STACK_BYTES);
+    let thread = thread.spawn(run).context("cannot start the thread that works")?;
+    match thread.join() {
+        Ok(exit) => Ok(exit.into()),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// Lets go of stdout and stderr, so that who reads them sees their end even where a thread of this process
+/// stays in the kernel.
+fn release_streams() {
+    if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&nothing);
+        let _ = rustix::stdio::dup2_stderr(&nothing);
+    }
+}
+
+/// Signals that ask for an end. SIGHUP is left alone where it is ignored, as under `nohup`.
+pub fn ending_signals() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let hangs_up = ignored >> (SIGHUP - 1) & 1 == 0;
+    [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)).collect()
+}
+
+/// What signals wake the front with.
+struct Wake {
+    /// Becomes readable with every signal.
+    woken: UnixStream,
+    /// Signals to watch, each with the end that its handler writes to.
+    signals: Vec<(i32, UnixStream)>,
+}
+
+impl Wake {
+    fn new() -> std::io::Result<Self> {
+        let (woken, wakes) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        let signals = ending_signals().into_iter().chain([SIGCHLD]);
+        let signals = signals.map(|signal| Ok((signal, wakes.try_clone()?)));
+        Ok(Self { woken, signals: signals.collect::<std::io::Result<_>>()? })
+    }
+}
+
+/// What the front knows of the process that works.
+struct Front {
+    child: Pid,
+    reports: Reports,
+    /// Signals that ask for an end, each with a flag that its handler sets.
+    signals: Vec<(i32, Arc<AtomicBool>)>,
+    /// Becomes readable with every signal.
+    woken: UnixStream,
+    /// When an end was asked for first.
+    asked: Option<Instant>,
+    /// The exit code that the process reported, and when.
+    code: Option<(u8, Instant)>,
+}
+
+impl Front {
+    fn new(child: Pid, reports: Reports, wake: Wake) -> anyhow::Result<Self> {
+        let mut signals = Vec::new();
+        for (signal, wakes) in wake.signals {
+            pipe::register(signal, wakes).context("cannot watch signals")?;
+            if signal != SIGCHLD {
+                let flag = Arc::new(AtomicBool::new(false));
+                signal_hook::flag::register(signal, flag.clone())
+                    .context("cannot watch signals")?;
+                signals.push((signal, flag));
+            }
+        }
+        Ok(Self { child, reports, signals, woken: wake.woken, asked: None, code: None })
+    }
+
+    /// Passes signals on until the process has ended or its time is over, and ends as it ended.
+    fn watch(mut self) -> anyhow::Result<ExitCode> {
+        loop {
+            if let Some(status) = self.status()? {
+                self.listen();
+                return Ok(self.end_as(status));
+            }
+            self.listen();
+            if self.passes_signals_on() {
+                return Ok(self.leave(false));
+            }
+            let left = self.deadline().map(|end| end.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(self.leave(true));
+            }
+            self.sleep(left)?;
+        }
+    }
+
+    /// How the process ended; `None` while it has not.
+    fn status(&self) -> anyhow::Result<Option<WaitStatus>> {
+        let ended = system::waitpid(Some(self.child), WaitOptions::NOHANG);
+        let ended = ended.context("cannot wait for the process that measures")?;
+        Ok(ended.map(|(_, status)| status))
+    }
+
+    /// Takes over what the process reported.
+    fn listen(&mut self) {
+        let heard = self.reports.read();
+        if heard.was_signalled {
+            self.asked.get_or_insert_with(Instant::now);
+        }
+        if let Some(code) = heard.code {
+            self.code = Some((code, Instant::now()));
+        }
+    }
+
+    /// Passes on what was signalled since the last time. True where it was asked for a second time, and
+    /// not by an echo.
+    fn passes_signals_on(&mut self) -> bool {
+        let mut again = false;
+        for (signal, flag) in &self.signals {
+            if !flag.swap(false, Ordering::Relaxed) {
+                continue;
+            }
+            again |= self.asked.is_some_and(|asked| asked.elapsed() >= ECHO);
+            self.asked.get_or_insert_with(Instant::now);
+            if let Some(signal) = Signal::from_named_raw(*signal) {
+                // It can only fail where the process has just ended.
+                let _ = system::kill_process(self.child, signal);
+            }
+        }
+        again
+    }
+
+    /// When the process has to be gone.
+    fn deadline(&self) -> Option<Instant> {
+        let asked = self.asked.map(|asked| asked + GRACE);
+        asked.into_iter().chain(self.code.map(|(_, at)| at + LEAVING)).min()
+    }
+
+    fn sleep(&mut self, left: Option<Duration>) -> anyhow::Result<()> {
+        let timeout = left.map(|left| Timespec {
+            tv_sec: left.as_secs() as i64,
+            // Never shorter than what is left, so that it is over afterwards.
+            tv_nsec: i64::from(left.subsec_nanos()),
+        });
+        let mut watched = vec![PollFd::new(&self.woken, PollFlags::IN)];
+        if !self.reports.is_closed() {
+            watched.push(PollFd::new(&self.reports, PollFlags::IN));
+        }
+        match poll(&mut watched, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno).context("cannot wait for the process that measures"),
+        }
+        let mut bytes = [0; 64];
+        while std::io::Read::read(&mut self.woken, &mut bytes).is_ok_and(|read| read > 0) {}
+        Ok(())
+    }
+
+    /// The end of a process whose time is over: what it waits for is named, unless the user asked for the
+    /// end a second time and it goes.
+    fn leave(&mut self, overdue: bool) -> ExitCode {
+        let id = self.child.as_raw_nonzero().get().unsigned_abs();
+        let threads = HeldThread::of_process(id);
+        if self.code.is_none() {
+            // It can only fail where the process has just ended.
+            let _ = system::kill_process(self.child, Signal::KILL);
+        }
+        let end = Instant::now() + KILLED;
+        let mut gone = false;
+        while self.code.is_none() && !gone && Instant::now() < end {
+            gone = !matches!(self.status(), Ok(None));
+            if !gone {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        if overdue || !gone {
+            for line in held::lines(id, &threads, gone, self.code.is_some()) {
+                screen::tell_in_time(&screen::line(&line));
+            }
+        }
+        self.code.map_or_else(|| Exit::Interrupted.into(), |(code, _)| code.into())
+    }
+
+    /// Ends this process as that one ended: with its exit code, or by the same signal.
+    fn end_as(&self, status: WaitStatus) -> ExitCode {
+        if let Some((code, _)) = self.code {
+            return code.into();
+        }
+        if let Some(code) = status.exit_status() {
+            return u8::try_from(code).unwrap_or(1).into();
+        }
+        let signal = status.terminating_signal().unwrap_or(0);
+        // One core file is enough.
+        let no_core = system::Rlimit { current: Some(0), maximum: Some(0) };
+        let _ = system::setrlimit(system::Resource::Core, no_core);
+        let _ = emulate_default_handler(signal);
+        // Still here: the first process of a container ignores signals.
+        u8::try_from(128 + signal).unwrap_or(1).into()
+    }
+}

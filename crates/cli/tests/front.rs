@@ -1,0 +1,374 @@
+//! The process that the user started, beside the one that works: signals, and ends of every kind.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "../../io/tests/guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
+
+use common::{Place, Started, children, eventually, is_gone, state_of};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+use support::{Loop, MIB, Mount, mounted_ext4, or_skip};
+
+/// The end comes within 10 s of the signal; a machine that is busy with other tests gets as much again.
+const LATEST: Duration = Duration::from_secs(20);
+
+/// A file system of its own, whose writers a freeze holds in the kernel.
+struct Medium {
+    mount: Mount,
+    _device: Loop,
+}
+
+impl Medium {
+    fn new() -> Result<Self, String> {
+        Self::of(256 * MIB)
+    }
+
+    fn of(size_bytes: u64) -> Result<Self, String> {
+        let device = Loop::new(size_bytes)?;
+        Ok(Self { mount: mounted_ext4(&device.path)?, _device: device })
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.mount.point.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn freeze(&self) -> Result<Frozen, String> {
+        support::run("fsfreeze", &["--freeze", self.mount.point.to_str().unwrap()])?;
+        Ok(Frozen(self.mount.point.clone()))
+    }
+}
+
+/// A file system that takes no write until this goes.
+struct Frozen(PathBuf);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = support::run("fsfreeze", &["--unfreeze", self.0.to_str().unwrap()]);
+    }
+}
+
+/// Waits until a thread of the process is in the kernel for good, where no signal reaches it.
+#[track_caller]
+fn await_held_thread(process: u32) {
+    let begin = Instant::now();
+    let mut since = None;
+    eventually(|| {
+        since = has_waiting_thread(process).then(|| since.unwrap_or_else(Instant::now));
+        since.is_some_and(|since: Instant| since.elapsed() > Duration::from_millis(500))
+            && begin.elapsed() > Duration::from_secs(1)
+    });
+}
+
+fn has_waiting_thread(process: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let mut stats = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    stats.any(|stat| stat.contains(") D "))
+}
+
+/// Bytes that a process has handed to the storage.
+fn written_bytes(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    line.map_or(0, |bytes| bytes.parse().unwrap())
+}
+
+/// A load of writes without end on a file, under way.
+fn writing(place: &Place, target: &str, more: &[&str]) -> Started {
+    std::fs::write(target, vec![7; 16 << 20]).unwrap();
+    let line = ["run", target, "--overwrite", "--rw=randwrite", "--runtime=1h", "--ramp-time=0"];
+    let run = place.start(&[&line[..], more].concat());
+    let worker = run.worker();
+    eventually(|| written_bytes(worker) > MIB);
+    run
+}
+
+#[test]
+fn a_worker_in_a_frozen_file_system_is_named() {
+    const NAME: &str = "a_worker_in_a_frozen_file_system_is_named";
+    let medium = or_skip!("a_worker_in_a_frozen_file_system_is_named", Medium::new());
+    for engine in ["psync", "io_uring", "libaio"] {
+        let place = Place::new();
+        let target = medium.file("file");
+        let engine = format!("--ioengine={engine}");
+        let run = writing(&place, &target, &[&engine, "--iodepth=4", "--json"]);
+        let worker = run.worker();
+        // Workers hand over what they did at each tick of the controller; those that are held hand over nothing.
+        std::thread::sleep(Duration::from_secs(2));
+        let frozen = match medium.freeze() {
+            Ok(frozen) => frozen,
+            Err(why) => return support::skip(NAME, &why),
+        };
+        await_held_thread(worker);
+        let begin = Instant::now();
+        run.signal("INT");
+        let done = run.end().ends(130);
+        assert!(begin.elapsed() < LATEST, "{:?}", begin.elapsed());
+        // The result is whole but for what the workers that are held have kept.
+        let document = done.json();
+        assert_eq!(document["interrupted"], true);
+        assert!(document["steps"][0]["write"]["ios"].as_u64().unwrap() > 0, "{document}");
+        let caveats = document["caveats"].as_array().unwrap();
+        let held = caveats.iter().find(|caveat| caveat["code"] == "worker-held");
+        let held = held.unwrap_or_else(|| panic!("{engine}: {document}"));
+        assert!(held["message"].as_str().unwrap().contains("thread iogauge-"), "{held}");
+        let id = document["run_id"].as_str().unwrap();
+        let shown = place.run(&["history", "show", id, "--format=json"]).ends(0).json();
+        assert_eq!(shown, document);
+        // The process could not end, and that is said with what holds it.
+        let line = done.stderr.lines().find(|line| line.contains("cannot end yet"));
+        let line = line.unwrap_or_else(|| panic!("{engine}: {}", done.stderr));
+        assert!(line.contains(&format!("process {worker}")), "{line}");
+        assert!(
+            line.contains("waits in the kernel for I/O on") && line.contains("/file"),
+            "{line}"
+        );
+        drop(frozen);
+        eventually(|| is_gone(worker));
+    }
+}
+
+/// A command whose output goes to files: the pipes of a process that cannot end stay open.
+struct ToFiles(Child);
+
+impl ToFiles {
+    fn start(place: &Place, line: &[&str]) -> Self {
+        let file = |name| std::fs::File::create(place.work().join(name)).unwrap();
+        Self(place.command(line).stdout(file("out")).stderr(file("err")).spawn().unwrap())
+    }
+
+    fn worker(&self) -> u32 {
+        eventually(|| !children(self.0.id()).is_empty());
+        children(self.0.id())[0]
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(pid(self.0.id()), signal).unwrap();
+    }
+
+    /// Its exit code, what it printed and what it said.
+    fn end(mut self, place: &Place) -> (Option<i32>, String, String) {
+        let mut status = None;
+        eventually(|| {
+            status = self.0.try_wait().unwrap();
+            status.is_some()
+        });
+        let text = |name| std::fs::read_to_string(place.work().join(name)).unwrap();
+        (status.unwrap().code(), text("out"), text("err"))
+    }
+}
+
+impl Drop for ToFiles {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_process_that_is_held_before_its_end_is_killed_and_named() {
+    const NAME: &str = "a_process_that_is_held_before_its_end_is_killed_and_named";
+    let medium =
+        or_skip!("a_process_that_is_held_before_its_end_is_killed_and_named", Medium::new());
+    let place = Place::new();
+    let history = format!("--history={}", medium.file("history.db"));
+    let run = ToFiles::start(&place, &["run", "sim:nvme", "--runtime=1000d", "--json", &history]);
+    let worker = run.worker();
+    eventually(|| Path::new(&medium.file("history.db-wal")).exists());
+    let frozen = match medium.freeze() {
+        Ok(frozen) => frozen,
+        Err(why) => return support::skip(NAME, &why),
+    };
+    let begin = Instant::now();
+    run.signal(Signal::TERM);
+    let (code, _, said) = run.end(&place);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(begin.elapsed() < LATEST, "{:?}", begin.elapsed());
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("process ")).collect();
+    let expected = format!("process {worker} was killed and cannot end yet: thread ");
+    assert!(lines[0].contains(&expected), "{said}");
+    assert!(lines[0].contains("waits in the kernel"), "{said}");
+    assert!(said.contains("hint: iogauge history show"), "{said}");
+    drop(frozen);
+    eventually(|| is_gone(worker));
+}
+
+#[test]
+fn a_second_signal_after_a_second_leaves_at_once() {
+    const NAME: &str = "a_second_signal_after_a_second_leaves_at_once";
+    let medium = or_skip!("a_second_signal_after_a_second_leaves_at_once", Medium::new());
+    let place = Place::new();
+    let target = medium.file("file");
+    std::fs::write(&target, vec![7; 16 << 20]).unwrap();
+    let line =
+        ["run", &target, "--overwrite", "--rw=randwrite", "--ioengine=psync", "--runtime=1h"];
+    let run = ToFiles::start(&place, &line);
+    let worker = run.worker();
+    eventually(|| written_bytes(worker) > MIB);
+    let frozen = match medium.freeze() {
+        Ok(frozen) => frozen,
+        Err(why) => return support::skip(NAME, &why),
+    };
+    await_held_thread(worker);
+    run.signal(Signal::INT);
+    std::thread::sleep(Duration::from_millis(1500));
+    run.signal(Signal::INT);
+    // The result was not waited for.
+    let (code, printed, said) = run.end(&place);
+    assert_eq!((code, printed.as_str()), (Some(130), ""), "{said}");
+    drop(frozen);
+    eventually(|| is_gone(worker));
+}
+
+/// Interrupts a command that fills something on a file system which takes no more of it.
+fn interrupt_filling(name: &str, medium: &Medium, line: &[&str]) {
+    let place = Place::new();
+    let run = ToFiles::start(&place, line);
+    let worker = run.worker();
+    eventually(|| written_bytes(worker) > MIB);
+    let frozen = match medium.freeze() {
+        Ok(frozen) => frozen,
+        Err(why) => return support::skip(name, &why),
+    };
+    await_held_thread(worker);
+    let begin = Instant::now();
+    run.signal(Signal::INT);
+    let (code, printed, said) = run.end(&place);
+    assert_eq!((code, printed.as_str()), (Some(130), ""), "{line:?}: {said}");
+    assert!(begin.elapsed() < LATEST, "{line:?}: {:?}", begin.elapsed());
+    let expected = format!("process {worker} was killed and cannot end yet: thread ");
+    assert!(said.contains(&expected), "{line:?}: {said}");
+    drop(frozen);
+    eventually(|| is_gone(worker));
+}
+
+#[test]
+fn filling_a_frozen_file_system_is_left_in_time() {
+    const NAME: &str = "filling_a_frozen_file_system_is_left_in_time";
+    // Sparse: what is written is little.
+    let medium = or_skip!("filling_a_frozen_file_system_is_left_in_time", Medium::of(8192 * MIB));
+    let file = medium.file("file");
+    interrupt_filling(NAME, &medium, &["prepare", &file, "--size=6g", "--quiet"]);
+    std::fs::remove_file(&file).unwrap_or_default();
+    let database = format!("sqlite:{}", medium.file("d"));
+    let line = ["db", "setup", &database, "--size=6g", "--quiet"];
+    interrupt_filling(NAME, &medium, &line);
+}
+
+/// A run without end on a simulated device, with a group of its own.
+fn endless(place: &Place) -> (Child, u32) {
+    let mut command = place.command(&["run", "sim:nvme", "--runtime=1000d", "--json"]);
+    let child = command.process_group(0).spawn().unwrap();
+    let mut worker = None;
+    eventually(|| {
+        worker = children(child.id()).first().copied();
+        worker.is_some() && place.runs().iter().any(|run| run.1 == "running")
+    });
+    (child, worker.unwrap())
+}
+
+fn pid(process: u32) -> Pid {
+    Pid::from_raw(i32::try_from(process).unwrap()).unwrap()
+}
+
+/// True where this process ignores a signal, and with it what it starts (signal(7)).
+fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+}
+
+#[test]
+fn a_signal_to_the_process_and_its_group_is_one() {
+    let place = Place::new();
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        if is_ignored(signal) {
+            // As under nohup: what this process ignores, the command ignores too.
+            continue;
+        }
+        let (child, _) = endless(&place);
+        // As `timeout` does: both within a millisecond.
+        kill_process(pid(child.id()), signal).unwrap();
+        kill_process_group(pid(child.id()), signal).unwrap();
+        let done: common::Done = child.wait_with_output().unwrap().into();
+        let document = done.ends(130).json();
+        assert_eq!(document["interrupted"], true);
+        let id = document["run_id"].as_str().unwrap();
+        assert!(place.runs().iter().any(|run| run.0 == id && run.1 == "interrupted"));
+    }
+}
+
+#[test]
+fn a_lost_terminal_is_no_end_where_it_is_ignored() {
+    let place = Place::new();
+    let typed = place.command(&["run", "sim:nvme", "--runtime=1000d", "--json"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"trap "" HUP; exec "$0" "$@""#]).arg(typed.get_program());
+    command.args(typed.get_args()).envs(typed.get_envs().filter_map(|(n, v)| Some((n, v?))));
+    command.stdout(std::process::Stdio::piped()).current_dir(place.work());
+    let child = command.spawn().unwrap();
+    eventually(|| place.runs().iter().any(|run| run.1 == "running"));
+    kill_process(pid(child.id()), Signal::HUP).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(place.runs()[0].1, "running");
+    kill_process(pid(child.id()), Signal::TERM).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(place.runs()[0].1, "interrupted");
+}
+
+#[test]
+fn nothing_outlives_a_front_that_is_killed() {
+    let place = Place::new();
+    let (mut child, worker) = endless(&place);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually(|| is_gone(worker));
+    assert_eq!(place.runs()[0].1, "crashed");
+}
+
+#[test]
+fn the_front_ends_as_the_worker_does() {
+    let place = Place::new();
+    for signal in [Signal::KILL, Signal::ABORT, Signal::USR1] {
+        let (mut child, worker) = endless(&place);
+        kill_process(pid(worker), signal).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+    }
+}
+
+#[test]
+fn the_group_stops_and_goes_on() {
+    let place = Place::new();
+    let (child, worker) = endless(&place);
+    let group = pid(child.id());
+    kill_process_group(group, Signal::TSTP).unwrap();
+    eventually(|| [child.id(), worker].iter().all(|id| state_of(*id) == Some('T')));
+    kill_process_group(group, Signal::CONT).unwrap();
+    eventually(|| [child.id(), worker].iter().all(|id| state_of(*id) != Some('T')));
+    kill_process_group(group, Signal::INT).unwrap();
+    let done: common::Done = child.wait_with_output().unwrap().into();
+    assert_eq!(done.ends(130).json()["interrupted"], true);
+}
+
+#[test]
+fn the_history_names_the_process_that_works() {
+    let place = Place::new();
+    let (child, worker) = endless(&place);
+    let stopped = place.run(&["stop"]).ends(0);
+    assert!(stopped.stdout.contains(&worker.to_string()), "{}", stopped.stdout);
+    let done: common::Done = child.wait_with_output().unwrap().into();
+    assert_eq!(done.ends(130).json()["interrupted"], true);
+}
+
+#[test]
+fn a_detached_run_is_held_by_no_terminal() {
+    let place = Place::new();
+    place.run(&["run", "sim:nvme", "--runtime=1000d", "--detach"]).ends(0);
+    assert_eq!(place.runs()[0].1, "running");
+    place.run(&["stop"]).ends(0);
+    eventually(|| place.runs()[0].1 == "interrupted");
+}

@@ -1,0 +1,394 @@
+//! Little of everything: memory, threads, stack, descriptors, room for output. Each ends in a result or in
+//! one line, and takes no more than there is.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "caveats/group.rs"]
+mod group;
+
+use common::{Done, Place, skip};
+use group::Group;
+use std::fmt::Write;
+use std::process::Command;
+
+/// Runs a shell line in which `"$@"` is iogauge with these arguments.
+fn shell(place: &Place, script: &str, arguments: &[&str]) -> Done {
+    let typed = place.command(arguments);
+    let mut command = Command::new("bash");
+    command.args(["-c", script, "bash"]).arg(typed.get_program()).args(typed.get_args());
+    command.envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(place.work()).output().unwrap().into()
+}
+
+/// Ended by itself: done, or a fault or mistake told in one line.
+#[track_caller]
+fn assert_ends_well(done: &Done) {
+    let code = done.code.expect("no signal ended it");
+    assert!([0, 1, 2].contains(&code), "{code}: {}", done.stderr);
+    assert!(!done.stderr.contains("memory allocation of"), "{}", done.stderr);
+    if code != 0 {
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    }
+}
+
+const SHORT: [&str; 5] = ["--runtime=50ms", "--ramp-time=0", "--direct=0", "--json", "--quiet"];
+
+fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", ".", "--size=8m"], more, &SHORT].concat()
+}
+
+/// Stacks that are enough, in KiB. No program starts with less than 16. The system's RocksDB takes about 48
+/// for itself where it is loaded, before `main`.
+fn stacks_kib() -> &'static [u32] {
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_iogauge")).unwrap();
+    let library = b"librocksdb.so";
+    let has_rocksdb = binary.windows(library.len()).any(|bytes| bytes == library);
+    if has_rocksdb { &[64, 128] } else { &[16, 24, 32, 48, 64, 128] }
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    let place = Place::new();
+    let lines = [&["run", "sim:nvme", "--runtime=10ms", "--json"][..], &short(&[]), &["--help"]];
+    for kib in stacks_kib() {
+        let script = format!("ulimit -s {kib}; \"$@\"");
+        for line in lines {
+            let done = shell(&place, &script, line).ends(0);
+            assert!(!done.stdout.is_empty());
+        }
+        shell(&place, &script, &["run", "missing/file"]).ends(2);
+        shell(&place, &script, &["run", "--unknown"]).ends(2);
+    }
+}
+
+#[test]
+fn little_address_space_ends_in_one_line() {
+    let place = Place::new();
+    place.run(&short(&[])).ends(0);
+    let address_space = [40_000, 80_000, 160_000, 320_000].map(|kilobytes| ('v', kilobytes));
+    let data = [10_000, 16_000, 24_000, 40_000, 80_000].map(|kilobytes| ('d', kilobytes));
+    for (limit, kilobytes) in address_space.into_iter().chain(data) {
+        let script = format!("ulimit -{limit} {kilobytes}; \"$@\"");
+        for more in [&[][..], &["--ioengine=psync", "--iodepth=64"], &["--bs=1m", "--iodepth=256"]]
+        {
+            assert_ends_well(&shell(&place, &script, &short(more)));
+        }
+    }
+}
+
+#[test]
+fn few_descriptors_end_in_one_line() {
+    let place = Place::new();
+    for descriptors in [4, 6, 8, 16, 24] {
+        let script = format!("ulimit -n {descriptors}; \"$@\"");
+        for more in [&[][..], &["--ioengine=psync"], &["--numjobs=16"]] {
+            assert_ends_well(&shell(&place, &script, &short(more)));
+        }
+    }
+    shell(&place, "ulimit -n 64; \"$@\"", &short(&[])).ends(0);
+}
+
+#[test]
+fn a_limit_on_file_sizes_ends_in_one_line() {
+    let place = Place::new();
+    let done = shell(&place, "ulimit -f 1024; \"$@\"", &short(&["--history=none"]));
+    assert_ends_well(&done);
+    assert_ne!(done.code, Some(0));
+}
+
+#[test]
+fn no_room_for_a_message_is_no_signal() {
+    let place = Place::new();
+    place.run(&["run", "sim:nvme", "--runtime=10ms", "--quiet"]).ends(0);
+    place.run(&["db", "setup", "sqlite:data", "--size=1m", "--quiet"]).ends(0);
+    place.run(&["prepare", "old", "--size=1m"]);
+    let lines = [
+        "",
+        "--help",
+        "--version",
+        "--bogus",
+        "run --bogus",
+        "run missing/file",
+        "run sim:nvme --runtime=10ms",
+        "run sim:nvme --runtime=10ms --history=none --json",
+        "run sim:nvme --runtime=10ms --detach",
+        "run new --size=1m --runtime=10ms --history=none",
+        "find sim:nvme --budget=1s --history=none --explain",
+        "suite",
+        "suite iometer sim:nvme --dry-run",
+        "crosscheck . --size=1m --runtime=1s",
+        "profile --for=200ms --every=100ms --csv=p.csv --history=none",
+        "doctor .",
+        "prepare . --size=1m",
+        "clean .",
+        "clean old",
+        "db setup sqlite:other --size=1m",
+        "db create-globals sqlite:data --globals=1",
+        "db run sqlite:data --mode=read --runtime=50ms --history=none",
+        "db find sqlite:data --mode=read --budget=1s --history=none",
+        "db verify sqlite:data",
+        "db purge sqlite:data --yes",
+        "history list",
+        "history show",
+        "history export",
+        "history rm last",
+        "history reset --yes",
+        "report --html r.html",
+        "stop",
+        "import missing",
+        "table missing",
+        "man pages",
+        "completions bash",
+    ];
+    for line in lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let done = shell(&place, "ulimit -f 0; \"$@\" > out 2> err; exit $?", &words);
+        // The shell's own word for a process that a signal ended.
+        assert!(done.code.is_some_and(|code| code <= 6), "{line}: {done:?}");
+        let said = ["out", "err"].map(|name| std::fs::metadata(place.work().join(name)).unwrap());
+        assert!(said.iter().all(|file| file.len() == 0), "{line}");
+    }
+    // What was asked for did not come.
+    shell(&place, "ulimit -f 0; \"$@\" > out 2> err; exit $?", &["--help"]).ends(1);
+}
+
+#[test]
+fn a_result_that_is_not_kept_is_a_fault() {
+    let place = Place::new();
+    let line = ["run", "sim:nvme", "--runtime=10ms", "--quiet"];
+    place.run(&line).ends(0);
+    let kept = || place.runs().iter().filter(|run| run.1 == "done").count();
+    let mut lost = 0;
+    for kib in [16, 32, 48, 64, 80, 96, 112, 128, 256, 1024] {
+        let before = kept();
+        let done = shell(&place, &format!("ulimit -f {kib}; \"$@\""), &line);
+        let is_kept = kept() > before && !done.stderr.contains("is not in the history");
+        assert_eq!(done.code, Some(i32::from(!is_kept)), "{kib}: {done:?}");
+        if is_kept {
+            continue;
+        }
+        if !done.stdout.is_empty() {
+            assert!(done.stdout.contains("IOPS"), "{kib}: {done:?}");
+            assert!(done.stderr.contains("is not in the history"), "{kib}: {done:?}");
+            lost += 1;
+        }
+    }
+    assert!(lost > 0, "each was kept, or refused before it began");
+}
+
+#[test]
+fn closed_streams_become_no_files_of_the_run() {
+    let place = Place::new();
+    let file = place.work().join("file");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let line = ["run", "file", "--overwrite", "--rw=randwrite", "--runtime=50ms", "--ramp-time=0"];
+    for script in ["\"$@\" <&- >&- 2>&-", "\"$@\" >&-", "\"$@\" 2>&-", "\"$@\" <&-"] {
+        shell(&place, script, &line).ends(0);
+        shell(&place, script, &["run", "missing/file"]).ends(2);
+    }
+    assert_eq!(place.runs().iter().filter(|run| run.1 == "done").count(), 4);
+    let content = std::fs::read(&file).unwrap();
+    assert_eq!(content.len(), 1 << 20);
+    for text in [&b"IOPS"[..], b"iogauge"] {
+        assert!(!content.windows(text.len()).any(|part| part == text));
+    }
+}
+
+#[test]
+fn a_full_or_closed_stdout_is_no_panic() {
+    let place = Place::new();
+    let line = ["run", "sim:nvme", "--runtime=10ms"];
+    let done = shell(&place, "\"$@\" > /dev/full", &line).ends(1);
+    assert_eq!(done.stderr.lines().filter(|line| line.contains("stdout")).count(), 1);
+    shell(&place, "\"$@\" 2> /dev/full", &line).ends(0);
+    shell(&place, "\"$@\" | true; exit ${PIPESTATUS[0]}", &line).ends(0);
+    assert_eq!(place.runs().iter().filter(|run| run.1 == "done").count(), 3);
+}
+
+#[test]
+fn memory_is_computed_before_it_is_taken() {
+    let place = Place::new();
+    for more in [
+        &["--bs=1g", "--iodepth=65536"][..],
+        &["--bs=1g", "--iodepth=65536", "--numjobs=4096", "--ioengine=libaio"],
+        &["--bs=1g", "--ioengine=psync", "--iodepth=4096"],
+    ] {
+        let line = [&["run", ".", "--size=2g", "--runtime=50ms", "--direct=0"], more].concat();
+        let done = place.run(&line).ends(2);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        assert!(done.stderr.contains("half of what is available"), "{more:?}: {}", done.stderr);
+        // No test file of 2 GiB was written for it.
+        assert!(place.names().is_empty(), "{:?}", place.names());
+    }
+    let script = "ulimit -v 2000000; \"$@\"";
+    let line = short(&["--bs=1m", "--iodepth=4096"]);
+    let done = shell(&place, script, &line).ends(2);
+    assert!(done.stderr.contains("half of what is available by ulimit -v"), "{}", done.stderr);
+}
+
+#[test]
+fn threads_are_counted_before_they_are_made() {
+    let place = Place::new();
+    let line = short(&["--ioengine=psync", "--iodepth=65536"]);
+    let done = place.run(&line).ends(2);
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    assert!(done.stderr.contains("65536 threads"), "{}", done.stderr);
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn a_group_of_few_tasks_ends_in_one_line() {
+    let group = match Group::of_tasks(40) {
+        Ok(group) => group,
+        Err(why) => return skip("a_group_of_few_tasks_ends_in_one_line", &why),
+    };
+    let place = Place::new();
+    let line = short(&["--ioengine=psync", "--iodepth=64"]);
+    let done = group.run(&place, &line).ends(2);
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    let said = |text: &str| assert!(done.stderr.contains(text), "{text}: {}", done.stderr);
+    said("64 threads");
+    // Half of what is left of 40 beside what runs already.
+    said("pids.max allows 1");
+    assert!(place.names().is_empty());
+    group.run(&place, &short(&["--ioengine=psync", "--iodepth=4"])).ends(0);
+    drop(group);
+    for most in [2, 3, 4, 6, 8] {
+        let Ok(group) = Group::of_tasks(most) else { continue };
+        assert_ends_well(&group.run(&place, &line));
+    }
+}
+
+/// The user `nobody` of most systems.
+const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups --";
+
+#[test]
+fn few_processes_of_a_user_end_in_one_line() {
+    const NAME: &str = "few_processes_of_a_user_end_in_one_line";
+    let place = Place::new();
+    let tried = shell(&place, &format!("exec {NOBODY} \"$@\""), &["--version"]);
+    if tried.code != Some(0) {
+        return skip(NAME, &tried.stderr);
+    }
+    std::fs::write(place.work().join("file"), vec![7; 8 << 20]).unwrap();
+    let as_nobody = |most: u32, depth: &str| {
+        let script = format!("exec {NOBODY} bash -c 'ulimit -u {most}; exec \"$@\"' bash \"$@\"");
+        let line = ["run", "file", "--ioengine=psync", depth, "--history=none"];
+        shell(&place, &script, &[&line[..], &SHORT].concat())
+    };
+    as_nobody(4000, "--iodepth=4").ends(0);
+    let done = as_nobody(200, "--iodepth=101").ends(2);
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    assert!(done.stderr.contains("101 threads"), "{}", done.stderr);
+    assert!(done.stderr.contains("ulimit -u allows 100"), "{}", done.stderr);
+    for most in [0, 1, 2, 3, 4, 8] {
+        assert_ends_well(&as_nobody(most, "--iodepth=4"));
+    }
+}
+
+#[test]
+fn processes_of_a_database_are_counted_before_they_are_made() {
+    let place = Place::new();
+    place.run(&["db", "setup", "sqlite:data", "--size=1m", "--quiet"]).ends(0);
+    let line = ["db", "run", "sqlite:data", "--mode=read", "--processes=100000", "--runtime=50ms"];
+    let done = place.run(&line).ends(2);
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    assert!(done.stderr.contains("100000 processes"), "{}", done.stderr);
+}
+
+#[test]
+fn a_search_goes_as_deep_as_there_is_memory_for() {
+    let place = Place::new();
+    let line = ["find", ".", "--size=64m", "--bs=4m", "--ioengine=psync", "--direct=0"];
+    let more = ["--budget=2s", "--limit=mean<=100s", "--json", "--quiet"];
+    let script = "ulimit -v 1000000; \"$@\"";
+    let done = shell(&place, script, &[&line[..], &more].concat()).ends(0);
+    let document = done.json();
+    assert!(document["answer"]["iops"]["mean"].as_f64().unwrap() > 0.0);
+    for point in document["curve"].as_array().unwrap() {
+        assert!(point["depth"].as_u64().unwrap() < 128, "{point}");
+    }
+}
+
+/// Seconds of processor time that a command takes whose output goes to files, with its exit code.
+fn user_seconds(place: &Place, line: &[&str]) -> (f64, i32) {
+    let script = "TIMEFORMAT=%U; time \"$@\" > out 2> err";
+    let timed = || {
+        let done = shell(place, script, line);
+        (done.stderr.trim().parse::<f64>().unwrap(), done.code.unwrap())
+    };
+    let (one, other) = (timed(), timed());
+    (one.0.min(other.0), one.1)
+}
+
+/// Fails where four times as much takes more than eight times as long: what is linear takes four times as long, what
+/// is quadratic sixteen times. A processor that others load takes up to twice as long for the same.
+#[track_caller]
+fn assert_linear(
+    place: &Place,
+    line: &[&str],
+    code: i32,
+    write: impl Fn(usize) -> String,
+    n: usize,
+) {
+    let mut took = Vec::new();
+    for n in [n, 4 * n] {
+        std::fs::write(place.work().join("input"), write(n)).unwrap();
+        let (seconds, ended) = user_seconds(place, line);
+        assert_eq!(ended, code);
+        let said = std::fs::read_to_string(place.work().join("err")).unwrap();
+        assert!(!said.contains("panicked"), "{said}");
+        took.push(seconds);
+    }
+    assert!(took[1] < 8.0 * took[0].max(0.05), "{took:?}");
+}
+
+#[test]
+fn suites_of_thousands_of_jobs_are_read_in_linear_time() {
+    let place = Place::new();
+    let suite = |jobs: usize| {
+        let mut text = "[[step]]\nname = \"a\"\njobs = [\n".to_owned();
+        for job in 0..jobs {
+            let _ = writeln!(text, "{{ name = \"job {job}\", rw = \"randread\", bs = \"4k\" }},");
+        }
+        // A mistake in the last one: nothing is measured.
+        text + "{ rw = \"nothing\" }]\n"
+    };
+    assert_linear(&place, &["suite", "./input", "sim:nvme"], 2, suite, 4000);
+    let many = |jobs: usize| suite(jobs).replace("{ rw = \"nothing\" }", "");
+    std::fs::write(place.work().join("input"), many(17_000)).unwrap();
+    let done = place.run(&["suite", "./input", "sim:nvme"]).ends(2);
+    assert!(done.stderr.contains("more than 16384 jobs"), "{}", done.stderr);
+}
+
+#[test]
+fn braces_without_end_are_read_in_linear_time() {
+    let place = Place::new();
+    for unit in ["{", "{\n", "{\"a\":", "[{", "{\"jobs\":[{", "{\"jobs\":[nan ", "{ \"a\" : a\n"] {
+        let text = |n: usize| unit.repeat(n / unit.len());
+        for command in ["table", "import"] {
+            assert_linear(&place, &[command, "input"], 2, text, 1 << 20);
+        }
+        let said = std::fs::read_to_string(place.work().join("err")).unwrap();
+        assert!(said.lines().count() <= 1002, "{unit}: {}", said.lines().count());
+    }
+}
+
+#[test]
+fn deep_nesting_ends_in_one_line() {
+    let place = Place::new();
+    for text in [
+        format!("[[step]]\nname = \"a\"\nbs = {}", "[".repeat(1 << 20)),
+        format!("[[step]]\nname = \"a\"\njobs = {}", "[{a=".repeat(1 << 18)),
+        format!("[{}", "a.".repeat(1 << 18)),
+    ] {
+        std::fs::write(place.work().join("input"), text).unwrap();
+        let done = place.run(&["suite", "./input", "sim:nvme"]).ends(2);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        assert!(done.stderr.len() < 10_000, "{}", done.stderr.len());
+    }
+    let deep = format!("{{\"jobs\":[{}1{}]}}", "{\"a\":".repeat(1 << 16), "}".repeat(1 << 16));
+    std::fs::write(place.work().join("input"), deep).unwrap();
+    let done = place.run(&["table", "input"]);
+    assert!([Some(0), Some(2)].contains(&done.code), "{:?} {}", done.code, done.stderr);
+}

@@ -1,0 +1,216 @@
+//! iogauge stopped and continued while it measures: what happens meanwhile is not the target's.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "caveats/group.rs"]
+mod group;
+
+use common::{Done, Place, eventually, skip};
+use group::Group;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// How long iogauge is stopped.
+const STOPPED: Duration = Duration::from_secs(2);
+/// No read of memory takes so long by itself, and every one outstanding over a stop takes longer.
+const TOO_LONG_NS: f64 = 1.5e9;
+
+/// A run of four seconds on that file.
+const LINE: [&str; 8] = [
+    "run",
+    "file",
+    "--direct=0",
+    "--runtime=4",
+    "--ramp-time=0",
+    "--json",
+    "--quiet",
+    "--history=none",
+];
+
+/// A file in memory: its reads take microseconds on any machine.
+fn place() -> Place {
+    let place = Place::new();
+    std::fs::write(place.work().join("file"), vec![1; 16 << 20]).unwrap();
+    place
+}
+
+/// Text of a file of `/proc`; empty where the process is gone.
+fn text(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// A process and all that it has started.
+fn family(pid: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let all = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u32>().ok());
+    let parent = |pid: u32| {
+        let stat = text(&format!("/proc/{pid}/stat"));
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let children = all.filter(|child| parent(*child) == Some(pid)).collect::<Vec<_>>();
+    std::iter::once(pid).chain(children.into_iter().flat_map(family)).collect()
+}
+
+/// True where a worker is among the threads of a process.
+fn has_worker(pid: u32) -> bool {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    let comm = |task: std::fs::DirEntry| text(&format!("{}/comm", task.path().display()));
+    tasks.filter_map(Result::ok).any(|task| comm(task).trim() == "iogauge-0")
+}
+
+/// The process that does the I/O of a command.
+#[track_caller]
+fn working(command: u32) -> u32 {
+    let mut found = None;
+    eventually(|| {
+        found = family(command).into_iter().find(|pid| has_worker(*pid));
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+fn signal(name: &str, pid: u32) {
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
+}
+
+/// Stops a process for a while; returns the most that the stop can have taken.
+fn stop_for_a_while(pid: u32) -> Duration {
+    let begin = Instant::now();
+    signal("STOP", pid);
+    std::thread::sleep(STOPPED);
+    signal("CONT", pid);
+    begin.elapsed()
+}
+
+/// What the caveat says, and the seconds of pause it names.
+#[track_caller]
+fn told(document: &Value) -> (String, f64) {
+    let caveats = document["caveats"].as_array().unwrap();
+    let paused = caveats.iter().find(|caveat| caveat["code"] == "paused");
+    let message = paused.expect("a caveat")["message"].as_str().unwrap().to_owned();
+    let seconds = message.split(", for ").nth(1).and_then(|rest| rest.split(' ').next());
+    (message.clone(), seconds.unwrap().parse().unwrap())
+}
+
+#[track_caller]
+fn assert_told(document: &Value, at_most: Duration) -> String {
+    let (message, seconds) = told(document);
+    assert!(message.starts_with("iogauge was paused once, for "), "{message}");
+    // Told to a tenth of a second.
+    let range = STOPPED.as_secs_f64() - 0.3..=at_most.as_secs_f64() + 0.1;
+    assert!(range.contains(&seconds), "{message}; {range:?}");
+    message
+}
+
+#[test]
+fn a_stopped_run_leaves_the_stop_out() {
+    let place = place();
+    for more in [&["--iodepth=4"][..], &["--rate-iops=2000", "--iodepth=4"]] {
+        let run = place.start(&[&LINE[..], more].concat());
+        let pid = working(run.pid());
+        std::thread::sleep(Duration::from_secs(1));
+        let at_most = stop_for_a_while(pid);
+        assert_left_out(&run.end().ends(0).json(), at_most);
+    }
+}
+
+#[test]
+fn a_frozen_run_leaves_the_freeze_out() {
+    let group = match Group::to_freeze() {
+        Ok(group) => group,
+        Err(why) => return skip("a_frozen_run_leaves_the_freeze_out", &why),
+    };
+    let place = place();
+    let line = [&LINE[..], &["--iodepth=4"]].concat();
+    let run = group.command(&place, &line).spawn().unwrap();
+    working(run.id());
+    std::thread::sleep(Duration::from_secs(1));
+    let begin = Instant::now();
+    group.freeze(true);
+    std::thread::sleep(STOPPED);
+    group.freeze(false);
+    let at_most = begin.elapsed();
+    let done: Done = run.wait_with_output().unwrap().into();
+    assert_left_out(&done.ends(0).json(), at_most);
+}
+
+/// What holds of a run of four seconds that was stopped.
+#[track_caller]
+fn assert_left_out(document: &Value, at_most: Duration) {
+    assert_told(document, at_most);
+    let step = &document["steps"][0];
+    for kind in ["service_ns", "response_ns"] {
+        if let Some(max) = step["read"][kind]["max"].as_f64() {
+            assert!(max < TOO_LONG_NS, "{kind}: {max}");
+        }
+    }
+    // All of the time asked was measured, and none of it was the stop.
+    let seconds = step["seconds"].as_f64().unwrap();
+    assert!((3.9..4.9).contains(&seconds), "{seconds}");
+    for interval in step["series"].as_array().unwrap() {
+        assert!(interval["seconds"].as_f64().unwrap() < 1.5, "{interval}");
+    }
+    let codes: Vec<_> = document["caveats"].as_array().unwrap().iter().collect();
+    assert!(codes.iter().all(|c| c["code"] != "rate-not-reached"), "{codes:?}");
+}
+
+/// Waits until a line of a command's progress begins so.
+fn await_line(progress: &mut impl BufRead, begin: &str) -> String {
+    let mut all = String::new();
+    loop {
+        let mut line = String::new();
+        assert_ne!(progress.read_line(&mut line).unwrap(), 0, "no \"{begin}\" in {all}");
+        all.push_str(&line);
+        if line.starts_with(begin) {
+            return all;
+        }
+    }
+}
+
+#[test]
+fn a_search_measures_again_what_a_stop_spoilt() {
+    let place = place();
+    let line = [
+        "find",
+        "file",
+        "--direct=0",
+        "--ioengine=psync",
+        "--limit=max<=1s",
+        "--budget=8s",
+        "--max-depth=2",
+        "--explain",
+        "--json",
+        "--history=none",
+    ];
+    let mut search: Child = place.command(&line).spawn().unwrap();
+    // Read beside the progress: the document is larger than a pipe.
+    let mut stdout = search.stdout.take().unwrap();
+    let document = std::thread::spawn(move || {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).unwrap();
+        text
+    });
+    let mut progress = BufReader::new(search.stderr.take().unwrap());
+    let mut all = await_line(&mut progress, "holding depth");
+    let pid = working(search.id());
+    std::thread::sleep(Duration::from_millis(300));
+    let at_most = stop_for_a_while(pid);
+    let mut rest = String::new();
+    progress.read_to_string(&mut rest).unwrap();
+    all.push_str(&rest);
+    assert_eq!(search.wait().unwrap().code(), Some(0), "{all}");
+    let document: Value = serde_json::from_str(&document.join().unwrap()).unwrap();
+    let message = assert_told(&document, at_most);
+    assert!(message.ends_with("; one point was measured again"), "{message}");
+    assert!(all.contains("\niogauge was paused for 2."), "{all}");
+    // The depth that was being held is held once more, and keeps a limit that the stop breaks.
+    let holds = rest.matches("\nholding depth").count();
+    assert!(holds >= 1, "{all}");
+    assert_eq!(document["answer"]["met"], true, "{}", document["answer"]);
+    for point in document["curve"].as_array().unwrap() {
+        assert!(point["latency_ns"]["max"].as_f64().unwrap() < TOO_LONG_NS, "{point}");
+    }
+}

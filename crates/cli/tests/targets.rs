@@ -1,0 +1,303 @@
+//! Test files from their making to their removal, through the binary: what is killed, crowded or
+//! limited does no harm.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "../../io/tests/guards/support.rs"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
+mod support;
+
+use common::{Done, Place, direct_io};
+use rustix::fs::FallocateFlags;
+use serde_json::Value;
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Loop, MIB, Mount, available, fill, mounted, or_skip, run};
+
+const GIB: u64 = 1 << 30;
+const SHORT: [&str; 4] = ["--runtime=200ms", "--ramp-time=0", "--history=none", "--json"];
+
+/// Runs a line of the shell with the binary as `$0`.
+fn shell(place: &Place, line: &str) -> (Option<i32>, String) {
+    let mut command = Command::new("sh");
+    command.args(["-c", line, env!("CARGO_BIN_EXE_iogauge")]).current_dir(place.work());
+    command.env("XDG_DATA_HOME", place.work().join("data")).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.signal(), None, "ended by a signal: {line}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    (output.status.code(), stderr)
+}
+
+#[test]
+fn the_side_file_of_somebody_else_outlives_run_and_clean() {
+    let place = Place::new();
+    let side = place.work().join("t.iogauge");
+    std::fs::write(&side, "precious").unwrap();
+    let line = [&["run", "t", "--size=4m", "--direct=0", "--rm"][..], &SHORT].concat();
+    place.run(&line).ends(0);
+    assert_eq!(std::fs::read(&side).unwrap(), b"precious");
+    place.run(&["prepare", "t", "--size=4m"]);
+    place.run(&["clean", "t"]).ends(0);
+    assert_eq!(std::fs::read(&side).unwrap(), b"precious");
+    place.run(&["clean", "t"]).ends(0);
+    assert_eq!(place.names(), ["t.iogauge"]);
+}
+
+/// Runs the binary under strace, which kills it before this system call.
+fn killed_before(place: &Place, call: &str, arguments: &[&str]) {
+    let inject = format!("inject={call}:signal=SIGKILL:when=1");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", &inject]);
+    command.arg(env!("CARGO_BIN_EXE_iogauge")).args(arguments).current_dir(place.work());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().unwrap();
+}
+
+/// Every system call of the making: `io/tests/guards/making.rs`.
+#[test]
+fn a_prepare_that_is_killed_is_made_good_by_the_next() {
+    or_skip!("killed_prepare", run("strace", &["-V"]));
+    let place = Place::new();
+    if !direct_io("a_prepare_that_is_killed_is_made_good_by_the_next", &place.work()) {
+        return;
+    }
+    let line = ["prepare", ".", "--size=8m"];
+    for call in ["fsetxattr", "ftruncate", "linkat", "fallocate", "fdatasync"] {
+        killed_before(&place, call, &line);
+        let left = place.names();
+        let next = place.run(&line);
+        assert_eq!(next.code, Some(0), "{call}, {left:?}: {}", next.stderr);
+        place.run(&["clean", "."]).ends(0);
+        killed_before(&place, call, &line);
+        let left = place.names();
+        let cleaned = place.run(&["clean", "."]).ends(0);
+        let names = place.names();
+        assert!(names.is_empty(), "{call}, {left:?}, {names:?}: {}", cleaned.stdout);
+    }
+}
+
+#[test]
+fn prepares_that_run_together_leave_the_reserve_free() {
+    let (mount, _device) = or_skip!("together", mounted("ext4", 1400 * MIB));
+    let place = Place::new();
+    let size = format!("--size={}", (available(&mount.point) - GIB) * 6 / 10 / MIB * MIB);
+    let children: Vec<_> = (0..3)
+        .map(|number| {
+            let file = mount.point.join(format!("t{number}"));
+            place.command(&["prepare", file.to_str().unwrap(), &size]).spawn().unwrap()
+        })
+        .collect();
+    let done: Vec<Done> =
+        children.into_iter().map(|child| child.wait_with_output().unwrap().into()).collect();
+    assert!(available(&mount.point) >= GIB, "{}", available(&mount.point));
+    let mut codes: Vec<_> = done.iter().map(|done| done.code).collect();
+    codes.sort();
+    assert_eq!(codes, [Some(0), Some(3), Some(3)], "{done:?}");
+}
+
+/// Btrfs writes a block elsewhere than it lay, so that a file that is all written takes room too.
+#[test]
+fn a_run_stops_before_the_reserve_and_keeps_what_it_measured() {
+    let (mount, _device) = or_skip!("stops", mounted("btrfs", 1500 * MIB));
+    let place = Place::new();
+    let file = mount.point.join("t");
+    File::create(&file).unwrap();
+    fill(&file, 32 * MIB);
+    let line = ["run", file.to_str().unwrap(), "--overwrite", "--rw=randwrite", "--direct=0"];
+    let line = [&line[..], &["--runtime=60s", "--ramp-time=0", "--json"]].concat();
+    let document = ended_by_the_reserve(place.command(&line), &mount.point, &file);
+    assert!(document["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
+}
+
+/// A job file that fio runs is watched like any other load.
+#[test]
+fn a_job_file_through_fio_stops_before_the_reserve() {
+    const TEST: &str = "a_job_file_through_fio_stops_before_the_reserve";
+    if Command::new("fio").arg("--version").output().is_err() {
+        return common::skip(TEST, "fio is not installed");
+    }
+    let (mount, _device) =
+        or_skip!("a_job_file_through_fio_stops_before_the_reserve", mounted("btrfs", 1500 * MIB));
+    let place = Place::new();
+    let file = mount.point.join("t");
+    File::create(&file).unwrap();
+    fill(&file, 32 * MIB);
+    let job = format!(
+        "[a]\nfilename={}\nrw=randwrite\ntime_based\nruntime=60\nsize=32m\n",
+        file.display()
+    );
+    std::fs::write(place.work().join("a.fio"), job).unwrap();
+    let line = ["run", "a.fio", "--via=fio", "--overwrite", "--json"];
+    let document = ended_by_the_reserve(place.command(&line), &mount.point, &file);
+    assert!(document["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
+}
+
+/// What a command leaves that writes a file when somebody else takes the rest of the disk.
+#[track_caller]
+fn ended_by_the_reserve(mut command: Command, disk: &Path, file: &Path) -> Value {
+    let written = || file.metadata().unwrap().modified().unwrap();
+    let before = written();
+    let child = command.spawn().unwrap();
+    let patience = Instant::now();
+    while written() == before && patience.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_ne!(written(), before, "the load never wrote");
+    let spare = available(disk) - GIB;
+    let other = File::create(disk.join("other")).unwrap();
+    rustix::fs::fallocate(&other, FallocateFlags::empty(), 0, spare + 32 * MIB).unwrap();
+    let done: Done = child.wait_with_output().unwrap().into();
+    let document = done.ends(130).json();
+    let caveats = document["caveats"].as_array().unwrap();
+    let told = caveats.iter().any(|caveat| {
+        let message = caveat["message"].as_str().unwrap();
+        caveat["code"] == "interrupted" && message.contains("of the disk free")
+    });
+    assert!(told, "{caveats:?}");
+    document
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_told_in_one_line() {
+    let place = Place::new();
+    // Units of 512 bytes.
+    let line = "ulimit -f 8192; \"$0\" prepare . --size=16m";
+    let (code, stderr) = shell(&place, line);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("ulimit -f") && stderr.trim().lines().count() == 1, "{stderr}");
+    assert_eq!(place.names(), Vec::<String>::new());
+    let (code, stderr) = shell(&place, "ulimit -f 8192; \"$0\" prepare . --size=2m");
+    assert_eq!(code, Some(0), "{stderr}");
+    // The history takes some 100 KiB.
+    let (code, stderr) = shell(&place, "ulimit -f 16; \"$0\" run sim:service=1ms --runtime=1s");
+    assert_ne!(code, Some(101), "{stderr}");
+    let told: Vec<&str> = stderr.lines().filter(|line| line.contains("ulimit -f")).collect();
+    assert_eq!(told.len(), 1, "{stderr}");
+}
+
+/// Runs the binary where nothing shows in `/sys`.
+fn without_sysfs(place: &Place, arguments: &[&str]) -> Done {
+    let script = "mount -t tmpfs none /sys && exec \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-ec", script]);
+    command.arg(env!("CARGO_BIN_EXE_iogauge")).args(arguments).current_dir(place.work());
+    command.env("XDG_DATA_HOME", place.work().join("data")).stdin(Stdio::null());
+    command.output().unwrap().into()
+}
+
+#[test]
+fn without_sysfs_only_a_file_that_the_run_makes_is_written() {
+    let script = ["--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/sys"];
+    or_skip!("without_sysfs", run("unshare", &script));
+    let place = Place::new();
+    let image = place.work().join("image");
+    File::create(&image).unwrap().set_len(32 * MIB).unwrap();
+    let device = or_skip!("without_sysfs", Loop::on(&image, &[]));
+    let mount = or_skip!("without_sysfs", support::mounted_ext4(&device.path));
+    let write = ["run", "image", "--rw=randwrite", "--overwrite", "--direct=0", "--size=8m"];
+    let prepare = ["prepare", "image", "--overwrite"];
+    for line in [&[&write[..], &SHORT].concat()[..], &prepare] {
+        let refused = without_sysfs(&place, line).ends(3);
+        let said = refused.stderr.trim_end();
+        assert!(said.contains("sysfs") && said.lines().count() == 1, "{said}");
+        let refused = place.run(line).ends(3);
+        assert!(refused.stderr.contains("is a loop device on it"), "{}", refused.stderr);
+    }
+    drop((mount, device));
+    or_skip!("without_sysfs", run("fsck.ext4", &["-f", "-n", image.to_str().unwrap()]));
+    let own = ["run", "t", "--rw=randwrite", "--direct=0", "--size=8m"];
+    let own = [&own[..], &SHORT].concat();
+    without_sysfs(&place, &own).ends(0);
+    without_sysfs(&place, &own).ends(3);
+    let left = without_sysfs(&place, &["clean", "t"]).ends(0);
+    assert!(left.stdout.contains("left: ") && left.stdout.contains("sysfs"), "{}", left.stdout);
+    place.run(&["clean", "t"]).ends(0);
+}
+
+#[test]
+fn files_of_the_kernel_are_no_targets() {
+    let place = Place::new();
+    let targets = [
+        "/proc/version",
+        "/proc/kcore",
+        "/proc/self/mountinfo",
+        "/proc",
+        "/proc/new",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "/sys",
+    ];
+    let lines = [
+        &["run", "--size=1m", "--runtime=50ms", "--history=none"][..],
+        &["run", "--size=1m", "--rw=randwrite", "--overwrite", "--direct=0", "--history=none"],
+        &["find", "--size=1m", "--history=none"],
+        &["prepare", "--size=1m"],
+    ];
+    for target in targets {
+        for line in lines {
+            let done = place.run(&[&line[..1], &[target], &line[1..]].concat()).ends(3);
+            assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+            let why = "holds no data but what the kernel shows of itself";
+            assert!(done.stderr.contains(why), "{target}: {}", done.stderr);
+        }
+    }
+}
+
+#[test]
+fn clean_says_that_nothing_can_be_removed_where_nothing_can_be_written() {
+    let place = Place::new();
+    let folder = place.work().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let line = ["run", "folder", "--size=4m", "--direct=0"];
+    place.run(&[&line[..], &SHORT].concat()).ends(0);
+    let before = common::names(&folder);
+    let mount = or_skip!(
+        "clean_says_that_nothing_can_be_removed_where_nothing_can_be_written",
+        Mount::new(&["--bind", folder.to_str().unwrap()])
+    );
+    let point = mount.point.to_str().unwrap();
+    run("mount", &["-o", "remount,ro,bind", point]).unwrap();
+    let file = mount.point.join(&before[0]);
+    for target in [point, file.to_str().unwrap()] {
+        let done = place.run(&["clean", target]).ends(3);
+        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        assert!(done.stderr.contains("its file system is read-only"), "{}", done.stderr);
+        assert!(!done.stderr.contains("os error"), "{}", done.stderr);
+    }
+    assert_eq!(common::names(&folder), before);
+}
+
+#[test]
+fn a_test_file_behind_a_loop_device_outlives_run_and_clean() {
+    let place = Place::new();
+    place.run(&["prepare", "t", "--size=8m"]);
+    let file = place.work().join("t");
+    let device = or_skip!("behind_loop", Loop::on(&file, &["--offset", "1048576"]));
+    let line = ["run", "t", "--rw=randread", "--direct=0", "--rm"];
+    let done = place.run(&[&line[..], &SHORT].concat()).ends(0);
+    assert!(done.stderr.contains("left: ") && done.stderr.contains("loop"), "{}", done.stderr);
+    let cleaned = place.run(&["clean", "t"]).ends(0);
+    assert!(cleaned.stdout.contains("left: "), "{}", cleaned.stdout);
+    assert!(file.exists());
+    drop(device);
+    place.run(&["clean", "t"]).ends(0);
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn a_loop_device_beside_one_that_is_mounted_is_not_written() {
+    let image = support::image(64 * MIB);
+    let used = or_skip!("beside_mounted", Loop::on(image.path(), &[]));
+    let target = or_skip!("beside_mounted", Loop::on(image.path(), &["--offset", "1048576"]));
+    let mount: Mount = or_skip!("beside_mounted", support::mounted_ext4(&used.path));
+    let path: &Path = &target.path;
+    let place = Place::new();
+    let line = ["prepare", path.to_str().unwrap(), "--size=32m", "--destroy-data"];
+    let refused = place.run(&line).ends(3);
+    assert!(refused.stderr.contains("on the same file"), "{}", refused.stderr);
+    drop(mount);
+    place.run(&line).ends(0);
+}
