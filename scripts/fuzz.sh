@@ -67,7 +67,8 @@ if has_libfuzzer; then
         xargs -P "$(nproc)" -I{} bash -c "set -euo pipefail; limits=(${limits[*]}); with_libfuzzer {}"
 else
     say "proptest instead, $seconds seconds for each target"
-    cargo test -p iogauge-io --test fuzz --locked --no-run
+    rooms=(-p iogauge-io -p iogauge-db)
+    cargo test "${rooms[@]}" --test fuzz --locked --no-run
     for target in "${targets[@]}"; do printf '%s\n' "$target"; done |
-        IOGAUGE_FUZZ_SECONDS=$seconds xargs cargo test -p iogauge-io --test fuzz --locked -- --exact
+        IOGAUGE_FUZZ_SECONDS=$seconds xargs cargo test "${rooms[@]}" --test fuzz --locked -- --exact
 fi

@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../src/database.rs"]
+mod database;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| database::postgres_messages(bytes));
