@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test fuzz truth bench versus-fio versus-sweep versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
+.PHONY: run build test attack fuzz truth bench versus-fio versus-sweep versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -21,6 +21,10 @@ run: build ## Build, then find the capacity of the storage under this directory
 test: ## Every test; installs what they need where it can
 	scripts/install-test-deps.sh
 	scripts/test.sh
+
+attack: ## The tests that try to make iogauge do harm; ends with how many were tried, and held
+	scripts/install-test-deps.sh
+	scripts/attack.sh
 
 fuzz: ## Every parser on made-up input, a minute each; FUZZ_SECONDS=600 for longer
 	scripts/fuzz.sh

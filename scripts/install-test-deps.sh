@@ -35,6 +35,7 @@ kmod            modprobe
 chromium        chromium
 tmux            tmux
 procps          ps
+strace          strace
 bpftrace        bpftrace
 python3         python3
 python3-venv    /usr/share/doc/python3-venv

@@ -2,6 +2,7 @@
 # Runs every test and ends with one line, "N passed, N failed".
 #
 # Arguments go to cargo test: scripts/test.sh -p iogauge-model histogram
+# Tests that try to make iogauge do harm (scripts/attacks.txt) are counted apart: "attacks: N tried, N held".
 # A test that skipped itself is shown with its reason; output of other passing tests is not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,11 +10,17 @@ source scripts/rocksdb-env.sh
 
 # Keeps of the passing tests' output only the lines that say SKIPPED, and counts results.
 show_and_count() {
-    awk '
+    awk -v attacks="$(sed '/^#/d; s/.* //' scripts/attacks.txt | tr '\n' ' ')" '
+        BEGIN { split(attacks, list, " "); for (i in list) is_attack[list[i]] = 1 }
         /^successes:$/ { quiet = 1 }
         /^(failures:|test result:)/ { quiet = 0 }
         /^SKIPPED / { skipped++; print; fflush(); next }
+        # Which file of tests runs: tests/NAME.rs, or tests/NAME/main.rs.
+        /^ *Running / { name = $2; sub("^tests/", "", name); sub("(/main)?[.]rs$", "", name) }
+        # A test of many cases counts them itself.
+        / tried, [0-9]+ held$/ { tried += $2; held += $4; print; fflush(); next }
         /^test result:/ { passed += $4; failed += $6; ignored += $8 }
+        /^test result:/ && name in is_attack { tried += $4 + $6; held += $4 }
         # A test file that does not compile, or a test that kills its process, has no result line.
         !quiet && /^error(\[E[0-9]+\])?:/ { broken = 1 }
         !quiet { print; fflush() }
@@ -21,6 +28,7 @@ show_and_count() {
             if (broken && failed == 0) failed = 1
             if (skipped) printf "%d skipped themselves, counted as passed\n", skipped
             if (ignored) printf "%d ignored\n", ignored
+            if (tried) printf "attacks: %d tried, %d held\n", tried, held
             printf "%d passed, %d failed\n", passed, failed
         }'
 }
