@@ -93,8 +93,8 @@ fn dispatch(
     }
 }
 
-/// Ctrl-C, SIGTERM and a lost terminal end the measurement. The front is told of each signal, and decides what a
-/// second one does.
+/// Ctrl-C, SIGTERM and a lost terminal end the measurement. Each signal is reported to the front
+/// process, which decides what a second one does.
 fn interrupt(reporter: &Reporter) -> anyhow::Result<Interrupt> {
     let interrupt = Interrupt::default();
     for signal in front::ending_signals() {

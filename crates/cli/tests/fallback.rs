@@ -4,7 +4,10 @@
 
 mod common;
 
+use common::{Done, Place, skip};
+use iogauge_db::backend::BACKENDS;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
@@ -96,6 +99,65 @@ fn a_mount_namespace_takes_the_place_of_landlock() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }
 
+/// Makes, fills, loads, checks and removes each database that lies in a directory, with commands that `alter`
+/// changes before they start.
+fn databases_work(test: &str, alter: impl Fn(&mut Command)) {
+    for info in BACKENDS.iter().filter(|info| info.name != "postgres") {
+        if let Some(why) = (info.absent)() {
+            skip(test, &why);
+            continue;
+        }
+        let place = Place::new();
+        let work = place.work();
+        std::fs::write(work.join("canary"), "alive").unwrap();
+        for directory in [&work, work.parent().unwrap()] {
+            std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
+            std::os::unix::fs::chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let url = format!("{}:d", info.name);
+        let db = |action: &str, more: &[&str]| {
+            let mut command = place.command(&[&["db", action, &url], more].concat());
+            alter(&mut command);
+            let done = Done::from(command.output().unwrap());
+            assert_eq!(done.code, Some(0), "{url} {action}: {}", done.stderr);
+            done
+        };
+        db("setup", &["--size=16m", "-q"]);
+        db("create-globals", &["--globals=2", "--subscripts=2000", "-q"]);
+        let short = ["--runtime=300ms", "--ramp-time=0", "--history=none", "--json", "-q"];
+        for mode in ["read", "write", "io"] {
+            let typed = ["--mode", mode, "--processes=2"];
+            let document = db("run", &[&typed[..], &short].concat()).json();
+            let step = &document["steps"][0];
+            let ios = |direction: &str| step[direction]["ios"].as_u64().unwrap_or(0);
+            assert!(ios("read") + ios("write") > 0, "{url} {mode}: {step}");
+        }
+        let checked = db("verify", &["--json"]).json();
+        assert!(checked["acknowledged"].as_u64() > Some(0), "{url}: {checked}");
+        assert_eq!(checked["lost"], 0, "{url}: {checked}");
+        db("purge", &["--yes"]);
+        assert_eq!(std::fs::read_to_string(work.join("canary")).unwrap(), "alive");
+        assert_eq!(place.names(), ["canary"], "{url}");
+    }
+}
+
+#[test]
+fn databases_work_in_a_mount_namespace() {
+    databases_work("databases_work_in_a_mount_namespace", |command| {
+        forbid(command, &[libc::SYS_landlock_create_ruleset]);
+    });
+}
+
+/// The user `nobody` of most systems.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn databases_work_without_root() {
+    databases_work("databases_work_without_root", |command| {
+        command.uid(NOBODY).gid(NOBODY);
+    });
+}
+
 #[test]
 fn without_any_protection_the_guards_alone_decide() {
     let (found, run) = protection_without(&[libc::SYS_landlock_create_ruleset, libc::SYS_unshare]);
@@ -107,7 +169,7 @@ fn without_any_protection_the_guards_alone_decide() {
 #[test]
 fn without_any_protection_fio_only_reads() {
     if Command::new("fio").arg("--version").output().is_err() {
-        return common::skip("without_any_protection_fio_only_reads", "fio is not installed");
+        return skip("without_any_protection_fio_only_reads", "fio is not installed");
     }
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::write(directory.path().join("w.fio"), "[w]\nrw=write\nsize=1m\nfilename=f\n").unwrap();

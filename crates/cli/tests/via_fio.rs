@@ -8,11 +8,10 @@ mod support;
 #[path = "../../io/tests/support/throttle.rs"]
 mod throttle;
 
-use common::{Done, Place, eventually, skip};
+use common::fio::{codes, document, fake, fio, job_file, number, program};
+use common::{Done, Place, computed, eventually};
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use support::{Loop, MIB, or_skip};
 use throttle::Throttle;
@@ -20,54 +19,10 @@ use throttle::Throttle;
 /// Held by whoever measures a device's own rate: one load takes the processors from another.
 static MEASURING: Mutex<()> = Mutex::new(());
 
-/// True where fio is installed; says that the test is skipped otherwise.
-fn fio(test: &str) -> bool {
-    let there = Command::new("fio").arg("--version").output().is_ok();
-    if !there {
-        skip(test, "fio is not installed");
-    }
-    there
-}
-
-/// A program in the place's directory.
-fn program(place: &Place, name: &str, script: &str) -> String {
-    let path = place.work().join(name);
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    format!("fio={}", path.display())
-}
-
-/// One that tells fio's version and then does as its script says.
-fn fake(place: &Place, script: &str) -> String {
-    let version = "if [ \"$1\" = --version ]; then echo fio-3.99; exit 0; fi";
-    program(place, "fake", &format!("{version}\n{script}"))
-}
-
-/// A document of a job that has read so many I/Os of 1 ms, in a number of milliseconds.
-fn document(reads: u64, runtime_ms: u64, more: &str) -> String {
-    let bytes = reads * 4096;
-    format!(
-        "{{\n  \"fio version\" : \"fio-3.99\",\n  \"jobs\" : [\n    {{ \"jobname\" : \"a\", {more}\
-         \"usr_cpu\" : 10, \"sys_cpu\" : 20,\n      \"read\" : {{ \"io_bytes\" : {bytes}, \
-         \"io_kbytes\" : 1, \"total_ios\" : {reads}, \"runtime\" : {runtime_ms},\n        \
-         \"lat_ns\" : {{ \"min\" : 900000, \"max\" : 1100000, \"mean\" : 1000000, \"stddev\" : 1, \
-         \"N\" : {reads}, \"bins\" : {{ \"1003520\" : {reads} }} }} }} }}\n  ]\n}}\n"
-    )
-}
-
 const SMALL: [&str; 4] = ["--size=16m", "--direct=0", "--ramp_time=0", "-q"];
 
 fn run(place: &Place, via: &str, more: &[&str]) -> Done {
     place.run(&[&["run", ".", "--via", via][..], &SMALL, more].concat())
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
-}
-
-fn codes(document: &Value) -> Vec<String> {
-    let caveats = document["caveats"].as_array().unwrap();
-    caveats.iter().map(|caveat| caveat["code"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -135,10 +90,11 @@ fn what_is_no_fio_is_told_in_a_line() {
     let place = Place::new();
     let refuses = "echo 'fio: the first word' >&2; echo more >&2; exit 1";
     let garbage = "yes not a document | head -100000";
+    let other = program(&place.work(), "other", "echo something else");
     let cases = [
         ("fio=/no/such/fio".to_owned(), 2, "cannot be started"),
         ("dd".to_owned(), 2, "fio=BINARY"),
-        (program(&place, "other", "echo something else"), 2, "is not fio"),
+        (format!("fio={}", other.display()), 2, "is not fio"),
         (fake(&place, refuses), 2, "fio-3.99 does not run this: fio: the first word"),
     ];
     for (via, code, word) in cases {
@@ -201,8 +157,8 @@ fn an_interrupt_keeps_the_result_and_leaves_no_fio_behind() {
     let via = format!("fio={}", own.display());
     let line = [&["run", ".", "--via", &via, "--runtime=60", "--json"][..], &SMALL].concat();
     let started = place.start(&line);
-    eventually(|| !running(&own).is_empty());
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let half = std::time::Duration::from_millis(500);
+    eventually(|| computed(&running(&own)) > half);
     started.signal("INT");
     let done = started.end().ends(130).json();
     assert_eq!(done["interrupted"], true);
@@ -210,8 +166,7 @@ fn an_interrupt_keeps_the_result_and_leaves_no_fio_behind() {
     assert_eq!(running(&own), [0; 0]);
     // Nor does one that cannot clean up.
     let started = place.start(&line);
-    eventually(|| !running(&own).is_empty());
-    std::thread::sleep(std::time::Duration::from_millis(1000));
+    eventually(|| computed(&running(&own)) > half);
     started.signal("KILL");
     eventually(|| running(&own).is_empty());
 }
@@ -298,8 +253,9 @@ fn crosschecks_agree_with_fio_and_differ_from_a_liar() {
     let lies = "if [ \"$1\" = --version ]; then exec fio --version; fi\n\
                 sed 's/^iodepth=/rate_iops=500\\niodepth=/' > job\n\
                 exec fio --output-format=json+ --status-interval=100ms job";
-    let liar = program(&place, "liar", lies);
-    let done = place.run(&[&line[..], &["--via", &liar, "-q"]].concat()).ends(6);
+    let liar = program(&place.work(), "liar", lies);
+    let via = format!("--via=fio={}", liar.display());
+    let done = place.run(&[&line[..], &[&via, "-q"]].concat()).ends(6);
     let document = done.json();
     assert_eq!(
         (&document["verdict"], &document["figures"][0]["verdict"]),
@@ -334,13 +290,6 @@ fn crosschecks_that_cannot_be_are_wrong_usage() {
     assert!(place.names().is_empty(), "{:?}", place.names());
 }
 
-/// Writes a job file.
-fn job(place: &Place, text: &str) -> PathBuf {
-    let path = place.work().join("a.fio");
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
 #[test]
 fn job_files_run_through_fio() {
     if !fio("job_files_run_through_fio") {
@@ -350,7 +299,7 @@ fn job_files_run_through_fio() {
     // An engine, block sizes and a verification that iogauge lacks.
     let text = "[global]\nioengine=splice\nsize=1m\nfilename=data\n[w]\nrw=write\nbsrange=4k-16k\n\
                 [r]\nstonewall\nrw=read\nbs=8k\n";
-    job(&place, text);
+    job_file(&place, text);
     let done = place.run(&["run", "a.fio", "--via", "fio", "--json", "-q"]).ends(0).json();
     let steps = done["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 2);
@@ -364,16 +313,16 @@ fn job_files_run_through_fio() {
     place.run(&fio_json).ends(2);
     // The same refuses what would do harm.
     std::fs::write(place.work().join("foreign"), vec![7; 1 << 20]).unwrap();
-    job(&place, &text.replace("filename=data", "filename=foreign"));
+    job_file(&place, &text.replace("filename=data", "filename=foreign"));
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
     assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);
     assert_eq!(std::fs::read(place.work().join("foreign")).unwrap(), vec![7; 1 << 20]);
     place.run(&["run", "a.fio", "--via", "fio", "-q", "--overwrite"]).ends(0);
     assert_ne!(std::fs::read(place.work().join("foreign")).unwrap(), vec![7; 1 << 20]);
-    job(&place, "[a]\nioengine=http\nhttp_host=localhost\nrw=write\nsize=1m\nfilename=/x\n");
+    job_file(&place, "[a]\nioengine=http\nhttp_host=localhost\nrw=write\nsize=1m\nfilename=/x\n");
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
     assert!(refused.stderr.contains("engine http") && refused.stderr.contains("--destroy-data"));
-    job(&place, "[a]\nno_such_option=1\nsize=1m\nfilename=new\n");
+    job_file(&place, "[a]\nno_such_option=1\nsize=1m\nfilename=new\n");
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(2);
     assert!(
         refused.stderr.contains("no_such_option: no option of fio has this name"),
@@ -381,13 +330,13 @@ fn job_files_run_through_fio() {
         refused.stderr
     );
     place.run(&["prepare", "marked", "--size=2m", "-q"]).ends(0);
-    job(&place, "[a]\nrw=write\nsize=1m\nfilename=marked\nunlink=1\n");
+    job_file(&place, "[a]\nrw=write\nsize=1m\nfilename=marked\nunlink=1\n");
     // The mark by which iogauge knows the file lies before what the job writes: it is removed as asked.
     let done = place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(0);
     assert!(!place.names().contains(&"marked".to_owned()), "{:?} {}", place.names(), done.stderr);
     // fio would write a file anew that is smaller than its job wants, though the job only reads.
     std::fs::write(place.work().join("precious"), vec![7; 4096]).unwrap();
-    job(&place, "[a]\nrw=read\nsize=1m\nfilename=precious\n");
+    job_file(&place, "[a]\nrw=read\nsize=1m\nfilename=precious\n");
     assert_ne!(place.run(&["run", "a.fio", "--via", "fio"]).code, Some(0));
     assert_eq!(std::fs::read(place.work().join("precious")).unwrap(), vec![7; 4096]);
 }
@@ -400,7 +349,7 @@ fn a_search_decides_the_depth_of_a_job_file() {
     let place = Place::new();
     // A rate that a busy machine gives, too: a file that comes to another level during the search
     // has only the points after that on its curve.
-    job(
+    job_file(
         &place,
         "[a]\nioengine=posixaio\nrw=randread\nsize=4m\nfilename=data\nruntime=1\niodepth=9\n\
          rate_iops=500\n",
@@ -417,7 +366,7 @@ fn a_search_decides_the_depth_of_a_job_file() {
     assert!(text.contains("posixaio"), "{text}");
     let beside = place.run(&[&line[..], &["--bs=8k"]].concat()).ends(2);
     assert!(beside.stderr.contains("a job file says itself"), "{}", beside.stderr);
-    job(&place, "[a]\nrw=read\nsize=1m\nfilename=x\n[b]\nrw=read\nsize=1m\nfilename=x\n");
+    job_file(&place, "[a]\nrw=read\nsize=1m\nfilename=x\n[b]\nrw=read\nsize=1m\nfilename=x\n");
     let two = place.run(&line).ends(2);
     assert!(two.stderr.contains("a file of one job"), "{}", two.stderr);
 }
@@ -430,7 +379,7 @@ fn names_and_logs_are_the_users() {
     }
     let place = Place::new();
     std::fs::create_dir(place.work().join("logs")).unwrap();
-    job(
+    job_file(
         &place,
         "[global]\nsize=1m\nnumber_ios=64\nlog_avg_msec=10\n[my job]\nrw=randread\nnumjobs=2\n\
          directory=.\nwrite_bw_log=logs/x\n[other]\nstonewall\nfilename=f\nwrite_lat_log=logs/x\n",
@@ -458,7 +407,7 @@ fn names_and_logs_are_the_users() {
     );
     assert_eq!(std::fs::read(place.work().join("logs/x_bw.1.log")).unwrap(), before);
     // fio's own words have the user's names in them.
-    job(&place, "[my job]\nsize=1m\nfilename=f\nrw=read\nbs=2m\n");
+    job_file(&place, "[my job]\nsize=1m\nfilename=f\nrw=read\nbs=2m\n");
     let wrong = place.run(&["run", "a.fio", "--via", "fio", "-q"]);
     assert_ne!(wrong.code, Some(0));
     assert!(!wrong.stderr.contains("j0") && !wrong.stderr.contains("/proc/"), "{}", wrong.stderr);
@@ -509,7 +458,7 @@ fn a_fio_that_stops_or_dies_leaves_what_it_measured() {
         assert_eq!(done["steps"][0]["read"]["ios"], 50, "{done}");
         let told = done["caveats"].to_string();
         assert!(told.contains(word) && told.contains("is kept"), "{told}");
-        job(&place, "[a]\nrw=read\nsize=1m\nfilename=f\n");
+        job_file(&place, "[a]\nrw=read\nsize=1m\nfilename=f\n");
         let done = place.run(&["run", "a.fio", "--via", &via, "-q", "--json"]).ends(4).json();
         assert_eq!(done["steps"][0]["read"]["ios"], 50, "{done}");
         assert!(done["caveats"].to_string().contains(word), "{done}");

@@ -3,43 +3,16 @@
 
 mod common;
 
+use common::fio::{document, fake, fio, job_file, program};
 use common::{Place, eventually, kill_both, names, skip};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// True where fio is installed; says that the test is skipped otherwise.
-fn fio(test: &str) -> bool {
-    let there = Command::new("fio").arg("--version").output().is_ok();
-    if !there {
-        skip(test, "fio is not installed");
-    }
-    there
-}
-
-/// Writes a job file.
-fn job(place: &Place, text: &str) {
-    std::fs::write(place.work().join("a.fio"), text).unwrap();
-}
-
-/// A program in a directory.
-fn program(directory: &Path, name: &str, script: &str) -> PathBuf {
-    let path = directory.join(name);
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    path
-}
-
-/// One that tells fio's version, a document of 50 reads, and then does as its script says.
-fn fake(place: &Place, script: &str) -> String {
-    let document = "{\n  \"fio version\" : \"fio-3.99\",\n  \"jobs\" : [\n    { \"jobname\" : \"a\",\n      \
-                    \"read\" : { \"io_bytes\" : 204800, \"total_ios\" : 50, \"runtime\" : 100,\n        \
-                    \"lat_ns\" : { \"min\" : 900000, \"max\" : 1100000, \"mean\" : 1000000, \"stddev\" : 1, \
-                    \"N\" : 50, \"bins\" : { \"1003520\" : 50 } } } }\n  ]\n}";
-    let version = "if [ \"$1\" = --version ]; then echo fio-3.99; exit 0; fi";
-    let script = format!("{version}\ncat <<'END'\n{document}\nEND\n{script}");
-    format!("fio={}", program(&place.work(), "fake", &script).display())
+/// A value for `--via`: a program that reports 50 reads, and then runs a script.
+fn fake_that_read(place: &Place, script: &str) -> String {
+    fake(place, &format!("cat <<'END'\n{}END\n{script}", document(50, 100, "")))
 }
 
 /// Where a place's commands make their temporary files.
@@ -71,7 +44,7 @@ fn files_have_the_sizes_that_fio_wants() {
         ("nrfiles=3\nrw=write\nsize=1m\nnumjobs=2\noffset_increment=16k", 2 * 3 * 85 * 4096),
     ] {
         let place = Place::new();
-        job(&place, &format!("[global]\ngroup_reporting\n[j]\n{text}\n"));
+        job_file(&place, &format!("[global]\ngroup_reporting\n[j]\n{text}\n"));
         for via in [&["--via=fio"][..], &[]] {
             let line = [&["run", "a.fio", "--json", "-q"][..], via].concat();
             assert_eq!(bytes(&place.run(&line).ends(0).json()), moved, "{text}, {via:?}");
@@ -98,11 +71,11 @@ fn ways_out_of_refused_options_work() {
         ("unlink_each_loop=1", "unlink=1"),
     ] {
         let text = "[j]\nfilename=x\nsize=1m\nrw=write\n";
-        job(&place, &format!("{text}{refused}\n"));
+        job_file(&place, &format!("{text}{refused}\n"));
         let line = ["run", "a.fio", "--via=fio", "-q"];
         let told = place.run(&line).ends(3).stderr;
         assert!(told.contains("; right would be ") && !told.contains("did not judge"), "{told}");
-        job(&place, &format!("{text}{instead}\n"));
+        job_file(&place, &format!("{text}{instead}\n"));
         place.run(&line).ends(0);
     }
     assert_eq!(place.names(), ["a.fio", "log_clat.1.log", "log_lat.1.log", "log_slat.1.log"]);
@@ -116,7 +89,7 @@ fn no_file_is_made_among_devices() {
     let name = format!("/dev/iogauge-test-{}", std::process::id());
     let place = Place::new();
     let with_fio = fio(TEST);
-    job(&place, &format!("[a]\nfilename={name}\nsize=1m\n"));
+    job_file(&place, &format!("[a]\nfilename={name}\nsize=1m\n"));
     let typed = ["run", &name, "--size=1m", "--direct=0", "-q"];
     let mut lines = vec![vec!["run", "a.fio", "-q"], typed.to_vec(), vec!["run", "/dev", "-q"]];
     if with_fio {
@@ -139,17 +112,17 @@ fn no_file_is_made_among_devices() {
     let file = memory.path().join("f");
     let prefix = memory.path().join("log");
     let text = format!("[a]\nfilename={}\nsize=1m\n", file.display());
-    job(&place, &text);
+    job_file(&place, &text);
     place.run(&["run", "a.fio", "-q"]).ends(0);
     if !with_fio {
         return;
     }
-    job(&place, &format!("{text}write_bw_log={}\n", prefix.display()));
+    job_file(&place, &format!("{text}write_bw_log={}\n", prefix.display()));
     place.run(&["run", "a.fio", "-q", "--via=fio"]).ends(0);
     assert_eq!(names(memory.path()), ["f", "log_bw.1.log"]);
     // A log's name is only its beginning: none goes to /dev/null.
     let before = names(Path::new("/dev"));
-    job(&place, "[a]\nfilename=f\nsize=1m\nwrite_bw_log=/dev/null\n");
+    job_file(&place, "[a]\nfilename=f\nsize=1m\nwrite_bw_log=/dev/null\n");
     let told = place.run(&["run", "a.fio", "-q", "--via=fio"]).ends(3).stderr;
     assert!(told.contains("/dev/null_bw.1.log") && told.contains("right would be"), "{told}");
     let made: Vec<String> =
@@ -163,8 +136,9 @@ fn a_log_whose_name_was_taken_meanwhile_costs_no_result() {
     let temporary = temporary(&place);
     let taken = place.work().join("x_bw.1.log");
     let wait = format!("while [ ! -e '{}' ]; do sleep 0.05; done", taken.display());
-    let via = fake(&place, &format!("echo a > log0_bw.1.log\necho b > log0_bw.2.log\n{wait}"));
-    job(&place, "[a]\nrw=read\nsize=1m\nfilename=f\nwrite_bw_log=x\n");
+    let via =
+        fake_that_read(&place, &format!("echo a > log0_bw.1.log\necho b > log0_bw.2.log\n{wait}"));
+    job_file(&place, "[a]\nrw=read\nsize=1m\nfilename=f\nwrite_bw_log=x\n");
     let mut command = place.command(&["run", "a.fio", "--via", &via, "-q", "--json"]);
     let child = command.env("TMPDIR", &temporary).spawn().unwrap();
     let log = |name: &String| temporary.join(name).join("log0_bw.2.log").exists();
@@ -191,18 +165,18 @@ fn the_next_run_removes_what_a_killed_one_left() {
     std::fs::create_dir(&precious).unwrap();
     std::fs::set_permissions(&precious, std::fs::Permissions::from_mode(0o700)).unwrap();
     std::fs::write(precious.join("precious"), "x").unwrap();
-    job(&place, "[a]\nrw=read\nsize=1m\nfilename=f\n");
+    job_file(&place, "[a]\nrw=read\nsize=1m\nfilename=f\n");
     let start = |via: &str| {
         let mut command = place.command(&["run", "a.fio", "--via", via, "-q", "--json"]);
         command.env("TMPDIR", &temporary).spawn().unwrap()
     };
-    let via = fake(&place, "touch begun\nexec sleep 60");
+    let via = fake_that_read(&place, "touch begun\nexec sleep 60");
     let mut killed = start(&via);
     let begun = |name: &String| temporary.join(name).join("begun").exists();
     eventually(|| names(&temporary).iter().any(begun));
     let left = names(&temporary).into_iter().find(begun).unwrap();
     // Of a run under way nothing is removed.
-    let quick = fake(&place, "");
+    let quick = fake_that_read(&place, "");
     let done = common::Done::from(start(&quick).wait_with_output().unwrap());
     assert!(temporary.join(&left).join("begun").exists(), "{}", done.stderr);
     kill_both(&mut killed);
@@ -262,7 +236,7 @@ fn names_that_no_file_can_have_are_told_shortly() {
         format!("[a]\nsize=1m\nrw={long}\n"),
         format!("[a]\nsize=1m\nwait_for={long}\n"),
     ] {
-        job(&place, &text);
+        job_file(&place, &text);
         for via in [&[][..], &["--via=fio"]] {
             if !via.is_empty() && !with_fio {
                 continue;

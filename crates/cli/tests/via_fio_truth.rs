@@ -1,4 +1,4 @@
-//! Runs through fio that could show figures of something else than the storage: each is told or refused.
+//! Runs through fio whose figures could be other than those of the storage: each has a caveat or is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -6,7 +6,8 @@ mod common;
 #[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
 mod support;
 
-use common::{Done, Place, children, eventually, skip};
+use common::fio::{caveats, fio, job_file, number, told};
+use common::{Done, Place, children, computed, eventually};
 use serde_json::Value;
 use std::fs::File;
 use std::process::Command;
@@ -15,19 +16,9 @@ use support::{MIB, Mount, or_skip};
 
 const VIA: [&str; 4] = ["--via=fio", "--json", "-q", "--history=none"];
 
-/// True where fio is installed; says that the test is skipped otherwise.
-fn fio(test: &str) -> bool {
-    let there = Command::new("fio").arg("--version").output().is_ok();
-    if !there {
-        skip(test, "fio is not installed");
-    }
-    there
-}
-
 /// Writes a job file of one job, on the file `data`.
 fn job(place: &Place, options: &str) {
-    let text = format!("[a]\nfilename=data\nrw=randread\n{options}\n");
-    std::fs::write(place.work().join("a.fio"), text).unwrap();
+    job_file(place, &format!("[a]\nfilename=data\nrw=randread\n{options}\n"));
 }
 
 fn run_job(place: &Place, options: &str) -> Done {
@@ -40,17 +31,6 @@ fn noise(place: &Place, name: &str, size_bytes: u64) {
     let path = place.work().join(name);
     File::create(&path).unwrap();
     support::fill(&path, size_bytes);
-}
-
-fn caveats(document: &Value) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let all = document["caveats"].as_array().unwrap().iter();
-    all.map(|caveat| (text(&caveat["code"]), text(&caveat["message"]))).collect()
-}
-
-/// What a caveat says; `None` where it is not there.
-fn told(document: &Value, code: &str) -> Option<String> {
-    caveats(document).into_iter().find(|(own, _)| own == code).map(|(_, message)| message)
 }
 
 #[test]
@@ -126,11 +106,11 @@ fn what_measures_nothing_or_takes_too_much_is_refused() {
     assert!(!done["steps"][0]["label"].as_str().unwrap().contains("600"), "{done}");
 }
 
-/// A file that becomes shorter while it is read.
+/// A file that becomes shorter once fio has read for a while.
 fn cut_short(place: &Place, line: &[&str]) -> Value {
     noise(place, "data", 16 * MIB);
     let started = place.start(&[line, &VIA].concat());
-    std::thread::sleep(Duration::from_millis(2500));
+    eventually(|| computed(&fio_of(started.pid())) > Duration::from_millis(600));
     File::options().write(true).open(place.work().join("data")).unwrap().set_len(0).unwrap();
     started.end().ends(4).json()
 }
@@ -142,10 +122,10 @@ fn reads_that_move_nothing_are_errors() {
     }
     let place = Place::new();
     let run = ["run", "data", "--direct=0", "--ioengine=libaio"];
-    let middle = cut_short(&place, &[&run[..], &["--ramp_time=0", "--runtime=5s"]].concat());
-    job(&place, "ioengine=libaio\ntime_based\nruntime=5\n");
+    let middle = cut_short(&place, &[&run[..], &["--ramp_time=0", "--runtime=30s"]].concat());
+    job(&place, "ioengine=libaio\ntime_based\nruntime=30\n");
     let of_file = cut_short(&place, &["run", "a.fio"]);
-    let ramp = cut_short(&place, &[&run[..], &["--ramp_time=4s", "--runtime=1s"]].concat());
+    let ramp = cut_short(&place, &[&run[..], &["--ramp_time=10s", "--runtime=1s"]].concat());
     for (document, any) in [(middle, true), (of_file, true), (ramp, false)] {
         let read = &document["steps"][0]["read"];
         let count = |name: &str| read[name].as_u64().unwrap();
@@ -167,9 +147,9 @@ fn errors_of_the_ramp_are_told() {
     for engine in ["--ioengine=psync", "--ioengine=libaio"] {
         noise(&place, "data", 16 * MIB);
         let line =
-            ["run", "data", "--direct=0", "--ramp_time=5s", "--runtime=1s", engine, "--json"];
+            ["run", "data", "--direct=0", "--ramp_time=20s", "--runtime=1s", engine, "--json"];
         let started = place.start(&line);
-        std::thread::sleep(Duration::from_millis(1500));
+        eventually(|| computed(&[started.worker()]) > Duration::from_millis(800));
         File::options().write(true).open(place.work().join("data")).unwrap().set_len(0).unwrap();
         let done = started.end().ends(4).json();
         let errors = told(&done, "io-errors").unwrap();
@@ -212,8 +192,7 @@ fn stops_are_told() {
         for with_iogauge in [false, true] {
             let started = place.start(&[line, &VIA].concat());
             let (pid, worker) = (started.pid(), started.worker());
-            eventually(|| !fio_of(pid).is_empty());
-            std::thread::sleep(Duration::from_millis(1200));
+            eventually(|| computed(&fio_of(pid)) > Duration::from_millis(600));
             let mut processes = fio_of(pid);
             processes.extend(with_iogauge.then_some(worker));
             signal("STOP", &processes);
@@ -246,7 +225,7 @@ fn logs_leave_their_file_system_its_reserve() {
     let memory = Mount::new(&["-t", "tmpfs", "-o", "size=16m", "none"]);
     let memory = or_skip!("logs_leave_their_file_system_its_reserve", memory);
     // Each entry takes a line, and lies in memory until the job has ended.
-    job(&place, "ioengine=null\nsize=1g\nnumber_ios=3000000\nwrite_lat_log=logs/x\n");
+    job(&place, "ioengine=null\nsize=1g\ntime_based\nruntime=1\nwrite_lat_log=logs/x\n");
     let mut command = place.command(&[&["run", "a.fio"][..], &VIA].concat());
     let done: Done = command.env("TMPDIR", &memory.point).output().unwrap().into();
     let done = done.ends(1);
@@ -257,8 +236,4 @@ fn logs_leave_their_file_system_its_reserve() {
     let mut command = place.command(&[&["run", "a.fio"][..], &VIA].concat());
     let done: Done = command.env("TMPDIR", &memory.point).output().unwrap().into();
     done.ends(0);
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }

@@ -115,11 +115,13 @@ fn rule_for(path: &Path) -> Option<IsRight> {
 fn open_judged(path: &Path, flags: OFlags, mode: Mode) -> Result<File, Errno> {
     let open = |flags| rustix::fs::open(path, flags, mode).map(File::from);
     let Some(is_right) = rule_for(path) else { return open(flags) };
+    if flags.contains(OFlags::EXCL) {
+        return open(flags).map(known);
+    }
     // What is there is opened and changed in nothing; what is not there is made, and is then ours.
-    let existing = flags.difference(OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC);
+    let existing = flags.difference(OFlags::CREATE | OFlags::TRUNC);
     for _ in 0..TRIES {
         let error = match open(existing | OFlags::NONBLOCK) {
-            Ok(_) if flags.contains(OFlags::EXCL) => return Err(Errno::EXIST),
             Ok(file) if is_right(&file) => return Ok(known(file)),
             // The only error after which SQLite does not open the file for reading instead, and as root change
             // its owner.

@@ -15,6 +15,13 @@ pub const APPLICATION_ID_AT: usize = 68;
 /// What a rollback journal begins with, and ends with where it names another file ("Database File Format", 3).
 pub const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
+/// Size of a log's header.
+const LOG_HEADER_BYTES: usize = 32;
+/// Size of the header before each page of a log.
+const FRAME_HEADER_BYTES: usize = 24;
+/// Bytes of a page that are read: enough to tell which database it is the first page of.
+const HEAD_BYTES: usize = 100;
+
 /// The application id of a database; `None` for any other file.
 #[must_use]
 pub fn application_id(head: &[u8]) -> Option<i32> {
@@ -28,12 +35,6 @@ pub fn is_log(head: &[u8]) -> bool {
     let first = head.first_chunk().map(|word| u32::from_be_bytes(*word));
     matches!(first, Some(0x377f_0682 | 0x377f_0683))
 }
-
-/// Bytes of a log's header, and of what stands before each page in it.
-const LOG_HEADER_BYTES: usize = 32;
-const FRAME_HEADER_BYTES: usize = 24;
-/// So much of a page is read as tells what database it is the first of.
-const HEAD_BYTES: usize = 100;
 
 /// A page in a write-ahead log.
 #[derive(Debug, Clone, PartialEq, Eq)]

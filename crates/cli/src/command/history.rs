@@ -64,20 +64,20 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The history of a command that needs one.
+/// The history of a command that works on kept runs. A missing file is an empty history; it is not created.
 ///
 /// # Errors
-/// Where there is to be none, or it cannot be opened.
+/// With `--history none`, or where the file cannot be opened.
 pub(super) fn open(path: &HistoryPath) -> anyhow::Result<History> {
     let none = || Usage("--history none keeps no runs; name a file".to_owned());
     Ok(History::open_kept(path)?.ok_or_else(none)?)
 }
 
-/// The same for a command that only reads: a file that is not there holds nothing, and is not made.
+/// The same for a command that makes no sense without runs.
 ///
 /// # Errors
-/// As [`open`], or where the file is not there.
-pub(super) fn open_kept(path: &HistoryPath) -> anyhow::Result<History> {
+/// As [`open`], or where the file is missing.
+pub(super) fn open_existing(path: &HistoryPath) -> anyhow::Result<History> {
     if let Some(file) = path.resolve()?.filter(|file| !file.exists()) {
         let file = file.display();
         let text = format!(

@@ -25,7 +25,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         let text = "a report needs a place; right would be --html FILE, --svg DIR or --png DIR";
         return Err(Usage(text.to_owned()).into());
     }
-    let history = history::open_kept(&args.history)?;
+    let history = history::open_existing(&args.history)?;
     let last = [RunRef::Back(0)];
     let runs = if args.runs.is_empty() { &last[..] } else { &args.runs };
     let Drawn { exhibits, started, left_out } = drawn(&history, runs)?;

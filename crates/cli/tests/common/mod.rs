@@ -1,6 +1,8 @@
 //! The binary in a place of its own.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod fio;
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::fs::File;
@@ -169,6 +171,17 @@ pub fn children(process: u32) -> Vec<u32> {
 pub fn state_of(process: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// Processor time that processes have used (proc_pid_stat(5)); none for those that have ended.
+pub fn computed(processes: &[u32]) -> Duration {
+    let ticks_of = |process: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11).map(str::parse::<u64>);
+        Some(fields.next()?.ok()? + fields.next()?.ok()?)
+    };
+    // The kernel counts in 1/100 s here, whatever its own tick (time(7), USER_HZ).
+    Duration::from_millis(10 * processes.iter().filter_map(ticks_of).sum::<u64>())
 }
 
 /// True once a process has ended.

@@ -95,7 +95,7 @@ impl EmptyIos {
         self.certain = self.newest.iter().map(empty_of).sum();
         let failing = |(number, newest): (usize, &FioResult)| {
             // While fio ramps up it tells bytes and no latencies: of such a document nothing is shown.
-            let is_timed = |d: &FioDirection| d.latency().is_some_and(|lat| !lat.bins.is_empty());
+            let is_timed = |d: &FioDirection| d.latency().is_some_and(|lat| lat.max_ns > 0);
             let measured =
                 |result: &&FioResult| directions(result).any(|d| d.bytes > 0 && is_timed(d));
             let sound = self.sound.get(number).filter(measured).cloned();
@@ -120,10 +120,12 @@ fn empty_of(result: &FioResult) -> u64 {
     directions(result).map(empty).sum()
 }
 
-/// I/Os with a latency: others are outstanding.
+/// I/Os with a latency: others are outstanding. fio tells bins of `clat`, or of `lat` where a job wants its
+/// percentiles.
 fn completed(direction: &FioDirection) -> u64 {
     let count = |latency: &FioLatency| latency.bins.iter().map(|(_, n)| n).sum();
-    direction.latency().map(count).filter(|n| *n > 0).unwrap_or(direction.ios)
+    let told = [&direction.lat, &direction.clat].into_iter().flatten().map(count);
+    told.max().filter(|n| *n > 0).unwrap_or(direction.ios)
 }
 
 /// Those of them that moved nothing, at least.
@@ -159,7 +161,7 @@ mod tests {
 
     /// A document of one job, with so many reads and blocks moved.
     fn document(ios: u64, blocks: u64) -> Vec<FioResult> {
-        let lat = FioLatency { bins: vec![(1000, ios)], ..FioLatency::default() };
+        let lat = FioLatency { bins: vec![(1000, ios)], max_ns: 1000, ..FioLatency::default() };
         let read = FioDirection {
             ios,
             bytes: blocks * 4096,
@@ -220,6 +222,23 @@ mod tests {
         seen.see(document(10_000, 10_000));
         seen.see(document(20_000, 19_900));
         assert_eq!(seen.at_end().map(|results| shown(&results)), Some((20_000, 100)));
+    }
+
+    /// As of most job files.
+    #[test]
+    fn bins_may_be_those_of_clat_alone() {
+        let mut seen = EmptyIos::default();
+        for (ios, blocks) in [(900, 900), (1900, 1000), (2500, 1000)] {
+            let mut told = document(ios, blocks);
+            let read = told[0].read.as_mut().unwrap();
+            read.clat = read.lat.clone();
+            read.lat.as_mut().unwrap().bins.clear();
+            read.ios += 5;
+            seen.see(told);
+        }
+        assert_eq!(seen.words().map(|words| words.starts_with("1500 I/Os")), Some(true));
+        assert_eq!(seen.sound[0].read.as_ref().unwrap().bytes, 900 * 4096);
+        assert_eq!(seen.failing()[0].read.as_ref().unwrap().bytes, 900 * 4096);
     }
 
     #[test]

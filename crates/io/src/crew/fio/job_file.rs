@@ -106,6 +106,7 @@ impl FioJobFile {
         let asked = self.asked || self.ended.is_none();
         let mut results = std::mem::take(&mut self.last);
         let status = self.ended.unwrap_or_else(|| self.process.end(|last| results = last));
+        results = self.process.rest().unwrap_or(results);
         self.paused.add(self.process.take_pauses());
         let paused = self.paused;
         see(self.process.directory());

@@ -274,6 +274,15 @@ impl FioProcess {
         self.reap(Duration::ZERO)
     }
 
+    /// The newest of the documents that came before fio was ended, and were not read yet.
+    pub(super) fn rest(&mut self) -> Option<Vec<FioResult>> {
+        let mut newest = None;
+        while let Ok(results) = self.documents.try_recv() {
+            newest = Some(self.empty.see(results));
+        }
+        newest
+    }
+
     /// How it ended, in words: why it was given up, where it was.
     pub(super) fn fate(&self, status: ExitStatus) -> String {
         self.lost.map_or_else(|| status.to_string(), str::to_owned)

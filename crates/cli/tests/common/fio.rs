@@ -1,0 +1,72 @@
+//! fio, programs that pretend to be it, and what documents of runs through it hold.
+
+use super::{Place, skip};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// True where fio is installed; says that the test is skipped otherwise.
+pub fn fio(test: &str) -> bool {
+    let there = Command::new("fio").arg("--version").output().is_ok();
+    if !there {
+        skip(test, "fio is not installed");
+    }
+    there
+}
+
+/// Writes the job file `a.fio`; returns its path.
+pub fn job_file(place: &Place, text: &str) -> PathBuf {
+    let path = place.work().join("a.fio");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A shell script in a directory.
+pub fn program(directory: &Path, name: &str, script: &str) -> PathBuf {
+    let path = directory.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// A value for `--via`: a program that tells fio's version, and otherwise runs a script.
+pub fn fake(place: &Place, script: &str) -> String {
+    let version = "if [ \"$1\" = --version ]; then echo fio-3.99; exit 0; fi";
+    let path = program(&place.work(), "fake", &format!("{version}\n{script}"));
+    format!("fio={}", path.display())
+}
+
+/// fio's document of a job that has read so many I/Os of 1 ms, in a number of milliseconds.
+pub fn document(reads: u64, runtime_ms: u64, more: &str) -> String {
+    let bytes = reads * 4096;
+    format!(
+        "{{\n  \"fio version\" : \"fio-3.99\",\n  \"jobs\" : [\n    {{ \"jobname\" : \"a\", {more}\
+         \"usr_cpu\" : 10, \"sys_cpu\" : 20,\n      \"read\" : {{ \"io_bytes\" : {bytes}, \
+         \"io_kbytes\" : 1, \"total_ios\" : {reads}, \"runtime\" : {runtime_ms},\n        \
+         \"lat_ns\" : {{ \"min\" : 900000, \"max\" : 1100000, \"mean\" : 1000000, \"stddev\" : 1, \
+         \"N\" : {reads}, \"bins\" : {{ \"1003520\" : {reads} }} }} }} }}\n  ]\n}}\n"
+    )
+}
+
+/// A number of a document.
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Codes and messages of a document's caveats.
+pub fn caveats(document: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let all = document["caveats"].as_array().unwrap().iter();
+    all.map(|caveat| (text(&caveat["code"]), text(&caveat["message"]))).collect()
+}
+
+/// Codes of a document's caveats.
+pub fn codes(document: &Value) -> Vec<String> {
+    caveats(document).into_iter().map(|(code, _)| code).collect()
+}
+
+/// What a caveat says; `None` where it is not there.
+pub fn told(document: &Value, code: &str) -> Option<String> {
+    caveats(document).into_iter().find(|(own, _)| own == code).map(|(_, message)| message)
+}
