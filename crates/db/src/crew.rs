@@ -184,6 +184,14 @@ impl Crew {
         self.shared.active.load(Ordering::Relaxed)
     }
 
+    /// True where the workers asked to work do, and the others rest: what they did before is in their books.
+    /// A worker that is to rest ends its transaction first.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        let active = self.active() as usize;
+        self.desks.iter().enumerate().all(|(index, desk)| desk.is_settled(index < active))
+    }
+
     /// What it was made for.
     #[must_use]
     pub fn plan(&self) -> &CrewPlan {

@@ -95,6 +95,8 @@ pub(crate) struct Desk {
     handed: Condvar,
     /// The worker has ended.
     ended: AtomicBool,
+    /// The worker is in the database, or pauses between transactions: it does not rest.
+    works: AtomicBool,
 }
 
 impl Desk {
@@ -121,6 +123,11 @@ impl Desk {
         drop(handed);
         self.handed.notify_all();
         *books = Books::default();
+    }
+
+    /// True where the worker works, or rests, as it is asked to, and all it did before is on the desk.
+    pub(crate) fn is_settled(&self, is_active: bool) -> bool {
+        self.works.load(Ordering::Acquire) == is_active || self.ended.load(Ordering::Acquire)
     }
 
     fn end(&self) {
@@ -153,13 +160,15 @@ impl Worker<'_> {
         let mut books = Books::default();
         let mut since = Instant::now();
         while self.shared.goes_on() {
-            if self.number > self.shared.active.load(Ordering::Relaxed) {
+            if !self.is_active() {
                 self.hand_over(&mut books, &mut since);
+                self.desk.works.store(false, Ordering::Release);
                 std::thread::sleep(REST);
                 // Time at rest is nobody's.
                 since = Instant::now();
                 continue;
             }
+            self.desk.works.store(true, Ordering::Release);
             if let Err(error) = self.turn(&mut books, &mut since) {
                 books.errors += 1;
                 self.shared.fail(self.number, error);
@@ -196,10 +205,14 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Waits for the hang time, or until all are to end.
+    fn is_active(&self) -> bool {
+        self.number <= self.shared.active.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the hang time, or until this one is to rest or all are to end.
     fn pause(&self, books: &mut Books, since: &mut Instant) {
         let end = Instant::now() + self.hang;
-        while self.shared.goes_on() {
+        while self.shared.goes_on() && self.is_active() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;

@@ -22,7 +22,8 @@ fn assert_sound(document: &FindDocument) {
     assert_eq!(document.head.target["kind"], "database");
     let answer = &document.answer;
     let point = document.curve.iter().find(|point| point.depth == answer.depth).unwrap();
-    assert!(point.iops.mean > 0.0 && answer.iops.mean > 0.0);
+    assert!(answer.iops.mean > 0.0);
+    assert_eq!((point.met, point.iops.mean), (answer.met, answer.iops.mean));
     for point in &document.curve {
         let holds = |v: &iogauge_model::result::LimitValue| {
             v.value_ns.is_some_and(|ns| ns <= v.limit.bound_ns as f64)
@@ -30,6 +31,8 @@ fn assert_sound(document: &FindDocument) {
         assert_eq!(point.limits.len(), document.limits.len());
         assert!(!point.met || point.limits.iter().all(holds), "{point:?}");
         assert_eq!(point.errors, 0);
+        // Processes that were sent to rest are in no figure.
+        assert!(point.depth_achieved <= f64::from(point.depth) * 1.02, "{point:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use iogauge_db::DbError;
 use iogauge_db::backend::{Activity, Counts, Cycle, Order, RunPlan, WorkerPlan, Writer};
 use iogauge_db::blocks::{BlockFile, Blocks};
 use iogauge_db::books::Books;
-use iogauge_db::crew::Mode;
+use iogauge_db::crew::{CrewPlan, Mode};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -135,6 +135,35 @@ pub fn workers_rest_and_come_back(fixture: &Fixture) {
     assert_eq!(at_work.crew.active(), 2);
     add(&mut sum, &at_work.crew.stop());
     at_work.check(db.as_ref(), &sum);
+}
+
+/// A search sets the number of workers, waits, and drops what was done until then.
+pub fn settled_workers_are_those_asked_for(fixture: &Fixture) {
+    let db = fixture.open();
+    set_up(db.as_ref(), &[500, 500, 500]);
+    for hang in [Duration::ZERO, Duration::from_secs(600)] {
+        let plan = CrewPlan { hang, ..plan(Mode::Write, 3, 7) };
+        let mut at_work = AtWork::begin(db.as_ref(), plan);
+        let mut sum = vec![Books::default(); 3];
+        for active in [3, 1, 2, 3, 1] {
+            at_work.crew.set_active(active);
+            let end = Instant::now() + PATIENCE;
+            while !at_work.crew.is_settled() {
+                assert!(Instant::now() < end, "{active}: {:?}", at_work.crew.fault());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            add(&mut sum, &at_work.crew.cut());
+            for _ in 0..5 {
+                std::thread::sleep(Duration::from_millis(5));
+                let books = at_work.crew.cut();
+                let resting = &books[active as usize..];
+                assert!(resting.iter().all(|b| b.operations() == 0 && b.busy_ns == 0), "{books:?}");
+                add(&mut sum, &books);
+            }
+        }
+        add(&mut sum, &at_work.crew.stop());
+        at_work.check(db.as_ref(), &sum);
+    }
 }
 
 fn add(sum: &mut [Books], books: &[Books]) {

@@ -60,6 +60,7 @@ walk_all!(
     cases::blocks_hold_data_and_can_be_read,
     cases::the_dice_fall_as_they_should,
     cases::workers_rest_and_come_back,
+    cases::settled_workers_are_those_asked_for,
     cases::cuts_lose_nothing,
     pauses::pauses_are_as_long_as_asked,
     pauses::a_long_pause_ends_with_the_run,

@@ -254,9 +254,8 @@ impl Crew for DbCrew {
         true
     }
 
-    /// A worker that is to rest ends the transaction it is in, whose operations count like any other.
     fn drained(&self) -> bool {
-        true
+        self.workers.is_settled()
     }
 
     fn finished(&self) -> bool {
