@@ -140,13 +140,20 @@ pub fn find(
     let Search { mut points, regimes, bench } = search;
     let series = bench.into_series();
     let drift = regime::drift(&points);
-    points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
-    points.dedup_by_key(|point| point.depth);
-    // A window cut short says less of its depth than a longer one did before.
-    let longest = points.iter().find(|point| interrupted && point.depth == end.answer.depth);
-    let place = longest.unwrap_or(&end.answer);
+    longest_of_each_depth(&mut points);
+    let row = points.iter_mut().find(|point| point.depth == end.answer.depth);
+    let place = match row {
+        // A window cut short says less of its depth than a longer one did before.
+        Some(longest) if interrupted => longest.clone(),
+        // One answer: the curve has the very window that the answer rests on.
+        Some(row) => {
+            *row = end.answer;
+            row.clone()
+        }
+        None => end.answer,
+    };
     let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0);
-    let answer = answer(place, stopped_by, &points);
+    let answer = answer(&place, stopped_by, &points);
     let knee = knee::of(&points);
     let curve = points.iter().map(Point::curve_point).collect();
     Ok(Found {
@@ -162,6 +169,12 @@ pub fn find(
         logical,
         interrupted,
     })
+}
+
+/// Sorts points by depth, and keeps of several at one depth the longest.
+fn longest_of_each_depth(points: &mut Vec<Point>) {
+    points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
+    points.dedup_by_key(|point| point.depth);
 }
 
 /// Why a search ended: nothing is known of a limit where no I/O was completed.
@@ -412,10 +425,12 @@ impl Search<'_, '_> {
         Ok(point)
     }
 
-    /// The deepest point below a depth that held.
+    /// The deepest point below a depth that held, by the longest window at its own depth.
     fn best_below(&self, depth: u32) -> Option<Point> {
-        let held = self.points.iter().filter(|p| p.met && p.depth < depth);
-        held.max_by_key(|p| p.depth).cloned()
+        let mut below: Vec<Point> =
+            self.points.iter().filter(|p| p.depth < depth).cloned().collect();
+        longest_of_each_depth(&mut below);
+        below.into_iter().rfind(|p| p.met)
     }
 
     fn client_bound(&self, point: &Point) -> bool {

@@ -145,6 +145,10 @@ pub fn find_open(
     points
         .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
+    // One answer: the curve has the very window that the answer rests on.
+    if let Some(row) = points.iter_mut().find(|point| point.rate_iops == answer.rate_iops) {
+        row.clone_from(&answer);
+    }
     let stopped_by = super::why(stopped_by, interrupted, answer.response.n == 0);
     Ok(Found {
         answer: answer.answer(plan.max_depth, stopped_by, &points),

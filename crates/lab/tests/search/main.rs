@@ -1,6 +1,7 @@
 //! The search against devices whose truth is known, in virtual time.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod answer;
 mod closed;
 #[path = "../../../io/tests/support/mmc.rs"]
 mod mmc;
