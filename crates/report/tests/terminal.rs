@@ -5,8 +5,9 @@ mod common;
 
 use common::*;
 use insta::assert_snapshot;
-use iogauge_model::Impact;
+use iogauge_model::limit::Metric;
 use iogauge_model::result::{BlockTrace, LimitValue, StepResult, StoppedBy};
+use iogauge_model::{Impact, Limit};
 use iogauge_report::terminal::{
     Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
 };
@@ -127,6 +128,33 @@ fn what_is_least_missed_gives_way_first() {
     assert!(!titles(&on_80).contains(&"p95") && titles(&on_80).contains(&"max"));
     found.limits = vec!["p95<=5ms".parse().unwrap()];
     assert!(titles(&find(&found, Page::plain(80))).contains(&"p95"), "it is what was asked for");
+}
+
+/// Met and broken can be checked by eye, however narrow the page.
+#[test]
+fn what_was_judged_has_a_column() {
+    let mut document = find_document(StoppedBy::Limit);
+    let limits = ["p99<=20ms", "write:p99<=5ms", "p50<=9ms", "sync:mean<=2ms"];
+    document.limits = limits.iter().map(|limit| limit.parse().unwrap()).collect();
+    for (index, point) in document.curve.iter_mut().enumerate() {
+        let value_ns = |limit: &Limit| match limit.metric {
+            Metric::Percentile(99.0) => Some(1e6 * (index + 1) as f64),
+            // Its direction had no I/O.
+            _ if index == 0 => None,
+            _ => Some(2e5 * (index + 1) as f64),
+        };
+        let value = |limit| LimitValue { limit, value_ns: value_ns(&limit), ci95_ns: None, n: 9 };
+        point.limits = document.limits.iter().copied().map(value).collect();
+    }
+    document.curve[4].depth_achieved = 679.0;
+    assert_snapshot!("find_judged_80", curve_of(&find(&document, Page::plain(80))));
+    assert_snapshot!("find_judged_200", curve_of(&find(&document, Page::plain(200))));
+}
+
+/// The table of a search.
+fn curve_of(text: &str) -> String {
+    let lines = text.lines().skip_while(|line| !line.starts_with("depth  "));
+    lines.take_while(|line| !line.starts_with("I/O  ")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

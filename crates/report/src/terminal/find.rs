@@ -8,7 +8,8 @@ use super::parts;
 use super::sheet::{Paint, Sheet};
 use super::terms::Terms;
 use super::verdict::{find_verdict, next_step};
-use iogauge_model::limit::{Bound, Metric};
+use iogauge_model::Limit;
+use iogauge_model::limit::{Bound, Metric, Side};
 use iogauge_model::result::{CurvePoint, FindDocument, LatencySummary};
 use iogauge_model::units::{Bandwidth, Latency};
 
@@ -93,22 +94,33 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
     let open_loop = document.curve.iter().any(|point| point.rate_iops.is_some());
     let terms = Terms::of(&document.head);
     let first = if open_loop { "offered" } else { terms.depth };
-    let p95 = Metric::Percentile(95.0);
-    let wanted = document.limits.iter().any(|limit| limit.metric == p95);
-    let mut grid = Grid::new(&[
+    let judged = judged_apart(&document.limits);
+    let bounded = |metric| document.limits.iter().any(|limit| is_of_all(limit, metric));
+    // What was judged stays on a narrow page.
+    let unless_bounded = |metric, rank| match bounded(metric) {
+        true => Kind::Number,
+        false => Kind::Spare(rank),
+    };
+    let missed = document.curve.iter().any(|point| !open_loop && misses_its_depth(point));
+    let columns = [
         (first, Kind::Number),
-        ("achieved", Kind::Spare(1)),
+        ("achieved", if missed { Kind::Number } else { Kind::Spare(1) }),
         (terms.rate, Kind::Number),
         ("±", Kind::Number),
-        ("mean", Kind::Number),
+        ("mean", unless_bounded(Metric::Mean, 5)),
+    ];
+    let apart = judged.iter().map(|limit| (terms.statistic(limit), Kind::Number));
+    let rest = [
         ("limit", Kind::Word),
-        ("steady", Kind::Word),
+        ("steady", Kind::SpareWord(4)),
         ("", Kind::Word),
-        ("p95", if wanted { Kind::Number } else { Kind::Spare(2) }),
+        ("p95", unless_bounded(Metric::Percentile(95.0), 2)),
         ("p99", Kind::Number),
-        ("p99.9", Kind::Number),
+        ("p99.9", unless_bounded(Metric::Percentile(99.9), 3)),
         ("max", Kind::Number),
-    ]);
+    ];
+    let owned = |(title, kind): (&str, Kind)| (title.to_owned(), kind);
+    let mut grid = Grid::titled(columns.map(owned).into_iter().chain(apart).chain(rest.map(owned)));
     for point in &document.curve {
         let (is_answer, is_knee) = marks(document, point);
         let mark = match (is_answer, is_knee) {
@@ -128,25 +140,58 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
         let whole = |value: u64| latency(summary, value as f64);
         let ends = summary.percentiles_ci95.unwrap_or_default();
         let tail = |value: u64, ends: [Option<u64>; 2]| percentile(summary, value, ends);
-        grid.row(
-            paint,
-            [
-                point.rate_iops.map_or_else(|| point.depth.to_string(), count),
-                format!("{:.1}", point.depth_achieved),
-                count(point.iops.mean),
-                plus_minus(&point.iops),
-                latency(summary, summary.mean),
-                if point.met { "met" } else { "broken" }.to_owned(),
-                if point.steady { "yes" } else { "no" }.to_owned(),
-                mark.to_owned(),
-                tail(summary.p95, ends.p95),
-                tail(summary.p99, ends.p99),
-                tail(summary.p999, ends.p999),
-                whole(summary.max),
-            ],
-        );
+        let mut row = vec![
+            point.rate_iops.map_or_else(|| point.depth.to_string(), count),
+            format!("{:.1}", point.depth_achieved),
+            count(point.iops.mean),
+            plus_minus(&point.iops),
+            latency(summary, summary.mean),
+        ];
+        row.extend(judged.iter().map(|limit| statistic(point, limit)));
+        row.extend([
+            if point.met { "met" } else { "broken" }.to_owned(),
+            if point.steady { "yes" } else { "no" }.to_owned(),
+            mark.to_owned(),
+            tail(summary.p95, ends.p95),
+            tail(summary.p99, ends.p99),
+            tail(summary.p999, ends.p999),
+            whole(summary.max),
+        ]);
+        grid.row_of(paint, &row);
     }
     grid.write(sheet);
+}
+
+/// True for a limit on this statistic of reads and writes together.
+fn is_of_all(limit: &Limit, metric: Metric) -> bool {
+    limit.side == Side::Any && limit.metric == metric
+}
+
+/// Limits on statistics that have no column of their own.
+fn judged_apart(limits: &[Limit]) -> Vec<Limit> {
+    let columns =
+        [Metric::Mean, Metric::Max].into_iter().chain([95.0, 99.0, 99.9].map(Metric::Percentile));
+    let columns: Vec<Metric> = columns.collect();
+    let is_apart = |limit: &&Limit| !columns.iter().any(|metric| is_of_all(limit, *metric));
+    let mut apart: Vec<Limit> = limits.iter().filter(is_apart).copied().collect();
+    apart.dedup_by_key(|limit| (limit.side, limit.metric));
+    apart
+}
+
+/// The statistic by which a point was judged.
+fn statistic(point: &CurvePoint, limit: &Limit) -> String {
+    let own = point
+        .limits
+        .iter()
+        .find(|value| (value.limit.side, value.limit.metric) == (limit.side, limit.metric));
+    let value_ns = own.and_then(|value| value.value_ns);
+    value_ns.map(|ns| Latency(ns).to_string()).unwrap_or_default()
+}
+
+/// True where the depth achieved is not the one asked for.
+fn misses_its_depth(point: &CurvePoint) -> bool {
+    const NOTABLE: f64 = 0.02;
+    (point.depth_achieved / f64::from(point.depth) - 1.0).abs() > NOTABLE
 }
 
 /// Whether the point is the answer, and whether it is the knee.

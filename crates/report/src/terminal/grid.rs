@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Spare(u8),
     /// Stands left, never cut.
     Word,
+    /// The same; left out as [`Self::Spare`] is.
+    SpareWord(u8),
     /// Stands left; its end is cut where the page is narrow.
     Text,
     /// Stands left; its beginning is cut where the page is narrow.
@@ -120,7 +122,7 @@ impl Grid {
     /// The rank of a spare column, with the column.
     fn rank(&self, column: usize) -> Option<(u8, usize)> {
         match self.columns[column].kind {
-            Kind::Spare(rank) => Some((rank, column)),
+            Kind::Spare(rank) | Kind::SpareWord(rank) => Some((rank, column)),
             _ => None,
         }
     }
