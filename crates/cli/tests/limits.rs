@@ -74,6 +74,11 @@ fn little_address_space_ends_in_one_line() {
             assert_ends_well(&shell(&place, &script, &short(more)));
         }
     }
+    // Threads whose stacks and buffers have just enough of it.
+    for kilobytes in (150_000..480_000).step_by(15_000) {
+        let script = format!("ulimit -v {kilobytes}; RUST_BACKTRACE=1 \"$@\"");
+        assert_ends_well(&shell(&place, &script, &short(&["--ioengine=psync", "--iodepth=64"])));
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub mod confine;
 pub mod crew;
 pub mod engine;
 mod fork;
+mod heap;
 pub mod kernel;
 pub mod offsets;
 pub mod output;
@@ -21,3 +22,4 @@ pub mod verify;
 pub mod worker;
 
 pub use fork::fork;
+pub use heap::share_one_heap;

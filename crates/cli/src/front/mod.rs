@@ -80,6 +80,9 @@ fn in_child(
              than iogauge itself takes"
         );
     }
+    if left_bytes < u64::MAX {
+        iogauge_io::share_one_heap();
+    }
     let run = move || {
         let exit = work(&reporter);
         release_streams();
