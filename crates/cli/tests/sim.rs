@@ -78,7 +78,7 @@ fn find_meets_the_truth_and_prints_its_document_alone() {
             "met": "flag", "iops": estimate(), "bytes_per_sec": "number", "depth": "count",
             "depth_achieved": "number", "latency_ns": latency(), "stopped_by": "text",
         },
-        "knee": {"depth": "count", "iops": "number"},
+        "knee": {"depth": "count", "iops": "number", "share": estimate()},
         "curve": [{
             "depth": "count", "iops": estimate(), "latency_ns": latency(),
             "cpu_percent": "number", "steady": "flag",

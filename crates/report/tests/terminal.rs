@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use insta::assert_snapshot;
 use iogauge_model::limit::Metric;
-use iogauge_model::result::{BlockTrace, LimitValue, StepResult, StoppedBy};
+use iogauge_model::result::{BlockTrace, Knee, LimitValue, StepResult, StoppedBy};
 use iogauge_model::{Impact, Limit};
 use iogauge_report::terminal::{
     Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
@@ -180,6 +180,8 @@ fn limits_of_one_direction_are_named_with_it() {
 fn an_older_result_says_what_it_kept() {
     let mut document = find_document(StoppedBy::Limit);
     document.answer.stopped_by_limit = None;
+    // Its knee was another one.
+    document.knee = Some(Knee { depth: 32, iops: 76_100.0, share: None });
     let verdict = find_verdict(&document);
     assert!(verdict.ends_with("(mean 10.0 ms); stopped by the limit: more load breaks it."));
 }

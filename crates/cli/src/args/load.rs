@@ -112,7 +112,7 @@ pub struct LoadArgs {
     /// Completions to wait for [default: 1]
     #[arg(long, visible_alias = "iodepth-batch-complete", value_name = "N")]
     pub iodepth_batch_complete_min: Option<u32>,
-    /// Most completions taken back in one call [default: 0, all there are]
+    /// Most completions taken back in one call [default: 0, one while the device is the slower side, else all]
     #[arg(long, value_name = "N")]
     pub iodepth_batch_complete_max: Option<u32>,
     /// End each of the numjobs after so many I/Os

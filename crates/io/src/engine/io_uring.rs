@@ -4,6 +4,8 @@
 use super::{Engine, EngineError, Files, Io, Op, Setup};
 use crate::buffers::BufferPool;
 use crate::clock::Clock;
+use crate::system::thread_use;
+use crate::worker::ThreadUse;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue};
 use std::io;
@@ -313,6 +315,10 @@ impl Engine for Uring {
     #[inline(always)]
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    fn thread_use(&self) -> Option<ThreadUse> {
+        Some(thread_use())
     }
 
     fn grow(&mut self, slots: u32) {

@@ -2,6 +2,8 @@
 
 use super::{Engine, EngineError, Files, Io, Op, Setup, sleep_ns};
 use crate::clock::Clock;
+use crate::system::thread_use;
+use crate::worker::ThreadUse;
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -219,6 +221,10 @@ impl Engine for Libaio {
     #[inline(always)]
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    fn thread_use(&self) -> Option<ThreadUse> {
+        Some(thread_use())
     }
 
     fn grow(&mut self, _slots: u32) {}

@@ -7,6 +7,7 @@ pub mod null;
 pub mod psync;
 pub mod sim;
 
+use crate::worker::ThreadUse;
 use iogauge_model::load::{EngineKind, Load};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -199,6 +200,12 @@ pub trait Engine {
 
     /// Tells that slots below `slots` will be used, so that what they need can be registered.
     fn grow(&mut self, slots: u32);
+
+    /// What the thread it runs on has used of a processor; `None` where a call never sleeps, or the time is
+    /// not real. Costs a system call.
+    fn thread_use(&self) -> Option<ThreadUse> {
+        None
+    }
 
     /// What had to be given up to run here, for a caveat.
     fn fallbacks(&self) -> Vec<String> {

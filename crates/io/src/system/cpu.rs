@@ -1,5 +1,6 @@
 //! Processor time: of this process (`getrusage(2)`), of the machine (`proc_stat(5)`).
 
+use crate::worker::ThreadUse;
 use iogauge_model::result::{CpuKinds, CpuUse};
 
 /// Processor time this process has used, all threads together, kernel workers of its io_uring
@@ -16,13 +17,10 @@ impl ProcessCpu {
     /// Reads it: one system call.
     #[must_use]
     pub fn now() -> Self {
-        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: getrusage writes one rusage to the pointer, which is valid for it; all-zero
-        // bytes are a valid rusage, so that it is initialised even if the call failed.
-        let usage = unsafe {
-            libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
-            usage.assume_init()
-        };
+        Self::of(&usage_of(libc::RUSAGE_SELF))
+    }
+
+    fn of(usage: &libc::rusage) -> Self {
         Self { user_ns: timeval_ns(usage.ru_utime), system_ns: timeval_ns(usage.ru_stime) }
     }
 
@@ -39,6 +37,22 @@ impl ProcessCpu {
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.user_ns + self.system_ns
+    }
+}
+
+/// What the calling thread has used: one system call.
+pub(crate) fn thread_use() -> ThreadUse {
+    let usage = usage_of(libc::RUSAGE_THREAD);
+    ThreadUse { cpu_ns: ProcessCpu::of(&usage).total_ns(), sleeps: usage.ru_nvcsw.unsigned_abs() }
+}
+
+fn usage_of(who: libc::c_int) -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage writes one rusage to the pointer, which is valid for it; all-zero bytes are a
+    // valid rusage, so that it is initialised even if the call failed.
+    unsafe {
+        libc::getrusage(who, usage.as_mut_ptr());
+        usage.assume_init()
     }
 }
 

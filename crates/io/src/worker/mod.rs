@@ -6,6 +6,7 @@
 
 pub mod accounting;
 mod assignment;
+mod batching;
 mod chooser;
 pub mod control;
 mod pauses;
@@ -20,9 +21,10 @@ use crate::offsets::mix64;
 use crate::verify::verifier::Verifier;
 use accounting::Bank;
 pub use assignment::{Assignment, WorkerError, directions};
+use batching::Batching;
+pub use batching::ThreadUse;
 use chooser::Chooser;
 use control::{Control, IoFault};
-use iogauge_model::load::Batch;
 use pauses::Pauses;
 pub use quota::Quota;
 use schedule::Pacer;
@@ -105,7 +107,7 @@ struct Books {
     verify: Option<Box<Verifier>>,
     /// A completion has a consequence: a write-back, or a check.
     has_sequel: bool,
-    batch: Batch,
+    batch: Batching,
     depth: u32,
     stopping: bool,
     outstanding: u32,
@@ -141,6 +143,7 @@ impl<E: Engine> Worker<E> {
             fresh: Vec::with_capacity(max_depth as usize),
             pool,
             chooser: Chooser::new(&load, offsets, seed),
+            batch: Batching::new(load.batch, schedule.is_none() && max_depth > 1, clock_ns),
             pacer: schedule.map(Pacer::new),
             pauses: Pauses::of(&load),
             closing_syncs,
@@ -149,7 +152,6 @@ impl<E: Engine> Worker<E> {
             dependent: load.dependent,
             has_sequel: load.dependent || verify.is_some(),
             verify,
-            batch: load.batch,
             depth: 0,
             stopping: false,
             outstanding: 0,
@@ -205,6 +207,9 @@ impl<E: Engine> Worker<E> {
         self.engine.reap(most, |slot, result| books.complete(slot, result, now_ns));
         if books.control.change_requested() != books.change {
             self.obey(now_ns);
+        }
+        if self.books.batch.is_due(now_ns) {
+            self.books.batch.review(&self.engine, now_ns);
         }
         self.fill(now_ns);
         Ok(self.books.state())

@@ -108,6 +108,15 @@ pub enum Why {
         /// Its IOPS.
         iops: Estimate,
     },
+    /// The curve up to the answer has no point there yet.
+    Missing,
+    /// The knee lies between two depths.
+    Knee {
+        /// The knee so far.
+        knee: u32,
+        /// The point below it.
+        below: u32,
+    },
     /// The target came to another level, and the search begins again.
     Again,
 }
@@ -295,6 +304,10 @@ impl fmt::Display for Next {
             Why::Contradicted { before, by, iops } => {
                 let (before, iops) = (Iops(before), Iops(iops));
                 write!(f, "again, since depth {by} gives {iops} and this one gave {before} before")
+            }
+            Why::Missing => f.write_str("the curve up to the answer has no point there"),
+            Why::Knee { knee, below } => {
+                write!(f, "depth {below} gives less than 95 % of the answer, and {knee} does not")
             }
             Why::Again => f.write_str("the search begins again at the new level"),
         }

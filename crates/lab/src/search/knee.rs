@@ -1,32 +1,52 @@
-//! Where a curve bends.
+//! The smallest depth that gives nearly all of the answer, and the points by which a curve shows it.
 
+use super::decision::{Next, Why};
 use super::point::Point;
-use iogauge_model::result::Knee;
+use iogauge_model::result::{Estimate, Knee};
 
-/// The knee by asymptotic bounds (Lazowska, Zahorjan, Graham & Sevcik 1984, "Quantitative System
-/// Performance", ch. 5): the depth at which the light-load line through depth 1 meets the highest
-/// throughput, `N* = X_max · R(1)`. `None` where the curve has no flat part beyond it.
+/// Depths around the knee that are within this factor of each other tell where it is.
+const CLOSE: f64 = 1.25;
+
+/// The knee of a curve. `None` where the answer breaks its limit.
 ///
-/// `points` by rising depth.
-pub(super) fn of(points: &[Point]) -> Option<Knee> {
-    let first = points.first().filter(|p| p.depth == 1)?;
-    let highest = points.iter().map(|p| p.iops.mean).fold(0.0, f64::max);
-    let depth = (highest * first.latency.mean / 1e9).round().max(1.0) as u32;
-    let last = points.last()?;
-    // A curve that ends at its knee may still be rising.
-    if last.depth < depth.saturating_mul(2) {
+/// `points` by rising depth, each depth once.
+pub(super) fn of(points: &[Point], answer: &Point) -> Option<Knee> {
+    if !answer.met || answer.iops.mean <= 0.0 {
         return None;
     }
-    Some(Knee { depth, iops: iops_at(points, depth)? })
+    let candidates = points.iter().filter(|p| p.met && p.depth <= answer.depth);
+    let knee = candidates.map(|p| (p, share(p, answer))).find(|(_, s)| s.mean >= Knee::SHARE);
+    knee.map(|(at, share)| Knee { depth: at.depth, iops: at.iops.mean, share: Some(share) })
 }
 
-/// IOPS at a depth, drawn straight between the points around it.
-fn iops_at(points: &[Point], depth: u32) -> Option<f64> {
-    let above = points.iter().position(|p| p.depth >= depth)?;
-    let right = &points[above];
-    let Some(left) = above.checked_sub(1).map(|i| &points[i]) else {
-        return Some(right.iops.mean);
-    };
-    let share = f64::from(depth - left.depth) / f64::from(right.depth - left.depth);
-    Some(left.iops.mean + share * (right.iops.mean - left.iops.mean))
+/// IOPS of a point over those of the answer. Their relative errors add as squares, for the windows are
+/// different ones.
+fn share(point: &Point, answer: &Point) -> Estimate {
+    let mean = point.iops.mean / answer.iops.mean;
+    if point.depth == answer.depth {
+        return Estimate { mean: 1.0, ci95: [1.0, 1.0], n: answer.iops.n };
+    }
+    let half = mean * point.iops.relative_error().hypot(answer.iops.relative_error());
+    let ci95 = [(mean - half).max(0.0), mean + half];
+    Estimate { mean, ci95, n: point.iops.n.min(answer.iops.n) }
+}
+
+/// The depth by which the curve up to the answer tells more: the deepest doubling that is missing, then
+/// those between the knee and the point below it. `None` where nothing is left to tell.
+///
+/// `points` by rising depth, each depth once.
+pub(super) fn next(points: &[Point], answer: &Point) -> Option<Next> {
+    let knee = of(points, answer)?;
+    let is_missing = |depth: &u32| points.iter().all(|p| p.depth != *depth);
+    let doublings = (0..u32::BITS).rev().map(|power| 1 << power);
+    let mut missing = doublings.filter(|depth| *depth < answer.depth).filter(is_missing);
+    if let Some(depth) = missing.next() {
+        return Some(Next { depth, why: Why::Missing });
+    }
+    let below = points.iter().rev().find(|p| p.depth < knee.depth)?;
+    let middle = (f64::from(below.depth) * f64::from(knee.depth)).sqrt().round() as u32;
+    let is_close = f64::from(knee.depth) <= f64::from(below.depth) * CLOSE;
+    let is_new = below.depth < middle && middle < knee.depth;
+    let why = Why::Knee { knee: knee.depth, below: below.depth };
+    (!is_close && is_new).then_some(Next { depth: middle, why })
 }

@@ -49,6 +49,13 @@ pub struct SearchPlan {
     pub open_loop: Option<ArrivalProcess>,
 }
 
+impl SearchPlan {
+    /// True where the curve of a closed loop is part of the result. An open loop only begins with one.
+    fn wants_curve(&self) -> bool {
+        self.open_loop.is_none()
+    }
+}
+
 impl Default for SearchPlan {
     fn default() -> Self {
         Self {
@@ -66,7 +73,7 @@ impl Default for SearchPlan {
 pub struct Found {
     /// The capacity.
     pub answer: Answer,
-    /// Where more depth begins to buy latency and no IOPS.
+    /// The smallest depth measured that gives nearly all of the answer.
     pub knee: Option<Knee>,
     /// Every point measured, by rising depth; of several at one depth the longest.
     pub curve: Vec<CurvePoint>,
@@ -131,6 +138,9 @@ pub fn find(
     let mut search =
         Search { bench: Bench::new(crew, plan, watch), points: Vec::new(), regimes: Vec::new() };
     let end = search.run(plan)?;
+    if plan.wants_curve() {
+        search.complete_curve(&end.answer)?;
+    }
     let measured_seconds = search.bench.elapsed_ns() as f64 / 1e9;
     let spoilt_seconds = search.bench.spoilt_ns() as f64 / 1e9;
     let pauses = search.bench.pauses();
@@ -154,7 +164,7 @@ pub fn find(
     };
     let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0);
     let answer = answer(&place, stopped_by, &points);
-    let knee = knee::of(&points);
+    let knee = knee::of(&points, &place);
     let curve = points.iter().map(Point::curve_point).collect();
     Ok(Found {
         answer,
@@ -263,6 +273,22 @@ impl Search<'_, '_> {
         }
     }
 
+    /// Measures what the curve up to the answer still lacks, as long as there is time for whole windows.
+    fn complete_curve(&mut self, answer: &Point) -> Result<(), LabError> {
+        loop {
+            let mut curve = self.points.clone();
+            longest_of_each_depth(&mut curve);
+            let Some(next) = knee::next(&curve, answer) else { return Ok(()) };
+            let enough = self.bench.has_time_for_window(answer.latency.p99);
+            if !enough || self.bench.interrupted() {
+                return Ok(());
+            }
+            self.bench.decide(Decision::Next(next));
+            let point = self.look_at(next.depth, Phase::Narrowing)?;
+            self.keep(point);
+        }
+    }
+
     /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
     /// depth holds or the budget ends.
     fn hold(
@@ -327,7 +353,10 @@ impl Search<'_, '_> {
                     }
                     return Ok(Bracket::Below(point));
                 }
-                let next = narrow::next_doubling(good.as_ref(), &point).at_most(max_depth);
+                let left_ns = until_ns.saturating_sub(self.bench.spent_ns());
+                let left_seconds = if plan.wants_curve() { bench::seconds(left_ns) } else { 0.0 };
+                let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
+                let next = next.at_most(max_depth);
                 self.bench.decide(Decision::Next(next));
                 depth = next.depth;
                 good = Some(point);
@@ -410,19 +439,27 @@ impl Search<'_, '_> {
 
     /// Measures a depth; again with more workers where those there were could do no more.
     fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
-        let mut point = self.bench.measure_depth(depth, phase)?;
-        self.bench.decide(Decision::Measured(point.measured(phase)));
+        let mut point = self.look_at(depth, phase)?;
         while phase != Phase::Holding && self.client_bound(&point) && self.bench.add_workers()? {
             let (workers, cpu_percent) = (self.bench.workers(), point.cpu_percent);
             self.bench.decide(Decision::WorkersAdded { workers, cpu_percent });
             // What fewer workers gave at no smaller depth is their limit and not the target's.
             self.points.retain(|earlier| earlier.depth < depth);
-            point = self.bench.measure_depth(depth, phase)?;
-            self.bench.decide(Decision::Measured(point.measured(phase)));
+            point = self.look_at(depth, phase)?;
         }
-        self.bench.keep(&point.curve_point());
-        self.points.push(point.clone());
+        self.keep(point.clone());
         Ok(point)
+    }
+
+    fn look_at(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
+        let point = self.bench.measure_depth(depth, phase)?;
+        self.bench.decide(Decision::Measured(point.measured(phase)));
+        Ok(point)
+    }
+
+    fn keep(&mut self, point: Point) {
+        self.bench.keep(&point.curve_point());
+        self.points.push(point);
     }
 
     /// The deepest point below a depth that held, by the longest window at its own depth.

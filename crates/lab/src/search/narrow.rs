@@ -4,20 +4,22 @@ use super::decision::{Crossing, Next, Why};
 use super::judge::Judged;
 use super::point::Point;
 
-/// The next depth after one that held: twice as deep, or nearer where the curve already tells where
-/// the limit lies.
+/// The next depth after one that held: twice as deep, or further where there is not the time for the
+/// doublings in between.
 ///
 /// Past saturation latency is depth over throughput (Little's law), so from two points on the flat
-/// part of the curve the depth at the limit follows; trying just beyond it saves the doublings in
-/// between.
-pub(super) fn next_doubling(before: Option<&Point>, point: &Point) -> Next {
+/// part of the curve the depth at the limit follows, and the next is just beyond it. `left_seconds` is the
+/// time that doublings may still take; one is taken to last as long as the last.
+pub(super) fn next_doubling(before: Option<&Point>, point: &Point, left_seconds: f64) -> Next {
     let twice = point.depth.saturating_mul(2);
     let doubling = Next { depth: twice, why: Why::Doubling { from: point.depth } };
     let Some(before) = before else { return doubling };
     let flat = point.iops.mean < before.iops.mean * 1.05;
     let Some(at_limit) = crossing(before, point).filter(|_| flat) else { return doubling };
     let beyond = (at_limit.depth * 1.1).ceil();
-    if beyond >= f64::from(twice) {
+    let doublings = (beyond / f64::from(point.depth)).log2().ceil();
+    let needed_seconds = doublings * (point.seconds + point.latency.p99 as f64 / 1e9);
+    if beyond >= f64::from(twice) && needed_seconds > left_seconds {
         let depth = (beyond as u32).min(point.depth.saturating_mul(64));
         Next { depth, why: Why::Predicted(at_limit) }
     } else {

@@ -123,6 +123,12 @@ impl Bench<'_, '_> {
         Ok(self.workers() > before)
     }
 
+    /// True where the budget has room for a window that is no hold, once I/Os of such a latency have come
+    /// back.
+    pub(super) fn has_time_for_window(&self, latency_ns: u64) -> bool {
+        self.left_ns() >= self.length(Phase::Narrowing).longest_ns + latency_ns
+    }
+
     /// Measures one depth as long as its phase asks.
     pub(super) fn measure_depth(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
         self.unspoilt(|bench| bench.try_depth(depth, phase))

@@ -8,7 +8,7 @@ use iogauge_lab::search::{CARE, Decision, Judgement, Next, SearchPlan, Verdict, 
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
 use iogauge_model::load::EngineKind;
-use iogauge_model::result::StoppedBy;
+use iogauge_model::result::{Knee, StoppedBy};
 use iogauge_model::{CaveatCode, Load};
 
 fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan)) -> Searched {
@@ -133,6 +133,11 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
             beyond && crossing.through.into_iter().all(is_known)
         }
         Why::Contradicted { by, .. } => is_known(by) && is_known(next.depth),
+        Why::Missing => !is_known(next.depth) && next.depth.is_power_of_two(),
+        Why::Knee { knee, below } => {
+            let inside = below < next.depth && next.depth < knee;
+            inside && is_known(knee) && is_known(below)
+        }
         Why::Again => !known.is_empty(),
     };
     assert!(based, "{next}: {known:?}");
@@ -150,7 +155,7 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
         let found = session::find(&rig, &load, &plan, watch).unwrap().found;
 
         let mut known = Vec::new();
-        let mut decided = Some(1);
+        let (mut decided, mut held) = (Some(1), None);
         for decision in &listener.0 {
             match decision {
                 Decision::Measured(point) => {
@@ -167,15 +172,61 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
                     assert!(known.contains(&(*from, false)) && to < from);
                     decided = Some(*to);
                 }
-                Decision::Hold { depth, .. } => decided = Some(*depth),
-                Decision::AnotherLevel { .. }
-                | Decision::Drained { .. }
-                | Decision::Budget { .. } => {}
+                Decision::Hold { depth, .. } => {
+                    decided = Some(*depth);
+                    held = Some(*depth);
+                }
+                // What was known before no longer counts, but for the point that shows it.
+                Decision::AnotherLevel { .. } => drop(known.drain(..known.len() - 1)),
+                Decision::Drained { .. } | Decision::Budget { .. } => {}
                 open => panic!("{device}: {open}, in a closed loop"),
             }
         }
-        assert_eq!(known.last().unwrap().0, found.answer.depth, "{device}");
+        assert_eq!(held, Some(found.answer.depth), "{device}");
     }
+}
+
+#[test]
+fn a_curve_has_every_doubling_and_a_knee_that_is_narrowed_down() {
+    let devices =
+        ["channels=8,service=100us", "channels=50,service=400us", "sata-ssd", "nvme", "hdd"];
+    for device in devices {
+        let found = find(device, &["mean<=20ms"], |_| {}).found;
+        let answer = &found.answer;
+        assert!(answer.met, "{device}");
+        let depths: Vec<u32> = found.curve.iter().map(|point| point.depth).collect();
+        let doublings = (0..14).map(|power| 1 << power).filter(|depth| *depth < answer.depth);
+        for depth in doublings {
+            assert!(depths.contains(&depth), "{device}: {depth} of {depths:?}");
+        }
+        let knee = found.knee.unwrap();
+        let share = knee.share.unwrap();
+        let point = found.curve.iter().find(|point| point.depth == knee.depth).unwrap();
+        assert!(point.met && knee.depth <= answer.depth && share.mean >= Knee::SHARE, "{device}");
+        assert!((share.ci95[0]..=share.ci95[1]).contains(&share.mean), "{share:?}");
+        assert_eq!(knee.iops, point.iops.mean);
+        let below: Vec<_> = found.curve.iter().filter(|point| point.depth < knee.depth).collect();
+        for point in &below {
+            let gives = point.iops.mean / answer.iops.mean;
+            assert!(!point.met || gives < Knee::SHARE, "{device}: {} gives {gives}", point.depth);
+        }
+        if let Some(next) = below.last() {
+            let is_close = knee.depth - next.depth == 1
+                || f64::from(knee.depth) <= f64::from(next.depth) * 1.25;
+            assert!(is_close, "{device}: {} and {}", knee.depth, next.depth);
+        }
+    }
+    // All channels are busy from as many I/Os on.
+    let knee = find("channels=50,service=400us", &["mean<=20ms"], |_| {}).found.knee.unwrap();
+    close(f64::from(knee.depth), 50.0, 15.0);
+}
+
+#[test]
+fn a_short_search_leaves_doublings_out() {
+    let found = find("hdd", &["mean<=2s"], |plan| plan.budget_ns = 6_000_000_000).found;
+    assert!(found.answer.met);
+    let doublings = found.curve.iter().filter(|point| point.depth.is_power_of_two()).count();
+    assert!(doublings < 8, "{:?}", found.curve.iter().map(|p| p.depth).collect::<Vec<_>>());
 }
 
 #[test]

@@ -182,16 +182,6 @@ fn job_options(load: &Load, parts: &[FilePart]) -> (Vec<options::FioOption>, Vec
     let mut differs = differences(load, shared);
     let mut options = of_load(load, shared.iodepth, shared.clones);
     options.extend(region(load, parts, &mut differs));
-    if shared.iodepth > 1 {
-        // fio hands over and takes back one I/O at a time, unless it is told otherwise.
-        let depth = shared.iodepth.to_string();
-        if load.batch.submit == 0 {
-            options.push(("iodepth_batch_submit", depth.clone()));
-        }
-        if load.batch.complete_max == 0 {
-            options.push(("iodepth_batch_complete_max", depth));
-        }
-    }
     if load.is_counted() {
         // What is based on time goes on when its amount is done.
         options.push(("time_based", "0".to_owned()));
@@ -339,8 +329,6 @@ norandommap=1
 randseed=1
 offset=1m
 size=1g
-iodepth_batch_submit=16
-iodepth_batch_complete_max=16
 ";
         assert_eq!(file.text, wanted);
         assert!(file.differs.is_empty(), "{:?}", file.differs);

@@ -167,7 +167,8 @@ pub struct Batch {
     pub submit: u32,
     /// Completions to wait for, at least 1.
     pub complete_min: u32,
-    /// Most completions taken at once; 0 for all there are.
+    /// Most completions taken at once. 0 lets the worker choose where it chooses the others, too: one as
+    /// long as it has time to spare, else all there are.
     pub complete_max: u32,
 }
 

@@ -156,13 +156,23 @@ impl Answer {
     }
 }
 
-/// Where more depth begins to buy latency and no IOPS.
+/// The smallest depth measured that gives nearly all of the answer: its IOPS are estimated at
+/// [`Knee::SHARE`] of the answer's or more.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
-    /// Depth of the knee.
+    /// Depth of the knee, the answer's at most.
     pub depth: u32,
     /// I/Os per second there.
     pub iops: f64,
+    /// Those over the answer's; none in results of versions that had another knee: the depth at which the
+    /// line through depth 1 meets the highest IOPS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Estimate>,
+}
+
+impl Knee {
+    /// What counts as nearly all.
+    pub const SHARE: f64 = 0.95;
 }
 
 /// One measured point of the capacity curve.

@@ -17,8 +17,8 @@ pub const PANEL: Panel = Panel {
     title: "Capacity",
     about: "Latency against I/Os per second (of a database, against its operations), from one outstanding on the left to the most that were tried. \
             The broken line is the limit; the answer is the most I/Os per second below it, with its 95 % \
-            interval as a bar. Past the knee more depth buys latency and no I/Os. Below it stands why the search \
-            ended there.",
+            interval as a bar. The knee is the smallest depth that gives 95 % of the answer: past it more depth buys latency \
+            and hardly an I/O. Below the curve stands why the search ended there.",
     draw,
 };
 
@@ -199,7 +199,9 @@ fn depths(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, x: Sc
 
 /// The knee as an upright line.
 fn knee(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: Frame, x: Scale) {
-    let Some(knee) = capacity.knee else { return };
+    let Some(knee) = capacity.knee.filter(|knee| knee.depth < capacity.answer.depth) else {
+        return;
+    };
     let (place, bottom) = (x.at(knee.iops), frame.y + frame.height);
     scene.line([(place, frame.y), (place, bottom)], Stroke::dashed(Ink::Muted, 1.0));
     let words = format!("knee {}", capacity.terms.at(knee.depth));
@@ -279,7 +281,9 @@ fn description(capacity: &Capacity<'_>) -> String {
     };
     let knee = capacity.knee.map(|knee| {
         let most = count(knee.iops);
-        format!(" The knee is {}, {most} {}.", terms.at(knee.depth), terms.rates)
+        let share = knee.share.map(|share| format!(", {:.0} % of that", share.mean * 100.0));
+        let (place, share) = (terms.at(knee.depth), share.unwrap_or_default());
+        format!(" The knee is {place}, {most} {}{share}.", terms.rates)
     });
     format!("{first} {}{}", why(capacity), knee.unwrap_or_default())
 }

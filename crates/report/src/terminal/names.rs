@@ -3,7 +3,7 @@
 use super::terms::Terms;
 use iogauge_model::limit::{Bound, Metric, Side};
 use iogauge_model::load::{Modifier, Pattern};
-use iogauge_model::result::{Estimate, FindDocument, LatencySummary, LimitValue};
+use iogauge_model::result::{CurvePoint, Estimate, FindDocument, LatencySummary, LimitValue};
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Load};
 use serde_json::Value;
@@ -81,12 +81,19 @@ pub(crate) fn listed(words: &[String]) -> String {
 
 /// What was measured of the limited statistics: `mean 12.3 ms, read:p99 20 ms`.
 pub(super) fn measured(document: &FindDocument) -> String {
-    written(&statistics(document), document)
+    let answer = &document.answer;
+    written(&statistics(document, &answer.limits, &answer.latency_ns), document)
+}
+
+/// The same at a point of the curve.
+pub(super) fn measured_at(document: &FindDocument, point: &CurvePoint) -> String {
+    written(&statistics(document, &point.limits, &point.latency_ns), document)
 }
 
 /// The same of those that break their limit, where any does.
 pub(super) fn broken(document: &FindDocument) -> String {
-    let mut values = statistics(document);
+    let answer = &document.answer;
+    let mut values = statistics(document, &answer.limits, &answer.latency_ns);
     if values.iter().any(|(limit, ns)| !is_within(limit, *ns)) {
         values.retain(|(limit, ns)| !is_within(limit, *ns));
     }
@@ -106,16 +113,19 @@ fn written(values: &[(Limit, f64)], document: &FindDocument) -> String {
     values.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
-/// The limits' statistics at the answer, in nanoseconds; of older results those that its summary
-/// has.
-fn statistics(document: &FindDocument) -> Vec<(Limit, f64)> {
-    let answer = &document.answer;
+/// The limits' statistics, in nanoseconds, of the answer or a point; of older results those that its
+/// summary has.
+fn statistics(
+    document: &FindDocument,
+    values: &[LimitValue],
+    summary: &LatencySummary,
+) -> Vec<(Limit, f64)> {
     let kept = |v: &LimitValue| Some((v.limit, v.value_ns?));
-    if !answer.limits.is_empty() {
-        return answer.limits.iter().filter_map(kept).collect();
+    if !values.is_empty() {
+        return values.iter().filter_map(kept).collect();
     }
     let both = document.limits.iter().filter(|limit| limit.side == Side::Any);
-    both.filter_map(|limit| Some((*limit, statistic(&answer.latency_ns, limit.metric)?))).collect()
+    both.filter_map(|limit| Some((*limit, statistic(summary, limit.metric)?))).collect()
 }
 
 fn statistic(latency: &LatencySummary, metric: Metric) -> Option<f64> {

@@ -37,9 +37,23 @@ pub fn find_verdict(document: &FindDocument) -> String {
     }
     let sustains = if is_lower_bound(answer.stopped_by) { "sustains at least" } else { "sustains" };
     format!(
-        "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.",
-        stop_reason(answer, terms)
+        "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.{}",
+        stop_reason(answer, terms),
+        nearly_all(document).unwrap_or_default()
     )
+}
+
+/// What a much smaller depth gives, where it is nearly all of the answer.
+fn nearly_all(document: &FindDocument) -> Option<String> {
+    let knee = document.knee.filter(|knee| knee.depth <= document.answer.depth / 2)?;
+    let share = knee.share?;
+    let point = document.curve.iter().find(|point| point.depth == knee.depth)?;
+    let place = Terms::of(&document.head).at(knee.depth);
+    let [percent, low, high] =
+        [share.mean, share.ci95[0], share.ci95[1]].map(|share| format!("{:.0}", share * 100.0));
+    let interval = if low == high { String::new() } else { format!(" ({low}–{high} %)") };
+    let measured = names::measured_at(document, point);
+    Some(format!(" Already {place} it gives {percent} % of that{interval}, with {measured}."))
 }
 
 /// The answer alone, for a list in which target and load stand beside it:
@@ -234,8 +248,8 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             let via = document.head.via.as_ref().map_or("", |_| " --via fio");
             format!("\"iogauge run {command}{via}\" holds this load for longer.")
         }
-        StoppedBy::Saturated => match &document.knee {
-            Some(knee) => format!(
+        StoppedBy::Saturated => match document.knee {
+            Some(knee) if knee.depth < document.answer.depth => format!(
                 "work at the knee, {}: {} {} at lower latency; more {} only {} latency.",
                 terms.at(knee.depth).trim_start_matches("at "),
                 names::count(knee.iops),
@@ -243,7 +257,7 @@ pub(super) fn next_step(document: &FindDocument) -> String {
                 terms.depth,
                 terms.add()
             ),
-            None => format!("a lower --limit finds {} with lower latency.", terms.place()),
+            _ => format!("a lower --limit finds {} with lower latency.", terms.place()),
         },
         StoppedBy::Client => {
             "larger blocks, more workers (--numjobs) where a processor is idle, or a larger machine \

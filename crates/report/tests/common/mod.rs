@@ -236,7 +236,7 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
             stopped_by,
             stopped_by_limit: (stopped_by == StoppedBy::Limit).then(Limit::default),
         },
-        knee: Some(Knee { depth: 32, iops: 76_100.0 }),
+        knee: Some(Knee { depth: 256, iops: 80_900.0, share: Some(estimate(0.996, 0.005)) }),
         curve,
         series: Vec::new(),
         regimes: Vec::new(),

@@ -1,0 +1,165 @@
+//! How many I/Os a worker takes back and hands over in one call, where the load does not say.
+//!
+//! A device that is faster than the processor wants few system calls: all that is complete is taken back,
+//! and as much handed over, in one. A device that is slower wants each I/O as soon as there is room for it:
+//! batches come back as batches, and in between it is idle. Which of the two it is shows in the thread
+//! itself: with a device that is slower, it sleeps. So a worker that has time to spare takes back one by one,
+//! each followed by the next I/O, and goes back to batches where that takes all the time it has.
+
+use crate::engine::Engine;
+use iogauge_model::load::Batch;
+
+/// Time between two reviews.
+const REVIEW_NS: u64 = 5_000_000;
+/// A thread that is busy for less than this share of the time has time to spare for system calls.
+const SPARE: f64 = 0.8;
+/// One that is busy for more has none.
+const BUSY: f64 = 0.95;
+/// One that ran out of time works in batches for so long, and twice as long each time it happens again.
+const SHORTEST_BATCHES_NS: u64 = 50_000_000;
+const LONGEST_BATCHES_NS: u64 = 5_000_000_000;
+
+/// What a thread has used of a processor since it began (getrusage(2), `RUSAGE_THREAD`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// Processor time, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Times it slept of its own accord.
+    pub sleeps: u64,
+}
+
+/// The batches of a worker.
+#[derive(Debug)]
+pub(super) struct Batching {
+    /// Most I/Os handed over in a call; 0 for all there is room for.
+    pub(super) submit: u32,
+    pub(super) complete_min: u32,
+    /// Most I/Os taken back in a call; 0 for all that are complete. This is what adapts.
+    pub(super) complete_max: u32,
+    /// When to review; never where the load says how.
+    review_ns: u64,
+    reviewed_ns: u64,
+    /// What the thread had used at the last review; none before the first.
+    used: Option<ThreadUse>,
+    /// Until when batches stay, and for how long they did the last time.
+    batches_until_ns: u64,
+    batches_ns: u64,
+}
+
+impl Batching {
+    /// The load's own, or batches that adapt from now on.
+    pub(super) fn new(batch: Batch, adapts: bool, now_ns: u64) -> Self {
+        let adapts = adapts && batch == Batch::default();
+        let Batch { submit, complete_min, complete_max } = batch;
+        Self {
+            submit,
+            complete_min,
+            complete_max,
+            review_ns: if adapts { now_ns } else { u64::MAX },
+            reviewed_ns: now_ns,
+            used: None,
+            batches_until_ns: 0,
+            batches_ns: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.review_ns
+    }
+
+    /// Decides anew, by what the thread did since the last time.
+    #[cold]
+    pub(super) fn review(&mut self, engine: &impl Engine, now_ns: u64) {
+        let Some(used) = engine.thread_use() else {
+            self.review_ns = u64::MAX;
+            return;
+        };
+        self.decide(used, now_ns);
+    }
+
+    fn decide(&mut self, used: ThreadUse, now_ns: u64) {
+        let elapsed_ns = now_ns.saturating_sub(self.reviewed_ns);
+        (self.reviewed_ns, self.review_ns) = (now_ns, now_ns + REVIEW_NS);
+        let Some(before) = self.used.replace(used) else { return };
+        let busy = used.cpu_ns.saturating_sub(before.cpu_ns) as f64 / elapsed_ns as f64;
+        // A thread that waits for a processor uses little of one as well, but does not sleep.
+        let sleeps = used.sleeps > before.sleeps;
+        if self.complete_max == 0 {
+            if sleeps && busy < SPARE && now_ns >= self.batches_until_ns {
+                self.complete_max = 1;
+            }
+        } else if !sleeps || busy > BUSY {
+            self.complete_max = 0;
+            let recent = now_ns < self.batches_until_ns + LONGEST_BATCHES_NS;
+            let again_ns = if recent { self.batches_ns * 2 } else { 0 };
+            self.batches_ns = again_ns.clamp(SHORTEST_BATCHES_NS, LONGEST_BATCHES_NS);
+            self.batches_until_ns = now_ns + self.batches_ns;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that is looked at again and again.
+    struct Thread {
+        batching: Batching,
+        now_ns: u64,
+        used: ThreadUse,
+    }
+
+    impl Thread {
+        fn new(batch: Batch) -> Self {
+            Self { batching: Batching::new(batch, true, 0), now_ns: 0, used: ThreadUse::default() }
+        }
+
+        /// Passes so many milliseconds; returns after how many of the reviews I/Os were taken back one by one.
+        fn passes(&mut self, ms: u64, busy: impl Fn(bool) -> f64, sleeps: bool) -> u32 {
+            let mut single = 0;
+            for _ in 0..ms / 5 {
+                self.now_ns += REVIEW_NS;
+                self.used.cpu_ns +=
+                    (busy(self.batching.complete_max == 1) * REVIEW_NS as f64) as u64;
+                self.used.sleeps += u64::from(sleeps);
+                self.batching.decide(self.used, self.now_ns);
+                single += u32::from(self.batching.complete_max == 1);
+            }
+            single
+        }
+    }
+
+    #[test]
+    fn a_slow_device_gets_each_io_at_once() {
+        let mut thread = Thread::new(Batch::default());
+        assert!(thread.passes(1000, |_| 0.3, true) >= 198);
+    }
+
+    #[test]
+    fn a_fast_device_gets_batches() {
+        let mut thread = Thread::new(Batch::default());
+        assert_eq!(thread.passes(1000, |_| 1.0, false), 0);
+        // Nor is a thread idle that waits for a processor.
+        assert_eq!(thread.passes(1000, |_| 0.5, false), 0);
+    }
+
+    /// Batches leave time to spare that single calls do not.
+    #[test]
+    fn what_takes_all_the_time_is_tried_ever_less_often() {
+        let mut thread = Thread::new(Batch::default());
+        let busy = |single| if single { 1.0 } else { 0.6 };
+        assert!(thread.passes(1000, busy, true) <= 10);
+        assert!(thread.passes(60_000, busy, true) <= 30);
+        // The device may become another one.
+        assert!(thread.passes(10_000, |_| 0.2, true) > 1000);
+    }
+
+    #[test]
+    fn what_was_typed_stays() {
+        let typed = Batch { submit: 16, complete_min: 8, complete_max: 32 };
+        let batching = Batching::new(typed, true, 0);
+        assert!(!batching.is_due(u64::MAX - 1));
+        assert!(!Batching::new(Batch::default(), false, 0).is_due(u64::MAX - 1));
+    }
+}
