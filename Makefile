@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test attack fuzz truth bench versus-fio versus-sweep versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
+.PHONY: run build test attack fuzz truth bench versus-fio versus-disk versus-sweep versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -37,6 +37,9 @@ bench: ## Microbenchmarks of the hot path
 
 versus-fio: build ## iogauge beside fio on this machine
 	benches/versus_fio.sh
+
+versus-disk: build ## iogauge beside fio on this machine's disk, by engine, pattern and depth
+	benches/versus_disk.sh
 
 versus-sweep: build ## The search beside an exhaustive sweep of fio's on this machine
 	benches/versus_sweep.sh

@@ -131,6 +131,7 @@ class Case:
     contenders: tuple
     goals: tuple = ()
     harness_ns_at_most: float = 0.0
+    rw: str = "randread"
 
     def rounds(self, asked):
         return asked * REAL_ROUNDS if self.target == "real" else asked
@@ -146,7 +147,7 @@ def common_flags(case, seconds):
     """Flags that fio and iogauge understand alike."""
     return [
         f"--ioengine={case.engine}",
-        "--rw=randread",
+        f"--rw={case.rw}",
         "--bs=4k",
         "--direct=1",
         f"--iodepth={case.depth}",
@@ -179,12 +180,13 @@ def fio_job(text):
 
 def fio_sample(text, _run):
     job = fio_job(text)
-    iops = job["read"]["iops"]
+    directions = [job[word] for word in ("read", "write") if word in job]
+    iops = sum(direction["iops"] for direction in directions)
     return Sample(
         iops=iops,
         cpu_us_per_io=(job["usr_cpu"] + job["sys_cpu"]) / 100 * 1e6 / iops,
         # By Little's law from `lat`: fio's own depth distribution counts powers of two.
-        depth=iops * job["read"]["lat_ns"]["mean"] / 1e9,
+        depth=sum(d["iops"] * d["lat_ns"]["mean"] for d in directions) / 1e9,
     )
 
 
@@ -208,17 +210,20 @@ def iogauge_command(case, contender, path, seconds):
 
 def iogauge_sample(text, _run):
     step = json.loads(text)["steps"][0]
-    if step["read"]["errors"]:
-        raise CannotRun(f"iogauge counted {step['read']['errors']} I/O errors")
+    directions = [step[word] for word in ("read", "write") if step.get(word)]
+    errors = sum(direction["errors"] for direction in directions)
+    if errors:
+        raise CannotRun(f"iogauge counted {errors} I/O errors")
     return Sample(
-        iops=step["read"]["iops"]["mean"],
+        iops=sum(direction["iops"]["mean"] for direction in directions),
         cpu_us_per_io=step["cpu"]["ns_per_io"] / 1000,
         depth=step["depth_achieved"],
     )
 
 
 def t_io_uring_command(_case, contender, path, seconds):
-    runtime = f"-r{seconds + RAMP_SECONDS}"
+    # It prints a line for each second but the last.
+    runtime = f"-r{seconds + RAMP_SECONDS + 1}"
     return [os.environ["T_IO_URING"], *contender.flags, runtime, str(path)]
 
 
@@ -230,7 +235,7 @@ def t_io_uring_sample(text, run):
         raise CannotRun(f"t/io_uring printed {len(rates)} IOPS lines, at least 2 are needed")
     iops = statistics.mean(rates[1:])  # the first second is the ramp
     depth = next(int(flag[2:]) for flag in run.flags if flag.startswith("-d"))
-    cpu_us = run.cpu_seconds * 1e6 / (statistics.mean(rates) * len(rates))
+    cpu_us = run.cpu_seconds * 1e6 / (statistics.mean(rates) * (len(rates) + 1))
     return Sample(iops=iops, cpu_us_per_io=cpu_us, depth=float(depth))
 
 

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""iogauge beside fio on a real disk: each engine, pattern and queue depth in interleaved rounds.
+
+One file is written with random data. In each cell all contenders run one after the other, round by
+round, each round beginning with the next one. A row tells the ratio of iogauge's IOPS to each
+other's, geometric mean with its 95 % interval, and that of the processor time per I/O. The last line
+is the geometric mean over all cells.
+
+Environment: FIO (fio), IOGAUGE (target/release/iogauge), T_IO_URING (fio's t/io_uring with -s1 -c1
+beside the reads through io_uring; left out without it).
+
+Ends with 0 when everything ran, 1 when something did not or --assert found a goal missed.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import versus_fio as v
+
+DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+PATTERNS = ("randread", "randwrite", "randrw")
+ENGINES = ("io_uring", "libaio")
+FIO, IOGAUGE, BARE = "fio defaults", "iogauge", "t/io_uring"
+LOWER_BOUND_AT_LEAST = 0.97
+MEAN_AT_LEAST = 1.0
+CPU_AT_MOST = 0.8
+
+
+def cell(engine, pattern, depth):
+    """One load with those who run it."""
+    # The file is not one that iogauge made.
+    permission = () if pattern == "randread" else ("--overwrite",)
+    contenders = [v.Contender(FIO, "fio"), v.Contender(IOGAUGE, "iogauge", permission)]
+    if "T_IO_URING" in os.environ and (engine, pattern) == ("io_uring", "randread"):
+        flags = (f"-d{depth}", "-s1", "-c1", "-b4096", "-p0", "-B1", "-F1", "-X1", "-R1", "-n1")
+        contenders.append(v.Contender(BARE, "t/io_uring", flags))
+    return v.Case(f"{engine} {pattern} {depth}", "", "real", engine, depth, tuple(contenders),
+                  rw=pattern)
+
+
+def measured(case, path, options):
+    samples = {contender.label: [] for contender in case.contenders}
+    for number in range(options.rounds):
+        turn = number % len(case.contenders)
+        for contender in case.contenders[turn:] + case.contenders[:turn]:
+            print(f"{case.name} round {number + 1}/{options.rounds}: {contender.label}",
+                  file=sys.stderr, flush=True)
+            samples[contender.label].append(v.measure(case, contender, path, options.seconds))
+    return samples
+
+
+def interval_text(ratio):
+    return f"{ratio.mean:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+
+
+def rows(case, samples):
+    """A row of the table for each other contender, and what of the goals it misses."""
+    lines, missed = [], []
+    for versus in (c.label for c in case.contenders if c.label != IOGAUGE):
+        iops = v.Ratio.of(v.ratios(samples, IOGAUGE, versus))
+        cpu = v.Ratio.of(v.ratios(samples, IOGAUGE, versus, "cpu_us_per_io"))
+        kiops = [v.spread([row.iops for row in samples[label]], v.iops_text)
+                 for label in (versus, IOGAUGE)]
+        depth = sorted(row.depth for row in samples[IOGAUGE])[len(samples[IOGAUGE]) // 2]
+        lines.append(f"| {case.engine} | {case.rw} | {case.depth} | {versus} | {kiops[0]} | {kiops[1]} | "
+                     f"{depth:.3g} | {interval_text(iops)} | {interval_text(cpu)} |")
+        if iops.low < LOWER_BOUND_AT_LEAST:
+            missed.append(f"{case.name}, IOPS / {versus}: {interval_text(iops)}")
+        if versus == FIO and cpu.mean > CPU_AT_MOST:
+            missed.append(f"{case.name}, CPU per I/O / {versus}: {interval_text(cpu)}")
+    return lines, missed
+
+
+def overall(means):
+    """The geometric mean of the cells' ratios, as a line, and whether it misses its goal."""
+    ratio = v.Ratio.of(means)
+    text = f"geometric mean of the ratio of IOPS over {len(means)} cells: {ratio.mean:.3f}"
+    return text, [text] if ratio.mean < MEAN_AT_LEAST else []
+
+
+def run(options):
+    with tempfile.TemporaryDirectory(prefix="versus_disk.", dir=options.dir) as name:
+        print("## Machine\n")
+        print("\n".join(v.machine_lines(name)))
+        path = Path(name) / "file"
+        v.make_real(path, options.size << 20)
+        print(f"\n{options.rounds} rounds of {options.seconds} s in each cell, 4 KiB, O_DIRECT, "
+              f"a file of {options.size} MiB.\n")
+        print("| engine | pattern | depth | beside | its IOPS | iogauge | depth achieved | ratio of IOPS "
+              "| of CPU per I/O |")
+        print("|---|---|---|---|---|---|---|---|---|", flush=True)
+        missed, means = [], []
+        for engine in options.engine:
+            for pattern in options.rw:
+                for depth in options.depth:
+                    case = cell(engine, pattern, depth)
+                    samples = measured(case, path, options)
+                    lines, cell_missed = rows(case, samples)
+                    print("\n".join(lines), flush=True)
+                    missed += cell_missed
+                    means.append(v.Ratio.of(v.ratios(samples, IOGAUGE, FIO)).mean)
+        text, mean_missed = overall(means)
+        print(f"\n{text}")
+        return missed + mean_missed
+
+
+def parse_options(arguments):
+    parser = argparse.ArgumentParser(prog="versus_disk.sh", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--rounds", type=int, default=10, help="interleaved rounds in each cell (10)")
+    add("--seconds", type=int, default=1, help="seconds measured per run (1)")
+    add("--engine", action="append", choices=ENGINES, help="repeatable (all)")
+    add("--rw", action="append", choices=PATTERNS, help="repeatable (all)")
+    add("--depth", action="append", type=int, help="repeatable (1 to 256 by doublings)")
+    add("--dir", default="/var/tmp", help="where the file is made (/var/tmp)")
+    add("--size", type=int, default=4096, metavar="MIB", help="size of the file (4096)")
+    add("--assert", action="store_true", dest="hold_goals", help="end with 1 where a goal is missed")
+    options = parser.parse_args(arguments)
+    options.engine, options.rw = options.engine or ENGINES, options.rw or PATTERNS
+    options.depth = options.depth or DEPTHS
+    if options.rounds < 2 or min(options.seconds, options.size, *options.depth) < 1:
+        parser.error("--rounds is at least 2; --seconds, --size and --depth are at least 1")
+    return options
+
+
+def main(arguments):
+    options = parse_options(arguments)
+    return v.ended("versus_disk", options.hold_goals, lambda: run(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
