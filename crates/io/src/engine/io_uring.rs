@@ -4,8 +4,6 @@
 use super::{Engine, EngineError, Files, Io, Op, Setup};
 use crate::buffers::BufferPool;
 use crate::clock::Clock;
-use crate::system::thread_use;
-use crate::worker::ThreadUse;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue};
 use std::io;
@@ -275,6 +273,7 @@ impl Uring {
 impl Engine for Uring {
     // Closing a ring cancels what can be cancelled and does not wait for the rest.
     const IO_OUTLIVES_ENGINE: bool = true;
+    const SLEEPS_BETWEEN_IOS: bool = true;
 
     #[inline(always)]
     fn queue(&mut self, io: Io) {
@@ -315,10 +314,6 @@ impl Engine for Uring {
     #[inline(always)]
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
-    }
-
-    fn thread_use(&self) -> Option<ThreadUse> {
-        Some(thread_use())
     }
 
     fn grow(&mut self, slots: u32) {

@@ -2,8 +2,6 @@
 
 use super::{Engine, EngineError, Files, Io, Op, Setup, sleep_ns};
 use crate::clock::Clock;
-use crate::system::thread_use;
-use crate::worker::ThreadUse;
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -143,6 +141,8 @@ impl Libaio {
 }
 
 impl Engine for Libaio {
+    const SLEEPS_BETWEEN_IOS: bool = true;
+
     #[inline(always)]
     fn queue(&mut self, io: Io) {
         let block = &mut self.blocks[io.slot as usize];
@@ -221,10 +221,6 @@ impl Engine for Libaio {
     #[inline(always)]
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
-    }
-
-    fn thread_use(&self) -> Option<ThreadUse> {
-        Some(thread_use())
     }
 
     fn grow(&mut self, _slots: u32) {}

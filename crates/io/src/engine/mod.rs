@@ -7,7 +7,6 @@ pub mod null;
 pub mod psync;
 pub mod sim;
 
-use crate::worker::ThreadUse;
 use iogauge_model::load::{EngineKind, Load};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -181,6 +180,10 @@ pub trait Engine {
     /// outstanding.
     const IO_OUTLIVES_ENGINE: bool = false;
 
+    /// Whether the thread sleeps while it waits for one of several I/Os, in real time: then the processor time
+    /// it uses tells whether the device is the slower side.
+    const SLEEPS_BETWEEN_IOS: bool = false;
+
     /// Prepares an I/O; [`Self::enter`] hands it over.
     fn queue(&mut self, io: Io);
 
@@ -200,12 +203,6 @@ pub trait Engine {
 
     /// Tells that slots below `slots` will be used, so that what they need can be registered.
     fn grow(&mut self, slots: u32);
-
-    /// What the thread it runs on has used of a processor; `None` where a call never sleeps, or the time is
-    /// not real. Costs a system call.
-    fn thread_use(&self) -> Option<ThreadUse> {
-        None
-    }
 
     /// What had to be given up to run here, for a caveat.
     fn fallbacks(&self) -> Vec<String> {

@@ -1,6 +1,5 @@
 //! Processor time: of this process (`getrusage(2)`), of the machine (`proc_stat(5)`).
 
-use crate::worker::ThreadUse;
 use iogauge_model::result::{CpuKinds, CpuUse};
 
 /// Processor time this process has used, all threads together, kernel workers of its io_uring
@@ -40,10 +39,21 @@ impl ProcessCpu {
     }
 }
 
-/// What the calling thread has used: one system call.
-pub(crate) fn thread_use() -> ThreadUse {
-    let usage = usage_of(libc::RUSAGE_THREAD);
-    ThreadUse { cpu_ns: ProcessCpu::of(&usage).total_ns(), sleeps: usage.ru_nvcsw.unsigned_abs() }
+/// What a thread has used of a processor since it began (getrusage(2), `RUSAGE_THREAD`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ThreadUse {
+    /// Processor time, in nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Times it slept of its own accord.
+    pub(crate) sleeps: u64,
+}
+
+impl ThreadUse {
+    /// Reads that of the calling thread: one system call.
+    pub(crate) fn now() -> Self {
+        let usage = usage_of(libc::RUSAGE_THREAD);
+        Self { cpu_ns: ProcessCpu::of(&usage).total_ns(), sleeps: usage.ru_nvcsw.unsigned_abs() }
+    }
 }
 
 fn usage_of(who: libc::c_int) -> libc::rusage {

@@ -21,7 +21,7 @@ mod tasks;
 
 pub use crate::kernel::Roots;
 pub use cgroup::{Bound, GroupLimits};
-pub(crate) use cpu::thread_use;
+pub(crate) use cpu::ThreadUse;
 pub use cpu::{MachineCpu, MachineShare, ProcessCpu};
 pub use devices::{DeviceTree, Layer};
 pub use diskstats::{DiskCounters, DiskLine, parse_diskstats};

@@ -6,7 +6,7 @@
 //! itself: with a device that is slower, it sleeps. So a worker that has time to spare takes back one by one,
 //! each followed by the next I/O, and goes back to batches where that takes all the time it has.
 
-use crate::engine::Engine;
+use crate::system::ThreadUse;
 use iogauge_model::load::Batch;
 
 /// Time between two reviews.
@@ -19,15 +19,6 @@ const BUSY: f64 = 0.95;
 const SHORTEST_BATCHES_NS: u64 = 50_000_000;
 const LONGEST_BATCHES_NS: u64 = 5_000_000_000;
 
-/// What a thread has used of a processor since it began (getrusage(2), `RUSAGE_THREAD`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ThreadUse {
-    /// Processor time, in nanoseconds.
-    pub cpu_ns: u64,
-    /// Times it slept of its own accord.
-    pub sleeps: u64,
-}
-
 /// The batches of a worker.
 #[derive(Debug)]
 pub(super) struct Batching {
@@ -38,9 +29,8 @@ pub(super) struct Batching {
     pub(super) complete_max: u32,
     /// When to review; never where the load says how.
     review_ns: u64,
-    reviewed_ns: u64,
-    /// What the thread had used at the last review; none before the first.
-    used: Option<ThreadUse>,
+    /// When the last review was, and what the thread had used by then; none before the first.
+    reviewed: Option<(u64, ThreadUse)>,
     /// Until when batches stay, and for how long they did the last time.
     batches_until_ns: u64,
     batches_ns: u64,
@@ -56,8 +46,7 @@ impl Batching {
             complete_min,
             complete_max,
             review_ns: if adapts { now_ns } else { u64::MAX },
-            reviewed_ns: now_ns,
-            used: None,
+            reviewed: None,
             batches_until_ns: 0,
             batches_ns: 0,
         }
@@ -70,18 +59,14 @@ impl Batching {
 
     /// Decides anew, by what the thread did since the last time.
     #[cold]
-    pub(super) fn review(&mut self, engine: &impl Engine, now_ns: u64) {
-        let Some(used) = engine.thread_use() else {
-            self.review_ns = u64::MAX;
-            return;
-        };
-        self.decide(used, now_ns);
+    pub(super) fn review(&mut self, now_ns: u64) {
+        self.decide(ThreadUse::now(), now_ns);
     }
 
     fn decide(&mut self, used: ThreadUse, now_ns: u64) {
-        let elapsed_ns = now_ns.saturating_sub(self.reviewed_ns);
-        (self.reviewed_ns, self.review_ns) = (now_ns, now_ns + REVIEW_NS);
-        let Some(before) = self.used.replace(used) else { return };
+        self.review_ns = now_ns + REVIEW_NS;
+        let Some((before_ns, before)) = self.reviewed.replace((now_ns, used)) else { return };
+        let elapsed_ns = now_ns.saturating_sub(before_ns);
         let busy = used.cpu_ns.saturating_sub(before.cpu_ns) as f64 / elapsed_ns as f64;
         // A thread that waits for a processor uses little of one as well, but does not sleep.
         let sleeps = used.sleeps > before.sleeps;

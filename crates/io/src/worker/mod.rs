@@ -22,7 +22,6 @@ use crate::verify::verifier::Verifier;
 use accounting::Bank;
 pub use assignment::{Assignment, WorkerError, directions};
 use batching::Batching;
-pub use batching::ThreadUse;
 use chooser::Chooser;
 use control::{Control, IoFault};
 use pauses::Pauses;
@@ -132,6 +131,7 @@ impl<E: Engine> Worker<E> {
         unsafe { control.writing(0) }.begin(clock_ns);
         let verify = verify.map(|job| Box::new(Verifier::new(job, number, max_depth)));
         let closing_syncs = if load.end_fsync && load.writes() { offsets.parts() } else { 0 };
+        let adapts = E::SLEEPS_BETWEEN_IOS && schedule.is_none() && max_depth > 1;
         let books = Books {
             control,
             change: 0,
@@ -143,7 +143,7 @@ impl<E: Engine> Worker<E> {
             fresh: Vec::with_capacity(max_depth as usize),
             pool,
             chooser: Chooser::new(&load, offsets, seed),
-            batch: Batching::new(load.batch, schedule.is_none() && max_depth > 1, clock_ns),
+            batch: Batching::new(load.batch, adapts, clock_ns),
             pacer: schedule.map(Pacer::new),
             pauses: Pauses::of(&load),
             closing_syncs,
@@ -209,7 +209,7 @@ impl<E: Engine> Worker<E> {
             self.obey(now_ns);
         }
         if self.books.batch.is_due(now_ns) {
-            self.books.batch.review(&self.engine, now_ns);
+            self.books.batch.review(now_ns);
         }
         self.fill(now_ns);
         Ok(self.books.state())

@@ -81,8 +81,7 @@ pub(crate) fn listed(words: &[String]) -> String {
 
 /// What was measured of the limited statistics: `mean 12.3 ms, read:p99 20 ms`.
 pub(super) fn measured(document: &FindDocument) -> String {
-    let answer = &document.answer;
-    written(&statistics(document, &answer.limits, &answer.latency_ns), document)
+    written(&of_answer(document), document)
 }
 
 /// The same at a point of the curve.
@@ -92,8 +91,7 @@ pub(super) fn measured_at(document: &FindDocument, point: &CurvePoint) -> String
 
 /// The same of those that break their limit, where any does.
 pub(super) fn broken(document: &FindDocument) -> String {
-    let answer = &document.answer;
-    let mut values = statistics(document, &answer.limits, &answer.latency_ns);
+    let mut values = of_answer(document);
     if values.iter().any(|(limit, ns)| !is_within(limit, *ns)) {
         values.retain(|(limit, ns)| !is_within(limit, *ns));
     }
@@ -111,6 +109,10 @@ fn written(values: &[(Limit, f64)], document: &FindDocument) -> String {
     }
     let value = |(limit, ns): &(Limit, f64)| format!("{} {}", terms.statistic(limit), Latency(*ns));
     values.iter().map(value).collect::<Vec<_>>().join(", ")
+}
+
+fn of_answer(document: &FindDocument) -> Vec<(Limit, f64)> {
+    statistics(document, &document.answer.limits, &document.answer.latency_ns)
 }
 
 /// The limits' statistics, in nanoseconds, of the answer or a point; of older results those that its
