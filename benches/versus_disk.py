@@ -13,10 +13,10 @@ Ends with 0 when everything ran, 1 when something did not or --assert found a go
 """
 
 import argparse
+import itertools
 import os
+import statistics
 import sys
-import tempfile
-from pathlib import Path
 
 import versus_fio as v
 
@@ -35,21 +35,9 @@ def cell(engine, pattern, depth):
     permission = () if pattern == "randread" else ("--overwrite",)
     contenders = [v.Contender(FIO, "fio"), v.Contender(IOGAUGE, "iogauge", permission)]
     if "T_IO_URING" in os.environ and (engine, pattern) == ("io_uring", "randread"):
-        flags = (f"-d{depth}", "-s1", "-c1", "-b4096", "-p0", "-B1", "-F1", "-X1", "-R1", "-n1")
-        contenders.append(v.Contender(BARE, "t/io_uring", flags))
+        contenders.append(v.bare_loop(depth, 1, 1))
     return v.Case(f"{engine} {pattern} {depth}", "", "real", engine, depth, tuple(contenders),
                   rw=pattern)
-
-
-def measured(case, path, options):
-    samples = {contender.label: [] for contender in case.contenders}
-    for number in range(options.rounds):
-        turn = number % len(case.contenders)
-        for contender in case.contenders[turn:] + case.contenders[:turn]:
-            print(f"{case.name} round {number + 1}/{options.rounds}: {contender.label}",
-                  file=sys.stderr, flush=True)
-            samples[contender.label].append(v.measure(case, contender, path, options.seconds))
-    return samples
 
 
 def interval_text(ratio):
@@ -64,7 +52,7 @@ def rows(case, samples):
         cpu = v.Ratio.of(v.ratios(samples, IOGAUGE, versus, "cpu_us_per_io"))
         kiops = [v.spread([row.iops for row in samples[label]], v.iops_text)
                  for label in (versus, IOGAUGE)]
-        depth = sorted(row.depth for row in samples[IOGAUGE])[len(samples[IOGAUGE]) // 2]
+        depth = statistics.median(row.depth for row in samples[IOGAUGE])
         lines.append(f"| {case.engine} | {case.rw} | {case.depth} | {versus} | {kiops[0]} | {kiops[1]} | "
                      f"{depth:.3g} | {interval_text(iops)} | {interval_text(cpu)} |")
         if iops.low < LOWER_BOUND_AT_LEAST:
@@ -76,32 +64,26 @@ def rows(case, samples):
 
 def overall(means):
     """The geometric mean of the cells' ratios, as a line, and whether it misses its goal."""
-    ratio = v.Ratio.of(means)
-    text = f"geometric mean of the ratio of IOPS over {len(means)} cells: {ratio.mean:.3f}"
-    return text, [text] if ratio.mean < MEAN_AT_LEAST else []
+    mean = statistics.geometric_mean(means)
+    text = f"geometric mean of the ratio of IOPS over {len(means)} cells: {mean:.3f}"
+    return text, [text] if mean < MEAN_AT_LEAST else []
 
 
 def run(options):
-    with tempfile.TemporaryDirectory(prefix="versus_disk.", dir=options.dir) as name:
-        print("## Machine\n")
-        print("\n".join(v.machine_lines(name)))
-        path = Path(name) / "file"
-        v.make_real(path, options.size << 20)
+    with v.written_file("versus_disk", options) as path:
         print(f"\n{options.rounds} rounds of {options.seconds} s in each cell, 4 KiB, O_DIRECT, "
               f"a file of {options.size} MiB.\n")
         print("| engine | pattern | depth | beside | its IOPS | iogauge | depth achieved | ratio of IOPS "
               "| of CPU per I/O |")
         print("|---|---|---|---|---|---|---|---|---|", flush=True)
         missed, means = [], []
-        for engine in options.engine:
-            for pattern in options.rw:
-                for depth in options.depth:
-                    case = cell(engine, pattern, depth)
-                    samples = measured(case, path, options)
-                    lines, cell_missed = rows(case, samples)
-                    print("\n".join(lines), flush=True)
-                    missed += cell_missed
-                    means.append(v.Ratio.of(v.ratios(samples, IOGAUGE, FIO)).mean)
+        for place in itertools.product(options.engine, options.rw, options.depth):
+            case = cell(*place)
+            samples = v.run_rounds(case, path, options.rounds, options.seconds)
+            lines, cell_missed = rows(case, samples)
+            print("\n".join(lines), flush=True)
+            missed += cell_missed
+            means.append(v.Ratio.of(v.ratios(samples, IOGAUGE, FIO)).mean)
         text, mean_missed = overall(means)
         print(f"\n{text}")
         return missed + mean_missed

@@ -27,6 +27,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -310,6 +311,13 @@ def batch_flags(submit, least, most):
 TUNED_AND_BATCHED, BATCHED = "fio tuned and batched", "iogauge batched"
 
 
+def bare_loop(depth, submit, reap):
+    """fio's t/io_uring, which keeps no latency."""
+    flags = (f"-d{depth}", f"-s{submit}", f"-c{reap}", "-b4096", "-p0", "-B1", "-F1", "-X1", "-R1",
+             "-n1")
+    return Contender("t/io_uring", "t/io_uring", flags)
+
+
 def ring_case(name, title, target, depth, batch, goals):
     """io_uring at one depth; `batch` is (submit, complete_min, complete_max) or None."""
     batches = batch_flags(*batch) if batch else ()
@@ -323,9 +331,7 @@ def ring_case(name, title, target, depth, batch, goals):
         contenders.append(Contender(BATCHED, "iogauge", batches))
     if "T_IO_URING" in os.environ:
         submit, reap = batch[:2] if batch else (1, 1)
-        flags = (f"-d{depth}", f"-s{submit}", f"-c{reap}", "-b4096", "-p0", "-B1", "-F1", "-X1",
-                 "-R1", "-n1")
-        contenders.append(Contender("t/io_uring", "t/io_uring", flags))
+        contenders.append(bare_loop(depth, submit, reap))
     labels = {contender.label for contender in contenders}
     return Case(
         name=name,
@@ -519,6 +525,17 @@ def make_real(path, size_bytes):
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
+@contextmanager
+def written_file(script, options):
+    """A file of `options.size` MiB in `options.dir`, after what the machine is; gone at the end."""
+    with tempfile.TemporaryDirectory(prefix=f"{script}.", dir=options.dir) as name:
+        print("## Machine\n")
+        print("\n".join(machine_lines(name)), flush=True)
+        path = Path(name) / "file"
+        make_real(path, options.size << 20)
+        yield path
+
+
 def target_file(directory, case, real_mib):
     path = directory / case.target
     if not path.exists():
@@ -532,9 +549,9 @@ def target_file(directory, case, real_mib):
 # ---- main --------------------------------------------------------------------------------------
 
 
-def run_case(case, path, options):
+def run_rounds(case, path, rounds, seconds):
+    """The samples of each contender, who take turns; each round begins with the next one."""
     samples = {contender.label: [] for contender in case.contenders}
-    rounds, seconds = case.rounds(options.rounds), case.seconds(options.seconds)
     for number in range(rounds):
         turn = number % len(case.contenders)
         for contender in case.contenders[turn:] + case.contenders[:turn]:
@@ -604,7 +621,8 @@ def run_cases(chosen, options):
               "geometric mean [95 % interval]", flush=True)
         for case in chosen:
             path = target_file(Path(name), case, options.real_size)
-            missed += report(case, path, run_case(case, path, options), options)
+            rounds, seconds = case.rounds(options.rounds), case.seconds(options.seconds)
+            missed += report(case, path, run_rounds(case, path, rounds, seconds), options)
     return missed
 
 

@@ -18,9 +18,7 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import versus_fio as v
 
@@ -199,11 +197,7 @@ def parse_options(arguments):
 
 
 def run(options):
-    with tempfile.TemporaryDirectory(prefix="versus_suite.", dir=options.dir) as name:
-        print("## Machine\n")
-        print("\n".join(v.machine_lines(name)), flush=True)
-        path = Path(name) / "file"
-        v.make_real(path, options.size << 20)
+    with v.written_file("versus_suite", options) as path:
         print(f"\n## A file of {options.size} MiB; {options.rounds} rounds of {options.seconds} s\n",
               flush=True)
         report(measure_all(path, options))

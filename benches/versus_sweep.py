@@ -22,7 +22,6 @@ import re
 import shlex
 import statistics
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -371,11 +370,7 @@ def parse_options(arguments):
 
 
 def run(options):
-    with tempfile.TemporaryDirectory(prefix="versus_sweep.", dir=options.dir) as name:
-        print("## Machine\n")
-        print("\n".join(v.machine_lines(name)), flush=True)
-        path = Path(name) / "file"
-        v.make_real(path, options.size << 20)
+    with v.written_file("versus_sweep", options) as path:
         return report(path, options, *measure(path, options))
 
 
