@@ -1,5 +1,6 @@
 //! The queueing model: what happens to each I/O, in order of virtual time.
 
+use super::noise::{NoiseState, normal};
 use super::pages::Pages;
 use super::spec::{Service, SimSpec};
 use crate::engine::Op;
@@ -93,6 +94,7 @@ pub struct Device {
     /// What was written, where the spec says to keep it.
     pub(crate) pages: Pages,
     random: Xoshiro256PlusPlus,
+    noise: NoiseState,
 }
 
 impl Device {
@@ -114,6 +116,7 @@ impl Device {
             written_bytes: 0,
             pages: Pages::default(),
             random: Xoshiro256PlusPlus::seed_from_u64(spec.seed),
+            noise: NoiseState::new(&spec.noise, spec.neighbour, spec.seed),
             spec,
         }
     }
@@ -294,15 +297,13 @@ impl Device {
         };
         let faded = at_first * (1.0 + self.spec.fade_percent / 100.0 * (start_ns as f64 / 1e9));
         // I/Os that take no time would never let virtual time pass.
-        let mean = (faded * self.spec.wander(start_ns)).max(1.0);
+        let mean = (faded * self.spec.wander(start_ns) * self.noise.factor(start_ns)).max(1.0);
         let factor = match self.spec.dist {
             Service::Constant => 1.0,
             Service::Exponential => -(1.0 - unit(&mut self.random)).ln(),
             Service::Lognormal(sigma) => {
-                // Box & Muller 1958; the mean of e^(σz) is e^(σ²/2).
-                let radius = (-2.0 * (1.0 - unit(&mut self.random)).ln()).sqrt();
-                let angle = std::f64::consts::TAU * unit(&mut self.random);
-                (sigma * radius * angle.cos() - sigma * sigma / 2.0).exp()
+                // The mean of e^(σz) is e^(σ²/2).
+                (sigma * normal(&mut self.random) - sigma * sigma / 2.0).exp()
             }
         };
         (mean * factor).round() as u64

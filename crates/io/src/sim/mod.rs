@@ -6,6 +6,7 @@
 //! is known in closed form (Kleinrock 1975, vol. 1, ch. 3).
 
 mod device;
+mod noise;
 mod pages;
 mod presets;
 mod slot;
@@ -14,6 +15,7 @@ mod wear;
 
 pub use device::Device;
 pub(crate) use device::Request;
+pub use noise::{Neighbour, Noise};
 pub use presets::PRESETS;
 pub use slot::DeviceSlot;
 pub use spec::{Pause, Service, SimError, SimSpec, Wander};

@@ -1,5 +1,6 @@
 //! `sim:key=value,…`: what a simulated device is made of.
 
+use super::noise::{Neighbour, Noise};
 use super::presets::PRESETS;
 use iogauge_model::units::{
     parse_bytes_per_sec, parse_count, parse_duration_ns, parse_percent, parse_size_bytes,
@@ -73,6 +74,10 @@ pub struct SimSpec {
     pub fade_percent: f64,
     /// A device that never settles; `None` for one that does.
     pub wander: Option<Wander>,
+    /// Chance that makes all services longer and shorter together; empty for none.
+    pub noise: Vec<Noise>,
+    /// Another user of the device; `None` for none.
+    pub neighbour: Option<Neighbour>,
     /// Time a seek over the whole device takes, beside the service time; 0 for none. Shorter
     /// distances take the square root of their share; of what waits, the nearest goes first.
     pub seek_ns: u64,
@@ -111,6 +116,8 @@ impl Default for SimSpec {
             gc_stall_ns: 0,
             fade_percent: 0.0,
             wander: None,
+            noise: Vec::new(),
+            neighbour: None,
             seek_ns: 0,
             rtt_ns: 0,
             size_bytes: 100 << 30,
@@ -162,6 +169,8 @@ const KEYS: &[&str] = &[
     "gc",
     "fade",
     "wander",
+    "noise",
+    "neighbour",
     "seek",
     "rtt",
     "size",
@@ -256,6 +265,8 @@ impl SimSpec {
                 self.fade_percent = parse_percent(value).map_err(|e| fail(e.to_string()))?;
             }
             "wander" => self.wander = Some(parse_wander(value).map_err(fail)?),
+            "noise" => self.noise = parse_noise(value).map_err(fail)?,
+            "neighbour" => self.neighbour = Some(parse_neighbour(value).map_err(fail)?),
             "seek" => self.seek_ns = duration()?,
             "rtt" => self.rtt_ns = duration()?,
             "size" => self.size_bytes = above_zero(size()?)?,
@@ -310,6 +321,25 @@ fn parse_wander(value: &str) -> Result<Wander, String> {
     }
 }
 
+fn parse_noise(value: &str) -> Result<Vec<Noise>, String> {
+    let right = "right would be a share and a time, as in noise=10%:2s, or several joined by +";
+    let part = |part: &str| {
+        let (percent, time) = part.split_once(':').ok_or(right)?;
+        let percent = parse_percent(percent).map_err(|e| e.to_string())?;
+        let time_ns = parse_duration_ns(time).map_err(|e| e.to_string())?;
+        if time_ns > 0 { Ok(Noise { percent, time_ns }) } else { Err(right.to_owned()) }
+    };
+    value.split('+').map(part).collect()
+}
+
+fn parse_neighbour(value: &str) -> Result<Neighbour, String> {
+    let right = "right would be a share and a time, as in neighbour=100%:2s";
+    let (percent, time) = value.split_once(':').ok_or(right)?;
+    let percent = parse_percent(percent).map_err(|e| e.to_string())?;
+    let time_ns = parse_duration_ns(time).map_err(|e| e.to_string())?;
+    if time_ns > 0 { Ok(Neighbour { percent, time_ns }) } else { Err(right.to_owned()) }
+}
+
 fn parse_pause(value: &str) -> Result<Pause, String> {
     let right = "right would be two times above 0, as in pause=every:10s,for:2s";
     let (mut every_ns, mut for_ns) = (0, 0);
@@ -360,6 +390,11 @@ mod tests {
         assert_eq!((spec.fresh_bytes, spec.fresh_service_ns), (2 << 30, 15_000));
         let wander = Wander { percent: 30.0, period_ns: 600_000_000_000 };
         assert_eq!(spec.wander, Some(wander));
+        let spec: SimSpec = "noise=5%:100ms+10%:3s,neighbour=100%:2s".parse().unwrap();
+        let noise = |percent, time_ns| Noise { percent, time_ns };
+        assert_eq!(spec.noise, [noise(5.0, 100_000_000), noise(10.0, 3_000_000_000)]);
+        let neighbour = Neighbour { percent: 100.0, time_ns: 2_000_000_000 };
+        assert_eq!(spec.neighbour, Some(neighbour));
         let spec: SimSpec = "pause=every:10s,for:2s".parse().unwrap();
         let pause = Pause { every_ns: 10_000_000_000, for_ns: 2_000_000_000 };
         assert_eq!(spec.pause, Some(pause));
@@ -397,6 +432,11 @@ mod tests {
             ("wander=30%:slow", "5m"),
             ("wander=100%:1m", "below 100 %"),
             ("wander=-5%:1m", "from 0 to 100"),
+            ("noise=10%", "noise=10%:2s"),
+            ("noise=10%:0", "noise=10%:2s"),
+            ("noise=10%:2s+", "joined by +"),
+            ("neighbour=100%", "neighbour=100%:2s"),
+            ("neighbour=100%:0", "neighbour=100%:2s"),
         ] {
             let message = text.parse::<SimSpec>().unwrap_err().to_string();
             assert!(message.contains(wanted), "{text}: {message}");

@@ -1,0 +1,160 @@
+//! What makes the service of a simulated device longer and shorter by chance as time passes.
+
+use crate::offsets::unit;
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Time between two values. Between them the noise holds still.
+const STEP_NS: u64 = 5_000_000;
+
+/// Noise of one correlation time: an Ornstein-Uhlenbeck process on the logarithm of service times. Sums of
+/// these are flicker noise (correlation times that grow by a factor), and nearly a random walk (one much
+/// longer than what is measured).
+///
+/// G. E. Uhlenbeck, L. S. Ornstein, Physical Review 36 (1930) 823-841.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// Standard deviation of the logarithm, in percent.
+    pub percent: f64,
+    /// Time in which the correlation falls to 1/e, in nanoseconds; above 0.
+    pub time_ns: u64,
+}
+
+/// Another user of the device who comes and goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbour {
+    /// How much longer a service takes while it is there, in percent.
+    pub percent: f64,
+    /// Mean time it stays, and stays away, each exponential; in nanoseconds, above 0.
+    pub time_ns: u64,
+}
+
+/// The state of a device's noise. It has a source of chance of its own: service times draw the same numbers
+/// with noise and without.
+#[derive(Debug)]
+pub(super) struct NoiseState {
+    noise: Vec<Noise>,
+    neighbour: Option<Neighbour>,
+    random: Xoshiro256PlusPlus,
+    /// Values computed so far.
+    steps: u64,
+    /// Standard normal values, one of each noise.
+    values: Vec<f64>,
+    is_there: bool,
+    factor: f64,
+}
+
+impl NoiseState {
+    pub(super) fn new(noise: &[Noise], neighbour: Option<Neighbour>, seed: u64) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        // Another stream than that of the service times.
+        random.jump();
+        let values = noise.iter().map(|_| normal(&mut random)).collect();
+        let is_there = neighbour.is_some() && unit(&mut random) < 0.5;
+        let mut state = Self {
+            noise: noise.to_vec(),
+            neighbour,
+            random,
+            steps: 0,
+            values,
+            is_there,
+            factor: 1.0,
+        };
+        state.factor = state.sum();
+        state
+    }
+
+    /// How many times as long as its mean a service takes that begins at a time. Times before one that was
+    /// asked for have its factor.
+    pub(super) fn factor(&mut self, at_ns: u64) -> f64 {
+        if self.noise.is_empty() && self.neighbour.is_none() {
+            return 1.0;
+        }
+        let behind = (at_ns / STEP_NS).saturating_sub(self.steps);
+        for _ in 0..behind {
+            self.step();
+        }
+        if behind > 0 {
+            self.factor = self.sum();
+        }
+        self.factor
+    }
+
+    fn step(&mut self) {
+        self.steps += 1;
+        for (noise, value) in self.noise.iter().zip(&mut self.values) {
+            let kept = (-(STEP_NS as f64) / noise.time_ns as f64).exp();
+            *value = kept * *value + (1.0 - kept * kept).sqrt() * normal(&mut self.random);
+        }
+        if let Some(neighbour) = self.neighbour {
+            let stays = (-(STEP_NS as f64) / neighbour.time_ns as f64).exp();
+            self.is_there ^= unit(&mut self.random) > stays;
+        }
+    }
+
+    fn sum(&self) -> f64 {
+        let parts = self.noise.iter().zip(&self.values).map(|(noise, value)| noise.percent * value);
+        let there = self.neighbour.filter(|_| self.is_there).map_or(0.0, |there| there.percent);
+        (parts.sum::<f64>() / 100.0).exp() * (1.0 + there / 100.0)
+    }
+}
+
+/// A standard normal value (G. E. P. Box, M. E. Muller 1958).
+pub(super) fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+    let radius = (-2.0 * (1.0 - unit(random)).ln()).sqrt();
+    let angle = std::f64::consts::TAU * unit(random);
+    radius * angle.cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// Logarithms of the factor, so many milliseconds apart.
+    fn logarithms(noise: &[Noise], count: u64, apart_ms: u64) -> Vec<f64> {
+        let mut state = NoiseState::new(noise, None, 7);
+        (0..count).map(|index| state.factor(index * apart_ms * 1_000_000).ln()).collect()
+    }
+
+    fn covariance(values: &[f64], lag: usize) -> f64 {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let pairs = values.iter().zip(&values[lag..]);
+        pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / (values.len() - lag) as f64
+    }
+
+    #[test]
+    fn noise_has_its_size_and_correlation() {
+        let noise = Noise { percent: 20.0, time_ns: SECOND_NS };
+        let values = logarithms(&[noise], 200_000, 100);
+        let variance = covariance(&values, 0);
+        assert!((variance.sqrt() - 0.2).abs() < 0.01, "{variance}");
+        let kept = covariance(&values, 10) / variance;
+        assert!((kept - (-1.0f64).exp()).abs() < 0.03, "{kept}");
+    }
+
+    #[test]
+    fn noises_add_up() {
+        let noise = |percent, seconds| Noise { percent, time_ns: seconds * SECOND_NS };
+        let values = logarithms(&[noise(3.0, 1), noise(4.0, 5)], 100_000, 500);
+        assert!((covariance(&values, 0).sqrt() - 0.05).abs() < 0.003);
+    }
+
+    #[test]
+    fn a_neighbour_is_there_half_of_the_time() {
+        let neighbour = Neighbour { percent: 100.0, time_ns: SECOND_NS };
+        let mut state = NoiseState::new(&[], Some(neighbour), 3);
+        let seen: Vec<f64> = (0..200_000).map(|index| state.factor(index * 50_000_000)).collect();
+        let there = seen.iter().filter(|factor| **factor == 2.0).count();
+        assert!(seen.iter().all(|factor| *factor == 1.0 || *factor == 2.0));
+        assert!((there as f64 / seen.len() as f64 - 0.5).abs() < 0.02, "{there}");
+        let changes = seen.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert!((9_000..10_500).contains(&changes), "{changes} in 10,000 s");
+    }
+
+    #[test]
+    fn without_noise_there_is_none() {
+        assert_eq!(NoiseState::new(&[], None, 1).factor(SECOND_NS), 1.0);
+    }
+}
