@@ -19,6 +19,7 @@ mod steady;
 mod student_t;
 #[cfg(test)]
 pub(crate) mod synthetic;
+mod wander;
 
 pub use autocorrelation::autocorrelation_time;
 pub use batch_means::{Batch, mean, ratio};
@@ -31,3 +32,4 @@ pub use settle::mser5;
 pub use standard_error::{NORMAL_95, standard_error};
 pub use steady::{STEADY_ROUNDS, SteadyCheck, first_steady, steady_state};
 pub use student_t::{t_cdf, t_quantile};
+pub use wander::{Difference, Wander};
