@@ -25,6 +25,8 @@ pub enum Exit {
     Unattainable = 5,
     /// What was compared differs.
     Differs = 6,
+    /// Windows of a search disagree about the limit.
+    Undecided = 7,
     /// Interrupted; the result is kept.
     Interrupted = 130,
 }

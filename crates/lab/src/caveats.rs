@@ -558,6 +558,9 @@ mod tests {
             cut_short(&Answer {
                 met: true,
                 iops: exact,
+                pi95: None,
+                observed_seconds: None,
+                wander: None,
                 bytes_per_sec: 1.0,
                 depth: 64,
                 rate_iops: None,

@@ -16,7 +16,7 @@ pub(crate) enum Which {
 }
 
 impl Which {
-    fn ios(self, point: &IntervalPoint) -> u64 {
+    pub(crate) fn ios(self, point: &IntervalPoint) -> u64 {
         match self {
             Self::Only(Op::Read) => point.reads,
             Self::Only(Op::Write) => point.writes,
@@ -25,7 +25,7 @@ impl Which {
         }
     }
 
-    fn latency_sum_ns(self, point: &IntervalPoint) -> u64 {
+    pub(crate) fn latency_sum_ns(self, point: &IntervalPoint) -> u64 {
         match self {
             Self::Only(Op::Read) => point.read_latency_sum_ns,
             Self::Only(Op::Write) => point.write_latency_sum_ns,

@@ -6,20 +6,21 @@ mod common;
 use common::*;
 use insta::assert_snapshot;
 use iogauge_model::limit::Metric;
-use iogauge_model::result::{BlockTrace, Knee, LimitValue, StepResult, StoppedBy};
+use iogauge_model::result::{BlockTrace, Knee, LimitValue, StepResult, StoppedBy, Wander};
 use iogauge_model::{Impact, Limit};
 use iogauge_report::terminal::{
     Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
 };
 use serde_json::json;
 
-const STOPS: [StoppedBy; 7] = [
+const STOPS: [StoppedBy; 8] = [
     StoppedBy::Limit,
     StoppedBy::Saturated,
     StoppedBy::Client,
     StoppedBy::MaxDepth,
     StoppedBy::Budget,
     StoppedBy::Unattainable,
+    StoppedBy::Undecided,
     StoppedBy::Interrupted,
 ];
 
@@ -206,7 +207,7 @@ fn each_reason_to_stop_has_its_own_words() {
         for stopped_by in STOPS {
             let mut document = find_document(stopped_by);
             document.answer.met = met && stopped_by != StoppedBy::Unattainable;
-            if stopped_by == StoppedBy::Unattainable {
+            if matches!(stopped_by, StoppedBy::Unattainable | StoppedBy::Undecided) {
                 document.answer.depth = 1;
                 document.answer.latency_ns = latency(12_300_000.0);
             }
@@ -221,6 +222,11 @@ fn each_reason_to_stop_has_its_own_words() {
             ));
         }
     }
+    let mut wandering = find_document(StoppedBy::Limit);
+    wandering.answer.pi95 = Some([20_000.0, 150_000.0]);
+    let wander = Wander { deviation: 0.081, over_seconds: 9.6, kept_iops: 42_017.0, windows: 19 };
+    wandering.answer.wander = Some(wander);
+    text.push_str(&format!("{}\n\n", find_verdict(&wandering)));
     let mut nothing_found = find_document(StoppedBy::Interrupted);
     nothing_found.answer.met = false;
     nothing_found.answer.latency_ns = nothing();

@@ -43,6 +43,7 @@ Exit codes:
        (the result is kept and counts them)
   5    the limit cannot be met even at depth 1
   6    crosscheck found that iogauge and fio differ
+  7    undecided: windows of a search disagree about the limit
   130  interrupted (what was measured is kept and printed)";
 
 const EXAMPLES: &str = "\

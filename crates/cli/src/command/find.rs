@@ -181,6 +181,7 @@ pub(super) fn exit_of(answer: &Answer, curve: &[CurvePoint]) -> Exit {
         StoppedBy::Interrupted => Exit::Interrupted,
         _ if answer.is_empty() || curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
         StoppedBy::Unattainable => Exit::Unattainable,
+        StoppedBy::Undecided => Exit::Undecided,
         _ => Exit::Done,
     }
 }

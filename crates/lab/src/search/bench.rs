@@ -3,6 +3,7 @@
 use super::decision::Decision;
 use super::exceeding::Exceeding;
 use super::judge::Judged;
+use super::point::Seen;
 use super::{SearchPlan, judge};
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -46,6 +47,12 @@ pub(super) struct Bench<'a, 'b> {
     /// Time spent on points that were measured again.
     spoilt_ns: u64,
     series: Series,
+    /// What the last hold saw, for another stretch of it.
+    pub(super) held: Option<Seen>,
+    /// True once the target has come to another level.
+    pub(super) changed_level: bool,
+    /// True once it has come to another level again: its levels are noise.
+    pub(super) came_back: bool,
     /// Depth and rate asked at present.
     depth_asked: Option<u32>,
     rate_asked_iops: Option<f64>,
@@ -68,6 +75,9 @@ impl<'a, 'b> Bench<'a, 'b> {
             excluded_ns: 0,
             spoilt_ns: 0,
             series: Series::of(MOST_INTERVALS, TICKS_JOINED),
+            held: None,
+            changed_level: false,
+            came_back: false,
             depth_asked: None,
             rate_asked_iops: None,
         }
@@ -88,6 +98,11 @@ impl<'a, 'b> Bench<'a, 'b> {
         let reached = self.crew.most_depth().map_or(depth, |most| most.min(depth));
         self.depth_asked = Some(reached);
         Ok(reached)
+    }
+
+    /// True where this depth is asked already.
+    pub(super) fn is_at(&self, depth: u32) -> bool {
+        self.depth_asked == Some(depth)
     }
 
     /// The largest depth there is to try.

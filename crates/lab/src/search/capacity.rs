@@ -19,6 +19,14 @@ const SUREST: f64 = 1e-3;
 /// A point of the curve: the statistic of the limit that binds, and the IOPS.
 pub(super) type Place = (f64, Estimate);
 
+/// The capacity, and how the IOPS follow the limit's statistic near it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Capacity {
+    pub(super) iops: Estimate,
+    /// d ln IOPS / d ln statistic, from 0 to 1.
+    pub(super) slope: f64,
+}
+
 /// The IOPS at the answer as an estimate of the capacity: the value is what was held, the interval
 /// is the capacity's.
 ///
@@ -32,17 +40,18 @@ pub(super) fn estimate(
     iops: Estimate,
     statistic: &Judged,
     curve: impl Iterator<Item = Place>,
-) -> Estimate {
+) -> Capacity {
     let error = statistic.error() / statistic.share();
     if iops.n < 2 || !error.is_finite() {
-        return iops;
+        return Capacity { iops, slope: 0.0 };
     }
     let is_near = |place: &Place| (1.0 / NEAR..=NEAR).contains(&(place.0 / statistic.value));
     let slope = slope(&curve.filter(is_near).collect::<Vec<_>>()).clamp(0.0, 1.0);
     let middle = iops.mean * statistic.share().powf(-slope);
     let half = iops.half_width().hypot(slope * error * iops.mean);
     let [low, high] = [(middle - half).max(0.0), middle + half];
-    Estimate { ci95: [low.min(iops.mean), high.max(iops.mean)], ..iops }
+    let iops = Estimate { ci95: [low.min(iops.mean), high.max(iops.mean)], ..iops };
+    Capacity { iops, slope }
 }
 
 /// Slope of the least-squares line through the logarithms; 0 where there is none.
@@ -107,7 +116,17 @@ impl RatePlace {
     }
 }
 
-/// The rate at which the curve meets the limit, and its standard error, widened as an answer's.
+/// Where the curve of an open loop meets its limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Met {
+    pub(super) rate_iops: f64,
+    /// Standard error of that, widened as an answer's.
+    pub(super) error_iops: f64,
+    /// d ln rate / d ln statistic there.
+    pub(super) slope: f64,
+}
+
+/// The rate at which the curve meets the limit.
 ///
 /// A straight line of ln statistic over ln rate through the points near the limit: each window near
 /// the answer says something about it, also those that were given up early. Windows weigh by their
@@ -117,7 +136,7 @@ impl RatePlace {
 /// does not rise.
 ///
 /// N. R. Draper, H. Smith, Applied Regression Analysis, 3.2 (inverse regression).
-pub(super) fn crossing(places: &[RatePlace]) -> Option<(f64, f64)> {
+pub(super) fn crossing(places: &[RatePlace]) -> Option<Met> {
     let near: Vec<&RatePlace> = places.iter().filter(|place| place.is_within(NEAR)).collect();
     let told: Vec<_> = near.iter().filter(|place| place.error.is_finite()).collect();
     // Variance of a second.
@@ -138,7 +157,8 @@ pub(super) fn crossing(places: &[RatePlace]) -> Option<(f64, f64)> {
     let off = -y / slope;
     let variance = scatter * (1.0 / weight + off * off / along);
     let rate_iops = (x + off).exp();
-    Some((rate_iops, PICKED * rate_iops * variance.sqrt() / slope))
+    let error_iops = PICKED * rate_iops * variance.sqrt() / slope;
+    Some(Met { rate_iops, error_iops, slope: 1.0 / slope })
 }
 
 #[cfg(test)]
@@ -150,13 +170,15 @@ mod tests {
         let place =
             |rate_iops: f64, share| RatePlace { rate_iops, share, error: 0.01, seconds: 1.0 };
         let power = |rate: f64| place(rate, (rate / 1000.0).powi(20));
-        let (rate, error) = crossing(&[power(985.0), power(995.0), power(1005.0)]).unwrap();
+        let met = crossing(&[power(985.0), power(995.0), power(1005.0)]).unwrap();
+        let Met { rate_iops: rate, error_iops: error, slope } = met;
+        assert!((slope - 0.05).abs() < 1e-9, "{slope}");
         assert!((rate - 1000.0).abs() < 1e-6, "{rate}");
         // A percent of the statistic is a twentieth of that of the rate, less for three points.
         assert!((0.2..0.5).contains(&error), "{error}");
         let mut scattered = [power(985.0), power(995.0), power(1005.0), power(1000.0)];
         scattered[1].share *= 1.2;
-        assert!(crossing(&scattered).unwrap().1 > 2.0 * error);
+        assert!(crossing(&scattered).unwrap().error_iops > 2.0 * error);
         assert_eq!(crossing(&scattered[..2]), None);
         assert_eq!(crossing(&[power(1005.0), place(995.0, 1.3), place(990.0, 1.4)]), None);
     }

@@ -117,6 +117,20 @@ pub enum Why {
         /// The point below it.
         below: u32,
     },
+    /// It broke a limit, and the answer below it was held with room to spare: noise may have broken it.
+    Ceiling {
+        /// The depth that was held.
+        held: u32,
+    },
+    /// A deeper one gave no more IOPS than this: it may have been noise.
+    Flat {
+        /// The deeper one.
+        deeper: u32,
+    },
+    /// It is the smallest, and several windows have to agree that it breaks a limit.
+    Smallest,
+    /// It broke a limit before and keeps it now: the search goes on from there.
+    Higher,
     /// The target came to another level, and the search begins again.
     Again,
 }
@@ -151,6 +165,13 @@ pub enum Decision {
         /// Shortest window, in seconds.
         shortest_seconds: f64,
         /// Longest window, where precision takes it: what is left of the budget, in seconds.
+        longest_seconds: f64,
+    },
+    /// The first stretch of a hold shows nothing that speaks against the depth.
+    HoldingOn {
+        /// The depth.
+        depth: u32,
+        /// Longest that the hold goes on, in seconds.
         longest_seconds: f64,
     },
     /// A depth breaks a limit and a smaller one is tried.
@@ -309,6 +330,16 @@ impl fmt::Display for Next {
             Why::Knee { knee, below } => {
                 write!(f, "depth {below} gives less than 95 % of the answer, and {knee} does not")
             }
+            Why::Ceiling { held } => {
+                write!(f, "again, since depth {held} was held with room to spare")
+            }
+            Why::Flat { deeper } => {
+                write!(f, "again, to see whether depth {deeper} really gives no more")
+            }
+            Why::Smallest => f.write_str("again, since the smallest load takes several windows"),
+            Why::Higher => {
+                f.write_str("it is within the limit now, and the search goes on from it")
+            }
             Why::Again => f.write_str("the search begins again at the new level"),
         }
     }
@@ -346,6 +377,9 @@ impl fmt::Display for Decision {
                 "holding depth {depth} for {shortest_seconds:.1} s, and up to the \
                  {longest_seconds:.1} s left where the precision takes it"
             ),
+            Self::HoldingOn { depth, longest_seconds } => {
+                write!(f, "holding depth {depth} on, for up to {longest_seconds:.1} s more")
+            }
             Self::GoingBack { from, to, because } => {
                 write!(f, "depth {from} did not hold")?;
                 if let Some(judgement) = because {
@@ -438,8 +472,13 @@ mod tests {
             next(700, Why::Between { holds: 16, breaks: 879, predicted: Some(crossing) }),
             next(118, Why::Between { holds: 16, breaks: 879, predicted: None }),
             next(16, Why::Contradicted { before, by: 32, iops }),
+            next(879, Why::Ceiling { held: 700 }),
+            next(32, Why::Flat { deeper: 64 }),
+            next(1, Why::Smallest),
+            next(879, Why::Higher),
             next(4, Why::Again),
             Decision::Hold { depth: 798, shortest_seconds: 8.0, longest_seconds: 16.04 },
+            Decision::HoldingOn { depth: 798, longest_seconds: 13.54 },
             Decision::GoingBack { from: 798, to: 780, because },
             Decision::AnotherLevel { at_seconds: 3.2, before_iops: 4e4, after_iops: 3e3 },
             Decision::WorkersAdded { workers: 2, cpu_percent: 99.4 },
@@ -459,9 +498,14 @@ mod tests {
             "next depth 16: again, since depth 32 gives 3,000 ± 30 IOPS and this one gave 4,000 ± 40 \
              IOPS before"
                 .to_owned(),
+            "next depth 879: again, since depth 700 was held with room to spare".to_owned(),
+            "next depth 32: again, to see whether depth 64 really gives no more".to_owned(),
+            "next depth 1: again, since the smallest load takes several windows".to_owned(),
+            "next depth 879: it is within the limit now, and the search goes on from it".to_owned(),
             "next depth 4: the search begins again at the new level".to_owned(),
             "holding depth 798 for 8.0 s, and up to the 16.0 s left where the precision takes it"
                 .to_owned(),
+            "holding depth 798 on, for up to 13.5 s more".to_owned(),
             "depth 798 did not hold, read:p99 4.90 ms ± 100 µs of 51,200 I/Os leaves <= 5 ms open: \
              going back to 780"
                 .to_owned(),

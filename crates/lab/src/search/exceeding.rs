@@ -9,7 +9,7 @@ use iogauge_model::limit::{Directions, Metric};
 /// Slow I/Os come together: a stall holds up all that are outstanding, a queue that has grown stays
 /// long for a while. How many of them count for one shows in how their share varies from tick to
 /// tick, which the mean latency tells only roughly.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Exceeding {
     /// By place of the limit; empty for those that bound no percentile.
     limits: Vec<Vec<Batch>>,
@@ -33,6 +33,12 @@ impl Exceeding {
         for batches in &mut self.limits {
             batches.drain(..ticks.min(batches.len()));
         }
+    }
+
+    /// I/Os over a limit's bound and all of its direction, tick by tick; empty where it bounds no
+    /// percentile.
+    pub(super) fn of(&self, limit: usize) -> &[Batch] {
+        self.limits.get(limit).map_or(&[], Vec::as_slice)
     }
 
     /// Number of independent I/Os that would tell the share over a limit's bound as surely as its

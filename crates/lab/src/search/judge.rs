@@ -163,7 +163,7 @@ pub(crate) fn limit_value(
 }
 
 /// Which I/Os of a series a side means.
-fn which(side: Side) -> Which {
+pub(super) fn which(side: Side) -> Which {
     match side {
         Side::Any => Which::All,
         Side::Read => Which::Only(Op::Read),

@@ -7,11 +7,20 @@ use iogauge_model::result::{Estimate, Knee};
 /// Depths around the knee that are within this factor of each other tell where it is.
 const CLOSE: f64 = 1.25;
 
-/// The knee of a curve. `None` where the answer breaks its limit.
+/// A share of the answer that no smaller depth gives of a target that stays as it is.
+const CLEARLY_MORE: f64 = 1.1;
+
+/// The knee of a curve. `None` where the answer breaks its limit, and where a smaller depth gives clearly more
+/// than the answer.
 ///
 /// `points` by rising depth, each depth once.
 pub(super) fn of(points: &[Point], answer: &Point) -> Option<Knee> {
     if !answer.met || answer.iops.mean <= 0.0 {
+        return None;
+    }
+    // A target that gives more at less depth has changed meanwhile, and has no knee to tell.
+    let is_more = |p: &&Point| p.depth < answer.depth && share(p, answer).ci95[0] > CLEARLY_MORE;
+    if points.iter().any(|point| is_more(&point)) {
         return None;
     }
     let candidates = points.iter().filter(|p| p.met && p.depth <= answer.depth);

@@ -9,11 +9,13 @@ mod bench;
 mod capacity;
 mod decision;
 mod exceeding;
+mod hold;
 mod judge;
 mod knee;
 mod narrow;
 mod open;
 mod point;
+mod prediction;
 mod regime;
 
 use crate::error::LabError;
@@ -22,13 +24,16 @@ use crate::observe::Phase;
 use crate::pauses::Pauses;
 use bench::Bench;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
+use capacity::Capacity;
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint, Knee, Regime, StoppedBy};
+use judge::Judged;
 pub(crate) use judge::limit_value;
 pub use open::find_open;
-use point::Point;
+use point::{Point, Stretch};
+use prediction::{Held, Ticks};
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
 pub use judge::{CARE, Verdict};
@@ -120,8 +125,6 @@ const DOUBLING_SHARE: f64 = 0.5;
 const NARROWING_SHARE: f64 = 0.75;
 /// A search begins again after a change of level as long as this share of the budget is left.
 const RESTART_SHARE: f64 = 0.25;
-/// No hold is shorter than this part of the budget.
-const HOLD_SHARE: u64 = 20;
 /// IOPS that rise by less than this from one doubling to the next do not rise.
 const FLAT: f64 = 1.02;
 
@@ -135,8 +138,12 @@ pub fn find(
     watch: &mut Watch<'_>,
 ) -> Result<Found, LabError> {
     let start = crew.live();
-    let mut search =
-        Search { bench: Bench::new(crew, plan, watch), points: Vec::new(), regimes: Vec::new() };
+    let mut search = Search {
+        bench: Bench::new(crew, plan, watch),
+        points: Vec::new(),
+        before: Vec::new(),
+        regimes: Vec::new(),
+    };
     let end = search.run(plan)?;
     if plan.wants_curve() {
         search.complete_curve(&end.answer)?;
@@ -147,9 +154,14 @@ pub fn find(
     let interrupted = search.bench.interrupted();
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
-    let Search { mut points, regimes, bench } = search;
+    let Search { mut points, before, regimes, bench } = search;
+    let all_points: Vec<Point> = before.iter().chain(&points).cloned().collect();
+    let is_noise = bench.came_back;
     let series = bench.into_series();
     let drift = regime::drift(&points);
+    let holds = holds(if is_noise { &all_points } else { &points }, &end.answer);
+    // What comes and goes is noise.
+    let regimes = if is_noise { Vec::new() } else { regimes };
     longest_of_each_depth(&mut points);
     let row = points.iter_mut().find(|point| point.depth == end.answer.depth);
     let place = match row {
@@ -163,7 +175,9 @@ pub fn find(
         None => end.answer,
     };
     let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0);
-    let answer = answer(&place, stopped_by, &points);
+    let ended =
+        Ended { stopped_by, holds: &holds.iter().collect::<Vec<_>>(), seconds: measured_seconds };
+    let answer = answer(&place, ended, &points);
     let knee = knee::of(&points, &place);
     let curve = points.iter().map(Point::curve_point).collect();
     Ok(Found {
@@ -179,6 +193,12 @@ pub fn find(
         logical,
         interrupted,
     })
+}
+
+/// The ticks of all holds, in order of time and the answer's last.
+fn holds(points: &[Point], answer: &Point) -> Vec<Ticks> {
+    let others = points.iter().filter(|point| point.began_ns != answer.began_ns);
+    others.filter_map(|point| point.ticks.clone()).chain(answer.ticks.clone()).collect()
 }
 
 /// Sorts points by depth, and keeps of several at one depth the longest.
@@ -205,13 +225,18 @@ struct End {
 /// How one pass of the search ended.
 enum Pass {
     Over(Box<End>),
-    /// The target came to another level; the next pass begins at this depth.
-    Again(u32),
+    /// The next pass begins at this depth.
+    Again(Next),
 }
 
 impl Pass {
     fn over(answer: Point, stopped_by: StoppedBy) -> Self {
         Self::Over(Box::new(End { answer, stopped_by }))
+    }
+
+    /// The target came to another level.
+    fn at_another_level(depth: u32) -> Self {
+        Self::Again(Next { depth, why: Why::Again })
     }
 }
 
@@ -229,6 +254,8 @@ struct Search<'a, 'b> {
     bench: Bench<'a, 'b>,
     /// Points of the present level.
     points: Vec<Point>,
+    /// Those of the level before.
+    before: Vec<Point>,
     regimes: Vec<Regime>,
 }
 
@@ -239,9 +266,9 @@ impl Search<'_, '_> {
         loop {
             match self.pass(plan, from)? {
                 Pass::Over(end) => return Ok(*end),
-                Pass::Again(depth) => {
-                    self.bench.decide(Decision::Next(Next { depth, why: Why::Again }));
-                    from = depth;
+                Pass::Again(next) => {
+                    self.bench.decide(Decision::Next(next));
+                    from = next.depth;
                 }
             }
         }
@@ -251,24 +278,20 @@ impl Search<'_, '_> {
         let share = |share| self.bench.spent_ns() + (self.bench.left_ns() as f64 * share) as u64;
         let (doubling_until, narrowing_until) = (share(DOUBLING_SHARE), share(NARROWING_SHARE));
         match self.bracket(plan, from, doubling_until)? {
-            Bracket::Again(depth) => Ok(Pass::Again(depth)),
-            Bracket::Nothing => {
-                // One longer look decides.
-                let answer = self.measure(1, Phase::Holding)?;
-                let met = answer.met;
-                let stopped_by = if met { StoppedBy::Limit } else { StoppedBy::Unattainable };
-                Ok(Pass::over(answer, stopped_by))
-            }
+            Bracket::Again(depth) => Ok(Pass::at_another_level(depth)),
+            Bracket::Nothing => self.look_longer_at_one(plan),
             Bracket::Below(good) => {
                 let stopped_by = self.why_doubling_ended(&good);
                 self.hold(plan, good.depth, stopped_by)
             }
             Bracket::Between(mut good, mut bad) => {
                 if let Some(depth) = self.narrow(plan, &mut good, &mut bad, narrowing_until)? {
-                    return Ok(Pass::Again(depth));
+                    return Ok(Pass::at_another_level(depth));
                 }
                 let stopped_by = self.short_of_client(&bad).unwrap_or(StoppedBy::Limit);
-                self.hold(plan, good.depth, stopped_by)
+                let hold_seconds = bench::seconds(self.bench.left_ns() / 2);
+                let depth = narrow::with_care(&self.points, &good, hold_seconds, plan.precision);
+                self.hold(plan, depth, stopped_by)
             }
         }
     }
@@ -286,43 +309,6 @@ impl Search<'_, '_> {
             self.bench.decide(Decision::Next(next));
             let point = self.look_at(next.depth, Phase::Narrowing)?;
             self.keep(point);
-        }
-    }
-
-    /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
-    /// depth holds or the budget ends.
-    fn hold(
-        &mut self,
-        plan: &SearchPlan,
-        mut depth: u32,
-        stopped_by: StoppedBy,
-    ) -> Result<Pass, LabError> {
-        let mut failed = 0;
-        loop {
-            let answer = self.measure(depth, Phase::Holding)?;
-            if let Some(change) = answer.change {
-                self.comes_to_another_level(change.before_iops, change.after_iops, &answer);
-                if self.may_begin_again(plan) {
-                    return Ok(Pass::Again(narrow::retreat_if_broken(&answer)));
-                }
-            }
-            if answer.met || self.bench.interrupted() {
-                return Ok(Pass::over(answer, stopped_by));
-            }
-            if depth == 1 {
-                return Ok(Pass::over(answer, StoppedBy::Unattainable));
-            }
-            let below = self.best_below(depth);
-            // The next hold begins when this one's I/Os have come back; a short one would confirm
-            // nothing.
-            let least_ns = (plan.budget_ns / HOLD_SHARE).max(bench::SHORTEST_NS);
-            if self.bench.left_ns() < least_ns + answer.latency.p99 {
-                self.bench.decide_over(Phase::Holding);
-                return Ok(Pass::over(below.unwrap_or(answer), StoppedBy::Budget));
-            }
-            depth = narrow::retreat(&answer, below.as_ref(), failed);
-            failed += 1;
-            self.bench.decide(answer.going_back(depth));
         }
     }
 
@@ -411,7 +397,9 @@ impl Search<'_, '_> {
     ) -> Result<Option<u32>, LabError> {
         let earlier = &self.points[..self.points.len() - 1];
         let Some(before) = regime::contradicted(earlier, point).cloned() else { return Ok(None) };
-        if self.bench.interrupted() || !self.may_begin_again(plan) {
+        self.bench.came_back |= self.bench.changed_level;
+        let is_noise = self.bench.came_back;
+        if self.bench.interrupted() || is_noise || !self.may_begin_again(plan) {
             return Ok(None);
         }
         let why = Why::Contradicted { before: before.iops, by: point.depth, iops: point.iops };
@@ -428,8 +416,9 @@ impl Search<'_, '_> {
     fn comes_to_another_level(&mut self, before_iops: f64, after_iops: f64, first: &Point) {
         let at_seconds = self.bench.elapsed_ns() as f64 / 1e9;
         self.regimes.push(Regime { at_seconds, before_iops, after_iops });
-        self.points.clear();
+        self.before.append(&mut self.points);
         self.points.push(first.clone());
+        self.bench.changed_level = true;
         self.bench.decide(Decision::AnotherLevel { at_seconds, before_iops, after_iops });
     }
 
@@ -452,7 +441,12 @@ impl Search<'_, '_> {
     }
 
     fn look_at(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
-        let point = self.bench.measure_depth(depth, phase)?;
+        let stretch = self.bench.stretch(phase);
+        self.look_for(depth, phase, stretch)
+    }
+
+    fn look_for(&mut self, depth: u32, phase: Phase, stretch: Stretch) -> Result<Point, LabError> {
+        let point = self.bench.measure_depth(depth, phase, stretch)?;
         self.bench.decide(Decision::Measured(point.measured(phase)));
         Ok(point)
     }
@@ -504,8 +498,10 @@ fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
 }
 
 /// The IOPS at the answer, as sure as the limit's statistic lets it be.
-fn capacity(answer: &Point, curve: &[Point]) -> Estimate {
-    let Some(limit) = judge::tightest(&answer.judged) else { return answer.iops };
+fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
+    let Some(limit) = judge::tightest(&answer.judged) else {
+        return Capacity { iops: answer.iops, slope: 0.0 };
+    };
     let near = |p: &&Point| {
         p.depth <= answer.depth.saturating_mul(2) && p.depth.saturating_mul(2) >= answer.depth
     };
@@ -513,20 +509,39 @@ fn capacity(answer: &Point, curve: &[Point]) -> Estimate {
     capacity::estimate(answer.iops, &answer.judged[limit], places)
 }
 
-fn answer(point: &Point, stopped_by: StoppedBy, curve: &[Point]) -> Answer {
+fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
+    let Ended { stopped_by, holds, seconds } = end;
     let by_limit = stopped_by.is_limit();
-    let iops = if by_limit { capacity(point, curve) } else { point.iops };
+    let capacity = match by_limit {
+        true => capacity(place, curve),
+        false => Capacity { iops: place.iops, slope: 0.0 },
+    };
+    let held = Held { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
+    let predicted = prediction::predict(holds, &held, &capacity, seconds);
+    let ci95 = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
     Answer {
-        met: point.met,
-        iops,
-        bytes_per_sec: point.bytes_per_sec,
-        depth: point.depth,
+        met: place.met,
+        iops: Estimate { ci95: ci95.unwrap_or(capacity.iops.ci95), ..capacity.iops },
+        pi95: predicted.as_ref().map(|predicted| predicted.pi95),
+        observed_seconds: Some(place.observed_seconds),
+        wander: predicted.and_then(|predicted| predicted.wander),
+        bytes_per_sec: place.bytes_per_sec,
+        depth: place.depth,
         rate_iops: None,
-        depth_achieved: point.depth_achieved,
-        latency_ns: point.latency,
-        limits: point.curve_point().limits,
+        depth_achieved: place.depth_achieved,
+        latency_ns: place.latency,
+        limits: place.curve_point().limits,
         service_ns: None,
         stopped_by,
-        stopped_by_limit: binding(point, curve).filter(|_| by_limit),
+        stopped_by_limit: binding(place, curve).filter(|_| by_limit),
     }
+}
+
+/// How a search ended.
+struct Ended<'a> {
+    stopped_by: StoppedBy,
+    /// Its holds in order of time, the answer's last.
+    holds: &'a [&'a Ticks],
+    /// How long it took.
+    seconds: f64,
 }

@@ -3,6 +3,7 @@
 use super::decision::{Crossing, Next, Why};
 use super::judge::Judged;
 use super::point::Point;
+use crate::stats::NORMAL_95;
 
 /// The next depth after one that held: twice as deep, or further where there is not the time for the
 /// doublings in between.
@@ -47,6 +48,52 @@ pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<Next>
     Some(Next { depth, why: Why::Between { holds: good.depth, breaks: bad.depth, predicted } })
 }
 
+/// The depth to hold after narrowing down to one that kept the limits in a short window: lower by as much as a
+/// hold may differ from that.
+///
+/// What held by luck for a second fails in ten. A statistic that falls with depth is noise, whatever the
+/// curve's form: by how much windows near the limit stray from the rising curve next to them (isotonic
+/// regression; R. E. Barlow et al., Statistical Inference under Order Restrictions, 1972) tells how much they
+/// vary beyond what each knows of itself, which longer windows do not average out.
+pub(super) fn with_care(points: &[Point], good: &Point, hold_seconds: f64, precision: f64) -> u32 {
+    const NEAR: f64 = 1.5;
+    const LEAST: f64 = 0.7;
+    let share = |p: &Point| p.tightest().map_or(f64::INFINITY, Judged::share);
+    let mut near: Vec<&Point> =
+        points.iter().filter(|p| (1.0 / NEAR..=NEAR).contains(&share(p))).collect();
+    near.sort_by_key(|point| point.depth);
+    let shares: Vec<f64> = near.iter().map(|point| share(point).ln()).collect();
+    let rising = rising(&shares);
+    let count = near.len().max(1) as f64;
+    let stray = shares.iter().zip(&rising).map(|(s, r)| (s - r).powi(2)).sum::<f64>() / count;
+    let error = |p: &&Point| p.tightest().map_or(f64::INFINITY, Judged::relative_error) / NORMAL_95;
+    let known: Vec<f64> = near.iter().map(error).filter(|e| e.is_finite()).collect();
+    let within = known.iter().map(|e| e * e).sum::<f64>() / known.len().max(1) as f64;
+    let seconds = near.iter().map(|p| p.seconds).sum::<f64>() / count;
+    let deviation = (stray + within * seconds / hold_seconds.max(seconds)).sqrt();
+    if deviation <= precision / 2.0 {
+        return good.depth;
+    }
+    let at = near.iter().position(|point| point.depth == good.depth);
+    let over = at.map_or(0.0, |at| rising[at].max(0.0));
+    let depth = f64::from(good.depth);
+    ((depth * (-over - deviation).exp()).max(depth * LEAST) as u32).max(1)
+}
+
+/// The rising sequence nearest to a sequence, by pooling adjacent violators.
+fn rising(values: &[f64]) -> Vec<f64> {
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for value in values {
+        let mut pool = (*value, 1);
+        while let Some((mean, count)) = pools.pop_if(|last| last.0 > pool.0) {
+            let all = count + pool.1;
+            pool = ((mean * count as f64 + pool.0 * pool.1 as f64) / all as f64, all);
+        }
+        pools.push(pool);
+    }
+    pools.into_iter().flat_map(|(mean, count)| std::iter::repeat_n(mean, count)).collect()
+}
+
 /// The depth to go back to from one that was held and broke a limit; `failed` holds have before it,
 /// and `below` is the deepest point below that kept the limits, if there is one.
 ///
@@ -88,4 +135,21 @@ fn crossing(a: &Point, b: &Point) -> Option<Crossing> {
         })
         .filter(|at| at.depth.is_finite())
         .min_by(|a, b| a.depth.total_cmp(&b.depth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rising;
+
+    #[test]
+    fn what_falls_is_pooled() {
+        assert_eq!(rising(&[1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]);
+        assert_eq!(rising(&[3.0, 1.0, 4.0]), [2.0, 2.0, 4.0]);
+        assert_eq!(rising(&[4.0, 3.0, 2.0, 1.0]), [2.5; 4]);
+        assert_eq!(
+            rising(&[2.0, 6.0, 4.0, 3.0, 9.0]),
+            [2.0, 13.0 / 3.0, 13.0 / 3.0, 13.0 / 3.0, 9.0]
+        );
+        assert!(rising(&[]).is_empty());
+    }
 }

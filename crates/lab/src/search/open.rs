@@ -8,9 +8,10 @@
 mod point;
 
 use super::bench::{Bench, SHORTEST_NS};
-use super::capacity::{self, RatePlace};
+use super::capacity::{self, Capacity, RatePlace};
 use super::judge::{Judged, tightest};
-use super::{Decision, Found, SearchPlan, StoppedBy};
+use super::prediction::{self, Held, Ticks};
+use super::{Decision, Ended, Found, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Interrupt, Observer, Phase, Status};
@@ -142,6 +143,9 @@ pub fn find_open(
         at_seconds: closed.measured_seconds + point.at_seconds,
         ..point
     }));
+    let others = points.iter().filter(|point| point.rate_iops != answer.rate_iops);
+    let others: Vec<Ticks> = others.filter_map(|point| point.ticks.clone()).collect();
+    let holds: Vec<&Ticks> = others.iter().chain(&answer.ticks).collect();
     points
         .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
@@ -151,7 +155,11 @@ pub fn find_open(
     }
     let stopped_by = super::why(stopped_by, interrupted, answer.response.n == 0);
     Ok(Found {
-        answer: answer.answer(plan.max_depth, stopped_by, &points),
+        answer: answer.answer(
+            plan.max_depth,
+            Ended { stopped_by, holds: &holds, seconds: measured_seconds },
+            &points,
+        ),
         // Depth is what the curve of an open loop does not vary.
         knee: None,
         curve: points.iter().map(|point| point.curve_point(plan.max_depth)).collect(),
@@ -409,28 +417,43 @@ fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
 
 impl RatePoint {
     /// The IOPS at the answer, as sure as the limit's statistic lets it be.
-    fn capacity(&self, curve: &[Self]) -> Estimate {
-        let Some(limit) = tightest(&self.judged) else { return self.iops };
-        let Some((rate, error)) = capacity::crossing(&places(curve, limit)) else {
+    fn capacity(&self, curve: &[Self]) -> Capacity {
+        let Some(limit) = tightest(&self.judged) else {
+            return Capacity { iops: self.iops, slope: 0.0 };
+        };
+        let Some(met) = capacity::crossing(&places(curve, limit)) else {
             let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
             let found = capacity::estimate(self.iops, &self.judged[limit], places);
             // All that is known from above is the lowest rate that did not hold.
             let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && !p.met);
-            let high = broken.map_or(found.ci95[1], |p| p.rate_iops.max(found.ci95[1]));
-            return Estimate { ci95: [found.ci95[0], high], ..found };
+            let [low, high] = found.iops.ci95;
+            let high = broken.map_or(high, |p| p.rate_iops.max(high));
+            return Capacity { iops: Estimate { ci95: [low, high], ..found.iops }, ..found };
         };
         // Arrivals vary by chance, and the rate achieved with them.
-        let half = (NORMAL_95 * error).hypot(self.iops.half_width());
-        let [low, high] = [(rate - half).min(self.iops.mean), (rate + half).max(self.iops.mean)];
-        Estimate { ci95: [low.max(0.0), high], ..self.iops }
+        let half = (NORMAL_95 * met.error_iops).hypot(self.iops.half_width());
+        let [low, high] = [met.rate_iops - half, met.rate_iops + half];
+        let ci95 = [low.min(self.iops.mean).max(0.0), high.max(self.iops.mean)];
+        Capacity { iops: Estimate { ci95, ..self.iops }, slope: met.slope }
     }
 
-    fn answer(&self, max_depth: u32, stopped_by: StoppedBy, curve: &[Self]) -> Answer {
+    fn answer(&self, max_depth: u32, end: Ended<'_>, curve: &[Self]) -> Answer {
+        let Ended { stopped_by, holds, seconds } = end;
         let by_limit = stopped_by.is_limit();
         let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
+        let capacity = match by_limit {
+            true => self.capacity(curve),
+            false => Capacity { iops: self.iops, slope: 0.0 },
+        };
+        let held = Held { iops: self.iops.mean, share: self.share() };
+        let predicted = prediction::predict(holds, &held, &capacity, seconds);
+        let ci95 = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
         Answer {
             met: self.met,
-            iops: if by_limit { self.capacity(curve) } else { self.iops },
+            iops: Estimate { ci95: ci95.unwrap_or(capacity.iops.ci95), ..capacity.iops },
+            pi95: predicted.as_ref().map(|predicted| predicted.pi95),
+            observed_seconds: Some(self.seconds),
+            wander: predicted.and_then(|predicted| predicted.wander),
             bytes_per_sec: self.bytes_per_sec,
             depth: max_depth,
             rate_iops: Some(self.rate_iops),

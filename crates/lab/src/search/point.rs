@@ -4,6 +4,7 @@ use super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns, second
 use super::decision::{Decision, Measured};
 use super::exceeding::Exceeding;
 use super::judge::{Judged, Verdict, tightest};
+use super::prediction::Ticks;
 use super::regime::Change;
 use crate::error::LabError;
 use crate::estimates::{self, Which};
@@ -24,6 +25,8 @@ const WARM_UP_NS: u64 = 200_000_000;
 const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
 /// Parts of a hold that are kept apart, so that what precedes a change of regime can be left out.
 const HOLD_PARTS: u64 = 48;
+/// Share of the budget that the first stretch of a hold takes.
+const FIRST_SHARE: u64 = 12;
 /// Longest wait for the old depth's I/Os.
 const DRAIN_NS: u64 = 2_000_000_000;
 /// A shorter wait is not worth a word.
@@ -49,6 +52,14 @@ pub(super) struct Point {
     pub(super) seconds: f64,
     /// A change of level within the window of a hold; the figures are those after it.
     pub(super) change: Option<Change>,
+    /// True where the limits hold in the last stretch of a hold by itself.
+    pub(super) met_at_last: bool,
+    /// When its first window began.
+    pub(super) began_ns: u64,
+    /// Time from then to the end of its last window, in seconds.
+    pub(super) observed_seconds: f64,
+    /// How a hold's ticks lie off its figures; `None` for other windows.
+    pub(super) ticks: Option<Ticks>,
     errors: u64,
 }
 
@@ -126,30 +137,47 @@ impl Bench<'_, '_> {
     /// True where the budget has room for a window that is no hold, once I/Os of such a latency have come
     /// back.
     pub(super) fn has_time_for_window(&self, latency_ns: u64) -> bool {
-        self.left_ns() >= self.length(Phase::Narrowing).longest_ns + latency_ns
+        self.left_ns() >= self.stretch(Phase::Narrowing).longest_ns + latency_ns
     }
 
-    /// Measures one depth as long as its phase asks.
-    pub(super) fn measure_depth(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
-        self.unspoilt(|bench| bench.try_depth(depth, phase))
+    /// Measures one depth for a stretch.
+    pub(super) fn measure_depth(
+        &mut self,
+        depth: u32,
+        phase: Phase,
+        stretch: Stretch,
+    ) -> Result<Point, LabError> {
+        self.unspoilt(|bench| bench.try_depth(depth, phase, stretch))
     }
 
     /// `None` where a pause of iogauge spoils the window, and it may be measured again.
-    fn try_depth(&mut self, depth: u32, phase: Phase) -> Result<Option<Point>, LabError> {
-        let depth = self.ask_depth(depth)?;
-        self.drain(depth)?;
+    fn try_depth(
+        &mut self,
+        depth: u32,
+        phase: Phase,
+        length: Stretch,
+    ) -> Result<Option<Point>, LabError> {
+        let depth = if length.resumes && self.is_at(depth) {
+            depth
+        } else {
+            let depth = self.ask_depth(depth)?;
+            self.drain(depth)?;
+            depth
+        };
         self.cut()?;
-        let length = self.length(phase);
-        if phase == Phase::Holding {
-            let (shortest_seconds, longest_seconds) =
-                (seconds(length.shortest_ns), seconds(length.longest_ns));
-            self.decide(Decision::Hold { depth, shortest_seconds, longest_seconds });
-        }
         self.window_begins();
         let stopwatch = self.stopwatch();
         let mut look_ns = length.shortest_ns;
-        let mut seen = Seen::default();
-        let mut parts = Parts::new(length.longest_ns / HOLD_PARTS);
+        let before = self.held.clone().filter(|_| length.resumes);
+        let mut alone = before.is_some().then(Seen::default);
+        let mut seen = before.unwrap_or_else(|| {
+            let parts = Parts::new(length.longest_ns / HOLD_PARTS);
+            Seen {
+                began_ns: self.elapsed_ns(),
+                parts: (phase == Phase::Holding).then_some(parts),
+                ..Seen::default()
+            }
+        });
         loop {
             self.crew.advance(TICK_NS)?;
             let window = self.cut()?;
@@ -159,8 +187,8 @@ impl Bench<'_, '_> {
             if let Some(window) = window {
                 self.show(&window, phase, depth, window.service().mean_ns());
                 seen.append(&window, &self.plan.limits);
-                if phase == Phase::Holding {
-                    parts.append(&window);
+                if let Some(alone) = &mut alone {
+                    alone.append(&window, &self.plan.limits);
                 }
             }
             let elapsed_ns = self.passed_ns(&stopwatch);
@@ -176,15 +204,31 @@ impl Bench<'_, '_> {
         }
         let cpu_percent = self.cpu_percent(&stopwatch);
         self.window_ends(&seen.total, Place { depth, rate_iops: None });
-        let change = Change::in_series(&seen.series).filter(|_| phase == Phase::Holding);
+        let change = self.change_in(&seen.series).filter(|_| phase == Phase::Holding);
+        self.came_back |= phase == Phase::Holding
+            && self.changed_level
+            && Change::in_series(&seen.series, 0.0).is_some();
+        // The whole of it tells how the target varies, and the part after a change what it gives now.
+        let ticks = (phase == Phase::Holding).then(|| self.ticks(&seen)).flatten();
         if let Some(change) = &change {
-            let left_out = parts.without_first(change.index, &mut seen.total);
-            seen.series.drain(..left_out);
-            seen.exceeding.without_first(left_out);
+            seen.forget_first(change.index);
         }
         let mut point = self.point(depth, &seen, cpu_percent);
-        point.change = change;
+        (point.change, point.ticks) = (change, ticks);
+        if let Some(alone) = alone {
+            let judged = self.judge(&directions(&alone.total), &alone.series, &alone.exceeding);
+            point.met_at_last = judged.iter().all(Judged::is_met);
+        }
+        self.held = (phase == Phase::Holding && change.is_none()).then_some(seen);
         Ok(Some(point))
+    }
+
+    /// How the ticks of a hold lie off its figures, by the limit nearest to its bound.
+    fn ticks(&self, seen: &Seen) -> Option<Ticks> {
+        let latencies = directions(&seen.total);
+        let judged = self.judge(&latencies, &seen.series, &seen.exceeding);
+        let limit = tightest(&judged)?;
+        Some(Ticks::of(&seen.series, seen.exceeding.of(limit), &judged[limit], &latencies))
     }
 
     /// Waits until no I/O of the old depth is outstanding, so that the new window is its own.
@@ -204,16 +248,35 @@ impl Bench<'_, '_> {
     }
 
     /// How long a phase may look at one depth.
-    fn length(&self, phase: Phase) -> Length {
+    pub(super) fn stretch(&self, phase: Phase) -> Stretch {
         let (budget_ns, left_ns) = (self.plan.budget_ns, self.left_ns());
         let (shortest_ns, longest_ns) = match phase {
             // A hold is there to see what short windows miss: stalls, credits, caches. One that
             // fails must leave time for another, as long as there is time for two.
-            Phase::Holding => ((left_ns / 2).max(budget_ns / 12).min(left_ns), left_ns),
+            Phase::Holding => ((left_ns / 2).max(budget_ns / FIRST_SHARE).min(left_ns), left_ns),
             _ => (SHORTEST_NS, (budget_ns / LONGEST_SHARE).min(LONGEST_NS)),
         };
         let shortest_ns = shortest_ns.max(SHORTEST_NS);
-        Length { shortest_ns, longest_ns: longest_ns.max(shortest_ns) }
+        Stretch { shortest_ns, longest_ns: longest_ns.max(shortest_ns), resumes: false }
+    }
+
+    /// The first stretch of a hold, by which is seen whether the depth is about the right one.
+    pub(super) fn first_stretch(&self) -> Stretch {
+        let first_ns = (self.plan.budget_ns / FIRST_SHARE).min(self.left_ns()).max(SHORTEST_NS);
+        Stretch { shortest_ns: first_ns, longest_ns: first_ns, resumes: false }
+    }
+
+    /// The rest of a hold, of which so much has to be at least.
+    pub(super) fn rest_of_hold(&self, shortest_ns: u64) -> Stretch {
+        let longest_ns = self.left_ns();
+        Stretch { shortest_ns: shortest_ns.min(longest_ns), longest_ns, resumes: true }
+    }
+
+    /// The change of level in a hold, as long as the search has seen none before: what comes and goes is
+    /// noise, and belongs into the average.
+    fn change_in(&self, series: &[IntervalPoint]) -> Option<Change> {
+        let stays_seconds = seconds(self.plan.budget_ns / FIRST_SHARE);
+        Change::in_series(series, stays_seconds).filter(|_| !self.changed_level)
     }
 
     /// True once a longer window would change nothing.
@@ -229,7 +292,7 @@ impl Bench<'_, '_> {
         let precision = self.plan.precision;
         if phase == Phase::Holding {
             let fails = !judged.iter().all(Judged::is_met);
-            return fails || iops <= precision || Change::in_series(series).is_some();
+            return fails || iops <= precision || self.change_in(series).is_some();
         }
         let clear = judged.iter().all(|j| j.verdict() != Verdict::Open);
         let precise = judged.iter().all(|j| j.error() <= precision);
@@ -240,6 +303,7 @@ impl Bench<'_, '_> {
         let Seen { total, series, .. } = seen;
         let service = total.service();
         let judged = self.judge(&directions(total), series, &seen.exceeding);
+        let judged_met = judged.iter().all(Judged::is_met);
         let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
         Point {
             depth,
@@ -247,12 +311,16 @@ impl Bench<'_, '_> {
             iops: estimates::iops(series, Which::All, total.iops()),
             bytes_per_sec: total.bytes_per_sec(),
             latency: estimates::latency_summary(&service, &mean),
-            met: judged.iter().all(Judged::is_met),
+            met: judged_met,
             judged,
             cpu_percent,
             steady: estimates::is_steady(series),
             seconds: total.seconds(),
             change: None,
+            met_at_last: judged_met,
+            began_ns: seen.began_ns,
+            observed_seconds: seconds(self.elapsed_ns() - seen.began_ns),
+            ticks: None,
             errors: total.errors(),
         }
     }
@@ -264,13 +332,16 @@ fn directions(window: &Window) -> Directions<'_> {
     Directions::new(of(Op::Read), of(Op::Write), of(Op::Sync))
 }
 
-/// What a window has shown so far.
-#[derive(Default)]
-struct Seen {
+/// What a window, or a hold of several stretches, has shown so far.
+#[derive(Clone, Default)]
+pub(super) struct Seen {
+    began_ns: u64,
     total: Window,
     /// Its ticks.
     series: Vec<IntervalPoint>,
     exceeding: Exceeding,
+    /// The same in parts, of a hold.
+    parts: Option<Parts>,
 }
 
 impl Seen {
@@ -278,16 +349,31 @@ impl Seen {
         self.total.append(tick);
         self.series.push(interval(tick, self.total.seconds()));
         self.exceeding.append(limits, &directions(tick));
+        if let Some(parts) = &mut self.parts {
+            parts.append(tick);
+        }
+    }
+
+    /// Forgets the first ticks of a hold, in whole parts.
+    fn forget_first(&mut self, ticks: usize) {
+        let Some(parts) = &self.parts else { return };
+        let left_out = parts.without_first(ticks, &mut self.total);
+        self.series.drain(..left_out);
+        self.exceeding.without_first(left_out);
     }
 }
 
 /// How long a window may be; the longest is no shorter than the shortest.
-struct Length {
-    shortest_ns: u64,
-    longest_ns: u64,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) shortest_ns: u64,
+    pub(super) longest_ns: u64,
+    /// True where it adds to what the hold before saw at the same depth.
+    pub(super) resumes: bool,
 }
 
 /// A window in parts, each of several ticks.
+#[derive(Clone)]
 struct Parts {
     length_ns: u64,
     parts: Vec<(Window, usize)>,

@@ -3,12 +3,14 @@
 
 use super::Drift;
 use super::point::Point;
-use crate::stats::change_point;
-use crate::steadiness::{LASTING_SECONDS, NOTABLE};
+use crate::stats::{ChangePoint, Wander, change_point, t_quantile};
+use crate::steadiness::LASTING_SECONDS;
 use iogauge_model::result::IntervalPoint;
 
 /// IOPS at no smaller depth that fall below this share of those measured before contradict them.
 const CONTRADICTS: f64 = 0.8;
+/// Quantile up to which a difference of levels may be noise.
+const CERTAIN: f64 = 0.995;
 
 /// A change of level within a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,19 +22,34 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// The lasting change of the IOPS in a series of ticks, if there is one.
-    pub(super) fn in_series(series: &[IntervalPoint]) -> Option<Self> {
+    /// The lasting change of the IOPS in a series of ticks, if there is one: the old level lasted for
+    /// [`LASTING_SECONDS`] at least, the new one for as long as is asked beyond that.
+    pub(super) fn in_series(series: &[IntervalPoint], stays_seconds: f64) -> Option<Self> {
         let rates: Vec<f64> = series.iter().map(IntervalPoint::iops).collect();
         let change = change_point(&rates)?;
         let (old, new) = series.split_at(change.index);
         let seconds = |part: &[IntervalPoint]| part.iter().map(|p| p.seconds).sum::<f64>();
-        let lasting = seconds(old).min(seconds(new)) >= LASTING_SECONDS;
-        (lasting && change.jump_relative().abs() > NOTABLE).then_some(Self {
+        let lasting =
+            seconds(old) >= LASTING_SECONDS && seconds(new) >= LASTING_SECONDS.max(stays_seconds);
+        let ratio = change.after / change.before;
+        let notable = lasting && !(CONTRADICTS..=1.0 / CONTRADICTS).contains(&ratio);
+        (notable && !is_noise(&change, &rates)).then_some(Self {
             index: change.index,
             before_iops: change.before,
             after_iops: change.after,
         })
     }
+}
+
+/// True where a change of level is no larger than the rate wanders by on the longer side of it. A shift
+/// that comes and goes is noise; one that stays is a shift.
+fn is_noise(change: &ChangePoint, rates: &[f64]) -> bool {
+    let (old, new) = rates.split_at(change.index);
+    let (longer, shorter) = if old.len() < new.len() { (new, old) } else { (old, new) };
+    let Some(wander) = Wander::of(longer) else { return false };
+    let degrees = wander.next(longer.len() as f64).degrees;
+    let deviation = std::f64::consts::SQRT_2 * wander.deviation(shorter.len() as f64);
+    (change.after - change.before).abs() <= t_quantile(CERTAIN, degrees) * deviation
 }
 
 /// The point measured before that a new one contradicts: one of no greater depth that gave clearly
@@ -56,7 +73,7 @@ pub(super) fn drift(points: &[Point]) -> Option<Drift> {
     let contradicts = |before: &Point, after: &Point| {
         before.depth <= after.depth
             && after.iops.ci95[1] < before.iops.ci95[0]
-            && after.iops.mean < before.iops.mean * (1.0 - NOTABLE)
+            && after.iops.mean < before.iops.mean * CONTRADICTS
     };
     let pairs = points.iter().enumerate().flat_map(|(index, after)| {
         let earlier = points[..index].iter().filter(move |before| contradicts(before, after));

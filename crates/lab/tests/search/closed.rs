@@ -138,6 +138,10 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
             let inside = below < next.depth && next.depth < knee;
             inside && is_known(knee) && is_known(below)
         }
+        Why::Ceiling { held } => held < next.depth && known.contains(&(next.depth, false)),
+        Why::Flat { deeper } => is_known(deeper) && is_known(next.depth),
+        Why::Smallest => next.depth == 1 && is_known(1),
+        Why::Higher => known.contains(&(next.depth, true)),
         Why::Again => !known.is_empty(),
     };
     assert!(based, "{next}: {known:?}");
@@ -172,7 +176,7 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
                     assert!(known.contains(&(*from, false)) && to < from);
                     decided = Some(*to);
                 }
-                Decision::Hold { depth, .. } => {
+                Decision::Hold { depth, .. } | Decision::HoldingOn { depth, .. } => {
                     decided = Some(*depth);
                     held = Some(*depth);
                 }

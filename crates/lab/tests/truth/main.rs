@@ -6,6 +6,7 @@
 
 #[path = "../../../io/tests/support/mmc.rs"]
 mod mmc;
+mod noise;
 mod scenarios;
 mod sweep;
 mod table;

@@ -89,6 +89,8 @@ pub enum StoppedBy {
     Budget,
     /// The limit is broken at depth 1.
     Unattainable,
+    /// Windows at the smallest load disagree about the limit.
+    Undecided,
     /// The user ended it.
     Interrupted,
 }
@@ -120,8 +122,19 @@ pub struct LimitValue {
 pub struct Answer {
     /// True where every limit holds at the answer.
     pub met: bool,
-    /// I/Os per second at the answer.
+    /// I/Os per second at the answer; the interval is that of the capacity averaged over
+    /// `observed_seconds`.
     pub iops: Estimate,
+    /// 95 % prediction interval: where the answer of another search like this one lies, in I/Os per second.
+    /// None where too little was seen, and in results of versions that had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pi95: Option<[f64; 2]>,
+    /// Time over which the answer was observed, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_seconds: Option<f64>,
+    /// How the rate wandered at the answer, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wander: Option<Wander>,
     /// Bytes per second at the answer.
     pub bytes_per_sec: f64,
     /// Depth asked; in an open loop the most I/Os that may be outstanding.
@@ -154,6 +167,21 @@ impl Answer {
     pub fn is_empty(&self) -> bool {
         self.latency_ns.n == 0
     }
+}
+
+/// A rate that wanders: it varies over times as long as the observation, so that averages over longer times
+/// differ as much as averages over shorter ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Wander {
+    /// Allan deviation of the rate, relative to it: averages over `over_seconds` that follow each other
+    /// differ by this times the square root of 2.
+    pub deviation: f64,
+    /// Length of those averages, in seconds.
+    pub over_seconds: f64,
+    /// I/Os per second that 95 % of the windows of a second reached or exceeded.
+    pub kept_iops: f64,
+    /// Windows of a second.
+    pub windows: u64,
 }
 
 /// The smallest depth measured that gives nearly all of the answer: its IOPS are estimated at

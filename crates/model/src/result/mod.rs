@@ -29,7 +29,7 @@ pub use doctor::{
     MachineFacts, PartForm,
 };
 pub use documents::{
-    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy, Via,
+    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy, Via, Wander,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use profile::ProfileDocument;

@@ -79,6 +79,15 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
             document.measured_seconds
         ),
     );
+    if let (Some(seconds), true) = (answer.observed_seconds, answer.iops.n >= 2) {
+        let [low, high] = answer.iops.ci95.map(count);
+        let interval = if low == high { low } else { format!("{low}–{high}") };
+        let rate = terms.rate;
+        sheet.text(
+            Paint::Plain,
+            &format!("{interval} {rate} at 95 % over the {seconds:.1} s observed"),
+        );
+    }
     for value in &answer.limits {
         if let (Some(ns), Some([low, high])) = (value.value_ns, value.ci95_ns) {
             let interval = format!("{}–{}", Latency(low), Latency(high));

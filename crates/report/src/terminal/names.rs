@@ -3,7 +3,9 @@
 use super::terms::Terms;
 use iogauge_model::limit::{Bound, Metric, Side};
 use iogauge_model::load::{Modifier, Pattern};
-use iogauge_model::result::{CurvePoint, Estimate, FindDocument, LatencySummary, LimitValue};
+use iogauge_model::result::{
+    Answer, CurvePoint, Estimate, FindDocument, LatencySummary, LimitValue,
+};
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Load};
 use serde_json::Value;
@@ -155,6 +157,9 @@ pub(super) fn count(value: f64) -> String {
 /// width is told by its ends.
 const LOPSIDED: f64 = 0.05;
 
+/// A prediction that reaches farther than this share of its value is told by its ends.
+const WIDE: f64 = 0.5;
+
 /// What stands behind ±: how far the value may be off; empty where there is no interval.
 pub(super) fn plus_minus(estimate: &Estimate) -> String {
     if estimate.n < 2 { String::new() } else { count(estimate.reach()) }
@@ -163,6 +168,43 @@ pub(super) fn plus_minus(estimate: &Estimate) -> String {
 /// `81,204 IOPS (± 310)`, or with both ends where they are not equally far: `(81,100–82,400)`.
 pub(super) fn iops(estimate: &Estimate) -> String {
     rate(estimate, "IOPS")
+}
+
+/// A capacity with what another search would make of it: `81,204 IOPS (± 0.7 % from search to search)`; with
+/// its confidence interval where the result has no prediction.
+pub(super) fn capacity(answer: &Answer, unit: &str) -> String {
+    match predicted(answer) {
+        Some(interval) => {
+            format!("{} {unit} ({interval} from search to search)", count(answer.iops.mean))
+        }
+        None => rate(&answer.iops, unit),
+    }
+}
+
+/// The same as a list has room for: `81,204 IOPS (± 0.7 %)`.
+pub(super) fn capacity_brief(answer: &Answer, unit: &str) -> String {
+    match predicted(answer) {
+        Some(interval) => format!("{} {unit} ({interval})", count(answer.iops.mean)),
+        None => rate(&answer.iops, unit),
+    }
+}
+
+/// `± 8 %`, or the ends of a prediction that is wider than half of the value.
+fn predicted(answer: &Answer) -> Option<String> {
+    let [low, high] = answer.pi95?;
+    let mean = answer.iops.mean;
+    let reach = (mean - low).max(high - mean) / mean;
+    Some(match reach {
+        reach if !reach.is_finite() => return None,
+        reach if reach > WIDE => format!("{}–{}", count(low), count(high)),
+        reach => format!("± {}", percent(reach)),
+    })
+}
+
+/// `12 %`, and with one digit more below a tenth: `0.7 %`.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
 /// As [`iops`], of something else than I/Os: `38,084 updates/s (± 2,692)`.

@@ -6,7 +6,7 @@ use iogauge_model::Limit;
 use iogauge_model::limit::Bound;
 use iogauge_model::load::{ArrivalProcess, Load};
 use iogauge_model::result::{
-    Answer, DirectionResult, FindDocument, Head, RunDocument, StepResult, StoppedBy,
+    Answer, DirectionResult, FindDocument, Head, RunDocument, StepResult, StoppedBy, Wander,
 };
 use iogauge_model::units::shell_word;
 
@@ -21,9 +21,15 @@ pub fn find_verdict(document: &FindDocument) -> String {
     let load = names::load(&document.head.load);
     let terms = Terms::of(&document.head);
     let limits = names::limits(&document.limits, terms);
-    let iops = names::rate(&answer.iops, terms.rate);
+    let iops = names::capacity(answer, terms.rate);
     let place = place(document);
     let measured = names::measured(document);
+    if answer.stopped_by == StoppedBy::Undecided {
+        return format!(
+            "It is undecided whether {target} can do {load} so that {limits}: {place}, the smallest \
+             load, some windows keep the limit and others break it ({measured} over all)."
+        );
+    }
     if !answer.met {
         return match answer.stopped_by {
             StoppedBy::Unattainable => format!(
@@ -37,10 +43,23 @@ pub fn find_verdict(document: &FindDocument) -> String {
     }
     let sustains = if is_lower_bound(answer.stopped_by) { "sustains at least" } else { "sustains" };
     format!(
-        "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.{}",
+        "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.{}{}",
         stop_reason(answer, terms),
-        nearly_all(document).unwrap_or_default()
+        nearly_all(document).unwrap_or_default(),
+        wanders(document).unwrap_or_default()
     )
+}
+
+/// How the rate varied beyond what longer windows average out, and what the target kept all the same.
+fn wanders(document: &FindDocument) -> Option<String> {
+    let Wander { deviation, over_seconds, kept_iops, windows } = document.answer.wander?;
+    let rate = Terms::of(&document.head).rate;
+    Some(format!(
+        " The rate wanders, by {} over {over_seconds:.0} s: 95 % of {windows} windows of 1 s gave {} {rate} or \
+         more.",
+        names::percent(deviation),
+        names::count(kept_iops)
+    ))
 }
 
 /// What a much smaller depth gives, where it is nearly all of the answer.
@@ -65,7 +84,10 @@ pub fn find_brief(document: &FindDocument) -> String {
         return format!("nothing measured: {}", why_nothing(answer.stopped_by));
     }
     let terms = Terms::of(&document.head);
-    let (iops, place) = (names::rate(&answer.iops, terms.rate), place(document));
+    let (iops, place) = (names::capacity_brief(answer, terms.rate), place(document));
+    if answer.stopped_by == StoppedBy::Undecided {
+        return format!("undecided: {iops} {place}, where windows disagree about the limit");
+    }
     if !answer.met {
         let measured = names::broken(document);
         return format!("limit not met: {iops} {place}, {measured}");
@@ -140,7 +162,10 @@ fn is_lower_bound(stopped_by: StoppedBy) -> bool {
         StoppedBy::Client | StoppedBy::MaxDepth | StoppedBy::Budget | StoppedBy::Interrupted => {
             true
         }
-        StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::Unattainable => false,
+        StoppedBy::Limit
+        | StoppedBy::Saturated
+        | StoppedBy::Unattainable
+        | StoppedBy::Undecided => false,
     }
 }
 
@@ -208,6 +233,7 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
         }
         StoppedBy::Budget => "stopped when the measuring budget ran out: it may do more",
         StoppedBy::Unattainable => "stopped at the smallest load, which breaks the limit",
+        StoppedBy::Undecided => "stopped at the smallest load, where windows disagree",
         StoppedBy::Interrupted => "interrupted before the search came to its end: it may do more",
     };
     words.to_owned()
@@ -216,6 +242,7 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
 fn why_unmet(stopped_by: StoppedBy, terms: Terms) -> String {
     let words = match stopped_by {
         StoppedBy::Limit | StoppedBy::Unattainable => "every load measured breaks the limit",
+        StoppedBy::Undecided => "windows at the smallest load disagree",
         StoppedBy::Saturated => "the target is saturated there already",
         StoppedBy::Client => "this machine gave out before the target",
         StoppedBy::MaxDepth => return format!("that is {}", terms.most()),
@@ -270,6 +297,9 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             "a --limit above {} could be met.",
             names::broken(document)
         ),
+        StoppedBy::Undecided => {
+            "a longer --budget, a limit that is clearly above or below, or a quieter hour.".to_owned()
+        }
         StoppedBy::Interrupted => "give the same command again to end the search.".to_owned(),
     }
 }

@@ -226,6 +226,9 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
         answer: Answer {
             met: true,
             iops: estimate(81_204.0, 310.0),
+            pi95: Some([80_600.0, 81_800.0]),
+            observed_seconds: Some(8.0),
+            wander: None,
             bytes_per_sec: 81_204.0 * 4096.0,
             depth: best.depth,
             rate_iops: None,

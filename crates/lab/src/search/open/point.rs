@@ -3,7 +3,8 @@
 use super::super::MeasuredRate;
 use super::super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use super::super::exceeding::Exceeding;
-use super::super::judge::{Judged, Verdict};
+use super::super::judge::{Judged, Verdict, tightest};
+use super::super::prediction::Ticks;
 use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::observe::{Phase, Place};
@@ -47,6 +48,8 @@ pub(super) struct RatePoint {
     pub(super) cpu_percent: f64,
     pub(super) steady: bool,
     pub(super) seconds: f64,
+    /// How a hold's ticks lie off its figures; `None` for other windows.
+    pub(super) ticks: Option<Ticks>,
     pub(super) errors: u64,
 }
 
@@ -138,7 +141,13 @@ impl Bench<'_, '_> {
         let cpu_percent = self.cpu_percent(&stopwatch);
         let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
         self.window_ends(&seen.total, place);
-        Ok(Some(self.rate_point(rate_iops, &seen, cpu_percent)))
+        let mut point = self.rate_point(rate_iops, &seen, cpu_percent);
+        point.ticks = tightest(&point.judged).filter(|_| holding).map(|limit| {
+            let over = seen.exceeding.of(limit);
+            let responses = directions(&seen.total);
+            Ticks::of(&seen.responses, over, &point.judged[limit], &responses)
+        });
+        Ok(Some(point))
     }
 
     /// Lets what the last rate left behind come back, so that it is not the next one's burden.
@@ -200,6 +209,7 @@ impl Bench<'_, '_> {
             cpu_percent,
             steady: estimates::is_steady(&seen.services),
             seconds: seen.total.seconds(),
+            ticks: None,
             errors: seen.total.errors(),
         }
     }

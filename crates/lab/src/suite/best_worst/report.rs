@@ -293,6 +293,7 @@ fn ended_by(stopped_by: StoppedBy) -> &'static str {
         StoppedBy::MaxDepth => "depth",
         StoppedBy::Budget => "budget",
         StoppedBy::Unattainable => "limit at depth 1",
+        StoppedBy::Undecided => "windows that disagree",
         StoppedBy::Interrupted => "interrupt",
     }
 }

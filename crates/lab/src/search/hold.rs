@@ -1,0 +1,188 @@
+//! The hold: the answer is measured for longer, and what bounds it is measured again.
+//!
+//! No single window decides. A depth that breaks a limit is measured again after the hold of the one below
+//! it, some time later; where it keeps the limit now, noise broke it, and the search goes on from there. That
+//! the smallest load breaks a limit takes several windows that agree.
+
+use super::bench::{self, SHORTEST_NS};
+use super::decision::{Decision, Next, Why};
+use super::judge::Judged;
+use super::point::{Point, Stretch};
+use super::{FLAT, Pass, Search, SearchPlan, narrow};
+use crate::error::LabError;
+use crate::observe::Phase;
+use iogauge_model::result::StoppedBy;
+
+/// No hold is shorter than this part of the budget.
+const HOLD_SHARE: u64 = 20;
+/// The smallest load is looked at so many times, each for this part of the budget.
+const LOOKS: u32 = 3;
+const LOOK_SHARE: u64 = 8;
+/// A statistic that would be less than this share of its bound at a depth that broke it shows that noise did.
+const ROOM: f64 = 0.8;
+
+/// What became of holding one depth.
+enum Held {
+    Point(Box<Point>),
+    /// Noise had broken a limit above it: the search goes on from there.
+    Again(Next),
+}
+
+impl Search<'_, '_> {
+    /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
+    /// depth holds or the budget ends.
+    pub(super) fn hold(
+        &mut self,
+        plan: &SearchPlan,
+        mut depth: u32,
+        stopped_by: StoppedBy,
+    ) -> Result<Pass, LabError> {
+        let mut failed = 0;
+        loop {
+            let answer = match self.hold_one(plan, depth)? {
+                Held::Again(next) => return Ok(Pass::Again(next)),
+                Held::Point(point) => *point,
+            };
+            if let Some(change) = answer.change {
+                self.comes_to_another_level(change.before_iops, change.after_iops, &answer);
+                if self.may_begin_again(plan) {
+                    // What it was before says nothing of the level it is at.
+                    self.points.iter_mut().for_each(|point| point.ticks = None);
+                    return Ok(Pass::at_another_level(narrow::retreat_if_broken(&answer)));
+                }
+            }
+            if answer.met && !self.bench.interrupted() {
+                let stopped_by = self.confirmed(&answer, stopped_by)?;
+                return Ok(Pass::over(answer, stopped_by));
+            }
+            if answer.met || self.bench.interrupted() {
+                return Ok(Pass::over(answer, stopped_by));
+            }
+            if depth == 1 {
+                return self.look_longer_at_one(plan);
+            }
+            let below = self.best_below(depth);
+            // The next hold begins when this one's I/Os have come back; a short one would confirm
+            // nothing.
+            let least_ns = (plan.budget_ns / HOLD_SHARE).max(SHORTEST_NS);
+            if self.bench.left_ns() < least_ns + answer.latency.p99 {
+                self.bench.decide_over(Phase::Holding);
+                return Ok(Pass::over(below.unwrap_or(answer), StoppedBy::Budget));
+            }
+            depth = narrow::retreat(&answer, below.as_ref(), failed);
+            failed += 1;
+            self.bench.decide(answer.going_back(depth));
+        }
+    }
+
+    /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest.
+    fn hold_one(&mut self, plan: &SearchPlan, depth: u32) -> Result<Held, LabError> {
+        let Stretch { shortest_ns, longest_ns, .. } = self.bench.stretch(Phase::Holding);
+        let [shortest_seconds, longest_seconds] = [shortest_ns, longest_ns].map(bench::seconds);
+        self.bench.decide(Decision::Hold { depth, shortest_seconds, longest_seconds });
+        let stretch = self.bench.first_stretch();
+        let first = self.look_for(depth, Phase::Holding, stretch)?;
+        self.keep(first.clone());
+        let is_over = self.bench.left_ns() < SHORTEST_NS + first.latency.p99;
+        if is_over || !first.met || first.change.is_some() || self.bench.interrupted() {
+            return Ok(Held::Point(Box::new(first)));
+        }
+        if let Some(next) = self.finds_room_above(plan, &first)? {
+            return Ok(Held::Again(next));
+        }
+        let shortest_ns = shortest_ns.saturating_sub((first.seconds * 1e9) as u64);
+        let stretch = self.bench.rest_of_hold(shortest_ns);
+        let longest_seconds = bench::seconds(stretch.longest_ns);
+        self.bench.decide(Decision::HoldingOn { depth, longest_seconds });
+        let whole = self.look_for(depth, Phase::Holding, stretch)?;
+        // It has the first stretch in it.
+        self.points.retain(|point| point.began_ns != whole.began_ns);
+        self.keep(whole.clone());
+        match self.finds_room_above(plan, &whole)? {
+            Some(next) => Ok(Held::Again(next)),
+            None => Ok(Held::Point(Box::new(whole))),
+        }
+    }
+
+    /// Measures again the depth that broke a limit next above one that was held with room to spare. Where
+    /// it keeps the limit now, returns it to go on from, with what was measured beyond forgotten.
+    fn finds_room_above(
+        &mut self,
+        plan: &SearchPlan,
+        held: &Point,
+    ) -> Result<Option<Next>, LabError> {
+        let broken = self.points.iter().filter(|p| p.depth > held.depth && !p.met);
+        let Some(ceiling) = broken.map(|point| point.depth).min() else { return Ok(None) };
+        // Past saturation latency is in proportion to depth; before it grows less.
+        let deeper = f64::from(ceiling) / f64::from(held.depth);
+        let share = held.tightest().map_or(f64::INFINITY, Judged::share);
+        let has_room = share * deeper <= ROOM;
+        if !has_room || !self.bench.has_time_for_window(held.latency.p99) {
+            return Ok(None);
+        }
+        let next = Next { depth: ceiling, why: Why::Ceiling { held: held.depth } };
+        self.bench.decide(Decision::Next(next));
+        let again = self.look_at(ceiling, Phase::Narrowing)?;
+        let is_noise = again.met;
+        if is_noise {
+            self.points.retain(|point| point.met || point.depth < ceiling);
+        }
+        self.keep(again);
+        let goes_on = is_noise && self.may_begin_again(plan);
+        Ok(goes_on.then_some(Next { depth: ceiling, why: Why::Higher }))
+    }
+
+    /// Why the search ended, once what says so was measured a second time.
+    fn confirmed(&mut self, held: &Point, stopped_by: StoppedBy) -> Result<StoppedBy, LabError> {
+        match stopped_by {
+            // Nothing above the answer breaks a limit any more, and there was no time to go there.
+            StoppedBy::Limit if self.points.iter().all(|p| p.depth <= held.depth || p.met) => {
+                Ok(StoppedBy::Budget)
+            }
+            StoppedBy::Saturated if self.bench.has_time_for_window(held.latency.p99) => {
+                let below = self.points.iter().filter(|point| point.depth < held.depth);
+                let Some(depth) = below.map(|point| point.depth).max() else {
+                    return Ok(stopped_by);
+                };
+                let next = Next { depth, why: Why::Flat { deeper: held.depth } };
+                self.bench.decide(Decision::Next(next));
+                let again = self.look_at(depth, Phase::Narrowing)?;
+                let flat = held.iops.mean < again.iops.mean * FLAT;
+                self.keep(again);
+                Ok(if flat { stopped_by } else { StoppedBy::MaxDepth })
+            }
+            stopped_by => Ok(stopped_by),
+        }
+    }
+
+    /// Looks at the smallest load several times before saying that it breaks a limit.
+    pub(super) fn look_longer_at_one(&mut self, plan: &SearchPlan) -> Result<Pass, LabError> {
+        let mut met = 0;
+        let mut looks = 0;
+        let answer = loop {
+            let look_ns = (plan.budget_ns / LOOK_SHARE).min(self.bench.left_ns()).max(SHORTEST_NS);
+            let resumes = looks > 0;
+            self.bench.decide(Decision::Next(Next { depth: 1, why: Why::Smallest }));
+            let stretch = Stretch { shortest_ns: look_ns, longest_ns: look_ns, resumes };
+            let point = self.look_for(1, Phase::Holding, stretch)?;
+            looks += 1;
+            met += u32::from(point.met_at_last);
+            let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;
+            if looks == LOOKS || over || self.bench.interrupted() {
+                break point;
+            }
+        };
+        self.points.retain(|point| point.depth > 1);
+        self.keep(answer.clone());
+        if met == 0 {
+            return Ok(Pass::over(answer, StoppedBy::Unattainable));
+        }
+        if met == looks && self.may_begin_again(plan) {
+            self.points.retain(|point| point.met);
+            return Ok(Pass::Again(Next { depth: 1, why: Why::Higher }));
+        }
+        let judged_met = answer.judged.iter().all(Judged::is_met);
+        let all = met == looks && judged_met;
+        Ok(Pass::over(answer, if all { StoppedBy::Budget } else { StoppedBy::Undecided }))
+    }
+}

@@ -1,0 +1,198 @@
+//! What another search like this one would answer.
+
+use super::capacity::Capacity;
+use super::judge::{Judged, which};
+use crate::stats::{Batch, Difference, NORMAL_95, Wander, t_quantile};
+use iogauge_model::Histogram;
+use iogauge_model::limit::{Directions, Metric};
+use iogauge_model::result::{self, IntervalPoint};
+
+/// Ticks are joined to about so many.
+const JOINED: usize = 240;
+/// Latencies within this factor of a percentile tell their density there.
+const AROUND: f64 = 1.2;
+/// A rate whose next average may be off by this many times what white noise explains wanders, where that is
+/// also more than [`NOTABLE`] of it.
+const WANDERS: f64 = 1.5;
+const NOTABLE: f64 = 0.05;
+/// Windows by which is told what a target kept, and the fewest of them.
+const KEPT_SECONDS: f64 = 1.0;
+const FEWEST_KEPT: usize = 5;
+/// Share of the windows that may lie below what was kept.
+const BELOW_KEPT: f64 = 0.05;
+
+/// The ticks of a hold, each as it lies off the hold's figures, relative to them.
+#[derive(Debug, Clone)]
+pub(super) struct Ticks {
+    /// IOPS of the hold.
+    iops: f64,
+    /// Statistic of the limit that binds over its bound.
+    share: f64,
+    rates: Vec<f64>,
+    /// What each tick adds to that statistic.
+    statistic: Vec<f64>,
+    /// Length of one, in seconds.
+    seconds: f64,
+}
+
+impl Ticks {
+    /// `over` are the I/Os over the bound and all of them, tick by tick, where the limit is one of a
+    /// percentile.
+    pub(super) fn of(
+        series: &[IntervalPoint],
+        over: &[Batch],
+        judged: &Judged,
+        latencies: &Directions<'_>,
+    ) -> Self {
+        let total_seconds: f64 = series.iter().map(|tick| tick.seconds).sum();
+        let ios = |tick: &IntervalPoint| (tick.reads + tick.writes) as f64;
+        let iops = series.iter().map(ios).sum::<f64>() / total_seconds;
+        let rates = series.iter().map(|tick| ios(tick) / (iops * tick.seconds) - 1.0);
+        let statistic = match judged.limit.metric {
+            Metric::Mean => of_mean(series, judged),
+            Metric::Percentile(_) => of_percentile(over, judged, latencies.of(judged.limit.side)),
+            Metric::Max => Vec::new(),
+        };
+        let none = vec![0.0; series.len()];
+        Self {
+            iops,
+            share: judged.share(),
+            rates: finite(rates).unwrap_or_else(|| none.clone()),
+            statistic: if statistic.len() == series.len() { statistic } else { none },
+            seconds: total_seconds / series.len().max(1) as f64,
+        }
+    }
+
+    /// Logarithm of the capacity, tick by tick: what was held, moved along the curve to where the statistic
+    /// meets its bound.
+    fn capacity(&self, slope: f64) -> impl Iterator<Item = f64> + '_ {
+        let level = self.iops.ln() - slope * self.share.clamp(0.1, 10.0).ln();
+        self.rates.iter().zip(&self.statistic).map(move |(rate, off)| level + rate - slope * off)
+    }
+}
+
+/// What a search answers.
+pub(super) struct Held {
+    pub(super) iops: f64,
+    /// Statistic of the limit that binds over its bound.
+    pub(super) share: f64,
+}
+
+/// What all holds of a search together say of the capacity.
+pub(super) struct Prediction {
+    /// The capacity averaged over all holds, with its 95 % interval.
+    pub(super) ci95: [f64; 2],
+    pub(super) pi95: [f64; 2],
+    pub(super) wander: Option<result::Wander>,
+}
+
+/// What the holds of a search, in order of time and the answer's last, say of the capacity, where the next
+/// search begins so many seconds after this one began. `None` where they are too short.
+///
+/// The noise of the capacity is that of the rate and that of the statistic, which the slope of the curve turns
+/// into one of the rate. A hold that broke its limit counts as one that kept it: leaving it out would count
+/// the lucky ones alone. How far the average is off, and how much the next one may differ, comes from
+/// [`Wander`]. Neither interval is narrower than the answer's own. Beside the prediction stands what
+/// the depth held is off: another search stops as far from its limit.
+pub(super) fn predict(
+    holds: &[&Ticks],
+    answer: &Held,
+    capacity: &Capacity,
+    apart_seconds: f64,
+) -> Option<Prediction> {
+    let last = holds.last()?;
+    let joined = |values: Vec<f64>| {
+        let count = values.len().div_ceil(JOINED).max(1);
+        (join(&values, count), count as f64 * last.seconds)
+    };
+    let (noise, tick_seconds) =
+        joined(holds.iter().flat_map(|hold| hold.capacity(capacity.slope)).collect());
+    let noise_of = Wander::of(&noise)?;
+    let half = |of: Difference| t_quantile(0.975, of.degrees) * of.deviation;
+    let own = capacity.iops.half_width() / answer.iops;
+    let mean = noise.iter().sum::<f64>() / noise.len() as f64;
+    let around = |half: f64| {
+        let [low, high] = [(mean - half).exp(), (mean + half).exp()];
+        [low.min(answer.iops), high.max(answer.iops)]
+    };
+    let ci_half = beyond(half(noise_of.mean_error()), own);
+    let off = capacity.slope * answer.share.clamp(0.1, 1.0).ln();
+    let next = half(noise_of.next(apart_seconds / tick_seconds));
+    let pi_half = beyond(next, std::f64::consts::SQRT_2 * own).hypot(off);
+    let rates: Vec<f64> = holds.iter().flat_map(|hold| hold.rates.iter().copied()).collect();
+    Some(Prediction {
+        ci95: around(ci_half),
+        pi95: around(pi_half),
+        wander: wander(&joined(rates), last),
+    })
+}
+
+/// The error that allows for noise over all times, where it is clearly larger than the one that does not: that
+/// one is known more exactly.
+fn beyond(wandering: f64, own: f64) -> f64 {
+    if wandering > WANDERS * own || !own.is_finite() { wandering } else { own }
+}
+
+/// How the rate itself wandered, where it did.
+fn wander((rates, tick_seconds): &(Vec<f64>, f64), answer: &Ticks) -> Option<result::Wander> {
+    let wander = Wander::of(rates)?;
+    let ticks = rates.len() as f64;
+    let next = wander.next(ticks);
+    let kept = answer.by_second();
+    let wanders = next.deviation > WANDERS * wander.white() && NORMAL_95 * next.deviation > NOTABLE;
+    let kept_iops = kept.get((kept.len() as f64 * BELOW_KEPT) as usize);
+    let kept_iops = kept_iops.filter(|_| wanders && kept.len() >= FEWEST_KEPT)?;
+    Some(result::Wander {
+        deviation: wander.deviation(ticks / 2.0),
+        over_seconds: ticks * tick_seconds / 2.0,
+        kept_iops: *kept_iops,
+        windows: kept.len() as u64,
+    })
+}
+
+/// What each tick adds to the mean latency, relative to it, times the number of ticks.
+fn of_mean(series: &[IntervalPoint], judged: &Judged) -> Vec<f64> {
+    let which = which(judged.limit.side);
+    let ios = |tick: &IntervalPoint| which.ios(tick) as f64;
+    let per_tick = series.iter().map(ios).sum::<f64>() / series.len() as f64;
+    let off = |tick: &IntervalPoint| {
+        which.latency_sum_ns(tick) as f64 / (judged.value * per_tick) - ios(tick) / per_tick
+    };
+    finite(series.iter().map(off)).unwrap_or_default()
+}
+
+/// What each tick adds to a percentile, relative to it, times the number of ticks: its share of I/Os over
+/// the bound, over the density of the logarithms of latencies there (the influence function of a quantile;
+/// P. J. Huber, Robust Statistics, 3.3).
+fn of_percentile(over: &[Batch], judged: &Judged, latencies: &Histogram) -> Vec<f64> {
+    let total: f64 = over.iter().map(|tick| tick.weight).sum();
+    let share = over.iter().map(|tick| tick.sum).sum::<f64>() / total;
+    let per_tick = total / over.len() as f64;
+    let up_to = |ns: f64| latencies.count_at_or_below(ns as u64) as f64;
+    let near = up_to(judged.value * AROUND) - up_to(judged.value / AROUND);
+    let density = near / latencies.count() as f64 / (2.0 * AROUND.ln());
+    let off = |tick: &Batch| (tick.sum - share * tick.weight) / (per_tick * density);
+    finite(over.iter().map(off)).unwrap_or_default()
+}
+
+/// `None` where one is not finite: nothing is known then.
+fn finite(values: impl Iterator<Item = f64>) -> Option<Vec<f64>> {
+    let values: Vec<f64> = values.collect();
+    values.iter().all(|value| value.is_finite()).then_some(values)
+}
+
+/// Averages of so many values each; what is left over at the end is left out.
+fn join(values: &[f64], count: usize) -> Vec<f64> {
+    values.chunks_exact(count).map(|part| part.iter().sum::<f64>() / count as f64).collect()
+}
+
+impl Ticks {
+    /// I/Os per second over windows of [`KEPT_SECONDS`], ascending.
+    fn by_second(&self) -> Vec<f64> {
+        let count = ((KEPT_SECONDS / self.seconds).round() as usize).max(1);
+        let mut rates: Vec<f64> =
+            join(&self.rates, count).iter().map(|off| self.iops * (1.0 + off)).collect();
+        rates.sort_by(f64::total_cmp);
+        rates
+    }
+}

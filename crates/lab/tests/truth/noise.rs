@@ -1,0 +1,215 @@
+//! Devices whose rate varies by chance, in pairs of searches: whether the intervals of the first cover the
+//! truth, and whether its prediction holds for the second.
+
+use super::{on_all_processors, seeds};
+use iogauge_io::sim::SimSpec;
+use iogauge_io::target::Intent;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::observe::Blind;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::{Interrupt, Rig, session};
+use iogauge_model::load::{ArrivalProcess, EngineKind, Load};
+use iogauge_model::result::{Answer, StoppedBy};
+
+const FLICKER: &str = "noise=5%:100ms+5%:500ms+5%:2500ms+5%:12s+5%:60s";
+
+/// A device and a limit.
+struct Noisy {
+    name: &'static str,
+    noise: &'static str,
+    limit: &'static str,
+    open_loop: bool,
+    /// True where noise is fast enough for a search of half a minute to know all of it: intervals have to be
+    /// right there. Elsewhere their coverage is measured.
+    is_fast: bool,
+}
+
+const fn fast(name: &'static str, noise: &'static str, limit: &'static str) -> Noisy {
+    Noisy { name, noise, limit, open_loop: false, is_fast: true }
+}
+
+const fn slow(name: &'static str, noise: &'static str, limit: &'static str) -> Noisy {
+    Noisy { is_fast: false, ..fast(name, noise, limit) }
+}
+
+/// More pairs would tell little more, and take long.
+const MOST_SEEDS: usize = 200;
+const DEVICE: &str = "channels=8,service=1ms";
+
+/// Percent of the intervals and predictions that have to hold.
+const HOLD: f64 = 90.0;
+/// Percent of the searches of a device without noise that may call it one that wanders.
+const FALSE_ALARMS: f64 = 5.0;
+
+const NOISY: &[Noisy] = &[
+    fast("no noise, mean", "seek=0", "mean<=20ms"),
+    fast("no noise, p99", "seek=0", "p99<=20ms"),
+    fast("10 % over 0.1 s, mean", "noise=10%:100ms", "mean<=20ms"),
+    fast("10 % over 0.5 s, mean", "noise=10%:500ms", "mean<=20ms"),
+    fast("10 % over 1.5 s, mean", "noise=10%:1500ms", "mean<=20ms"),
+    fast("neighbour 50 %, 0.2 s, p99", "neighbour=50%:200ms", "p99<=25ms"),
+    slow("30 % over 1.5 s, mean", "noise=30%:1500ms", "mean<=20ms"),
+    slow("30 % over 1.5 s, p99", "noise=30%:1500ms", "p99<=30ms"),
+    slow("10 % over 6 s, mean", "noise=10%:6s", "mean<=20ms"),
+    slow("flicker, mean", FLICKER, "mean<=20ms"),
+    slow("flicker, p99", FLICKER, "p99<=25ms"),
+    slow("a disk as measured, mean", "noise=4%:500ms+8%:5s+40%:100s", "mean<=20ms"),
+    slow("neighbour 50 %, 2 s, p99", "neighbour=50%:2s", "p99<=25ms"),
+    slow("neighbour 50 %, 20 s, p99", "neighbour=50%:20s", "p99<=25ms"),
+    Noisy { open_loop: true, ..slow("open, 10 % over 0.5 s, p99", "noise=10%:500ms", "p99<=20ms") },
+    Noisy { open_loop: true, ..slow("open, flicker, p99", FLICKER, "p99<=20ms") },
+];
+
+impl Noisy {
+    fn rig(&self, seed: usize) -> Rig {
+        let device = format!("sim:{DEVICE},{},seed={seed}", self.noise);
+        Rig::open(&device, Intent::default()).expect("a device of the table")
+    }
+
+    fn plan(&self) -> SearchPlan {
+        let limits = vec![self.limit.parse().expect("a limit of the table")];
+        let open_loop = self.open_loop.then_some(ArrivalProcess::Poisson);
+        SearchPlan { limits, open_loop, ..SearchPlan::default() }
+    }
+
+    /// Saturated, a channel is never idle, and the rate is the mean of the inverse service time: that of a
+    /// log-normal factor is exp(variance / 2).
+    fn truth(&self) -> Option<f64> {
+        let spec: SimSpec =
+            format!("{DEVICE},{}", self.noise).parse().expect("a device of the table");
+        let variance: f64 = spec.noise.iter().map(|noise| (noise.percent / 100.0).powi(2)).sum();
+        let there = spec.neighbour.map_or(0.0, |there| there.percent / 100.0);
+        let free = (1.0 + 1.0 / (1.0 + there)) / 2.0;
+        (!self.open_loop).then_some(8e3 * (variance / 2.0).exp() * free)
+    }
+
+    /// Two searches, one after the other, of one device.
+    fn pair(&self, seed: usize) -> [Answer; 2] {
+        let rig = self.rig(seed + 1);
+        [1, 2].map(|second| {
+            let load = Load { seed: seed as u64 * 2 + second, ..load() };
+            let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
+            let found = session::find(&rig, &load, &self.plan(), watch).expect("a search").found;
+            found.answer
+        })
+    }
+}
+
+fn load() -> Load {
+    Load { engine: EngineKind::Sim, ..Load::default() }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// What pairs of searches of a device came to, in percent.
+struct Row {
+    noisy: &'static Noisy,
+    pairs: Vec<[Answer; 2]>,
+}
+
+impl Row {
+    fn percent(&self, of: impl Fn(&[Answer; 2]) -> bool) -> f64 {
+        let count = self.pairs.iter().filter(|pair| of(pair)).count();
+        count as f64 * 100.0 / self.pairs.len() as f64
+    }
+
+    fn median(&self, of: impl Fn(&Answer) -> f64) -> f64 {
+        median(self.pairs.iter().map(|[first, _]| of(first)))
+    }
+
+    fn covered(&self) -> Option<f64> {
+        let truth = self.noisy.truth()?;
+        Some(self.percent(|[first, _]| is_inside(first.iops.ci95, truth)))
+    }
+
+    /// The prediction of the first search encloses the answer of the second.
+    fn predicted(&self) -> f64 {
+        self.percent(|[first, next]| first.pi95.is_some_and(|pi95| is_inside(pi95, next.iops.mean)))
+    }
+
+    fn wandering(&self) -> f64 {
+        self.percent(|[first, _]| first.wander.is_some())
+    }
+
+    /// 1.96 times the standard deviation of the difference between the two searches.
+    fn spread(&self) -> f64 {
+        let squares = self.pairs.iter().map(|[a, b]| (b.iops.mean / a.iops.mean).ln().powi(2));
+        196.0 * (squares.sum::<f64>() / self.pairs.len() as f64).sqrt()
+    }
+
+    /// A line of the table of docs/search.md.
+    fn line(&self) -> String {
+        let half = |[low, high]: [f64; 2], mean: f64| (high - low) / 2.0 / mean * 100.0;
+        let off =
+            self.noisy.truth().map(|truth| self.median(|a| a.iops.mean / truth - 1.0) * 100.0);
+        let or_none = |percent: Option<f64>| percent.map_or(String::new(), |p| format!("{p:.0} %"));
+        format!(
+            "| {} | {} | {:.1} % | {} | {:.1} % | {:.1} % | {:.0} % | {:.0} % | {:.0} % |",
+            self.noisy.name,
+            off.map_or(String::new(), |off| format!("{off:+.1} %")),
+            self.median(|a| half(a.iops.ci95, a.iops.mean)),
+            or_none(self.covered()),
+            self.median(|a| half(a.pi95.unwrap_or([0.0; 2]), a.iops.mean)),
+            self.spread(),
+            self.predicted(),
+            self.wandering(),
+            self.percent(|[first, _]| first.stopped_by == StoppedBy::Limit),
+        )
+    }
+
+    /// What the table would have to hide.
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let n = self.pairs.len() as f64;
+        // With few seeds a share says little: a bound that 1 of 10,000 good searches breaks.
+        let slack = |share: f64| match n {
+            n if n >= 200.0 => 0.0,
+            n => 4.0 * (share * (100.0 - share) / n).sqrt(),
+        };
+        let Noisy { name, is_fast, noise, .. } = self.noisy;
+        let least = HOLD - slack(HOLD);
+        if let Some(covered) = self.covered().filter(|covered| *is_fast && *covered < least) {
+            faults.push(format!("{name}: intervals cover the truth in {covered:.1} % of runs"));
+        }
+        let predicted = self.predicted();
+        if *is_fast && predicted < least {
+            faults.push(format!("{name}: {predicted:.1} % of the predictions hold"));
+        }
+        let wandering = self.wandering();
+        if *noise == "seek=0" && wandering > FALSE_ALARMS + slack(FALSE_ALARMS) {
+            faults.push(format!("{name}: said to wander in {wandering:.1} % of runs"));
+        }
+        let mut without = self.pairs.iter().flatten().filter(|answer| answer.pi95.is_none());
+        if let Some(other) = without.next().filter(|_| *is_fast) {
+            faults.push(format!("{name}: no prediction for {:?}", other.iops));
+        }
+        faults
+    }
+}
+
+fn is_inside([low, high]: [f64; 2], value: f64) -> bool {
+    (low..=high).contains(&value)
+}
+
+#[test]
+fn predictions_hold_where_a_rate_varies() {
+    let only = std::env::var("IOGAUGE_TRUTH_ONLY").unwrap_or_default();
+    let chosen = NOISY.iter().filter(|noisy| noisy.name.contains(&only));
+    let rows: Vec<Row> = chosen
+        .map(|noisy| Row {
+            noisy,
+            pairs: on_all_processors(seeds().min(MOST_SEEDS), |seed| noisy.pair(seed)),
+        })
+        .collect();
+    println!(
+        "| noise, limit | off the truth | ci95 ± | covers | pi95 ± | next ± | predicts | wanders | by the limit |\n\
+         |---|---|---|---|---|---|---|---|---|"
+    );
+    rows.iter().for_each(|row| println!("{}", row.line()));
+    let faults: Vec<String> = rows.iter().flat_map(Row::faults).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
