@@ -117,7 +117,9 @@ impl Search<'_, '_> {
         let deeper = f64::from(ceiling) / f64::from(held.depth);
         let share = held.tightest().map_or(f64::INFINITY, Judged::share);
         let has_room = share * deeper <= ROOM;
-        if !has_room || !self.bench.has_time_for_window(held.latency.p99) {
+        let looks = self.points.iter().filter(|p| p.depth == ceiling && !p.met).count();
+        let has_time = self.bench.has_time_for_window(held.latency.p99);
+        if !has_room || looks > 1 || !has_time || self.bench.interrupted() {
             return Ok(None);
         }
         let next = Next { depth: ceiling, why: Why::Ceiling { held: held.depth } };

@@ -33,7 +33,7 @@ use judge::Judged;
 pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, Stretch};
-use prediction::{Held, Ticks};
+use prediction::{Answered, Ticks};
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
 pub use judge::{CARE, Verdict};
@@ -516,7 +516,8 @@ fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
         true => capacity(place, curve),
         false => Capacity { iops: place.iops, slope: 0.0 },
     };
-    let held = Held { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
+    let held =
+        Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
     let predicted = prediction::predict(holds, &held, &capacity, seconds);
     let ci95 = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
     Answer {

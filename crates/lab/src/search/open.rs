@@ -10,7 +10,7 @@ mod point;
 use super::bench::{Bench, SHORTEST_NS};
 use super::capacity::{self, Capacity, RatePlace};
 use super::judge::{Judged, tightest};
-use super::prediction::{self, Held, Ticks};
+use super::prediction::{self, Answered, Ticks};
 use super::{Decision, Ended, Found, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -445,7 +445,7 @@ impl RatePoint {
             true => self.capacity(curve),
             false => Capacity { iops: self.iops, slope: 0.0 },
         };
-        let held = Held { iops: self.iops.mean, share: self.share() };
+        let held = Answered { iops: self.iops.mean, share: self.share() };
         let predicted = prediction::predict(holds, &held, &capacity, seconds);
         let ci95 = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
         Answer {

@@ -219,7 +219,9 @@ impl Bench<'_, '_> {
             let judged = self.judge(&directions(&alone.total), &alone.series, &alone.exceeding);
             point.met_at_last = judged.iter().all(Judged::is_met);
         }
-        self.held = (phase == Phase::Holding && change.is_none()).then_some(seen);
+        if phase == Phase::Holding {
+            self.held = change.is_none().then_some(seen);
+        }
         Ok(Some(point))
     }
 

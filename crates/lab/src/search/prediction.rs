@@ -72,7 +72,7 @@ impl Ticks {
 }
 
 /// What a search answers.
-pub(super) struct Held {
+pub(super) struct Answered {
     pub(super) iops: f64,
     /// Statistic of the limit that binds over its bound.
     pub(super) share: f64,
@@ -96,7 +96,7 @@ pub(super) struct Prediction {
 /// the depth held is off: another search stops as far from its limit.
 pub(super) fn predict(
     holds: &[&Ticks],
-    answer: &Held,
+    answer: &Answered,
     capacity: &Capacity,
     apart_seconds: f64,
 ) -> Option<Prediction> {
