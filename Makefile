@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
 
-.PHONY: run build test attack fuzz truth bench versus-fio versus-disk versus-sweep versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
+.PHONY: run build test attack fuzz truth bench versus-fio versus-disk versus-sweep repeat versus-suite versus-db report-bench audit fmt lint doc man completions install clean help
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
@@ -43,6 +43,9 @@ versus-disk: build ## iogauge beside fio on this machine's disk, by engine, patt
 
 versus-sweep: build ## The search beside an exhaustive sweep of fio's on this machine
 	benches/versus_sweep.sh
+
+repeat: build ## The same search again and again on this machine's disk, beside what it predicted
+	benches/repeat.sh
 
 versus-suite: build ## The database matrix beside fio running the same on this machine
 	benches/versus_suite.sh

@@ -49,9 +49,9 @@ pub(super) struct Bench<'a, 'b> {
     series: Series,
     /// What the last hold saw, for another stretch of it.
     pub(super) held: Option<Seen>,
-    /// True once the target has come to another level.
-    pub(super) changed_level: bool,
-    /// True once it has come to another level again: its levels are noise.
+    /// Whether the target rose or fell to another level, once it has come to one.
+    pub(super) level_rose: Option<bool>,
+    /// True once it has gone the other way again: its levels are noise.
     pub(super) came_back: bool,
     /// Depth and rate asked at present.
     depth_asked: Option<u32>,
@@ -76,7 +76,7 @@ impl<'a, 'b> Bench<'a, 'b> {
             spoilt_ns: 0,
             series: Series::of(MOST_INTERVALS, TICKS_JOINED),
             held: None,
-            changed_level: false,
+            level_rose: None,
             came_back: false,
             depth_asked: None,
             rate_asked_iops: None,
@@ -98,6 +98,11 @@ impl<'a, 'b> Bench<'a, 'b> {
         let reached = self.crew.most_depth().map_or(depth, |most| most.min(depth));
         self.depth_asked = Some(reached);
         Ok(reached)
+    }
+
+    /// True where a rise or fall takes back the change of level there was.
+    pub(super) fn comes_back_by(&self, rise: bool) -> bool {
+        self.level_rose.is_some_and(|rose| rose != rise)
     }
 
     /// True where this depth is asked already.

@@ -397,9 +397,9 @@ impl Search<'_, '_> {
     ) -> Result<Option<u32>, LabError> {
         let earlier = &self.points[..self.points.len() - 1];
         let Some(before) = regime::contradicted(earlier, point).cloned() else { return Ok(None) };
-        self.bench.came_back |= self.bench.changed_level;
-        let is_noise = self.bench.came_back;
-        if self.bench.interrupted() || is_noise || !self.may_begin_again(plan) {
+        self.bench.came_back |= self.bench.comes_back_by(false);
+        let is_known = self.bench.level_rose.is_some();
+        if self.bench.interrupted() || is_known || !self.may_begin_again(plan) {
             return Ok(None);
         }
         let why = Why::Contradicted { before: before.iops, by: point.depth, iops: point.iops };
@@ -418,7 +418,7 @@ impl Search<'_, '_> {
         self.regimes.push(Regime { at_seconds, before_iops, after_iops });
         self.before.append(&mut self.points);
         self.points.push(first.clone());
-        self.bench.changed_level = true;
+        self.bench.level_rose.get_or_insert(after_iops > before_iops);
         self.bench.decide(Decision::AnotherLevel { at_seconds, before_iops, after_iops });
     }
 

@@ -171,7 +171,7 @@ impl Bench<'_, '_> {
         let before = self.held.clone().filter(|_| length.resumes);
         let mut alone = before.is_some().then(Seen::default);
         let mut seen = before.unwrap_or_else(|| {
-            let parts = Parts::new(length.longest_ns / HOLD_PARTS);
+            let parts = Parts::new(self.left_ns().max(length.longest_ns) / HOLD_PARTS);
             Seen {
                 began_ns: self.elapsed_ns(),
                 parts: (phase == Phase::Holding).then_some(parts),
@@ -205,9 +205,10 @@ impl Bench<'_, '_> {
         let cpu_percent = self.cpu_percent(&stopwatch);
         self.window_ends(&seen.total, Place { depth, rate_iops: None });
         let change = self.change_in(&seen.series).filter(|_| phase == Phase::Holding);
-        self.came_back |= phase == Phase::Holding
-            && self.changed_level
-            && Change::in_series(&seen.series, 0.0).is_some();
+        if phase == Phase::Holding {
+            let later = Change::in_series(&seen.series, 0.0);
+            self.came_back |= later.is_some_and(|later| self.comes_back_by(later.rises()));
+        }
         // The whole of it tells how the target varies, and the part after a change what it gives now.
         let ticks = (phase == Phase::Holding).then(|| self.ticks(&seen)).flatten();
         if let Some(change) = &change {
@@ -278,7 +279,7 @@ impl Bench<'_, '_> {
     /// noise, and belongs into the average.
     fn change_in(&self, series: &[IntervalPoint]) -> Option<Change> {
         let stays_seconds = seconds(self.plan.budget_ns / FIRST_SHARE);
-        Change::in_series(series, stays_seconds).filter(|_| !self.changed_level)
+        Change::in_series(series, stays_seconds).filter(|_| self.level_rose.is_none())
     }
 
     /// True once a longer window would change nothing.

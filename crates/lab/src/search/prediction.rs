@@ -87,7 +87,7 @@ pub(super) struct Prediction {
 }
 
 /// What the holds of a search, in order of time and the answer's last, say of the capacity, where the next
-/// search begins so many seconds after this one began. `None` where they are too short.
+/// search begins so many seconds after this one began. `None` where they are too short, or tell nothing.
 ///
 /// The noise of the capacity is that of the rate and that of the statistic, which the slope of the curve turns
 /// into one of the rate. A hold that broke its limit counts as one that kept it: leaving it out would count
@@ -113,7 +113,8 @@ pub(super) fn predict(
     let mean = noise.iter().sum::<f64>() / noise.len() as f64;
     let around = |half: f64| {
         let [low, high] = [(mean - half).exp(), (mean + half).exp()];
-        [low.min(answer.iops), high.max(answer.iops)]
+        (mean.is_finite() && high.is_finite())
+            .then_some([low.min(answer.iops), high.max(answer.iops)])
     };
     let ci_half = beyond(half(noise_of.mean_error()), own);
     let off = capacity.slope * answer.share.clamp(0.1, 1.0).ln();
@@ -121,8 +122,8 @@ pub(super) fn predict(
     let pi_half = beyond(next, std::f64::consts::SQRT_2 * own).hypot(off);
     let rates: Vec<f64> = holds.iter().flat_map(|hold| hold.rates.iter().copied()).collect();
     Some(Prediction {
-        ci95: around(ci_half),
-        pi95: around(pi_half),
+        ci95: around(ci_half)?,
+        pi95: around(pi_half)?,
         wander: wander(&joined(rates), last),
     })
 }
@@ -194,5 +195,76 @@ impl Ticks {
             join(&self.rates, count).iter().map(|off| self.iops * (1.0 + off)).collect();
         rates.sort_by(f64::total_cmp);
         rates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::synthetic::Random;
+    use iogauge_model::result::Estimate;
+
+    const ANSWERED: Answered = Answered { iops: 1000.0, share: 1.0 };
+
+    fn capacity(half: f64) -> Capacity {
+        let iops = Estimate { mean: 1000.0, ci95: [1000.0 - half, 1000.0 + half], n: 400 };
+        Capacity { iops, slope: 0.0 }
+    }
+
+    /// A hold of ten seconds whose rate is off by these shares.
+    fn hold(rates: Vec<f64>) -> Ticks {
+        let statistic = vec![0.0; rates.len()];
+        Ticks { iops: 1000.0, share: 1.0, seconds: 10.0 / rates.len() as f64, rates, statistic }
+    }
+
+    fn white(seed: u64) -> Ticks {
+        hold(Random::new(seed).ar1(400, 0.0, 0.0).iter().map(|off| off / 20.0).collect())
+    }
+
+    #[test]
+    fn without_noise_over_long_times_the_answers_own_error_stands() {
+        let half = 1000.0 * 0.05 * NORMAL_95 / 20.0;
+        let width = |[low, high]: [f64; 2]| (high - low) / 2.0 / half;
+        let of = |seed| predict(&[&white(seed)], &ANSWERED, &capacity(half), 20.0).unwrap();
+        let found: Vec<Prediction> = (0..101).map(of).collect();
+        let median = |of: &dyn Fn(&Prediction) -> f64| {
+            let mut values: Vec<f64> = found.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values[50]
+        };
+        let (ci, pi) = (median(&|p| width(p.ci95)), median(&|p| width(p.pi95)));
+        assert!((0.95..1.1).contains(&ci) && (1.35..1.6).contains(&pi), "{ci} {pi}");
+        let wandering = found.iter().filter(|found| found.wander.is_some()).count();
+        assert!(wandering <= 5, "{wandering}");
+    }
+
+    #[test]
+    fn a_rate_that_wanders_is_told_with_what_it_kept() {
+        let slow = Random::new(5).ar1(400, 0.0, 0.995).iter().map(|off| off / 10.0).collect();
+        let found = predict(&[&hold(slow)], &ANSWERED, &capacity(5.0), 20.0).unwrap();
+        let wander = found.wander.unwrap();
+        assert!(found.pi95[1] - found.pi95[0] > 100.0, "{:?}", found.pi95);
+        assert_eq!((wander.windows, wander.over_seconds.round()), (10, 5.0));
+        assert!(wander.deviation > 0.01 && wander.kept_iops < 1000.0, "{wander:?}");
+    }
+
+    /// A hold that broke its limit at a third more says that the capacity lies lower.
+    #[test]
+    fn holds_that_failed_count() {
+        let failed = Ticks { share: 1.33, ..white(2) };
+        let capacity = Capacity { slope: 0.5, ..capacity(5.0) };
+        let alone = predict(&[&white(1)], &ANSWERED, &capacity, 20.0).unwrap();
+        let both = predict(&[&failed, &white(1)], &ANSWERED, &capacity, 20.0).unwrap();
+        assert!(both.ci95[0] < alone.ci95[0] - 50.0, "{:?} {:?}", both.ci95, alone.ci95);
+    }
+
+    #[test]
+    fn what_tells_nothing_predicts_nothing() {
+        assert!(predict(&[], &ANSWERED, &capacity(5.0), 20.0).is_none());
+        let short = hold(vec![0.0; 8]);
+        assert!(predict(&[&short], &ANSWERED, &capacity(5.0), 20.0).is_none());
+        let nothing = Ticks { iops: 0.0, ..white(1) };
+        let answered = Answered { iops: 0.0, share: f64::INFINITY };
+        assert!(predict(&[&nothing], &answered, &capacity(5.0), 20.0).is_none());
     }
 }

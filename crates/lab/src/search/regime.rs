@@ -22,6 +22,10 @@ pub(super) struct Change {
 }
 
 impl Change {
+    pub(super) fn rises(&self) -> bool {
+        self.after_iops > self.before_iops
+    }
+
     /// The lasting change of the IOPS in a series of ticks, if there is one: the old level lasted for
     /// [`LASTING_SECONDS`] at least, the new one for as long as is asked beyond that.
     pub(super) fn in_series(series: &[IntervalPoint], stays_seconds: f64) -> Option<Self> {
