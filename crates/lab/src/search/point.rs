@@ -203,7 +203,9 @@ impl Bench<'_, '_> {
             }
         }
         let cpu_percent = self.cpu_percent(&stopwatch);
-        self.window_ends(&seen.total, Place { depth, rate_iops: None });
+        // Who traces has seen this stretch alone.
+        let stretch = alone.as_ref().map_or(&seen.total, |alone| &alone.total);
+        self.window_ends(stretch, Place { depth, rate_iops: None });
         let change = self.change_in(&seen.series).filter(|_| phase == Phase::Holding);
         if phase == Phase::Holding {
             let later = Change::in_series(&seen.series, 0.0);
