@@ -20,7 +20,7 @@ impl Moments {
 
 /// Lines whose course spreads over prefill, ramp, measuring and search.
 const LINES: [&[&str]; 3] = [
-    &["find", ".", "--size=64m", "--budget=1s", "--direct=0", "--json"],
+    &["find", ".", "--size=64m", "--budget=1s", "--max-starvation=100%", "--direct=0", "--json"],
     &["run", ".", "--size=64m", "--ramp-time=300ms", "--runtime=500ms", "--direct=0", "--json"],
     &[
         "run",
@@ -140,7 +140,7 @@ fn endless(place: &Place, more: &[&str]) -> (Started, String) {
 #[test]
 fn a_killed_search_keeps_its_points() {
     let place = Place::new();
-    let line = ["find", ".", "--size=8m", "--budget=20s", "--direct=0"];
+    let line = ["find", ".", "--size=8m", "--budget=20s", "--max-starvation=100%", "--direct=0"];
     let run = place.start(&line);
     let steps = || -> usize {
         let text = place.run(&["history", "export"]).stdout;

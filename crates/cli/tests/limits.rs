@@ -304,7 +304,15 @@ fn processes_of_a_database_are_counted_before_they_are_made() {
 #[test]
 fn a_search_goes_as_deep_as_there_is_memory_for() {
     let place = Place::new();
-    let line = ["find", ".", "--size=64m", "--bs=4m", "--ioengine=psync", "--direct=0"];
+    let line = [
+        "find",
+        ".",
+        "--size=64m",
+        "--max-starvation=100%",
+        "--bs=4m",
+        "--ioengine=psync",
+        "--direct=0",
+    ];
     let more = ["--budget=2s", "--limit=mean<=100s", "--json", "--quiet"];
     let script = "ulimit -v 1000000; \"$@\"";
     let done = shell(&place, script, &[&line[..], &more].concat()).ends(0);

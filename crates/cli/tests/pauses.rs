@@ -181,6 +181,7 @@ fn a_search_measures_again_what_a_stop_spoilt() {
         "--limit=max<=1s",
         "--budget=8s",
         "--max-depth=2",
+        "--max-starvation=100%",
         "--explain",
         "--json",
         "--history=none",

@@ -192,8 +192,16 @@ fn a_time_shorter_than_a_sample_has_one() {
 #[test]
 fn a_search_keeps_the_system_over_its_whole_time() {
     let place = Place::new();
-    let line =
-        ["find", ".", "--size=16m", "--budget=1s", "--direct=0", "--profile=100ms", "--json"];
+    let line = [
+        "find",
+        ".",
+        "--size=16m",
+        "--budget=1s",
+        "--max-starvation=100%",
+        "--direct=0",
+        "--profile=100ms",
+        "--json",
+    ];
     let done = place.run(&[&line[..], &["-q"]].concat()).ends(0);
     let found: FindDocument = serde_json::from_str(&done.stdout).unwrap();
     assert!(found.system.len() >= 5 && found.began.is_some(), "{}", found.system.len());

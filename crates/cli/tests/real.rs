@@ -28,7 +28,9 @@ fn a_directory_from_first_run_to_clean() {
     }
     std::fs::write(place.work().join("precious"), "mine").unwrap();
 
-    let first = place.run(&["find", ".", "--size=64m", "--budget=2s", "--json"]).ends(0);
+    let first = place
+        .run(&["find", ".", "--size=64m", "--budget=2s", "--max-starvation=100%", "--json"])
+        .ends(0);
     assert!(first.stderr.contains("prefilled 64 MiB"), "{}", first.stderr);
     assert!(place.names().contains(&"iogauge.dat".to_owned()));
     let found = first.json();
@@ -271,7 +273,15 @@ fn a_search_has_as_many_workers_as_processors_before_it_blames_the_client() {
     let place = Place::new();
     // No more than there is time to measure with in half the budget.
     let processors = std::thread::available_parallelism().unwrap().get().min(8);
-    let line = ["find", ".", "--size=16m", "--ioengine=null", "--direct=0", "--budget=6s"];
+    let line = [
+        "find",
+        ".",
+        "--size=16m",
+        "--ioengine=null",
+        "--direct=0",
+        "--budget=6s",
+        "--max-starvation=100%",
+    ];
     let depth = format!("--max-depth={}", processors.max(2));
     let line = [&line[..], &[&depth, "--explain", "--json"]].concat();
     for _ in 0..4 {

@@ -445,7 +445,9 @@ fn a_rate_beyond_the_device_is_told() {
 #[test]
 fn the_suggested_command_runs_what_was_found() {
     let place = Place::new();
-    let line = ["find", EIGHT, "--rw=randrw", "--rwmixread=80", "--bs=8k", "--numjobs=4", "-q"];
+    let limit = "--limit=mean<=10ms";
+    let mix = ["--rw=randrw", "--rwmixread=80", "--bs=8k", "--numjobs=4"];
+    let line = [&["find", EIGHT, limit, "-q"][..], &mix].concat();
     let text = place.run(&line).ends(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let command = text.split("\"iogauge ").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
     let mut words: Vec<&str> = command.split(' ').collect();

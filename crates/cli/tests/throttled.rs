@@ -64,7 +64,14 @@ fn a_search_reads_the_rate_and_the_depth_of_the_device() {
         or_skip!("a_search_reads_the_rate_and_the_depth_of_the_device", Loop::new(64 * MIB));
     let limit = Throttle::this_process(&device.path, IOPS);
     let _limit = or_skip!("a_search_reads_the_rate_and_the_depth_of_the_device", limit);
-    let line = ["find", device.path.to_str().unwrap(), "--limit", "mean<=10ms", "--json"];
+    let line = [
+        "find",
+        device.path.to_str().unwrap(),
+        "--max-starvation=100%",
+        "--limit",
+        "mean<=10ms",
+        "--json",
+    ];
     let mut answers = Vec::new();
     // As above: one of several has to have the device's rate.
     loop {

@@ -152,7 +152,15 @@ fn a_search_traces_its_answer() {
     let device = or_skip!("a_search_traces_its_answer", device());
     let target = device.path.to_str().unwrap();
     for more in [&[][..], &["--open-loop"]] {
-        let line = ["find", target, "--budget=6s", "--max-depth=8", "--trace", "--json"];
+        let line = [
+            "find",
+            target,
+            "--budget=6s",
+            "--max-starvation=100%",
+            "--max-depth=8",
+            "--trace",
+            "--json",
+        ];
         let done = place.run(&[&line[..], more].concat());
         let document = done.json();
         let seen = &document["trace"]["read"];

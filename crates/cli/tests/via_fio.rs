@@ -199,7 +199,17 @@ fn a_search_through_fio_finds_the_depth_of_the_device() {
     let limit = Throttle::this_process(&device.path, IOPS);
     let _limit = or_skip!("a_search_through_fio_finds_the_depth_of_the_device", limit);
     let target = device.path.to_str().unwrap();
-    let line = ["find", target, "--via", "fio", "--limit", "mean<=10ms", "--budget=40s", "--json"];
+    let line = [
+        "find",
+        target,
+        "--via",
+        "fio",
+        "--max-starvation=100%",
+        "--limit",
+        "mean<=10ms",
+        "--budget=40s",
+        "--json",
+    ];
     let mut answers = Vec::new();
     // By Little's law 20 I/Os outstanding take 10 ms. The throttle hands out a tenth of a second's I/Os
     // at once, so that short windows tell little; and a machine busy with something else may keep
@@ -354,7 +364,16 @@ fn a_search_decides_the_depth_of_a_job_file() {
         "[a]\nioengine=posixaio\nrw=randread\nsize=4m\nfilename=data\nruntime=1\niodepth=9\n\
          rate_iops=500\n",
     );
-    let line = ["find", "a.fio", "--via", "fio", "--max-depth=3", "--budget=10s", "-q"];
+    let line = [
+        "find",
+        "a.fio",
+        "--via",
+        "fio",
+        "--max-depth=3",
+        "--max-starvation=100%",
+        "--budget=10s",
+        "-q",
+    ];
     let found = place.run(&[&line[..], &["--json"]].concat()).ends(0).json();
     let depths: Vec<u64> =
         found["curve"].as_array().unwrap().iter().map(|p| p["depth"].as_u64().unwrap()).collect();
@@ -437,7 +456,7 @@ fn names_mean_nothing_to_fio() {
     }
     // The other commands go the same way.
     let target = "./precious#1";
-    let find = ["find", target, "--budget=2s", "--max-depth=2"];
+    let find = ["find", target, "--budget=2s", "--max-starvation=100%", "--max-depth=2"];
     place.run(&[&find[..], &fast[..]].concat()).ends(0);
     let check = ["crosscheck", target, "--rounds=2", "--runtime=100ms", "--ramp_time=0"];
     let checked = place.run(&[&check[..], &fast[..]].concat()).code;

@@ -68,7 +68,7 @@ fn job_files_have_the_caveats_of_their_loads() {
     let few = run_job(&place, "ioengine=psync\nnumber_ios=1\n").ends(0).json();
     assert!(told(&few, "too-few-samples").is_some(), "{:?}", caveats(&few));
     job(&place, "ioengine=psync\n");
-    let find = ["find", "a.fio", "--budget=2s", "--max-depth=2"];
+    let find = ["find", "a.fio", "--budget=2s", "--max-starvation=100%", "--max-depth=2"];
     let found = place.run(&[&find[..], &VIA].concat()).json();
     assert!(told(&found, "page-cache").is_some(), "{:?}", caveats(&found));
 }

@@ -1,6 +1,6 @@
 //! Doubts that show in what was measured.
 
-use crate::search::{CLIENT_BOUND_PERCENT, Drift, Found};
+use crate::search::{CLIENT_BOUND_PERCENT, Drift, Found, Starved};
 use crate::steadiness::{Unsteady, unsteadiness};
 use iogauge_io::engine;
 use iogauge_io::worker::control::IoFault;
@@ -170,8 +170,8 @@ fn processor_busy(cpu: &CpuUse) -> Option<Caveat> {
             CaveatCode::ClientBound,
             format!(
                 "the workers were ready to run and had no processor for {wait:.0} % of the time \
-                 (the machine was {:.0} % busy): others keep the processors, and the target may \
-                 sustain more",
+                 (the machine was {:.0} % busy): other programs, other workers or the kernel's own \
+                 threads keep the processors, and the target may sustain more",
                 cpu.machine_percent
             ),
             "top shows what runs beside; taskset --cpu-list 0-7 iogauge … chooses the processors",
@@ -425,6 +425,47 @@ pub fn cut_short(answer: &Answer) -> Option<Caveat> {
     ))
 }
 
+/// Stretches of a search that are left out because the client lacked processor time.
+#[must_use]
+pub(crate) fn starved(found: &Found) -> Option<Caveat> {
+    let Starved { stretches, left_out, left_out_ns, lost } = found.starved;
+    (left_out > 0).then(|| {
+        let share = |ns: u64| 100.0 * ns as f64 / left_out_ns.max(1) as f64;
+        let kinds = [
+            (lost.wait_ns, "the workers waited for a processor"),
+            (lost.steal_ns, "the hypervisor ran other machines"),
+            (lost.throttled_ns, "a control group held iogauge back"),
+        ];
+        let kinds = kinds.iter().filter(|(ns, _)| share(*ns) >= 0.5);
+        let kinds: Vec<String> =
+            kinds.map(|(ns, what)| format!("{what} for {:.0} % of the time", share(*ns))).collect();
+        let time = Latency(left_out_ns as f64 / f64::from(left_out));
+        let with = found.with_starved.as_ref().map_or_else(String::new, |with| {
+            let values = with.limits.iter().filter_map(|limit| {
+                let value_ns = limit.value_ns?;
+                Some(format!("{} {}", limit.limit.statistic(), Latency(value_ns)))
+            });
+            let values: Vec<String> = values.collect();
+            let but =
+                if found.answer.met && !with.is_met() { ", which breaks the limit" } else { "" };
+            format!(
+                "; with them the answer's load gave {} IOPS, {}{but}",
+                Count(with.iops),
+                values.join(", ")
+            )
+        });
+        Caveat::of(
+            CaveatCode::ClientStarved,
+            format!(
+                "in {left_out} of {stretches} stretches of {time} {}; {}{with}",
+                kinds.join(", and "),
+                if left_out == 1 { "it is left out" } else { "they are left out" }
+            ),
+        )
+        .weighed(f64::from(left_out) / f64::from(stretches.max(1)))
+    })
+}
+
 /// Points of a curve that contradict each other.
 #[must_use]
 pub fn drift(drift: &Drift) -> Caveat {
@@ -556,6 +597,7 @@ mod tests {
             let exact = Estimate::exact(1.0);
             let latency_ns = latency();
             cut_short(&Answer {
+                queue: None,
                 met: true,
                 iops: exact,
                 pi95: None,

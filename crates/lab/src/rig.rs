@@ -12,16 +12,20 @@ use iogauge_io::sim::DeviceSlot;
 use iogauge_io::system::{DeviceTree, GroupLimits, Memory, SystemError};
 use iogauge_io::target::{
     Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, advise, device_facts,
+    device_facts_of,
 };
 use iogauge_io::verify::JobVerify;
 use iogauge_model::load::{EngineKind, Load, SyncMode};
 use iogauge_model::result::DeviceFacts;
-use iogauge_model::{Caveat, CaveatCode, Step};
+use iogauge_model::{Caveat, CaveatCode, Limit, Step};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+/// A simulated device that takes as long for one I/O stands for a disk that turns.
+const SERVICE_OF_DISKS_NS: u64 = 2_000_000;
 
 /// What loads are put on.
 #[derive(Debug)]
@@ -411,6 +415,25 @@ impl Rig {
             Err(SystemError::UnknownDevice { .. }) => Ok(DeviceTree::default()),
             tree => Ok(tree?),
         }
+    }
+
+    /// The limit of a search of the target that was given none: that of disks where one turns under it. A
+    /// virtual disk does not tell, whatever it says of itself.
+    #[must_use]
+    pub fn usual_limit(&self) -> Limit {
+        let turns = |name: &str| {
+            device_facts_of(name, &self.roots)
+                .is_some_and(|facts| facts.rotational == Some(true) && !facts.is_virtual())
+        };
+        let is_disk = match &self.medium {
+            Medium::Simulated(slot) => {
+                slot.spec().seek_ns > 0 || slot.spec().service_ns >= SERVICE_OF_DISKS_NS
+            }
+            Medium::Real(_) => {
+                self.devices().is_ok_and(|tree| tree.leaves().into_iter().any(turns))
+            }
+        };
+        if is_disk { Limit::USUAL_OF_DISKS } else { Limit::USUAL }
     }
 
     /// Doubts that show before a run on a ground.

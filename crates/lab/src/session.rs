@@ -15,7 +15,7 @@ use iogauge_io::clock::Clock;
 use iogauge_io::crew::fio::FioError;
 use iogauge_io::crew::{Footprint, Room};
 use iogauge_io::engine;
-use iogauge_io::system::{self, Logical, Sampler};
+use iogauge_io::system::{self, DeviceQueues, Logical, Roots, Sampler};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
 use iogauge_model::load::{Arrivals, EngineKind, Load};
@@ -177,6 +177,10 @@ pub fn find(
     let plan = &in_reach(plan, &load, rig);
     let mut crew = rig.crew(&load, plan.max_depth)?;
     crew.hurry_when(watch.interrupt.flag());
+    if !rig.is_simulated() {
+        let queues = DeviceQueues::under(&rig.devices()?, &Roots::real());
+        queues.into_iter().for_each(|queues| crew.watch_queues(queues));
+    }
     let found = room::watched(rig, watch, |watch| match plan.open_loop {
         None => search::find(crew.as_mut(), plan, watch),
         Some(_) => search::find_open(crew.as_mut(), plan, watch),
@@ -204,6 +208,7 @@ pub fn find(
         physical = totals.physical;
     }
     caveats.extend(pauses::caveat(&found.pauses, who(rig), found.measured_seconds));
+    caveats.extend(caveats::starved(&found));
     let errors = found.curve.iter().map(|point| point.errors).sum();
     caveats.extend(caveats::errors(errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
     let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);

@@ -86,6 +86,9 @@ caveat_codes! {
     ClientBound = "client-bound", Share, "this machine may be what was measured",
         "--numjobs with more workers, larger blocks, or --iodepth_batch_submit=16 \
          --iodepth_batch_complete_min=8";
+    /// iogauge lacked processor time in parts of a search, which are left out.
+    ClientStarved = "client-starved", Share, "a lack of processor time",
+        "a machine with idle processors; --max-starvation=100% leaves nothing out";
     /// The hypervisor took processor time away during the run.
     StealTime = "steal-time", Share, "the hypervisor took processor time away",
         "repeat the run at a quieter time, and compare";

@@ -197,6 +197,15 @@ pub fn tightest(limits: impl IntoIterator<Item = Limit>) -> Vec<Limit> {
     kept
 }
 
+impl Limit {
+    /// The limit of a search of storage that was given none: one I/O in a hundred may take longer than 5 ms.
+    pub const USUAL: Self =
+        Self { side: Side::Any, metric: Metric::Percentile(99.0), bound_ns: 5_000_000 };
+    /// The same where a disk turns: it takes some 10 ms for one I/O.
+    pub const USUAL_OF_DISKS: Self = Self { bound_ns: 50_000_000, ..Self::USUAL };
+}
+
+/// The limit of a search of databases that was given none: a mean of 10 ms.
 impl Default for Limit {
     fn default() -> Self {
         Self { side: Side::Any, metric: Metric::Mean, bound_ns: 10_000_000 }

@@ -271,6 +271,10 @@ pub struct DbSearchArgs {
     /// Interval of the operations a second to aim for
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
     pub precision: f64,
+    /// Leave out stretches of time in which the workers lacked a processor for more than this share;
+    /// 100% leaves out none
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%")]
+    pub max_starvation: f64,
     /// Most processes to try
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub max_processes: u32,

@@ -188,7 +188,7 @@ pub struct FindArgs {
     #[command(flatten)]
     pub target: TargetArgs,
     /// Bound on a latency statistic: mean, pNN[.N] or max, of reads, writes or flushes (sync:) alone as in
-    /// read:p99<=5ms; repeated, all of them have to hold [default: mean<=10ms]
+    /// read:p99<=5ms; repeated, all of them have to hold [default: p99<=5ms; p99<=50ms where a disk turns]
     #[arg(long = "limit", value_name = "[read:|write:|sync:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
     /// Limits that a field agrees on, beside those of --limit; the tighter one counts
@@ -200,6 +200,10 @@ pub struct FindArgs {
     /// Interval of the IOPS to aim for
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
     pub precision: f64,
+    /// Leave out stretches of time in which the workers lacked a processor for more than this share;
+    /// 100% leaves out none
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%")]
+    pub max_starvation: f64,
     /// Largest depth to try
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub max_depth: u32,

@@ -41,7 +41,11 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
 /// # Errors
 /// A fault while measuring.
 pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::Result<Exit> {
-    let measured = search(&mut invocation, plan).map(|document| {
+    let mut plan = plan.clone();
+    if plan.limits.is_empty() {
+        plan.limits.push(invocation.rig.usual_limit());
+    }
+    let measured = search(&mut invocation, &plan).map(|document| {
         let exit = exit(&document);
         Outcome { document, instead: None, exit }
     });
@@ -80,6 +84,7 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
         max_depth: args.max_depth,
         budget_ns: args.budget,
         precision: args.precision / 100.0,
+        max_starvation: args.max_starvation / 100.0,
         open_loop: args
             .open_loop
             .then(|| args.load.rate_process.unwrap_or(ArrivalProcess::Poisson)),
@@ -103,13 +108,10 @@ pub(super) fn check_effort(budget_ns: u64, precision_percent: f64) -> anyhow::Re
     Err(Usage(wrong.to_owned()).into())
 }
 
-/// The limits typed and those of the guide, checked against the load.
+/// The limits typed and those of the guide, checked against the load; none where neither says any.
 fn limits(args: &FindArgs) -> anyhow::Result<Vec<Limit>> {
     let guided: &[Limit] = args.guide.map_or(&[], |guide| guide.limits);
-    let mut limits = tightest(args.limits.iter().chain(guided).copied());
-    if limits.is_empty() {
-        limits.push(Limit::default());
-    }
+    let limits = tightest(args.limits.iter().chain(guided).copied());
     let engine = args.load.ioengine.unwrap_or(Load::default().engine);
     let load = args.load.load(engine).map_err(LabError::from)?;
     for limit in &limits {
@@ -181,7 +183,7 @@ pub(super) fn exit_of(answer: &Answer, curve: &[CurvePoint]) -> Exit {
         StoppedBy::Interrupted => Exit::Interrupted,
         _ if answer.is_empty() || curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
         StoppedBy::Unattainable => Exit::Unattainable,
-        StoppedBy::Undecided => Exit::Undecided,
+        StoppedBy::Undecided | StoppedBy::Starved => Exit::Undecided,
         _ => Exit::Done,
     }
 }

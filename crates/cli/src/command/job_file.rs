@@ -88,8 +88,9 @@ pub(super) fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan
         limits: vec![search.limit],
         max_depth: search.max_depth,
         budget_ns: runtime_ns.unwrap_or(SEARCH_NS).max(SHORTEST_SEARCH_NS),
-        precision: 0.02,
-        open_loop: None,
+        // As in fio, what is measured counts.
+        max_starvation: 1.0,
+        ..SearchPlan::default()
     }
 }
 

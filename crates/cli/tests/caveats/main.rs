@@ -79,7 +79,7 @@ const SOURCES: [&str; 3] =
     [include_str!("figures.rs"), include_str!("machine.rs"), include_str!("target.rs")];
 
 /// Codes that a test elsewhere provokes: its source and its name.
-const ELSEWHERE: [(CaveatCode, &str, &str); 11] = [
+const ELSEWHERE: [(CaveatCode, &str, &str); 12] = [
     (
         CaveatCode::WorkerHeld,
         include_str!("../front.rs"),
@@ -105,6 +105,11 @@ const ELSEWHERE: [(CaveatCode, &str, &str); 11] = [
         CaveatCode::ViaFio,
         include_str!("../via_fio.rs"),
         "a_run_through_fio_is_a_run_like_any_other",
+    ),
+    (
+        CaveatCode::ClientStarved,
+        include_str!("../../../lab/tests/search/starvation.rs"),
+        "client_starved",
     ),
     // Steal time cannot be provoked from within a machine: it is read from a made-up /proc.
     (CaveatCode::StealTime, include_str!("../../../lab/tests/caveats.rs"), "steal_time"),

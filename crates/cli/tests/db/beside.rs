@@ -82,8 +82,9 @@ fn left_over(db: &Db) {
 #[test]
 fn beside_bounds_the_device_by_what_bounds_commits() {
     let db = Db::new(1, 1000);
-    let line = ["--mode=write", "--budget=1s", "--size=64m", "--quiet", "--json"];
-    let beside = |more: &[&str]| db.run("beside", &[&line[..], more].concat());
+    let line = ["--mode=write", "--budget=1s", "--size=64m", "--max-starvation=100%"];
+    let quiet = ["--quiet", "--json"];
+    let beside = |more: &[&str]| db.run("beside", &[&line[..], &quiet, more].concat());
     let none = beside(&["--limit=commit:mean<=1ns"]).ends(5);
     let document: BesideDocument = serde_json::from_value(none.json()).unwrap();
     let of = |side: &BesideSide| (side.answer.limits[0].limit.to_string(), side.answer.stopped_by);

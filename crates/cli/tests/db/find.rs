@@ -11,7 +11,7 @@ fn typed(document: &Value) -> FindDocument {
 
 /// A search of some seconds, in which it comes to its end on a busy machine as well; with its document.
 fn found(db: &Db, mode: &str, more: &[&str]) -> Value {
-    let line = ["--mode", mode, "--budget=8s", "--json", "--quiet"];
+    let line = ["--mode", mode, "--budget=8s", "--max-starvation=100%", "--json", "--quiet"];
     db.run("find", &[&line[..], more].concat()).ends(0).json()
 }
 
@@ -102,7 +102,7 @@ fn write_ends_at_the_globals() {
 #[test]
 fn what_cannot_be_reached_is_told() {
     let db = Db::new(2, 1000);
-    let line = ["--mode=write", "--budget=1s", "--quiet"];
+    let line = ["--mode=write", "--budget=1s", "--max-starvation=100%", "--quiet"];
     let done = db.run("find", &[&line[..], &["--limit=commit:p99<=1ns"]].concat()).ends(5);
     assert!(done.stdout.starts_with("sqlite:d RAN cannot do write, 50 a transaction so that p99 commit latency stays ≤ 1 ns: even"), "{}", done.stdout);
     let shown = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
@@ -125,7 +125,7 @@ fn what_is_found_can_be_held_for_longer() {
     let alone = db.measured("read", &[]);
     let mean_ns = alone["steps"][0]["read"]["service_ns"]["mean"].as_f64().unwrap();
     let limit = format!("--limit=mean<={}ns", (mean_ns * 20.0) as u64);
-    let line = ["--mode=read", "--budget=3s", "--explain", &limit];
+    let line = ["--mode=read", "--budget=3s", "--max-starvation=100%", "--explain", &limit];
     let done = db.run("find", &line).ends(0);
     assert!(
         done.stderr.contains("next 2 processes: ") && !done.stderr.contains("depth"),

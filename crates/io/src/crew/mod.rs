@@ -19,14 +19,14 @@ pub use virtual_time::VirtualCrew;
 
 use crate::engine::{Files, Op};
 use crate::offsets::{Extent, OffsetSource, SharedPosition, mix64};
-use crate::system::ProcessCpu;
+use crate::system::{DeviceQueues, ProcessCpu, QueueReading, Starvation};
 use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::{Window, WorkerWindow};
 use crate::worker::control::{Control, IoFault};
 use crate::worker::schedule::Schedule;
 use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
-use iogauge_model::result::StepResult;
+use iogauge_model::result::{QueueBound, StepResult};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -123,6 +123,20 @@ pub trait Crew {
     /// target's. Where the workers are another program's, its pauses are among them.
     fn take_pauses(&mut self) -> Paused {
         Paused::default()
+    }
+
+    /// What those who do the I/O lacked of processor time so far; `None` where nothing tells.
+    fn starvation(&self) -> Option<Starvation> {
+        None
+    }
+
+    /// From now on these are the queues of requests in front of the target.
+    fn watch_queues(&mut self, _queues: DeviceQueues) {}
+
+    /// What was in the queues in front of the target so far, and how much they take; `None` where nothing
+    /// tells.
+    fn queue(&self) -> Option<(QueueReading, QueueBound)> {
+        None
     }
 
     /// Gives up arrivals that are due and not issued. While arrivals are held back, none comes due;

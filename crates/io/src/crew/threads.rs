@@ -15,11 +15,14 @@ use crate::engine::mmap::Mmap;
 use crate::engine::null::Null;
 use crate::engine::psync::Psync;
 use crate::engine::{Engine, EngineError, Setup};
-use crate::system::HeldThread;
+use crate::system::{
+    DeviceQueues, HeldThread, QueueReading, Roots, Starvation, StarvationReader, Waiting,
+};
 use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Assignment, Turn, Worker, WorkerError};
 use iogauge_model::load::EngineKind;
+use iogauge_model::result::QueueBound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Once};
@@ -72,6 +75,8 @@ pub struct ThreadCrew {
     plans: Vec<JobPlan>,
     arrivals: Arrivals,
     heartbeat: Heartbeat,
+    starvation: StarvationReader,
+    queues: Option<DeviceQueues>,
     max_depth: u32,
     /// Set once the user wants the end.
     hurry: Option<Arc<AtomicBool>>,
@@ -88,6 +93,15 @@ impl ThreadCrew {
     /// I/Os to keep outstanding over all workers.
     fn depth(&self) -> u32 {
         self.handles.iter().map(|handle| handle.depth).sum()
+    }
+
+    /// Processors that the workers may run on.
+    fn processors(&self) -> u32 {
+        let cpus = self.plans.first().and_then(|plan| plan.job.load.cpus.as_ref());
+        cpus.map_or_else(
+            || std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            |cpus| cpus.numbers().len() as u32,
+        )
     }
 
     /// Starts jobs, all workers together; the depth may later rise to `max_depth`.
@@ -114,7 +128,9 @@ impl ThreadCrew {
             threads: Vec::new(),
             plans: Vec::new(),
             arrivals: Arrivals::default(),
+            queues: None,
             heartbeat: Heartbeat::start().map_err(WorkerError::Thread)?,
+            starvation: StarvationReader::new(Roots::real()),
             max_depth,
             hurry: None,
             left_behind: Vec::new(),
@@ -350,13 +366,8 @@ impl Crew for ThreadCrew {
     /// the number of workers; and beyond one worker for each I/O outstanding and for each processor
     /// the workers may run on.
     fn could_add_worker(&self) -> bool {
-        let cpus = self.plans.first().and_then(|plan| plan.job.load.cpus.as_ref());
-        let processors = cpus.map_or_else(
-            || std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-            |cpus| cpus.numbers().len() as u32,
-        );
         let fits = matches!(self.plans.as_slice(), [plan] if plan.takes_more_workers());
-        fits && (self.handles.len() as u32) < processors.min(self.depth())
+        fits && (self.handles.len() as u32) < self.processors().min(self.depth())
     }
 
     /// `None` also where the system refuses another thread, ring or buffer: those at work go on
@@ -376,6 +387,21 @@ impl Crew for ThreadCrew {
 
     fn take_pauses(&mut self) -> Paused {
         self.heartbeat.take()
+    }
+
+    /// Workers for which there are not enough processors wait for each other: that is the load's own doing.
+    fn starvation(&self) -> Option<Starvation> {
+        let fit = self.handles.len() as u32 <= self.processors();
+        Some(self.starvation.read(if fit { Waiting::Workers } else { Waiting::Ignored }))
+    }
+
+    fn watch_queues(&mut self, queues: DeviceQueues) {
+        self.queues = Some(queues);
+    }
+
+    fn queue(&self) -> Option<(QueueReading, QueueBound)> {
+        let queues = self.queues.as_ref()?;
+        Some((queues.read()?, queues.bound().clone()))
     }
 
     fn hold_back_arrivals(&mut self, holds: bool) {

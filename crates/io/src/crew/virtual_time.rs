@@ -2,10 +2,12 @@
 
 use super::{Arrivals, Crew, CrewJob, JobPlan, Paused, WorkerHandle, collect, shares};
 use crate::engine::sim::{Sim, World};
-use crate::sim::{DeviceSlot, Pause, SimSpec};
+use crate::sim::{Absence, DeviceSlot, SimSpec};
+use crate::system::{QueueReading, Starvation};
 use crate::verify::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Turn, Worker, WorkerError};
+use iogauge_model::result::QueueBound;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,16 +21,33 @@ pub struct VirtualCrew {
     arrivals: Arrivals,
     /// What the last turn of each worker ended with.
     turns: Vec<Turn>,
-    pauses: Option<Pauses>,
+    pauses: Option<Absences>,
+    /// Pauses that were not taken yet.
+    paused: Paused,
+    starvations: Option<Absences>,
+    starved: Starvation,
 }
 
-/// Pauses that are made on purpose.
-struct Pauses {
-    each: Pause,
+/// Absences that are made on purpose.
+struct Absences {
+    each: Absence,
     /// When the next one begins.
     next_ns: u64,
-    /// Those that were not taken yet.
-    paused: Paused,
+}
+
+impl Absences {
+    fn of(each: Option<Absence>, begin_ns: u64) -> Option<Self> {
+        each.map(|each| Self { each, next_ns: begin_ns.saturating_add(each.every_ns) })
+    }
+
+    /// The end of one that begins now, where one does.
+    fn begins(absences: &mut Option<Self>, now_ns: u64) -> Option<u64> {
+        let absences = absences.as_mut().filter(|absences| absences.next_ns <= now_ns)?;
+        let Absence { every_ns, for_ns } = absences.each;
+        let end_ns = now_ns.saturating_add(for_ns);
+        absences.next_ns = end_ns.saturating_add(every_ns);
+        Some(end_ns)
+    }
 }
 
 impl std::fmt::Debug for VirtualCrew {
@@ -94,12 +113,17 @@ impl VirtualCrew {
         }
         let turns = vec![Turn::Going; workers.len()];
         arrivals.begin(begin_ns);
-        let pauses = slot.spec().pause.map(|each| Pauses {
-            each,
-            next_ns: begin_ns.saturating_add(each.every_ns),
+        let mut crew = Self {
+            world,
+            workers,
+            handles,
+            arrivals,
+            turns,
+            pauses: Absences::of(slot.spec().pause, begin_ns),
             paused: Paused::default(),
-        });
-        let mut crew = Self { world, workers, handles, arrivals, turns, pauses };
+            starvations: Absences::of(slot.spec().starve, begin_ns),
+            starved: Starvation::default(),
+        };
         crew.turn_all()?;
         Ok(crew)
     }
@@ -141,16 +165,19 @@ impl VirtualCrew {
         }
     }
 
-    /// Lets the device go on while no worker takes a turn, where a pause begins now.
-    fn pause_if_due(&mut self) -> Result<(), WorkerError> {
+    /// Lets the device go on while no worker takes a turn, where an absence begins now.
+    fn be_absent_if_due(&mut self) -> Result<(), WorkerError> {
         let now_ns = self.now_ns();
-        let Some(pauses) = self.pauses.as_mut().filter(|pauses| pauses.next_ns <= now_ns) else {
-            return Ok(());
-        };
-        let Pause { every_ns, for_ns } = pauses.each;
-        let end_ns = now_ns.saturating_add(for_ns);
-        pauses.next_ns = end_ns.saturating_add(every_ns);
-        pauses.paused.add(Paused { times: 1, ns: for_ns });
+        let paused_until = Absences::begins(&mut self.pauses, now_ns);
+        if let Some(end_ns) = paused_until {
+            self.paused.add(Paused { times: 1, ns: end_ns - now_ns });
+        }
+        let starved_until = Absences::begins(&mut self.starvations, now_ns);
+        if let Some(end_ns) = starved_until {
+            self.starved.wait_ns += end_ns - now_ns;
+            self.starved.others_ns += end_ns - now_ns;
+        }
+        let Some(end_ns) = paused_until.max(starved_until) else { return Ok(()) };
         while self.now_ns() < end_ns {
             self.world.borrow_mut().advance(end_ns);
         }
@@ -162,14 +189,15 @@ impl VirtualCrew {
         while self.now_ns() < until_ns && self.turns.contains(&Turn::Going) {
             let due = self.workers.iter().filter_map(Worker::due_ns).min();
             let bound = due.map_or(until_ns, |due| due.min(until_ns));
-            let bound = self.pauses.as_ref().map_or(bound, |pauses| bound.min(pauses.next_ns));
+            let absences = self.pauses.iter().chain(&self.starvations);
+            let bound = absences.fold(bound, |bound, absences| bound.min(absences.next_ns));
             let owners = self.world.borrow_mut().advance(bound);
             for owner in owners {
                 if self.has_enough(owner as usize) {
                     self.turn(owner as usize)?;
                 }
             }
-            self.pause_if_due()?;
+            self.be_absent_if_due()?;
             let now = self.now_ns();
             for index in 0..self.workers.len() {
                 if self.workers[index].due_ns().is_some_and(|due| due <= now) {
@@ -211,7 +239,17 @@ impl Crew for VirtualCrew {
     }
 
     fn take_pauses(&mut self) -> Paused {
-        self.pauses.as_mut().map(|pauses| std::mem::take(&mut pauses.paused)).unwrap_or_default()
+        std::mem::take(&mut self.paused)
+    }
+
+    fn starvation(&self) -> Option<Starvation> {
+        self.starvations.as_ref().map(|_| self.starved)
+    }
+
+    fn queue(&self) -> Option<(QueueReading, QueueBound)> {
+        let (reading, most) = self.world.borrow().queue()?;
+        let told_by = vec![format!("queue={most}")];
+        Some((reading, QueueBound { requests: u64::from(most), told_by }))
     }
 
     fn hold_back_arrivals(&mut self, holds: bool) {
@@ -219,10 +257,8 @@ impl Crew for VirtualCrew {
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {
-        if let Some(pauses) = &mut self.pauses {
-            // Whoever ends is not paused any more.
-            pauses.next_ns = u64::MAX;
-        }
+        // Whoever ends is not away any more.
+        (self.pauses, self.starvations) = (None, None);
         for handle in &self.handles {
             handle.control.request_stop();
         }

@@ -2,6 +2,7 @@
 
 use super::{Engine, EngineError, Io, Op};
 use crate::sim::{Device, DeviceSlot, SimSpec};
+use crate::system::QueueReading;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -37,6 +38,12 @@ impl World {
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.device.now_ns()
+    }
+
+    /// What the queue of the device held so far, and how much it takes; `None` where it takes everything.
+    #[must_use]
+    pub fn queue(&self) -> Option<(QueueReading, u32)> {
+        Some((self.device.queue(), self.device.spec().queue?))
     }
 
     /// Moves the clock to the next completion, or to `bound_ns` where there is none before, and

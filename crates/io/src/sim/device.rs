@@ -5,6 +5,7 @@ use super::pages::Pages;
 use super::spec::{Service, SimSpec};
 use crate::engine::Op;
 use crate::offsets::unit;
+use crate::system::QueueReading;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::cmp::Reverse;
@@ -95,6 +96,11 @@ pub struct Device {
     pub(crate) pages: Pages,
     random: Xoshiro256PlusPlus,
     noise: NoiseState,
+    /// I/Os that are not back at the host.
+    outstanding: u32,
+    /// What the queue held until `queue_ns`.
+    queue: QueueReading,
+    queue_ns: u64,
 }
 
 impl Device {
@@ -117,6 +123,9 @@ impl Device {
             pages: Pages::default(),
             random: Xoshiro256PlusPlus::seed_from_u64(spec.seed),
             noise: NoiseState::new(&spec.noise, spec.neighbour, spec.seed),
+            outstanding: 0,
+            queue: QueueReading::default(),
+            queue_ns: 0,
             spec,
         }
     }
@@ -138,8 +147,18 @@ impl Device {
         self.now_ns = self.now_ns.max(now_ns);
     }
 
+    /// What the queue held so far.
+    pub(crate) fn queue(&self) -> QueueReading {
+        let most = self.spec.queue.unwrap_or(u32::MAX);
+        let held = u64::from(self.outstanding.min(most));
+        let in_flight_ns = self.queue.in_flight_ns + held * (self.now_ns - self.queue_ns);
+        QueueReading { in_flight_ns, ..self.queue }
+    }
+
     /// Takes an I/O at the present time. False where it is going to fail.
     pub(crate) fn submit(&mut self, request: Request) -> bool {
+        (self.queue, self.queue_ns) = (self.queue(), self.now_ns);
+        self.outstanding += 1;
         let arrival = self.admit(self.now_ns + self.spec.rtt_ns / 2);
         if let Some(errno) = self.refusal(&request) {
             self.complete(arrival, request, -errno);
@@ -202,6 +221,9 @@ impl Device {
         match next.event {
             Event::Complete(done) if next.at_ns <= self.now_ns => {
                 self.events.pop();
+                (self.queue, self.queue_ns) = (self.queue(), self.now_ns);
+                self.queue.requests += 1;
+                self.outstanding -= 1;
                 Some(done)
             }
             _ => None,

@@ -27,10 +27,10 @@ pub struct Wander {
     pub period_ns: u64,
 }
 
-/// Pauses of iogauge itself, in which the device goes on.
+/// Times in which iogauge does not work and the device goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pause {
-    /// Time from the beginning of a measurement, or the end of a pause, to the next; above 0.
+pub struct Absence {
+    /// Time from the beginning of a measurement, or the end of one, to the next; above 0.
     pub every_ns: u64,
     /// Length of each; above 0.
     pub for_ns: u64,
@@ -81,6 +81,9 @@ pub struct SimSpec {
     /// Time a seek over the whole device takes, beside the service time; 0 for none. Shorter
     /// distances take the square root of their share; of what waits, the nearest goes first.
     pub seek_ns: u64,
+    /// I/Os that fit into the queue of the device; others wait in front of it. No fewer than the channels;
+    /// `None` for a queue without end.
+    pub queue: Option<u32>,
     /// Round trip to the device, in which it is not busy.
     pub rtt_ns: u64,
     /// Size of the device.
@@ -92,7 +95,9 @@ pub struct SimSpec {
     /// True where written data is kept, so that it can be read back; for small devices.
     pub keep_data: bool,
     /// Pauses of iogauge that measures it; `None` for none.
-    pub pause: Option<Pause>,
+    pub pause: Option<Absence>,
+    /// Times in which the workers of it wait for a processor; `None` for none.
+    pub starve: Option<Absence>,
     /// Seed of the service times.
     pub seed: u64,
 }
@@ -119,12 +124,14 @@ impl Default for SimSpec {
             noise: Vec::new(),
             neighbour: None,
             seek_ns: 0,
+            queue: None,
             rtt_ns: 0,
             size_bytes: 100 << 30,
             eio_percent: 0.0,
             space_bytes: None,
             keep_data: false,
             pause: None,
+            starve: None,
             seed: 1,
         }
     }
@@ -172,12 +179,14 @@ const KEYS: &[&str] = &[
     "noise",
     "neighbour",
     "seek",
+    "queue",
     "rtt",
     "size",
     "eio",
     "space",
     "data",
     "pause",
+    "starve",
     "seed",
 ];
 
@@ -195,6 +204,11 @@ impl FromStr for SimSpec {
                     _ => return Err(unknown(&key)),
                 },
             }
+        }
+        if let Some(queue) = spec.queue.filter(|queue| *queue < spec.channels) {
+            let reason = format!("is smaller than the {} channels", spec.channels);
+            let (key, value) = ("queue".to_owned(), queue.to_string());
+            return Err(SimError::Value { key, value, reason });
         }
         Ok(spec)
     }
@@ -268,6 +282,10 @@ impl SimSpec {
             "noise" => self.noise = parse_noise(value).map_err(fail)?,
             "neighbour" => self.neighbour = Some(parse_neighbour(value).map_err(fail)?),
             "seek" => self.seek_ns = duration()?,
+            "queue" => {
+                let queue = u32::try_from(above_zero(count()?)?);
+                self.queue = Some(queue.map_err(|_| fail("is too large".to_owned()))?);
+            }
             "rtt" => self.rtt_ns = duration()?,
             "size" => self.size_bytes = above_zero(size()?)?,
             "eio" => {
@@ -279,7 +297,8 @@ impl SimSpec {
                 "drop" => self.keep_data = false,
                 _ => return Err(fail("is not keep or drop".to_owned())),
             },
-            "pause" => self.pause = Some(parse_pause(value).map_err(fail)?),
+            "pause" => self.pause = Some(parse_absence(key, value).map_err(fail)?),
+            "starve" => self.starve = Some(parse_absence(key, value).map_err(fail)?),
             "seed" => {
                 self.seed = value.parse().map_err(|_| fail("is not a whole number".to_owned()))?;
             }
@@ -340,8 +359,8 @@ fn parse_neighbour(value: &str) -> Result<Neighbour, String> {
     if time_ns > 0 { Ok(Neighbour { percent, time_ns }) } else { Err(right.to_owned()) }
 }
 
-fn parse_pause(value: &str) -> Result<Pause, String> {
-    let right = "right would be two times above 0, as in pause=every:10s,for:2s";
+fn parse_absence(key: &str, value: &str) -> Result<Absence, String> {
+    let right = || format!("right would be two times above 0, as in {key}=every:10s,for:2s");
     let (mut every_ns, mut for_ns) = (0, 0);
     for part in value.split(',') {
         let (name, time) = part.split_once(':').unwrap_or((part, ""));
@@ -349,11 +368,11 @@ fn parse_pause(value: &str) -> Result<Pause, String> {
         match name {
             "every" => every_ns = ns,
             "for" => for_ns = ns,
-            _ => return Err(right.to_owned()),
+            _ => return Err(right()),
         }
     }
     let whole = every_ns > 0 && for_ns > 0;
-    whole.then_some(Pause { every_ns, for_ns }).ok_or_else(|| right.to_owned())
+    whole.then_some(Absence { every_ns, for_ns }).ok_or_else(right)
 }
 
 fn parse_dist(value: &str) -> Option<Service> {
@@ -396,7 +415,7 @@ mod tests {
         let neighbour = Neighbour { percent: 100.0, time_ns: 2_000_000_000 };
         assert_eq!(spec.neighbour, Some(neighbour));
         let spec: SimSpec = "pause=every:10s,for:2s".parse().unwrap();
-        let pause = Pause { every_ns: 10_000_000_000, for_ns: 2_000_000_000 };
+        let pause = Absence { every_ns: 10_000_000_000, for_ns: 2_000_000_000 };
         assert_eq!(spec.pause, Some(pause));
         assert_eq!("".parse::<SimSpec>().unwrap(), SimSpec::default());
     }
@@ -423,6 +442,8 @@ mod tests {
             ("seed=1,hdd", "no preset"),
             ("fresh=much", "fresh=much"),
             ("fresh_service=0", "above 0"),
+            ("channels=8,queue=4", "8 channels"),
+            ("starve=every:10s", "starve=every:10s,for:2s"),
             ("pause=every:10s", "pause=every:10s,for:2s"),
             ("pause=every:10s,for:0", "pause=every:10s,for:2s"),
             ("pause=each:10s,for:1s", "pause=every:10s,for:2s"),

@@ -58,9 +58,7 @@ impl GroupLimits {
     }
 
     fn add(&mut self, group: &Group) {
-        let controls = |controller: &str| {
-            group.unified || group.controllers.iter().any(|own| own == controller)
-        };
+        let controls = |controller: &str| group.has(controller);
         for (level, dir) in group.levels().into_iter().enumerate() {
             // Version 1 throttles by the process's own group alone.
             if controls("blkio") && (group.unified || level == 0) {
@@ -77,6 +75,15 @@ impl GroupLimits {
             }
         }
     }
+}
+
+/// The files that tell how long the processor quota of this process's group, and of those above it, held
+/// it back.
+pub(super) fn throttle_files(roots: &Roots) -> Vec<PathBuf> {
+    let own = groups(roots);
+    let controlling = own.iter().filter(|group| group.has("cpu"));
+    let levels = controlling.flat_map(|group| group.levels());
+    levels.map(|dir| dir.join("cpu.stat")).filter(|file| file.exists()).collect()
 }
 
 /// Keeps the smaller bound.
@@ -99,6 +106,11 @@ struct Group {
 }
 
 impl Group {
+    /// True where it has this controller's files.
+    fn has(&self, controller: &str) -> bool {
+        self.unified || self.controllers.iter().any(|own| own == controller)
+    }
+
     /// Its directory and those of the groups above it that can be seen.
     fn levels(&self) -> Vec<PathBuf> {
         let above = self.dir.ancestors().take_while(|dir| dir.starts_with(&self.top));

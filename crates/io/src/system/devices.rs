@@ -150,6 +150,22 @@ impl DeviceTree {
         tops.join("; ")
     }
 
+    /// A tree of whole devices that keep counters, each with what it lies on.
+    #[cfg(test)]
+    pub(crate) fn of(tops: Vec<&str>, layers: &[(&str, &[&str])]) -> Self {
+        let layer = |(name, on): &(&str, &[&str])| Layer {
+            name: (*name).to_owned(),
+            given_name: None,
+            on: on.iter().map(|&name| name.to_owned()).collect(),
+            counted: true,
+            whole: true,
+        };
+        Self {
+            tops: tops.into_iter().map(str::to_owned).collect(),
+            layers: layers.iter().map(layer).collect(),
+        }
+    }
+
     fn leaf_layers(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|layer| layer.on.is_empty())
     }

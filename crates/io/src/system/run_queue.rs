@@ -33,6 +33,11 @@ impl RunQueue {
         })
     }
 
+    /// What the mean worker has waited, in nanoseconds.
+    pub fn mean_wait_ns(&self) -> u64 {
+        self.wait_ns / self.workers.max(1)
+    }
+
     /// Share of `wall_ns` the mean worker waited since `before`, in percent.
     pub fn percent_since(&self, before: &Self, wall_ns: u64) -> f64 {
         let possible_ns = wall_ns as f64 * self.workers as f64;

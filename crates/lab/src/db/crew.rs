@@ -10,6 +10,7 @@ use iogauge_db::crew::{Crew as Workers, Mode};
 use iogauge_io::clock::Clock;
 use iogauge_io::crew::{Arrivals, Crew, Heartbeat, LiveFigures, Paused, Room, WorkerHandle};
 use iogauge_io::engine::Op;
+use iogauge_io::system::{Roots, Starvation, StarvationReader, Waiting};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::{Tally, Window, WorkerWindow};
 use iogauge_model::result::StepResult;
@@ -27,6 +28,7 @@ pub(super) struct DbCrew {
     live: LiveFigures,
     /// `None` where the system refuses a thread for it: pauses are then not noticed.
     heartbeat: Option<Heartbeat>,
+    starvation: StarvationReader,
     /// What each worker did since the last mark, as far as windows hold it.
     measured: Vec<Sums>,
     /// What all workers did since the begin.
@@ -67,6 +69,7 @@ impl DbCrew {
             arrivals: Arrivals::default(),
             live: LiveFigures::default(),
             heartbeat: Heartbeat::start().ok(),
+            starvation: StarvationReader::new(Roots::real()),
             measured: Vec::new(),
             whole: Sums::default(),
             updated_bytes: 0,
@@ -219,6 +222,11 @@ impl Crew for DbCrew {
 
     fn take_pauses(&mut self) -> Paused {
         self.heartbeat.as_mut().map(Heartbeat::take).unwrap_or_default()
+    }
+
+    /// Processes that wait for a processor may wait for the database, which is what is measured.
+    fn starvation(&self) -> Option<Starvation> {
+        Some(self.starvation.read(Waiting::Ignored))
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {

@@ -252,6 +252,7 @@ pub fn find(
     caveats.extend(caveats::steal(&totals.cpu));
     caveats.extend(doubts::devices(target, physical.as_ref()));
     caveats.extend(pauses::caveat(&found.pauses, "iogauge", found.measured_seconds));
+    caveats.extend(caveats::starved(&found));
     if let Some(after) = &after.counts {
         caveats.extend(doubts::counts(&figures::counted(crew.whole(), before, after)));
     }

@@ -4,6 +4,8 @@ use super::decision::Decision;
 use super::exceeding::Exceeding;
 use super::judge::Judged;
 use super::point::Seen;
+use super::queue::FullQueue;
+use super::starvation::{Sieve, Starved};
 use super::{SearchPlan, judge};
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -48,7 +50,11 @@ pub(super) struct Bench<'a, 'b> {
     spoilt_ns: u64,
     series: Series,
     /// What the last hold saw, for another stretch of it.
-    pub(super) held: Option<Seen>,
+    pub(super) held: Option<Sieve<Seen>>,
+    /// The queue in front of the target, once it was seen to be full.
+    pub(super) full_queue: Option<FullQueue>,
+    /// Stretches of all windows.
+    pub(super) starved: Starved,
     /// Whether the target rose or fell to another level, once it has come to one.
     pub(super) level_rose: Option<bool>,
     /// True once it has gone the other way again: its levels are noise.
@@ -76,6 +82,8 @@ impl<'a, 'b> Bench<'a, 'b> {
             spoilt_ns: 0,
             series: Series::of(MOST_INTERVALS, TICKS_JOINED),
             held: None,
+            full_queue: None,
+            starved: Starved::default(),
             level_rose: None,
             came_back: false,
             depth_asked: None,
@@ -112,7 +120,8 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     /// The largest depth there is to try.
     pub(super) fn max_depth(&self) -> u32 {
-        self.crew.most_depth().unwrap_or(u32::MAX).min(self.plan.max_depth)
+        let queue = self.full_queue.as_ref().map_or(u32::MAX, |queue| queue.depth);
+        self.crew.most_depth().unwrap_or(u32::MAX).min(self.plan.max_depth).min(queue)
     }
 
     /// Changes the rate of arrivals.

@@ -4,7 +4,7 @@ use super::judge::Verdict;
 use crate::observe::Phase;
 use iogauge_model::Limit;
 use iogauge_model::limit::Bound;
-use iogauge_model::result::{Estimate, LimitValue};
+use iogauge_model::result::{Estimate, LimitValue, QueueBound};
 use iogauge_model::units::{Count, Latency};
 use std::fmt;
 
@@ -122,6 +122,8 @@ pub enum Why {
         /// The depth that was held.
         held: u32,
     },
+    /// It broke a limit while the client lacked processor time.
+    Starved,
     /// A deeper one gave no more IOPS than this: it may have been noise.
     Flat {
         /// The deeper one.
@@ -205,6 +207,15 @@ pub enum Decision {
         workers: u32,
         /// Processor time the load took before, in percent of one processor.
         cpu_percent: f64,
+    },
+    /// The queue in front of the target is full: no larger depth is tried.
+    QueueFull {
+        /// The depth that was asked.
+        asked: u32,
+        /// The depth that fits into the queue.
+        depth: u32,
+        /// The queue.
+        bound: QueueBound,
     },
     /// iogauge itself was paused; what it measured around the pause is left out.
     Paused {
@@ -336,6 +347,7 @@ impl fmt::Display for Next {
             Why::Flat { deeper } => {
                 write!(f, "again, to see whether depth {deeper} really gives no more")
             }
+            Why::Starved => f.write_str("again, since iogauge lacked processor time"),
             Why::Smallest => f.write_str("again, since the smallest load takes several windows"),
             Why::Higher => {
                 f.write_str("it is within the limit now, and the search goes on from it")
@@ -399,6 +411,16 @@ impl fmt::Display for Decision {
                 "the load takes {cpu_percent:.0} % of a processor, which is all its workers can: \
                  again with {workers} workers"
             ),
+            Self::QueueFull { asked, depth, bound } => {
+                write!(
+                    f,
+                    "the queue in front of the target is full: of {asked} I/Os {depth} fit into it"
+                )?;
+                match bound.told_by.as_slice() {
+                    [] => Ok(()),
+                    files => write!(f, " ({})", files.join(", ")),
+                }
+            }
             Self::Paused { seconds } => write!(
                 f,
                 "iogauge was paused for {seconds:.1} s: what it measured around that is left out"
@@ -474,6 +496,7 @@ mod tests {
             next(16, Why::Contradicted { before, by: 32, iops }),
             next(879, Why::Ceiling { held: 700 }),
             next(32, Why::Flat { deeper: 64 }),
+            next(512, Why::Starved),
             next(1, Why::Smallest),
             next(879, Why::Higher),
             next(4, Why::Again),
@@ -481,6 +504,11 @@ mod tests {
             Decision::HoldingOn { depth: 798, longest_seconds: 13.54 },
             Decision::GoingBack { from: 798, to: 780, because },
             Decision::AnotherLevel { at_seconds: 3.2, before_iops: 4e4, after_iops: 3e3 },
+            Decision::QueueFull {
+                asked: 512,
+                depth: 256,
+                bound: QueueBound { requests: 256, told_by: Vec::new() },
+            },
             Decision::WorkersAdded { workers: 2, cpu_percent: 99.4 },
             Decision::Drained { depth: 4, seconds: 0.31, whole: true },
             Decision::Drained { depth: 4, seconds: 2.0, whole: false },
@@ -500,6 +528,7 @@ mod tests {
                 .to_owned(),
             "next depth 879: again, since depth 700 was held with room to spare".to_owned(),
             "next depth 32: again, to see whether depth 64 really gives no more".to_owned(),
+            "next depth 512: again, since iogauge lacked processor time".to_owned(),
             "next depth 1: again, since the smallest load takes several windows".to_owned(),
             "next depth 879: it is within the limit now, and the search goes on from it".to_owned(),
             "next depth 4: the search begins again at the new level".to_owned(),
@@ -512,6 +541,7 @@ mod tests {
             "the target came from 40,000 to 3,000 IOPS 3.2 s into the search: what was measured \
              before no longer counts"
                 .to_owned(),
+            "the queue in front of the target is full: of 512 I/Os 256 fit into it".to_owned(),
             "the load takes 99 % of a processor, which is all its workers can: again with 2 workers"
                 .to_owned(),
             "depth 4 waited 0.31 s for I/Os of the depth before".to_owned(),

@@ -16,7 +16,9 @@ mod narrow;
 mod open;
 mod point;
 mod prediction;
+mod queue;
 mod regime;
+mod starvation;
 
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -34,9 +36,11 @@ pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, Stretch};
 use prediction::{Answered, Ticks};
+use queue::FullQueue;
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
 pub use judge::{CARE, Verdict};
+pub use starvation::{Starved, WithStarved};
 
 /// How a search is to go.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +53,9 @@ pub struct SearchPlan {
     pub budget_ns: u64,
     /// Half width of the interval of the IOPS to aim for, relative to them.
     pub precision: f64,
+    /// Share of its time that the client may lack a processor; stretches in which it lacks one for longer
+    /// are left out. At 1 and above nothing is.
+    pub max_starvation: f64,
     /// Searches the rate of such arrivals, by response time; `None` searches the depth of a closed
     /// loop.
     pub open_loop: Option<ArrivalProcess>,
@@ -68,6 +75,7 @@ impl Default for SearchPlan {
             max_depth: 16_384,
             budget_ns: 30_000_000_000,
             precision: 0.02,
+            max_starvation: 0.05,
             open_loop: None,
         }
     }
@@ -95,6 +103,10 @@ pub struct Found {
     pub pauses: Pauses,
     /// Part of `measured_seconds` spent on points that a pause spoilt, which the budget does not count.
     pub spoilt_seconds: f64,
+    /// Stretches in which the client lacked processor time, which are left out.
+    pub starved: Starved,
+    /// The answer with what is left out of it; `None` where nothing is.
+    pub with_starved: Option<WithStarved>,
     /// I/Os completed and bytes moved during the whole search.
     pub logical: (u64, u64),
     /// True where the user ended it.
@@ -157,6 +169,8 @@ pub fn find(
     let Search { mut points, before, regimes, bench } = search;
     let all_points: Vec<Point> = before.iter().chain(&points).cloned().collect();
     let is_noise = bench.came_back;
+    let starved = bench.starved;
+    let full_queue = bench.full_queue.clone();
     let series = bench.into_series();
     let drift = regime::drift(&points);
     let holds = holds(if is_noise { &all_points } else { &points }, &end.answer);
@@ -174,12 +188,16 @@ pub fn find(
         }
         None => end.answer,
     };
-    let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0);
+    let undecided = starved.is_most() || starved_decides(&place, &points);
+    let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0, undecided);
     let ended =
         Ended { stopped_by, holds: &holds.iter().collect::<Vec<_>>(), seconds: measured_seconds };
-    let answer = answer(&place, ended, &points);
+    let mut answer = answer(&place, ended, &points);
+    answer.queue =
+        full_queue.filter(|_| stopped_by == StoppedBy::QueueFull).map(|queue| queue.bound);
     let knee = knee::of(&points, &place);
     let curve = points.iter().map(Point::curve_point).collect();
+    let with_starved = place.with_starved;
     Ok(Found {
         answer,
         knee,
@@ -190,6 +208,8 @@ pub fn find(
         measured_seconds,
         pauses,
         spoilt_seconds,
+        starved,
+        with_starved,
         logical,
         interrupted,
     })
@@ -208,10 +228,11 @@ fn longest_of_each_depth(points: &mut Vec<Point>) {
 }
 
 /// Why a search ended: nothing is known of a limit where no I/O was completed.
-fn why(stopped_by: StoppedBy, interrupted: bool, is_empty: bool) -> StoppedBy {
+fn why(stopped_by: StoppedBy, interrupted: bool, is_empty: bool, is_starved: bool) -> StoppedBy {
     match stopped_by {
         _ if interrupted => StoppedBy::Interrupted,
         _ if is_empty => StoppedBy::Budget,
+        _ if is_starved => StoppedBy::Starved,
         stopped_by => stopped_by,
     }
 }
@@ -328,6 +349,14 @@ impl Search<'_, '_> {
                 return Ok(Bracket::Again(again));
             }
             let over = self.bench.spent_ns() >= until_ns || self.bench.interrupted();
+            if let Some(most) = self.finds_full_queue(&point) {
+                if let Some(good) = good.take_if(|good| good.depth == most) {
+                    return Ok(Bracket::Below(good));
+                }
+                good.take_if(|good| good.depth > most);
+                (depth, bad) = (most, None);
+                continue;
+            }
             if point.met {
                 if let Some(bad) = bad {
                     return Ok(Bracket::Between(point, Box::new(bad)));
@@ -358,6 +387,24 @@ impl Search<'_, '_> {
                 bad = Some(point);
             }
         }
+    }
+
+    /// Where the queue in front of the target was full at a point, forgets it and all that were as deep:
+    /// their depth was none of the target's. Returns the most that the queue takes.
+    fn finds_full_queue(&mut self, point: &Point) -> Option<u32> {
+        if self.bench.full_queue.is_some() || self.client_bound(point) {
+            return None;
+        }
+        let takes_no_more = || self.bench.takes_no_more(&self.points, point);
+        let queue = point.full_queue.clone().or_else(takes_no_more)?;
+        if queue.depth >= point.depth {
+            return None;
+        }
+        let FullQueue { depth, bound } = queue.clone();
+        self.points.retain(|point| point.depth <= depth);
+        self.bench.decide(Decision::QueueFull { asked: point.depth, depth, bound });
+        self.bench.full_queue = Some(queue);
+        Some(depth)
     }
 
     /// Closes the gap between a depth that holds and one that does not. Returns where to begin
@@ -446,8 +493,14 @@ impl Search<'_, '_> {
     }
 
     fn look_for(&mut self, depth: u32, phase: Phase, stretch: Stretch) -> Result<Point, LabError> {
-        let point = self.bench.measure_depth(depth, phase, stretch)?;
+        let mut point = self.bench.measure_depth(depth, phase, stretch)?;
         self.bench.decide(Decision::Measured(point.measured(phase)));
+        let tells_nothing = point.starved && !point.met && phase != Phase::Holding;
+        if tells_nothing && self.bench.has_time_for_window(point.latency.p99) {
+            self.bench.decide(Decision::Next(Next { depth, why: Why::Starved }));
+            point = self.bench.measure_depth(depth, phase, stretch)?;
+            self.bench.decide(Decision::Measured(point.measured(phase)));
+        }
         Ok(point)
     }
 
@@ -483,6 +536,9 @@ impl Search<'_, '_> {
         if last.depth < self.bench.max_depth() {
             return StoppedBy::Budget;
         }
+        if self.bench.full_queue.as_ref().is_some_and(|queue| queue.depth <= last.depth) {
+            return StoppedBy::QueueFull;
+        }
         let before = self.points.iter().rev().nth(1);
         let flat = before.is_some_and(|b| last.iops.mean < b.iops.mean * FLAT);
         if flat { StoppedBy::Saturated } else { StoppedBy::MaxDepth }
@@ -495,6 +551,13 @@ fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
     let broken = curve.iter().find(|point| point.depth > answer.depth && !point.met);
     let breaks = broken.filter(|_| answer.met).unwrap_or(answer);
     breaks.tightest().map(|judged| judged.limit)
+}
+
+/// True where only windows in which the client was starved say that a limit breaks.
+fn starved_decides(answer: &Point, curve: &[Point]) -> bool {
+    let broken = curve.iter().find(|point| point.depth > answer.depth && !point.met);
+    let breaks = if answer.met { broken } else { Some(answer) };
+    breaks.is_some_and(|point| point.starved)
 }
 
 /// The IOPS at the answer, as sure as the limit's statistic lets it be.
@@ -532,6 +595,7 @@ fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
         depth_achieved: place.depth_achieved,
         latency_ns: place.latency,
         limits: place.curve_point().limits,
+        queue: None,
         service_ns: None,
         stopped_by,
         stopped_by_limit: binding(place, curve).filter(|_| by_limit),

@@ -31,6 +31,8 @@ const HEADROOM: f64 = 1.02;
 /// what breaks the limit there breaks it everywhere.
 const NO_LOAD: f64 = 0.02;
 
+/// The smallest rate is looked at so many times before it is said to break a limit.
+const LOOKS: u32 = 3;
 /// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
 const FAR: f64 = 2.5;
 
@@ -72,7 +74,11 @@ impl Closed {
             capacity_iops: capacity * HEADROOM,
             guess_iops: guess.clamp(capacity * 0.3, capacity * 0.97),
             least_iops: NO_LOAD * alone.map_or(capacity, |point| point.iops.mean),
-            stopped_by: found.answer.stopped_by,
+            stopped_by: match found.answer.stopped_by {
+                // Arrivals wait in front of a queue as well as in it.
+                StoppedBy::QueueFull => StoppedBy::Saturated,
+                stopped_by => stopped_by,
+            },
         }
     }
 }
@@ -138,6 +144,8 @@ pub fn find_open(
     let logical =
         (closed.logical.0 + live.ios - start.ios, closed.logical.1 + live.bytes - start.bytes);
     let Search { bench, mut points, .. } = search;
+    let mut starved = closed.starved;
+    starved.add(&bench.starved);
     let mut series = closed.series;
     series.extend(bench.into_series().into_iter().map(|point| IntervalPoint {
         at_seconds: closed.measured_seconds + point.at_seconds,
@@ -153,7 +161,10 @@ pub fn find_open(
     if let Some(row) = points.iter_mut().find(|point| point.rate_iops == answer.rate_iops) {
         row.clone_from(&answer);
     }
-    let stopped_by = super::why(stopped_by, interrupted, answer.response.n == 0);
+    let broken = points.iter().find(|point| point.rate_iops > answer.rate_iops && !point.met);
+    let breaks = if answer.met { broken } else { Some(&answer) };
+    let undecided = starved.is_most() || breaks.is_some_and(|point| point.starved);
+    let stopped_by = super::why(stopped_by, interrupted, answer.response.n == 0, undecided);
     Ok(Found {
         answer: answer.answer(
             plan.max_depth,
@@ -167,6 +178,8 @@ pub fn find_open(
         measured_seconds,
         pauses,
         spoilt_seconds,
+        starved,
+        with_starved: answer.with_starved,
         logical,
         interrupted,
         ..closed
@@ -193,9 +206,9 @@ impl Search<'_, '_> {
         if self.closed.stopped_by == StoppedBy::Unattainable {
             // One I/O at a time takes too long for the limit. Next to no load is the most favourable
             // rate there is: where that breaks the limit too, every rate does.
-            let point = self.measure(self.closed.least_iops, Phase::Holding)?;
-            if !point.met {
-                return Ok((point, StoppedBy::Unattainable));
+            let end = self.look_longer_at_least()?;
+            if end.1 != StoppedBy::Limit {
+                return Ok(end);
             }
         }
         let until_ns =
@@ -210,13 +223,42 @@ impl Search<'_, '_> {
                 let rate = self.below(&bad);
                 self.hold(rate, StoppedBy::Limit)
             }
-            (None, _) => {
-                // One longer look decides.
-                let point = self.measure(self.closed.least_iops, Phase::Holding)?;
-                let met = point.met;
-                Ok((point, if met { StoppedBy::Limit } else { StoppedBy::Unattainable }))
-            }
+            (None, _) => self.look_longer_at_least(),
         }
+    }
+
+    /// Looks at the smallest rate several times before saying that it breaks a limit. Stopped by the limit
+    /// where it keeps all of them.
+    fn look_longer_at_least(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
+        let (mut looks, mut met) = (0, 0);
+        let mut longest: Option<RatePoint> = None;
+        loop {
+            let point = self.measure(self.closed.least_iops, Phase::Holding)?;
+            looks += 1;
+            met += u32::from(point.met);
+            let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
+            let answer = match longest.take() {
+                Some(longest) if longest.seconds > point.seconds => longest,
+                _ => point,
+            };
+            if looks < LOOKS && !over {
+                longest = Some(answer);
+                continue;
+            }
+            let stopped_by = match met {
+                0 => StoppedBy::Unattainable,
+                met if met == looks => StoppedBy::Limit,
+                _ => StoppedBy::Undecided,
+            };
+            return Ok((answer, stopped_by));
+        }
+    }
+
+    /// True where several windows at the smallest rate broke a limit, and none kept it.
+    fn breaks_at_least(&self) -> bool {
+        let least = self.points.iter().filter(|p| p.rate_iops <= self.closed.least_iops);
+        let met: Vec<bool> = least.map(|point| point.met).collect();
+        met.len() > 1 && !met.contains(&true)
     }
 
     /// Tries rates until one that holds and one that does not are as close as the precision asks.
@@ -273,7 +315,7 @@ impl Search<'_, '_> {
     /// as the rate is from the capacity, `margin` times nearer to it.
     fn at_limit(&self, point: &RatePoint, margin: f64) -> f64 {
         let capacity = self.closed.capacity_iops.max(point.rate_iops * 1.01);
-        capacity - (capacity - point.rate_iops) * point.share() * margin
+        capacity - (capacity - point.rate_iops) * point.share().min(FAR) * margin
     }
 
     /// A rate below one that did not hold.
@@ -303,9 +345,10 @@ impl Search<'_, '_> {
         let (mut met, mut seconds) = (0.0, 0.0);
         for place in &places {
             if place.is_within(FAR) || place.rate_iops == held.rate_iops {
-                // As in a queue, the statistic grows with the inverse of what is left to capacity.
+                // As in a queue, the statistic grows with the inverse of what is left to capacity; one that is
+                // far beyond its bound says no more than that.
                 let left = (capacity - place.rate_iops).max(place.rate_iops * 0.01);
-                let at_limit = place.rate_iops + left * (1.0 - place.share);
+                let at_limit = place.rate_iops + left * (1.0 - place.share.min(FAR));
                 met += at_limit.max(place.rate_iops / 2.0) * place.seconds;
                 seconds += place.seconds;
             }
@@ -342,7 +385,10 @@ impl Search<'_, '_> {
                     return Ok((point, if at_limit { StoppedBy::Limit } else { stopped_by }));
                 }
                 (false, Some(held)) => return Ok((held, StoppedBy::Limit)),
-                (false, None) if point.rate_iops <= self.closed.least_iops => {
+                (false, None) if point.rate_iops <= self.closed.least_iops && !over => {
+                    return self.look_longer_at_least();
+                }
+                (false, None) if over && self.breaks_at_least() => {
                     return Ok((point, StoppedBy::Unattainable));
                 }
                 (false, None) if over => {
@@ -360,7 +406,15 @@ impl Search<'_, '_> {
     }
 
     fn measure(&mut self, rate_iops: f64, phase: Phase) -> Result<RatePoint, LabError> {
-        let point = self.bench.measure_rate(rate_iops, phase)?;
+        let mut point = self.bench.measure_rate(rate_iops, phase)?;
+        if point.starved
+            && !point.met
+            && phase != Phase::Holding
+            && self.bench.left_ns() > SHORTEST_NS
+        {
+            self.bench.decide(Decision::MeasuredRate(point.measured(phase)));
+            point = self.bench.measure_rate(rate_iops, phase)?;
+        }
         self.bench.keep(&point.curve_point(self.max_depth));
         self.bench.decide(Decision::MeasuredRate(point.measured(phase)));
         self.points.push(point.clone());
@@ -460,6 +514,7 @@ impl RatePoint {
             depth_achieved: self.depth_achieved,
             latency_ns: self.response,
             limits: self.judged.iter().map(Judged::limit_value).collect(),
+            queue: None,
             service_ns: Some(self.service),
             stopped_by,
             stopped_by_limit: binding.filter(|_| by_limit),

@@ -5,7 +5,9 @@ use super::decision::{Decision, Measured};
 use super::exceeding::Exceeding;
 use super::judge::{Judged, Verdict, tightest};
 use super::prediction::Ticks;
+use super::queue::FullQueue;
 use super::regime::Change;
+use super::starvation::{Show, Sieve, WithStarved};
 use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::observe::{Phase, Place};
@@ -60,6 +62,12 @@ pub(super) struct Point {
     pub(super) observed_seconds: f64,
     /// How a hold's ticks lie off its figures; `None` for other windows.
     pub(super) ticks: Option<Ticks>,
+    /// True where the client was starved all the time, so that a broken limit tells nothing.
+    pub(super) starved: bool,
+    /// The same with the stretches that are left out; `None` where nothing is.
+    pub(super) with_starved: Option<WithStarved>,
+    /// The queue in front of the target, where it was full.
+    pub(super) full_queue: Option<FullQueue>,
     errors: u64,
 }
 
@@ -167,17 +175,19 @@ impl Bench<'_, '_> {
         self.cut()?;
         self.window_begins();
         let stopwatch = self.stopwatch();
+        let queue = self.queue_begins();
         let mut look_ns = length.shortest_ns;
         let before = self.held.clone().filter(|_| length.resumes);
-        let mut alone = before.is_some().then(Seen::default);
-        let mut seen = before.unwrap_or_else(|| {
+        let mut alone = before.is_some().then(Sieve::<Seen>::default);
+        let mut sieve = before.unwrap_or_else(|| {
             let parts = Parts::new(self.left_ns().max(length.longest_ns) / HOLD_PARTS);
-            Seen {
+            Sieve::of(Seen {
                 began_ns: self.elapsed_ns(),
                 parts: (phase == Phase::Holding).then_some(parts),
                 ..Seen::default()
-            }
+            })
         });
+        let mut stretches = self.stretches(&mut sieve, length.longest_ns);
         loop {
             self.crew.advance(TICK_NS)?;
             let window = self.cut()?;
@@ -186,46 +196,68 @@ impl Bench<'_, '_> {
             }
             if let Some(window) = window {
                 self.show(&window, phase, depth, window.service().mean_ns());
-                seen.append(&window, &self.plan.limits);
-                if let Some(alone) = &mut alone {
-                    alone.append(&window, &self.plan.limits);
+                for sieve in alone.iter_mut().chain([&mut sieve]) {
+                    sieve.append(&window, &self.plan.limits);
                 }
             }
-            let elapsed_ns = self.passed_ns(&stopwatch);
-            if elapsed_ns >= length.longest_ns || self.interrupted() {
+            let starved = self.end_stretch(&mut stretches, false);
+            alone.iter_mut().chain([&mut sieve]).for_each(|sieve| sieve.sift(starved));
+            let passed_ns = self.passed_ns(&stopwatch);
+            let elapsed_ns = passed_ns.saturating_sub(stretches.left_out_ns);
+            if elapsed_ns >= length.longest_ns
+                || passed_ns >= stretches.longest_ns
+                || self.interrupted()
+            {
                 break;
             }
             if elapsed_ns >= look_ns {
-                if self.is_enough(phase, &seen) {
+                if self.is_enough(phase, &sieve.seen) {
                     break;
                 }
                 look_ns = next_look_ns(elapsed_ns);
             }
         }
+        let starved = self.end_stretch(&mut stretches, true);
+        alone.iter_mut().chain([&mut sieve]).for_each(|sieve| sieve.sift(starved));
         let cpu_percent = self.cpu_percent(&stopwatch);
         // Who traces has seen this stretch alone.
-        let stretch = alone.as_ref().map_or(&seen.total, |alone| &alone.total);
+        let stretch = alone.as_ref().unwrap_or(&sieve).whole();
         self.window_ends(stretch, Place { depth, rate_iops: None });
+        let full_queue = self.full_queue(queue, stretch);
+        let with_starved = sieve.all().map(|all| self.with_starved(all));
+        let starved = sieve.falls_back();
+        let seen = &mut sieve.seen;
         let change = self.change_in(&seen.series).filter(|_| phase == Phase::Holding);
         if phase == Phase::Holding {
             let later = Change::in_series(&seen.series, 0.0);
             self.came_back |= later.is_some_and(|later| self.comes_back_by(later.rises()));
         }
         // The whole of it tells how the target varies, and the part after a change what it gives now.
-        let ticks = (phase == Phase::Holding).then(|| self.ticks(&seen)).flatten();
+        let ticks = (phase == Phase::Holding).then(|| self.ticks(seen)).flatten();
         if let Some(change) = &change {
             seen.forget_first(change.index);
         }
-        let mut point = self.point(depth, &seen, cpu_percent);
+        let mut point = self.point(depth, seen, cpu_percent);
         (point.change, point.ticks) = (change, ticks);
-        if let Some(alone) = alone {
+        (point.starved, point.with_starved) = (starved, with_starved);
+        point.full_queue = full_queue;
+        if let Some(mut alone) = alone {
+            alone.falls_back();
+            let alone = alone.seen;
             let judged = self.judge(&directions(&alone.total), &alone.series, &alone.exceeding);
             point.met_at_last = judged.iter().all(Judged::is_met);
         }
         if phase == Phase::Holding {
-            self.held = change.is_none().then_some(seen);
+            self.held = change.is_none().then_some(sieve);
         }
         Ok(Some(point))
+    }
+
+    /// A point by all that was seen of it.
+    fn with_starved(&self, all: &Seen) -> WithStarved {
+        let judged = self.judge(&directions(&all.total), &all.series, &all.exceeding);
+        let limits = judged.iter().map(Judged::limit_value).collect();
+        WithStarved { iops: all.total.iops(), limits }
     }
 
     /// How the ticks of a hold lie off its figures, by the limit nearest to its bound.
@@ -326,6 +358,9 @@ impl Bench<'_, '_> {
             began_ns: seen.began_ns,
             observed_seconds: seconds(self.elapsed_ns() - seen.began_ns),
             ticks: None,
+            starved: false,
+            with_starved: None,
+            full_queue: None,
             errors: total.errors(),
         }
     }
@@ -338,7 +373,7 @@ fn directions(window: &Window) -> Directions<'_> {
 }
 
 /// What a window, or a hold of several stretches, has shown so far.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     began_ns: u64,
     total: Window,
@@ -349,7 +384,7 @@ pub(super) struct Seen {
     parts: Option<Parts>,
 }
 
-impl Seen {
+impl Show for Seen {
     fn append(&mut self, tick: &Window, limits: &[Limit]) {
         self.total.append(tick);
         self.series.push(interval(tick, self.total.seconds()));
@@ -359,6 +394,12 @@ impl Seen {
         }
     }
 
+    fn total(&self) -> &Window {
+        &self.total
+    }
+}
+
+impl Seen {
     /// Forgets the first ticks of a hold, in whole parts.
     fn forget_first(&mut self, ticks: usize) {
         let Some(parts) = &self.parts else { return };
@@ -378,7 +419,7 @@ pub(super) struct Stretch {
 }
 
 /// A window in parts, each of several ticks.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Parts {
     length_ns: u64,
     parts: Vec<(Window, usize)>,

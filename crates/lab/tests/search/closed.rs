@@ -11,7 +11,7 @@ use iogauge_model::load::EngineKind;
 use iogauge_model::result::{Knee, StoppedBy};
 use iogauge_model::{CaveatCode, Load};
 
-fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan)) -> Searched {
+pub fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan)) -> Searched {
     let rig = Rig::open(&format!("sim:{device}"), Intent::default()).unwrap();
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
     let limits = limits.iter().map(|l| l.parse().unwrap()).collect();
@@ -143,6 +143,7 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
         Why::Smallest => next.depth == 1 && is_known(1),
         Why::Higher => known.contains(&(next.depth, true)),
         Why::Again => !known.is_empty(),
+        Why::Starved => known.contains(&(next.depth, false)),
     };
     assert!(based, "{next}: {known:?}");
 }

@@ -6,6 +6,8 @@ mod closed;
 #[path = "../../../io/tests/support/mmc.rs"]
 mod mmc;
 mod open;
+mod queue;
+mod starvation;
 
 #[track_caller]
 fn close(value: f64, wanted: f64, percent: f64) {

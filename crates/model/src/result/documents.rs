@@ -83,6 +83,9 @@ pub enum StoppedBy {
     Saturated,
     /// The machine, not the target, gave out.
     Client,
+    /// The queue in front of the target is full: what is beyond `queue` waits where the target does not see
+    /// it.
+    QueueFull,
     /// The largest depth allowed was reached with the limit still holding.
     MaxDepth,
     /// The measuring budget ran out.
@@ -91,6 +94,8 @@ pub enum StoppedBy {
     Unattainable,
     /// Windows at the smallest load disagree about the limit.
     Undecided,
+    /// The client lacked processor time in most of the search, or in all that says that a limit breaks.
+    Starved,
     /// The user ended it.
     Interrupted,
 }
@@ -115,6 +120,16 @@ pub struct LimitValue {
     pub ci95_ns: Option<[f64; 2]>,
     /// I/Os it rests on.
     pub n: u64,
+}
+
+/// How many requests the queues in front of a target's devices take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueBound {
+    /// Requests, over all devices.
+    pub requests: u64,
+    /// Where that stands: a file of sysfs for each device. Empty where the target itself told, by taking no
+    /// more.
+    pub told_by: Vec<String>,
 }
 
 /// The capacity found.
@@ -150,6 +165,9 @@ pub struct Answer {
     /// versions that did not keep them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitValue>,
+    /// The queue that was full, where that ended the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueBound>,
     /// Service time beside it, in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_ns: Option<LatencySummary>,

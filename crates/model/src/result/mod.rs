@@ -29,7 +29,8 @@ pub use doctor::{
     MachineFacts, PartForm,
 };
 pub use documents::{
-    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, RunDocument, StoppedBy, Via, Wander,
+    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, QueueBound, RunDocument, StoppedBy,
+    Via, Wander,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use profile::ProfileDocument;

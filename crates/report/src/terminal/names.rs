@@ -4,7 +4,7 @@ use super::terms::Terms;
 use iogauge_model::limit::{Bound, Metric, Side};
 use iogauge_model::load::{Modifier, Pattern};
 use iogauge_model::result::{
-    Answer, CurvePoint, Estimate, FindDocument, LatencySummary, LimitValue,
+    Answer, CurvePoint, Estimate, FindDocument, LatencySummary, LimitValue, QueueBound,
 };
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Load};
@@ -235,6 +235,19 @@ pub(super) fn latency(summary: &LatencySummary, value: f64) -> String {
 pub(super) fn percentile(summary: &LatencySummary, value: u64, ends: [Option<u64>; 2]) -> String {
     let open = summary.percentiles_ci95.is_some() && ends[1].is_none();
     format!("{}{}", if open { "≥" } else { "" }, latency(summary, value as f64))
+}
+
+/// How much the queue in front of a target takes, and where that is told: `it takes 256 requests
+/// (/sys/block/sda/queue/nr_requests)`.
+pub(super) fn queue(bound: Option<&QueueBound>) -> String {
+    let Some(QueueBound { requests, told_by }) = bound else {
+        return "the target takes no more".to_owned();
+    };
+    let requests = count(*requests as f64);
+    match told_by.as_slice() {
+        [] => format!("the target took {requests} I/Os at a time"),
+        files => format!("it takes {requests} requests ({})", files.join(", ")),
+    }
 }
 
 /// `1 read`, `2 reads`.

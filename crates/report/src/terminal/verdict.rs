@@ -30,6 +30,14 @@ pub fn find_verdict(document: &FindDocument) -> String {
              load, some windows keep the limit and others break it ({measured} over all)."
         );
     }
+    if answer.stopped_by == StoppedBy::Starved {
+        let seen = names::count(answer.iops.mean);
+        return format!(
+            "It is undecided what {target} sustains of {load} while {limits}: this machine had too little \
+             processor time for iogauge; {place} it saw {seen} {} with {measured}.",
+            terms.rate
+        );
+    }
     if !answer.met {
         return match answer.stopped_by {
             StoppedBy::Unattainable => format!(
@@ -87,6 +95,10 @@ pub fn find_brief(document: &FindDocument) -> String {
     let (iops, place) = (names::capacity_brief(answer, terms.rate), place(document));
     if answer.stopped_by == StoppedBy::Undecided {
         return format!("undecided: {iops} {place}, where windows disagree about the limit");
+    }
+    if answer.stopped_by == StoppedBy::Starved {
+        let seen = names::count(answer.iops.mean);
+        return format!("undecided: {seen} {} {place}, while processors lacked", terms.rate);
     }
     if !answer.met {
         let measured = names::broken(document);
@@ -164,8 +176,10 @@ fn is_lower_bound(stopped_by: StoppedBy) -> bool {
         }
         StoppedBy::Limit
         | StoppedBy::Saturated
+        | StoppedBy::QueueFull
         | StoppedBy::Unattainable
-        | StoppedBy::Undecided => false,
+        | StoppedBy::Undecided
+        | StoppedBy::Starved => false,
     }
 }
 
@@ -225,6 +239,12 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
                 terms.bring()
             );
         }
+        StoppedBy::QueueFull => {
+            return format!(
+                "stopped by a full queue: {}, and what is beyond waits in front of it",
+                names::queue(answer.queue.as_ref())
+            );
+        }
         StoppedBy::Client => {
             "stopped by this machine, which gave out before the target: the target may do more"
         }
@@ -234,6 +254,7 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
         StoppedBy::Budget => "stopped when the measuring budget ran out: it may do more",
         StoppedBy::Unattainable => "stopped at the smallest load, which breaks the limit",
         StoppedBy::Undecided => "stopped at the smallest load, where windows disagree",
+        StoppedBy::Starved => "undecided, because iogauge lacked processor time",
         StoppedBy::Interrupted => "interrupted before the search came to its end: it may do more",
     };
     words.to_owned()
@@ -243,7 +264,9 @@ fn why_unmet(stopped_by: StoppedBy, terms: Terms) -> String {
     let words = match stopped_by {
         StoppedBy::Limit | StoppedBy::Unattainable => "every load measured breaks the limit",
         StoppedBy::Undecided => "windows at the smallest load disagree",
+        StoppedBy::Starved => "iogauge lacked processor time",
         StoppedBy::Saturated => "the target is saturated there already",
+        StoppedBy::QueueFull => "the queue of the target is full there already",
         StoppedBy::Client => "this machine gave out before the target",
         StoppedBy::MaxDepth => return format!("that is {}", terms.most()),
         StoppedBy::Budget => "the measuring budget ran out",
@@ -257,7 +280,9 @@ pub(super) fn next_step(document: &FindDocument) -> String {
     let terms = Terms::of(&document.head);
     let stopped_by = match document.answer.stopped_by {
         // Without an answer the curve says little: the limit or the target is to be changed.
-        StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::MaxDepth if !document.answer.met => {
+        StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::QueueFull | StoppedBy::MaxDepth
+            if !document.answer.met =>
+        {
             StoppedBy::Unattainable
         }
         stopped_by => stopped_by,
@@ -275,7 +300,7 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             let via = document.head.via.as_ref().map_or("", |_| " --via fio");
             format!("\"iogauge run {command}{via}\" holds this load for longer.")
         }
-        StoppedBy::Saturated => match document.knee {
+        StoppedBy::Saturated | StoppedBy::QueueFull => match document.knee {
             Some(knee) if knee.depth < document.answer.depth => format!(
                 "work at the knee, {}: {} {} at lower latency; more {} only {} latency.",
                 terms.at(knee.depth).trim_start_matches("at "),
@@ -299,6 +324,10 @@ pub(super) fn next_step(document: &FindDocument) -> String {
         ),
         StoppedBy::Undecided => {
             "a longer --budget, a limit that is clearly above or below, or a quieter hour.".to_owned()
+        }
+        StoppedBy::Starved => {
+            "a machine with idle processors, or --max-starvation=100%, which takes such times as they are."
+                .to_owned()
         }
         StoppedBy::Interrupted => "give the same command again to end the search.".to_owned(),
     }

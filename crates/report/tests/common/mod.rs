@@ -224,6 +224,7 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
         head: head(FIND_FORMAT, json!({"path": "/data", "kind": "directory"})),
         limits: vec![Limit::default()],
         answer: Answer {
+            queue: None,
             met: true,
             iops: estimate(81_204.0, 310.0),
             pi95: Some([80_600.0, 81_800.0]),

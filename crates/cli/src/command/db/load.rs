@@ -104,6 +104,7 @@ pub fn plan(args: &DbSearchArgs, load: &DbLoad) -> anyhow::Result<SearchPlan> {
         max_depth: args.max_processes,
         budget_ns: args.budget,
         precision: args.precision / 100.0,
+        max_starvation: args.max_starvation / 100.0,
         open_loop: None,
     })
 }

@@ -21,9 +21,12 @@ pub use work::{FioWork, ForeignJob};
 
 use super::{Arrivals, Crew, LiveFigures, Paused, WorkerHandle};
 use crate::clock::Clock;
-use crate::system::ProcessCpu;
+use crate::system::{
+    DeviceQueues, ProcessCpu, QueueReading, Roots, Starvation, StarvationReader, Waiting,
+};
 use crate::worker::WorkerError;
 use crate::worker::accounting::Window;
+use iogauge_model::result::QueueBound;
 use process::{FioProcess, INTERVAL, Next};
 use snapshot::Snapshot;
 use std::process::ExitStatus;
@@ -77,6 +80,8 @@ pub struct FioCrew {
     overdue: Option<Instant>,
     /// Pauses of processes that have ended.
     paused: Paused,
+    starvation: StarvationReader,
+    queues: Option<DeviceQueues>,
 }
 
 impl FioCrew {
@@ -102,6 +107,8 @@ impl FioCrew {
             lost: None,
             overdue: None,
             paused: Paused::default(),
+            queues: None,
+            starvation: StarvationReader::new(Roots::real()),
             clock: Clock::get(),
             arrivals: Arrivals::default(),
             process: None,
@@ -273,6 +280,20 @@ impl Crew for FioCrew {
             paused.add(process.take_pauses());
         }
         paused
+    }
+
+    /// fio's jobs share the processors as they are told to.
+    fn starvation(&self) -> Option<Starvation> {
+        Some(self.starvation.read(Waiting::Ignored))
+    }
+
+    fn watch_queues(&mut self, queues: DeviceQueues) {
+        self.queues = Some(queues);
+    }
+
+    fn queue(&self) -> Option<(QueueReading, QueueBound)> {
+        let queues = self.queues.as_ref()?;
+        Some((queues.read()?, queues.bound().clone()))
     }
 
     fn cut(&mut self) -> Result<Window, WorkerError> {

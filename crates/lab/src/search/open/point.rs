@@ -5,6 +5,7 @@ use super::super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns}
 use super::super::exceeding::Exceeding;
 use super::super::judge::{Judged, Verdict, tightest};
 use super::super::prediction::Ticks;
+use super::super::starvation::{Show, Sieve, WithStarved};
 use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::observe::{Phase, Place};
@@ -19,6 +20,8 @@ use iogauge_model::{Histogram, Limit};
 const LONGEST_SHARE: u64 = 12;
 /// Share of a window's longest time that the queue has to settle in, before the window begins.
 const SETTLING_SHARE: u64 = 8;
+/// A rate is offered so many times to a client that is starved.
+const MOST_OFFERS: u32 = 3;
 /// Longest wait for the queue of the last rate.
 const EMPTYING_NS: u64 = 2_000_000_000;
 /// Arrivals may go unserved up to this share.
@@ -50,6 +53,10 @@ pub(super) struct RatePoint {
     pub(super) seconds: f64,
     /// How a hold's ticks lie off its figures; `None` for other windows.
     pub(super) ticks: Option<Ticks>,
+    /// True where the client was starved all the time, so that a broken limit tells nothing.
+    pub(super) starved: bool,
+    /// The same with the stretches that are left out; `None` where nothing is.
+    pub(super) with_starved: Option<WithStarved>,
     pub(super) errors: u64,
 }
 
@@ -101,17 +108,16 @@ impl Bench<'_, '_> {
     /// `None` where a pause of iogauge spoils the window, and it may be measured again.
     fn try_rate(&mut self, rate_iops: f64, phase: Phase) -> Result<Option<RatePoint>, LabError> {
         let holding = phase == Phase::Holding;
-        self.empty()?;
         let allowed_ns = self.longest_ns(holding);
         let settling_ns = allowed_ns / SETTLING_SHARE;
         let longest_ns = allowed_ns - settling_ns;
-        self.ask_rate(rate_iops)?;
-        self.run_for(settling_ns)?;
+        self.offer(rate_iops, settling_ns)?;
         self.cut()?;
         self.window_begins();
         let stopwatch = self.stopwatch();
         let mut look_ns = if holding { longest_ns / HOPELESS_SHARE } else { SHORTEST_NS };
-        let mut seen = Seen::default();
+        let mut sieve = Sieve::<Seen>::default();
+        let mut stretches = self.stretches(&mut sieve, longest_ns);
         loop {
             self.crew.advance(TICK_NS)?;
             let window = self.cut()?;
@@ -121,12 +127,20 @@ impl Bench<'_, '_> {
             if let Some(window) = window {
                 let response_mean_ns = window.response().map_or(0.0, |response| response.mean_ns());
                 self.show(&window, phase, self.live().outstanding, response_mean_ns);
-                seen.append(&window, &self.plan.limits);
+                sieve.append(&window, &self.plan.limits);
             }
-            let elapsed_ns = self.passed_ns(&stopwatch);
+            let starved = self.end_stretch(&mut stretches, false);
+            sieve.sift(starved);
+            if starved == Some(true) {
+                self.offer(rate_iops, settling_ns)?;
+                self.cut()?;
+                self.begin_stretch(&mut stretches);
+            }
+            let passed_ns = self.passed_ns(&stopwatch);
+            let elapsed_ns = passed_ns.saturating_sub(stretches.left_out_ns);
             let mut verdict = Verdict::Open;
             if elapsed_ns >= look_ns {
-                verdict = self.verdict(&seen);
+                verdict = self.verdict(&sieve.seen);
                 look_ns = next_look_ns(elapsed_ns);
             }
             let clear = match verdict {
@@ -134,20 +148,63 @@ impl Bench<'_, '_> {
                 Verdict::Holds => !holding,
                 Verdict::Open => false,
             };
-            if clear || self.interrupted() || elapsed_ns >= longest_ns {
+            let is_over = elapsed_ns >= longest_ns || passed_ns >= stretches.longest_ns;
+            if clear || self.interrupted() || is_over {
                 break;
             }
         }
+        sieve.sift(self.end_stretch(&mut stretches, true));
         let cpu_percent = self.cpu_percent(&stopwatch);
         let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
-        self.window_ends(&seen.total, place);
-        let mut point = self.rate_point(rate_iops, &seen, cpu_percent);
+        self.window_ends(sieve.whole(), place);
+        let with_starved = sieve.all().map(|all| self.rate_with_starved(all));
+        let starved = sieve.falls_back();
+        let seen = &sieve.seen;
+        let mut point = self.rate_point(rate_iops, seen, cpu_percent);
+        (point.starved, point.with_starved) = (starved, with_starved);
         point.ticks = tightest(&point.judged).filter(|_| holding).map(|limit| {
             let over = seen.exceeding.of(limit);
             let responses = directions(&seen.total);
             Ticks::of(&seen.responses, over, &point.judged[limit], &responses)
         });
         Ok(Some(point))
+    }
+
+    /// A point by all that was seen of it.
+    fn rate_with_starved(&self, all: &Seen) -> WithStarved {
+        let judged = self.judge(&directions(&all.total), &all.responses, &all.exceeding);
+        let limits = judged.iter().map(Judged::limit_value).collect();
+        WithStarved { iops: all.total.iops(), limits }
+    }
+
+    /// Offers a rate to an empty queue, and lets it settle. Again where the client was starved meanwhile: what
+    /// came due then is served in a burst, and what comes due now behind it.
+    fn offer(&mut self, rate_iops: f64, settling_ns: u64) -> Result<(), LabError> {
+        for _ in 0..MOST_OFFERS {
+            self.empty()?;
+            self.ask_rate(rate_iops)?;
+            if self.settles(settling_ns)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs for so long. False as soon as the client was starved.
+    fn settles(&mut self, ns: u64) -> Result<bool, LabError> {
+        let end_ns = self.crew.now_ns() + ns;
+        let mut stretches = self.stretches(&mut Sieve::<Seen>::default(), ns);
+        loop {
+            let left_ns = end_ns.saturating_sub(self.crew.now_ns());
+            let at_end = left_ns == 0 || self.interrupted();
+            if self.end_stretch(&mut stretches, at_end) == Some(true) {
+                return Ok(false);
+            }
+            if at_end {
+                return Ok(true);
+            }
+            self.crew.advance(TICK_NS.min(left_ns))?;
+        }
     }
 
     /// Lets what the last rate left behind come back, so that it is not the next one's burden.
@@ -159,14 +216,6 @@ impl Bench<'_, '_> {
             && !self.interrupted()
         {
             self.crew.advance(TICK_NS / 25)?;
-        }
-        Ok(())
-    }
-
-    fn run_for(&mut self, ns: u64) -> Result<(), LabError> {
-        let end_ns = self.crew.now_ns() + ns;
-        while self.crew.now_ns() < end_ns && !self.interrupted() {
-            self.crew.advance(TICK_NS.min(end_ns - self.crew.now_ns()))?;
         }
         Ok(())
     }
@@ -210,6 +259,8 @@ impl Bench<'_, '_> {
             steady: estimates::is_steady(&seen.services),
             seconds: seen.total.seconds(),
             ticks: None,
+            starved: false,
+            with_starved: None,
             errors: seen.total.errors(),
         }
     }
@@ -226,7 +277,7 @@ fn directions(window: &Window) -> Directions<'_> {
 }
 
 /// What a window has shown so far.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Seen {
     total: Window,
     /// Its ticks, with service times.
@@ -236,7 +287,7 @@ struct Seen {
     exceeding: Exceeding,
 }
 
-impl Seen {
+impl Show for Seen {
     fn append(&mut self, window: &Window, limits: &[Limit]) {
         self.total.append(window);
         self.exceeding.append(limits, &directions(window));
@@ -253,6 +304,12 @@ impl Seen {
         self.services.push(service);
     }
 
+    fn total(&self) -> &Window {
+        &self.total
+    }
+}
+
+impl Seen {
     fn response(&self) -> Histogram {
         self.total.response().unwrap_or_default()
     }

@@ -289,11 +289,13 @@ fn ended_by(stopped_by: StoppedBy) -> &'static str {
     match stopped_by {
         StoppedBy::Limit => "limit",
         StoppedBy::Saturated => "saturation",
+        StoppedBy::QueueFull => "a full queue",
         StoppedBy::Client => "this machine",
         StoppedBy::MaxDepth => "depth",
         StoppedBy::Budget => "budget",
         StoppedBy::Unattainable => "limit at depth 1",
         StoppedBy::Undecided => "windows that disagree",
+        StoppedBy::Starved => "a lack of processor time",
         StoppedBy::Interrupted => "interrupt",
     }
 }

@@ -1,0 +1,76 @@
+//! A queue that is full: more depth waits in front of it, where the target does not see it.
+
+use super::bench::Bench;
+use super::point::Point;
+use iogauge_io::system::QueueReading;
+use iogauge_io::worker::accounting::Window;
+use iogauge_model::result::QueueBound;
+
+/// A full queue holds this share of what it takes, at least and at most. Requests are missing from it while
+/// their I/Os are on the way to it and back.
+const FULL: [f64; 2] = [0.85, 1.05];
+/// So many times as many as it takes have to be outstanding.
+const BEYOND: f64 = 1.1;
+/// Requests for each I/O that differ by less from one for each are one for each.
+const ALIKE: f64 = 0.1;
+/// A depth is reached from this share of it on.
+const REACHED: f64 = 0.98;
+/// The deepest point that was reached lies within this factor of what is outstanding at most.
+const NEAR: f64 = 2.0;
+/// A client that is busy for this share of its time may be why a depth is not reached, in percent.
+const BUSY_PERCENT: f64 = 50.0;
+
+/// A queue seen to be full.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FullQueue {
+    /// I/Os that fit into it.
+    pub(super) depth: u32,
+    pub(super) bound: QueueBound,
+}
+
+impl Bench<'_, '_> {
+    /// What was in the queue so far, and when that was read.
+    pub(super) fn queue_begins(&self) -> Option<(QueueReading, u64)> {
+        self.crew.queue().map(|(reading, _)| (reading, self.crew.now_ns()))
+    }
+
+    /// The queue, where it was full in a window whose I/Os are these.
+    pub(super) fn full_queue(
+        &self,
+        since: Option<(QueueReading, u64)>,
+        window: &Window,
+    ) -> Option<FullQueue> {
+        let (before, began_ns) = since?;
+        let (now, bound) = self.crew.queue()?;
+        let QueueReading { in_flight_ns, requests } = now.since(&before);
+        let ios = window.ios().max(1) as f64;
+        let takes = bound.requests as f64;
+        // A few I/Os of others are among the requests.
+        let per_io = requests as f64 / ios;
+        let requests_per_io = if (per_io - 1.0).abs() < ALIKE { 1.0 } else { per_io };
+        let in_flight = in_flight_ns as f64 / (self.crew.now_ns() - began_ns).max(1) as f64;
+        let is_full = (takes * FULL[0]..=takes * FULL[1]).contains(&in_flight);
+        let is_beyond = window.depth() * requests_per_io > takes * BEYOND;
+        let depth = ((takes / requests_per_io.max(1e-9)) as u32).max(1);
+        (is_full && is_beyond).then_some(FullQueue { depth, bound })
+    }
+
+    /// The same where nothing tells of a queue, but the target takes no more: all of one depth were
+    /// outstanding, and of two larger ones no more of the larger than of the smaller. A load that is held
+    /// back otherwise, by a rate or by the client, reaches no depth at all.
+    pub(super) fn takes_no_more(&self, points: &[Point], deepest: &Point) -> Option<FullQueue> {
+        let is_reached = |p: &Point| p.depth_achieved >= f64::from(p.depth) * REACHED;
+        let most = deepest.depth_achieved;
+        let smaller = || points.iter().filter(|point| point.depth < deepest.depth);
+        let reached = smaller().filter(|p| is_reached(p)).map(|p| p.depth_achieved);
+        let was_near = reached.fold(0.0, f64::max) >= most / NEAR;
+        let mut short = smaller().filter(|p| !is_reached(p));
+        let no_more = short.any(|p| p.depth_achieved >= most * REACHED);
+        let idle_percent = BUSY_PERCENT * f64::from(self.workers().min(deepest.depth));
+        let is_idle = deepest.cpu_percent < idle_percent && self.crew.is_only_client();
+        (!is_reached(deepest) && was_near && no_more && is_idle).then(|| {
+            let bound = QueueBound { requests: most.round() as u64, told_by: Vec::new() };
+            FullQueue { depth: (most as u32).max(1), bound }
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! A depth that the queue in front of the target does not hold is none.
+
+use crate::close;
+use crate::closed::find;
+use iogauge_io::crew::{Arrivals, Crew, CrewJob, VirtualCrew, WorkerHandle};
+use iogauge_io::engine::Files;
+use iogauge_io::offsets::Extent;
+use iogauge_io::worker::WorkerError;
+use iogauge_io::worker::accounting::Window;
+use iogauge_lab::Interrupt;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::observe::Blind;
+use iogauge_lab::search::{self, SearchPlan};
+use iogauge_model::Load;
+use iogauge_model::load::EngineKind;
+use iogauge_model::result::{QueueBound, StoppedBy};
+
+#[test]
+fn the_search_ends_where_the_queue_is_full() {
+    for (queue, limits) in [(64, "p99<=20ms"), (100, "mean<=5s"), (8, "p99<=20ms")] {
+        let device = format!("channels=8,service=100us,queue={queue}");
+        let searched = find(&device, &[limits], |_| {});
+        let answer = &searched.found.answer;
+        assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::QueueFull), "{answer:?}");
+        assert_eq!(answer.depth, queue);
+        close(answer.iops.mean, 80_000.0, 3.0);
+        let told_by = vec![format!("queue={queue}")];
+        assert_eq!(answer.queue, Some(QueueBound { requests: u64::from(queue), told_by }));
+        for point in &searched.found.curve {
+            assert!(point.depth <= queue, "depth {} of {queue}", point.depth);
+            close(point.depth_achieved, f64::from(point.depth), 2.0);
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_breaks_before_ends_it_first() {
+    let searched = find("channels=8,service=100us,queue=64", &["p99<=600us"], |_| {});
+    let answer = &searched.found.answer;
+    assert_eq!((answer.stopped_by, answer.queue.clone()), (StoppedBy::Limit, None));
+    let without = find("channels=8,service=100us", &["p99<=600us"], |_| {}).found.answer;
+    assert_eq!(*answer, without, "a queue that is never full changes nothing");
+}
+
+/// A crew whose target takes no more than so many I/Os at a time, and does not say so.
+struct Bounded {
+    crew: VirtualCrew,
+    most: u32,
+}
+
+impl Crew for Bounded {
+    fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
+        self.crew.advance(ns)
+    }
+
+    fn cut(&mut self) -> Result<Window, WorkerError> {
+        self.crew.cut()
+    }
+
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+        self.crew.set_depth(depth.min(self.most))
+    }
+
+    fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {
+        self.crew.set_rate(rate_iops)
+    }
+
+    fn stop(&mut self) -> Result<Window, WorkerError> {
+        self.crew.stop()
+    }
+
+    fn controls(&self) -> &[WorkerHandle] {
+        self.crew.controls()
+    }
+
+    fn arrivals(&self) -> &Arrivals {
+        self.crew.arrivals()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.crew.now_ns()
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_target_that_takes_no_more_shows_it_by_what_is_outstanding() {
+    let load = Load { engine: EngineKind::Sim, iodepth: 1, ..Load::default() };
+    let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
+    let job = CrewJob { load, files: Files::default(), extents };
+    let spec = "channels=8,service=100us".parse().unwrap();
+    let crew = VirtualCrew::start(vec![job], spec, 16_384).unwrap();
+    let mut crew = Bounded { crew, most: 679 };
+    let limits = vec!["p99<=1s".parse().unwrap()];
+    let plan = SearchPlan { limits, ..SearchPlan::default() };
+    let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
+    let found = search::find(&mut crew, &plan, watch).unwrap();
+    assert_eq!(found.answer.stopped_by, StoppedBy::QueueFull, "{:?}", found.answer);
+    assert_eq!(found.answer.queue, Some(QueueBound { requests: 679, told_by: Vec::new() }));
+    close(f64::from(found.answer.depth), 679.0, 0.2);
+    for point in &found.curve {
+        close(point.depth_achieved, f64::from(point.depth), 2.0);
+    }
+}
