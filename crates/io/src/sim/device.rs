@@ -1,6 +1,6 @@
 //! The queueing model: what happens to each I/O, in order of virtual time.
 
-use super::noise::{NoiseState, normal};
+use super::noise::{LateState, NoiseState, normal};
 use super::pages::Pages;
 use super::spec::{Service, SimSpec};
 use crate::engine::Op;
@@ -96,6 +96,7 @@ pub struct Device {
     pub(crate) pages: Pages,
     random: Xoshiro256PlusPlus,
     noise: NoiseState,
+    late: Option<LateState>,
     /// I/Os that are not back at the host.
     outstanding: u32,
     /// What the queue held until `queue_ns`.
@@ -123,6 +124,7 @@ impl Device {
             pages: Pages::default(),
             random: Xoshiro256PlusPlus::seed_from_u64(spec.seed),
             noise: NoiseState::new(&spec.noise, spec.neighbour, spec.seed),
+            late: spec.late.map(|bursts| LateState::new(bursts, spec.seed)),
             outstanding: 0,
             queue: QueueReading::default(),
             queue_ns: 0,
@@ -257,6 +259,7 @@ impl Device {
     }
 
     fn leave_channel(&mut self, at_ns: u64, request: Request) {
+        let at_ns = at_ns + self.late.as_mut().map_or(0, |late| late.late_ns(at_ns));
         if self.spec.bus_bytes_per_sec.is_some() {
             self.schedule(at_ns, Event::Bus(request));
         } else {

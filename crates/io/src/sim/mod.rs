@@ -15,7 +15,7 @@ mod wear;
 
 pub use device::Device;
 pub(crate) use device::Request;
-pub use noise::{Neighbour, Noise};
+pub use noise::{LateBursts, Neighbour, Noise};
 pub use presets::PRESETS;
 pub use slot::DeviceSlot;
 pub use spec::{Absence, Service, SimError, SimSpec, Wander};

@@ -29,18 +29,75 @@ pub struct Neighbour {
     pub time_ns: u64,
 }
 
+/// Bursts in which some I/Os come back late, while the rate stays what it is: they occupy no channel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LateBursts {
+    /// Share of the I/Os that are late while a burst lasts, in percent.
+    pub percent: f64,
+    /// By how much, in nanoseconds.
+    pub late_ns: u64,
+    /// Mean time a burst lasts, and does not, each exponential; in nanoseconds, above 0.
+    pub time_ns: u64,
+}
+
+/// Something that comes and goes: it stays, and stays away, for the same time on average, each exponential.
+#[derive(Debug)]
+struct Presence {
+    time_ns: u64,
+    is_there: bool,
+}
+
+impl Presence {
+    fn new(time_ns: u64, random: &mut Xoshiro256PlusPlus) -> Self {
+        Self { time_ns, is_there: unit(random) < 0.5 }
+    }
+
+    fn step(&mut self, random: &mut Xoshiro256PlusPlus) {
+        let stays = (-(STEP_NS as f64) / self.time_ns as f64).exp();
+        self.is_there ^= unit(random) > stays;
+    }
+}
+
+/// The state of late I/Os, with a source of chance of its own.
+#[derive(Debug)]
+pub(super) struct LateState {
+    bursts: LateBursts,
+    presence: Presence,
+    random: Xoshiro256PlusPlus,
+    steps: u64,
+}
+
+impl LateState {
+    pub(super) fn new(bursts: LateBursts, seed: u64) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        random.long_jump();
+        let presence = Presence::new(bursts.time_ns, &mut random);
+        Self { bursts, presence, random, steps: 0 }
+    }
+
+    /// How late an I/O is whose service ends at a time, in nanoseconds.
+    pub(super) fn late_ns(&mut self, at_ns: u64) -> u64 {
+        while self.steps < at_ns / STEP_NS {
+            self.steps += 1;
+            self.presence.step(&mut self.random);
+        }
+        let is_late =
+            self.presence.is_there && unit(&mut self.random) * 100.0 < self.bursts.percent;
+        if is_late { self.bursts.late_ns } else { 0 }
+    }
+}
+
 /// The state of a device's noise. It has a source of chance of its own: service times draw the same numbers
 /// with noise and without.
 #[derive(Debug)]
 pub(super) struct NoiseState {
     noise: Vec<Noise>,
-    neighbour: Option<Neighbour>,
+    neighbour: Option<(Neighbour, Presence)>,
     random: Xoshiro256PlusPlus,
     /// Values computed so far.
     steps: u64,
     /// Standard normal values, one of each noise.
     values: Vec<f64>,
-    is_there: bool,
     factor: f64,
 }
 
@@ -50,16 +107,10 @@ impl NoiseState {
         // Another stream than that of the service times.
         random.jump();
         let values = noise.iter().map(|_| normal(&mut random)).collect();
-        let is_there = neighbour.is_some() && unit(&mut random) < 0.5;
-        let mut state = Self {
-            noise: noise.to_vec(),
-            neighbour,
-            random,
-            steps: 0,
-            values,
-            is_there,
-            factor: 1.0,
-        };
+        let neighbour =
+            neighbour.map(|neighbour| (neighbour, Presence::new(neighbour.time_ns, &mut random)));
+        let mut state =
+            Self { noise: noise.to_vec(), neighbour, random, steps: 0, values, factor: 1.0 };
         state.factor = state.sum();
         state
     }
@@ -86,15 +137,15 @@ impl NoiseState {
             let kept = (-(STEP_NS as f64) / noise.time_ns as f64).exp();
             *value = kept * *value + (1.0 - kept * kept).sqrt() * normal(&mut self.random);
         }
-        if let Some(neighbour) = self.neighbour {
-            let stays = (-(STEP_NS as f64) / neighbour.time_ns as f64).exp();
-            self.is_there ^= unit(&mut self.random) > stays;
+        if let Some((_, presence)) = &mut self.neighbour {
+            presence.step(&mut self.random);
         }
     }
 
     fn sum(&self) -> f64 {
         let parts = self.noise.iter().zip(&self.values).map(|(noise, value)| noise.percent * value);
-        let there = self.neighbour.filter(|_| self.is_there).map_or(0.0, |there| there.percent);
+        let there = self.neighbour.as_ref().filter(|(_, presence)| presence.is_there);
+        let there = there.map_or(0.0, |(neighbour, _)| neighbour.percent);
         (parts.sum::<f64>() / 100.0).exp() * (1.0 + there / 100.0)
     }
 }
@@ -151,6 +202,20 @@ mod tests {
         assert!((there as f64 / seen.len() as f64 - 0.5).abs() < 0.02, "{there}");
         let changes = seen.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert!((9_000..10_500).contains(&changes), "{changes} in 10,000 s");
+    }
+
+    #[test]
+    fn late_ios_come_in_bursts() {
+        let bursts = LateBursts { percent: 10.0, late_ns: 7, time_ns: SECOND_NS };
+        let mut state = LateState::new(bursts, 3);
+        // 20 I/Os in each 50 ms.
+        let late = |index: u64| (state.late_ns(index * 2_500_000) > 0) as u32;
+        let late: Vec<u32> = (0..4_000_000).map(late).collect();
+        let share = f64::from(late.iter().sum::<u32>()) / late.len() as f64;
+        assert!((share - 0.05).abs() < 0.003, "{share}");
+        let quiet = late.chunks(200).filter(|half_second| half_second.iter().sum::<u32>() == 0);
+        let quiet = quiet.count() as f64 / (late.len() / 200) as f64;
+        assert!((0.25..0.5).contains(&quiet), "{quiet}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `sim:key=value,…`: what a simulated device is made of.
 
-use super::noise::{Neighbour, Noise};
+use super::noise::{LateBursts, Neighbour, Noise};
 use super::presets::PRESETS;
 use iogauge_model::units::{
     parse_bytes_per_sec, parse_count, parse_duration_ns, parse_percent, parse_size_bytes,
@@ -78,6 +78,8 @@ pub struct SimSpec {
     pub noise: Vec<Noise>,
     /// Another user of the device; `None` for none.
     pub neighbour: Option<Neighbour>,
+    /// Bursts in which some I/Os come back late; `None` for none.
+    pub late: Option<LateBursts>,
     /// Time a seek over the whole device takes, beside the service time; 0 for none. Shorter
     /// distances take the square root of their share; of what waits, the nearest goes first.
     pub seek_ns: u64,
@@ -123,6 +125,7 @@ impl Default for SimSpec {
             wander: None,
             noise: Vec::new(),
             neighbour: None,
+            late: None,
             seek_ns: 0,
             queue: None,
             rtt_ns: 0,
@@ -178,6 +181,7 @@ const KEYS: &[&str] = &[
     "wander",
     "noise",
     "neighbour",
+    "late",
     "seek",
     "queue",
     "rtt",
@@ -281,6 +285,7 @@ impl SimSpec {
             "wander" => self.wander = Some(parse_wander(value).map_err(fail)?),
             "noise" => self.noise = parse_noise(value).map_err(fail)?,
             "neighbour" => self.neighbour = Some(parse_neighbour(value).map_err(fail)?),
+            "late" => self.late = Some(parse_late(value).map_err(fail)?),
             "seek" => self.seek_ns = duration()?,
             "queue" => {
                 let queue = u32::try_from(above_zero(count()?)?);
@@ -357,6 +362,18 @@ fn parse_neighbour(value: &str) -> Result<Neighbour, String> {
     let percent = parse_percent(percent).map_err(|e| e.to_string())?;
     let time_ns = parse_duration_ns(time).map_err(|e| e.to_string())?;
     if time_ns > 0 { Ok(Neighbour { percent, time_ns }) } else { Err(right.to_owned()) }
+}
+
+fn parse_late(value: &str) -> Result<LateBursts, String> {
+    let right = "right would be a share and two times, as in late=1%:20ms:500ms";
+    let [percent, late, time] = value.split(':').collect::<Vec<_>>()[..] else {
+        return Err(right.to_owned());
+    };
+    let percent = parse_percent(percent).map_err(|e| e.to_string())?;
+    let late_ns = parse_duration_ns(late).map_err(|e| e.to_string())?;
+    let time_ns = parse_duration_ns(time).map_err(|e| e.to_string())?;
+    let whole = time_ns > 0 && percent > 0.0;
+    whole.then_some(LateBursts { percent, late_ns, time_ns }).ok_or_else(|| right.to_owned())
 }
 
 fn parse_absence(key: &str, value: &str) -> Result<Absence, String> {
@@ -443,6 +460,7 @@ mod tests {
             ("fresh=much", "fresh=much"),
             ("fresh_service=0", "above 0"),
             ("channels=8,queue=4", "8 channels"),
+            ("late=1%:20ms", "late=1%:20ms:500ms"),
             ("starve=every:10s", "starve=every:10s,for:2s"),
             ("pause=every:10s", "pause=every:10s,for:2s"),
             ("pause=every:10s,for:0", "pause=every:10s,for:2s"),

@@ -48,6 +48,8 @@ const NOISY: &[Noisy] = &[
     fast("10 % over 0.5 s, mean", "noise=10%:500ms", "mean<=20ms"),
     fast("10 % over 1.5 s, mean", "noise=10%:1500ms", "mean<=20ms"),
     fast("neighbour 50 %, 0.2 s, p99", "neighbour=50%:200ms", "p99<=25ms"),
+    fast("late I/Os in bursts of 0.3 s, p99", "late=1.5%:40ms:300ms", "p99<=25ms"),
+    fast("a starved client, p99", "starve=every:2s,for:100ms", "p99<=20ms"),
     slow("30 % over 1.5 s, mean", "noise=30%:1500ms", "mean<=20ms"),
     slow("30 % over 1.5 s, p99", "noise=30%:1500ms", "p99<=30ms"),
     slow("10 % over 6 s, mean", "noise=10%:6s", "mean<=20ms"),
