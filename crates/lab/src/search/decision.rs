@@ -122,6 +122,11 @@ pub enum Why {
         /// The depth that was held.
         held: u32,
     },
+    /// A smaller one broke a limit by more than its depth explains.
+    Beyond {
+        /// The depth that broke it.
+        broke: u32,
+    },
     /// It broke a limit while the client lacked processor time.
     Starved,
     /// A deeper one gave no more IOPS than this: it may have been noise.
@@ -347,6 +352,9 @@ impl fmt::Display for Next {
             Why::Flat { deeper } => {
                 write!(f, "again, to see whether depth {deeper} really gives no more")
             }
+            Why::Beyond { broke } => {
+                write!(f, "depth {broke} broke the limit by more than its depth explains")
+            }
             Why::Starved => f.write_str("again, since iogauge lacked processor time"),
             Why::Smallest => f.write_str("again, since the smallest load takes several windows"),
             Why::Higher => {
@@ -496,6 +504,7 @@ mod tests {
             next(16, Why::Contradicted { before, by: 32, iops }),
             next(879, Why::Ceiling { held: 700 }),
             next(32, Why::Flat { deeper: 64 }),
+            next(8, Why::Beyond { broke: 4 }),
             next(512, Why::Starved),
             next(1, Why::Smallest),
             next(879, Why::Higher),
@@ -528,6 +537,7 @@ mod tests {
                 .to_owned(),
             "next depth 879: again, since depth 700 was held with room to spare".to_owned(),
             "next depth 32: again, to see whether depth 64 really gives no more".to_owned(),
+            "next depth 8: depth 4 broke the limit by more than its depth explains".to_owned(),
             "next depth 512: again, since iogauge lacked processor time".to_owned(),
             "next depth 1: again, since the smallest load takes several windows".to_owned(),
             "next depth 879: it is within the limit now, and the search goes on from it".to_owned(),

@@ -20,6 +20,11 @@ const LOOKS: u32 = 3;
 const LOOK_SHARE: u64 = 8;
 /// A statistic that would be less than this share of its bound at a depth that broke it shows that noise did.
 const ROOM: f64 = 0.8;
+/// Where it would be less than this share the depth is looked at again up to so many times.
+const MUCH_ROOM: f64 = 0.4;
+const CEILING_LOOKS: usize = 3;
+/// A hold that breaks a limit by no more than chance may explain goes on so many times.
+const OPEN_LOOKS: u32 = 1;
 
 /// What became of holding one depth.
 enum Held {
@@ -75,32 +80,46 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest.
+    /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest. What
+    /// bounds it from above is looked at again while there is time to go there.
     fn hold_one(&mut self, plan: &SearchPlan, depth: u32) -> Result<Held, LabError> {
         let Stretch { shortest_ns, longest_ns, .. } = self.bench.stretch(Phase::Holding);
         let [shortest_seconds, longest_seconds] = [shortest_ns, longest_ns].map(bench::seconds);
         self.bench.decide(Decision::Hold { depth, shortest_seconds, longest_seconds });
         let stretch = self.bench.first_stretch();
-        let first = self.look_for(depth, Phase::Holding, stretch)?;
-        self.keep(first.clone());
-        let is_over = self.bench.left_ns() < SHORTEST_NS + first.latency.p99;
-        if is_over || !first.met || first.change.is_some() || self.bench.interrupted() {
-            return Ok(Held::Point(Box::new(first)));
-        }
-        if let Some(next) = self.finds_room_above(plan, &first)? {
-            return Ok(Held::Again(next));
-        }
-        let shortest_ns = shortest_ns.saturating_sub((first.seconds * 1e9) as u64);
-        let stretch = self.bench.rest_of_hold(shortest_ns);
-        let longest_seconds = bench::seconds(stretch.longest_ns);
-        self.bench.decide(Decision::HoldingOn { depth, longest_seconds });
-        let whole = self.look_for(depth, Phase::Holding, stretch)?;
-        // It has the first stretch in it.
-        self.points.retain(|point| point.began_ns != whole.began_ns);
-        self.keep(whole.clone());
-        match self.finds_room_above(plan, &whole)? {
-            Some(next) => Ok(Held::Again(next)),
-            None => Ok(Held::Point(Box::new(whole))),
+        let mut held = self.look_for(depth, Phase::Holding, stretch)?;
+        self.keep(held.clone());
+        let mut open = 0;
+        loop {
+            let is_over = self.bench.left_ns() < SHORTEST_NS + held.latency.p99;
+            if is_over || held.change.is_some() || self.bench.interrupted() {
+                return Ok(Held::Point(Box::new(held)));
+            }
+            if !held.met {
+                // Chance may have broken the limit, which some more of the same shows.
+                open += 1;
+                if open > OPEN_LOOKS || !held.is_open() {
+                    return Ok(Held::Point(Box::new(held)));
+                }
+            } else if let Some(next) = self.finds_room_above(plan, &held)? {
+                return Ok(Held::Again(next));
+            }
+            let is_long = held.seconds >= shortest_seconds;
+            if held.met && is_long && held.iops.relative_error() <= plan.precision {
+                return Ok(Held::Point(Box::new(held)));
+            }
+            let left_ns = shortest_ns.saturating_sub((held.seconds * 1e9) as u64);
+            let stretch = match held.met {
+                true => self.bench.rest_of_hold(left_ns),
+                false => Stretch { resumes: true, ..self.bench.first_stretch() },
+            };
+            let longest_seconds = bench::seconds(stretch.longest_ns);
+            self.bench.decide(Decision::HoldingOn { depth, longest_seconds });
+            let whole = self.look_for(depth, Phase::Holding, stretch)?;
+            // It has what was held before in it.
+            self.points.retain(|point| point.began_ns != whole.began_ns);
+            self.keep(whole.clone());
+            held = whole;
         }
     }
 
@@ -116,10 +135,11 @@ impl Search<'_, '_> {
         // Past saturation latency is in proportion to depth; before it grows less.
         let deeper = f64::from(ceiling) / f64::from(held.depth);
         let share = held.tightest().map_or(f64::INFINITY, Judged::share);
-        let has_room = share * deeper <= ROOM;
+        let room = share * deeper;
+        let most = if room <= MUCH_ROOM { CEILING_LOOKS } else { 1 };
         let looks = self.points.iter().filter(|p| p.depth == ceiling && !p.met).count();
         let has_time = self.bench.has_time_for_window(held.latency.p99);
-        if !has_room || looks > 1 || !has_time || self.bench.interrupted() {
+        if room > ROOM || looks > most || !has_time || self.bench.interrupted() {
             return Ok(None);
         }
         let next = Next { depth: ceiling, why: Why::Ceiling { held: held.depth } };

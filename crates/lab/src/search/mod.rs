@@ -343,11 +343,19 @@ impl Search<'_, '_> {
     ) -> Result<Bracket, LabError> {
         let (mut good, mut bad): (Option<Point>, Option<Point>) = (None, None);
         let mut depth = from;
+        // What a pass before it has just measured there.
+        let mut known = self.points.iter().rfind(|p| p.depth == from && p.met).cloned();
         loop {
-            let point = self.measure(depth, Phase::Doubling)?;
-            if let Some(again) = self.finds_another_level(plan, &point)? {
-                return Ok(Bracket::Again(again));
-            }
+            let point = match known.take() {
+                Some(known) => known,
+                None => {
+                    let point = self.measure(depth, Phase::Doubling)?;
+                    if let Some(again) = self.finds_another_level(plan, &point)? {
+                        return Ok(Bracket::Again(again));
+                    }
+                    point
+                }
+            };
             let over = self.bench.spent_ns() >= until_ns || self.bench.interrupted();
             if let Some(most) = self.finds_full_queue(&point) {
                 if let Some(good) = good.take_if(|good| good.depth == most) {
@@ -376,17 +384,47 @@ impl Search<'_, '_> {
                 depth = next.depth;
                 good = Some(point);
             } else {
-                if let Some(good) = good {
-                    return Ok(Bracket::Between(good, Box::new(point)));
+                if let Some(below) = good.take() {
+                    let Some(deeper) = self.looks_beyond(&below, &point, over)? else {
+                        return Ok(Bracket::Between(below, Box::new(point)));
+                    };
+                    (depth, good) = (deeper.depth, Some(below));
+                    known = Some(deeper);
+                    continue;
                 }
                 if point.depth == 1 || self.bench.interrupted() {
                     return Ok(Bracket::Nothing);
+                }
+                if let Some(good) = self.best_below(point.depth) {
+                    return Ok(Bracket::Between(good, Box::new(point)));
                 }
                 depth = narrow::retreat(&point, None, 0);
                 self.bench.decide(point.going_back(depth));
                 bad = Some(point);
             }
         }
+    }
+
+    /// Where a statistic grew from one depth to the next by far more than depth explains, measures one deeper.
+    /// Returns that where it keeps the limit: then noise broke it before, and that point is forgotten.
+    fn looks_beyond(
+        &mut self,
+        good: &Point,
+        bad: &Point,
+        is_over: bool,
+    ) -> Result<Option<Point>, LabError> {
+        let depth = bad.depth.saturating_mul(2);
+        let is_plausible = narrow::is_plausible(good, bad);
+        if is_plausible || is_over || depth > self.bench.max_depth() {
+            return Ok(None);
+        }
+        self.bench.decide(Decision::Next(Next { depth, why: Why::Beyond { broke: bad.depth } }));
+        let deeper = self.measure(depth, Phase::Doubling)?;
+        if !deeper.met {
+            return Ok(None);
+        }
+        self.points.retain(|point| point.met || point.depth >= depth);
+        Ok(Some(deeper))
     }
 
     /// Where the queue in front of the target was full at a point, forgets it and all that were as deep:

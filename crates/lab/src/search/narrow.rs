@@ -28,6 +28,16 @@ pub(super) fn next_doubling(before: Option<&Point>, point: &Point, left_seconds:
     }
 }
 
+/// True where a limit that a deeper point breaks grew by no more than depth explains. Past saturation latency
+/// is in proportion to depth, and before it grows less; a tail may grow by twice that.
+pub(super) fn is_plausible(good: &Point, bad: &Point) -> bool {
+    const MARGIN: f64 = 2.0;
+    let deeper = f64::from(bad.depth) / f64::from(good.depth);
+    let pairs = good.judged.iter().zip(&bad.judged);
+    let mut broken = pairs.filter(|(_, bad)| !bad.is_met());
+    broken.all(|(good, bad)| bad.share() <= good.share() * deeper * MARGIN)
+}
+
 /// The next depth between one that holds and one that does not; `None` where they are as close as
 /// the precision asks.
 ///

@@ -96,6 +96,11 @@ impl Point {
         tightest(&self.judged).map(|limit| &self.judged[limit])
     }
 
+    /// True where no limit is clearly broken.
+    pub(super) fn is_open(&self) -> bool {
+        self.judged.iter().all(|judged| judged.verdict() != Verdict::Breaks)
+    }
+
     pub(super) fn going_back(&self, to: u32) -> Decision {
         let because = self.tightest().map(Judged::judgement);
         Decision::GoingBack { from: self.depth, to, because }
@@ -305,7 +310,9 @@ impl Bench<'_, '_> {
 
     /// The rest of a hold, of which so much has to be at least.
     pub(super) fn rest_of_hold(&self, shortest_ns: u64) -> Stretch {
-        let longest_ns = self.left_ns();
+        let (left_ns, first_ns) = (self.left_ns(), self.plan.budget_ns / FIRST_SHARE);
+        // Half of it, so that there is time to go where the hold shows that there is room.
+        let longest_ns = if left_ns > 2 * first_ns { left_ns / 2 } else { left_ns };
         Stretch { shortest_ns: shortest_ns.min(longest_ns), longest_ns, resumes: true }
     }
 

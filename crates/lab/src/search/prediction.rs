@@ -7,6 +7,8 @@ use iogauge_model::Histogram;
 use iogauge_model::limit::{Directions, Metric};
 use iogauge_model::result::{self, IntervalPoint};
 
+/// No interval reaches further than this factor from what was answered: that says that nothing is known.
+const WIDEST: f64 = 10.0;
 /// Ticks are joined to about so many.
 const JOINED: usize = 240;
 /// Latencies within this factor of a percentile tell their density there.
@@ -112,6 +114,7 @@ pub(super) fn predict(
     let own = capacity.iops.half_width() / answer.iops;
     let mean = noise.iter().sum::<f64>() / noise.len() as f64;
     let around = |half: f64| {
+        let half = half.min(WIDEST.ln());
         let [low, high] = [(mean - half).exp(), (mean + half).exp()];
         (mean.is_finite() && high.is_finite())
             .then_some([low.min(answer.iops), high.max(answer.iops)])
