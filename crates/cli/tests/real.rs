@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::answer::assert_one_answer;
 use common::{Done, Place, direct_io, names, skip};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ fn a_directory_from_first_run_to_clean() {
     assert!(first.stderr.contains("prefilled 64 MiB"), "{}", first.stderr);
     assert!(place.names().contains(&"iogauge.dat".to_owned()));
     let found = first.json();
+    assert_one_answer(&place, &found);
     assert!(found["answer"]["iops"]["mean"].as_f64().unwrap() > 0.0);
     assert!(found["target"]["size_bytes"].as_u64().unwrap() == 64 << 20, "{}", found["target"]);
     let ratio = found["physical"]["ratio_to_logical"].as_f64().unwrap();
@@ -104,8 +106,11 @@ fn nothing_is_left_where_that_was_asked() {
     let place = Place::new();
     for command in ["run", "find"] {
         let line = [command, ".", "--size=16m", "--rm", "--direct=0"];
-        let time = if command == "run" { "--runtime=200ms" } else { "--budget=1s" };
-        let done = place.run(&[&line[..], &[time]].concat()).ends(0);
+        let own: &[&str] = match command {
+            "run" => &["--runtime=200ms"],
+            _ => &["--budget=1s", "--max-starvation=100%"],
+        };
+        let done = place.run(&[&line[..], own].concat()).ends(0);
         assert!(done.stderr.contains("removed"), "{}", done.stderr);
         assert_eq!(place.names(), [""; 0]);
     }

@@ -5,6 +5,7 @@ mod common;
 #[path = "../../io/tests/support/mmc.rs"]
 mod mmc;
 
+use common::answer::assert_one_answer;
 use common::{EIGHT, Place, near};
 use mmc::Queue;
 use serde_json::{Value, json};
@@ -440,6 +441,36 @@ fn a_rate_beyond_the_device_is_told() {
         .map(|caveat| caveat["code"].as_str().unwrap())
         .collect();
     assert!(codes.contains(&"rate-not-reached"), "{codes:?}");
+}
+
+#[test]
+fn each_search_has_one_answer_everywhere() {
+    let place = Place::new();
+    let devices = [
+        "channels=8,service=1ms,noise=20%:1s",
+        "channels=8,service=1ms,neighbour=50%:2s",
+        "channels=8,service=1ms,late=1.5%:40ms:300ms",
+        "channels=8,service=100us,starve=every:1s,for:200ms",
+        "channels=8,service=100us,starve=every:50ms,for:100ms",
+        "channels=8,service=100us,queue=64",
+        "cloud-volume",
+        "hdd",
+    ];
+    let searches: [&[&str]; 4] = [
+        &["--limit=p99<=20ms"],
+        &["--limit=mean<=1us"],
+        &["--limit=read:p99.9<=80ms", "--limit=mean<=15ms", "--rw=randrw", "--rwmixread=70"],
+        &["--limit=p99<=20ms", "--open-loop"],
+    ];
+    for device in devices {
+        for (seed, search) in searches.iter().enumerate() {
+            let target = format!("sim:{device},seed={seed}");
+            let line = [&["find", &target, "--budget=6s", "--json", "-q"], *search].concat();
+            let done = place.run(&line);
+            assert!([Some(0), Some(5), Some(7)].contains(&done.code), "{line:?}: {}", done.stderr);
+            assert_one_answer(&place, &done.json());
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The binary in a place of its own.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod answer;
 pub mod fio;
 
 use assert_cmd::Command;

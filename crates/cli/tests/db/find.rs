@@ -1,5 +1,6 @@
 //! Searches.
 
+use crate::common::answer::assert_one_answer;
 use crate::life::{shell, told};
 use crate::{Db, SHORT, assert_one_line, codes};
 use iogauge_model::result::{FindDocument, StoppedBy};
@@ -42,6 +43,7 @@ fn read_searches_processes_as_find_searches_depth() {
     let document = found(&db, "read", &["--max-processes=6", "--limit=mean<=10s"]);
     let search = typed(&document);
     assert_sound(&search);
+    assert_one_answer(&db.place, &document);
     assert!(search.curve.iter().all(|point| point.depth <= 6), "{:?}", search.curve);
     // Neighbours may bring the disk to another level: then the curve begins there.
     assert!(search.curve.len() > 1 || !search.regimes.is_empty(), "{:?}", search.curve);
@@ -77,6 +79,7 @@ fn write_ends_at_the_globals() {
     let document = found(&db, "write", &more);
     let search = typed(&document);
     assert_sound(&search);
+    assert_one_answer(&db.place, &document);
     assert_eq!(
         search.limits.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["sync:mean <= 10 s"]

@@ -104,6 +104,9 @@ impl Search<'_, '_> {
             } else if let Some(next) = self.finds_room_above(plan, &held)? {
                 return Ok(Held::Again(next));
             }
+            if self.bench.left_ns() < SHORTEST_NS + held.latency.p99 {
+                return Ok(Held::Point(Box::new(held)));
+            }
             let is_long = held.seconds >= shortest_seconds;
             if held.met && is_long && held.iops.relative_error() <= plan.precision {
                 return Ok(Held::Point(Box::new(held)));

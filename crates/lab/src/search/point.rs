@@ -170,11 +170,14 @@ impl Bench<'_, '_> {
         phase: Phase,
         length: Stretch,
     ) -> Result<Option<Point>, LabError> {
+        let mut length = length;
         let depth = if length.resumes && self.is_at(depth) {
             depth
         } else {
             let depth = self.ask_depth(depth)?;
             self.drain(depth)?;
+            // What the old depth's I/Os took of the budget is not there any more.
+            length.longest_ns = length.longest_ns.min(self.left_ns()).max(SHORTEST_NS);
             depth
         };
         self.cut()?;

@@ -110,7 +110,6 @@ pub(super) fn predict(
     let (noise, tick_seconds) =
         joined(holds.iter().flat_map(|hold| hold.capacity(capacity.slope)).collect());
     let noise_of = Wander::of(&noise)?;
-    let half = |of: Difference| t_quantile(0.975, of.degrees) * of.deviation;
     let own = capacity.iops.half_width() / answer.iops;
     let mean = noise.iter().sum::<f64>() / noise.len() as f64;
     let around = |half: f64| {
@@ -119,9 +118,9 @@ pub(super) fn predict(
         (mean.is_finite() && high.is_finite())
             .then_some([low.min(answer.iops), high.max(answer.iops)])
     };
-    let ci_half = beyond(half(noise_of.mean_error()), own);
+    let ci_half = beyond(noise_of.mean_error(), own);
     let off = capacity.slope * answer.share.clamp(0.1, 1.0).ln();
-    let next = half(noise_of.next(apart_seconds / tick_seconds));
+    let next = noise_of.next(apart_seconds / tick_seconds);
     let pi_half = beyond(next, std::f64::consts::SQRT_2 * own).hypot(off);
     let rates: Vec<f64> = holds.iter().flat_map(|hold| hold.rates.iter().copied()).collect();
     Some(Prediction {
@@ -131,10 +130,12 @@ pub(super) fn predict(
     })
 }
 
-/// The error that allows for noise over all times, where it is clearly larger than the one that does not: that
-/// one is known more exactly.
-fn beyond(wandering: f64, own: f64) -> f64 {
-    if wandering > WANDERS * own || !own.is_finite() { wandering } else { own }
+/// The half width that allows for noise over all times, where the error it rests on is clearly larger than the
+/// one that does not: that one is known more exactly.
+fn beyond(wandering: Difference, own: f64) -> f64 {
+    let known_well = NORMAL_95 * wandering.deviation;
+    let known = t_quantile(0.975, wandering.degrees) * wandering.deviation;
+    if known_well > WANDERS * own || !own.is_finite() { known } else { own }
 }
 
 /// How the rate itself wandered, where it did.

@@ -1,0 +1,44 @@
+//! One answer everywhere: in the document, its curve, and the text that people read.
+
+use super::Place;
+use iogauge_model::result::FindDocument;
+use iogauge_model::units::Count;
+use serde_json::Value;
+
+/// Fails where the last search of a place says different things of its answer.
+#[track_caller]
+pub fn assert_one_answer(place: &Place, document: &Value) {
+    let found: FindDocument = serde_json::from_value(document.clone()).unwrap();
+    let answer = &found.answer;
+    let is_answer =
+        |depth: u32, rate: Option<f64>| (depth, rate) == (answer.depth, answer.rate_iops);
+    let rows: Vec<_> =
+        found.curve.iter().filter(|row| is_answer(row.depth, row.rate_iops)).collect();
+    let [row] = rows[..] else { panic!("{} rows of the answer: {document}", rows.len()) };
+    assert_eq!((row.met, row.iops.mean), (answer.met, answer.iops.mean));
+    assert_eq!((&row.latency_ns, &row.limits), (&answer.latency_ns, &answer.limits));
+    assert_eq!(row.depth_achieved, answer.depth_achieved);
+    for [low, high] in [Some(answer.iops.ci95), answer.pi95].into_iter().flatten() {
+        assert!((low..=high).contains(&row.iops.mean), "{low} to {high}: {answer:?}");
+    }
+    for row in &found.curve {
+        assert!(row.depth_achieved <= f64::from(row.depth) * 1.02, "{row:?}");
+        let holds = row
+            .limits
+            .iter()
+            .all(|limit| limit.value_ns.is_some_and(|ns| ns <= limit.limit.bound_ns as f64));
+        // An open loop that leaves arrivals behind breaks none of them.
+        assert!(holds || !row.met, "{row:?}");
+        assert!(row.met || !holds || row.rate_iops.is_some(), "{row:?}");
+    }
+    let text = place.run_on(300, &["history", "show"]).ends(0).stdout;
+    let mean = Count(answer.iops.mean).to_string();
+    let headline = text.split("\n\n").next().unwrap();
+    assert!(headline.contains(&mean), "{mean}: {text}");
+    let marked: Vec<&str> = text.lines().filter(|line| line.contains(" answer")).collect();
+    let of_table = marked.iter().filter(|line| line.contains(" met ") || line.contains(" broken "));
+    let of_table: Vec<_> = of_table.collect();
+    assert!(of_table.len() == 1 && of_table[0].contains(&mean), "{mean}: {text}");
+    let verdict = if answer.met { " met " } else { " broken " };
+    assert!(of_table[0].contains(verdict), "{text}");
+}
