@@ -188,6 +188,12 @@ pub trait Crew {
         None
     }
 
+    /// True where the depth of a window is estimated from the latencies of the I/Os that ended in it, some of
+    /// which began before: it may come out larger than any number of I/Os that were outstanding.
+    fn estimates_depth(&self) -> bool {
+        false
+    }
+
     /// True where windows hold each worker's figures.
     fn tells_workers_apart(&self) -> bool {
         !self.controls().is_empty()

@@ -354,7 +354,11 @@ impl Bench<'_, '_> {
         let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
         Point {
             depth,
-            depth_achieved: total.depth(),
+            depth_achieved: match self.crew.estimates_depth() {
+                // No more than asked can be.
+                true => total.depth().min(f64::from(depth)),
+                false => total.depth(),
+            },
             iops: estimates::iops(series, Which::All, total.iops()),
             bytes_per_sec: total.bytes_per_sec(),
             latency: estimates::latency_summary(&service, &mean),

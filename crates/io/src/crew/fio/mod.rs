@@ -345,6 +345,10 @@ impl Crew for FioCrew {
         Some(self.cpu)
     }
 
+    fn estimates_depth(&self) -> bool {
+        true
+    }
+
     fn keeps_its_time(&self) -> bool {
         self.span == Span::Own
     }
