@@ -11,8 +11,10 @@ mod throttle;
 use assert_cmd::Command;
 use common::{Done, EIGHT, Place, eventually};
 use serde_json::Value;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use support::{Loop, MIB, or_skip};
 use throttle::Throttle;
@@ -29,10 +31,30 @@ fn bpftrace() -> Result<(), String> {
     traced.map(drop)
 }
 
-/// A loop device that the real bpftrace can trace.
-fn device() -> Result<Loop, String> {
+/// Held by whoever runs the real bpftrace. While a process reads or changes maps of its programs the kernel runs
+/// no program of a tracepoint on that processor (`bpf_prog_active`, kernel/bpf/syscall.c and
+/// kernel/trace/bpf_trace.c): one bpftrace that prints makes another miss requests.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A loop device that the real bpftrace can trace, with no other bpftrace of these tests beside it.
+struct Device {
+    device: Loop,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Deref for Device {
+    type Target = Loop;
+
+    fn deref(&self) -> &Loop {
+        &self.device
+    }
+}
+
+fn device() -> Result<Device, String> {
+    // A test that failed leaves nothing behind that would disturb the next.
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     bpftrace()?;
-    Loop::new(64 * MIB)
+    Ok(Device { device: Loop::new(64 * MIB)?, _alone: alone })
 }
 
 fn number(value: &Value) -> f64 {

@@ -1,5 +1,6 @@
 //! The database beside its device.
 
+use crate::common::answer::assert_rows_agree;
 use crate::common::{Done, Started, eventually, names};
 use crate::support::{Mount, or_skip, run};
 use crate::{Db, assert_fits, assert_one_line, codes};
@@ -28,6 +29,9 @@ fn beside_tells_what_share_of_the_device_is_reached() {
         assert!(document.device.answer.iops.mean > 0.0 && database.answer.iops.mean > 0.0);
         let rw = if mode == "read" { "randread" } else { "randwrite" };
         let durable = if mode == "write" { ", durable" } else { "" };
+        for side in [&document.device, &database] {
+            assert_rows_agree(&side.answer, &side.curve);
+        }
         assert_eq!(document.device.load, format!("{rw} 8 KiB{durable}"));
         assert!(!document.held_back_by.is_empty());
         let (iops, bytes) = (document.database_iops, document.database_bytes_per_sec);
