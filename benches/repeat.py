@@ -7,8 +7,8 @@ loop, and fio's latency_target beside them. Each search says where the answer of
 and how far the answers spread beside what was stated. With --neighbour another fio reads a second
 file of the same disk, on and off.
 
-Every answer is saved as a line of JSON before the next search begins; --from reads such a file and
-measures nothing.
+Every answer is saved as a line of JSON before the next search begins; --from reads such files, of one
+disk, and measures nothing.
 
 Environment: FIO (fio), IOGAUGE (target/release/iogauge).
 
@@ -37,12 +37,14 @@ RATIO = (0.6, 1.4)
 HOUR_SECONDS = 3600
 # Pairs that are an hour apart may be off by so much.
 HOUR_SLACK_SECONDS = 300
+# Answers further apart do not follow each other.
+CONSECUTIVE_SECONDS = 600
 NEIGHBOUR_DEPTH = 16
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One search: when it began, what it answered, and where it said the next one would lie."""
+    """One search: when it began (Unix time), what it answered, and where it said the next one would lie."""
 
     label: str
     at_seconds: float
@@ -84,7 +86,8 @@ def contains(interval, value):
 
 
 def consecutive(answers):
-    return list(zip(answers, answers[1:]))
+    return [(first, later) for first, later in zip(answers, answers[1:])
+            if later.at_seconds - first.at_seconds <= CONSECUTIVE_SECONDS]
 
 
 def hour_apart(answers):
@@ -213,7 +216,6 @@ def measure(path, options, save):
     searches = [Search(limit) for limit in options.limit]
     searches += [Search(limit, open_loop=True) for limit in options.open_limit]
     by_label = {search.label: [] for search in searches}
-    begin = time.monotonic()
 
     def keep(answer):
         by_label.setdefault(answer.label, []).append(answer)
@@ -223,24 +225,24 @@ def measure(path, options, save):
     for number in range(options.rounds):
         s.say(f"round {number + 1}/{options.rounds}")
         for search in searches:
-            at = time.monotonic() - begin
+            at = time.time()
             keep(s.timed(search.command(path, options), path.parent, 2 * options.budget,
                          lambda text, _: read_answer(search.label, at, text)))
         if options.latency_target:
             limit = options.limit[0]
             asked = argparse.Namespace(limit=limit, max_depth=options.max_depth, window=1.0)
             command = s.target_command(path, limit.percentile or 50.0, asked)
-            at = time.monotonic() - begin
+            at = time.time()
             found = s.timed(command, path.parent, s.TARGET_WINDOWS_AT_MOST, s.target_answer)
             stopped_by = "limit" if found.settled else "budget"
             keep(Answer(f"{LATENCY_TARGET}, {limit.text}", at, found.iops, stopped_by))
     return by_label
 
 
-def read_saved(path):
+def read_saved(paths):
     by_label = {}
-    for line in Path(path).read_text().splitlines():
-        fields = json.loads(line)
+    lines_of_all = [line for path in paths for line in Path(path).read_text().splitlines()]
+    for fields in sorted(map(json.loads, lines_of_all), key=lambda fields: fields["at_seconds"]):
         for key in ("pi95", "ci95"):
             fields[key] = tuple(fields[key]) if fields[key] else None
         answer = Answer(**fields)
@@ -264,7 +266,8 @@ def parse_options(arguments):
     add("--neighbour", type=float, metavar="SECONDS",
         help="another fio reads the same disk, on and off for so long on average")
     add("--save", default="repeat.jsonl", help="where answers are kept (repeat.jsonl)")
-    add("--from", dest="saved", metavar="FILE", help="report on saved answers, and measure nothing")
+    add("--from", dest="saved", metavar="FILE", action="append",
+        help="report on saved answers, and measure nothing; repeatable")
     add("--dir", default="/var/tmp", help="where the file is made (/var/tmp)")
     add("--size", type=int, default=4096, metavar="MIB", help="size of the file (4096)")
     add("--assert", action="store_true", dest="hold_goals", help="end with 1 where a goal is missed")

@@ -61,11 +61,13 @@ class Report(unittest.TestCase):
         from dataclasses import asdict
         from pathlib import Path
 
-        answers = [answer(100.0), answer(90.0, half=0)]
+        early, late = answer(100.0, at_seconds=5.0), answer(90.0, half=0, at_seconds=4000.0)
         with tempfile.TemporaryDirectory() as directory:
-            path = Path(directory) / "answers"
-            path.write_text("".join(json.dumps(asdict(a)) + "\n" for a in answers))
-            self.assertEqual(r.read_saved(path), {"mean<=1ms": answers})
+            paths = [Path(directory) / name for name in ("late", "early")]
+            for path, saved in zip(paths, (late, early)):
+                path.write_text(json.dumps(asdict(saved)) + "\n")
+            self.assertEqual(r.read_saved(paths), {"mean<=1ms": [early, late]})
+        self.assertEqual(r.consecutive([early, late]), [])
 
 
 if __name__ == "__main__":

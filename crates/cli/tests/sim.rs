@@ -5,8 +5,9 @@ mod common;
 #[path = "../../io/tests/support/mmc.rs"]
 mod mmc;
 
-use common::answer::assert_one_answer;
+use common::answer::{assert_none_is_more, assert_one_answer};
 use common::{EIGHT, Place, near};
+use iogauge_model::result::FindDocument;
 use mmc::Queue;
 use serde_json::{Value, json};
 
@@ -468,7 +469,10 @@ fn each_search_has_one_answer_everywhere() {
             let line = [&["find", &target, "--budget=6s", "--json", "-q"], *search].concat();
             let done = place.run(&line);
             assert!([Some(0), Some(5), Some(7)].contains(&done.code), "{line:?}: {}", done.stderr);
-            assert_one_answer(&place, &done.json());
+            let document = done.json();
+            assert_one_answer(&place, &document);
+            let found: FindDocument = serde_json::from_value(document).unwrap();
+            assert_none_is_more(&found.answer, &found.curve);
         }
     }
 }
