@@ -21,6 +21,22 @@ fn codes(document: &Value) -> Vec<&str> {
     caveats.iter().map(|caveat| caveat["code"].as_str().unwrap()).collect()
 }
 
+/// Arrivals that are too close together to sleep in between are polled for. That is no work.
+#[test]
+fn polling_for_arrivals_is_told_and_no_work() {
+    let place = Place::new();
+    let of = |more: &[&str]| {
+        let line = ["run", "f", "--size=16m", "--direct=0", "--iodepth=4", "--runtime=1", "--json"];
+        let cpu = place.run(&[&line[..], more].concat()).ends(0).json()["steps"][0]["cpu"].clone();
+        let percent = |name: &str| cpu[format!("{name}_percent")].as_f64().unwrap_or(0.0);
+        (percent("polled"), percent("user") + percent("system"))
+    };
+    let (polled, used) = of(&["--rate_iops=17000"]);
+    // A worker that loses its processor while it polls has used less.
+    assert!(polled > 0.0 && used > 0.0, "{polled} of {used}");
+    assert_eq!(of(&[]).0, 0.0);
+}
+
 #[test]
 fn a_directory_from_first_run_to_clean() {
     let place = Place::new();

@@ -149,7 +149,7 @@ pub(crate) fn steal(cpu: &CpuUse) -> Option<Caveat> {
 
 /// The tool works without a pause: it may be what is measured.
 fn processor_used_up(cpu: &CpuUse, workers: usize) -> Option<Caveat> {
-    let used = cpu.user_percent + cpu.system_percent;
+    let used = cpu.busy_percent();
     (workers > 0 && used >= CLIENT_BOUND_PERCENT * workers as f64).then(|| {
         Caveat::of(
             CaveatCode::ClientBound,
@@ -546,6 +546,8 @@ mod tests {
         let busy = CpuUse { user_percent: 40.0, system_percent: 58.0, ..CpuUse::default() };
         assert_eq!(machine(&busy, 1)[0].code, CaveatCode::ClientBound);
         assert!(machine(&busy, 2).is_empty());
+        // Who polls for the next arrival has time to spare.
+        assert!(machine(&CpuUse { polled_percent: 40.0, ..busy }, 1).is_empty());
         let waiting = CpuUse { wait_percent: 6.0, ..busy };
         let caveats = machine(&waiting, 1);
         assert_eq!(caveats.len(), 1, "said once: {caveats:?}");

@@ -213,12 +213,15 @@ struct Machine<'a> {
     before: Counters,
     began: UtcTime,
     cpu_before: Option<ProcessCpu>,
+    polled_ns_before: u64,
 }
 
 impl<'a> Machine<'a> {
     fn begin(sampler: &'a mut Sampler, crew: &dyn Crew) -> Result<Self, LabError> {
         let before = sampler.mark()?;
-        Ok(Self { sampler, before, began: UtcTime::now(), cpu_before: crew.cpu() })
+        let polled_ns_before = crew.live().polled_ns;
+        let (began, cpu_before) = (UtcTime::now(), crew.cpu());
+        Ok(Self { sampler, before, began, cpu_before, polled_ns_before })
     }
 
     /// Adds to a result what the machine did until `after`, beside these I/Os.
@@ -235,6 +238,8 @@ impl<'a> Machine<'a> {
         result.physical = totals.physical;
         let used = crew.cpu().zip(self.cpu_before).map(|(after, before)| after.since(&before));
         result.cpu = cpu_of(&totals.cpu, used, windows.seconds, windows.ios);
+        let polled_ns = crew.live().polled_ns.saturating_sub(self.polled_ns_before);
+        result.cpu.polled_percent = polled_percent(polled_ns, windows.seconds);
         result.system = self.sampler.points_between(&self.before, after);
     }
 }
@@ -281,6 +286,11 @@ pub(crate) fn cpu_of(cpu: &CpuUse, used: Option<ProcessCpu>, seconds: f64, ios: 
         wait_percent: 0.0,
         ..*cpu
     }
+}
+
+/// Time polled for arrivals over so many seconds, in percent of one processor.
+pub(crate) fn polled_percent(polled_ns: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { polled_ns as f64 / 1e7 / seconds } else { 0.0 }
 }
 
 /// Lets the crew work for so long, a tick at a time; false where it was interrupted. Time left out for

@@ -191,7 +191,7 @@ pub fn find(
     let mut caveats = caveats::fallbacks(crew.fallbacks());
     caveats.extend(caveats::left_behind(crew.left_behind()));
     let workers = crew.workers();
-    let cpu = crew.cpu();
+    let (cpu, polled_ns) = (crew.cpu(), crew.live().polled_ns);
     let fault = crew.fault().map(|(_, fault)| fault);
     let mut physical = None;
     let mut system = Vec::new();
@@ -202,7 +202,8 @@ pub fn find(
         let direct = engine::is_direct(&load);
         caveats.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
         if load.engine != EngineKind::Null {
-            let cpu = measure::cpu_of(&totals.cpu, cpu, found.measured_seconds, ios);
+            let mut cpu = measure::cpu_of(&totals.cpu, cpu, found.measured_seconds, ios);
+            cpu.polled_percent = measure::polled_percent(polled_ns, found.measured_seconds);
             caveats.extend(caveats::machine(&cpu, workers));
         }
         physical = totals.physical;

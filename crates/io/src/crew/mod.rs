@@ -54,6 +54,9 @@ pub struct LiveFigures {
     pub outstanding: u32,
     /// Scheduled arrivals that wait for a free slot.
     pub backlog: u64,
+    /// Time that workers polled for their next arrival with nothing else to do since the start, in
+    /// nanoseconds of processor time.
+    pub polled_ns: u64,
 }
 
 /// Workers at work, in real or in virtual time.
@@ -242,6 +245,7 @@ pub trait Crew {
             sum.bytes += live.bytes.load(Ordering::Relaxed);
             sum.latency_ns += live.latency_ns.load(Ordering::Relaxed);
             sum.outstanding += live.outstanding.load(Ordering::Relaxed);
+            sum.polled_ns += live.polled_ns.load(Ordering::Relaxed);
         }
         sum.backlog = self.arrivals().backlog(self.now_ns());
         sum

@@ -182,6 +182,7 @@ pub(super) fn cpu_use(
         steal_percent: machine.steal_percent,
         iowait_percent: machine.iowait_percent,
         wait_percent: 0.0,
+        polled_percent: 0.0,
     }
 }
 

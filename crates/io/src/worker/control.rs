@@ -32,6 +32,8 @@ pub struct Live {
     pub outstanding: AtomicU32,
     /// I/Os outstanding that were issued before the last change.
     pub undrained: AtomicU32,
+    /// Time polled for the next arrival with nothing else to do, in nanoseconds.
+    pub polled_ns: AtomicU64,
 }
 
 const NO_BANK: u32 = u32::MAX;

@@ -101,6 +101,9 @@ struct Books {
     closing_syncs: u32,
     /// The last turn queued something, which has to be handed over before anything is waited for.
     queued: bool,
+    /// This turn polls for the next arrival.
+    polls: bool,
+    polled_ns: u64,
     quota: Option<Arc<Quota>>,
     dependent: bool,
     verify: Option<Box<Verifier>>,
@@ -148,6 +151,8 @@ impl<E: Engine> Worker<E> {
             pauses: Pauses::of(&load),
             closing_syncs,
             queued: false,
+            polls: false,
+            polled_ns: 0,
             quota,
             dependent: load.dependent,
             has_sequel: load.dependent || verify.is_some(),
@@ -201,10 +206,14 @@ impl<E: Engine> Worker<E> {
         let (wait, timeout_ns) = self.books.patience();
         self.engine.enter(wait, timeout_ns)?;
         let now_ns = self.engine.now_ns();
-        self.books.integrate(now_ns);
+        let elapsed_ns = self.books.integrate(now_ns);
         let books = &mut self.books;
+        let outstanding = books.outstanding;
         let most = if books.batch.complete_max == 0 { u32::MAX } else { books.batch.complete_max };
         self.engine.reap(most, |slot, result| books.complete(slot, result, now_ns));
+        if books.polls && books.outstanding == outstanding {
+            books.note_poll(elapsed_ns);
+        }
         if books.control.change_requested() != books.change {
             self.obey(now_ns);
         }
@@ -363,12 +372,20 @@ impl Books {
         self.outstanding + continued.count() as u32
     }
 
+    /// Time since the last reading of the clock, with the I/Os that were outstanding in it.
     #[inline(always)]
-    fn integrate(&mut self, now_ns: u64) {
+    fn integrate(&mut self, now_ns: u64) -> u64 {
         // Counters of two processors may differ by a few ticks.
         let elapsed_ns = now_ns.saturating_sub(self.clock_ns);
         self.clock_ns = now_ns;
         self.bank().integrate(self.outstanding, elapsed_ns);
+        elapsed_ns
+    }
+
+    /// Time to spare: nothing was to be done but to wait for the next arrival.
+    fn note_poll(&mut self, elapsed_ns: u64) {
+        self.polled_ns += elapsed_ns;
+        self.control.live.polled_ns.store(self.polled_ns, Ordering::Relaxed);
     }
 
     /// Writes down how many arrivals wait, after as many were issued as the depth allows.

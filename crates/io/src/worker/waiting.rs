@@ -15,6 +15,7 @@ impl Books {
     /// How many completions to wait for in this turn, and for how long at most.
     #[inline(always)]
     pub(super) fn patience(&mut self) -> (u32, Option<u64>) {
+        self.polls = false;
         if self.open_pacer().is_none() {
             return (self.completions_wanted(), self.pause_left_ns());
         }
@@ -25,6 +26,7 @@ impl Books {
         let due_ns = self.pacer.as_mut().and_then(Pacer::reserve).unwrap_or(u64::MAX);
         let rest_ns = due_ns.saturating_sub(self.clock_ns);
         if rest_ns <= POLL_BEFORE_ARRIVAL_NS {
+            self.polls = true;
             return (0, None);
         }
         let wait = self.outstanding.min(1);

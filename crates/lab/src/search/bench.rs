@@ -275,7 +275,7 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     pub(super) fn stopwatch(&self) -> Stopwatch {
-        Stopwatch { cpu: self.cpu(), begin_ns: self.elapsed_ns() }
+        Stopwatch { cpu: self.cpu(), polled_ns: self.live().polled_ns, begin_ns: self.elapsed_ns() }
     }
 
     pub(super) fn passed_ns(&self, since: &Stopwatch) -> u64 {
@@ -296,6 +296,12 @@ impl<'a, 'b> Bench<'a, 'b> {
         used_ns as f64 * 100.0 / self.passed_ns(since).max(1) as f64
     }
 
+    /// The part of the processor time that was spent polling for arrivals, in percent of one processor.
+    pub(super) fn polled_percent(&self, since: &Stopwatch) -> f64 {
+        let polled_ns = self.live().polled_ns.saturating_sub(since.polled_ns);
+        polled_ns as f64 * 100.0 / self.passed_ns(since).max(1) as f64
+    }
+
     /// True where the workers had no more processor time to use at a depth.
     pub(super) fn client_bound(&self, cpu_percent: f64, depth: u32) -> bool {
         if !self.crew.is_only_client() {
@@ -311,6 +317,7 @@ impl<'a, 'b> Bench<'a, 'b> {
 /// The begin of a window, in time without pauses.
 pub(super) struct Stopwatch {
     cpu: ProcessCpu,
+    polled_ns: u64,
     begin_ns: u64,
 }
 

@@ -6,6 +6,12 @@ use iogauge_model::result::Estimate;
 /// Points whose statistic is within this factor of the answer's tell how the curve runs there.
 const NEAR: f64 = 1.5;
 
+/// Where those do not tell the slope of an open loop's curve, within this one.
+const FAR: f64 = 4.0;
+
+/// A slope is told by points that leave its standard error below this share of it.
+const SURE: f64 = 0.5;
+
 /// Widening of the interval of an open loop's answer. What is held near the limit passes or fails by
 /// chance too, and only what passed is an answer: it was picked for its luck. An estimate picked from
 /// one side of a point between one standard error below it and one above is covered by its 95 %
@@ -124,6 +130,8 @@ pub(super) struct Met {
     pub(super) error_iops: f64,
     /// d ln rate / d ln statistic there.
     pub(super) slope: f64,
+    /// Standard error of that.
+    slope_error: f64,
 }
 
 /// The rate at which the curve meets the limit.
@@ -137,7 +145,14 @@ pub(super) struct Met {
 ///
 /// N. R. Draper, H. Smith, Applied Regression Analysis, 3.2 (inverse regression).
 pub(super) fn crossing(places: &[RatePlace]) -> Option<Met> {
-    let near: Vec<&RatePlace> = places.iter().filter(|place| place.is_within(NEAR)).collect();
+    let met = crossing_within(places, NEAR);
+    // Points close together say little of how the curve runs.
+    let is_sure = met.is_some_and(|met| met.slope_error < SURE * met.slope);
+    if is_sure { met } else { crossing_within(places, FAR).or(met) }
+}
+
+fn crossing_within(places: &[RatePlace], factor: f64) -> Option<Met> {
+    let near: Vec<&RatePlace> = places.iter().filter(|place| place.is_within(factor)).collect();
     let told: Vec<_> = near.iter().filter(|place| place.error.is_finite()).collect();
     // Variance of a second.
     let second = told.iter().map(|p| p.error.powi(2) * p.seconds).sum::<f64>() / told.len() as f64;
@@ -155,10 +170,11 @@ pub(super) fn crossing(places: &[RatePlace]) -> Option<Met> {
     }
     let scatter = (line.misfit(&known) / (known.len() - 2) as f64).max(1.0);
     let off = -y / slope;
+    let slope_error = (scatter / along).sqrt() / (slope * slope);
     let variance = scatter * (1.0 / weight + off * off / along);
     let rate_iops = (x + off).exp();
     let error_iops = PICKED * rate_iops * variance.sqrt() / slope;
-    Some(Met { rate_iops, error_iops, slope: 1.0 / slope })
+    Some(Met { rate_iops, error_iops, slope: 1.0 / slope, slope_error })
 }
 
 #[cfg(test)]
@@ -171,7 +187,7 @@ mod tests {
             |rate_iops: f64, share| RatePlace { rate_iops, share, error: 0.01, seconds: 1.0 };
         let power = |rate: f64| place(rate, (rate / 1000.0).powi(20));
         let met = crossing(&[power(985.0), power(995.0), power(1005.0)]).unwrap();
-        let Met { rate_iops: rate, error_iops: error, slope } = met;
+        let Met { rate_iops: rate, error_iops: error, slope, .. } = met;
         assert!((slope - 0.05).abs() < 1e-9, "{slope}");
         assert!((rate - 1000.0).abs() < 1e-6, "{rate}");
         // A percent of the statistic is a twentieth of that of the rate, less for three points.

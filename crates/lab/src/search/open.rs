@@ -33,6 +33,13 @@ const NO_LOAD: f64 = 0.02;
 
 /// The smallest rate is looked at so many times before it is said to break a limit.
 const LOOKS: u32 = 3;
+/// The least step back from a rate grows by this factor with each that fails.
+const RETREAT_GROWTH: f64 = 2.0;
+/// The last hold there is time for goes back by no less: a lower rate that holds is an answer, another that
+/// fails is none.
+const LAST_STEP: f64 = 0.1;
+/// With less than this part of the budget left there is time for one hold.
+const LAST_SHARE: u64 = 8;
 /// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
 const FAR: f64 = 2.5;
 
@@ -199,6 +206,8 @@ struct Search<'a, 'b> {
 struct Bracket {
     good: Option<RatePoint>,
     bad: Option<RatePoint>,
+    /// Rates that did not hold before one did.
+    failed: i32,
 }
 
 impl Search<'_, '_> {
@@ -220,7 +229,7 @@ impl Search<'_, '_> {
                 self.hold(good.rate_iops, stopped_by)
             }
             (None, Some(bad)) if bad.rate_iops > self.closed.least_iops => {
-                let rate = self.below(&bad);
+                let rate = self.below(&bad, self.precision / 2.0);
                 self.hold(rate, StoppedBy::Limit)
             }
             (None, _) => self.look_longer_at_least(),
@@ -267,7 +276,7 @@ impl Search<'_, '_> {
         let mut rate = Some(self.closed.guess_iops);
         while let Some(tried) = rate {
             let phase = match bracket {
-                Bracket { good: Some(_), bad: Some(_) } => Phase::Narrowing,
+                Bracket { good: Some(_), bad: Some(_), .. } => Phase::Narrowing,
                 _ => Phase::Doubling,
             };
             self.bench.decide(Decision::NextRate {
@@ -279,6 +288,7 @@ impl Search<'_, '_> {
             if point.met {
                 bracket.good = Some(point);
             } else {
+                bracket.failed += i32::from(bracket.bad.is_some() && bracket.good.is_none());
                 bracket.bad = Some(point);
             }
             if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
@@ -295,9 +305,11 @@ impl Search<'_, '_> {
         match (&bracket.good, &bracket.bad) {
             (Some(good), Some(bad)) => {
                 let gap = bad.rate_iops - good.rate_iops;
-                let crossing = crossing(good, bad);
-                let margin = gap / 8.0;
-                let rate = crossing.clamp(good.rate_iops + margin, bad.rate_iops - margin);
+                // Where one end stays though the line says that it is met there, noise bends the line.
+                let stays = matches!(&self.points[..], [.., a, b] if a.met == b.met);
+                let margin = gap * if stays { 0.5 } else { 0.125 };
+                let [low, high] = [good.rate_iops + margin, bad.rate_iops - margin];
+                let rate = crossing(good, bad).max(low).min(high);
                 (gap > good.rate_iops * step).then_some(rate)
             }
             (Some(good), None) => {
@@ -306,7 +318,10 @@ impl Search<'_, '_> {
                 let rate = self.at_limit(good, 0.9).max(least).min(self.closed.capacity_iops);
                 (rate >= least).then_some(rate)
             }
-            (None, Some(bad)) => (bad.rate_iops > self.closed.least_iops).then(|| self.below(bad)),
+            (None, Some(bad)) => {
+                let step = (step * RETREAT_GROWTH.powi(bracket.failed)).min(0.5);
+                (bad.rate_iops > self.closed.least_iops).then(|| self.below(bad, step))
+            }
             (None, None) => None,
         }
     }
@@ -318,22 +333,37 @@ impl Search<'_, '_> {
         capacity - (capacity - point.rate_iops) * point.share().min(FAR) * margin
     }
 
-    /// A rate below one that did not hold.
-    fn below(&self, bad: &RatePoint) -> f64 {
-        let (rate, step) = (bad.rate_iops, self.precision / 2.0);
+    /// A rate below one that did not hold, by this share at least.
+    fn below(&self, bad: &RatePoint, step: f64) -> f64 {
+        let rate = bad.rate_iops;
         let most = rate * (1.0 - step);
         let guess = if bad.falls_short { rate * bad.achieved_share() } else { most };
         let at_limit = self.at_limit(bad, 1.0).max(rate / 2.0);
         at_limit.min(guess).min(most).max(self.closed.least_iops * 0.99)
     }
 
-    /// The rate to go back to from one that was held and broke a limit.
-    fn retreat(&self, held: &RatePoint) -> f64 {
-        let most = held.rate_iops * (1.0 - self.precision / 4.0);
+    /// The rate to go back to from one that was held and broke a limit; `failed` holds have before it. Each time
+    /// further, for where noise decides, a little less load changes nothing.
+    fn retreat(&self, held: &RatePoint, failed: i32) -> f64 {
+        let step = (self.precision / 4.0 * RETREAT_GROWTH.powi(failed)).min(0.5);
+        let is_last = self.bench.left_ns() < self.bench.plan.budget_ns / LAST_SHARE;
+        let least = if is_last { step.max(LAST_STEP) } else { step };
+        let most = held.rate_iops * (1.0 - least);
         let floor = self.best_below(held.rate_iops).filter(|p| p.seconds >= held.seconds);
         let floor = floor.map_or(held.rate_iops / 2.0, |point| point.rate_iops);
-        let rate = if held.falls_short { self.below(held) } else { self.likely(held) };
+        let rate = match held.falls_short {
+            true => self.below(held, least),
+            false => self.likely(held).min(self.by_curve(held, 4.0 * step)),
+        };
         rate.max(floor).min(most)
+    }
+
+    /// The rate that the curve through all windows puts surely below the limit, less than the one held by this
+    /// share at most.
+    fn by_curve(&self, held: &RatePoint, most: f64) -> f64 {
+        let met = tightest(&held.judged).and_then(|l| capacity::crossing(&places(&self.points, l)));
+        let rate = met.map_or(f64::INFINITY, |met| met.rate_iops - met.error_iops);
+        rate.max(held.rate_iops * (1.0 - most.min(0.5)))
     }
 
     /// The rate that a hold most likely keeps the limit at: where all windows not far from the limit,
@@ -364,11 +394,11 @@ impl Search<'_, '_> {
         stopped_by: StoppedBy,
     ) -> Result<(RatePoint, StoppedBy), LabError> {
         let mut held: Option<RatePoint> = None;
-        let mut failed = false;
+        let mut failed = 0;
         loop {
             let point = self.measure(rate, Phase::Holding)?;
             let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
-            let more = if failed { self.likely(&point) } else { self.at_limit(&point, 1.02) };
+            let more = if failed > 0 { self.likely(&point) } else { self.at_limit(&point, 1.02) };
             let more = more.min(self.closed.capacity_iops);
             // A hold much shorter than the last would say less.
             let time_for_more = !over && self.bench.left_ns() as f64 / 1e9 >= point.seconds / 2.0;
@@ -396,8 +426,8 @@ impl Search<'_, '_> {
                     return Ok((answer, StoppedBy::Budget));
                 }
                 (false, None) => {
-                    failed = true;
-                    rate = self.retreat(&point);
+                    rate = self.retreat(&point, failed);
+                    failed += 1;
                     let from = point.rate_iops;
                     self.bench.decide(Decision::RateGoingBack { from, to: rate });
                 }
@@ -430,7 +460,7 @@ impl Search<'_, '_> {
     fn why_it_ended(&self, good: &RatePoint, bad: Option<&RatePoint>) -> StoppedBy {
         let reached = good.rate_iops * (1.0 + self.precision) >= self.closed.capacity_iops;
         match bad {
-            Some(bad) if self.bench.client_bound(bad.cpu_percent, self.max_depth) => {
+            Some(bad) if self.bench.client_bound(bad.busy_percent, self.max_depth) => {
                 StoppedBy::Client
             }
             // Arrivals that were not served for want of depth tell nothing of the limit.

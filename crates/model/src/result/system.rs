@@ -74,6 +74,23 @@ pub struct CpuUse {
     /// over the workers; 0 where the kernel does not tell.
     #[serde(default)]
     pub wait_percent: f64,
+    /// Of the time of this process what its workers polled for the next arrival with nothing else to do, in
+    /// percent of one processor; 0 in a closed loop.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub polled_percent: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(percent: &f64) -> bool {
+    *percent == 0.0
+}
+
+impl CpuUse {
+    /// User and system time that was not spent polling for an arrival, in percent of one processor.
+    #[must_use]
+    pub fn busy_percent(&self) -> f64 {
+        (self.user_percent + self.system_percent - self.polled_percent).max(0.0)
+    }
 }
 
 /// Where a run took place.

@@ -188,9 +188,13 @@ fn write_cpu(sheet: &mut Sheet, cpu: &CpuUse) {
         text.push_str(&format!("{} per I/O; ", Latency(cpu.ns_per_io)));
     }
     text.push_str(&format!(
-        "user {:.0} %, system {:.0} % of one processor; machine {:.0} % busy",
-        cpu.user_percent, cpu.system_percent, cpu.machine_percent
+        "user {:.0} %, system {:.0} % of one processor",
+        cpu.user_percent, cpu.system_percent
     ));
+    if cpu.polled_percent >= 0.5 {
+        text.push_str(&format!(", {:.0} % of it polling for arrivals", cpu.polled_percent));
+    }
+    text.push_str(&format!("; machine {:.0} % busy", cpu.machine_percent));
     for (share, word) in [(cpu.steal_percent, "stolen"), (cpu.iowait_percent, "waiting for I/O")] {
         if share >= 0.5 {
             text.push_str(&format!(", {share:.0} % {word}"));

@@ -160,6 +160,7 @@ pub fn step(label: &str, depth: u32) -> StepResult {
             steal_percent: 1.4,
             iowait_percent: 0.2,
             wait_percent: 0.3,
+            polled_percent: 0.0,
         },
         series: Vec::new(),
         regimes: Vec::new(),

@@ -49,6 +49,8 @@ pub(super) struct RatePoint {
     /// Every limit is kept, and no arrivals are left behind.
     pub(super) met: bool,
     pub(super) cpu_percent: f64,
+    /// The same without what was spent polling for the next arrival.
+    pub(super) busy_percent: f64,
     pub(super) steady: bool,
     pub(super) seconds: f64,
     /// How a hold's ticks lie off its figures; `None` for other windows.
@@ -155,6 +157,7 @@ impl Bench<'_, '_> {
         }
         sieve.sift(self.end_stretch(&mut stretches, true));
         let cpu_percent = self.cpu_percent(&stopwatch);
+        let busy_percent = cpu_percent - self.polled_percent(&stopwatch);
         let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
         self.window_ends(sieve.whole(), place);
         let with_starved = sieve.all().map(|all| self.rate_with_starved(all));
@@ -162,6 +165,7 @@ impl Bench<'_, '_> {
         let seen = &sieve.seen;
         let mut point = self.rate_point(rate_iops, seen, cpu_percent);
         (point.starved, point.with_starved) = (starved, with_starved);
+        point.busy_percent = busy_percent;
         point.ticks = tightest(&point.judged).filter(|_| holding).map(|limit| {
             let over = seen.exceeding.of(limit);
             let responses = directions(&seen.total);
@@ -256,6 +260,7 @@ impl Bench<'_, '_> {
             met: judged.iter().all(Judged::is_met) && !falls_short,
             judged,
             cpu_percent,
+            busy_percent: cpu_percent,
             steady: estimates::is_steady(&seen.services),
             seconds: seen.total.seconds(),
             ticks: None,
