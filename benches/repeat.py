@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The same search again and again on one disk: does it answer what it said the next one would?
 
-Rounds of searches: one under a limit on the mean, one under a limit on a percentile, one in an open
-loop, and fio's latency_target beside them. Each search says where the answer of the next one lies
-(`pi95`). Over the rounds stand how often that was so, for the next search and for one an hour later,
-and how far the answers spread beside what was stated. With --neighbour another fio reads a second
-file of the same disk, on and off.
+Rounds of searches: some under a limit on the mean, one right after the other, as many under a limit
+on a percentile, in an open loop, and by fio's latency_target. Each search says where the answer of
+the next one lies (`pi95`). Over all of them stand how often that was so, for the search right after
+it and for one an hour later, and how far the answers spread beside what was stated. With --neighbour
+another fio reads a second file of the same disk, on and off.
+
+A search that comes to no answer is counted and not compared, but one that finds the limit
+unattainable contradicts the prediction before it.
 
 Every answer is saved as a line of JSON before the next search begins; --from reads such files, of one
 disk, and measures nothing.
@@ -25,7 +28,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import versus_fio as v
@@ -37,8 +40,13 @@ RATIO = (0.6, 1.4)
 HOUR_SECONDS = 3600
 # Pairs that are an hour apart may be off by so much.
 HOUR_SLACK_SECONDS = 300
-# Answers further apart do not follow each other.
-CONSECUTIVE_SECONDS = 600
+# Of searches of one kind those follow each other that begin no further apart than this many times
+# what the closest do.
+FOLLOWS = 2.0
+# Exit codes of searches without an answer, beside 0, and what they say.
+NO_ANSWER = (4, 5, 7)
+UNATTAINABLE = "unattainable"
+UNDECIDED = ("undecided", "starved", "interrupted")
 NEIGHBOUR_DEPTH = 16
 
 
@@ -52,6 +60,16 @@ class Answer:
     stopped_by: str
     pi95: tuple | None = None
     ci95: tuple | None = None
+    # Seconds that another fio read the disk for on average, if one did.
+    neighbour: float | None = None
+
+    @property
+    def is_told(self):
+        return self.stopped_by not in UNDECIDED and self.iops > 0
+
+    @property
+    def kind(self):
+        return self.label + (", with a neighbour" if self.neighbour else "")
 
 
 @dataclass(frozen=True)
@@ -81,18 +99,28 @@ def read_answer(label, at_seconds, text):
                   tuple(pi95) if pi95 else None, tuple(answer["iops"]["ci95"]))
 
 
-def contains(interval, value):
-    return interval is not None and interval[0] <= value <= interval[1]
+def holds(first, later):
+    """True where the first predicts the later."""
+    return (first.pi95 is not None and later.stopped_by != UNATTAINABLE
+            and first.pi95[0] <= later.iops <= first.pi95[1])
+
+
+def lag(pair):
+    return pair[1].at_seconds - pair[0].at_seconds
 
 
 def consecutive(answers):
-    return [(first, later) for first, later in zip(answers, answers[1:])
-            if later.at_seconds - first.at_seconds <= CONSECUTIVE_SECONDS]
+    """Each answer with the one right after it, where both are told."""
+    pairs = list(zip(answers, answers[1:]))
+    least = min(map(lag, pairs), default=0)
+    return [pair for pair in pairs
+            if lag(pair) <= FOLLOWS * least and pair[0].is_told and pair[1].is_told]
 
 
 def hour_apart(answers):
     """Each answer with the first that began about an hour later."""
     pairs = []
+    answers = [answer for answer in answers if answer.is_told]
     for index, first in enumerate(answers):
         for later in answers[index + 1:]:
             if abs(later.at_seconds - first.at_seconds - HOUR_SECONDS) <= HOUR_SLACK_SECONDS:
@@ -104,7 +132,7 @@ def hour_apart(answers):
 def contained_percent(pairs):
     if not pairs:
         return math.nan
-    return 100 * sum(contains(first.pi95, later.iops) for first, later in pairs) / len(pairs)
+    return 100 * sum(holds(*pair) for pair in pairs) / len(pairs)
 
 
 def stated(answers):
@@ -115,17 +143,18 @@ def stated(answers):
 
 def spread(pairs):
     """Half width of the 95 % interval of the next answer, as the pairs have it."""
-    logs = [math.log(later.iops / first.iops) for first, later in pairs if first.iops and later.iops]
+    logs = [math.log(later.iops / first.iops) for first, later in pairs]
     if not logs:
         return math.nan
     return statistics.NormalDist().inv_cdf(0.975) * math.sqrt(statistics.mean(x * x for x in logs))
 
 
 def ratio(answers):
-    """Spread over what was stated, with the 95 % interval of a standard deviation of so many."""
+    """Spread over what was stated, with its 95 % interval: that of the root of a mean square successive
+    difference (J. von Neumann, Ann. Math. Statist. 12 (1941) 367-395)."""
     pairs = consecutive(answers)
     value = spread(pairs) / stated(answers) if answers and stated(answers) else math.nan
-    factor = math.exp(1.96 / math.sqrt(2 * max(len(pairs), 1)))
+    factor = math.exp(1.96 * math.sqrt(3 / (4 * max(len(pairs), 1))))
     return value, value / factor, value * factor
 
 
@@ -136,46 +165,48 @@ def percent(value):
     return "" if math.isnan(value) else f"{value:.0f} %"
 
 
-def row(label, answers):
-    iops = [answer.iops for answer in answers]
-    pairs, hours = consecutive(answers), hour_apart(answers)
-    value, low, high = ratio(answers)
+def row(kind, answers):
+    runs, answers = answers, [answer for answer in answers if answer.is_told]
+    iops = [answer.iops for answer in answers] or [0.0]
+    pairs, hours = consecutive(runs), hour_apart(answers)
+    value, low, high = ratio(runs)
     by_limit = sum(answer.stopped_by == "limit" for answer in answers)
     has_prediction = any(answer.pi95 for answer in answers)
     cells = (
-        label,
-        str(len(answers)),
+        kind,
+        str(len(runs)) if len(runs) == len(answers) else f"{len(answers)} of {len(runs)}",
         f"{v.spread(iops, v.iops_text)}",
         percent(100 * stated(answers)),
         percent(100 * spread(pairs)),
         f"{value:.2f} ({low:.2f}–{high:.2f})" if has_prediction else "",
-        percent(contained_percent(pairs)) if has_prediction else "",
+        f"{percent(contained_percent(pairs))} of {len(pairs)}" if has_prediction and pairs else "",
+        f"{statistics.median(map(lag, pairs)):.0f} s" if has_prediction and pairs else "",
         f"{percent(contained_percent(hours))} of {len(hours)}" if has_prediction and hours else "",
         f"{by_limit} of {len(answers)}" if has_prediction else "",
     )
     return f"| {' | '.join(cells)} |"
 
 
-def lines(by_label):
-    yield ("| search | runs | IOPS | stated ± | next ± | next / stated | contains the next | "
-           "contains one an hour later | ended by the limit |")
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for label, answers in by_label.items():
-        yield row(label, answers)
+def lines(by_kind):
+    yield ("| search | answers | IOPS | stated ± | next ± | next / stated | contains the next | "
+           "which begins after | contains one an hour later | ended by the limit |")
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for kind, answers in by_kind.items():
+        yield row(kind, answers)
 
 
-def missed(by_label):
+def missed(by_kind):
     """Goals that were missed, of the searches that predict."""
     found = []
-    for label, answers in by_label.items():
+    for kind, answers in by_kind.items():
         if not any(answer.pi95 for answer in answers):
             continue
         contained = contained_percent(consecutive(answers))
         if not contained >= CONTAINED_AT_LEAST:
-            found.append(f"{label}: {contained:.0f} % of the next answers lie in the prediction")
+            found.append(f"{kind}: {contained:.0f} % of the next answers lie in the prediction")
         value, _, _ = ratio(answers)
         if not RATIO[0] <= value <= RATIO[1]:
-            found.append(f"{label}: the spread is {value:.2f} of what was stated")
+            found.append(f"{kind}: the spread is {value:.2f} of what was stated")
     return found
 
 
@@ -188,6 +219,7 @@ class Neighbour:
     def __init__(self, path, mean_seconds):
         self.path, self.mean_seconds = path, mean_seconds
         self.over = threading.Event()
+        self.failed = None
         self.thread = threading.Thread(target=self.work)
 
     def work(self):
@@ -195,12 +227,23 @@ class Neighbour:
         while not self.over.is_set():
             seconds = max(1, round(chance.expovariate(1 / self.mean_seconds)))
             command = s.fio(self.path, f"--iodepth={NEIGHBOUR_DEPTH}", f"--runtime={seconds}")
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self.path.parent)
+            try:
+                process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self.path.parent)
+            except OSError as error:
+                self.failed = str(error)
+                return
             while process.poll() is None and not self.over.wait(0.1):
                 pass
+            if process.poll():
+                self.failed = f"exit {process.returncode}"
+                return
             process.terminate()
             process.wait()
             self.over.wait(chance.expovariate(1 / self.mean_seconds))
+
+    def check(self):
+        if self.failed:
+            raise v.CannotRun(f"the neighbour: {self.failed}")
 
     def __enter__(self):
         self.thread.start()
@@ -211,50 +254,70 @@ class Neighbour:
         self.thread.join()
 
 
-def measure(path, options, save):
-    """Answers by label, in rounds."""
+def search_once(search, path, options):
+    at = time.time()
+
+    def read(text, _):
+        if options.results:
+            (Path(options.results) / f"{at:.0f}.json").write_text(text)
+        return replace(read_answer(search.label, at, text), neighbour=options.neighbour)
+
+    command = search.command(path, options)
+    return s.timed(command, path.parent, 2 * options.budget, read, (0, *NO_ANSWER))
+
+
+def latency_target(path, options):
+    limit = options.limit[0]
+    asked = argparse.Namespace(limit=limit, max_depth=options.max_depth, window=1.0)
+    command = s.target_command(path, limit.percentile or 50.0, asked)
+    at = time.time()
+    found = s.timed(command, path.parent, s.TARGET_WINDOWS_AT_MOST, s.target_answer)
+    stopped_by = "limit" if found.settled else "budget"
+    return Answer(f"{LATENCY_TARGET}, {limit.text}", at, found.iops, stopped_by,
+                  neighbour=options.neighbour)
+
+
+def measure(path, options, save, neighbour):
+    """Answers by kind, in rounds."""
     searches = [Search(limit) for limit in options.limit]
     searches += [Search(limit, open_loop=True) for limit in options.open_limit]
-    by_label = {search.label: [] for search in searches}
+    by_kind = {}
 
     def keep(answer):
-        by_label.setdefault(answer.label, []).append(answer)
+        if neighbour:
+            neighbour.check()
+        by_kind.setdefault(answer.kind, []).append(answer)
         save.write(json.dumps(asdict(answer)) + "\n")
         save.flush()
 
     for number in range(options.rounds):
         s.say(f"round {number + 1}/{options.rounds}")
         for search in searches:
-            at = time.time()
-            keep(s.timed(search.command(path, options), path.parent, 2 * options.budget,
-                         lambda text, _: read_answer(search.label, at, text)))
-        if options.latency_target:
-            limit = options.limit[0]
-            asked = argparse.Namespace(limit=limit, max_depth=options.max_depth, window=1.0)
-            command = s.target_command(path, limit.percentile or 50.0, asked)
-            at = time.time()
-            found = s.timed(command, path.parent, s.TARGET_WINDOWS_AT_MOST, s.target_answer)
-            stopped_by = "limit" if found.settled else "budget"
-            keep(Answer(f"{LATENCY_TARGET}, {limit.text}", at, found.iops, stopped_by))
-    return by_label
+            for _ in range(options.in_a_row):
+                keep(search_once(search, path, options))
+        for _ in range(options.in_a_row if options.latency_target else 0):
+            keep(latency_target(path, options))
+    return by_kind
 
 
 def read_saved(paths):
-    by_label = {}
+    by_kind = {}
     lines_of_all = [line for path in paths for line in Path(path).read_text().splitlines()]
     for fields in sorted(map(json.loads, lines_of_all), key=lambda fields: fields["at_seconds"]):
         for key in ("pi95", "ci95"):
             fields[key] = tuple(fields[key]) if fields[key] else None
         answer = Answer(**fields)
-        by_label.setdefault(answer.label, []).append(answer)
-    return by_label
+        by_kind.setdefault(answer.kind, []).append(answer)
+    return by_kind
 
 
 def parse_options(arguments):
     parser = argparse.ArgumentParser(prog="repeat.sh", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--rounds", type=int, default=40, help="searches of each kind (40)")
+    add("--rounds", type=int, default=4, help="how often each kind has its turn (4)")
+    add("--in-a-row", type=int, default=10, metavar="N",
+        help="searches of a kind, one right after the other (10)")
     add("--limit", type=s.Limit.parse, action="append",
         help="of a closed loop; repeatable (mean<=1ms and p99<=3ms)")
     add("--open-limit", type=s.Limit.parse, action="append",
@@ -266,14 +329,15 @@ def parse_options(arguments):
     add("--neighbour", type=float, metavar="SECONDS",
         help="another fio reads the same disk, on and off for so long on average")
     add("--save", default="repeat.jsonl", help="where answers are kept (repeat.jsonl)")
+    add("--results", metavar="DIR", help="keep the whole result of each search here, too")
     add("--from", dest="saved", metavar="FILE", action="append",
         help="report on saved answers, and measure nothing; repeatable")
     add("--dir", default="/var/tmp", help="where the file is made (/var/tmp)")
     add("--size", type=int, default=4096, metavar="MIB", help="size of the file (4096)")
     add("--assert", action="store_true", dest="hold_goals", help="end with 1 where a goal is missed")
     options = parser.parse_args(arguments)
-    if min(options.rounds, options.budget, options.size, options.max_depth) < 1:
-        parser.error("--rounds, --budget, --size and --max-depth are at least 1")
+    if min(options.rounds, options.in_a_row, options.budget, options.size, options.max_depth) < 1:
+        parser.error("--rounds, --in-a-row, --budget, --size and --max-depth are at least 1")
     if options.neighbour is not None and options.neighbour <= 0:
         parser.error("--neighbour is above 0")
     options.limit = options.limit or [s.Limit.parse("mean<=1ms"), s.Limit.parse("p99<=3ms")]
@@ -283,18 +347,21 @@ def parse_options(arguments):
 
 def run(options):
     if options.saved:
-        by_label = read_saved(options.saved)
+        by_kind = read_saved(options.saved)
     else:
         with contextlib.ExitStack() as stack:
             save = stack.enter_context(open(options.save, "w", encoding="utf-8"))
+            if options.results:
+                Path(options.results).mkdir(parents=True, exist_ok=True)
             path = stack.enter_context(v.written_file("repeat", options))
+            neighbour = None
             if options.neighbour:
                 other = path.parent / "neighbour"
                 v.make_real(other, options.size << 20)
-                stack.enter_context(Neighbour(other, options.neighbour))
-            by_label = measure(path, options, save)
-    print("\n".join(lines(by_label)))
-    goals = missed(by_label)
+                neighbour = stack.enter_context(Neighbour(other, options.neighbour))
+            by_kind = measure(path, options, save, neighbour)
+    print("\n".join(lines(by_kind)))
+    goals = missed(by_kind)
     for goal in goals:
         print(f"- MISSED {goal}")
     return goals

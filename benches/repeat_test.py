@@ -28,6 +28,20 @@ class Predictions(unittest.TestCase):
         self.assertTrue(math.isnan(r.contained_percent([])))
         self.assertEqual(r.contained_percent([(answer(100.0, half=0), answer(100.0))]), 0)
 
+    def test_those_follow_that_begin_right_after(self):
+        answers = [answer(100.0, at_seconds=at) for at in (0, 20, 41, 400, 420)]
+        pairs = [(a.at_seconds, b.at_seconds) for a, b in r.consecutive(answers)]
+        self.assertEqual(pairs, [(0, 20), (20, 41), (400, 420)])
+
+    def test_what_is_no_answer_is_not_compared(self):
+        starved = answer(100.0, at_seconds=20, stopped_by="starved")
+        never = answer(100.0, at_seconds=60, stopped_by=r.UNATTAINABLE)
+        answers = [answer(100.0), starved, answer(100.0, at_seconds=40), never]
+        pairs = r.consecutive(answers)
+        self.assertEqual(pairs, [(answers[2], never)])
+        self.assertEqual(r.contained_percent(pairs), 0)
+        self.assertIn("| 3 of 4 |", r.row("x", answers))
+
     def test_an_hour_later(self):
         answers = [answer(100.0, at_seconds=at) for at in (0, 100, 3500, 3700, 9000)]
         pairs = [(a.at_seconds, b.at_seconds) for a, b in r.hour_apart(answers)]
@@ -54,7 +68,7 @@ class Report(unittest.TestCase):
         kinds = {"a": [answer(100.0)] * 3, r.LATENCY_TARGET: [answer(50.0, half=0)] * 3}
         table = list(r.lines(kinds))
         self.assertEqual(len(table), 4)
-        self.assertEqual({line.count("|") for line in table}, {10})
+        self.assertEqual({line.count("|") for line in table}, {11})
 
     def test_what_was_saved_is_read_again(self):
         import tempfile
@@ -67,7 +81,6 @@ class Report(unittest.TestCase):
             for path, saved in zip(paths, (late, early)):
                 path.write_text(json.dumps(asdict(saved)) + "\n")
             self.assertEqual(r.read_saved(paths), {"mean<=1ms": [early, late]})
-        self.assertEqual(r.consecutive([early, late]), [])
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 
 One file is written with random data. In each cell all contenders run one after the other, round by
 round, each round beginning with the next one. A row tells the ratio of iogauge's IOPS to each
-other's, geometric mean with its 95 % interval, and that of the processor time per I/O. The last line
-is the geometric mean over all cells.
+other's, geometric mean with its 95 % interval, and that of the processor time per I/O. The last lines
+tell the geometric means over all cells.
 
 Environment: FIO (fio), IOGAUGE (target/release/iogauge), T_IO_URING (fio's t/io_uring with -s1 -c1
 beside the reads through io_uring; left out without it).
@@ -62,10 +62,10 @@ def rows(case, samples):
     return lines, missed
 
 
-def overall(means):
+def overall(means, versus):
     """The geometric mean of the cells' ratios, as a line, and whether it misses its goal."""
     mean = statistics.geometric_mean(means)
-    text = f"geometric mean of the ratio of IOPS over {len(means)} cells: {mean:.3f}"
+    text = f"geometric mean of the ratio of IOPS to {versus} over {len(means)} cells: {mean:.3f}"
     return text, [text] if mean < MEAN_AT_LEAST else []
 
 
@@ -76,17 +76,22 @@ def run(options):
         print("| engine | pattern | depth | beside | its IOPS | iogauge | depth achieved | ratio of IOPS "
               "| of CPU per I/O |")
         print("|---|---|---|---|---|---|---|---|---|", flush=True)
-        missed, means = [], []
+        missed, means = [], {}
         for place in itertools.product(options.engine, options.rw, options.depth):
             case = cell(*place)
             samples = v.run_rounds(case, path, options.rounds, options.seconds)
             lines, cell_missed = rows(case, samples)
             print("\n".join(lines), flush=True)
             missed += cell_missed
-            means.append(v.Ratio.of(v.ratios(samples, IOGAUGE, FIO)).mean)
-        text, mean_missed = overall(means)
-        print(f"\n{text}")
-        return missed + mean_missed
+            for versus in (c.label for c in case.contenders if c.label != IOGAUGE):
+                mean = v.Ratio.of(v.ratios(samples, IOGAUGE, versus)).mean
+                means.setdefault(versus, []).append(mean)
+        print()
+        for versus, of_cells in means.items():
+            text, mean_missed = overall(of_cells, versus)
+            print(text)
+            missed += mean_missed
+        return missed
 
 
 def parse_options(arguments):

@@ -45,5 +45,5 @@ class Cells(unittest.TestCase):
         self.assertIn("CPU", missed[0])
 
     def test_the_mean_over_all_cells(self):
-        self.assertEqual(d.overall([1.1, 1.0])[1], [])
-        self.assertEqual(len(d.overall([0.9, 1.05])[1]), 1)
+        self.assertEqual(d.overall([1.1, 1.0], d.FIO)[1], [])
+        self.assertEqual(len(d.overall([0.9, 1.05], d.BARE)[1]), 1)

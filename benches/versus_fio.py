@@ -260,8 +260,8 @@ def children_cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def output_of(command, directory, timeout):
-    """What a command prints on stdout; it has to end with 0 in time."""
+def output_of(command, directory, timeout, exits=(0,)):
+    """What a command prints on stdout; it has to end in time, with one of these exit codes."""
     try:
         done = subprocess.run(
             command,
@@ -273,7 +273,7 @@ def output_of(command, directory, timeout):
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotRun(f"{shlex.join(command)}: {error}") from error
-    if done.returncode != 0:
+    if done.returncode not in exits:
         words = (done.stderr or done.stdout).strip().splitlines()[-5:]
         raise CannotRun(f"{shlex.join(command)}: exit {done.returncode}: {' | '.join(words)}")
     return done.stdout

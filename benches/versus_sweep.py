@@ -153,10 +153,11 @@ def endless_answer(text, seconds):
     return replace(target_answer(text, seconds), settled=True)
 
 
-def timed(command, directory, seconds, read):
-    """Runs a command that should take so many seconds; `read(output, seconds taken)`."""
+def timed(command, directory, seconds, read, exits=(0,)):
+    """Runs a command that should take so many seconds and ends with one of these exit codes;
+    `read(output, seconds taken)`."""
     begin = time.monotonic()
-    output = v.output_of(command, directory, 60 + 3 * seconds)
+    output = v.output_of(command, directory, 60 + 3 * seconds, exits)
     try:
         return read(output, time.monotonic() - begin)
     except (ValueError, KeyError, IndexError, TypeError) as error:
