@@ -57,10 +57,15 @@ impl Batching {
         now_ns >= self.review_ns
     }
 
-    /// Decides anew, by what the thread did since the last time.
+    /// Decides anew, by what the thread did since the last time. In an open loop arrivals make room, and not what
+    /// comes back: all that is complete is taken back.
     #[cold]
-    pub(super) fn review(&mut self, now_ns: u64) {
-        self.decide(ThreadUse::now(), now_ns);
+    pub(super) fn review(&mut self, now_ns: u64, closed_loop: bool) {
+        if closed_loop {
+            self.decide(ThreadUse::now(), now_ns);
+        } else {
+            *self = Self { review_ns: now_ns + REVIEW_NS, ..Self::new(Batch::default(), true, 0) };
+        }
     }
 
     fn decide(&mut self, used: ThreadUse, now_ns: u64) {
@@ -138,6 +143,15 @@ mod tests {
         assert!(thread.passes(60_000, busy, true) <= 30);
         // The device may become another one.
         assert!(thread.passes(10_000, |_| 0.2, true) > 1000);
+    }
+
+    #[test]
+    fn arrivals_come_back_all_at_once() {
+        let mut thread = Thread::new(Batch::default());
+        thread.passes(100, |_| 0.3, true);
+        thread.batching.review(thread.now_ns, false);
+        assert_eq!((thread.batching.complete_max, thread.batching.reviewed), (0, None));
+        assert!(thread.batching.is_due(thread.now_ns + REVIEW_NS), "the loop may close again");
     }
 
     #[test]

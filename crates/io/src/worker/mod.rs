@@ -134,7 +134,7 @@ impl<E: Engine> Worker<E> {
         unsafe { control.writing(0) }.begin(clock_ns);
         let verify = verify.map(|job| Box::new(Verifier::new(job, number, max_depth)));
         let closing_syncs = if load.end_fsync && load.writes() { offsets.parts() } else { 0 };
-        let adapts = E::SLEEPS_BETWEEN_IOS && schedule.is_none() && max_depth > 1;
+        let adapts = E::SLEEPS_BETWEEN_IOS && max_depth > 1;
         let books = Books {
             control,
             change: 0,
@@ -218,7 +218,8 @@ impl<E: Engine> Worker<E> {
             self.obey(now_ns);
         }
         if self.books.batch.is_due(now_ns) {
-            self.books.batch.review(now_ns);
+            let closed = self.books.pacer.as_ref().is_none_or(Pacer::is_closed_loop);
+            self.books.batch.review(now_ns, closed);
         }
         self.fill(now_ns);
         Ok(self.books.state())
