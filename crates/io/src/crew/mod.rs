@@ -19,14 +19,14 @@ pub use virtual_time::VirtualCrew;
 
 use crate::engine::{Files, Op};
 use crate::offsets::{Extent, OffsetSource, SharedPosition, mix64};
-use crate::system::{DeviceQueues, ProcessCpu, QueueReading, Starvation};
+use crate::system::{DeviceQueues, ProcessCpu, QueueLimit, QueueReading, Starvation};
 use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::{Window, WorkerWindow};
 use crate::worker::control::{Control, IoFault};
 use crate::worker::schedule::Schedule;
 use crate::worker::{Assignment, MAX_DEPTH_PER_WORKER, Quota, WorkerError, directions};
 use iogauge_model::load::Load;
-use iogauge_model::result::{QueueBound, StepResult};
+use iogauge_model::result::StepResult;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -138,7 +138,7 @@ pub trait Crew {
 
     /// What was in the queues in front of the target so far, and how much they take; `None` where nothing
     /// tells.
-    fn queue(&self) -> Option<(QueueReading, QueueBound)> {
+    fn queue(&self) -> Option<(QueueReading, QueueLimit)> {
         None
     }
 

@@ -16,13 +16,13 @@ use crate::engine::null::Null;
 use crate::engine::psync::Psync;
 use crate::engine::{Engine, EngineError, Setup};
 use crate::system::{
-    DeviceQueues, HeldThread, QueueReading, Roots, Starvation, StarvationReader, Waiting,
+    DeviceQueues, HeldThread, QueueLimit, QueueReading, Roots, Starvation, StarvationReader,
+    Waiting,
 };
 use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Assignment, Turn, Worker, WorkerError};
 use iogauge_model::load::EngineKind;
-use iogauge_model::result::QueueBound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Once};
@@ -399,9 +399,9 @@ impl Crew for ThreadCrew {
         self.queues = Some(queues);
     }
 
-    fn queue(&self) -> Option<(QueueReading, QueueBound)> {
+    fn queue(&self) -> Option<(QueueReading, QueueLimit)> {
         let queues = self.queues.as_ref()?;
-        Some((queues.read()?, queues.bound().clone()))
+        Some((queues.read()?, queues.limit(self.controls().len())))
     }
 
     fn hold_back_arrivals(&mut self, holds: bool) {

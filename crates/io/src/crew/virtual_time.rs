@@ -3,7 +3,7 @@
 use super::{Arrivals, Crew, CrewJob, JobPlan, Paused, WorkerHandle, collect, shares};
 use crate::engine::sim::{Sim, World};
 use crate::sim::{Absence, DeviceSlot, SimSpec};
-use crate::system::{QueueReading, Starvation};
+use crate::system::{QueueLimit, QueueReading, Starvation};
 use crate::verify::JobVerify;
 use crate::worker::accounting::Window;
 use crate::worker::{Turn, Worker, WorkerError};
@@ -246,10 +246,11 @@ impl Crew for VirtualCrew {
         self.starvations.as_ref().map(|_| self.starved)
     }
 
-    fn queue(&self) -> Option<(QueueReading, QueueBound)> {
+    fn queue(&self) -> Option<(QueueReading, QueueLimit)> {
         let (reading, most) = self.world.borrow().queue()?;
         let told_by = vec![format!("queue={most}")];
-        Some((reading, QueueBound { requests: u64::from(most), told_by }))
+        let requests = u64::from(most);
+        Some((reading, QueueLimit { bound: QueueBound { requests, told_by }, counted: requests }))
     }
 
     fn hold_back_arrivals(&mut self, holds: bool) {

@@ -72,6 +72,11 @@ impl BlockDevice {
         self.dir.join("mq").is_dir()
     }
 
+    /// Its hardware queues.
+    pub fn hardware_queues(&self) -> u64 {
+        entries(&self.dir.join("mq")).len() as u64
+    }
+
     /// Its number; the hidden paths of a multipath NVMe namespace have none.
     pub fn number(&self) -> Option<DeviceNumber> {
         self.attribute("dev")?.parse().ok()

@@ -33,7 +33,7 @@ pub use held::HeldThread;
 pub use machine::machine;
 pub use memory::{Memory, peak_rss_bytes};
 pub use physical::physical_of;
-pub use queue::{DeviceQueues, QueueReading};
+pub use queue::{DeviceQueues, QueueLimit, QueueReading};
 pub use reading::{CounterReader, Counters, Logical, SystemTotals};
 pub(crate) use run_queue::wait_ns;
 pub use sampler::{Sampler, SystemSeries};

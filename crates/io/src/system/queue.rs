@@ -1,8 +1,9 @@
 //! The queues of requests in front of the devices under a target: how many requests they take, and how
 //! many were in them.
 //!
-//! An I/O beyond that waits in front of the queue, where the device does not see it: a thread sleeps for a
-//! free request (kernel documentation, ABI/stable/sysfs-block, `queue/nr_requests`).
+//! An I/O beyond that waits where the device does not see it: a thread sleeps for a free request (kernel
+//! documentation, ABI/stable/sysfs-block, `queue/nr_requests`), or a request waits for the device to take it
+//! (`device/queue_depth` of a SCSI device; Documentation/scsi/scsi_mid_low_api).
 
 use super::{DeviceTree, parse_diskstats};
 use crate::kernel::{BlockDevice, Roots, text};
@@ -28,12 +29,57 @@ impl QueueReading {
     }
 }
 
+/// How much the queues in front of a target take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueLimit {
+    /// What the devices are given at a time.
+    pub bound: QueueBound,
+    /// Requests that the counters show at most: those that wait for a device to take them count, too.
+    pub counted: u64,
+}
+
+/// The queue of one device.
+#[derive(Debug)]
+struct DeviceQueue {
+    name: String,
+    /// Each has its requests, and a worker uses that of its processor.
+    hardware_queues: u64,
+    /// Requests of one of them.
+    requests: u64,
+    /// What a SCSI device takes of them together.
+    device_depth: Option<u64>,
+}
+
+impl DeviceQueue {
+    fn of(name: &str, device: &BlockDevice) -> Option<Self> {
+        Some(Self {
+            name: name.to_owned(),
+            hardware_queues: device.hardware_queues().max(1),
+            requests: device.number_attribute("queue/nr_requests").filter(|n| *n > 0)?,
+            device_depth: device.number_attribute("device/queue_depth").filter(|n| *n > 0),
+        })
+    }
+
+    /// Requests that so many workers have at most.
+    fn counted(&self, workers: u64) -> u64 {
+        self.requests.saturating_mul(self.hardware_queues.min(workers))
+    }
+
+    /// What the device is given of them, and the file of sysfs that says so.
+    fn bound(&self, workers: u64) -> (u64, String) {
+        let counted = self.counted(workers);
+        match self.device_depth.filter(|depth| *depth < counted) {
+            Some(depth) => (depth, format!("/sys/block/{}/device/queue_depth", self.name)),
+            None => (counted, format!("/sys/block/{}/queue/nr_requests", self.name)),
+        }
+    }
+}
+
 /// The uppermost queues of requests under a target.
 #[derive(Debug)]
 pub struct DeviceQueues {
     roots: Roots,
-    devices: Vec<String>,
-    bound: QueueBound,
+    queues: Vec<DeviceQueue>,
 }
 
 impl DeviceQueues {
@@ -41,13 +87,9 @@ impl DeviceQueues {
     /// it.
     #[must_use]
     pub fn under(tree: &DeviceTree, roots: &Roots) -> Option<Self> {
-        let mut queues = Self {
-            roots: roots.clone(),
-            devices: Vec::new(),
-            bound: QueueBound { requests: 0, told_by: Vec::new() },
-        };
+        let mut queues = Self { roots: roots.clone(), queues: Vec::new() };
         queues.add(tree, tree.tops())?;
-        (queues.bound.requests > 0).then_some(queues)
+        (!queues.queues.is_empty()).then_some(queues)
     }
 
     fn add(&mut self, tree: &DeviceTree, names: &[String]) -> Option<()> {
@@ -57,22 +99,24 @@ impl DeviceQueues {
             if !device.has_requests() {
                 (!layer.on.is_empty()).then_some(())?;
                 self.add(tree, &layer.on)?;
-            } else if !self.devices.contains(name) {
-                let requests = device.number_attribute("queue/nr_requests").filter(|n| *n > 0)?;
+            } else if self.queues.iter().all(|queue| queue.name != *name) {
                 layer.counted.then_some(())?;
-                // Each hardware queue has as many, and a worker uses that of its processor.
-                self.bound.requests += requests;
-                self.bound.told_by.push(format!("/sys/block/{name}/queue/nr_requests"));
-                self.devices.push(name.clone());
+                self.queues.push(DeviceQueue::of(name, &device)?);
             }
         }
         Some(())
     }
 
-    /// How many requests they take together, by one hardware queue of each device.
+    /// How much they take together of so many workers.
     #[must_use]
-    pub fn bound(&self) -> &QueueBound {
-        &self.bound
+    pub fn limit(&self, workers: usize) -> QueueLimit {
+        let workers = (workers as u64).max(1);
+        let bounds = self.queues.iter().map(|queue| queue.bound(workers));
+        let (requests, told_by): (Vec<u64>, Vec<String>) = bounds.unzip();
+        QueueLimit {
+            bound: QueueBound { requests: requests.iter().sum(), told_by },
+            counted: self.queues.iter().map(|queue| queue.counted(workers)).sum(),
+        }
     }
 
     /// Reads what was in them: one file. `None` where a device is gone.
@@ -80,8 +124,8 @@ impl DeviceQueues {
     pub fn read(&self) -> Option<QueueReading> {
         let diskstats = text(&self.roots.path("proc/diskstats"))?;
         let mut reading = QueueReading::default();
-        for name in &self.devices {
-            let line = parse_diskstats(&diskstats).find(|line| line.device == name)?;
+        for queue in &self.queues {
+            let line = parse_diskstats(&diskstats).find(|line| line.device == queue.name)?;
             reading.in_flight_ns += line.counters.queue_ms.saturating_mul(1_000_000);
             reading.requests += line.counters.reads + line.counters.writes;
         }
@@ -99,7 +143,7 @@ mod tests {
         let roots = Roots::real();
         let tree = DeviceTree::under(&std::env::temp_dir()).unwrap_or_default();
         if let Some(queues) = DeviceQueues::under(&tree, &roots) {
-            assert!(queues.bound().requests > 0);
+            assert!(queues.limit(1).bound.requests > 0);
             let before = queues.read().unwrap();
             let after = queues.read().unwrap();
             assert!(after.since(&before).requests <= after.requests);
@@ -131,9 +175,21 @@ mod tests {
         let tree =
             DeviceTree::of(vec!["dm-0"], &[("dm-0", &["sda", "sdb"]), ("sda", &[]), ("sdb", &[])]);
         let queues = DeviceQueues::under(&tree, &roots).unwrap();
-        assert_eq!(queues.bound().requests, 128);
+        assert_eq!((queues.limit(1).bound.requests, queues.limit(4).counted), (128, 128));
         let reading = QueueReading { in_flight_ns: 42_000_000, requests: 24 };
         assert_eq!(queues.read(), Some(reading));
+        // Several hardware queues have their requests each, and a SCSI device takes fewer at a time.
+        fs::create_dir_all(dir.path().join("sys/class/block/sda/mq/1")).unwrap();
+        write("sys/class/block/sdb/device/queue_depth", "30\n");
+        let queues = DeviceQueues::under(&tree, &roots).unwrap();
+        let told_by = vec![
+            "/sys/block/sda/queue/nr_requests".into(),
+            "/sys/block/sdb/device/queue_depth".into(),
+        ];
+        for (workers, requests, counted) in [(1, 94, 128), (2, 158, 192), (8, 158, 192)] {
+            let bound = QueueBound { requests, told_by: told_by.clone() };
+            assert_eq!(queues.limit(workers), QueueLimit { bound, counted });
+        }
         let bare = DeviceTree::of(vec!["dm-0"], &[("dm-0", &[])]);
         assert!(DeviceQueues::under(&bare, &roots).is_none(), "no requests anywhere");
     }

@@ -2,12 +2,12 @@
 
 use super::bench::Bench;
 use super::point::Point;
-use iogauge_io::system::QueueReading;
+use iogauge_io::system::{QueueLimit, QueueReading};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::result::QueueBound;
 
-/// A full queue holds this share of what it takes, at least and at most. Requests are missing from it while
-/// their I/Os are on the way to it and back.
+/// A full queue holds this share of what it takes at least, and this of what counts at most. Requests are missing
+/// from it while their I/Os are on the way to it and back.
 const FULL: [f64; 2] = [0.85, 1.05];
 /// So many times as many as it takes have to be outstanding.
 const BEYOND: f64 = 1.1;
@@ -41,7 +41,7 @@ impl Bench<'_, '_> {
         window: &Window,
     ) -> Option<FullQueue> {
         let (before, began_ns) = since?;
-        let (now, bound) = self.crew.queue()?;
+        let (now, QueueLimit { bound, counted }) = self.crew.queue()?;
         let QueueReading { in_flight_ns, requests } = now.since(&before);
         let ios = window.ios().max(1) as f64;
         let takes = bound.requests as f64;
@@ -49,7 +49,7 @@ impl Bench<'_, '_> {
         let per_io = requests as f64 / ios;
         let requests_per_io = if (per_io - 1.0).abs() < ALIKE { 1.0 } else { per_io };
         let in_flight = in_flight_ns as f64 / (self.crew.now_ns() - began_ns).max(1) as f64;
-        let is_full = (takes * FULL[0]..=takes * FULL[1]).contains(&in_flight);
+        let is_full = (takes * FULL[0]..=counted as f64 * FULL[1]).contains(&in_flight);
         let is_beyond = window.depth() * requests_per_io > takes * BEYOND;
         let depth = ((takes / requests_per_io.max(1e-9)) as u32).max(1);
         (is_full && is_beyond).then_some(FullQueue { depth, bound })

@@ -22,11 +22,11 @@ pub use work::{FioWork, ForeignJob};
 use super::{Arrivals, Crew, LiveFigures, Paused, WorkerHandle};
 use crate::clock::Clock;
 use crate::system::{
-    DeviceQueues, ProcessCpu, QueueReading, Roots, Starvation, StarvationReader, Waiting,
+    DeviceQueues, ProcessCpu, QueueLimit, QueueReading, Roots, Starvation, StarvationReader,
+    Waiting,
 };
 use crate::worker::WorkerError;
 use crate::worker::accounting::Window;
-use iogauge_model::result::QueueBound;
 use process::{FioProcess, INTERVAL, Next};
 use snapshot::Snapshot;
 use std::process::ExitStatus;
@@ -291,9 +291,9 @@ impl Crew for FioCrew {
         self.queues = Some(queues);
     }
 
-    fn queue(&self) -> Option<(QueueReading, QueueBound)> {
+    fn queue(&self) -> Option<(QueueReading, QueueLimit)> {
         let queues = self.queues.as_ref()?;
-        Some((queues.read()?, queues.bound().clone()))
+        Some((queues.read()?, queues.limit(self.controls().len())))
     }
 
     fn cut(&mut self) -> Result<Window, WorkerError> {
