@@ -135,7 +135,8 @@ pub(super) fn program(devices: &[Traced], number: i32) -> String {
         mark(PING, &say(FIRST)),
         probe("block_rq_issue", ISSUE),
         probe("block_rq_complete", &COMPLETE.replace("PRECISION", &PRECISION_BITS.to_string())),
-        mark(BEGIN, "@counts = 1;"),
+        // A window that a pause spoilt has no end.
+        mark(BEGIN, &format!("{cleared}@counts = 1;")),
         mark(END, &format!("@counts = 0; {printed}{cleared}{}", say(OVER))),
         mark(PING, &say(LAST)),
     ]
