@@ -33,6 +33,11 @@ impl RunQueue {
         })
     }
 
+    /// Workers looked at.
+    pub fn workers(&self) -> u64 {
+        self.workers
+    }
+
     /// What the mean worker has waited, in nanoseconds.
     pub fn mean_wait_ns(&self) -> u64 {
         self.wait_ns / self.workers.max(1)

@@ -2,7 +2,8 @@
 //! its control group had used up its quota, or the hypervisor let other machines run.
 //!
 //! Workers also wait for the kernel's own threads, which do part of each I/O: that belongs to what is
-//! measured. Of a wait no more counts than other programs ran meanwhile, outside the kernel.
+//! measured. Of a wait no more counts than other programs ran meanwhile, outside the kernel: what they do inside
+//! it cannot be told from the kernel's own work.
 
 use super::cgroup::throttle_files;
 use super::cpu::{MachineCpu, ProcessCpu};
@@ -19,7 +20,7 @@ pub struct Starvation {
     pub others_ns: u64,
     /// The mean processor was taken by the hypervisor.
     pub steal_ns: u64,
-    /// Control groups held the process back, over all of its threads.
+    /// Control groups held the mean worker back.
     pub throttled_ns: u64,
 }
 
@@ -36,10 +37,11 @@ impl Starvation {
         }
     }
 
-    /// All kinds together, in nanoseconds. A worker that waits is not one whose processor was stolen.
+    /// All kinds together, in nanoseconds. A worker that waits is not one whose processor was stolen; one that
+    /// is held back may count as waiting, too.
     #[must_use]
     pub fn lost_ns(&self) -> u64 {
-        self.wait_ns + self.steal_ns + self.throttled_ns
+        self.wait_ns.max(self.throttled_ns) + self.steal_ns
     }
 
     /// Adds that of another time.
@@ -84,16 +86,19 @@ impl StarvationReader {
             .and_then(|stat| Some((MachineCpu::parse(&stat)?, processors(&stat))));
         let ns = |ticks: u64| ticks.saturating_mul(tick_ns());
         let throttled = self.throttles.iter().filter_map(|file| throttled_ns(&text(file)?));
+        let run_queue = RunQueue::now(&self.roots);
+        // A group is held back on each processor that its threads are on.
+        let spread = run_queue.workers().min(machine.map_or(1, |(_, count)| count)).max(1);
         Starvation {
             wait_ns: match waiting {
-                Waiting::Workers => RunQueue::now(&self.roots).mean_wait_ns(),
+                Waiting::Workers => run_queue.mean_wait_ns(),
                 Waiting::Ignored => 0,
             },
             others_ns: machine.map_or(0, |(machine, _)| {
                 ns(machine.user_ticks + machine.guest_ticks).saturating_sub(own.user_ns)
             }),
             steal_ns: machine.map_or(0, |(machine, count)| ns(machine.steal_ticks) / count),
-            throttled_ns: throttled.sum(),
+            throttled_ns: throttled.sum::<u64>() / spread,
         }
     }
 }
@@ -158,7 +163,8 @@ mod tests {
             wait_ns: 600,
             others_ns: now.others_ns,
             steal_ns: 1_500_000_000,
-            throttled_ns: 7000 + 900,
+            // Two workers on two processors.
+            throttled_ns: (7000 + 900) / 2,
         };
         assert_eq!(now, expected);
         let own_ns = 1_000_000_000_000_000 - now.others_ns;
