@@ -41,14 +41,14 @@ Exit codes:
   3    the target was refused, so that no data is lost
   4    I/O errors during the run, data that is not as it was written, or no I/O completed at all
        (the result is kept and counts them)
-  5    the limit cannot be met even at depth 1
+  5    the limit cannot be met even at depth 1, or at the lowest rate
   6    crosscheck found that iogauge and fio differ
-  7    undecided: windows of a search disagree about the limit
+  7    undecided: a search found no load that keeps the limit, but cannot tell that there is none
   130  interrupted (what was measured is kept and printed)";
 
 const EXAMPLES: &str = "\
 Examples:
-  iogauge find .                              how much this disk sustains with mean <= 10 ms
+  iogauge find .                              how much this disk sustains with p99 <= 5 ms
   iogauge find /data --limit 'p99<=5ms'       under another limit
   iogauge find /data --guide flash            under limits that a field agrees on
   iogauge doctor /data                        what would spoil a measurement there

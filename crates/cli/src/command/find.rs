@@ -184,6 +184,7 @@ pub(super) fn exit_of(answer: &Answer, curve: &[CurvePoint]) -> Exit {
         _ if answer.is_empty() || curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
         StoppedBy::Unattainable => Exit::Unattainable,
         StoppedBy::Undecided | StoppedBy::Starved => Exit::Undecided,
+        _ if !answer.met => Exit::Undecided,
         _ => Exit::Done,
     }
 }

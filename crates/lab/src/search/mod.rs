@@ -173,7 +173,9 @@ pub fn find(
     let full_queue = bench.full_queue.clone();
     let series = bench.into_series();
     let drift = regime::drift(&points);
-    let holds = holds(if is_noise { &all_points } else { &points }, &end.answer);
+    let near = near_limit(if is_noise { &all_points } else { &points }, &end.answer);
+    let windows: Vec<Ticks> = near.iter().filter_map(|point| point.ticks.clone()).collect();
+    let began_ns = near.iter().map(|point| point.began_ns).min();
     // What comes and goes is noise.
     let regimes = if is_noise { Vec::new() } else { regimes };
     longest_of_each_depth(&mut points);
@@ -190,8 +192,12 @@ pub fn find(
     };
     let undecided = starved.is_most() || starved_decides(&place, &points);
     let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0, undecided);
-    let ended =
-        Ended { stopped_by, holds: &holds.iter().collect::<Vec<_>>(), seconds: measured_seconds };
+    let ended = Ended {
+        stopped_by,
+        windows: &windows.iter().collect::<Vec<_>>(),
+        began_ns,
+        seconds: measured_seconds,
+    };
     let mut answer = answer(&place, ended, &points);
     answer.queue =
         full_queue.filter(|_| stopped_by == StoppedBy::QueueFull).map(|queue| queue.bound);
@@ -215,10 +221,14 @@ pub fn find(
     })
 }
 
-/// The ticks of all holds, in order of time and the answer's last.
-fn holds(points: &[Point], answer: &Point) -> Vec<Ticks> {
+/// All holds and other windows near the limit whose ticks are known, in order of time and the answer last.
+fn near_limit<'a>(points: &'a [Point], answer: &'a Point) -> Vec<&'a Point> {
     let others = points.iter().filter(|point| point.began_ns != answer.began_ns);
-    others.filter_map(|point| point.ticks.clone()).chain(answer.ticks.clone()).collect()
+    let near = others.filter(|point| {
+        let is_near = |ticks: &Ticks| point.held || ticks.is_near(point.depth, answer.depth);
+        point.ticks.as_ref().is_some_and(is_near)
+    });
+    near.chain(Some(answer).filter(|answer| answer.ticks.is_some())).collect()
 }
 
 /// Sorts points by depth, and keeps of several at one depth the longest.
@@ -611,7 +621,7 @@ fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
 }
 
 fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
-    let Ended { stopped_by, holds, seconds } = end;
+    let Ended { stopped_by, windows, began_ns, seconds } = end;
     let by_limit = stopped_by.is_limit();
     let capacity = match by_limit {
         true => capacity(place, curve),
@@ -619,13 +629,14 @@ fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
     };
     let held =
         Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
-    let predicted = prediction::predict(holds, &held, &capacity, seconds);
+    let predicted = prediction::predict(windows, &held, &capacity, seconds);
     let ci95 = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
+    let before_ns = began_ns.filter(|_| ci95.is_some()).map(|ns| place.began_ns.saturating_sub(ns));
     Answer {
         met: place.met,
         iops: Estimate { ci95: ci95.unwrap_or(capacity.iops.ci95), ..capacity.iops },
         pi95: predicted.as_ref().map(|predicted| predicted.pi95),
-        observed_seconds: Some(place.observed_seconds),
+        observed_seconds: Some(place.observed_seconds + bench::seconds(before_ns.unwrap_or(0))),
         wander: predicted.and_then(|predicted| predicted.wander),
         bytes_per_sec: place.bytes_per_sec,
         depth: place.depth,
@@ -643,8 +654,10 @@ fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
 /// How a search ended.
 struct Ended<'a> {
     stopped_by: StoppedBy,
-    /// Its holds in order of time, the answer's last.
-    holds: &'a [&'a Ticks],
+    /// Its windows near the limit in order of time, the answer's last.
+    windows: &'a [&'a Ticks],
+    /// When the first of them began, in nanoseconds of the search.
+    began_ns: Option<u64>,
     /// How long it took.
     seconds: f64,
 }

@@ -160,7 +160,7 @@ pub fn find_open(
     }));
     let others = points.iter().filter(|point| point.rate_iops != answer.rate_iops);
     let others: Vec<Ticks> = others.filter_map(|point| point.ticks.clone()).collect();
-    let holds: Vec<&Ticks> = others.iter().chain(&answer.ticks).collect();
+    let windows: Vec<&Ticks> = others.iter().chain(&answer.ticks).collect();
     points
         .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
@@ -175,7 +175,7 @@ pub fn find_open(
     Ok(Found {
         answer: answer.answer(
             plan.max_depth,
-            Ended { stopped_by, holds: &holds, seconds: measured_seconds },
+            Ended { stopped_by, windows: &windows, began_ns: None, seconds: measured_seconds },
             &points,
         ),
         // Depth is what the curve of an open loop does not vary.
@@ -522,7 +522,7 @@ impl RatePoint {
     }
 
     fn answer(&self, max_depth: u32, end: Ended<'_>, curve: &[Self]) -> Answer {
-        let Ended { stopped_by, holds, seconds } = end;
+        let Ended { stopped_by, windows, seconds, .. } = end;
         let by_limit = stopped_by.is_limit();
         let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
         let capacity = match by_limit {
@@ -530,7 +530,7 @@ impl RatePoint {
             false => Capacity { iops: self.iops, slope: 0.0 },
         };
         let held = Answered { iops: self.iops.mean, share: self.share() };
-        let predicted = prediction::predict(holds, &held, &capacity, seconds);
+        let predicted = prediction::predict(windows, &held, &capacity, seconds);
         let ci95 = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
         Answer {
             met: self.met,

@@ -60,7 +60,9 @@ pub(super) struct Point {
     pub(super) began_ns: u64,
     /// Time from then to the end of its last window, in seconds.
     pub(super) observed_seconds: f64,
-    /// How a hold's ticks lie off its figures; `None` for other windows.
+    /// True for a hold.
+    pub(super) held: bool,
+    /// How its ticks lie off its figures; `None` where another level has come since.
     pub(super) ticks: Option<Ticks>,
     /// True where the client was starved all the time, so that a broken limit tells nothing.
     pub(super) starved: bool,
@@ -226,32 +228,30 @@ impl Bench<'_, '_> {
             }
         }
         let starved = self.end_stretch(&mut stretches, true);
-        alone.iter_mut().chain([&mut sieve]).for_each(|sieve| sieve.sift(starved));
+        alone.iter_mut().chain([&mut sieve]).for_each(|sieve| sieve.end(starved));
         let cpu_percent = self.cpu_percent(&stopwatch);
         // Who traces has seen this stretch alone.
         let stretch = alone.as_ref().unwrap_or(&sieve).whole();
         self.window_ends(stretch, Place { depth, rate_iops: None });
         let full_queue = self.full_queue(queue, stretch);
         let with_starved = sieve.all().map(|all| self.with_starved(all));
-        let starved = sieve.falls_back();
-        let seen = &mut sieve.seen;
+        let mut seen = sieve.judged().clone();
         let change = self.change_in(&seen.series).filter(|_| phase == Phase::Holding);
         if phase == Phase::Holding {
             let later = Change::in_series(&seen.series, 0.0);
             self.came_back |= later.is_some_and(|later| self.comes_back_by(later.rises()));
         }
         // The whole of it tells how the target varies, and the part after a change what it gives now.
-        let ticks = (phase == Phase::Holding).then(|| self.ticks(seen)).flatten();
+        let ticks = self.ticks(&seen);
         if let Some(change) = &change {
             seen.forget_first(change.index);
         }
-        let mut point = self.point(depth, seen, cpu_percent);
-        (point.change, point.ticks) = (change, ticks);
-        (point.starved, point.with_starved) = (starved, with_starved);
+        let mut point = self.point(depth, &seen, cpu_percent);
+        (point.change, point.ticks, point.held) = (change, ticks, phase == Phase::Holding);
+        (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
         point.full_queue = full_queue;
-        if let Some(mut alone) = alone {
-            alone.falls_back();
-            let alone = alone.seen;
+        if let Some(alone) = alone {
+            let alone = alone.judged();
             let judged = self.judge(&directions(&alone.total), &alone.series, &alone.exceeding);
             point.met_at_last = judged.iter().all(Judged::is_met);
         }
@@ -268,7 +268,7 @@ impl Bench<'_, '_> {
         WithStarved { iops: all.total.iops(), limits }
     }
 
-    /// How the ticks of a hold lie off its figures, by the limit nearest to its bound.
+    /// How the ticks of a window lie off its figures, by the limit nearest to its bound.
     fn ticks(&self, seen: &Seen) -> Option<Ticks> {
         let latencies = directions(&seen.total);
         let judged = self.judge(&latencies, &seen.series, &seen.exceeding);
@@ -371,6 +371,7 @@ impl Bench<'_, '_> {
             met_at_last: judged_met,
             began_ns: seen.began_ns,
             observed_seconds: seconds(self.elapsed_ns() - seen.began_ns),
+            held: false,
             ticks: None,
             starved: false,
             with_starved: None,

@@ -2,7 +2,7 @@
 
 use super::capacity::Capacity;
 use super::judge::{Judged, which};
-use crate::stats::{Batch, Difference, NORMAL_95, Wander, t_quantile};
+use crate::stats::{Batch, Difference, NORMAL_95, Wander};
 use iogauge_model::Histogram;
 use iogauge_model::limit::{Directions, Metric};
 use iogauge_model::result::{self, IntervalPoint};
@@ -17,16 +17,23 @@ const AROUND: f64 = 1.2;
 /// also more than [`NOTABLE`] of it.
 const WANDERS: f64 = 1.5;
 const NOTABLE: f64 = 0.05;
+/// Probability of both intervals.
+const PROBABILITY: f64 = 0.95;
 /// Windows by which is told what a target kept, and the fewest of them.
 const KEPT_SECONDS: f64 = 1.0;
 const FEWEST_KEPT: usize = 5;
 /// Share of the windows that may lie below what was kept.
 const BELOW_KEPT: f64 = 0.05;
 
-/// The ticks of a hold, each as it lies off the hold's figures, relative to them.
+/// A window that is no hold counts where its statistic is within this factor of the bound, and its depth no further
+/// below the answer's: less depth may give less.
+const NEAR: f64 = 1.25;
+const NEAR_BELOW: f64 = 1.1;
+
+/// The ticks of a window, each as it lies off the window's figures, relative to them.
 #[derive(Debug, Clone)]
 pub(super) struct Ticks {
-    /// IOPS of the hold.
+    /// IOPS of the window.
     iops: f64,
     /// Statistic of the limit that binds over its bound.
     share: f64,
@@ -65,11 +72,22 @@ impl Ticks {
         }
     }
 
-    /// Logarithm of the capacity, tick by tick: what was held, moved along the curve to where the statistic
-    /// meets its bound.
-    fn capacity(&self, slope: f64) -> impl Iterator<Item = f64> + '_ {
+    /// True where a window at a depth tells of the capacity, though it is no hold.
+    pub(super) fn is_near(&self, depth: u32, answer_depth: u32) -> bool {
+        let is_deep = f64::from(depth) * NEAR_BELOW >= f64::from(answer_depth);
+        is_deep && (1.0 / NEAR..=NEAR).contains(&self.share)
+    }
+
+    /// Logarithm of the rate at the limit, tick by tick: that of the window, moved along the curve to where the
+    /// statistic meets its bound.
+    fn rate(&self, slope: f64) -> impl Iterator<Item = f64> + '_ {
         let level = self.iops.ln() - slope * self.share.clamp(0.1, 10.0).ln();
-        self.rates.iter().zip(&self.statistic).map(move |(rate, off)| level + rate - slope * off)
+        self.rates.iter().map(move |rate| level + rate)
+    }
+
+    /// Logarithm of the capacity, tick by tick: the rate, less what the statistic was off by then.
+    fn capacity(&self, slope: f64) -> impl Iterator<Item = f64> + '_ {
+        self.rate(slope).zip(&self.statistic).map(move |(rate, off)| rate - slope * off)
     }
 }
 
@@ -80,76 +98,89 @@ pub(super) struct Answered {
     pub(super) share: f64,
 }
 
-/// What all holds of a search together say of the capacity.
+/// What all windows of a search together say of the capacity.
 pub(super) struct Prediction {
-    /// The capacity averaged over all holds, with its 95 % interval.
+    /// The capacity averaged over all of them, with its 95 % interval.
     pub(super) ci95: [f64; 2],
     pub(super) pi95: [f64; 2],
     pub(super) wander: Option<result::Wander>,
 }
 
-/// What the holds of a search, in order of time and the answer's last, say of the capacity, where the next
-/// search begins so many seconds after this one began. `None` where they are too short, or tell nothing.
+/// What the windows of a search near its limit, in order of time and the answer's last, say of the capacity, where
+/// the next search begins so many seconds after this one began. `None` where they are too short, or tell nothing.
 ///
 /// The noise of the capacity is that of the rate and that of the statistic, which the slope of the curve turns
-/// into one of the rate. A hold that broke its limit counts as one that kept it: leaving it out would count
+/// into one of the rate. A window that broke its limit counts as one that kept it: leaving it out would count
 /// the lucky ones alone. How far the average is off, and how much the next one may differ, comes from
 /// [`Wander`]. Neither interval is narrower than the answer's own. Beside the prediction stands what
 /// the depth held is off: another search stops as far from its limit.
 pub(super) fn predict(
-    holds: &[&Ticks],
+    windows: &[&Ticks],
     answer: &Answered,
     capacity: &Capacity,
     apart_seconds: f64,
 ) -> Option<Prediction> {
-    let last = holds.last()?;
-    let joined = |values: Vec<f64>| {
-        let count = values.len().div_ceil(JOINED).max(1);
-        (join(&values, count), count as f64 * last.seconds)
-    };
-    let (noise, tick_seconds) =
-        joined(holds.iter().flat_map(|hold| hold.capacity(capacity.slope)).collect());
-    let noise_of = Wander::of(&noise)?;
+    let last = windows.last()?;
+    let slope = capacity.slope;
+    let noise = Joined::of(windows.iter().flat_map(|window| window.capacity(slope)), last.seconds);
+    let noise_of = Wander::of(&noise.values)?;
     let own = capacity.iops.half_width() / answer.iops;
-    let mean = noise.iter().sum::<f64>() / noise.len() as f64;
+    let mean = noise.values.iter().sum::<f64>() / noise.values.len() as f64;
     let around = |half: f64| {
         let half = half.min(WIDEST.ln());
         let [low, high] = [(mean - half).exp(), (mean + half).exp()];
         (mean.is_finite() && high.is_finite())
             .then_some([low.min(answer.iops), high.max(answer.iops)])
     };
-    let ci_half = beyond(noise_of.mean_error(), own);
-    let off = capacity.slope * answer.share.clamp(0.1, 1.0).ln();
-    let next = noise_of.next(apart_seconds / tick_seconds);
-    let pi_half = beyond(next, std::f64::consts::SQRT_2 * own).hypot(off);
-    let rates: Vec<f64> = holds.iter().flat_map(|hold| hold.rates.iter().copied()).collect();
+    let ci_half = or_own(&noise_of.mean_error(), own);
+    let off = slope * answer.share.clamp(0.1, 1.0).ln();
+    let next = noise_of.next(apart_seconds / noise.seconds).half_width(PROBABILITY);
+    let own_next = std::f64::consts::SQRT_2 * own;
+    // An own error that is not known is no bound.
+    let pi_half = if own_next.is_finite() { next.max(own_next) } else { next }.hypot(off);
+    let rates = Joined::of(windows.iter().flat_map(|window| window.rate(slope)), last.seconds);
     Some(Prediction {
         ci95: around(ci_half)?,
         pi95: around(pi_half)?,
-        wander: wander(&joined(rates), last),
+        wander: wander(&rates, last),
     })
 }
 
-/// The half width that allows for noise over all times, where the error it rests on is clearly larger than the
-/// one that does not: that one is known more exactly.
-fn beyond(wandering: Difference, own: f64) -> f64 {
-    let known_well = NORMAL_95 * wandering.deviation;
-    let known = t_quantile(0.975, wandering.degrees) * wandering.deviation;
-    if known_well > WANDERS * own || !own.is_finite() { known } else { own }
+/// Values at equal distances.
+struct Joined {
+    values: Vec<f64>,
+    /// Distance of two.
+    seconds: f64,
+}
+
+impl Joined {
+    /// Averages of about [`JOINED`] parts of equal length.
+    fn of(ticks: impl Iterator<Item = f64>, tick_seconds: f64) -> Self {
+        let values: Vec<f64> = ticks.collect();
+        let count = values.len().div_ceil(JOINED).max(1);
+        Self { values: join(&values, count), seconds: count as f64 * tick_seconds }
+    }
+}
+
+/// The answer's own half width, which is known more exactly; where the error that allows for noise over all
+/// times is clearly larger, what that does not exceed.
+fn or_own(wandering: &Difference, own: f64) -> f64 {
+    let typical = wandering.typical_half_width(PROBABILITY);
+    if typical > WANDERS * own || !own.is_finite() { typical } else { own }
 }
 
 /// How the rate itself wandered, where it did.
-fn wander((rates, tick_seconds): &(Vec<f64>, f64), answer: &Ticks) -> Option<result::Wander> {
-    let wander = Wander::of(rates)?;
-    let ticks = rates.len() as f64;
-    let next = wander.next(ticks);
+fn wander(rates: &Joined, answer: &Ticks) -> Option<result::Wander> {
+    let wander = Wander::of(&rates.values)?;
+    let ticks = rates.values.len() as f64;
+    let next = wander.next(ticks).typical();
     let kept = answer.by_second();
-    let wanders = next.deviation > WANDERS * wander.white() && NORMAL_95 * next.deviation > NOTABLE;
+    let wanders = next > WANDERS * wander.white() && NORMAL_95 * next > NOTABLE;
     let kept_iops = kept.get((kept.len() as f64 * BELOW_KEPT) as usize);
     let kept_iops = kept_iops.filter(|_| wanders && kept.len() >= FEWEST_KEPT)?;
     Some(result::Wander {
         deviation: wander.deviation(ticks / 2.0),
-        over_seconds: ticks * tick_seconds / 2.0,
+        over_seconds: ticks * rates.seconds / 2.0,
         kept_iops: *kept_iops,
         windows: kept.len() as u64,
     })
@@ -237,7 +268,8 @@ mod tests {
             values[50]
         };
         let (ci, pi) = (median(&|p| width(p.ci95)), median(&|p| width(p.pi95)));
-        assert!((0.95..1.1).contains(&ci) && (1.35..1.6).contains(&pi), "{ci} {pi}");
+        // Of two searches both are off, and what is slower than one of them may be there unseen.
+        assert!((0.95..1.1).contains(&ci) && (1.35..2.0).contains(&pi), "{ci} {pi}");
         let wandering = found.iter().filter(|found| found.wander.is_some()).count();
         assert!(wandering <= 5, "{wandering}");
     }

@@ -3,14 +3,14 @@
 
 use super::Drift;
 use super::point::Point;
-use crate::stats::{ChangePoint, Wander, change_point, t_quantile};
+use crate::stats::{ChangePoint, Wander, change_point};
 use crate::steadiness::LASTING_SECONDS;
 use iogauge_model::result::IntervalPoint;
 
 /// IOPS at no smaller depth that fall below this share of those measured before contradict them.
 const CONTRADICTS: f64 = 0.8;
-/// Quantile up to which a difference of levels may be noise.
-const CERTAIN: f64 = 0.995;
+/// Noise does not make a difference of levels beyond what it makes with this probability.
+const CERTAIN: f64 = 0.99;
 
 /// A change of level within a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,9 +51,8 @@ fn is_noise(change: &ChangePoint, rates: &[f64]) -> bool {
     let (old, new) = rates.split_at(change.index);
     let (longer, shorter) = if old.len() < new.len() { (new, old) } else { (old, new) };
     let Some(wander) = Wander::of(longer) else { return false };
-    let degrees = wander.next(longer.len() as f64).degrees;
-    let deviation = std::f64::consts::SQRT_2 * wander.deviation(shorter.len() as f64);
-    (change.after - change.before).abs() <= t_quantile(CERTAIN, degrees) * deviation
+    let explained = wander.neighbours(shorter.len() as f64).half_width(CERTAIN);
+    (change.after - change.before).abs() <= explained
 }
 
 /// The point measured before that a new one contradicts: one of no greater depth that gave clearly

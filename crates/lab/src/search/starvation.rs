@@ -114,16 +114,22 @@ impl<S: Show> Sieve<S> {
         self.all.as_ref().unwrap_or(&self.seen).total()
     }
 
-    /// Takes all of it where nothing else is there. True in that case.
-    pub(super) fn falls_back(&mut self) -> bool {
-        let nothing = self.seen.total().seconds() <= 0.0;
-        match self.all.take_if(|_| nothing) {
-            Some(all) => {
-                self.seen = all;
-                true
-            }
-            None => false,
+    /// Ends the window. Behind a starved stretch nothing counts that was not looked at.
+    pub(super) fn end(&mut self, starved: Option<bool>) {
+        self.sift(starved);
+        if starved.is_none() && self.all.is_some() {
+            self.seen = self.before.clone();
         }
+    }
+
+    /// True where there is nothing but starved stretches.
+    pub(super) fn is_all_starved(&self) -> bool {
+        self.all.is_some() && self.seen.total().seconds() <= 0.0
+    }
+
+    /// What to judge by: what counts, or all of it where nothing does.
+    pub(super) fn judged(&self) -> &S {
+        self.all.as_ref().filter(|_| self.is_all_starved()).unwrap_or(&self.seen)
     }
 }
 

@@ -1,243 +1,311 @@
 //! How a rate wanders over time, and what that leaves open of another look at it.
 //!
-//! The noise is taken for a sum of Ornstein-Uhlenbeck processes whose correlation times lie on a fixed grid,
-//! with white noise at one end and a random walk at the other, and of noise that is made up for at once. Flicker
-//! noise is a sum of such processes. Their variances are estimated by non-negative least squares from the Allan variances of the series at many window
-//! lengths.
+//! The noise is taken for white noise and one slower kind: an Ornstein-Uhlenbeck process, flicker noise, a random
+//! walk, or white phase noise, which is made up for at once. A series seldom tells which of them it is, and how
+//! much there is of it. So each kind counts, in each of several sizes, by how likely it makes the Allan variances
+//! of the series: few windows of a length leave much open, and then intervals are wide.
 //!
 //! D. W. Allan, "Statistics of Atomic Frequency Standards", Proc. IEEE 54 (1966), 221-230; D. A. Howe, D. W.
 //! Allan, J. A. Barnes, "Properties of Signal Sources and Measurement Methods" (1981), for the overlapping
-//! estimate; C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems" (1974), ch. 23; F. E. Satterthwaite,
-//! Biometrics Bulletin 2 (1946), 110-114, for the degrees of freedom of a sum of variances.
+//! estimate and the kinds of noise; J. A. Hoeting, D. Madigan, A. E. Raftery, C. T. Volinsky, "Bayesian Model
+//! Averaging: A Tutorial", Statistical Science 14 (1999), 382-417.
 
-/// Correlation times of the components between white noise and a random walk, as parts of the series.
-const TIMES: [f64; 4] = [1.0 / 80.0, 1.0 / 20.0, 0.2, 0.8];
-/// White noise, the processes of [`TIMES`], a random walk, and white phase noise: what comes back at once, as a
-/// stall does whose I/Os are made up for, and averages out faster than white noise.
-const COMPONENTS: usize = TIMES.len() + 3;
-const WALK: usize = TIMES.len() + 1;
-const PHASE: usize = TIMES.len() + 2;
-/// Window lengths grow by this factor, up to half of the series.
-const GROWTH: f64 = 1.5;
-/// The shortest is so many times shorter than the series: what comes round often, as stalls do, does not wander.
-const SHORTEST: usize = 24;
-/// Rounds of weighing by the fit itself: a value that is low by luck would weigh most otherwise.
-const ROUNDS: usize = 3;
+use super::student_t::{t_cdf, t_quantile};
+
+/// Correlation times of the processes, as parts of the series.
+const TIMES: [f64; 8] = [1.0 / 80.0, 1.0 / 40.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
+/// Flicker noise is a sum of processes of equal variance, one for each doubling of the correlation time.
+const FLICKER_SHORTEST: f64 = 1.0 / 160.0;
+const FLICKER_PROCESSES: u32 = 12;
+/// The slower noise contributes so many times what white noise does to the average of the whole series.
+const SMALLEST_RATIO: f64 = 1.0 / 16.0;
+const RATIO_GROWTH: f64 = 4.0;
+const RATIOS: i32 = 9;
+/// How likely noise is before anything is seen of it, against 1 for a process of one correlation time: that there
+/// is white noise alone, flicker noise, and a random walk.
+const WHITE_ALONE: f64 = 15.0;
+const FLICKER: f64 = 4.0;
+const WALK: f64 = 4.0;
+/// The shortest window is so many times shorter than the series. Shorter ones would take stalls that come round for
+/// something that wanders.
+const SHORTEST: usize = 48;
 /// Fewest ticks that tell anything.
 const FEWEST: usize = 16;
+/// What is less likely than this is left out.
+const UNLIKELY: f64 = 1e-6;
+
+/// A kind of noise beside white noise. Times are parts of the series.
+#[derive(Debug, Clone, Copy)]
+enum Slow {
+    /// What comes back at once, as a stall does whose I/Os are made up for: it averages out faster than white
+    /// noise.
+    Phase,
+    /// An Ornstein-Uhlenbeck process of a correlation time.
+    Process(f64),
+    Flicker,
+    Walk,
+}
+
+impl Slow {
+    /// All kinds, with how likely they are before anything is seen.
+    fn all() -> impl Iterator<Item = (Self, f64)> {
+        let others = [(Self::Phase, 1.0), (Self::Flicker, FLICKER), (Self::Walk, WALK)];
+        TIMES.into_iter().map(|time| (Self::Process(time), 1.0)).chain(others)
+    }
+
+    fn processes() -> impl Iterator<Item = f64> {
+        (0..FLICKER_PROCESSES).map(|doubling| FLICKER_SHORTEST * f64::from(1 << doubling))
+    }
+
+    /// Allan variance at a window length.
+    fn allan(self, length: f64) -> f64 {
+        match self {
+            Self::Phase => 3.0 / (length * length),
+            Self::Process(time) => {
+                let q = length / time;
+                2.0 / q * (1.0 - (3.0 - 4.0 * (-q).exp() + (-2.0 * q).exp()) / (2.0 * q))
+            }
+            Self::Flicker => Self::processes().map(|time| Self::Process(time).allan(length)).sum(),
+            Self::Walk => length,
+        }
+    }
+
+    /// Variance of the difference of the averages of two series that begin so far apart, at least 1.
+    fn difference(self, apart: f64) -> f64 {
+        match self {
+            Self::Phase => 6.0,
+            Self::Process(time) => {
+                let fade = 1.0 - (-1.0 / time).exp();
+                let shared = time * time * fade * fade * (-(apart - 1.0) / time).exp();
+                2.0 * (Self::own(time) - shared)
+            }
+            Self::Flicker => Self::processes().map(|t| Self::Process(t).difference(apart)).sum(),
+            Self::Walk => 3.0 * apart - 1.0,
+        }
+    }
+
+    /// Variance of the average of the series about the long-run average. A random walk has none: it counts as
+    /// its average against the middle of the series.
+    fn error(self) -> f64 {
+        match self {
+            Self::Phase => 3.0,
+            Self::Process(time) => Self::own(time),
+            Self::Flicker => Self::processes().map(Self::own).sum(),
+            Self::Walk => 0.25,
+        }
+    }
+
+    /// Variance of the average of a process.
+    fn own(time: f64) -> f64 {
+        2.0 * time * (1.0 - time * (1.0 - (-1.0 / time).exp()))
+    }
+}
+
+/// White noise and a slower one.
+#[derive(Debug, Clone, Copy)]
+struct Noise {
+    /// Variance of the average of the series by white noise alone.
+    white: f64,
+    /// What the slower one adds, to an Allan variance of 1 over the whole series.
+    slow: Option<(Slow, f64)>,
+    /// Probability.
+    weight: f64,
+}
+
+impl Noise {
+    /// A variance, by that of white noise and of the slower kind, both for a variance of 1.
+    fn variance(&self, white: f64, slow: impl Fn(Slow) -> f64) -> f64 {
+        let slower = self.slow.map_or(0.0, |(kind, ratio)| ratio * slow(kind) / kind.allan(1.0));
+        self.white * (white + slower)
+    }
+
+    fn allan(&self, length: f64) -> f64 {
+        self.variance(1.0 / length, |kind| kind.allan(length))
+    }
+}
 
 /// The Allan variance at a window length.
 #[derive(Debug, Clone, Copy)]
 struct Allan {
-    ticks: f64,
+    /// In parts of the series.
+    length: f64,
     variance: f64,
     /// Independent pairs of windows, about.
     pairs: f64,
 }
 
-/// What the next look of the same length differs by.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A difference of mean 0, whose variance is known as far as the noise is.
+#[derive(Debug, Clone)]
 pub struct Difference {
-    /// Standard deviation of the difference of two averages that follow each other.
-    pub deviation: f64,
-    /// How well that is known.
-    pub degrees: f64,
+    /// Variances with their probabilities, ascending.
+    variances: Vec<(f64, f64)>,
+    degrees: f64,
 }
 
-/// The components of a series, by their variances.
+impl Difference {
+    /// Standard deviation; as likely more as less.
+    #[must_use]
+    pub fn typical(&self) -> f64 {
+        let mut sum = 0.0;
+        let half = self.variances.iter().find(|(_, weight)| {
+            sum += weight;
+            sum >= 0.5
+        });
+        half.map_or(0.0, |(variance, _)| variance.sqrt())
+    }
+
+    /// What the difference does not exceed, in either direction, with a probability between 0 and 1, were its
+    /// variance the typical one.
+    #[must_use]
+    pub fn typical_half_width(&self, probability: f64) -> f64 {
+        t_quantile(0.5 + probability / 2.0, self.degrees) * self.typical()
+    }
+
+    /// What the difference does not exceed, in either direction, with a probability between 0 and 1.
+    ///
+    /// Cost: some milliseconds.
+    #[must_use]
+    pub fn half_width(&self, probability: f64) -> f64 {
+        let within = |half: f64| -> f64 {
+            let each = self.variances.iter().map(|(variance, weight)| {
+                weight * (2.0 * t_cdf(half / variance.sqrt(), self.degrees) - 1.0)
+            });
+            each.sum()
+        };
+        let widest = self.variances.last().map_or(0.0, |(variance, _)| variance.sqrt());
+        if widest <= 0.0 {
+            return 0.0;
+        }
+        let (mut low, mut high) = (0.0, widest);
+        while within(high) < probability && high < 1e6 * widest {
+            high *= 2.0;
+        }
+        while high - low > 1e-4 * high {
+            let middle = (low + high) / 2.0;
+            if within(middle) < probability {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        high
+    }
+}
+
+/// What a series tells of its noise.
 #[derive(Debug, Clone)]
 pub struct Wander {
     ticks: f64,
-    variances: [f64; COMPONENTS],
+    noises: Vec<Noise>,
+    degrees: f64,
 }
 
 impl Wander {
-    /// Fits a series of figures at equal distances; `None` where it is too short.
+    /// Looks at a series of figures at equal distances; `None` where it is too short.
+    ///
+    /// Cost: about a hundred kinds of noise at half a dozen window lengths.
     #[must_use]
     pub fn of(series: &[f64]) -> Option<Self> {
         if series.len() < FEWEST {
             return None;
         }
         let seen = allan_variances(series);
-        let ticks = series.len() as f64;
-        let rows: Vec<[f64; COMPONENTS]> = seen.iter().map(|at| basis(at.ticks, ticks)).collect();
-        let largest = seen.iter().map(|at| at.variance).fold(0.0, f64::max);
-        let mut fitted: Vec<f64> = seen.iter().map(|at| at.variance).collect();
-        let mut variances = [0.0; COMPONENTS];
-        for _ in 0..ROUNDS {
-            let weighted = |(at, (row, fit)): (&Allan, (&[f64; COMPONENTS], &f64))| {
-                let weight = at.pairs.sqrt() / fit.max(largest * 1e-6).max(f64::MIN_POSITIVE);
-                (row.map(|value| value * weight), at.variance * weight)
-            };
-            let system: Vec<_> = seen.iter().zip(rows.iter().zip(&fitted)).map(weighted).collect();
-            variances = non_negative(&system);
-            fitted = rows.iter().map(|row| dot(row, &variances)).collect();
+        let degrees = seen.iter().map(|at| at.pairs).sum::<f64>();
+        let slow = Slow::all().flat_map(|(kind, prior)| {
+            let sizes = (0..RATIOS).map(|n| SMALLEST_RATIO * RATIO_GROWTH.powi(n));
+            sizes.map(move |ratio| (Some((kind, ratio)), prior / f64::from(RATIOS)))
+        });
+        let likely = [(None, WHITE_ALONE)].into_iter().chain(slow).map(|(slow, prior)| {
+            let unit = Noise { white: 1.0, slow, weight: prior };
+            let parts = seen.iter().map(|at| (at, unit.allan(at.length)));
+            let white = parts.clone().map(|(at, one)| at.pairs * at.variance / one).sum::<f64>();
+            let white = white / degrees;
+            let spread = parts.map(|(at, one)| at.pairs * one.ln()).sum::<f64>();
+            let log = prior.ln() - (spread + degrees * white.ln()) / 2.0;
+            Noise { white, weight: log, ..unit }
+        });
+        let mut noises: Vec<Noise> = likely.collect();
+        if noises.iter().any(|noise| noise.white <= 0.0) {
+            // A constant.
+            noises = vec![Noise { white: 0.0, slow: None, weight: 0.0 }];
         }
-        Some(Self { ticks, variances })
+        let most = noises.iter().map(|noise| noise.weight).fold(f64::NEG_INFINITY, f64::max);
+        noises.iter_mut().for_each(|noise| noise.weight = (noise.weight - most).exp());
+        noises.retain(|noise| noise.weight > UNLIKELY);
+        let sum: f64 = noises.iter().map(|noise| noise.weight).sum();
+        noises.iter_mut().for_each(|noise| noise.weight /= sum);
+        Some(Self { ticks: series.len() as f64, noises, degrees })
     }
 
     /// Allan deviation at a window length, in ticks.
     #[must_use]
     pub fn deviation(&self, ticks: f64) -> f64 {
-        dot(&basis(ticks, self.ticks), &self.variances).sqrt()
+        let length = ticks / self.ticks;
+        self.noises.iter().map(|noise| noise.weight * noise.allan(length)).sum::<f64>().sqrt()
     }
 
-    /// The deviation that [`Self::next`] would have at the length of the series if its ticks were independent.
+    /// The standard deviation that [`Self::next`] would have at the length of the series if its ticks were
+    /// independent.
     #[must_use]
     pub fn white(&self) -> f64 {
         self.deviation(1.0) * (2.0 / self.ticks).sqrt()
     }
 
-    /// How far the average of the series is off the long-run average. A random walk has none: it counts as
-    /// its average against the middle of the series.
+    /// How far the average of the series is off the long-run average.
     #[must_use]
     pub fn mean_error(&self) -> Difference {
-        let mut ends = differences(self.ticks, f64::INFINITY);
-        ends.iter_mut().for_each(|end| *end /= 2.0);
-        ends[WALK] = 0.25;
-        self.sum(&ends)
+        self.difference(|noise| noise.variance(1.0, Slow::error))
     }
 
     /// The difference between the average of the series and that of one as long which begins so many ticks
     /// after it began; no fewer than the series is long.
     #[must_use]
     pub fn next(&self, apart_ticks: f64) -> Difference {
-        self.sum(&differences(self.ticks, apart_ticks.max(self.ticks)))
+        let apart = (apart_ticks / self.ticks).max(1.0);
+        self.difference(|noise| noise.variance(2.0, |slow| slow.difference(apart)))
     }
 
-    /// Components times what each of variance 1 comes to.
-    fn sum(&self, ends: &[f64; COMPONENTS]) -> Difference {
-        let parts: Vec<f64> = ends.iter().zip(&self.variances).map(|(end, v)| end * v).collect();
-        let sum: f64 = parts.iter().sum();
-        // As many as half the ticks for white noise, and as correlation times fit in otherwise.
-        let degrees = |component: usize| match component {
-            0 | PHASE => self.ticks / 2.0,
-            WALK => 1.5,
-            component => (0.5 / TIMES[component - 1]).max(1.5),
-        };
-        let spread: f64 = (0..).zip(&parts).map(|(i, part)| part * part / degrees(i)).sum();
-        let degrees = if spread > 0.0 { sum * sum / spread } else { self.ticks / 2.0 };
-        Difference { deviation: sum.sqrt(), degrees: degrees.max(3.0) }
+    /// The difference between the averages of two windows of so many ticks that follow each other.
+    #[must_use]
+    pub fn neighbours(&self, ticks: f64) -> Difference {
+        self.difference(|noise| 2.0 * noise.allan(ticks / self.ticks))
+    }
+
+    fn difference(&self, variance: impl Fn(&Noise) -> f64) -> Difference {
+        let each = self.noises.iter().map(|noise| (variance(noise), noise.weight));
+        let mut variances: Vec<(f64, f64)> = each.collect();
+        variances.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Difference { variances, degrees: self.degrees }
     }
 }
 
-/// Variance of the difference of two averages over `all` ticks that begin `apart` ticks from each other, for
-/// each component of variance 1.
-fn differences(all: f64, apart: f64) -> [f64; COMPONENTS] {
-    let mut values = [2.0 / all; COMPONENTS];
-    for (value, time) in values[1..].iter_mut().zip(TIMES) {
-        // Times in parts of the series.
-        let gap = (apart / all - 1.0) / time;
-        let fade = 1.0 - (-1.0 / time).exp();
-        let own = 2.0 * time * (1.0 - time * fade);
-        let shared = time * time * fade * fade * (-gap).exp();
-        *value = 2.0 * (own - shared);
-    }
-    values[WALK] = 3.0 * apart / all - 1.0;
-    values[PHASE] = 6.0 / (all * all);
-    values
-}
-
-/// Allan variance of each component of variance 1 at a window length.
-fn basis(ticks: f64, all: f64) -> [f64; COMPONENTS] {
-    let mut values = [1.0 / ticks; COMPONENTS];
-    for (value, time) in values[1..].iter_mut().zip(TIMES) {
-        let q = ticks / (time * all);
-        *value = 2.0 / q * (1.0 - (3.0 - 4.0 * (-q).exp() + (-2.0 * q).exp()) / (2.0 * q));
-    }
-    values[WALK] = ticks / all;
-    values[PHASE] = 3.0 / (ticks * ticks);
-    values
-}
-
-/// Overlapping Allan variances at window lengths from a tick to half of the series.
+/// Overlapping Allan variances at window lengths that double, up to half of the series.
 fn allan_variances(series: &[f64]) -> Vec<Allan> {
     let mut sums = vec![0.0];
     sums.extend(series.iter().scan(0.0, |sum, value| {
         *sum += value;
         Some(*sum)
     }));
+    let all = series.len() as f64;
     let mut seen = Vec::new();
     let mut ticks = (series.len() / SHORTEST).max(1);
     while 2 * ticks <= series.len() {
         let pairs = series.len() + 1 - 2 * ticks;
         let difference = |i: usize| sums[i + 2 * ticks] - 2.0 * sums[i + ticks] + sums[i];
         let squares: f64 = (0..pairs).map(|i| (difference(i) / ticks as f64).powi(2)).sum();
-        let independent = (series.len() as f64 / ticks as f64 - 1.5).max(1.0);
         seen.push(Allan {
-            ticks: ticks as f64,
+            length: ticks as f64 / all,
             variance: squares / pairs as f64 / 2.0,
-            pairs: independent,
+            pairs: (all / ticks as f64 - 1.5).max(1.0),
         });
-        ticks = (ticks as f64 * GROWTH).ceil() as usize;
+        ticks *= 2;
     }
     seen
-}
-
-fn dot(a: &[f64; COMPONENTS], b: &[f64; COMPONENTS]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// The non-negative solution of least squares of a system of weighted rows: of all sets of components whose
-/// unconstrained solution is not negative, the one that leaves least over. There are 63 sets.
-fn non_negative(system: &[([f64; COMPONENTS], f64)]) -> [f64; COMPONENTS] {
-    let mut gram = [[0.0; COMPONENTS]; COMPONENTS];
-    let mut right = [0.0; COMPONENTS];
-    for (row, value) in system {
-        for i in 0..COMPONENTS {
-            right[i] += row[i] * value;
-            for j in 0..COMPONENTS {
-                gram[i][j] += row[i] * row[j];
-            }
-        }
-    }
-    let mut best = ([0.0; COMPONENTS], 0.0);
-    for set in 1u32..1 << COMPONENTS {
-        let chosen: Vec<usize> = (0..COMPONENTS).filter(|i| set & (1 << i) != 0).collect();
-        let Some(solution) = solve(&gram, &right, &chosen) else { continue };
-        // Explained sum of squares.
-        let gain: f64 = chosen.iter().map(|i| solution[*i] * right[*i]).sum();
-        if solution.iter().all(|value| *value >= 0.0) && gain > best.1 {
-            best = (solution, gain);
-        }
-    }
-    best.0
-}
-
-/// Gauss-Jordan elimination on the chosen rows and columns; `None` where they are singular.
-fn solve(
-    gram: &[[f64; COMPONENTS]; COMPONENTS],
-    right: &[f64; COMPONENTS],
-    chosen: &[usize],
-) -> Option<[f64; COMPONENTS]> {
-    let mut rows: Vec<(Vec<f64>, f64)> =
-        chosen.iter().map(|i| (chosen.iter().map(|j| gram[*i][*j]).collect(), right[*i])).collect();
-    for column in 0..rows.len() {
-        let pivot = (column..rows.len())
-            .max_by(|a, b| rows[*a].0[column].abs().total_cmp(&rows[*b].0[column].abs()))?;
-        rows.swap(column, pivot);
-        let scale = rows[column].0[column];
-        if scale.abs() <= gram[chosen[column]][chosen[column]].abs() * 1e-12 {
-            return None;
-        }
-        let (above, value) = rows[column].clone();
-        for (number, (row, rest)) in rows.iter_mut().enumerate() {
-            let factor = if number == column { 1.0 - 1.0 / scale } else { row[column] / scale };
-            row.iter_mut().zip(&above).for_each(|(cell, from)| *cell -= factor * from);
-            *rest -= factor * value;
-        }
-    }
-    let mut solution = [0.0; COMPONENTS];
-    for (i, (_, value)) in chosen.iter().zip(rows) {
-        solution[*i] = value;
-    }
-    Some(solution)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::synthetic::{Random, percent_of};
-    use super::super::t_quantile;
     use super::*;
 
     const LENGTH: usize = 80;
@@ -251,38 +319,36 @@ mod tests {
         random.ar1(length, 0.0, if ticks > 0.0 { (-1.0 / ticks).exp() } else { 0.0 })
     }
 
-    fn interval(of: Difference) -> f64 {
-        t_quantile(0.975, of.degrees) * of.deviation
-    }
-
     #[test]
     fn the_next_average_lies_within_its_interval() {
-        for (ticks, widest) in [(0.0, 1.25), (1.0, 1.3), (4.0, 1.5), (12.0, 2.2)] {
+        // Eighty ticks leave open whether what comes and goes within a few of them has a slower part.
+        for (ticks, widest) in [(0.0, 1.25), (1.0, 2.3), (4.0, 2.2), (12.0, 2.2)] {
             let (mut widths, mut squares) = (Vec::new(), 0.0);
             let percent = percent_of(1000, |random| {
                 let series = process(random, ticks, 2 * LENGTH);
                 let (seen, next) = series.split_at(LENGTH);
                 let difference = mean(next) - mean(seen);
-                let half = interval(Wander::of(seen).unwrap().next(LENGTH as f64));
+                let half = Wander::of(seen).unwrap().next(LENGTH as f64).half_width(0.95);
                 widths.push(half);
                 squares += difference * difference;
                 difference.abs() <= half
             });
             widths.sort_by(f64::total_cmp);
             let width = widths[500] / (1.96 * (squares / 1000.0).sqrt());
-            assert!(percent >= 91.0, "{ticks}: {percent} %");
+            assert!(percent >= 95.0, "{ticks}: {percent} %");
             assert!(width <= widest, "{ticks}: {width}");
         }
     }
 
     #[test]
     fn the_long_run_average_lies_within_its_interval() {
-        for (ticks, least) in [(0.0, 92.0), (1.0, 92.0), (4.0, 90.0)] {
+        for ticks in [0.0, 1.0, 4.0] {
             let percent = percent_of(1000, |random| {
                 let seen = process(random, ticks, LENGTH);
-                mean(&seen).abs() <= interval(Wander::of(&seen).unwrap().mean_error())
+                let error = Wander::of(&seen).unwrap().mean_error();
+                mean(&seen).abs() <= error.typical_half_width(0.95)
             });
-            assert!(percent >= least, "{ticks}: {percent} %");
+            assert!(percent >= 92.0, "{ticks}: {percent} %");
         }
     }
 
@@ -293,25 +359,25 @@ mod tests {
         let noise = random.ar1(480, 0.0, 0.0);
         let stalls: Vec<f64> =
             (0..480).map(|n| noise[n] + if n % 40 < 4 { -10.0 } else { 0.0 }).collect();
-        let of = |series: &[f64]| interval(Wander::of(series).unwrap().mean_error());
+        let of = |series: &[f64]| Wander::of(series).unwrap().mean_error().typical_half_width(0.95);
         assert!(of(&stalls) < 2.0 * of(&noise), "{} {}", of(&stalls), of(&noise));
     }
 
     /// Two averages that follow each other differ by twice the Allan variance.
     #[test]
     fn neighbours_differ_as_the_allan_variance_says() {
-        for (one, two) in basis(80.0, 80.0).into_iter().zip(differences(80.0, 80.0)) {
-            assert!((2.0 * one - two).abs() < 1e-12, "{one} {two}");
-        }
-        for (near, far) in differences(80.0, 80.0).into_iter().zip(differences(80.0, 200.0)) {
-            assert!(near <= far);
+        for (kind, _) in Slow::all() {
+            let (allan, near, far) = (kind.allan(1.0), kind.difference(1.0), kind.difference(2.5));
+            assert!((2.0 * allan - near).abs() < 1e-9 * near, "{kind:?}: {allan} {near}");
+            assert!(near <= far, "{kind:?}");
         }
     }
 
     #[test]
     fn a_constant_does_not_wander() {
         let wander = Wander::of(&[5.0; 40]).unwrap();
-        assert_eq!(wander.next(80.0).deviation, 0.0);
+        assert_eq!(wander.next(80.0).typical(), 0.0);
+        assert_eq!(wander.next(80.0).half_width(0.95), 0.0);
         assert_eq!(wander.white(), 0.0);
         assert!(Wander::of(&[5.0; 8]).is_none());
     }

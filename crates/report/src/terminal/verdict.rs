@@ -6,7 +6,8 @@ use iogauge_model::Limit;
 use iogauge_model::limit::Bound;
 use iogauge_model::load::{ArrivalProcess, Load};
 use iogauge_model::result::{
-    Answer, DirectionResult, FindDocument, Head, RunDocument, StepResult, StoppedBy, Wander,
+    Answer, CurvePoint, DirectionResult, FindDocument, Head, RunDocument, StepResult, StoppedBy,
+    Wander,
 };
 use iogauge_model::units::shell_word;
 
@@ -49,10 +50,13 @@ pub fn find_verdict(document: &FindDocument) -> String {
             ),
         };
     }
-    let sustains = if is_lower_bound(answer.stopped_by) { "sustains at least" } else { "sustains" };
+    let sustains = if is_lower_bound(document) { "sustains at least" } else { "sustains" };
+    let reason = match is_unconfirmed(document) {
+        true => "stopped when the measuring budget ran out, before this was confirmed".to_owned(),
+        false => stop_reason(answer, terms),
+    };
     format!(
-        "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {}.{}{}",
-        stop_reason(answer, terms),
+        "{target} {sustains} {iops} of {load} while {limits}, {place} ({measured}); {reason}.{}{}",
         nearly_all(document).unwrap_or_default(),
         wanders(document).unwrap_or_default()
     )
@@ -104,7 +108,7 @@ pub fn find_brief(document: &FindDocument) -> String {
         let measured = names::broken(document);
         return format!("limit not met: {iops} {place}, {measured}");
     }
-    let at_least = if is_lower_bound(answer.stopped_by) { "at least " } else { "" };
+    let at_least = if is_lower_bound(document) { "at least " } else { "" };
     let limits: Vec<_> = document
         .limits
         .iter()
@@ -168,12 +172,21 @@ fn database_brief(step: &StepResult) -> String {
     if figures.is_empty() { "nothing was measured".to_owned() } else { figures.join("; ") }
 }
 
+/// True where time ran out after a larger load had broken a limit, so that the answer rests on a short window.
+fn is_unconfirmed(document: &FindDocument) -> bool {
+    let FindDocument { answer, curve, .. } = document;
+    let is_larger = |point: &&CurvePoint| match (point.rate_iops, answer.rate_iops) {
+        (Some(rate), Some(answered)) => rate > answered,
+        _ => point.depth > answer.depth,
+    };
+    answer.stopped_by == StoppedBy::Budget && curve.iter().filter(is_larger).any(|p| !p.met)
+}
+
 /// True where something else than the target ended the search.
-fn is_lower_bound(stopped_by: StoppedBy) -> bool {
-    match stopped_by {
-        StoppedBy::Client | StoppedBy::MaxDepth | StoppedBy::Budget | StoppedBy::Interrupted => {
-            true
-        }
+fn is_lower_bound(document: &FindDocument) -> bool {
+    match document.answer.stopped_by {
+        StoppedBy::Budget => !is_unconfirmed(document),
+        StoppedBy::Client | StoppedBy::MaxDepth | StoppedBy::Interrupted => true,
         StoppedBy::Limit
         | StoppedBy::Saturated
         | StoppedBy::QueueFull

@@ -155,16 +155,15 @@ impl Bench<'_, '_> {
                 break;
             }
         }
-        sieve.sift(self.end_stretch(&mut stretches, true));
+        sieve.end(self.end_stretch(&mut stretches, true));
         let cpu_percent = self.cpu_percent(&stopwatch);
         let busy_percent = cpu_percent - self.polled_percent(&stopwatch);
         let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
         self.window_ends(sieve.whole(), place);
         let with_starved = sieve.all().map(|all| self.rate_with_starved(all));
-        let starved = sieve.falls_back();
-        let seen = &sieve.seen;
+        let seen = sieve.judged();
         let mut point = self.rate_point(rate_iops, seen, cpu_percent);
-        (point.starved, point.with_starved) = (starved, with_starved);
+        (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
         point.busy_percent = busy_percent;
         point.ticks = tightest(&point.judged).filter(|_| holding).map(|limit| {
             let over = seen.exceeding.of(limit);
