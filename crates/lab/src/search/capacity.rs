@@ -3,8 +3,15 @@
 use super::judge::Judged;
 use iogauge_model::result::Estimate;
 
-/// Points whose statistic is within this factor of the answer's tell how the curve runs there.
+/// Points whose statistic is within this factor of the answer's tell how the curve of an open loop runs there.
 const NEAR: f64 = 1.5;
+
+/// In a closed loop points do whose depth is off the answer's by a factor between these. Between closer ones
+/// noise says more than depth does; of each two doublings in a row one is in between.
+const APART: [f64; 2] = [1.4, 3.0];
+
+/// IOPS that rise faster than this with depth leave little to latency.
+const STEEPEST: f64 = 0.5;
 
 /// Where those do not tell the slope of an open loop's curve, within this one.
 const FAR: f64 = 4.0;
@@ -22,7 +29,7 @@ const PICKED: f64 = 1.1;
 /// No point is taken for surer than this, relative to its IOPS.
 const SUREST: f64 = 1e-3;
 
-/// A point of the curve: the statistic of the limit that binds, and the IOPS.
+/// A point of the curve: its depth, or the statistic of the limit that binds, and the IOPS.
 pub(super) type Place = (f64, Estimate);
 
 /// The capacity, and how the IOPS follow the limit's statistic near it.
@@ -37,27 +44,40 @@ pub(super) struct Capacity {
 /// is the capacity's.
 ///
 /// What was held keeps the limit, so the capacity lies at it or a little above: at the IOPS where the
-/// curve through the points near the answer meets the bound, `IOPS × (bound / statistic)^slope`,
-/// slope being d ln IOPS / d ln statistic by least squares, points weighed by how sure their IOPS
-/// are. Two things about it are uncertain: the IOPS themselves, and the statistic. By the delta method
+/// curve meets the bound, `IOPS × (bound / statistic)^slope`, slope being d ln IOPS / d ln statistic. Two
+/// things about it are uncertain: the IOPS themselves, and the statistic. By the delta method
 /// their relative errors add as `x² = iops² + (slope × statistic)²`. Where the curve is flat, slope is
 /// 0 and only the first is left.
-pub(super) fn estimate(
-    iops: Estimate,
-    statistic: &Judged,
-    curve: impl Iterator<Item = Place>,
-) -> Capacity {
+pub(super) fn estimate(iops: Estimate, statistic: &Judged, slope: f64) -> Capacity {
     let error = statistic.error() / statistic.share();
     if iops.n < 2 || !error.is_finite() {
         return Capacity { iops, slope: 0.0 };
     }
-    let is_near = |place: &Place| (1.0 / NEAR..=NEAR).contains(&(place.0 / statistic.value));
-    let slope = slope(&curve.filter(is_near).collect::<Vec<_>>()).clamp(0.0, 1.0);
     let middle = iops.mean * statistic.share().powf(-slope);
     let half = iops.half_width().hypot(slope * error * iops.mean);
     let [low, high] = [(middle - half).max(0.0), middle + half];
     let iops = Estimate { ci95: [low.min(iops.mean), high.max(iops.mean)], ..iops };
     Capacity { iops, slope }
+}
+
+/// d ln IOPS / d ln statistic of a closed loop at a depth.
+///
+/// The depth is known exactly, the statistic is not: so it comes from d ln IOPS / d ln depth. By Little's law
+/// the mean latency is depth over IOPS, and takes what of the depth the IOPS do not; percentiles go with it.
+/// J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (1961), 383-387.
+pub(super) fn slope_at(depth: f64, curve: impl Iterator<Item = Place>) -> f64 {
+    let is_apart = |place: &Place| {
+        let factor = (place.0 / depth).max(depth / place.0);
+        place.0 == depth || (APART[0]..=APART[1]).contains(&factor)
+    };
+    let rise = slope(&curve.filter(is_apart).collect::<Vec<_>>()).clamp(0.0, STEEPEST);
+    rise / (1.0 - rise)
+}
+
+/// d ln IOPS / d ln statistic of an open loop at a statistic, where no line tells more.
+pub(super) fn slope_by_statistic(value: f64, curve: impl Iterator<Item = Place>) -> f64 {
+    let is_near = |place: &Place| (1.0 / NEAR..=NEAR).contains(&(place.0 / value));
+    slope(&curve.filter(is_near).collect::<Vec<_>>()).clamp(0.0, 1.0)
 }
 
 /// Slope of the least-squares line through the logarithms; 0 where there is none.
@@ -197,6 +217,20 @@ mod tests {
         assert!(crossing(&scattered).unwrap().error_iops > 2.0 * error);
         assert_eq!(crossing(&scattered[..2]), None);
         assert_eq!(crossing(&[power(1005.0), place(995.0, 1.3), place(990.0, 1.4)]), None);
+    }
+
+    #[test]
+    fn depth_gives_the_slope_where_a_statistic_is_noise() {
+        let around = |mean, half| Estimate { mean, ci95: [mean - half, mean + half], n: 30 };
+        let flat = |depth| (depth, around(90e3, 2e3));
+        // Twice the IOPS for four times the depth: latency doubles as well.
+        let rising = |depth: f64| (depth, around(1e3 * depth.sqrt(), 10.0));
+        let depths = [32.0, 64.0, 91.0, 128.0, 256.0];
+        assert!(slope_at(91.0, depths.into_iter().map(flat)) < 1e-9);
+        assert!((slope_at(91.0, depths.into_iter().map(rising)) - 1.0).abs() < 1e-9);
+        // A window at nearly the same depth which was slow by chance says nothing of depth.
+        let slow = (87.0, around(80e3, 2e3));
+        assert!(slope_at(91.0, depths.into_iter().map(flat).chain([slow])) < 1e-9);
     }
 
     #[test]

@@ -613,11 +613,9 @@ fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
     let Some(limit) = judge::tightest(&answer.judged) else {
         return Capacity { iops: answer.iops, slope: 0.0 };
     };
-    let near = |p: &&Point| {
-        p.depth <= answer.depth.saturating_mul(2) && p.depth.saturating_mul(2) >= answer.depth
-    };
-    let places = curve.iter().filter(near).map(|p| (p.judged[limit].value, p.iops));
-    capacity::estimate(answer.iops, &answer.judged[limit], places)
+    let places = curve.iter().map(|p| (f64::from(p.depth), p.iops));
+    let slope = capacity::slope_at(f64::from(answer.depth), places);
+    capacity::estimate(answer.iops, &answer.judged[limit], slope)
 }
 
 fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {

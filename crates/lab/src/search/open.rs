@@ -40,6 +40,8 @@ const RETREAT_GROWTH: f64 = 2.0;
 const LAST_STEP: f64 = 0.1;
 /// With less than this part of the budget left there is time for one hold.
 const LAST_SHARE: u64 = 8;
+/// What a target has to spare beside an answer is known no better, relative to that.
+const LEAST_SPARE: f64 = 0.02;
 /// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
 const FAR: f64 = 2.5;
 
@@ -150,7 +152,7 @@ pub fn find_open(
     let live = search.bench.live();
     let logical =
         (closed.logical.0 + live.ios - start.ios, closed.logical.1 + live.bytes - start.bytes);
-    let Search { bench, mut points, .. } = search;
+    let Search { bench, mut points, closed: told, .. } = search;
     let mut starved = closed.starved;
     starved.add(&bench.starved);
     let mut series = closed.series;
@@ -175,6 +177,7 @@ pub fn find_open(
     Ok(Found {
         answer: answer.answer(
             plan.max_depth,
+            told.capacity_iops,
             Ended { stopped_by, windows: &windows, began_ns: None, seconds: measured_seconds },
             &points,
         ),
@@ -500,33 +503,37 @@ fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
 }
 
 impl RatePoint {
-    /// The IOPS at the answer, as sure as the limit's statistic lets it be.
-    fn capacity(&self, curve: &[Self]) -> Capacity {
+    /// The IOPS at the answer, as sure as the limit's statistic lets it be. The target gives `most_iops` at most.
+    fn capacity(&self, curve: &[Self], most_iops: f64) -> Capacity {
         let Some(limit) = tightest(&self.judged) else {
             return Capacity { iops: self.iops, slope: 0.0 };
         };
         let Some(met) = capacity::crossing(&places(curve, limit)) else {
+            let judged = &self.judged[limit];
             let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
-            let found = capacity::estimate(self.iops, &self.judged[limit], places);
+            let slope = capacity::slope_by_statistic(judged.value, places);
+            let found = capacity::estimate(self.iops, judged, slope);
             // All that is known from above is the lowest rate that did not hold.
             let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && !p.met);
             let [low, high] = found.iops.ci95;
             let high = broken.map_or(high, |p| p.rate_iops.max(high));
             return Capacity { iops: Estimate { ci95: [low, high], ..found.iops }, ..found };
         };
+        // Response times grow at least as the inverse of what the target has to spare; a slope beyond is noise.
+        let steepest = (most_iops / self.rate_iops - 1.0).max(LEAST_SPARE);
         // Arrivals vary by chance, and the rate achieved with them.
         let half = (NORMAL_95 * met.error_iops).hypot(self.iops.half_width());
         let [low, high] = [met.rate_iops - half, met.rate_iops + half];
         let ci95 = [low.min(self.iops.mean).max(0.0), high.max(self.iops.mean)];
-        Capacity { iops: Estimate { ci95, ..self.iops }, slope: met.slope }
+        Capacity { iops: Estimate { ci95, ..self.iops }, slope: met.slope.min(steepest) }
     }
 
-    fn answer(&self, max_depth: u32, end: Ended<'_>, curve: &[Self]) -> Answer {
+    fn answer(&self, max_depth: u32, most_iops: f64, end: Ended<'_>, curve: &[Self]) -> Answer {
         let Ended { stopped_by, windows, seconds, .. } = end;
         let by_limit = stopped_by.is_limit();
         let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
         let capacity = match by_limit {
-            true => self.capacity(curve),
+            true => self.capacity(curve, most_iops),
             false => Capacity { iops: self.iops, slope: 0.0 },
         };
         let held = Answered { iops: self.iops.mean, share: self.share() };
