@@ -2,7 +2,8 @@
 """iogauge beside fio on a real disk: each engine, pattern and queue depth in interleaved rounds.
 
 One file is written with random data. In each cell all contenders run one after the other, round by
-round, each round beginning with the next one. A row tells the ratio of iogauge's IOPS to each
+round, each round beginning with the next one, until every ratio of IOPS is known within --within, or
+--most-rounds are over. A row tells the ratio of iogauge's IOPS to each
 other's, geometric mean with its 95 % interval, and that of the processor time per I/O. The last lines
 tell the geometric means over all cells.
 
@@ -14,6 +15,7 @@ Ends with 0 when everything ran, 1 when something did not or --assert found a go
 
 import argparse
 import itertools
+import math
 import os
 import statistics
 import sys
@@ -40,6 +42,19 @@ def cell(engine, pattern, depth):
                   rw=pattern)
 
 
+def others(case):
+    return [contender.label for contender in case.contenders if contender.label != IOGAUGE]
+
+
+def is_enough(case, samples, options):
+    """True where there are enough rounds and the interval of each ratio of IOPS is narrow enough (Y. S. Chow,
+    H. Robbins, Ann. Math. Statist. 36 (1965) 457-462)."""
+    if len(samples[IOGAUGE]) < options.rounds:
+        return False
+    ratios = [v.Ratio.of(v.ratios(samples, IOGAUGE, versus)) for versus in others(case)]
+    return all(math.log(ratio.high / ratio.low) / 2 <= options.within for ratio in ratios)
+
+
 def interval_text(ratio):
     return f"{ratio.mean:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
 
@@ -47,13 +62,14 @@ def interval_text(ratio):
 def rows(case, samples):
     """A row of the table for each other contender, and what of the goals it misses."""
     lines, missed = [], []
-    for versus in (c.label for c in case.contenders if c.label != IOGAUGE):
+    for versus in others(case):
         iops = v.Ratio.of(v.ratios(samples, IOGAUGE, versus))
         cpu = v.Ratio.of(v.ratios(samples, IOGAUGE, versus, "cpu_us_per_io"))
         kiops = [v.spread([row.iops for row in samples[label]], v.iops_text)
                  for label in (versus, IOGAUGE)]
         depth = statistics.median(row.depth for row in samples[IOGAUGE])
-        lines.append(f"| {case.engine} | {case.rw} | {case.depth} | {versus} | {kiops[0]} | {kiops[1]} | "
+        rounds = len(samples[IOGAUGE])
+        lines.append(f"| {case.engine} | {case.rw} | {case.depth} | {versus} | {rounds} | {kiops[0]} | {kiops[1]} | "
                      f"{depth:.3g} | {interval_text(iops)} | {interval_text(cpu)} |")
         if iops.low < LOWER_BOUND_AT_LEAST:
             missed.append(f"{case.name}, IOPS / {versus}: {interval_text(iops)}")
@@ -71,19 +87,20 @@ def overall(means, versus):
 
 def run(options):
     with v.written_file("versus_disk", options) as path:
-        print(f"\n{options.rounds} rounds of {options.seconds} s in each cell, 4 KiB, O_DIRECT, "
-              f"a file of {options.size} MiB.\n")
-        print("| engine | pattern | depth | beside | its IOPS | iogauge | depth achieved | ratio of IOPS "
+        print(f"\n{options.rounds} to {options.most_rounds} rounds of {options.seconds} s in each cell, 4 KiB, "
+              f"O_DIRECT, a file of {options.size} MiB.\n")
+        print("| engine | pattern | depth | beside | rounds | its IOPS | iogauge | depth achieved | ratio of IOPS "
               "| of CPU per I/O |")
-        print("|---|---|---|---|---|---|---|---|---|", flush=True)
+        print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
         missed, means = [], {}
         for place in itertools.product(options.engine, options.rw, options.depth):
             case = cell(*place)
-            samples = v.run_rounds(case, path, options.rounds, options.seconds)
+            samples = v.run_rounds(case, path, options.most_rounds, options.seconds,
+                                   lambda samples, case=case: is_enough(case, samples, options))
             lines, cell_missed = rows(case, samples)
             print("\n".join(lines), flush=True)
             missed += cell_missed
-            for versus in (c.label for c in case.contenders if c.label != IOGAUGE):
+            for versus in others(case):
                 mean = v.Ratio.of(v.ratios(samples, IOGAUGE, versus)).mean
                 means.setdefault(versus, []).append(mean)
         print()
@@ -98,7 +115,10 @@ def parse_options(arguments):
     parser = argparse.ArgumentParser(prog="versus_disk.sh", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--rounds", type=int, default=10, help="interleaved rounds in each cell (10)")
+    add("--rounds", type=int, default=10, help="fewest interleaved rounds in each cell (10)")
+    add("--most-rounds", type=int, default=40, metavar="ROUNDS", help="most of them (40)")
+    add("--within", type=float, default=0.025, metavar="SHARE",
+        help="half width of the interval of each ratio of IOPS at which a cell ends (0.025)")
     add("--seconds", type=int, default=1, help="seconds measured per run (1)")
     add("--engine", action="append", choices=ENGINES, help="repeatable (all)")
     add("--rw", action="append", choices=PATTERNS, help="repeatable (all)")
@@ -109,6 +129,7 @@ def parse_options(arguments):
     options = parser.parse_args(arguments)
     options.engine, options.rw = options.engine or ENGINES, options.rw or PATTERNS
     options.depth = options.depth or DEPTHS
+    options.most_rounds = max(options.rounds, options.most_rounds)
     if options.rounds < 2 or min(options.seconds, options.size, *options.depth) < 1:
         parser.error("--rounds is at least 2; --seconds, --size and --depth are at least 1")
     return options

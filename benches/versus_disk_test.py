@@ -38,6 +38,13 @@ class Cells(unittest.TestCase):
         _, missed = d.rows(case, samples([100, 100, 100], [80, 105, 140]))
         self.assertEqual(len(missed), 1)
 
+    def test_a_cell_goes_on_until_its_ratio_is_known(self):
+        case, options = d.cell("io_uring", "randread", 8), d.parse_options(["--rounds=3"])
+        known, unknown = samples([100] * 3, [104, 105, 106]), samples([100] * 3, [80, 105, 140])
+        self.assertTrue(d.is_enough(case, known, options))
+        self.assertFalse(d.is_enough(case, unknown, options))
+        self.assertFalse(d.is_enough(case, samples([100] * 2, [105] * 2), options))
+
     def test_processor_time_is_judged_beside_fio(self):
         case = d.cell("io_uring", "randread", 8)
         _, missed = d.rows(case, samples([100] * 3, [105] * 3, cpu=0.9))

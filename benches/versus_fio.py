@@ -549,8 +549,9 @@ def target_file(directory, case, real_mib):
 # ---- main --------------------------------------------------------------------------------------
 
 
-def run_rounds(case, path, rounds, seconds):
-    """The samples of each contender, who take turns; each round begins with the next one."""
+def run_rounds(case, path, rounds, seconds, is_enough=lambda samples: False):
+    """The samples of each contender, who take turns; each round begins with the next one. It ends after so many
+    rounds, or when there are enough samples."""
     samples = {contender.label: [] for contender in case.contenders}
     for number in range(rounds):
         turn = number % len(case.contenders)
@@ -558,6 +559,8 @@ def run_rounds(case, path, rounds, seconds):
             print(f"{case.name} round {number + 1}/{rounds}: {contender.label}",
                   file=sys.stderr, flush=True)
             samples[contender.label].append(measure(case, contender, path, seconds))
+        if is_enough(samples):
+            break
     return samples
 
 
