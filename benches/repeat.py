@@ -60,12 +60,15 @@ class Answer:
     stopped_by: str
     pi95: tuple | None = None
     ci95: tuple | None = None
+    # Whether the answer keeps the limit; one that breaks it is none.
+    met: bool = True
     # Seconds that another fio read the disk for on average, if one did.
     neighbour: float | None = None
 
     @property
     def is_told(self):
-        return self.stopped_by not in UNDECIDED and self.iops > 0
+        keeps = self.met and self.iops > 0 and self.stopped_by not in UNDECIDED
+        return keeps or self.stopped_by == UNATTAINABLE
 
     @property
     def kind(self):
@@ -96,7 +99,7 @@ def read_answer(label, at_seconds, text):
     answer = json.loads(text)["answer"]
     pi95 = answer.get("pi95")
     return Answer(label, at_seconds, answer["iops"]["mean"], answer["stopped_by"],
-                  tuple(pi95) if pi95 else None, tuple(answer["iops"]["ci95"]))
+                  tuple(pi95) if pi95 else None, tuple(answer["iops"]["ci95"]), answer["met"])
 
 
 def holds(first, later):

@@ -15,7 +15,7 @@ def answer(iops, half=0.1, at_seconds=0.0, stopped_by="limit"):
 class Predictions(unittest.TestCase):
     def test_an_answer_is_read_with_its_prediction(self):
         document = {"answer": {"iops": {"mean": 10.0, "ci95": [9.0, 11.0], "n": 5},
-                               "pi95": [8.0, 12.0], "stopped_by": "limit"}}
+                               "pi95": [8.0, 12.0], "stopped_by": "limit", "met": True}}
         read = r.read_answer("x", 3.0, json.dumps(document))
         self.assertEqual(read, r.Answer("x", 3.0, 10.0, "limit", (8.0, 12.0), (9.0, 11.0)))
         del document["answer"]["pi95"]
@@ -36,11 +36,12 @@ class Predictions(unittest.TestCase):
     def test_what_is_no_answer_is_not_compared(self):
         starved = answer(100.0, at_seconds=20, stopped_by="starved")
         never = answer(100.0, at_seconds=60, stopped_by=r.UNATTAINABLE)
-        answers = [answer(100.0), starved, answer(100.0, at_seconds=40), never]
+        broken = r.replace(answer(100.0, at_seconds=80, stopped_by="budget"), met=False)
+        answers = [answer(100.0), starved, answer(100.0, at_seconds=40), never, broken]
         pairs = r.consecutive(answers)
         self.assertEqual(pairs, [(answers[2], never)])
         self.assertEqual(r.contained_percent(pairs), 0)
-        self.assertIn("| 3 of 4 |", r.row("x", answers))
+        self.assertIn("| 3 of 5 |", r.row("x", answers))
 
     def test_an_hour_later(self):
         answers = [answer(100.0, at_seconds=at) for at in (0, 100, 3500, 3700, 9000)]

@@ -10,8 +10,9 @@ const NEAR: f64 = 1.5;
 /// noise says more than depth does; of each two doublings in a row one is in between.
 const APART: [f64; 2] = [1.4, 3.0];
 
-/// IOPS that rise faster than this with depth leave little to latency.
+/// IOPS that rise faster than this with depth leave little to latency. Latency that rises faster than this is noise.
 const STEEPEST: f64 = 0.5;
+const FASTEST: f64 = 3.0;
 
 /// Where those do not tell the slope of an open loop's curve, within this one.
 const FAR: f64 = 4.0;
@@ -60,18 +61,34 @@ pub(super) fn estimate(iops: Estimate, statistic: &Judged, slope: f64) -> Capaci
     Capacity { iops, slope }
 }
 
+/// A point of a closed loop's curve.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DepthPlace {
+    pub(super) depth: u32,
+    pub(super) iops: Estimate,
+    /// Statistic of the limit that binds.
+    pub(super) statistic: f64,
+}
+
 /// d ln IOPS / d ln statistic of a closed loop at a depth.
 ///
-/// The depth is known exactly, the statistic is not: so it comes from d ln IOPS / d ln depth. By Little's law
-/// the mean latency is depth over IOPS, and takes what of the depth the IOPS do not; percentiles go with it.
+/// Windows at nearly one depth differ by noise, in both. So both are set against the depth, which is known exactly,
+/// by points well apart. By Little's law the mean latency is depth over IOPS, and takes what of the depth the
+/// IOPS do not; no percentile near a limit grows more slowly.
 /// J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (1961), 383-387.
-pub(super) fn slope_at(depth: f64, curve: impl Iterator<Item = Place>) -> f64 {
-    let is_apart = |place: &Place| {
-        let factor = (place.0 / depth).max(depth / place.0);
-        place.0 == depth || (APART[0]..=APART[1]).contains(&factor)
+pub(super) fn slope_at(depth: u32, curve: impl Iterator<Item = DepthPlace>) -> f64 {
+    let is_apart = |place: &DepthPlace| {
+        let factor = f64::from(place.depth.max(depth)) / f64::from(place.depth.min(depth));
+        place.depth == depth || (APART[0]..=APART[1]).contains(&factor)
     };
-    let rise = slope(&curve.filter(is_apart).collect::<Vec<_>>()).clamp(0.0, STEEPEST);
-    rise / (1.0 - rise)
+    let apart: Vec<DepthPlace> = curve.filter(is_apart).collect();
+    let of_iops: Vec<Place> = apart.iter().map(|at| (f64::from(at.depth), at.iops)).collect();
+    let rise = slope(&of_iops).clamp(0.0, STEEPEST);
+    let of_statistic: Vec<(f64, f64, f64)> =
+        apart.iter().map(|at| (f64::from(at.depth).ln(), at.statistic.ln(), 1.0)).collect();
+    let growth = Line::through(&of_statistic).slope;
+    let least = 1.0 - rise;
+    rise / if growth.is_finite() { growth.clamp(least, FASTEST) } else { least }
 }
 
 /// d ln IOPS / d ln statistic of an open loop at a statistic, where no line tells more.
@@ -221,16 +238,23 @@ mod tests {
 
     #[test]
     fn depth_gives_the_slope_where_a_statistic_is_noise() {
-        let around = |mean, half| Estimate { mean, ci95: [mean - half, mean + half], n: 30 };
-        let flat = |depth| (depth, around(90e3, 2e3));
-        // Twice the IOPS for four times the depth: latency doubles as well.
-        let rising = |depth: f64| (depth, around(1e3 * depth.sqrt(), 10.0));
-        let depths = [32.0, 64.0, 91.0, 128.0, 256.0];
-        assert!(slope_at(91.0, depths.into_iter().map(flat)) < 1e-9);
-        assert!((slope_at(91.0, depths.into_iter().map(rising)) - 1.0).abs() < 1e-9);
+        let at = |depth: u32, mean: f64, statistic: f64| DepthPlace {
+            depth,
+            iops: Estimate { mean, ci95: [mean - 10.0, mean + 10.0], n: 30 },
+            statistic,
+        };
+        let depths = [32, 64, 91, 128, 256];
+        let flat = depths.map(|depth| at(depth, 90e3, f64::from(depth)));
+        // Twice the IOPS for four times the depth: the mean latency doubles as well, and a percentile four times.
+        let root = |depth: u32| f64::from(depth).sqrt();
+        let mean = depths.map(|depth| at(depth, 1e3 * root(depth), root(depth)));
+        let percentile = depths.map(|depth| at(depth, 1e3 * root(depth), f64::from(depth)));
+        assert!(slope_at(91, flat.into_iter()) < 1e-9);
+        assert!((slope_at(91, mean.into_iter()) - 1.0).abs() < 1e-9);
+        assert!((slope_at(91, percentile.into_iter()) - 0.5).abs() < 1e-9);
         // A window at nearly the same depth which was slow by chance says nothing of depth.
-        let slow = (87.0, around(80e3, 2e3));
-        assert!(slope_at(91.0, depths.into_iter().map(flat).chain([slow])) < 1e-9);
+        assert!(slope_at(91, flat.into_iter().chain([at(87, 80e3, 140.0)])) < 1e-9);
+        assert_eq!(slope_at(91, [at(91, 90e3, f64::INFINITY)].into_iter()), 0.0);
     }
 
     #[test]

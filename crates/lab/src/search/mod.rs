@@ -26,7 +26,7 @@ use crate::observe::Phase;
 use crate::pauses::Pauses;
 use bench::Bench;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
-use capacity::Capacity;
+use capacity::{Capacity, DepthPlace};
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
@@ -613,8 +613,12 @@ fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
     let Some(limit) = judge::tightest(&answer.judged) else {
         return Capacity { iops: answer.iops, slope: 0.0 };
     };
-    let places = curve.iter().map(|p| (f64::from(p.depth), p.iops));
-    let slope = capacity::slope_at(f64::from(answer.depth), places);
+    let places = curve.iter().map(|p| DepthPlace {
+        depth: p.depth,
+        iops: p.iops,
+        statistic: p.judged[limit].value,
+    });
+    let slope = capacity::slope_at(answer.depth, places);
     capacity::estimate(answer.iops, &answer.judged[limit], slope)
 }
 

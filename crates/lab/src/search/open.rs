@@ -40,7 +40,7 @@ const RETREAT_GROWTH: f64 = 2.0;
 const LAST_STEP: f64 = 0.1;
 /// With less than this part of the budget left there is time for one hold.
 const LAST_SHARE: u64 = 8;
-/// What a target has to spare beside an answer is known no better, relative to that.
+/// A target has this share of an answer to spare at least: no closer is it known what the target gives.
 const LEAST_SPARE: f64 = 0.02;
 /// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
 const FAR: f64 = 2.5;
