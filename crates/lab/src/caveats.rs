@@ -418,11 +418,16 @@ pub fn cut_short(answer: &Answer) -> Option<Caveat> {
         StoppedBy::MaxDepth => ("no larger depth was allowed", "a larger --max-depth"),
         _ => return None,
     };
-    Some(Caveat::new(
-        CaveatCode::SearchCutShort,
-        format!("{why} at depth {}: the target may sustain more", answer.depth),
-        remedy,
-    ))
+    let place = match answer.rate_iops {
+        Some(rate) => format!("{} arrivals a second", Count(rate)),
+        None => format!("depth {}", answer.depth),
+    };
+    let told = match (answer.stopped_by, answer.met) {
+        (StoppedBy::MaxDepth, _) => "the target may sustain more",
+        (_, true) => "what it sustains was not confirmed",
+        (_, false) => "no load was found that keeps the limits, and a smaller one may",
+    };
+    Some(Caveat::new(CaveatCode::SearchCutShort, format!("{why} at {place}: {told}"), remedy))
 }
 
 /// Stretches of a search that are left out because the client lacked processor time.

@@ -212,9 +212,10 @@ impl VirtualCrew {
 impl Crew for VirtualCrew {
     fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
         let until_ns = self.now_ns() + ns;
+        let was_finished = self.finished();
         self.run_until(until_ns)?;
-        if !self.finished() {
-            // At rest, time passes all the same.
+        if was_finished || !self.finished() {
+            // At rest, time passes all the same; the step ends with its last I/O.
             self.world.borrow_mut().advance_idle(until_ns);
         }
         Ok(())

@@ -15,7 +15,7 @@ use iogauge_model::result::StoppedBy;
 
 /// No hold is shorter than this part of the budget.
 const HOLD_SHARE: u64 = 20;
-/// The smallest load is looked at so many times, each for this part of the budget.
+/// The smallest load is looked at so many times at least, each for this part of the budget.
 const LOOKS: u32 = 3;
 const LOOK_SHARE: u64 = 8;
 /// A statistic that would be less than this share of its bound at a depth that broke it shows that noise did.
@@ -48,13 +48,18 @@ impl Search<'_, '_> {
                 Held::Again(next) => return Ok(Pass::Again(next)),
                 Held::Point(point) => *point,
             };
-            if let Some(change) = answer.change {
+            let goes_on = self.may_begin_again(plan);
+            // Where there is no time to find out what the target gives now, what it gave before is all there is.
+            if let Some(change) = answer.change.filter(|_| goes_on || answer.met) {
                 self.comes_to_another_level(change.before_iops, change.after_iops, &answer);
-                if self.may_begin_again(plan) {
+                if goes_on {
                     // What it was before says nothing of the level it is at.
                     self.points.iter_mut().for_each(|point| point.ticks = None);
                     return Ok(Pass::at_another_level(narrow::retreat_if_broken(&answer)));
                 }
+            } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
+                self.points.iter_mut().for_each(|point| point.ticks = None);
+                return Ok(Pass::at_another_level(depth));
             }
             if answer.met && !self.bench.interrupted() {
                 let stopped_by = self.confirmed(&answer, stopped_by)?;
@@ -98,7 +103,7 @@ impl Search<'_, '_> {
             if !held.met {
                 // Chance may have broken the limit, which some more of the same shows.
                 open += 1;
-                if open > OPEN_LOOKS || !held.is_open() {
+                if open > OPEN_LOOKS || held.breaks() {
                     return Ok(Held::Point(Box::new(held)));
                 }
             } else if let Some(next) = self.finds_room_above(plan, &held)? {
@@ -193,21 +198,23 @@ impl Search<'_, '_> {
             looks += 1;
             met += u32::from(point.met_at_last);
             let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;
-            if looks == LOOKS || over || self.bench.interrupted() {
+            // Where they disagree, or all break it, all of them together have to decide it.
+            let is_decided = met == looks || point.holds() || point.breaks();
+            if (looks >= LOOKS && is_decided) || over || self.bench.interrupted() {
                 break point;
             }
         };
         self.points.retain(|point| point.depth > 1);
         self.keep(answer.clone());
-        if met == 0 {
+        if met == 0 && answer.breaks() {
             return Ok(Pass::over(answer, StoppedBy::Unattainable));
         }
-        if met == looks && self.may_begin_again(plan) {
+        let keeps = met == looks || answer.holds();
+        if keeps && self.may_begin_again(plan) {
             self.points.retain(|point| point.met);
             return Ok(Pass::Again(Next { depth: 1, why: Why::Higher }));
         }
-        let judged_met = answer.judged.iter().all(Judged::is_met);
-        let all = met == looks && judged_met;
-        Ok(Pass::over(answer, if all { StoppedBy::Budget } else { StoppedBy::Undecided }))
+        let keeps = keeps && answer.judged.iter().all(Judged::is_met);
+        Ok(Pass::over(answer, if keeps { StoppedBy::Budget } else { StoppedBy::Undecided }))
     }
 }

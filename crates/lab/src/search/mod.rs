@@ -172,13 +172,13 @@ pub fn find(
     let starved = bench.starved;
     let full_queue = bench.full_queue.clone();
     let series = bench.into_series();
-    let drift = regime::drift(&points);
     let near = near_limit(if is_noise { &all_points } else { &points }, &end.answer);
     let windows: Vec<Ticks> = near.iter().filter_map(|point| point.ticks.clone()).collect();
     let began_ns = near.iter().map(|point| point.began_ns).min();
     // What comes and goes is noise.
     let regimes = if is_noise { Vec::new() } else { regimes };
     longest_of_each_depth(&mut points);
+    let drift = regime::drift(&points);
     let row = points.iter_mut().find(|point| point.depth == end.answer.depth);
     let place = match row {
         // A window cut short says less of its depth than a longer one did before.
@@ -201,7 +201,7 @@ pub fn find(
     let mut answer = answer(&place, ended, &points);
     answer.queue =
         full_queue.filter(|_| stopped_by == StoppedBy::QueueFull).map(|queue| queue.bound);
-    let knee = knee::of(&points, &place);
+    let knee = knee::of(&points, &place).filter(|_| answer.is_given());
     let curve = points.iter().map(Point::curve_point).collect();
     let with_starved = place.with_starved;
     Ok(Found {
@@ -632,12 +632,14 @@ fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
     let held =
         Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
     let predicted = prediction::predict(windows, &held, &capacity, seconds);
-    let ci95 = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
-    let before_ns = began_ns.filter(|_| ci95.is_some()).map(|ns| place.began_ns.saturating_sub(ns));
+    let longer = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
+    let ci95 = longer.unwrap_or(capacity.iops.ci95);
+    let before_ns =
+        began_ns.filter(|_| longer.is_some()).map(|ns| place.began_ns.saturating_sub(ns));
     Answer {
         met: place.met,
-        iops: Estimate { ci95: ci95.unwrap_or(capacity.iops.ci95), ..capacity.iops },
-        pi95: predicted.as_ref().map(|predicted| predicted.pi95),
+        iops: Estimate { ci95, ..capacity.iops },
+        pi95: predicted.as_ref().map(|predicted| prediction::enclosing(predicted.pi95, ci95)),
         observed_seconds: Some(place.observed_seconds + bench::seconds(before_ns.unwrap_or(0))),
         wander: predicted.and_then(|predicted| predicted.wander),
         bytes_per_sec: place.bytes_per_sec,

@@ -45,6 +45,9 @@ const LEAST_SPARE: f64 = 0.02;
 /// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
 const FAR: f64 = 2.5;
 
+/// An answer may rest on so many times fewer I/Os than would say it reliably.
+const FEWER: u64 = 10;
+
 /// What the closed loop told.
 struct Closed {
     /// Highest throughput while the limits held, in I/Os per second.
@@ -259,7 +262,7 @@ impl Search<'_, '_> {
             }
             let stopped_by = match met {
                 0 => StoppedBy::Unattainable,
-                met if met == looks => StoppedBy::Limit,
+                met if met == looks && answer.has_samples() => StoppedBy::Limit,
                 _ => StoppedBy::Undecided,
             };
             return Ok((answer, stopped_by));
@@ -415,9 +418,13 @@ impl Search<'_, '_> {
                     // No rate was seen to break the limit, but there is no room left below it.
                     let reached = more < rate * (1.0 + self.precision);
                     let at_limit = stopped_by == StoppedBy::Budget && reached;
-                    return Ok((point, if at_limit { StoppedBy::Limit } else { stopped_by }));
+                    let stopped_by = if at_limit { StoppedBy::Limit } else { stopped_by };
+                    return Ok((point.clone(), point.confirms(stopped_by)));
                 }
-                (false, Some(held)) => return Ok((held, StoppedBy::Limit)),
+                (false, Some(held)) => {
+                    let stopped_by = held.confirms(StoppedBy::Limit);
+                    return Ok((held, stopped_by));
+                }
                 (false, None) if point.rate_iops <= self.closed.least_iops && !over => {
                     return self.look_longer_at_least();
                 }
@@ -503,6 +510,20 @@ fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
 }
 
 impl RatePoint {
+    /// True where it holds enough I/Os to see what every limit bounds.
+    fn has_samples(&self) -> bool {
+        let wanted = |judged: &Judged| judged.limit.metric.samples_wanted() / FEWER;
+        self.judged.iter().all(|judged| judged.n >= wanted(judged))
+    }
+
+    /// Why a search ended that answers this: a handful of I/Os that keep a limit say nothing of it.
+    fn confirms(&self, stopped_by: StoppedBy) -> StoppedBy {
+        match stopped_by {
+            StoppedBy::Limit if !self.has_samples() => StoppedBy::Budget,
+            stopped_by => stopped_by,
+        }
+    }
+
     /// The IOPS at the answer, as sure as the limit's statistic lets it be. The target gives `most_iops` at most.
     fn capacity(&self, curve: &[Self], most_iops: f64) -> Capacity {
         let Some(limit) = tightest(&self.judged) else {
@@ -538,11 +559,12 @@ impl RatePoint {
         };
         let held = Answered { iops: self.iops.mean, share: self.share() };
         let predicted = prediction::predict(windows, &held, &capacity, seconds);
-        let ci95 = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
+        let longer = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
+        let ci95 = longer.unwrap_or(capacity.iops.ci95);
         Answer {
             met: self.met,
-            iops: Estimate { ci95: ci95.unwrap_or(capacity.iops.ci95), ..capacity.iops },
-            pi95: predicted.as_ref().map(|predicted| predicted.pi95),
+            iops: Estimate { ci95, ..capacity.iops },
+            pi95: predicted.as_ref().map(|predicted| prediction::enclosing(predicted.pi95, ci95)),
             observed_seconds: Some(self.seconds),
             wander: predicted.and_then(|predicted| predicted.wander),
             bytes_per_sec: self.bytes_per_sec,

@@ -98,9 +98,14 @@ impl Point {
         tightest(&self.judged).map(|limit| &self.judged[limit])
     }
 
-    /// True where no limit is clearly broken.
-    pub(super) fn is_open(&self) -> bool {
-        self.judged.iter().all(|judged| judged.verdict() != Verdict::Breaks)
+    /// True where a limit is clearly broken.
+    pub(super) fn breaks(&self) -> bool {
+        self.judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
+    }
+
+    /// True where all limits clearly hold.
+    pub(super) fn holds(&self) -> bool {
+        self.judged.iter().all(|judged| judged.verdict() == Verdict::Holds)
     }
 
     pub(super) fn going_back(&self, to: u32) -> Decision {

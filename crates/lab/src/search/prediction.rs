@@ -165,6 +165,12 @@ impl Joined {
     }
 }
 
+/// A prediction that is nowhere narrower than the confidence interval: the next answer is no surer than this one.
+pub(super) fn enclosing(pi95: [f64; 2], ci95: [f64; 2]) -> [f64; 2] {
+    let ends = [pi95[0].min(ci95[0]), pi95[1].max(ci95[1])];
+    if ends.iter().all(|end| end.is_finite()) { ends } else { pi95 }
+}
+
 /// The answer's own half width, which is known more exactly; where the error that allows for noise over all
 /// times is clearly larger, what that does not exceed.
 fn or_own(wandering: &Difference, own: f64) -> f64 {

@@ -10,7 +10,7 @@ use iogauge_model::result::IntervalPoint;
 /// IOPS at no smaller depth that fall below this share of those measured before contradict them.
 const CONTRADICTS: f64 = 0.8;
 /// Noise does not make a difference of levels beyond what it makes with this probability.
-const CERTAIN: f64 = 0.99;
+const CERTAIN: f64 = 0.999;
 
 /// A change of level within a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,8 +64,8 @@ pub(super) fn contradicted<'a>(earlier: &'a [Point], new: &Point) -> Option<&'a 
         .max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
 }
 
-/// The pair of points that contradict each other most, of those left at the end: an earlier one, and
-/// a later of no smaller depth that gives clearly fewer IOPS. Either more depth costs throughput, or
+/// The pair of points that contradict each other most, of those left at the end, each depth once: an earlier
+/// one, and a later of larger depth that gives clearly fewer IOPS. Either more depth costs throughput, or
 /// the target got slower during the search.
 pub(super) fn drift(points: &[Point]) -> Option<Drift> {
     let fell = |before: &Point, after: &Point| Drift {
@@ -74,12 +74,13 @@ pub(super) fn drift(points: &[Point]) -> Option<Drift> {
         after_iops: after.iops.mean,
     };
     let contradicts = |before: &Point, after: &Point| {
-        before.depth <= after.depth
+        before.depth < after.depth
+            && before.began_ns < after.began_ns
             && after.iops.ci95[1] < before.iops.ci95[0]
             && after.iops.mean < before.iops.mean * CONTRADICTS
     };
-    let pairs = points.iter().enumerate().flat_map(|(index, after)| {
-        let earlier = points[..index].iter().filter(move |before| contradicts(before, after));
+    let pairs = points.iter().flat_map(|after| {
+        let earlier = points.iter().filter(move |before| contradicts(before, after));
         earlier.map(move |before| fell(before, after))
     });
     pairs.min_by(|a, b| a.share().total_cmp(&b.share()))

@@ -7,7 +7,7 @@ use iogauge_lab::observe::Blind;
 use iogauge_lab::search::{CARE, Decision, Judgement, Next, SearchPlan, Verdict, Why};
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
-use iogauge_model::load::EngineKind;
+use iogauge_model::load::{ArrivalProcess, EngineKind};
 use iogauge_model::result::{Knee, StoppedBy};
 use iogauge_model::{CaveatCode, Load};
 
@@ -281,4 +281,59 @@ fn burst_credits_and_full_caches_do_not_make_the_answer() {
     let answer = find("cloud-volume", &["mean<=10ms"], |_| {}).found.answer;
     close(answer.iops.mean, 3_000.0, 3.0);
     assert!(answer.met);
+}
+
+/// The credits end within the first stretch of the hold, which breaks the limit then.
+#[test]
+fn what_a_target_gave_before_it_changed_is_no_noise() {
+    for limit in ["mean<=2ms", "mean<=4ms", "p99<=10ms"] {
+        let found = find("cloud-volume", &[limit], |_| {}).found;
+        let [low, high] = found.answer.pi95.unwrap();
+        close(found.answer.iops.mean, 3_000.0, 3.0);
+        assert!(high - low < 100.0, "{limit}: {low} to {high}");
+        assert_eq!(found.regimes.len(), 1, "{limit}");
+        assert!(found.curve.iter().all(|point| point.iops.mean < 3_500.0), "{limit}");
+    }
+}
+
+#[test]
+fn a_search_ends_where_every_io_fails() {
+    for open_loop in [None, Some(ArrivalProcess::Poisson)] {
+        let found = find("service=1ms,eio=100", &["mean<=10ms"], |plan| {
+            (plan.open_loop, plan.budget_ns) = (open_loop, 2_000_000_000);
+        })
+        .found;
+        assert!(found.answer.is_empty() && !found.answer.met, "{:?}", found.answer);
+    }
+}
+
+/// One in a hundred is written, and a write takes five times as long: some windows of a hundred writes break the
+/// limit by chance, which the device keeps.
+#[test]
+fn few_ios_that_break_a_limit_do_not_make_it_unattainable() {
+    let device = "channels=8,service=200us,dist=exp,write_service=1ms";
+    for seed in 1..=8 {
+        let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
+        let load = Load {
+            engine: EngineKind::Sim,
+            rw: "randrw".parse().unwrap(),
+            read_percent: 99,
+            ..Load::default()
+        };
+        let limits = vec!["write:p99<=5ms".parse().unwrap()];
+        let plan = SearchPlan { limits, ..SearchPlan::default() };
+        let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
+        let found = session::find(&rig, &load, &plan, watch).unwrap().found;
+        assert_ne!(found.answer.stopped_by, StoppedBy::Unattainable, "{seed}");
+    }
+}
+
+#[test]
+fn no_prediction_is_narrower_than_the_confidence_interval() {
+    for seed in 1..=6 {
+        let device = format!("hdd,noise=10%:300ms,seed={seed}");
+        let answer = find(&device, &["p95<=600ms"], |_| {}).found.answer;
+        let ([low, high], ci95) = (answer.pi95.unwrap(), answer.iops.ci95);
+        assert!(low <= ci95[0] && ci95[1] <= high, "{seed}: {answer:?}");
+    }
 }

@@ -128,3 +128,13 @@ fn an_interrupted_search_says_so() {
     assert_eq!(found.answer.stopped_by, StoppedBy::Interrupted);
     assert!(found.curve.iter().all(|point| point.rate_iops.is_some()) && !found.curve.is_empty());
 }
+
+/// A tenth of all arrivals meets a stall of 100 ms, at any rate.
+#[test]
+fn a_handful_of_ios_keeps_no_percentile() {
+    for seed in 1..=8 {
+        let device = format!("channels=8,service=1ms,dist=exp,gc=every:1s,stall:100ms,seed={seed}");
+        let answer = find(&device, "p99<=5ms", |_| {}).found.answer;
+        assert_ne!(answer.stopped_by, StoppedBy::Limit, "{seed}: {answer:?}");
+    }
+}

@@ -180,6 +180,12 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// True where the answer keeps every limit, and the search could tell.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.met && !matches!(self.stopped_by, StoppedBy::Undecided | StoppedBy::Starved)
+    }
+
     /// True where no I/O was completed: there is no answer.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -206,7 +206,7 @@ fn misses_its_depth(point: &CurvePoint) -> bool {
 /// Whether the point is the answer, and whether it is the knee.
 pub(crate) fn marks(document: &FindDocument, point: &CurvePoint) -> (bool, bool) {
     let answer = &document.answer;
-    let is_answer =
-        answer.met && point.depth == answer.depth && point.rate_iops == answer.rate_iops;
+    let is_place = point.depth == answer.depth && point.rate_iops == answer.rate_iops;
+    let is_answer = answer.is_given() && is_place;
     (is_answer, document.knee.is_some_and(|knee| knee.depth == point.depth))
 }

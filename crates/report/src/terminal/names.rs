@@ -159,6 +159,9 @@ const LOPSIDED: f64 = 0.05;
 
 /// A prediction that reaches farther than this share of its value is told by its ends.
 const WIDE: f64 = 0.5;
+/// So is one that reaches farther than this share, and so many times as far as to the other side.
+const NOTABLE: f64 = 0.05;
+const ONE_SIDED: f64 = 2.0;
 
 /// What stands behind ±: how far the value may be off; empty where there is no interval.
 pub(super) fn plus_minus(estimate: &Estimate) -> String {
@@ -189,14 +192,16 @@ pub(super) fn capacity_brief(answer: &Answer, unit: &str) -> String {
     }
 }
 
-/// `± 8 %`, or the ends of a prediction that is wider than half of the value.
+/// `± 8 %`, or the ends of a prediction that is wider than half of the value or reaches much further to one side.
 fn predicted(answer: &Answer) -> Option<String> {
     let [low, high] = answer.pi95?;
     let mean = answer.iops.mean;
-    let reach = (mean - low).max(high - mean) / mean;
+    let [below, above] = [(mean - low) / mean, (high - mean) / mean];
+    let reach = below.max(above);
+    let is_lopsided = reach > NOTABLE && reach > ONE_SIDED * below.min(above);
     Some(match reach {
         reach if !reach.is_finite() => return None,
-        reach if reach > WIDE => format!("{}–{}", count(low), count(high)),
+        reach if reach > WIDE || is_lopsided => format!("{}–{}", count(low), count(high)),
         reach => format!("± {}", percent(reach)),
     })
 }

@@ -66,8 +66,10 @@ pub fn find_verdict(document: &FindDocument) -> String {
 fn wanders(document: &FindDocument) -> Option<String> {
     let Wander { deviation, over_seconds, kept_iops, windows } = document.answer.wander?;
     let rate = Terms::of(&document.head).rate;
+    // A twentieth of fewer is none.
+    let most = if windows < 20 { "each" } else { "95 %" };
     Some(format!(
-        " The rate wanders, by {} over {over_seconds:.0} s: 95 % of {windows} windows of 1 s gave {} {rate} or \
+        " The rate wanders, by {} over {over_seconds:.0} s: {most} of {windows} windows of 1 s gave {} {rate} or \
          more.",
         names::percent(deviation),
         names::count(kept_iops)
