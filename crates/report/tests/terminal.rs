@@ -224,7 +224,7 @@ fn each_reason_to_stop_has_its_own_words() {
     }
     let mut wandering = find_document(StoppedBy::Limit);
     wandering.answer.pi95 = Some([20_000.0, 150_000.0]);
-    let wander = Wander { deviation: 0.081, over_seconds: 9.6, kept_iops: 42_017.0, windows: 19 };
+    let wander = Wander { deviation: 0.081, over_seconds: 9.6, kept_iops: 42_017.0, windows: 24 };
     wandering.answer.wander = Some(wander);
     text.push_str(&format!("{}\n\n", find_verdict(&wandering)));
     let mut nothing_found = find_document(StoppedBy::Interrupted);
