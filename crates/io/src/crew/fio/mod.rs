@@ -68,6 +68,8 @@ pub struct FioCrew {
     any: bool,
     /// When it was heard of last.
     heard: Instant,
+    /// What it says before this moment may hold I/Os that were outstanding over a pause.
+    settled: Instant,
     /// The last document of the process.
     last: Snapshot,
     /// What was measured since the last cut.
@@ -114,6 +116,7 @@ impl FioCrew {
             process: None,
             any: false,
             heard: Instant::now(),
+            settled: Instant::now(),
             last: Snapshot::default(),
             pending: Window::default(),
             live: LiveFigures::default(),
@@ -279,6 +282,9 @@ impl Crew for FioCrew {
         if let Some(process) = &mut self.process {
             paused.add(process.take_pauses());
         }
+        if paused.times > 0 {
+            self.settled = Instant::now() + INTERVAL;
+        }
         paused
     }
 
@@ -362,8 +368,10 @@ impl Crew for FioCrew {
     }
 
     /// Another fio has no I/Os of the one before it.
+    /// An I/O that was outstanding over a pause may be in the next document, or in the one after it: fio writes one
+    /// as soon as it goes on.
     fn drained(&self) -> bool {
-        true
+        self.heard >= self.settled
     }
 
     fn losses(&self) -> Vec<String> {
