@@ -6,16 +6,16 @@ use iogauge_model::result::Estimate;
 /// Points whose statistic is within this factor of the answer's tell how the curve of an open loop runs there.
 const NEAR: f64 = 1.5;
 
-/// In a closed loop points do whose depth is off the answer's by a factor between these. Between closer ones
+/// Where those do not tell its slope, within this one.
+const FAR: f64 = 4.0;
+
+/// Points of a closed loop tell whose depth is off the answer's by a factor between these. Between closer ones
 /// noise says more than depth does; of each two doublings in a row one is in between.
 const APART: [f64; 2] = [1.4, 3.0];
 
 /// IOPS that rise faster than this with depth leave little to latency. Latency that rises faster than this is noise.
 const STEEPEST: f64 = 0.5;
 const FASTEST: f64 = 3.0;
-
-/// Where those do not tell the slope of an open loop's curve, within this one.
-const FAR: f64 = 4.0;
 
 /// A slope is told by points that leave its standard error below this share of it.
 const SURE: f64 = 0.5;

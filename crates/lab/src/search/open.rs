@@ -419,7 +419,8 @@ impl Search<'_, '_> {
                     let reached = more < rate * (1.0 + self.precision);
                     let at_limit = stopped_by == StoppedBy::Budget && reached;
                     let stopped_by = if at_limit { StoppedBy::Limit } else { stopped_by };
-                    return Ok((point.clone(), point.confirms(stopped_by)));
+                    let stopped_by = point.confirms(stopped_by);
+                    return Ok((point, stopped_by));
                 }
                 (false, Some(held)) => {
                     let stopped_by = held.confirms(StoppedBy::Limit);
