@@ -53,12 +53,11 @@ impl Search<'_, '_> {
             if let Some(change) = answer.change.filter(|_| goes_on || answer.met) {
                 self.comes_to_another_level(change.before_iops, change.after_iops, &answer);
                 if goes_on {
-                    // What it was before says nothing of the level it is at.
+                    // They are of both levels.
                     self.points.iter_mut().for_each(|point| point.ticks = None);
                     return Ok(Pass::at_another_level(narrow::retreat_if_broken(&answer)));
                 }
             } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
-                self.points.iter_mut().for_each(|point| point.ticks = None);
                 return Ok(Pass::at_another_level(depth));
             }
             if answer.met && !self.bench.interrupted() {

@@ -88,7 +88,11 @@ impl Judged {
                 _ => Verdict::Open,
             };
         }
-        let [low, high] = self.ci95.map(|end| self.value + (end - self.value) * CARE);
+        let [low, high] = self.ci95;
+        let below = if low > 0.0 { self.value - low } else { high - self.value };
+        // As a ratio: a statistic of positive latencies is never below zero.
+        let low = self.value * (-CARE * below / self.value).exp();
+        let high = self.value + (high - self.value) * CARE;
         match (low, high) {
             (_, high) if high <= self.bound() => Verdict::Holds,
             (low, _) if low > self.bound() => Verdict::Breaks,
@@ -197,6 +201,16 @@ mod tests {
         assert_eq!(verdict(9e6, 0.5e6), Verdict::Holds);
         assert_eq!(verdict(9e6, 1.5e6), Verdict::Open);
         assert_eq!(verdict(11e6, 0.5e6), Verdict::Breaks);
+    }
+
+    #[test]
+    fn an_interval_that_reaches_zero_breaks_a_bound_far_below() {
+        let verdict = |half| judged("mean<=1us", &[9], around(9e6, half)).verdict();
+        assert_eq!((verdict(7e6), verdict(9e6)), (Verdict::Breaks, Verdict::Breaks));
+        // A stall in one of two batches.
+        let clamped = Estimate { mean: 9e6, ci95: [0.0, 60e6], n: 2 };
+        let of = |limit| judged(limit, &[9], clamped).verdict();
+        assert_eq!((of("mean<=1ns"), of("mean<=5us")), (Verdict::Breaks, Verdict::Open));
     }
 
     #[test]

@@ -631,17 +631,15 @@ fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
     };
     let held =
         Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
-    let predicted = prediction::predict(windows, &held, &capacity, seconds);
-    let longer = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
-    let ci95 = longer.unwrap_or(capacity.iops.ci95);
+    let predicted = prediction::predict(windows, &held, &capacity, seconds, by_limit);
     let before_ns =
-        began_ns.filter(|_| longer.is_some()).map(|ns| place.began_ns.saturating_sub(ns));
+        began_ns.filter(|_| predicted.over_all).map(|ns| place.began_ns.saturating_sub(ns));
     Answer {
         met: place.met,
-        iops: Estimate { ci95, ..capacity.iops },
-        pi95: predicted.as_ref().map(|predicted| prediction::enclosing(predicted.pi95, ci95)),
+        iops: predicted.iops,
+        pi95: predicted.pi95,
         observed_seconds: Some(place.observed_seconds + bench::seconds(before_ns.unwrap_or(0))),
-        wander: predicted.and_then(|predicted| predicted.wander),
+        wander: predicted.wander,
         bytes_per_sec: place.bytes_per_sec,
         depth: place.depth,
         rate_iops: None,

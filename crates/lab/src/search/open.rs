@@ -559,15 +559,13 @@ impl RatePoint {
             false => Capacity { iops: self.iops, slope: 0.0 },
         };
         let held = Answered { iops: self.iops.mean, share: self.share() };
-        let predicted = prediction::predict(windows, &held, &capacity, seconds);
-        let longer = predicted.as_ref().filter(|_| by_limit).map(|p| p.ci95);
-        let ci95 = longer.unwrap_or(capacity.iops.ci95);
+        let predicted = prediction::predict(windows, &held, &capacity, seconds, by_limit);
         Answer {
             met: self.met,
-            iops: Estimate { ci95, ..capacity.iops },
-            pi95: predicted.as_ref().map(|predicted| prediction::enclosing(predicted.pi95, ci95)),
+            iops: predicted.iops,
+            pi95: predicted.pi95,
             observed_seconds: Some(self.seconds),
-            wander: predicted.and_then(|predicted| predicted.wander),
+            wander: predicted.wander,
             bytes_per_sec: self.bytes_per_sec,
             depth: max_depth,
             rate_iops: Some(self.rate_iops),

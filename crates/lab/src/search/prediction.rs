@@ -5,7 +5,7 @@ use super::judge::{Judged, which};
 use crate::stats::{Batch, Difference, NORMAL_95, Wander};
 use iogauge_model::Histogram;
 use iogauge_model::limit::{Directions, Metric};
-use iogauge_model::result::{self, IntervalPoint};
+use iogauge_model::result::{self, Estimate, IntervalPoint};
 
 /// No interval reaches further than this factor from what was answered: that says that nothing is known.
 const WIDEST: f64 = 10.0;
@@ -101,28 +101,59 @@ pub(super) struct Answered {
     pub(super) share: f64,
 }
 
-/// What all windows of a search together say of the capacity.
+/// What stands in the answer of a search.
 pub(super) struct Prediction {
-    /// The capacity averaged over all of them, with its 95 % interval.
-    pub(super) ci95: [f64; 2],
-    pub(super) pi95: [f64; 2],
+    /// The IOPS answered, with the 95 % interval of the capacity.
+    pub(super) iops: Estimate,
+    /// True where the interval is that of the capacity averaged over all windows.
+    pub(super) over_all: bool,
+    /// `None` where the windows are too short, or tell nothing.
+    pub(super) pi95: Option<[f64; 2]>,
     pub(super) wander: Option<result::Wander>,
 }
 
 /// What the windows of a search near its limit, in order of time and the answer's last, say of the capacity, where
-/// the next search begins so many seconds after this one began. `None` where they are too short, or tell nothing.
-///
-/// The noise of the capacity is that of the rate and that of the statistic, which the slope of the curve turns
-/// into one of the rate. A window that broke its limit counts as one that kept it: leaving it out would count
-/// the lucky ones alone. How far the average is off, and how much the next one may differ, comes from
-/// [`Wander`]. Neither interval is narrower than the answer's own. Beside the prediction stands what
-/// the depth held is off: another search stops as far from its limit.
+/// the next search begins so many seconds after this one began. Where no limit ended the search, the interval of the
+/// capacity is the answer's own.
 pub(super) fn predict(
     windows: &[&Ticks],
     answer: &Answered,
     capacity: &Capacity,
     apart_seconds: f64,
-) -> Option<Prediction> {
+    by_limit: bool,
+) -> Prediction {
+    let own = capacity.iops;
+    let Some(found) = of_windows(windows, answer, capacity, apart_seconds) else {
+        return Prediction { iops: own, over_all: false, pi95: None, wander: None };
+    };
+    let ci95 = if by_limit { found.ci95 } else { own.ci95 };
+    Prediction {
+        iops: Estimate { ci95, ..own },
+        over_all: by_limit,
+        pi95: Some(enclosing(found.pi95, ci95)),
+        wander: found.wander,
+    }
+}
+
+/// What all windows together say of the capacity.
+struct OfWindows {
+    /// Its average over all of them, with its 95 % interval.
+    ci95: [f64; 2],
+    pi95: [f64; 2],
+    wander: Option<result::Wander>,
+}
+
+/// The noise of the capacity is that of the rate and that of the statistic, which the slope of the curve turns
+/// into one of the rate. A window that broke its limit counts as one that kept it: leaving it out would count
+/// the lucky ones alone. How far the average is off, and how much the next one may differ, comes from
+/// [`Wander`]. Neither interval is narrower than the answer's own. Beside the prediction stands what
+/// the depth held is off: another search stops as far from its limit.
+fn of_windows(
+    windows: &[&Ticks],
+    answer: &Answered,
+    capacity: &Capacity,
+    apart_seconds: f64,
+) -> Option<OfWindows> {
     let last = windows.last()?;
     let slope = capacity.slope;
     let noise = Joined::of(windows.iter().flat_map(|window| window.capacity(slope)), last.seconds);
@@ -142,11 +173,7 @@ pub(super) fn predict(
     // An own error that is not known is no bound.
     let pi_half = if own_next.is_finite() { next.max(own_next) } else { next }.hypot(off);
     let rates = Joined::of(windows.iter().flat_map(|window| window.rate(slope)), last.seconds);
-    Some(Prediction {
-        ci95: around(ci_half)?,
-        pi95: around(pi_half)?,
-        wander: wander(&rates, last),
-    })
+    Some(OfWindows { ci95: around(ci_half)?, pi95: around(pi_half)?, wander: wander(&rates, last) })
 }
 
 /// Values at equal distances.
@@ -166,7 +193,7 @@ impl Joined {
 }
 
 /// A prediction that is nowhere narrower than the confidence interval: the next answer is no surer than this one.
-pub(super) fn enclosing(pi95: [f64; 2], ci95: [f64; 2]) -> [f64; 2] {
+fn enclosing(pi95: [f64; 2], ci95: [f64; 2]) -> [f64; 2] {
     let ends = [pi95[0].min(ci95[0]), pi95[1].max(ci95[1])];
     if ends.iter().all(|end| end.is_finite()) { ends } else { pi95 }
 }
@@ -269,9 +296,9 @@ mod tests {
     fn without_noise_over_long_times_the_answers_own_error_stands() {
         let half = 1000.0 * 0.05 * NORMAL_95 / 20.0;
         let width = |[low, high]: [f64; 2]| (high - low) / 2.0 / half;
-        let of = |seed| predict(&[&white(seed)], &ANSWERED, &capacity(half), 20.0).unwrap();
-        let found: Vec<Prediction> = (0..101).map(of).collect();
-        let median = |of: &dyn Fn(&Prediction) -> f64| {
+        let of = |seed| of_windows(&[&white(seed)], &ANSWERED, &capacity(half), 20.0).unwrap();
+        let found: Vec<OfWindows> = (0..101).map(of).collect();
+        let median = |of: &dyn Fn(&OfWindows) -> f64| {
             let mut values: Vec<f64> = found.iter().map(of).collect();
             values.sort_by(f64::total_cmp);
             values[50]
@@ -287,7 +314,7 @@ mod tests {
     #[test]
     fn a_rate_that_wanders_is_told_with_what_it_kept() {
         let slow = Random::new(5).ar1(400, 0.0, 0.995).iter().map(|off| off / 10.0).collect();
-        let found = predict(&[&hold(slow)], &ANSWERED, &capacity(5.0), 20.0).unwrap();
+        let found = of_windows(&[&hold(slow)], &ANSWERED, &capacity(5.0), 20.0).unwrap();
         let wander = found.wander.unwrap();
         assert!(found.pi95[1] - found.pi95[0] > 100.0, "{:?}", found.pi95);
         assert_eq!((wander.windows, wander.over_seconds.round()), (10, 5.0));
@@ -299,18 +326,18 @@ mod tests {
     fn holds_that_failed_count() {
         let failed = Ticks { share: 1.33, ..white(2) };
         let capacity = Capacity { slope: 0.5, ..capacity(5.0) };
-        let alone = predict(&[&white(1)], &ANSWERED, &capacity, 20.0).unwrap();
-        let both = predict(&[&failed, &white(1)], &ANSWERED, &capacity, 20.0).unwrap();
+        let alone = of_windows(&[&white(1)], &ANSWERED, &capacity, 20.0).unwrap();
+        let both = of_windows(&[&failed, &white(1)], &ANSWERED, &capacity, 20.0).unwrap();
         assert!(both.ci95[0] < alone.ci95[0] - 50.0, "{:?} {:?}", both.ci95, alone.ci95);
     }
 
     #[test]
     fn what_tells_nothing_predicts_nothing() {
-        assert!(predict(&[], &ANSWERED, &capacity(5.0), 20.0).is_none());
+        assert!(of_windows(&[], &ANSWERED, &capacity(5.0), 20.0).is_none());
         let short = hold(vec![0.0; 8]);
-        assert!(predict(&[&short], &ANSWERED, &capacity(5.0), 20.0).is_none());
+        assert!(of_windows(&[&short], &ANSWERED, &capacity(5.0), 20.0).is_none());
         let nothing = Ticks { iops: 0.0, ..white(1) };
         let answered = Answered { iops: 0.0, share: f64::INFINITY };
-        assert!(predict(&[&nothing], &answered, &capacity(5.0), 20.0).is_none());
+        assert!(of_windows(&[&nothing], &answered, &capacity(5.0), 20.0).is_none());
     }
 }

@@ -253,22 +253,22 @@ impl Noises {
 #[derive(Debug, Clone)]
 pub struct Wander {
     ticks: f64,
+    seen: Vec<Allan>,
     observed: Noises,
-    later: Noises,
 }
 
 impl Wander {
     /// Looks at a series of figures at equal distances; `None` where it is too short.
     ///
-    /// Cost: about a hundred kinds of noise at half a dozen window lengths, twice.
+    /// Cost: about a hundred kinds of noise at half a dozen window lengths.
     #[must_use]
     pub fn of(series: &[f64]) -> Option<Self> {
         if series.len() < FEWEST {
             return None;
         }
         let seen = allan_variances(series);
-        let [observed, later] = [OBSERVED, LATER].map(|prior| Noises::of(&seen, &prior));
-        Some(Self { ticks: series.len() as f64, observed, later })
+        let observed = Noises::of(&seen, &OBSERVED);
+        Some(Self { ticks: series.len() as f64, seen, observed })
     }
 
     /// Allan deviation at a window length, in ticks.
@@ -300,11 +300,12 @@ impl Wander {
     }
 
     /// The difference between the average of the series and that of a later one, as long, which begins so many
-    /// ticks after it began; no fewer than the series is long.
+    /// ticks after it began; no fewer than the series is long. Cost: that of [`Self::of`].
     #[must_use]
     pub fn next(&self, apart_ticks: f64) -> Difference {
         let apart = (apart_ticks / self.ticks).max(1.0);
-        self.later.difference(|noise| noise.variance(2.0, |slow| slow.difference(apart)))
+        let later = Noises::of(&self.seen, &LATER);
+        later.difference(|noise| noise.variance(2.0, |slow| slow.difference(apart)))
     }
 }
 
