@@ -51,7 +51,7 @@ impl Search<'_, '_> {
             let goes_on = self.may_begin_again(plan);
             // Where there is no time to find out what the target gives now, what it gave before is all there is.
             if let Some(change) = answer.change.filter(|_| goes_on || answer.met) {
-                self.comes_to_another_level(change.before_iops, change.after_iops, &answer);
+                self.comes_to_another_level(change.before_iops, change.after_iops, None, &answer);
                 if goes_on {
                     // They are of both levels.
                     self.points.iter_mut().for_each(|point| point.ticks = None);

@@ -30,13 +30,14 @@ use capacity::{Capacity, DepthPlace};
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
-use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint, Knee, Regime, StoppedBy};
+use iogauge_model::result::{Answer, CurvePoint, IntervalPoint, Knee, Regime, StoppedBy};
 use judge::Judged;
 pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, Stretch};
 use prediction::{Answered, Ticks};
 use queue::FullQueue;
+use regime::{Level, Windows};
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
 pub use judge::{CARE, Verdict};
@@ -154,7 +155,7 @@ pub fn find(
         bench: Bench::new(crew, plan, watch),
         points: Vec::new(),
         before: Vec::new(),
-        regimes: Vec::new(),
+        levels: Vec::new(),
     };
     let end = search.run(plan)?;
     if plan.wants_curve() {
@@ -166,17 +167,21 @@ pub fn find(
     let interrupted = search.bench.interrupted();
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
-    let Search { mut points, before, regimes, bench } = search;
+    let Search { mut points, before, mut levels, bench } = search;
     let all_points: Vec<Point> = before.iter().chain(&points).cloned().collect();
-    let is_noise = bench.came_back;
     let starved = bench.starved;
     let full_queue = bench.full_queue.clone();
+    let came_back = bench.came_back;
     let series = bench.into_series();
+    // What comes and goes is noise, and so is what the rate wanders by anyway.
+    let of_last: Vec<&Ticks> =
+        near_limit(&points, &end.answer).iter().filter_map(|point| point.ticks.as_ref()).collect();
+    levels.retain(|level| !came_back && !level.is_noise(&of_last));
+    let is_noise = levels.is_empty();
     let near = near_limit(if is_noise { &all_points } else { &points }, &end.answer);
     let windows: Vec<Ticks> = near.iter().filter_map(|point| point.ticks.clone()).collect();
     let began_ns = near.iter().map(|point| point.began_ns).min();
-    // What comes and goes is noise.
-    let regimes = if is_noise { Vec::new() } else { regimes };
+    let regimes = levels.into_iter().map(|level| level.regime).collect();
     longest_of_each_depth(&mut points);
     let drift = regime::drift(&points);
     let row = points.iter_mut().find(|point| point.depth == end.answer.depth);
@@ -287,7 +292,7 @@ struct Search<'a, 'b> {
     points: Vec<Point>,
     /// Those of the level before.
     before: Vec<Point>,
-    regimes: Vec<Regime>,
+    levels: Vec<Level>,
 }
 
 impl Search<'_, '_> {
@@ -503,14 +508,25 @@ impl Search<'_, '_> {
         if !regime::differs(&before, &again) {
             return Ok(None);
         }
-        self.comes_to_another_level(before.iops.mean, again.iops.mean, &again);
+        let windows = Some(Windows {
+            seconds: before.seconds.min(again.seconds),
+            apart_seconds: bench::seconds(again.began_ns.saturating_sub(before.began_ns)),
+        });
+        self.comes_to_another_level(before.iops.mean, again.iops.mean, windows, &again);
         Ok(Some(narrow::retreat_if_broken(&again)))
     }
 
     /// Notes the change and forgets the points before it.
-    fn comes_to_another_level(&mut self, before_iops: f64, after_iops: f64, first: &Point) {
+    fn comes_to_another_level(
+        &mut self,
+        before_iops: f64,
+        after_iops: f64,
+        windows: Option<Windows>,
+        first: &Point,
+    ) {
         let at_seconds = self.bench.elapsed_ns() as f64 / 1e9;
-        self.regimes.push(Regime { at_seconds, before_iops, after_iops });
+        let regime = Regime { at_seconds, before_iops, after_iops };
+        self.levels.push(Level { regime, windows });
         self.before.append(&mut self.points);
         self.points.push(first.clone());
         self.bench.level_rose.get_or_insert(after_iops > before_iops);

@@ -222,6 +222,37 @@ fn wander(rates: &Joined, answer: &Ticks) -> Option<result::Wander> {
     })
 }
 
+/// True where the rate near the limit takes back changes as large as one between two windows of a length: it wanders
+/// by as much, with a probability, and came back by half of it at least. A rate that goes one way only does not.
+///
+/// `change` is a difference of logarithms, and `apart_seconds` lie between the begins of the two windows.
+pub(super) fn comes_and_goes(
+    near: &[&Ticks],
+    change: f64,
+    [seconds, apart_seconds]: [f64; 2],
+    probability: f64,
+) -> bool {
+    let Some(last) = near.last() else { return false };
+    let rates = Joined::of(near.iter().flat_map(|window| window.rate(0.0)), last.seconds);
+    let ticks = |seconds: f64| seconds / rates.seconds;
+    // A shorter look has not seen what goes on between them.
+    let is_long = rates.values.len() as f64 >= ticks(apart_seconds);
+    let Some(wander) = Wander::of(&rates.values).filter(|_| is_long) else { return false };
+    let explained = wander.apart(ticks(seconds), ticks(apart_seconds)).half_width(probability);
+    let windows = join(&rates.values, (ticks(seconds).round() as usize).max(1));
+    change.abs() <= explained && taken_back(&windows, change) >= change.abs() / 2.0
+}
+
+/// The most by which a later value lies on the other side of an earlier one than a change goes.
+fn taken_back(values: &[f64], change: f64) -> f64 {
+    let against = values.iter().map(|value| -value * change.signum());
+    let mut lowest = f64::INFINITY;
+    against.fold(0.0, |most: f64, value| {
+        lowest = lowest.min(value);
+        most.max(value - lowest)
+    })
+}
+
 /// What each tick adds to the mean latency, relative to it, times the number of ticks.
 fn of_mean(series: &[IntervalPoint], judged: &Judged) -> Vec<f64> {
     let which = which(judged.limit.side);

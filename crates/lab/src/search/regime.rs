@@ -3,9 +3,10 @@
 
 use super::Drift;
 use super::point::Point;
+use super::prediction::{self, Ticks};
 use crate::stats::{ChangePoint, Wander, change_point};
 use crate::steadiness::LASTING_SECONDS;
-use iogauge_model::result::IntervalPoint;
+use iogauge_model::result::{Estimate, IntervalPoint, Regime};
 
 /// IOPS at no smaller depth that fall below this share of those measured before contradict them.
 const CONTRADICTS: f64 = 0.8;
@@ -55,12 +56,43 @@ fn is_noise(change: &ChangePoint, rates: &[f64]) -> bool {
     (change.after - change.before).abs() <= explained
 }
 
+/// A change of level that made a search begin again.
+pub(super) struct Level {
+    pub(super) regime: Regime,
+    /// The windows of one depth that told it; `None` where it lies within a hold, which tells its noise itself.
+    pub(super) windows: Option<Windows>,
+}
+
+/// Two windows of one depth.
+pub(super) struct Windows {
+    /// Length of the shorter.
+    pub(super) seconds: f64,
+    /// Time from the begin of one to that of the other.
+    pub(super) apart_seconds: f64,
+}
+
+impl Level {
+    /// True where windows near the limit, which are longer, show that the rate comes and goes by as much.
+    pub(super) fn is_noise(&self, near: &[&Ticks]) -> bool {
+        let change = (self.regime.after_iops / self.regime.before_iops).ln();
+        self.windows.as_ref().is_some_and(|windows| {
+            let times = [windows.seconds, windows.apart_seconds];
+            prediction::comes_and_goes(near, change, times, CERTAIN)
+        })
+    }
+}
+
+/// The 95 % interval of an estimate, which reaches from 0 to infinity where its error is not known.
+fn known(iops: &Estimate) -> [f64; 2] {
+    if iops.n < 2 { [0.0, f64::INFINITY] } else { iops.ci95 }
+}
+
 /// The point measured before that a new one contradicts: one of no greater depth that gave clearly
 /// more IOPS. More depth may add nothing, but it takes little away.
 pub(super) fn contradicted<'a>(earlier: &'a [Point], new: &Point) -> Option<&'a Point> {
     earlier
         .iter()
-        .filter(|p| p.depth <= new.depth && new.iops.ci95[1] < p.iops.ci95[0] * CONTRADICTS)
+        .filter(|p| p.depth <= new.depth && known(&new.iops)[1] < known(&p.iops)[0] * CONTRADICTS)
         .max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
 }
 
@@ -76,7 +108,7 @@ pub(super) fn drift(points: &[Point]) -> Option<Drift> {
     let contradicts = |before: &Point, after: &Point| {
         before.depth < after.depth
             && before.began_ns < after.began_ns
-            && after.iops.ci95[1] < before.iops.ci95[0]
+            && known(&after.iops)[1] < known(&before.iops)[0]
             && after.iops.mean < before.iops.mean * CONTRADICTS
     };
     let pairs = points.iter().flat_map(|after| {
@@ -89,7 +121,7 @@ pub(super) fn drift(points: &[Point]) -> Option<Drift> {
 /// True where the same depth, measured again, gives other IOPS than before.
 pub(super) fn differs(before: &Point, again: &Point) -> bool {
     let ratio = again.iops.mean / before.iops.mean;
-    let apart =
-        again.iops.ci95[1] < before.iops.ci95[0] || again.iops.ci95[0] > before.iops.ci95[1];
+    let (before_ci95, again_ci95) = (known(&before.iops), known(&again.iops));
+    let apart = again_ci95[1] < before_ci95[0] || again_ci95[0] > before_ci95[1];
     apart && !(CONTRADICTS..=1.0 / CONTRADICTS).contains(&ratio)
 }

@@ -81,17 +81,21 @@ impl Slow {
         }
     }
 
-    /// Variance of the difference of the averages of two series that begin so far apart, at least 1.
-    fn difference(self, apart: f64) -> f64 {
+    /// Variance of the difference of the averages of two windows of a length that begin so far apart, no less
+    /// than that length.
+    fn difference(self, length: f64, apart: f64) -> f64 {
         match self {
-            Self::Phase => 6.0,
+            Self::Phase => 6.0 / (length * length),
             Self::Process(time) => {
+                let (time, apart) = (time / length, apart / length);
                 let fade = 1.0 - (-1.0 / time).exp();
                 let shared = time * time * fade * fade * (-(apart - 1.0) / time).exp();
                 2.0 * (Self::own(time) - shared)
             }
-            Self::Flicker => Self::processes().map(|t| Self::Process(t).difference(apart)).sum(),
-            Self::Walk => 3.0 * apart - 1.0,
+            Self::Flicker => {
+                Self::processes().map(|time| Self::Process(time).difference(length, apart)).sum()
+            }
+            Self::Walk => 3.0 * apart - length,
         }
     }
 
@@ -299,13 +303,23 @@ impl Wander {
         self.observed.difference(|noise| 2.0 * noise.allan(ticks / self.ticks))
     }
 
+    /// The difference between the averages of two windows of so many ticks, of which one begins so many ticks
+    /// after the other, in the time observed.
+    #[must_use]
+    pub fn apart(&self, ticks: f64, apart_ticks: f64) -> Difference {
+        let length = ticks / self.ticks;
+        let apart = (apart_ticks / self.ticks).max(length);
+        self.observed
+            .difference(|noise| noise.variance(2.0 / length, |slow| slow.difference(length, apart)))
+    }
+
     /// The difference between the average of the series and that of a later one, as long, which begins so many
     /// ticks after it began; no fewer than the series is long. Cost: that of [`Self::of`].
     #[must_use]
     pub fn next(&self, apart_ticks: f64) -> Difference {
         let apart = (apart_ticks / self.ticks).max(1.0);
         let later = Noises::of(&self.seen, &LATER);
-        later.difference(|noise| noise.variance(2.0, |slow| slow.difference(apart)))
+        later.difference(|noise| noise.variance(2.0, |slow| slow.difference(1.0, apart)))
     }
 }
 
@@ -398,8 +412,9 @@ mod tests {
     #[test]
     fn neighbours_differ_as_the_allan_variance_says() {
         for (kind, _) in Slow::all(&OBSERVED) {
-            let (allan, near, far) = (kind.allan(1.0), kind.difference(1.0), kind.difference(2.5));
-            assert!((2.0 * allan - near).abs() < 1e-9 * near, "{kind:?}: {allan} {near}");
+            let (near, far) = (kind.difference(0.7, 0.7), kind.difference(0.7, 2.5));
+            let allan = kind.allan(0.7);
+            assert!((2.0 * allan - near).abs() < 1e-6 * near, "{kind:?}: {allan} {near}");
             assert!(near <= far, "{kind:?}");
         }
     }
