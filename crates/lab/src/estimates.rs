@@ -83,6 +83,11 @@ fn around(exact: f64, estimate: &Estimate) -> Estimate {
     Estimate { mean: exact, ci95: [(exact - half).max(0.0), exact + half], n: estimate.n }
 }
 
+/// Half the interval's width relative to the value; infinite where one batch alone tells nothing of its error.
+pub(crate) fn known_error(estimate: &Estimate) -> f64 {
+    if estimate.n < 2 { f64::INFINITY } else { estimate.relative_error() }
+}
+
 /// True where the IOPS of a series neither drift nor jump, as far as it is long enough to tell.
 pub(crate) fn is_steady(series: &[IntervalPoint]) -> bool {
     unsteadiness(series).is_none()

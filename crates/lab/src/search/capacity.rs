@@ -50,16 +50,19 @@ pub(super) struct Capacity {
 /// their relative errors add as `x² = iops² + (slope × statistic)²`. Where the curve is flat, slope is
 /// 0 and only the first is left.
 pub(super) fn estimate(iops: Estimate, statistic: &Judged, slope: f64) -> Capacity {
-    let error = statistic.error() / statistic.share();
-    if iops.n < 2 || !error.is_finite() {
-        return Capacity { iops, slope: 0.0 };
+    if iops.n < 2 {
+        return Capacity { iops, slope };
     }
+    let error = statistic.relative_error().min(UNKNOWN);
     let middle = iops.mean * statistic.share().powf(-slope);
     let half = iops.half_width().hypot(slope * error * iops.mean);
     let [low, high] = [(middle - half).max(0.0), middle + half];
     let iops = Estimate { ci95: [low.min(iops.mean), high.max(iops.mean)], ..iops };
     Capacity { iops, slope }
 }
+
+/// A statistic whose error is not known, or larger, counts as uncertain by this factor of itself.
+const UNKNOWN: f64 = 1.0;
 
 /// A point of a closed loop's curve.
 #[derive(Debug, Clone, Copy)]

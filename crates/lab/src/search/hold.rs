@@ -8,8 +8,9 @@ use super::bench::{self, SHORTEST_NS};
 use super::decision::{Decision, Next, Why};
 use super::judge::Judged;
 use super::point::{Point, Stretch};
-use super::{FLAT, Pass, Search, SearchPlan, narrow};
+use super::{FLAT, Pass, Search, SearchPlan, bracket, narrow};
 use crate::error::LabError;
+use crate::estimates;
 use crate::observe::Phase;
 use iogauge_model::result::StoppedBy;
 
@@ -18,6 +19,8 @@ const HOLD_SHARE: u64 = 20;
 /// The smallest load is looked at so many times at least, each for this part of the budget.
 const LOOKS: u32 = 3;
 const LOOK_SHARE: u64 = 8;
+/// So many windows have to agree, where the budget ends before that.
+const AGREEING: usize = 2;
 /// A statistic that would be less than this share of its bound at a depth that broke it shows that noise did.
 const ROOM: f64 = 0.8;
 /// Where it would be less than this share the depth is looked at again up to so many times.
@@ -51,7 +54,7 @@ impl Search<'_, '_> {
             let goes_on = self.may_begin_again(plan);
             // Where there is no time to find out what the target gives now, what it gave before is all there is.
             if let Some(change) = answer.change.filter(|_| goes_on || answer.met) {
-                self.comes_to_another_level(change.before_iops, change.after_iops, None, &answer);
+                self.comes_to_another_level(change.regime, None, &answer);
                 if goes_on {
                     // They are of both levels.
                     self.points.iter_mut().for_each(|point| point.ticks = None);
@@ -60,11 +63,11 @@ impl Search<'_, '_> {
             } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
                 return Ok(Pass::at_another_level(depth));
             }
-            if answer.met && !self.bench.interrupted() {
-                let stopped_by = self.confirmed(&answer, stopped_by)?;
-                return Ok(Pass::over(answer, stopped_by));
+            if self.bench.interrupted() {
+                return Ok(Pass::over(self.known_instead(answer), stopped_by));
             }
-            if answer.met || self.bench.interrupted() {
+            if answer.met {
+                let stopped_by = self.confirmed(&answer, stopped_by)?;
                 return Ok(Pass::over(answer, stopped_by));
             }
             if depth == 1 {
@@ -112,7 +115,7 @@ impl Search<'_, '_> {
                 return Ok(Held::Point(Box::new(held)));
             }
             let is_long = held.seconds >= shortest_seconds;
-            if held.met && is_long && held.iops.relative_error() <= plan.precision {
+            if held.met && is_long && estimates::known_error(&held.iops) <= plan.precision {
                 return Ok(Held::Point(Box::new(held)));
             }
             let left_ns = shortest_ns.saturating_sub((held.seconds * 1e9) as u64);
@@ -138,7 +141,11 @@ impl Search<'_, '_> {
         held: &Point,
     ) -> Result<Option<Next>, LabError> {
         let broken = self.points.iter().filter(|p| p.depth > held.depth && !p.met);
-        let Some(ceiling) = broken.map(|point| point.depth).min() else { return Ok(None) };
+        let Some(ceiling) = broken.min_by_key(|point| point.depth) else { return Ok(None) };
+        if ceiling.breaks_maximum() {
+            return Ok(None);
+        }
+        let ceiling = ceiling.depth;
         // Past saturation latency is in proportion to depth; before it grows less.
         let deeper = f64::from(ceiling) / f64::from(held.depth);
         let share = held.tightest().map_or(f64::INFINITY, Judged::share);
@@ -154,7 +161,7 @@ impl Search<'_, '_> {
         let again = self.look_at(ceiling, Phase::Narrowing)?;
         let is_noise = again.met;
         if is_noise {
-            self.points.retain(|point| point.met || point.depth < ceiling);
+            self.set_aside(|point| !point.met && point.depth >= ceiling);
         }
         self.keep(again);
         let goes_on = is_noise && self.may_begin_again(plan);
@@ -163,11 +170,14 @@ impl Search<'_, '_> {
 
     /// Why the search ended, once what says so was measured a second time.
     fn confirmed(&mut self, held: &Point, stopped_by: StoppedBy) -> Result<StoppedBy, LabError> {
+        let mut broken = self.points.iter().filter(|p| p.depth > held.depth && !p.met).peekable();
+        let is_broken = broken.peek().is_some();
+        // What fewer workers than it takes have broken says nothing of the limit.
+        let breaks = broken.any(|point| !self.client_bound(point));
         match stopped_by {
             // Nothing above the answer breaks a limit any more, and there was no time to go there.
-            StoppedBy::Limit if self.points.iter().all(|p| p.depth <= held.depth || p.met) => {
-                Ok(StoppedBy::Budget)
-            }
+            StoppedBy::Limit if !is_broken => Ok(StoppedBy::Budget),
+            _ if breaks => Ok(StoppedBy::Limit),
             StoppedBy::Saturated if self.bench.has_time_for_window(held.latency.p99) => {
                 let below = self.points.iter().filter(|point| point.depth < held.depth);
                 let Some(depth) = below.map(|point| point.depth).max() else {
@@ -188,12 +198,19 @@ impl Search<'_, '_> {
     pub(super) fn look_longer_at_one(&mut self, plan: &SearchPlan) -> Result<Pass, LabError> {
         let mut met = 0;
         let mut looks = 0;
+        let led_here: Vec<&Point> = self.points.iter().filter(|p| p.depth == 1 && !p.met).collect();
+        let mut broken = led_here.len();
+        let mut is_maximum = led_here.iter().any(|point| point.breaks_maximum());
         let answer = loop {
             let look_ns = (plan.budget_ns / LOOK_SHARE).min(self.bench.left_ns()).max(SHORTEST_NS);
             let resumes = looks > 0;
             self.bench.decide(Decision::Next(Next { depth: 1, why: Why::Smallest }));
             let stretch = Stretch { shortest_ns: look_ns, longest_ns: look_ns, resumes };
             let point = self.look_for(1, Phase::Holding, stretch)?;
+            if let Some(change) = point.change {
+                self.comes_to_another_level(change.regime, None, &point);
+                (met, looks, broken, is_maximum) = (0, 0, 0, false);
+            }
             looks += 1;
             met += u32::from(point.met_at_last);
             let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;
@@ -203,17 +220,34 @@ impl Search<'_, '_> {
                 break point;
             }
         };
-        self.points.retain(|point| point.depth > 1);
+        self.set_aside(|point| point.depth == 1);
         self.keep(answer.clone());
-        if met == 0 && answer.breaks() {
+        let agree = looks as usize + broken >= AGREEING;
+        if met == 0 && agree && answer.breaks() {
             return Ok(Pass::over(answer, StoppedBy::Unattainable));
         }
-        let keeps = met == looks || answer.holds();
+        let keeps = (met == looks || answer.holds()) && !is_maximum;
         if keeps && self.may_begin_again(plan) {
             self.points.retain(|point| point.met);
             return Ok(Pass::Again(Next { depth: 1, why: Why::Higher }));
         }
-        let keeps = keeps && answer.judged.iter().all(Judged::is_met);
-        Ok(Pass::over(answer, if keeps { StoppedBy::Budget } else { StoppedBy::Undecided }))
+        let agree = met == 0 || keeps;
+        Ok(Pass::over(answer, if agree { StoppedBy::Budget } else { StoppedBy::Undecided }))
+    }
+
+    /// What an interrupted search knows that a hold cut short does not: the deepest point that kept the limits,
+    /// where the hold broke one or was over before it began.
+    fn known_instead(&mut self, held: Point) -> Point {
+        if held.met && held.seconds >= bench::seconds(SHORTEST_NS) {
+            return held;
+        }
+        let others = self.points.iter().filter(|p| p.began_ns != held.began_ns).cloned().collect();
+        match bracket::deepest_met(others, held.depth) {
+            Some(known) => {
+                self.set_aside(|point| point.began_ns == held.began_ns);
+                known
+            }
+            None => held,
+        }
     }
 }

@@ -88,10 +88,13 @@ impl Judged {
                 _ => Verdict::Open,
             };
         }
+        if !self.value.is_finite() {
+            return Verdict::Open;
+        }
         let [low, high] = self.ci95;
-        let below = if low > 0.0 { self.value - low } else { high - self.value };
-        // As a ratio: a statistic of positive latencies is never below zero.
-        let low = self.value * (-CARE * below / self.value).exp();
+        // Downwards as a ratio, for a latency is above zero. Of an interval that reaches zero the other half tells.
+        let ratio = if low > 0.0 { low / self.value } else { (1.0 - high / self.value).exp() };
+        let low = self.value * ratio.powf(CARE);
         let high = self.value + (high - self.value) * CARE;
         match (low, high) {
             (_, high) if high <= self.bound() => Verdict::Holds,
@@ -206,7 +209,10 @@ mod tests {
     #[test]
     fn an_interval_that_reaches_zero_breaks_a_bound_far_below() {
         let verdict = |half| judged("mean<=1us", &[9], around(9e6, half)).verdict();
-        assert_eq!((verdict(7e6), verdict(9e6)), (Verdict::Breaks, Verdict::Breaks));
+        assert_eq!((verdict(7e6), verdict(8.9e6)), (Verdict::Breaks, Verdict::Breaks));
+        // What lies within the interval is not broken.
+        let near = judged("mean<=2500us", &[10], around(10e6, 8e6)).verdict();
+        assert_eq!(near, Verdict::Open);
         // A stall in one of two batches.
         let clamped = Estimate { mean: 9e6, ci95: [0.0, 60e6], n: 2 };
         let of = |limit| judged(limit, &[9], clamped).verdict();

@@ -19,7 +19,10 @@ pub(super) fn of(points: &[Point], answer: &Point) -> Option<Knee> {
         return None;
     }
     // A target that gives more at less depth has changed meanwhile, and has no knee to tell.
-    let is_more = |p: &&Point| p.depth < answer.depth && share(p, answer).ci95[0] > CLEARLY_MORE;
+    let is_more = |p: &&Point| {
+        let share = share(p, answer);
+        p.depth < answer.depth && share.n > 1 && share.ci95[0] > CLEARLY_MORE
+    };
     if points.iter().any(|point| is_more(&point)) {
         return None;
     }
@@ -29,15 +32,18 @@ pub(super) fn of(points: &[Point], answer: &Point) -> Option<Knee> {
 }
 
 /// IOPS of a point over those of the answer. Their relative errors add as squares, for the windows are
-/// different ones.
+/// different ones. Where one of them is not known, neither is that of the share.
 fn share(point: &Point, answer: &Point) -> Estimate {
     let mean = point.iops.mean / answer.iops.mean;
     if point.depth == answer.depth {
         return Estimate { mean: 1.0, ci95: [1.0, 1.0], n: answer.iops.n };
     }
+    let n = point.iops.n.min(answer.iops.n);
+    if n < 2 {
+        return Estimate { mean, ci95: [mean, mean], n };
+    }
     let half = mean * point.iops.relative_error().hypot(answer.iops.relative_error());
-    let ci95 = [(mean - half).max(0.0), mean + half];
-    Estimate { mean, ci95, n: point.iops.n.min(answer.iops.n) }
+    Estimate { mean, ci95: [(mean - half).max(0.0), mean + half], n }
 }
 
 /// The depth by which the curve up to the answer tells more: the deepest doubling that is missing, then

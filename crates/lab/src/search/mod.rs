@@ -6,6 +6,7 @@
 //! target has come to another level meanwhile, it begins again from there.
 
 mod bench;
+mod bracket;
 mod capacity;
 mod decision;
 mod exceeding;
@@ -26,6 +27,7 @@ use crate::observe::Phase;
 use crate::pauses::Pauses;
 use bench::Bench;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
+use bracket::Bracket;
 use capacity::{Capacity, DepthPlace};
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
@@ -36,7 +38,6 @@ pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, Stretch};
 use prediction::{Answered, Ticks};
-use queue::FullQueue;
 use regime::{Level, Windows};
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
@@ -140,6 +141,8 @@ const NARROWING_SHARE: f64 = 0.75;
 const RESTART_SHARE: f64 = 0.25;
 /// IOPS that rise by less than this from one doubling to the next do not rise.
 const FLAT: f64 = 1.02;
+/// A depth that is deeper by this factor would bring more where anything did.
+const MUCH_DEEPER: f64 = 1.4;
 
 /// Searches the capacity on a crew that was started at depth 1.
 ///
@@ -155,6 +158,7 @@ pub fn find(
         bench: Bench::new(crew, plan, watch),
         points: Vec::new(),
         before: Vec::new(),
+        aside: Vec::new(),
         levels: Vec::new(),
     };
     let end = search.run(plan)?;
@@ -167,23 +171,11 @@ pub fn find(
     let interrupted = search.bench.interrupted();
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
-    let Search { mut points, before, mut levels, bench } = search;
-    let all_points: Vec<Point> = before.iter().chain(&points).cloned().collect();
+    let Told { mut points, near, regimes, drift } = search.told(&end.answer);
+    let Search { bench, .. } = search;
     let starved = bench.starved;
     let full_queue = bench.full_queue.clone();
-    let came_back = bench.came_back;
     let series = bench.into_series();
-    // What comes and goes is noise, and so is what the rate wanders by anyway.
-    let of_last: Vec<&Ticks> =
-        near_limit(&points, &end.answer).iter().filter_map(|point| point.ticks.as_ref()).collect();
-    levels.retain(|level| !came_back && !level.is_noise(&of_last));
-    let is_noise = levels.is_empty();
-    let near = near_limit(if is_noise { &all_points } else { &points }, &end.answer);
-    let windows: Vec<Ticks> = near.iter().filter_map(|point| point.ticks.clone()).collect();
-    let began_ns = near.iter().map(|point| point.began_ns).min();
-    let regimes = levels.into_iter().map(|level| level.regime).collect();
-    longest_of_each_depth(&mut points);
-    let drift = regime::drift(&points);
     let row = points.iter_mut().find(|point| point.depth == end.answer.depth);
     let place = match row {
         // A window cut short says less of its depth than a longer one did before.
@@ -199,8 +191,8 @@ pub fn find(
     let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0, undecided);
     let ended = Ended {
         stopped_by,
-        windows: &windows.iter().collect::<Vec<_>>(),
-        began_ns,
+        windows: &near.windows(),
+        began_ns: near.began_ns,
         seconds: measured_seconds,
     };
     let mut answer = answer(&place, ended, &points);
@@ -226,14 +218,46 @@ pub fn find(
     })
 }
 
-/// All holds and other windows near the limit whose ticks are known, in order of time and the answer last.
-fn near_limit<'a>(points: &'a [Point], answer: &'a Point) -> Vec<&'a Point> {
-    let others = points.iter().filter(|point| point.began_ns != answer.began_ns);
-    let near = others.filter(|point| {
-        let is_near = |ticks: &Ticks| point.held || ticks.is_near(point.depth, answer.depth);
-        point.ticks.as_ref().is_some_and(is_near)
-    });
-    near.chain(Some(answer).filter(|answer| answer.ticks.is_some())).collect()
+/// What a search has seen, by what it knows at its end of noise and of changes of level.
+struct Told {
+    /// By rising depth, each once.
+    points: Vec<Point>,
+    near: Near,
+    regimes: Vec<Regime>,
+    drift: Option<Drift>,
+}
+
+/// All holds and other windows near the limit whose ticks are known.
+struct Near {
+    /// In order of time, and the answer's last.
+    ticks: Vec<Ticks>,
+    /// When the first of them began, in nanoseconds of the search.
+    began_ns: Option<u64>,
+}
+
+impl Near {
+    fn of<'a>(points: impl Iterator<Item = &'a Point>, answer: &Point) -> Self {
+        let is_near = |point: &&Point| {
+            let is_near = |ticks: &Ticks| point.held || ticks.is_near(point.depth, answer.depth);
+            point.began_ns != answer.began_ns && point.ticks.as_ref().is_some_and(is_near)
+        };
+        let mut near: Vec<&Point> = points.filter(is_near).collect();
+        near.sort_by_key(|point| point.began_ns);
+        let is_known = answer.ticks.is_some();
+        let all = near.into_iter().chain(Some(answer).filter(|_| is_known));
+        let (ticks, began_ns): (Vec<_>, Vec<_>) =
+            all.filter_map(|point| Some((point.ticks.clone()?, point.began_ns))).unzip();
+        Self { ticks, began_ns: began_ns.into_iter().min() }
+    }
+
+    fn windows(&self) -> Vec<&Ticks> {
+        self.ticks.iter().collect()
+    }
+}
+
+/// Points set aside after so many changes of level.
+fn since(aside: &[(usize, Point)], level: usize) -> impl Iterator<Item = &Point> {
+    aside.iter().filter(move |(at, _)| *at >= level).map(|(_, point)| point)
 }
 
 /// Sorts points by depth, and keeps of several at one depth the longest.
@@ -276,22 +300,15 @@ impl Pass {
     }
 }
 
-/// A depth that holds and one that does not, as far as there are such.
-enum Bracket {
-    Between(Point, Box<Point>),
-    /// Everything tried holds.
-    Below(Point),
-    /// Depth 1 breaks a limit.
-    Nothing,
-    Again(u32),
-}
-
 struct Search<'a, 'b> {
     bench: Bench<'a, 'b>,
     /// Points of the present level.
     points: Vec<Point>,
     /// Those of the level before.
     before: Vec<Point>,
+    /// Windows that noise had broken a limit in, and that are no points of the curve any more. The intervals are
+    /// about noise. With each stands how many changes of level were before it.
+    aside: Vec<(usize, Point)>,
     levels: Vec<Level>,
 }
 
@@ -310,11 +327,40 @@ impl Search<'_, '_> {
         }
     }
 
+    /// Ends the search, with nothing left in it.
+    fn told(&mut self, answer: &Point) -> Told {
+        let (mut points, aside) =
+            (std::mem::take(&mut self.points), std::mem::take(&mut self.aside));
+        let mut levels = std::mem::take(&mut self.levels);
+        let near = Near::of(points.iter().chain(since(&aside, levels.len())), answer);
+        // What comes and goes is noise, and so is what the rate wanders by anyway.
+        levels.retain(|level| !self.bench.came_back && !level.is_noise(&near.windows()));
+        let mut drifting = points.clone();
+        longest_of_each_depth(&mut drifting);
+        let drift = regime::drift(&drifting);
+        if levels.is_empty() {
+            points.append(&mut self.before);
+        }
+        let near = Near::of(points.iter().chain(since(&aside, levels.len())), answer);
+        longest_of_each_depth(&mut points);
+        let regimes = levels.into_iter().map(|level| level.regime).collect();
+        Told { points, near, regimes, drift }
+    }
+
     fn pass(&mut self, plan: &SearchPlan, from: u32) -> Result<Pass, LabError> {
         let share = |share| self.bench.spent_ns() + (self.bench.left_ns() as f64 * share) as u64;
         let (doubling_until, narrowing_until) = (share(DOUBLING_SHARE), share(NARROWING_SHARE));
         match self.bracket(plan, from, doubling_until)? {
             Bracket::Again(depth) => Ok(Pass::at_another_level(depth)),
+            Bracket::Nothing if self.bench.interrupted() => {
+                let last = self.points.last().cloned();
+                // A bracket has measured one point at least.
+                let known = bracket::deepest_met(self.points.clone(), u32::MAX).or(last);
+                match known {
+                    Some(known) => Ok(Pass::over(known, StoppedBy::Interrupted)),
+                    None => self.look_longer_at_one(plan),
+                }
+            }
             Bracket::Nothing => self.look_longer_at_one(plan),
             Bracket::Below(good) => {
                 let stopped_by = self.why_doubling_ended(&good);
@@ -348,146 +394,6 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Looks for a depth that holds and a deeper one that does not: upwards by doubling from one
-    /// that holds, downwards from one that does not.
-    fn bracket(
-        &mut self,
-        plan: &SearchPlan,
-        from: u32,
-        until_ns: u64,
-    ) -> Result<Bracket, LabError> {
-        let (mut good, mut bad): (Option<Point>, Option<Point>) = (None, None);
-        let mut depth = from;
-        // What a pass before it has just measured there.
-        let mut known = self.points.iter().rfind(|p| p.depth == from && p.met).cloned();
-        loop {
-            let point = match known.take() {
-                Some(known) => known,
-                None => {
-                    let point = self.measure(depth, Phase::Doubling)?;
-                    if let Some(again) = self.finds_another_level(plan, &point)? {
-                        return Ok(Bracket::Again(again));
-                    }
-                    point
-                }
-            };
-            let over = self.bench.spent_ns() >= until_ns || self.bench.interrupted();
-            if let Some(most) = self.finds_full_queue(&point) {
-                if let Some(good) = good.take_if(|good| good.depth == most) {
-                    return Ok(Bracket::Below(good));
-                }
-                good.take_if(|good| good.depth > most);
-                (depth, bad) = (most, None);
-                continue;
-            }
-            if point.met {
-                if let Some(bad) = bad {
-                    return Ok(Bracket::Between(point, Box::new(bad)));
-                }
-                let max_depth = self.bench.max_depth();
-                if point.depth >= max_depth || over {
-                    if point.depth < max_depth {
-                        self.bench.decide_over(Phase::Doubling);
-                    }
-                    return Ok(Bracket::Below(point));
-                }
-                let left_ns = until_ns.saturating_sub(self.bench.spent_ns());
-                let left_seconds = if plan.wants_curve() { bench::seconds(left_ns) } else { 0.0 };
-                let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
-                let next = next.at_most(max_depth);
-                self.bench.decide(Decision::Next(next));
-                depth = next.depth;
-                good = Some(point);
-            } else {
-                if let Some(below) = good.take() {
-                    let Some(deeper) = self.looks_beyond(&below, &point, over)? else {
-                        return Ok(Bracket::Between(below, Box::new(point)));
-                    };
-                    (depth, good) = (deeper.depth, Some(below));
-                    known = Some(deeper);
-                    continue;
-                }
-                if point.depth == 1 || self.bench.interrupted() {
-                    return Ok(Bracket::Nothing);
-                }
-                if let Some(good) = self.best_below(point.depth) {
-                    return Ok(Bracket::Between(good, Box::new(point)));
-                }
-                depth = narrow::retreat(&point, None, 0);
-                self.bench.decide(point.going_back(depth));
-                bad = Some(point);
-            }
-        }
-    }
-
-    /// Where a statistic grew from one depth to the next by far more than depth explains, measures one deeper.
-    /// Returns that where it keeps the limit: then noise broke it before, and that point is forgotten.
-    fn looks_beyond(
-        &mut self,
-        good: &Point,
-        bad: &Point,
-        is_over: bool,
-    ) -> Result<Option<Point>, LabError> {
-        let depth = bad.depth.saturating_mul(2);
-        let is_plausible = narrow::is_plausible(good, bad);
-        if is_plausible || is_over || depth > self.bench.max_depth() {
-            return Ok(None);
-        }
-        self.bench.decide(Decision::Next(Next { depth, why: Why::Beyond { broke: bad.depth } }));
-        let deeper = self.measure(depth, Phase::Doubling)?;
-        if !deeper.met {
-            return Ok(None);
-        }
-        self.points.retain(|point| point.met || point.depth >= depth);
-        Ok(Some(deeper))
-    }
-
-    /// Where the queue in front of the target was full at a point, forgets it and all that were as deep:
-    /// their depth was none of the target's. Returns the most that the queue takes.
-    fn finds_full_queue(&mut self, point: &Point) -> Option<u32> {
-        if self.bench.full_queue.is_some() || self.client_bound(point) {
-            return None;
-        }
-        let takes_no_more = || self.bench.takes_no_more(&self.points, point);
-        let queue = point.full_queue.clone().or_else(takes_no_more)?;
-        if queue.depth >= point.depth {
-            return None;
-        }
-        let FullQueue { depth, bound } = queue.clone();
-        self.points.retain(|point| point.depth <= depth);
-        self.bench.decide(Decision::QueueFull { asked: point.depth, depth, bound });
-        self.bench.full_queue = Some(queue);
-        Some(depth)
-    }
-
-    /// Closes the gap between a depth that holds and one that does not. Returns where to begin
-    /// again, where the target comes to another level.
-    fn narrow(
-        &mut self,
-        plan: &SearchPlan,
-        good: &mut Point,
-        bad: &mut Point,
-        until_ns: u64,
-    ) -> Result<Option<u32>, LabError> {
-        while let Some(next) = narrow::between(good, bad, plan.precision) {
-            if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
-                self.bench.decide_over(Phase::Narrowing);
-                break;
-            }
-            self.bench.decide(Decision::Next(next));
-            let point = self.measure(next.depth, Phase::Narrowing)?;
-            if let Some(again) = self.finds_another_level(plan, &point)? {
-                return Ok(Some(again));
-            }
-            if point.met {
-                *good = point;
-            } else {
-                *bad = point;
-            }
-        }
-        Ok(None)
-    }
-
     /// Where a point contradicts an earlier one of the curve, measures that one again. If it has
     /// changed as well, the target has: returns the depth to begin again at.
     fn finds_another_level(
@@ -495,39 +401,44 @@ impl Search<'_, '_> {
         plan: &SearchPlan,
         point: &Point,
     ) -> Result<Option<u32>, LabError> {
-        let earlier = &self.points[..self.points.len() - 1];
+        let earlier = self.points.iter().filter(|earlier| earlier.began_ns < point.began_ns);
         let Some(before) = regime::contradicted(earlier, point).cloned() else { return Ok(None) };
-        self.bench.came_back |= self.bench.comes_back_by(false);
         let is_known = self.bench.level_rose.is_some();
-        if self.bench.interrupted() || is_known || !self.may_begin_again(plan) {
+        let comes_back = self.bench.comes_back_by(false) && !self.bench.came_back;
+        let matters = !is_known || comes_back;
+        if self.bench.interrupted() || !matters || !self.may_begin_again(plan) {
             return Ok(None);
         }
+        let began_ns = point.began_ns;
         let why = Why::Contradicted { before: before.iops, by: point.depth, iops: point.iops };
         self.bench.decide(Decision::Next(Next { depth: before.depth, why }));
         let again = self.measure(before.depth, Phase::Narrowing)?;
         if !regime::differs(&before, &again) {
             return Ok(None);
         }
+        if is_known {
+            self.bench.came_back = true;
+            return Ok(None);
+        }
         let windows = Some(Windows {
             seconds: before.seconds.min(again.seconds),
             apart_seconds: bench::seconds(again.began_ns.saturating_sub(before.began_ns)),
         });
-        self.comes_to_another_level(before.iops.mean, again.iops.mean, windows, &again);
+        let regime = Regime {
+            at_seconds: bench::seconds(began_ns),
+            before_iops: before.iops.mean,
+            after_iops: again.iops.mean,
+        };
+        self.comes_to_another_level(regime, windows, &again);
         Ok(Some(narrow::retreat_if_broken(&again)))
     }
 
     /// Notes the change and forgets the points before it.
-    fn comes_to_another_level(
-        &mut self,
-        before_iops: f64,
-        after_iops: f64,
-        windows: Option<Windows>,
-        first: &Point,
-    ) {
-        let at_seconds = self.bench.elapsed_ns() as f64 / 1e9;
-        let regime = Regime { at_seconds, before_iops, after_iops };
+    fn comes_to_another_level(&mut self, regime: Regime, windows: Option<Windows>, first: &Point) {
+        let Regime { at_seconds, before_iops, after_iops } = regime;
         self.levels.push(Level { regime, windows });
         self.before.append(&mut self.points);
+        self.before.retain(|point| point.began_ns != first.began_ns);
         self.points.push(first.clone());
         self.bench.level_rose.get_or_insert(after_iops > before_iops);
         self.bench.decide(Decision::AnotherLevel { at_seconds, before_iops, after_iops });
@@ -568,17 +479,16 @@ impl Search<'_, '_> {
         Ok(point)
     }
 
+    /// Takes points from the curve.
+    fn set_aside(&mut self, is_over: impl Fn(&Point) -> bool) {
+        let level = self.levels.len();
+        let over = self.points.extract_if(.., |point| is_over(point));
+        self.aside.extend(over.map(|point| (level, point)));
+    }
+
     fn keep(&mut self, point: Point) {
         self.bench.keep(&point.curve_point());
         self.points.push(point);
-    }
-
-    /// The deepest point below a depth that held, by the longest window at its own depth.
-    fn best_below(&self, depth: u32) -> Option<Point> {
-        let mut below: Vec<Point> =
-            self.points.iter().filter(|p| p.depth < depth).cloned().collect();
-        longest_of_each_depth(&mut below);
-        below.into_iter().rfind(|p| p.met)
     }
 
     fn client_bound(&self, point: &Point) -> bool {
@@ -603,7 +513,8 @@ impl Search<'_, '_> {
         if self.bench.full_queue.as_ref().is_some_and(|queue| queue.depth <= last.depth) {
             return StoppedBy::QueueFull;
         }
-        let before = self.points.iter().rev().nth(1);
+        let shallower = |p: &&Point| f64::from(p.depth) * MUCH_DEEPER <= f64::from(last.depth);
+        let before = self.points.iter().filter(shallower).max_by_key(|point| point.depth);
         let flat = before.is_some_and(|b| last.iops.mean < b.iops.mean * FLAT);
         if flat { StoppedBy::Saturated } else { StoppedBy::MaxDepth }
     }
@@ -619,9 +530,11 @@ fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
 
 /// True where only windows in which the client was starved say that a limit breaks.
 fn starved_decides(answer: &Point, curve: &[Point]) -> bool {
-    let broken = curve.iter().find(|point| point.depth > answer.depth && !point.met);
-    let breaks = if answer.met { broken } else { Some(answer) };
-    breaks.is_some_and(|point| point.starved)
+    if !answer.met {
+        return answer.starved;
+    }
+    let mut broken = curve.iter().filter(|p| p.depth > answer.depth && !p.met).peekable();
+    broken.peek().is_some() && broken.all(|point| point.starved)
 }
 
 /// The IOPS at the answer, as sure as the limit's statistic lets it be.

@@ -8,18 +8,17 @@
 mod point;
 
 use super::bench::{Bench, SHORTEST_NS};
-use super::capacity::{self, Capacity, RatePlace};
-use super::judge::{Judged, tightest};
-use super::prediction::{self, Answered, Ticks};
+use super::capacity;
+use super::judge::tightest;
+use super::prediction::Ticks;
 use super::{Decision, Ended, Found, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Interrupt, Observer, Phase, Status};
-use crate::stats::NORMAL_95;
 use iogauge_io::crew::Crew;
 use iogauge_model::limit::Metric;
-use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint};
-use point::RatePoint;
+use iogauge_model::result::IntervalPoint;
+use point::{RatePoint, places};
 
 /// Share of the budget for the search in a closed loop.
 const CLOSED_SHARE: f64 = 1.0 / 3.0;
@@ -33,20 +32,19 @@ const NO_LOAD: f64 = 0.02;
 
 /// The smallest rate is looked at so many times before it is said to break a limit.
 const LOOKS: u32 = 3;
-/// The least step back from a rate grows by this factor with each that fails.
+/// The least step back from a rate grows by this factor with each hold that fails.
 const RETREAT_GROWTH: f64 = 2.0;
+/// So it does before any rate held: then all that is known is that the first guess was wrong.
+const DESCENT_GROWTH: f64 = 3.0;
+/// A hold whose statistic is less than this share of its bound shows that there is room for much more.
+const ROOM: f64 = 0.8;
 /// The last hold there is time for goes back by no less: a lower rate that holds is an answer, another that
 /// fails is none.
 const LAST_STEP: f64 = 0.1;
 /// With less than this part of the budget left there is time for one hold.
 const LAST_SHARE: u64 = 8;
-/// A target has this share of an answer to spare at least: no closer is it known what the target gives.
-const LEAST_SPARE: f64 = 0.02;
 /// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
 const FAR: f64 = 2.5;
-
-/// An answer may rest on so many times fewer I/Os than would say it reliably.
-const FEWER: u64 = 10;
 
 /// What the closed loop told.
 struct Closed {
@@ -166,6 +164,8 @@ pub fn find_open(
     let others = points.iter().filter(|point| point.rate_iops != answer.rate_iops);
     let others: Vec<Ticks> = others.filter_map(|point| point.ticks.clone()).collect();
     let windows: Vec<&Ticks> = others.iter().chain(&answer.ticks).collect();
+    let held = points.iter().filter(|point| point.ticks.is_some());
+    let began_ns = held.map(|point| point.began_ns).min();
     points
         .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
@@ -181,7 +181,7 @@ pub fn find_open(
         answer: answer.answer(
             plan.max_depth,
             told.capacity_iops,
-            Ended { stopped_by, windows: &windows, began_ns: None, seconds: measured_seconds },
+            Ended { stopped_by, windows: &windows, began_ns, seconds: measured_seconds },
             &points,
         ),
         // Depth is what the curve of an open loop does not vary.
@@ -261,8 +261,9 @@ impl Search<'_, '_> {
                 continue;
             }
             let stopped_by = match met {
-                0 => StoppedBy::Unattainable,
+                0 if self.breaks_at_least() => StoppedBy::Unattainable,
                 met if met == looks && answer.has_samples() => StoppedBy::Limit,
+                met if met == 0 || met == looks => StoppedBy::Budget,
                 _ => StoppedBy::Undecided,
             };
             return Ok((answer, stopped_by));
@@ -325,7 +326,7 @@ impl Search<'_, '_> {
                 (rate >= least).then_some(rate)
             }
             (None, Some(bad)) => {
-                let step = (step * RETREAT_GROWTH.powi(bracket.failed)).min(0.5);
+                let step = (step * DESCENT_GROWTH.powi(bracket.failed)).min(0.5);
                 (bad.rate_iops > self.closed.least_iops).then(|| self.below(bad, step))
             }
             (None, None) => None,
@@ -346,6 +347,18 @@ impl Search<'_, '_> {
         let guess = if bad.falls_short { rate * bad.achieved_share() } else { most };
         let at_limit = self.at_limit(bad, 1.0).max(rate / 2.0);
         at_limit.min(guess).min(most).max(self.closed.least_iops * 0.99)
+    }
+
+    /// The highest rate to try after one that held: a little more, or, where the hold shows that there is much
+    /// room, half of the way to the lowest that broke a limit.
+    fn higher(&self, held: &RatePoint) -> f64 {
+        let little = held.rate_iops * 1.05;
+        if held.share() > ROOM {
+            return little;
+        }
+        let above = self.points.iter().filter(|p| p.rate_iops > held.rate_iops && !p.met);
+        let broken = above.map(|p| p.rate_iops).fold(self.closed.capacity_iops, f64::min);
+        little.max((held.rate_iops * broken).sqrt())
     }
 
     /// The rate to go back to from one that was held and broke a limit; `failed` holds have before it. Each time
@@ -393,7 +406,7 @@ impl Search<'_, '_> {
     }
 
     /// Holds a rate; where it breaks the limit, goes back, until a rate holds or the budget ends.
-    /// Where the first that holds shows that there is room for more, holds that as well.
+    /// Where one that holds shows that there is room for more, holds that as well.
     fn hold(
         &mut self,
         mut rate: f64,
@@ -401,6 +414,7 @@ impl Search<'_, '_> {
     ) -> Result<(RatePoint, StoppedBy), LabError> {
         let mut held: Option<RatePoint> = None;
         let mut failed = 0;
+        let mut by_limit = false;
         loop {
             let point = self.measure(rate, Phase::Holding)?;
             let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
@@ -410,15 +424,20 @@ impl Search<'_, '_> {
             let time_for_more = !over && self.bench.left_ns() as f64 / 1e9 >= point.seconds / 2.0;
             match (point.met, held.take()) {
                 (_, Some(held)) if self.bench.interrupted() => return Ok((held, stopped_by)),
-                (true, None) if time_for_more && more >= rate * (1.0 + self.precision / 2.0) => {
-                    rate = more.min(rate * 1.05);
+                (true, before)
+                    if time_for_more
+                        && more >= rate * (1.0 + self.precision / 2.0)
+                        && (before.is_none() || point.share() <= ROOM) =>
+                {
+                    rate = more.min(self.higher(&point));
                     held = Some(point);
                 }
                 (true, _) => {
                     // No rate was seen to break the limit, but there is no room left below it.
                     let reached = more < rate * (1.0 + self.precision);
                     let at_limit = stopped_by == StoppedBy::Budget && reached;
-                    let stopped_by = if at_limit { StoppedBy::Limit } else { stopped_by };
+                    let stopped_by =
+                        if at_limit || by_limit { StoppedBy::Limit } else { stopped_by };
                     let stopped_by = point.confirms(stopped_by);
                     return Ok((point, stopped_by));
                 }
@@ -439,6 +458,8 @@ impl Search<'_, '_> {
                 (false, None) => {
                     rate = self.retreat(&point, failed);
                     failed += 1;
+                    let of_client = self.bench.client_bound(point.busy_percent, self.max_depth);
+                    by_limit |= !point.falls_short && !of_client;
                     let from = point.rate_iops;
                     self.bench.decide(Decision::RateGoingBack { from, to: rate });
                 }
@@ -485,17 +506,6 @@ impl Search<'_, '_> {
     }
 }
 
-/// Points by what they say of a limit.
-fn places(points: &[RatePoint], limit: usize) -> Vec<RatePlace> {
-    let place = |point: &RatePoint| RatePlace {
-        rate_iops: point.rate_iops,
-        share: point.judged[limit].share(),
-        error: point.judged[limit].relative_error() / NORMAL_95,
-        seconds: point.seconds,
-    };
-    points.iter().map(place).collect()
-}
-
 /// Where the statistic meets its bound between a rate that holds and one that does not: on the
 /// straight line through its inverse, which a queue of one server (M/M/1) follows exactly.
 fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
@@ -508,93 +518,4 @@ fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
     let rate = good.rate_iops
         + (bad.rate_iops - good.rate_iops) * ((above - 1.0) / (above - below)).clamp(0.0, 1.0);
     if rate.is_finite() { rate } else { middle }
-}
-
-impl RatePoint {
-    /// True where it holds enough I/Os to see what every limit bounds.
-    fn has_samples(&self) -> bool {
-        let wanted = |judged: &Judged| judged.limit.metric.samples_wanted() / FEWER;
-        self.judged.iter().all(|judged| judged.n >= wanted(judged))
-    }
-
-    /// Why a search ended that answers this: a handful of I/Os that keep a limit say nothing of it.
-    fn confirms(&self, stopped_by: StoppedBy) -> StoppedBy {
-        match stopped_by {
-            StoppedBy::Limit if !self.has_samples() => StoppedBy::Budget,
-            stopped_by => stopped_by,
-        }
-    }
-
-    /// The IOPS at the answer, as sure as the limit's statistic lets it be. The target gives `most_iops` at most.
-    fn capacity(&self, curve: &[Self], most_iops: f64) -> Capacity {
-        let Some(limit) = tightest(&self.judged) else {
-            return Capacity { iops: self.iops, slope: 0.0 };
-        };
-        let Some(met) = capacity::crossing(&places(curve, limit)) else {
-            let judged = &self.judged[limit];
-            let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
-            let slope = capacity::slope_by_statistic(judged.value, places);
-            let found = capacity::estimate(self.iops, judged, slope);
-            // All that is known from above is the lowest rate that did not hold.
-            let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && !p.met);
-            let [low, high] = found.iops.ci95;
-            let high = broken.map_or(high, |p| p.rate_iops.max(high));
-            return Capacity { iops: Estimate { ci95: [low, high], ..found.iops }, ..found };
-        };
-        // Response times grow at least as the inverse of what the target has to spare; a slope beyond is noise.
-        let steepest = (most_iops / self.rate_iops - 1.0).max(LEAST_SPARE);
-        // Arrivals vary by chance, and the rate achieved with them.
-        let half = (NORMAL_95 * met.error_iops).hypot(self.iops.half_width());
-        let [low, high] = [met.rate_iops - half, met.rate_iops + half];
-        let ci95 = [low.min(self.iops.mean).max(0.0), high.max(self.iops.mean)];
-        Capacity { iops: Estimate { ci95, ..self.iops }, slope: met.slope.min(steepest) }
-    }
-
-    fn answer(&self, max_depth: u32, most_iops: f64, end: Ended<'_>, curve: &[Self]) -> Answer {
-        let Ended { stopped_by, windows, seconds, .. } = end;
-        let by_limit = stopped_by.is_limit();
-        let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
-        let capacity = match by_limit {
-            true => self.capacity(curve, most_iops),
-            false => Capacity { iops: self.iops, slope: 0.0 },
-        };
-        let held = Answered { iops: self.iops.mean, share: self.share() };
-        let predicted = prediction::predict(windows, &held, &capacity, seconds, by_limit);
-        Answer {
-            met: self.met,
-            iops: predicted.iops,
-            pi95: predicted.pi95,
-            observed_seconds: Some(self.seconds),
-            wander: predicted.wander,
-            bytes_per_sec: self.bytes_per_sec,
-            depth: max_depth,
-            rate_iops: Some(self.rate_iops),
-            depth_achieved: self.depth_achieved,
-            latency_ns: self.response,
-            limits: self.judged.iter().map(Judged::limit_value).collect(),
-            queue: None,
-            service_ns: Some(self.service),
-            stopped_by,
-            stopped_by_limit: binding.filter(|_| by_limit),
-        }
-    }
-
-    fn curve_point(&self, max_depth: u32) -> CurvePoint {
-        CurvePoint {
-            depth: max_depth,
-            rate_iops: Some(self.rate_iops),
-            offered_iops: Some(self.offered_iops),
-            backlog_max: Some(self.backlog_max),
-            depth_achieved: self.depth_achieved,
-            iops: self.iops,
-            latency_ns: self.response,
-            limits: self.judged.iter().map(Judged::limit_value).collect(),
-            service_ns: Some(self.service),
-            met: self.met,
-            cpu_percent: self.cpu_percent,
-            steady: self.steady,
-            seconds: self.seconds,
-            errors: self.errors,
-        }
-    }
 }

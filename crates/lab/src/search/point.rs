@@ -16,7 +16,7 @@ use crate::stats::mser5;
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
-use iogauge_model::limit::Directions;
+use iogauge_model::limit::{Directions, Metric};
 use iogauge_model::result::{CurvePoint, Estimate, IntervalPoint, LatencySummary};
 
 /// A window of the search is no longer than this share of the budget; a hold is.
@@ -101,6 +101,11 @@ impl Point {
     /// True where a limit is clearly broken.
     pub(super) fn breaks(&self) -> bool {
         self.judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
+    }
+
+    /// True where a maximum is over its bound: what was seen was seen.
+    pub(super) fn breaks_maximum(&self) -> bool {
+        self.judged.iter().any(|judged| judged.limit.metric == Metric::Max && !judged.is_met())
     }
 
     /// True where all limits clearly hold.
@@ -239,9 +244,11 @@ impl Bench<'_, '_> {
         let stretch = alone.as_ref().unwrap_or(&sieve).whole();
         self.window_ends(stretch, Place { depth, rate_iops: None });
         let full_queue = self.full_queue(queue, stretch);
-        let with_starved = sieve.all().map(|all| self.with_starved(all));
+        let sifted = sieve.all().filter(|_| !sieve.is_all_starved());
+        let with_starved = sifted.map(|all| self.with_starved(all));
         let mut seen = sieve.judged().clone();
         let change = self.change_in(&seen.series).filter(|_| phase == Phase::Holding);
+        let change = change.map(|change| change.dated(&seen.series, seconds(self.elapsed_ns())));
         if phase == Phase::Holding {
             let later = Change::in_series(&seen.series, 0.0);
             self.came_back |= later.is_some_and(|later| self.comes_back_by(later.rises()));
@@ -339,13 +346,15 @@ impl Bench<'_, '_> {
         if phase != Phase::Holding && !spans() {
             return false;
         }
-        let iops = estimates::iops(series, Which::All, total.iops()).relative_error();
+        let iops = estimates::iops(series, Which::All, total.iops());
         let judged = self.judge(&latencies, series, &seen.exceeding);
         let precision = self.plan.precision;
         if phase == Phase::Holding {
             let fails = !judged.iter().all(Judged::is_met);
-            return fails || iops <= precision || self.change_in(series).is_some();
+            let is_known = estimates::known_error(&iops) <= precision;
+            return fails || is_known || self.change_in(series).is_some();
         }
+        let iops = iops.relative_error();
         let clear = judged.iter().all(|j| j.verdict() != Verdict::Open);
         let precise = judged.iter().all(|j| j.error() <= precision);
         clear && iops <= COARSE * precision || precise && iops <= precision

@@ -243,7 +243,7 @@ pub(super) fn comes_and_goes(
     change.abs() <= explained && taken_back(&windows, change) >= change.abs() / 2.0
 }
 
-/// The most by which a later value lies on the other side of an earlier one than a change goes.
+/// The most by which the values go against a change, from one of them to a later one.
 fn taken_back(values: &[f64], change: f64) -> f64 {
     let against = values.iter().map(|value| -value * change.signum());
     let mut lowest = f64::INFINITY;
@@ -272,7 +272,9 @@ fn of_percentile(over: &[Batch], judged: &Judged, latencies: &Histogram) -> Vec<
     let share = over.iter().map(|tick| tick.sum).sum::<f64>() / total;
     let per_tick = total / over.len() as f64;
     let up_to = |ns: f64| latencies.count_at_or_below(ns as u64) as f64;
-    let near = up_to(judged.value * AROUND) - up_to(judged.value / AROUND);
+    let around = |ns: f64| up_to(ns * AROUND) - up_to(ns / AROUND);
+    let at_bound = around(judged.limit.bound_ns as f64);
+    let near = if at_bound > 0.0 { at_bound } else { around(judged.value) };
     let density = near / latencies.count() as f64 / (2.0 * AROUND.ln());
     let off = |tick: &Batch| (tick.sum - share * tick.weight) / (per_tick * density);
     finite(over.iter().map(off)).unwrap_or_default()

@@ -18,13 +18,20 @@ const CERTAIN: f64 = 0.999;
 pub(super) struct Change {
     /// First tick of the new level.
     pub(super) index: usize,
-    pub(super) before_iops: f64,
-    pub(super) after_iops: f64,
+    /// `at_seconds` in the series until it is dated.
+    pub(super) regime: Regime,
 }
 
 impl Change {
     pub(super) fn rises(&self) -> bool {
-        self.after_iops > self.before_iops
+        self.regime.after_iops > self.regime.before_iops
+    }
+
+    /// With its time in the search, where the series has just ended so many seconds into that.
+    pub(super) fn dated(mut self, series: &[IntervalPoint], ends_seconds: f64) -> Self {
+        let later = series[self.index..].iter().map(|tick| tick.seconds).sum::<f64>();
+        self.regime.at_seconds = ends_seconds - later;
+        self
     }
 
     /// The lasting change of the IOPS in a series of ticks, if there is one: the old level lasted for
@@ -38,11 +45,12 @@ impl Change {
             seconds(old) >= LASTING_SECONDS && seconds(new) >= LASTING_SECONDS.max(stays_seconds);
         let ratio = change.after / change.before;
         let notable = lasting && !(CONTRADICTS..=1.0 / CONTRADICTS).contains(&ratio);
-        (notable && !is_noise(&change, &rates)).then_some(Self {
-            index: change.index,
+        let regime = Regime {
+            at_seconds: seconds(old),
             before_iops: change.before,
             after_iops: change.after,
-        })
+        };
+        (notable && !is_noise(&change, &rates)).then_some(Self { index: change.index, regime })
     }
 }
 
@@ -59,7 +67,8 @@ fn is_noise(change: &ChangePoint, rates: &[f64]) -> bool {
 /// A change of level that made a search begin again.
 pub(super) struct Level {
     pub(super) regime: Regime,
-    /// The windows of one depth that told it; `None` where it lies within a hold, which tells its noise itself.
+    /// The windows of one depth that told it; `None` for a change within a hold, where [`Change::in_series`] has
+    /// asked whether it is noise.
     pub(super) windows: Option<Windows>,
 }
 
@@ -89,9 +98,11 @@ fn known(iops: &Estimate) -> [f64; 2] {
 
 /// The point measured before that a new one contradicts: one of no greater depth that gave clearly
 /// more IOPS. More depth may add nothing, but it takes little away.
-pub(super) fn contradicted<'a>(earlier: &'a [Point], new: &Point) -> Option<&'a Point> {
+pub(super) fn contradicted<'a>(
+    earlier: impl Iterator<Item = &'a Point>,
+    new: &Point,
+) -> Option<&'a Point> {
     earlier
-        .iter()
         .filter(|p| p.depth <= new.depth && known(&new.iops)[1] < known(&p.iops)[0] * CONTRADICTS)
         .max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
 }

@@ -7,11 +7,12 @@ use iogauge_model::result::Estimate;
 pub const NORMAL_95: f64 = 1.959_963_984_540_054;
 
 /// The standard error an estimate's 95 % interval was made from, which is one of Student's t with
-/// n − 1 degrees of freedom; `None` where n is less than 2 and nothing is known of it.
+/// n − 1 degrees of freedom; `None` where n is less than 2 and nothing is known of it. Too large where the values
+/// depend on each other, for such an interval has fewer degrees.
 #[must_use]
 pub fn standard_error(estimate: &Estimate) -> Option<f64> {
     let freedom = (estimate.n.checked_sub(1)?) as f64;
-    (freedom > 0.0).then(|| estimate.half_width() / t_quantile(0.975, freedom))
+    (freedom > 0.0).then(|| estimate.reach() / t_quantile(0.975, freedom))
 }
 
 #[cfg(test)]

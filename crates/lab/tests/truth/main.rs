@@ -113,6 +113,17 @@ fn open_loop_answers_lie_at_the_truth() {
     compare(OPEN, seeds_of_open_loops());
 }
 
+/// What a search under a mean of `limit` says against a device, by the caveats it comes with.
+fn doubts(device: &str, limit: &str, seed: usize) -> Vec<CaveatCode> {
+    let rig = Rig::open(device, Intent::default()).expect("a device");
+    let load = Load { engine: EngineKind::Sim, seed: seed as u64 + 1, ..Load::default() };
+    let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
+    let limits = vec![limit.parse().expect("a limit")];
+    let plan = SearchPlan { limits, ..SearchPlan::default() };
+    let searched = session::find(&rig, &load, &plan, watch).expect("a search in virtual time");
+    searched.caveats.iter().map(|caveat| caveat.code).collect()
+}
+
 /// A device that gets slower by 2 % of its first service time each second never holds still: an
 /// answer that does not say so is false.
 #[test]
@@ -120,16 +131,26 @@ fn a_drift_is_not_called_steady() {
     let seeds = seeds();
     let told = on_all_processors(seeds, |seed| {
         let device = format!("sim:channels=8,service=1ms,fade=2,seed={}", seed + 1);
-        let rig = Rig::open(&device, Intent::default()).expect("a device that drifts");
-        let load = Load { engine: EngineKind::Sim, seed: seed as u64 + 1, ..Load::default() };
-        let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
-        let limits = vec!["mean<=50ms".parse().expect("a limit")];
-        let plan = SearchPlan { limits, ..SearchPlan::default() };
-        let searched = session::find(&rig, &load, &plan, watch).expect("a search in virtual time");
-        let doubts = [CaveatCode::NotSteady, CaveatCode::RegimeChange];
-        searched.caveats.iter().any(|caveat| doubts.contains(&caveat.code))
+        let told = doubts(&device, "mean<=50ms", seed);
+        [CaveatCode::NotSteady, CaveatCode::RegimeChange].iter().any(|doubt| told.contains(doubt))
     });
     let silent = told.iter().filter(|told| !**told).count();
     println!("drifting device: called steady in {silent} of {seeds} searches");
     assert!(silent as f64 <= 0.05 * seeds as f64, "called steady in {silent} of {seeds} searches");
+}
+
+/// A rate that wanders has one level.
+#[test]
+fn noise_is_not_called_another_level() {
+    let seeds = seeds();
+    for noise in ["20%:500ms", "30%:1s"] {
+        let told = on_all_processors(seeds, |seed| {
+            let device = format!("sim:sata-ssd,noise={noise},seed={}", seed + 1);
+            doubts(&device, "mean<=1ms", seed).contains(&CaveatCode::RegimeChange)
+        });
+        let changed = told.iter().filter(|told| **told).count();
+        println!("noise of {noise}: called a change of level in {changed} of {seeds} searches");
+        // One of the few seeds of a quick run may be it.
+        assert!(changed as f64 <= 1.0_f64.max(0.1 * seeds as f64), "{changed} of {seeds}");
+    }
 }

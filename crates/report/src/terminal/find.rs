@@ -18,7 +18,7 @@ use iogauge_model::units::{Bandwidth, Latency};
 pub fn find(document: &FindDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
     let doubt = parts::in_doubt(&document.caveats);
-    let paint = match (document.answer.met, &doubt) {
+    let paint = match (document.answer.is_given(), &doubt) {
         (false, _) => Paint::Bad,
         (true, Some(_)) => Paint::Doubt,
         (true, None) => Paint::Good,
@@ -89,9 +89,15 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
         );
     }
     for value in &answer.limits {
-        if let (Some(ns), Some([low, high])) = (value.value_ns, value.ci95_ns) {
-            let interval = format!("{}–{}", Latency(low), Latency(high));
-            let figures = format!("{} {} ({interval})", terms.statistic(&value.limit), Latency(ns));
+        if let Some(ns) = value.value_ns {
+            let is_percentile = matches!(value.limit.metric, Metric::Percentile(_));
+            let at_least = if is_percentile && value.ci95_ns.is_none() { "≥" } else { "" };
+            let interval = value.ci95_ns.filter(|[low, high]| low < high);
+            let interval = interval.map_or_else(String::new, |[low, high]| {
+                format!(" ({}–{})", Latency(low), Latency(high))
+            });
+            let statistic = terms.statistic(&value.limit);
+            let figures = format!("{statistic} {at_least}{}{interval}", Latency(ns));
             let rest =
                 format!("limit {}, n {}", Bound(value.limit.bound_ns), count(value.n as f64));
             sheet.text(Paint::Plain, &format!("{figures}; {rest}"));

@@ -1,19 +1,21 @@
 //! One rate: let the queue empty, offer the arrivals, measure as long as it takes.
 
-use super::super::MeasuredRate;
-use super::super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
+use super::super::bench::{self, Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
+use super::super::capacity::{self, Capacity, RatePlace};
 use super::super::exceeding::Exceeding;
 use super::super::judge::{Judged, Verdict, tightest};
-use super::super::prediction::Ticks;
+use super::super::prediction::{self, Answered, Ticks};
 use super::super::starvation::{Show, Sieve, WithStarved};
+use super::super::{Ended, MeasuredRate, StoppedBy};
 use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::observe::{Phase, Place};
 use crate::series::interval;
+use crate::stats::NORMAL_95;
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_model::limit::Directions;
-use iogauge_model::result::{Estimate, IntervalPoint, LatencySummary};
+use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint, LatencySummary};
 use iogauge_model::{Histogram, Limit};
 
 /// A window is no longer than this share of the budget; a hold is.
@@ -28,6 +30,11 @@ const EMPTYING_NS: u64 = 2_000_000_000;
 const SHORT_SHARE: f64 = 0.03;
 /// A hold that clearly breaks the limit ends after this share of its time.
 const HOPELESS_SHARE: u64 = 4;
+
+/// A target has this share of an answer to spare at least: no closer is it known what the target gives.
+const LEAST_SPARE: f64 = 0.02;
+/// An answer may rest on so many times fewer I/Os than would say it reliably.
+const FEWER: u64 = 10;
 
 /// A measured rate.
 #[derive(Debug, Clone)]
@@ -53,6 +60,8 @@ pub(super) struct RatePoint {
     pub(super) busy_percent: f64,
     pub(super) steady: bool,
     pub(super) seconds: f64,
+    /// When it began, in nanoseconds of the search.
+    pub(super) began_ns: u64,
     /// How a hold's ticks lie off its figures; `None` for other windows.
     pub(super) ticks: Option<Ticks>,
     /// True where the client was starved all the time, so that a broken limit tells nothing.
@@ -83,6 +92,112 @@ impl RatePoint {
             falls_short: self.falls_short,
         }
     }
+
+    /// True where it holds enough I/Os to see what every limit bounds.
+    pub(super) fn has_samples(&self) -> bool {
+        let wanted = |judged: &Judged| judged.limit.metric.samples_wanted() / FEWER;
+        self.judged.iter().all(|judged| judged.n >= wanted(judged))
+    }
+
+    /// Why a search ended that answers this: a handful of I/Os that keep a limit say nothing of it.
+    pub(super) fn confirms(&self, stopped_by: StoppedBy) -> StoppedBy {
+        match stopped_by {
+            StoppedBy::Limit if !self.has_samples() => StoppedBy::Budget,
+            stopped_by => stopped_by,
+        }
+    }
+
+    /// The IOPS at the answer, as sure as the limit's statistic lets it be. The target gives `most_iops` at most.
+    fn capacity(&self, curve: &[Self], most_iops: f64) -> Capacity {
+        let Some(limit) = tightest(&self.judged) else {
+            return Capacity { iops: self.iops, slope: 0.0 };
+        };
+        let Some(met) = capacity::crossing(&places(curve, limit)) else {
+            let judged = &self.judged[limit];
+            let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
+            let slope = capacity::slope_by_statistic(judged.value, places);
+            let found = capacity::estimate(self.iops, judged, slope);
+            // All that is known from above is the lowest rate that did not hold.
+            let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && !p.met);
+            let [low, high] = found.iops.ci95;
+            let high = broken.map_or(high, |p| p.rate_iops.max(high));
+            return Capacity { iops: Estimate { ci95: [low, high], ..found.iops }, ..found };
+        };
+        // Response times grow at least as the inverse of what the target has to spare; a slope beyond is noise.
+        let steepest = (most_iops / self.rate_iops - 1.0).max(LEAST_SPARE);
+        // Arrivals vary by chance, and the rate achieved with them.
+        let half = (NORMAL_95 * met.error_iops).hypot(self.iops.half_width());
+        let [low, high] = [met.rate_iops - half, met.rate_iops + half];
+        let ci95 = [low.min(self.iops.mean).max(0.0), high.max(self.iops.mean)];
+        Capacity { iops: Estimate { ci95, ..self.iops }, slope: met.slope.min(steepest) }
+    }
+
+    pub(super) fn answer(
+        &self,
+        max_depth: u32,
+        most_iops: f64,
+        end: Ended<'_>,
+        curve: &[Self],
+    ) -> Answer {
+        let Ended { stopped_by, windows, began_ns, seconds } = end;
+        let by_limit = stopped_by.is_limit();
+        let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
+        let capacity = match by_limit {
+            true => self.capacity(curve, most_iops),
+            false => Capacity { iops: self.iops, slope: 0.0 },
+        };
+        let held = Answered { iops: self.iops.mean, share: self.share() };
+        let predicted = prediction::predict(windows, &held, &capacity, seconds, by_limit);
+        let began_ns = began_ns.filter(|_| predicted.over_all);
+        let before_ns = began_ns.map(|began_ns| self.began_ns.saturating_sub(began_ns));
+        Answer {
+            met: self.met,
+            iops: predicted.iops,
+            pi95: predicted.pi95,
+            observed_seconds: Some(self.seconds + bench::seconds(before_ns.unwrap_or(0))),
+            wander: predicted.wander,
+            bytes_per_sec: self.bytes_per_sec,
+            depth: max_depth,
+            rate_iops: Some(self.rate_iops),
+            depth_achieved: self.depth_achieved,
+            latency_ns: self.response,
+            limits: self.judged.iter().map(Judged::limit_value).collect(),
+            queue: None,
+            service_ns: Some(self.service),
+            stopped_by,
+            stopped_by_limit: binding.filter(|_| by_limit),
+        }
+    }
+
+    pub(super) fn curve_point(&self, max_depth: u32) -> CurvePoint {
+        CurvePoint {
+            depth: max_depth,
+            rate_iops: Some(self.rate_iops),
+            offered_iops: Some(self.offered_iops),
+            backlog_max: Some(self.backlog_max),
+            depth_achieved: self.depth_achieved,
+            iops: self.iops,
+            latency_ns: self.response,
+            limits: self.judged.iter().map(Judged::limit_value).collect(),
+            service_ns: Some(self.service),
+            met: self.met,
+            cpu_percent: self.cpu_percent,
+            steady: self.steady,
+            seconds: self.seconds,
+            errors: self.errors,
+        }
+    }
+}
+
+/// Points by what they say of a limit.
+pub(super) fn places(points: &[RatePoint], limit: usize) -> Vec<RatePlace> {
+    let place = |point: &RatePoint| RatePlace {
+        rate_iops: point.rate_iops,
+        share: point.judged[limit].share(),
+        error: point.judged[limit].relative_error() / NORMAL_95,
+        seconds: point.seconds,
+    };
+    points.iter().map(place).collect()
 }
 
 impl Bench<'_, '_> {
@@ -116,6 +231,7 @@ impl Bench<'_, '_> {
         self.offer(rate_iops, settling_ns)?;
         self.cut()?;
         self.window_begins();
+        let began_ns = self.elapsed_ns();
         let stopwatch = self.stopwatch();
         let mut look_ns = if holding { longest_ns / HOPELESS_SHARE } else { SHORTEST_NS };
         let mut sieve = Sieve::<Seen>::default();
@@ -160,11 +276,12 @@ impl Bench<'_, '_> {
         let busy_percent = cpu_percent - self.polled_percent(&stopwatch);
         let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
         self.window_ends(sieve.whole(), place);
-        let with_starved = sieve.all().map(|all| self.rate_with_starved(all));
+        let sifted = sieve.all().filter(|_| !sieve.is_all_starved());
+        let with_starved = sifted.map(|all| self.rate_with_starved(all));
         let seen = sieve.judged();
         let mut point = self.rate_point(rate_iops, seen, cpu_percent);
         (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
-        point.busy_percent = busy_percent;
+        (point.busy_percent, point.began_ns) = (busy_percent, began_ns);
         point.ticks = tightest(&point.judged).filter(|_| holding).map(|limit| {
             let over = seen.exceeding.of(limit);
             let responses = directions(&seen.total);
@@ -262,6 +379,7 @@ impl Bench<'_, '_> {
             busy_percent: cpu_percent,
             steady: estimates::is_steady(&seen.services),
             seconds: seen.total.seconds(),
+            began_ns: 0,
             ticks: None,
             starved: false,
             with_starved: None,

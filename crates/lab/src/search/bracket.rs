@@ -1,0 +1,173 @@
+//! The bracket: a depth that holds and a deeper one that does not, and how it is narrowed.
+
+use super::bench;
+use super::decision::{Decision, Next, Why};
+use super::point::Point;
+use super::queue::FullQueue;
+use super::{Search, SearchPlan, longest_of_each_depth, narrow};
+use crate::error::LabError;
+use crate::observe::Phase;
+
+/// A depth that holds and one that does not, as far as there are such.
+pub(super) enum Bracket {
+    Between(Point, Box<Point>),
+    /// Everything tried holds.
+    Below(Point),
+    /// Depth 1 breaks a limit.
+    Nothing,
+    Again(u32),
+}
+
+impl Search<'_, '_> {
+    /// Looks for a depth that holds and a deeper one that does not: upwards by doubling from one
+    /// that holds, downwards from one that does not.
+    pub(super) fn bracket(
+        &mut self,
+        plan: &SearchPlan,
+        from: u32,
+        until_ns: u64,
+    ) -> Result<Bracket, LabError> {
+        let (mut good, mut bad): (Option<Point>, Option<Point>) = (None, None);
+        let mut depth = from;
+        // What a pass before it has just measured there.
+        let mut known = self.points.iter().rfind(|p| p.depth == from && p.met).cloned();
+        loop {
+            let point = match known.take() {
+                Some(known) => known,
+                None => {
+                    let point = self.measure(depth, Phase::Doubling)?;
+                    if let Some(again) = self.finds_another_level(plan, &point)? {
+                        return Ok(Bracket::Again(again));
+                    }
+                    point
+                }
+            };
+            let over = self.bench.spent_ns() >= until_ns || self.bench.interrupted();
+            if let Some(most) = self.finds_full_queue(&point) {
+                if let Some(good) = good.take_if(|good| good.depth == most) {
+                    return Ok(Bracket::Below(good));
+                }
+                good.take_if(|good| good.depth > most);
+                (depth, bad) = (most, None);
+                continue;
+            }
+            if point.met {
+                if let Some(bad) = bad {
+                    return Ok(Bracket::Between(point, Box::new(bad)));
+                }
+                let max_depth = self.bench.max_depth();
+                if point.depth >= max_depth || over {
+                    if point.depth < max_depth {
+                        self.bench.decide_over(Phase::Doubling);
+                    }
+                    return Ok(Bracket::Below(point));
+                }
+                let left_ns = until_ns.saturating_sub(self.bench.spent_ns());
+                let left_seconds = if plan.wants_curve() { bench::seconds(left_ns) } else { 0.0 };
+                let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
+                let next = next.at_most(max_depth);
+                self.bench.decide(Decision::Next(next));
+                depth = next.depth;
+                good = Some(point);
+            } else {
+                if let Some(below) = good.take() {
+                    let Some(deeper) = self.looks_beyond(&below, &point, over)? else {
+                        return Ok(Bracket::Between(below, Box::new(point)));
+                    };
+                    (depth, good) = (deeper.depth, Some(below));
+                    known = Some(deeper);
+                    continue;
+                }
+                if point.depth == 1 || self.bench.interrupted() {
+                    return Ok(Bracket::Nothing);
+                }
+                if let Some(good) = self.best_below(point.depth) {
+                    return Ok(Bracket::Between(good, Box::new(point)));
+                }
+                depth = narrow::retreat(&point, None, 0);
+                self.bench.decide(point.going_back(depth));
+                bad = Some(point);
+            }
+        }
+    }
+
+    /// Where a statistic grew from one depth to the next by far more than depth explains, measures one deeper.
+    /// Returns that where it keeps the limit: then noise broke it before, and that point is forgotten.
+    fn looks_beyond(
+        &mut self,
+        good: &Point,
+        bad: &Point,
+        is_over: bool,
+    ) -> Result<Option<Point>, LabError> {
+        let depth = bad.depth.saturating_mul(2);
+        let is_plausible = narrow::is_plausible(good, bad);
+        if is_plausible || bad.breaks_maximum() || is_over || depth > self.bench.max_depth() {
+            return Ok(None);
+        }
+        self.bench.decide(Decision::Next(Next { depth, why: Why::Beyond { broke: bad.depth } }));
+        let deeper = self.measure(depth, Phase::Doubling)?;
+        if !deeper.met {
+            return Ok(None);
+        }
+        self.set_aside(|point| !point.met && point.depth < depth);
+        Ok(Some(deeper))
+    }
+
+    /// Where the queue in front of the target was full at a point, forgets it and all that were as deep:
+    /// their depth was none of the target's. Returns the most that the queue takes.
+    fn finds_full_queue(&mut self, point: &Point) -> Option<u32> {
+        if self.bench.full_queue.is_some() || self.client_bound(point) {
+            return None;
+        }
+        let takes_no_more = || self.bench.takes_no_more(&self.points, point);
+        let queue = point.full_queue.clone().or_else(takes_no_more)?;
+        if queue.depth >= point.depth {
+            return None;
+        }
+        let FullQueue { depth, bound } = queue.clone();
+        self.points.retain(|point| point.depth <= depth);
+        self.bench.decide(Decision::QueueFull { asked: point.depth, depth, bound });
+        self.bench.full_queue = Some(queue);
+        Some(depth)
+    }
+
+    /// Closes the gap between a depth that holds and one that does not. Returns where to begin
+    /// again, where the target comes to another level.
+    pub(super) fn narrow(
+        &mut self,
+        plan: &SearchPlan,
+        good: &mut Point,
+        bad: &mut Point,
+        until_ns: u64,
+    ) -> Result<Option<u32>, LabError> {
+        while let Some(next) = narrow::between(good, bad, plan.precision) {
+            if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
+                self.bench.decide_over(Phase::Narrowing);
+                break;
+            }
+            self.bench.decide(Decision::Next(next));
+            let point = self.measure(next.depth, Phase::Narrowing)?;
+            if let Some(again) = self.finds_another_level(plan, &point)? {
+                return Ok(Some(again));
+            }
+            if point.met {
+                *good = point;
+            } else {
+                *bad = point;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The deepest point below a depth that held, by the longest window at its own depth.
+    pub(super) fn best_below(&self, depth: u32) -> Option<Point> {
+        deepest_met(self.points.clone(), depth.saturating_sub(1))
+    }
+}
+
+/// The deepest of some points that held and is no deeper than asked, by the longest window at its own depth.
+pub(super) fn deepest_met(mut points: Vec<Point>, most_depth: u32) -> Option<Point> {
+    points.retain(|point| point.depth <= most_depth);
+    longest_of_each_depth(&mut points);
+    points.into_iter().rfind(|point| point.met)
+}
