@@ -86,8 +86,12 @@ fn requests_are_the_ios_of_the_load() {
         assert_eq!(asked["ios"], 3000);
         // Of 8192 places one may be drawn again while it is under way; the second request is unmatched.
         let unmatched = step["trace"]["unmatched"].as_u64().unwrap();
-        assert_eq!(seen["requests"], 3000 - unmatched, "{rw}: {}", step["trace"]);
-        assert_eq!(seen["bytes"], (3000 - unmatched) * 8192);
+        // A program is not run on a processor that runs another one just then, as where a completion interrupts
+        // what follows a begin (`trace_call_bpf`, kernel/trace/bpf_trace.c).
+        let requests = seen["requests"].as_u64().unwrap();
+        let missed = (3000 - unmatched).checked_sub(requests);
+        assert!(missed.is_some_and(|missed| missed <= 3), "{rw}: {}", step["trace"]);
+        assert_eq!(seen["bytes"], requests * 8192);
         assert!(unmatched <= 12, "{rw}: {unmatched}");
         let sizes = seen["sizes"].as_array().unwrap();
         assert_eq!((sizes.len(), &sizes[0]["bytes"]), (1, &Value::from(8192)), "{sizes:?}");
