@@ -37,9 +37,8 @@ import versus_sweep as s
 LATENCY_TARGET = "fio latency_target"
 CONTAINED_AT_LEAST = 90.0
 RATIO = (0.6, 1.4)
-HOUR_SECONDS = 3600
-# Pairs that are an hour apart may be off by so much.
-HOUR_SLACK_SECONDS = 300
+# Pairs count as an hour apart between these.
+HOUR_SECONDS = (3300, 5400)
 # Of searches of one kind those follow each other that begin no further apart than this many times
 # what the closest do.
 FOLLOWS = 2.0
@@ -122,11 +121,11 @@ def consecutive(answers):
 
 def hour_apart(answers):
     """Each answer with the first that began about an hour later."""
-    pairs = []
+    pairs, (least, most) = [], HOUR_SECONDS
     answers = [answer for answer in answers if answer.is_told]
     for index, first in enumerate(answers):
         for later in answers[index + 1:]:
-            if abs(later.at_seconds - first.at_seconds - HOUR_SECONDS) <= HOUR_SLACK_SECONDS:
+            if least <= later.at_seconds - first.at_seconds <= most:
                 pairs.append((first, later))
                 break
     return pairs

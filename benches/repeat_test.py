@@ -46,7 +46,7 @@ class Predictions(unittest.TestCase):
     def test_an_hour_later(self):
         answers = [answer(100.0, at_seconds=at) for at in (0, 100, 3500, 3700, 9000)]
         pairs = [(a.at_seconds, b.at_seconds) for a, b in r.hour_apart(answers)]
-        self.assertEqual(pairs, [(0, 3500), (100, 3500)])
+        self.assertEqual(pairs, [(0, 3500), (100, 3500), (3700, 9000)])
 
     def test_the_spread_is_that_of_the_next_answer(self):
         up = [answer(100.0 * 1.1 ** (n % 2)) for n in range(41)]
