@@ -166,18 +166,20 @@ impl Engine for Libaio {
     fn enter(&mut self, wait: u32, timeout_ns: Option<u64>) -> Result<(), EngineError> {
         self.compact();
         self.submit()?;
-        if self.ready > 0 {
-            // What was gathered comes first; a worker that takes it back one by one needs no call for each.
+        if self.ready > 0 && self.ready >= wait as usize {
+            // Gives back what is gathered before it asks for more: a worker that takes I/Os one by one then needs
+            // no system call for each.
             return Ok(());
         }
-        let pending = self.outstanding;
+        let gathered = self.ready as u32;
+        let pending = self.outstanding - gathered;
         if pending == 0 {
-            if let Some(timeout_ns) = timeout_ns {
+            if let (0, Some(timeout_ns)) = (gathered, timeout_ns) {
                 sleep_ns(timeout_ns);
             }
             return Ok(());
         }
-        let wait = wait.min(pending);
+        let wait = wait.saturating_sub(gathered).min(pending);
         let mut timeout = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let timeout = match timeout_ns {
             _ if wait == 0 => &raw mut timeout,
@@ -188,8 +190,8 @@ impl Engine for Libaio {
             }
             None => std::ptr::null_mut(),
         };
-        let room = self.events.len();
-        // SAFETY: the events belong to this engine, and none of them is gathered; the time-out outlives the
+        let room = self.events.len() - self.ready;
+        // SAFETY: `room` events behind `ready` belong to this engine; the time-out outlives the
         // call.
         let got = unsafe {
             libc::syscall(
@@ -197,12 +199,12 @@ impl Engine for Libaio {
                 self.context,
                 wait as libc::c_long,
                 room as libc::c_long,
-                self.events.as_mut_ptr(),
+                self.events.as_mut_ptr().add(self.ready),
                 timeout,
             )
         };
         if got >= 0 {
-            self.ready = got as usize;
+            self.ready += got as usize;
             return Ok(());
         }
         match errno() {

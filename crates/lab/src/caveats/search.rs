@@ -64,9 +64,9 @@ pub fn cut_short(answer: &Answer) -> Option<Caveat> {
         (StoppedBy::MaxDepth, _) => "the target may sustain more",
         (_, true) => "what it sustains was not confirmed",
         (_, false) if answer.depth == 1 && answer.rate_iops.is_none() => {
-            "it broke a limit, but not by more than chance may explain"
+            "every window broke a limit, but not clearly"
         }
-        (_, false) => "no load was found that keeps the limits, and a smaller one may",
+        (_, false) => "no load was found that keeps the limits",
     };
     Some(Caveat::new(CaveatCode::SearchCutShort, format!("{why} at {place}: {told}"), remedy))
 }
@@ -108,7 +108,7 @@ pub(crate) fn starved(found: &Found) -> Option<Caveat> {
                 "in {left_out} of {stretches} stretches of {time} {}; {}{with}",
                 kinds.join(", and "),
                 match left_out {
-                    all if all == stretches => "no others are there to go by",
+                    all if all == stretches => "no other stretch was measured",
                     1 => "it is left out",
                     _ => "they are left out",
                 }

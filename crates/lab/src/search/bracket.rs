@@ -13,7 +13,7 @@ pub(super) enum Bracket {
     Between(Point, Box<Point>),
     /// Everything tried holds.
     Below(Point),
-    /// Depth 1 breaks a limit.
+    /// Depth 1 breaks a limit, or the search was interrupted before any depth held.
     Nothing,
     Again(u32),
 }
@@ -66,6 +66,9 @@ impl Search<'_, '_> {
                 let left_seconds = if plan.wants_curve() { bench::seconds(left_ns) } else { 0.0 };
                 let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
                 let next = next.at_most(max_depth);
+                if let Some(bad) = self.maximum_broken(point.depth, next.depth) {
+                    return Ok(Bracket::Between(point, Box::new(bad)));
+                }
                 self.bench.decide(Decision::Next(next));
                 depth = next.depth;
                 good = Some(point);
@@ -109,7 +112,7 @@ impl Search<'_, '_> {
         if !deeper.met {
             return Ok(None);
         }
-        self.set_aside(|point| !point.met && point.depth < depth);
+        self.set_aside(|p| !p.met && p.depth < depth && !p.breaks_maximum());
         Ok(Some(deeper))
     }
 
@@ -159,15 +162,23 @@ impl Search<'_, '_> {
         Ok(None)
     }
 
+    /// The least depth between two, or at the second, where a maximum was over its bound.
+    fn maximum_broken(&self, above: u32, up_to: u32) -> Option<Point> {
+        let between = self.points.iter().filter(|p| p.depth > above && p.depth <= up_to);
+        between.filter(|p| p.breaks_maximum()).min_by_key(|p| p.depth).cloned()
+    }
+
     /// The deepest point below a depth that held, by the longest window at its own depth.
     pub(super) fn best_below(&self, depth: u32) -> Option<Point> {
         deepest_met(self.points.clone(), depth.saturating_sub(1))
     }
 }
 
-/// The deepest of some points that held and is no deeper than asked, by the longest window at its own depth.
+/// The deepest of some points that held and is no deeper than asked, by the longest window at its own depth. A window
+/// that an interrupt cut short counts where there is no other.
 pub(super) fn deepest_met(mut points: Vec<Point>, most_depth: u32) -> Option<Point> {
     points.retain(|point| point.depth <= most_depth);
     longest_of_each_depth(&mut points);
-    points.into_iter().rfind(|point| point.met)
+    points.retain(|point| point.met);
+    points.iter().rfind(|point| point.is_whole()).or(points.last()).cloned()
 }

@@ -19,7 +19,7 @@ const HOLD_SHARE: u64 = 20;
 /// The smallest load is looked at so many times at least, each for this part of the budget.
 const LOOKS: u32 = 3;
 const LOOK_SHARE: u64 = 8;
-/// So many windows have to agree, where the budget ends before that.
+/// So many windows suffice where the budget ends before [`LOOKS`].
 const AGREEING: usize = 2;
 /// A statistic that would be less than this share of its bound at a depth that broke it shows that noise did.
 const ROOM: f64 = 0.8;
@@ -141,11 +141,11 @@ impl Search<'_, '_> {
         held: &Point,
     ) -> Result<Option<Next>, LabError> {
         let broken = self.points.iter().filter(|p| p.depth > held.depth && !p.met);
-        let Some(ceiling) = broken.min_by_key(|point| point.depth) else { return Ok(None) };
-        if ceiling.breaks_maximum() {
+        let Some(ceiling) = broken.map(|point| point.depth).min() else { return Ok(None) };
+        let mut at_ceiling = self.points.iter().filter(|point| point.depth == ceiling);
+        if at_ceiling.any(Point::breaks_maximum) {
             return Ok(None);
         }
-        let ceiling = ceiling.depth;
         // Past saturation latency is in proportion to depth; before it grows less.
         let deeper = f64::from(ceiling) / f64::from(held.depth);
         let share = held.tightest().map_or(f64::INFINITY, Judged::share);
@@ -161,7 +161,7 @@ impl Search<'_, '_> {
         let again = self.look_at(ceiling, Phase::Narrowing)?;
         let is_noise = again.met;
         if is_noise {
-            self.set_aside(|point| !point.met && point.depth >= ceiling);
+            self.set_aside(|p| !p.met && p.depth >= ceiling && !p.breaks_maximum());
         }
         self.keep(again);
         let goes_on = is_noise && self.may_begin_again(plan);
@@ -170,14 +170,14 @@ impl Search<'_, '_> {
 
     /// Why the search ended, once what says so was measured a second time.
     fn confirmed(&mut self, held: &Point, stopped_by: StoppedBy) -> Result<StoppedBy, LabError> {
-        let mut broken = self.points.iter().filter(|p| p.depth > held.depth && !p.met).peekable();
-        let is_broken = broken.peek().is_some();
-        // What fewer workers than it takes have broken says nothing of the limit.
-        let breaks = broken.any(|point| !self.client_bound(point));
+        let broken = self.points.iter().filter(|p| p.depth > held.depth && !p.met);
+        if let Some(broken) = broken.min_by_key(|point| point.depth) {
+            // What fewer workers than it takes have broken says nothing of the limit.
+            return Ok(self.short_of_client(broken).unwrap_or(StoppedBy::Limit));
+        }
         match stopped_by {
             // Nothing above the answer breaks a limit any more, and there was no time to go there.
-            StoppedBy::Limit if !is_broken => Ok(StoppedBy::Budget),
-            _ if breaks => Ok(StoppedBy::Limit),
+            StoppedBy::Limit => Ok(StoppedBy::Budget),
             StoppedBy::Saturated if self.bench.has_time_for_window(held.latency.p99) => {
                 let below = self.points.iter().filter(|point| point.depth < held.depth);
                 let Some(depth) = below.map(|point| point.depth).max() else {
@@ -207,12 +207,14 @@ impl Search<'_, '_> {
             self.bench.decide(Decision::Next(Next { depth: 1, why: Why::Smallest }));
             let stretch = Stretch { shortest_ns: look_ns, longest_ns: look_ns, resumes };
             let point = self.look_for(1, Phase::Holding, stretch)?;
-            if let Some(change) = point.change {
-                self.comes_to_another_level(change.regime, None, &point);
-                (met, looks, broken, is_maximum) = (0, 0, 0, false);
-            }
             looks += 1;
             met += u32::from(point.met_at_last);
+            if let Some(change) = point.change {
+                // What it was before says nothing of the level it is at.
+                self.comes_to_another_level(change.regime, None, &point);
+                self.points.iter_mut().for_each(|point| point.ticks = None);
+                (looks, met, broken, is_maximum) = (1, u32::from(point.met), 0, false);
+            }
             let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;
             // Where they disagree, or all break it, all of them together have to decide it.
             let is_decided = met == looks || point.holds() || point.breaks();
@@ -220,6 +222,11 @@ impl Search<'_, '_> {
                 break point;
             }
         };
+        let longer = self.points.iter().filter(|p| p.depth == 1 && p.seconds > answer.seconds);
+        let longest = longer.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();
+        if let Some(known) = longest.filter(|_| self.bench.interrupted()) {
+            return Ok(Pass::over(known, StoppedBy::Interrupted));
+        }
         self.set_aside(|point| point.depth == 1);
         self.keep(answer.clone());
         let agree = looks as usize + broken >= AGREEING;
@@ -228,21 +235,23 @@ impl Search<'_, '_> {
         }
         let keeps = (met == looks || answer.holds()) && !is_maximum;
         if keeps && self.may_begin_again(plan) {
-            self.points.retain(|point| point.met);
+            self.points.retain(|point| point.met || point.breaks_maximum());
             return Ok(Pass::Again(Next { depth: 1, why: Why::Higher }));
         }
-        let agree = met == 0 || keeps;
+        let agree = keeps || (met == 0 && !answer.met);
         Ok(Pass::over(answer, if agree { StoppedBy::Budget } else { StoppedBy::Undecided }))
     }
 
-    /// What an interrupted search knows that a hold cut short does not: the deepest point that kept the limits,
-    /// where the hold broke one or was over before it began.
+    /// The answer of a search that was interrupted in a hold. Where the hold broke a limit, or is too short to
+    /// tell, this is the deepest point that kept the limits.
     fn known_instead(&mut self, held: Point) -> Point {
-        if held.met && held.seconds >= bench::seconds(SHORTEST_NS) {
+        let is_whole = held.is_whole();
+        if held.met && is_whole {
             return held;
         }
+        let most_depth = if is_whole { held.depth.saturating_sub(1) } else { u32::MAX };
         let others = self.points.iter().filter(|p| p.began_ns != held.began_ns).cloned().collect();
-        match bracket::deepest_met(others, held.depth) {
+        match bracket::deepest_met(others, most_depth) {
             Some(known) => {
                 self.set_aside(|point| point.began_ns == held.began_ns);
                 known

@@ -179,7 +179,7 @@ pub fn find(
     let row = points.iter_mut().find(|point| point.depth == end.answer.depth);
     let place = match row {
         // A window cut short says less of its depth than a longer one did before.
-        Some(longest) if interrupted => longest.clone(),
+        Some(longest) if interrupted && longest.met == end.answer.met => longest.clone(),
         // One answer: the curve has the very window that the answer rests on.
         Some(row) => {
             *row = end.answer;
@@ -218,7 +218,7 @@ pub fn find(
     })
 }
 
-/// What a search has seen, by what it knows at its end of noise and of changes of level.
+/// What a search reports, once it is known which changes of level were noise.
 struct Told {
     /// By rising depth, each once.
     points: Vec<Point>,
@@ -238,7 +238,7 @@ struct Near {
 impl Near {
     fn of<'a>(points: impl Iterator<Item = &'a Point>, answer: &Point) -> Self {
         let is_near = |point: &&Point| {
-            let is_near = |ticks: &Ticks| point.held || ticks.is_near(point.depth, answer.depth);
+            let is_near = |ticks: &Ticks| ticks.is_near(point.held, point.depth, answer.depth);
             point.began_ns != answer.began_ns && point.ticks.as_ref().is_some_and(is_near)
         };
         let mut near: Vec<&Point> = points.filter(is_near).collect();
@@ -306,8 +306,9 @@ struct Search<'a, 'b> {
     points: Vec<Point>,
     /// Those of the level before.
     before: Vec<Point>,
-    /// Windows that noise had broken a limit in, and that are no points of the curve any more. The intervals are
-    /// about noise. With each stands how many changes of level were before it.
+    /// Windows that are no longer points of the curve: noise broke a limit in them, an interrupt cut them short, or
+    /// a longer window replaced them. The intervals still count them. The number is how many changes of level came
+    /// before.
     aside: Vec<(usize, Point)>,
     levels: Vec<Level>,
 }
@@ -327,7 +328,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Ends the search, with nothing left in it.
+    /// Takes everything out of the search for its result.
     fn told(&mut self, answer: &Point) -> Told {
         let (mut points, aside) =
             (std::mem::take(&mut self.points), std::mem::take(&mut self.aside));

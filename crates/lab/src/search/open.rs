@@ -16,8 +16,9 @@ use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Interrupt, Observer, Phase, Status};
 use iogauge_io::crew::Crew;
+use iogauge_model::Histogram;
 use iogauge_model::limit::Metric;
-use iogauge_model::result::IntervalPoint;
+use iogauge_model::result::{Answer, Estimate, IntervalPoint, LatencySummary};
 use point::{RatePoint, places};
 
 /// Share of the budget for the search in a closed loop.
@@ -34,7 +35,7 @@ const NO_LOAD: f64 = 0.02;
 const LOOKS: u32 = 3;
 /// The least step back from a rate grows by this factor with each hold that fails.
 const RETREAT_GROWTH: f64 = 2.0;
-/// So it does before any rate held: then all that is known is that the first guess was wrong.
+/// Growth of the step down while no rate has held yet: the first guess may be far too high.
 const DESCENT_GROWTH: f64 = 3.0;
 /// A hold whose statistic is less than this share of its bound shows that there is room for much more.
 const ROOM: f64 = 0.8;
@@ -127,6 +128,9 @@ pub fn find_open(
         let plan = SearchPlan { budget_ns, ..plan.clone() };
         super::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })?
     };
+    if closed.interrupted {
+        return Ok(without_rates(closed, plan.max_depth));
+    }
     if closed.logical.0 == 0 {
         // There is no rate to begin at.
         return Ok(closed);
@@ -161,11 +165,14 @@ pub fn find_open(
         at_seconds: closed.measured_seconds + point.at_seconds,
         ..point
     }));
-    let others = points.iter().filter(|point| point.rate_iops != answer.rate_iops);
-    let others: Vec<Ticks> = others.filter_map(|point| point.ticks.clone()).collect();
-    let windows: Vec<&Ticks> = others.iter().chain(&answer.ticks).collect();
-    let held = points.iter().filter(|point| point.ticks.is_some());
-    let began_ns = held.map(|point| point.began_ns).min();
+    let holds: Vec<RatePoint> = points
+        .iter()
+        .filter(|p| p.ticks.is_some() && p.began_ns != answer.began_ns)
+        .cloned()
+        .collect();
+    let windows: Vec<&Ticks> =
+        holds.iter().filter_map(|point| point.ticks.as_ref()).chain(&answer.ticks).collect();
+    let began_ns = holds.iter().map(|point| point.began_ns).min();
     points
         .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
@@ -173,9 +180,11 @@ pub fn find_open(
     if let Some(row) = points.iter_mut().find(|point| point.rate_iops == answer.rate_iops) {
         row.clone_from(&answer);
     }
-    let broken = points.iter().find(|point| point.rate_iops > answer.rate_iops && !point.met);
-    let breaks = if answer.met { broken } else { Some(&answer) };
-    let undecided = starved.is_most() || breaks.is_some_and(|point| point.starved);
+    let mut broken = points.iter().filter(|p| p.rate_iops > answer.rate_iops && !p.met).peekable();
+    let is_broken = broken.peek().is_some();
+    let starved_decides =
+        if answer.met { is_broken && broken.all(|point| point.starved) } else { answer.starved };
+    let undecided = starved.is_most() || starved_decides;
     let stopped_by = super::why(stopped_by, interrupted, answer.response.n == 0, undecided);
     Ok(Found {
         answer: answer.answer(
@@ -197,6 +206,27 @@ pub fn find_open(
         interrupted,
         ..closed
     })
+}
+
+/// A search that was interrupted before it had offered a rate: what the closed loop gave is no answer to it.
+fn without_rates(closed: Found, max_depth: u32) -> Found {
+    let answer = Answer {
+        met: false,
+        iops: Estimate { mean: 0.0, ci95: [0.0; 2], n: 0 },
+        pi95: None,
+        observed_seconds: None,
+        wander: None,
+        bytes_per_sec: 0.0,
+        depth: max_depth,
+        rate_iops: Some(0.0),
+        depth_achieved: 0.0,
+        latency_ns: LatencySummary::of(&Histogram::new(), [0.0; 2]),
+        limits: Vec::new(),
+        stopped_by: StoppedBy::Interrupted,
+        stopped_by_limit: None,
+        ..closed.answer
+    };
+    Found { answer, knee: None, curve: Vec::new(), drift: None, with_starved: None, ..closed }
 }
 
 struct Search<'a, 'b> {
@@ -229,6 +259,9 @@ impl Search<'_, '_> {
         let until_ns =
             self.bench.spent_ns() + (self.bench.left_ns() as f64 * NARROWING_SHARE) as u64;
         let bracket = self.bracket(until_ns)?;
+        if let Some(known) = self.known().filter(|_| self.bench.interrupted()) {
+            return Ok((known, StoppedBy::Interrupted));
+        }
         match (bracket.good, bracket.bad) {
             (Some(good), bad) => {
                 let stopped_by = self.why_it_ended(&good, bad.as_ref());
@@ -270,11 +303,13 @@ impl Search<'_, '_> {
         }
     }
 
-    /// True where several windows at the smallest rate broke a limit, and none kept it.
+    /// True where several windows at the smallest rate broke a limit, and none kept it. That one I/O at a time breaks
+    /// it as well, in a closed loop, is one more.
     fn breaks_at_least(&self) -> bool {
         let least = self.points.iter().filter(|p| p.rate_iops <= self.closed.least_iops);
         let met: Vec<bool> = least.map(|point| point.met).collect();
-        met.len() > 1 && !met.contains(&true)
+        let one_more = usize::from(self.closed.stopped_by == StoppedBy::Unattainable);
+        !met.is_empty() && met.len() + one_more > 1 && !met.contains(&true)
     }
 
     /// Tries rates until one that holds and one that does not are as close as the precision asks.
@@ -417,13 +452,21 @@ impl Search<'_, '_> {
         let mut by_limit = false;
         loop {
             let point = self.measure(rate, Phase::Holding)?;
-            let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
+            if self.bench.interrupted() {
+                let known = if point.is_whole() { self.best_below(rate) } else { self.known() };
+                let answer = match held {
+                    Some(held) => held,
+                    None if point.met && point.is_whole() => point,
+                    None => known.unwrap_or(point),
+                };
+                return Ok((answer, StoppedBy::Interrupted));
+            }
+            let over = self.bench.left_ns() < SHORTEST_NS;
             let more = if failed > 0 { self.likely(&point) } else { self.at_limit(&point, 1.02) };
             let more = more.min(self.closed.capacity_iops);
             // A hold much shorter than the last would say less.
             let time_for_more = !over && self.bench.left_ns() as f64 / 1e9 >= point.seconds / 2.0;
             match (point.met, held.take()) {
-                (_, Some(held)) if self.bench.interrupted() => return Ok((held, stopped_by)),
                 (true, before)
                     if time_for_more
                         && more >= rate * (1.0 + self.precision / 2.0)
@@ -441,9 +484,16 @@ impl Search<'_, '_> {
                     let stopped_by = point.confirms(stopped_by);
                     return Ok((point, stopped_by));
                 }
-                (false, Some(held)) => {
-                    let stopped_by = held.confirms(StoppedBy::Limit);
-                    return Ok((held, stopped_by));
+                (false, Some(below)) => {
+                    let next = self.higher(&below);
+                    if time_for_more && below.share() <= ROOM && next < point.rate_iops {
+                        rate = next;
+                        held = Some(below);
+                        continue;
+                    }
+                    let by_limit = by_limit || self.breaks_limit(&point);
+                    let stopped_by = if by_limit { StoppedBy::Limit } else { stopped_by };
+                    return Ok((below.clone(), below.confirms(stopped_by)));
                 }
                 (false, None) if point.rate_iops <= self.closed.least_iops && !over => {
                     return self.look_longer_at_least();
@@ -458,8 +508,7 @@ impl Search<'_, '_> {
                 (false, None) => {
                     rate = self.retreat(&point, failed);
                     failed += 1;
-                    let of_client = self.bench.client_bound(point.busy_percent, self.max_depth);
-                    by_limit |= !point.falls_short && !of_client;
+                    by_limit |= self.breaks_limit(&point);
                     let from = point.rate_iops;
                     self.bench.decide(Decision::RateGoingBack { from, to: rate });
                 }
@@ -481,6 +530,19 @@ impl Search<'_, '_> {
         self.bench.decide(Decision::MeasuredRate(point.measured(phase)));
         self.points.push(point.clone());
         Ok(point)
+    }
+
+    /// True where a point that does not hold says something of the limit.
+    fn breaks_limit(&self, point: &RatePoint) -> bool {
+        !point.falls_short && !self.bench.client_bound(point.busy_percent, self.max_depth)
+    }
+
+    /// What an interrupted search answers: the highest rate that held in a whole window, or else the longest window.
+    fn known(&self) -> Option<RatePoint> {
+        let whole = self.points.iter().filter(|point| point.met && point.is_whole());
+        let highest = whole.max_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops));
+        let longest = || self.points.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        highest.or_else(longest).cloned()
     }
 
     /// The highest rate below one that held.

@@ -103,6 +103,11 @@ impl Point {
         self.judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
     }
 
+    /// True where it is as long as a window is at least.
+    pub(super) fn is_whole(&self) -> bool {
+        self.seconds >= 0.9 * seconds(SHORTEST_NS)
+    }
+
     /// True where a maximum is over its bound: what was seen was seen.
     pub(super) fn breaks_maximum(&self) -> bool {
         self.judged.iter().any(|judged| judged.limit.metric == Metric::Max && !judged.is_met())

@@ -28,8 +28,8 @@ const BELOW_KEPT: f64 = 0.05;
 /// A statistic further from its bound than by this factor says no more of where the limit is met.
 const FAR: f64 = 2.0;
 
-/// A window that is no hold counts where its statistic is within this factor of the bound, and its depth no further
-/// below the answer's: less depth may give less.
+/// A window that is no hold counts where its statistic is within this factor of the bound. A window, hold or not,
+/// counts where its depth is no further below the answer's: less depth may give less.
 const NEAR: f64 = 1.25;
 const NEAR_BELOW: f64 = 1.1;
 
@@ -75,10 +75,10 @@ impl Ticks {
         }
     }
 
-    /// True where a window at a depth tells of the capacity, though it is no hold.
-    pub(super) fn is_near(&self, depth: u32, answer_depth: u32) -> bool {
+    /// True where a window at a depth tells of the capacity. A hold does so whatever its statistic.
+    pub(super) fn is_near(&self, is_hold: bool, depth: u32, answer_depth: u32) -> bool {
         let is_deep = f64::from(depth) * NEAR_BELOW >= f64::from(answer_depth);
-        is_deep && (1.0 / NEAR..=NEAR).contains(&self.share)
+        is_deep && (is_hold || (1.0 / NEAR..=NEAR).contains(&self.share))
     }
 
     /// Logarithm of the rate at the limit, tick by tick: that of the window, moved along the curve to where the
@@ -222,10 +222,11 @@ fn wander(rates: &Joined, answer: &Ticks) -> Option<result::Wander> {
     })
 }
 
-/// True where the rate near the limit takes back changes as large as one between two windows of a length: it wanders
-/// by as much, with a probability, and came back by half of it at least. A rate that goes one way only does not.
+/// True where a change of level may be noise: the rate near the limit wanders by as much, at this probability, and
+/// came back by at least half of the change.
 ///
-/// `change` is a difference of logarithms, and `apart_seconds` lie between the begins of the two windows.
+/// `change` is a difference of logarithms. The two windows that told it are `seconds` long and begin `apart_seconds`
+/// apart.
 pub(super) fn comes_and_goes(
     near: &[&Ticks],
     change: f64,
@@ -323,6 +324,15 @@ mod tests {
 
     fn white(seed: u64) -> Ticks {
         hold(Random::new(seed).ar1(400, 0.0, 0.0).iter().map(|off| off / 20.0).collect())
+    }
+
+    #[test]
+    fn what_a_rate_takes_back_is_the_most_it_goes_against_a_change() {
+        let fall = -0.3;
+        assert_eq!(taken_back(&[], fall), 0.0);
+        assert_eq!(taken_back(&[3.0, 2.0, 1.0], fall), 0.0);
+        assert_eq!(taken_back(&[3.0, 1.0, 2.0, 1.5], fall), 1.0);
+        assert_eq!(taken_back(&[3.0, 1.0, 2.0, 1.5], 0.3), 2.0);
     }
 
     #[test]

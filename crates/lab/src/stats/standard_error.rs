@@ -7,8 +7,8 @@ use iogauge_model::result::Estimate;
 pub const NORMAL_95: f64 = 1.959_963_984_540_054;
 
 /// The standard error an estimate's 95 % interval was made from, which is one of Student's t with
-/// n − 1 degrees of freedom; `None` where n is less than 2 and nothing is known of it. Too large where the values
-/// depend on each other, for such an interval has fewer degrees.
+/// n − 1 degrees of freedom; `None` where n is less than 2 and nothing is known of it. Where the values
+/// depend on each other the interval has fewer degrees of freedom than n − 1, and the result is too large.
 #[must_use]
 pub fn standard_error(estimate: &Estimate) -> Option<f64> {
     let freedom = (estimate.n.checked_sub(1)?) as f64;

@@ -6,8 +6,9 @@ use iogauge_lab::observe::{Observer, Phase, Status};
 use iogauge_lab::search::{Decision, Found, Measured, SearchPlan};
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::Load;
+use iogauge_model::limit::Metric;
 use iogauge_model::load::{ArrivalProcess, EngineKind};
-use iogauge_model::result::StoppedBy;
+use iogauge_model::result::{CurvePoint, LimitValue, StoppedBy};
 
 /// Devices whose windows disagree: they stall, come to other levels, or spread widely.
 const DEVICES: &[&str] = &[
@@ -38,6 +39,13 @@ impl Observer for Impatient {
             self.interrupt.set();
         }
     }
+}
+
+fn find_seen(device: &str, seed: u64, plan: &SearchPlan, seen: &mut Seen) -> Found {
+    let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
+    let load = Load { engine: EngineKind::Sim, ..Load::default() };
+    let watch = &mut Watch { observer: seen, interrupt: &Interrupt::default() };
+    session::find(&rig, &load, plan, watch).unwrap().found
 }
 
 fn find_until(device: &str, seed: u64, plan: &SearchPlan, looks: u32) -> Found {
@@ -102,7 +110,7 @@ fn the_answer_is_a_row_of_its_curve() {
 /// The largest depth lies right at the limit, so that some holds break what a short window kept.
 #[test]
 fn a_limit_that_a_hold_breaks_ends_the_search() {
-    let mut ended_by_limit = 0;
+    let mut ended_by_a_hold = 0;
     for seed in 1..=12 {
         let plan = SearchPlan {
             limits: vec!["mean<=8ms".parse().unwrap()],
@@ -110,82 +118,118 @@ fn a_limit_that_a_hold_breaks_ends_the_search() {
             max_depth: 64,
             ..SearchPlan::default()
         };
-        let found = find("channels=8,service=1ms", seed, &plan);
+        let mut seen = Seen::default();
+        let found = find_seen("channels=8,service=1ms", seed, &plan, &mut seen);
         assert_one_answer(&found, &format!("seed {seed}"));
-        ended_by_limit += u32::from(found.answer.stopped_by == StoppedBy::Limit);
+        if seen.holds_that_broke > 0 && found.answer.met {
+            assert_eq!(found.answer.stopped_by, StoppedBy::Limit, "seed {seed}");
+            ended_by_a_hold += 1;
+        }
     }
-    assert!(ended_by_limit > 0);
+    assert!(ended_by_a_hold > 0);
 }
 
 #[test]
 fn an_interrupted_search_answers_with_what_it_knows() {
+    let mut cut = 0;
     for (device, limit) in [("channels=8,service=1ms", "mean<=20ms"), ("hdd", "mean<=400ms")] {
-        let plan = SearchPlan { limits: vec![limit.parse().unwrap()], ..SearchPlan::default() };
-        for looks in (1..1200).step_by(37) {
-            let what = format!("{device} after {looks} looks");
-            let found = find_until(device, 1, &plan, looks);
-            if !found.interrupted {
-                continue;
+        for open_loop in [None, Some(ArrivalProcess::Poisson)] {
+            let limits = vec![limit.parse().unwrap()];
+            let plan = SearchPlan { limits, open_loop, ..SearchPlan::default() };
+            for looks in (1..1200).step_by(37) {
+                let what = format!("{device} {open_loop:?} after {looks} looks");
+                let found = find_until(device, 1, &plan, looks);
+                if !found.interrupted {
+                    continue;
+                }
+                cut += 1;
+                let answer = &found.answer;
+                assert_eq!(answer.stopped_by, StoppedBy::Interrupted, "{what}");
+                if answer.is_empty() {
+                    assert!(found.curve.iter().all(|row| row.latency_ns.n == 0), "{what}");
+                    continue;
+                }
+                assert_one_answer(&found, &what);
+                let is_answer = |row: &&CurvePoint| {
+                    row.depth == answer.depth && row.rate_iops == answer.rate_iops
+                };
+                let row = found.curve.iter().find(is_answer).unwrap();
+                let whole = |row: &&CurvePoint| row.met && row.seconds > 0.24;
+                if found.curve.iter().any(|row| whole(&row)) {
+                    assert!(whole(&row), "{what}: {row:?}");
+                }
             }
-            assert_eq!(found.answer.stopped_by, StoppedBy::Interrupted, "{what}");
-            assert_one_answer(&found, &what);
-            let whole = found.curve.iter().filter(|row| row.met && row.seconds > 0.24);
-            let known = whole.map(|row| row.depth).max();
-            let short = found.answer.depth < known.unwrap_or(0) && !found.answer.met;
-            assert!(!short && (known.is_none() || found.answer.met), "{what}: {:?}", found.answer);
         }
     }
+    assert!(cut > 50, "{cut}");
 }
 
-/// Depth 1 breaks the limit in every window.
+/// Depth 1 breaks the limit in every window. The first ends after 200 looks at most.
 #[test]
 fn an_interrupted_window_that_broke_a_limit_is_kept() {
     let limits = vec!["mean<=10ms".parse().unwrap()];
     let plan = SearchPlan { limits, budget_ns: 600_000_000_000, ..SearchPlan::default() };
-    let found = find_until("channels=1,service=100ms", 1, &plan, 160);
-    assert!(found.interrupted && !found.answer.met);
-    assert!(found.answer.latency_ns.n > 20, "{:?}", found.answer);
+    for looks in [160, 199, 200, 201, 202, 203, 210, 230] {
+        let found = find_until("channels=1,service=100ms", 1, &plan, looks);
+        assert!(found.interrupted && !found.answer.met);
+        assert!(found.answer.latency_ns.n > 20, "{looks}: {:?}", found.answer);
+    }
 }
 
 /// No depth that was once seen to break a maximum is below the answer.
 #[test]
 fn a_maximum_that_was_seen_is_not_forgotten() {
-    for seed in 1..=12 {
-        for device in ["channels=8,service=1ms,late=0.01%:55ms:1s", "hdd,late=0.1%:500ms:1s"] {
-            let limits = vec!["max<=400ms".parse().unwrap(), "max<=60ms".parse().unwrap()];
-            let limits = vec![limits[usize::from(!device.starts_with("hdd"))]];
+    let cases: [(&str, &[&str]); 3] = [
+        ("channels=8,service=1ms,late=0.01%:55ms:1s", &["max<=60ms"]),
+        ("channels=8,service=1ms,late=0.01%:55ms:1s", &["mean<=3ms", "max<=60ms"]),
+        ("hdd,late=0.1%:500ms:1s", &["max<=400ms"]),
+    ];
+    for (device, limits) in cases {
+        let (mut broken, mut given) = (0, 0);
+        for seed in 1..=12 {
+            let limits = limits.iter().map(|limit| limit.parse().unwrap()).collect();
             let plan = SearchPlan { limits, ..SearchPlan::default() };
-            let mut broken = Broken::default();
-            let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
-            let load = Load { engine: EngineKind::Sim, ..Load::default() };
-            let watch = &mut Watch { observer: &mut broken, interrupt: &Interrupt::default() };
-            let found = session::find(&rig, &load, &plan, watch).unwrap().found;
-            let least = broken.until_held.iter().min();
+            let mut seen = Seen::default();
+            let found = find_seen(device, seed, &plan, &mut seen);
+            let least = seen.maximum_broken.iter().min();
+            broken += u32::from(least.is_some());
+            if !found.answer.is_given() || !found.regimes.is_empty() {
+                continue;
+            }
+            given += 1;
             let is_below = least.is_none_or(|least| found.answer.depth < *least);
-            let what = format!("{device} seed {seed}: {:?} {:?}", found.answer, broken.until_held);
-            assert!(!found.answer.is_given() || is_below || !found.regimes.is_empty(), "{what}");
+            assert!(is_below, "{device} seed {seed}: {:?} {seen:?}", found.answer);
         }
+        assert!(broken > 0 && (given > 0 || device.starts_with("hdd")), "{device} {limits:?}");
     }
 }
 
-/// Depths that broke a limit.
-#[derive(Default)]
-struct Broken {
-    all: Vec<u32>,
-    /// Those before the last hold ended: after it only the curve is completed.
-    until_held: Vec<u32>,
+/// What a search decided until its last hold ended: after it only the curve is completed.
+#[derive(Debug, Default)]
+struct Seen {
+    holds_that_broke: u32,
+    /// Depths at which a maximum was over its bound.
+    maximum_broken: Vec<u32>,
+    later: Vec<u32>,
 }
 
-impl Observer for Broken {
+impl Observer for Seen {
     fn status(&mut self, _status: &Status<'_>) {}
 
     fn decision(&mut self, decision: &Decision) {
-        let Decision::Measured(Measured { phase, depth, met, .. }) = decision else { return };
-        if !met {
-            self.all.push(*depth);
+        let Decision::Measured(Measured { phase, depth, met, limits, .. }) = decision else {
+            return;
+        };
+        let over = |value: &LimitValue| {
+            let bound_ns = value.limit.bound_ns as f64;
+            value.limit.metric == Metric::Max && value.value_ns.is_some_and(|ns| ns > bound_ns)
+        };
+        if limits.iter().any(|limit| over(&limit.value)) {
+            self.later.push(*depth);
         }
         if *phase == Phase::Holding {
-            self.until_held.clone_from(&self.all);
+            self.holds_that_broke += u32::from(!met);
+            self.maximum_broken.append(&mut self.later);
         }
     }
 }

@@ -150,7 +150,7 @@ fn noise_is_not_called_another_level() {
         });
         let changed = told.iter().filter(|told| **told).count();
         println!("noise of {noise}: called a change of level in {changed} of {seeds} searches");
-        // One of the few seeds of a quick run may be it.
+        // A quick run has four seeds; one of them may be called a change.
         assert!(changed as f64 <= 1.0_f64.max(0.1 * seeds as f64), "{changed} of {seeds}");
     }
 }

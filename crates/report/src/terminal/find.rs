@@ -90,8 +90,10 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
     }
     for value in &answer.limits {
         if let Some(ns) = value.value_ns {
+            let is_known = answer.latency_ns.percentiles_ci95.is_some();
             let is_percentile = matches!(value.limit.metric, Metric::Percentile(_));
-            let at_least = if is_percentile && value.ci95_ns.is_none() { "≥" } else { "" };
+            let is_open = is_percentile && is_known && value.ci95_ns.is_none();
+            let at_least = if is_open { "≥" } else { "" };
             let interval = value.ci95_ns.filter(|[low, high]| low < high);
             let interval = interval.map_or_else(String::new, |[low, high]| {
                 format!(" ({}–{})", Latency(low), Latency(high))

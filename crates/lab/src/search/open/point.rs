@@ -72,6 +72,11 @@ pub(super) struct RatePoint {
 }
 
 impl RatePoint {
+    /// True where it is as long as a window is at least.
+    pub(super) fn is_whole(&self) -> bool {
+        self.seconds >= 0.9 * bench::seconds(SHORTEST_NS)
+    }
+
     /// Statistic over bound of the limit nearest to its bound, or furthest over it.
     pub(super) fn share(&self) -> f64 {
         self.judged.iter().map(Judged::share).fold(1e-3, f64::max).min(1e6)
