@@ -321,6 +321,11 @@ pub(super) struct Stopwatch {
     begin_ns: u64,
 }
 
+/// True where a window is about as long as the shortest that says something.
+pub(super) fn is_whole(window_seconds: f64) -> bool {
+    window_seconds >= 0.9 * seconds(SHORTEST_NS)
+}
+
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

@@ -112,7 +112,7 @@ impl Search<'_, '_> {
         if !deeper.met {
             return Ok(None);
         }
-        self.set_aside(|p| !p.met && p.depth < depth && !p.breaks_maximum());
+        self.set_noise_aside(..depth);
         Ok(Some(deeper))
     }
 

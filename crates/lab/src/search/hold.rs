@@ -8,6 +8,7 @@ use super::bench::{self, SHORTEST_NS};
 use super::decision::{Decision, Next, Why};
 use super::judge::Judged;
 use super::point::{Point, Stretch};
+use super::regime::Change;
 use super::{FLAT, Pass, Search, SearchPlan, bracket, narrow};
 use crate::error::LabError;
 use crate::estimates;
@@ -54,10 +55,8 @@ impl Search<'_, '_> {
             let goes_on = self.may_begin_again(plan);
             // Where there is no time to find out what the target gives now, what it gave before is all there is.
             if let Some(change) = answer.change.filter(|_| goes_on || answer.met) {
-                self.comes_to_another_level(change.regime, None, &answer);
+                self.changes_level(&change, &answer);
                 if goes_on {
-                    // They are of both levels.
-                    self.points.iter_mut().for_each(|point| point.ticks = None);
                     return Ok(Pass::at_another_level(narrow::retreat_if_broken(&answer)));
                 }
             } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
@@ -161,7 +160,7 @@ impl Search<'_, '_> {
         let again = self.look_at(ceiling, Phase::Narrowing)?;
         let is_noise = again.met;
         if is_noise {
-            self.set_aside(|p| !p.met && p.depth >= ceiling && !p.breaks_maximum());
+            self.set_noise_aside(ceiling..);
         }
         self.keep(again);
         let goes_on = is_noise && self.may_begin_again(plan);
@@ -194,6 +193,14 @@ impl Search<'_, '_> {
         }
     }
 
+    /// Notes a change within a window. Its ticks are of both levels.
+    fn changes_level(&mut self, change: &Change, window: &Point) {
+        let regime = change.regime(bench::seconds(self.bench.elapsed_ns()));
+        let mut first = window.clone();
+        first.ticks = None;
+        self.comes_to_another_level(regime, None, first);
+    }
+
     /// Looks at the smallest load several times before saying that it breaks a limit.
     pub(super) fn look_longer_at_one(&mut self, plan: &SearchPlan) -> Result<Pass, LabError> {
         let mut met = 0;
@@ -211,8 +218,7 @@ impl Search<'_, '_> {
             met += u32::from(point.met_at_last);
             if let Some(change) = point.change {
                 // What it was before says nothing of the level it is at.
-                self.comes_to_another_level(change.regime, None, &point);
-                self.points.iter_mut().for_each(|point| point.ticks = None);
+                self.changes_level(&change, &point);
                 (looks, met, broken, is_maximum) = (1, u32::from(point.met), 0, false);
             }
             let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;

@@ -37,8 +37,9 @@ use judge::Judged;
 pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, Stretch};
-use prediction::{Answered, Ticks};
+use prediction::{Answered, Prediction, Ticks};
 use regime::{Level, Windows};
+use std::ops::RangeBounds;
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
 pub use judge::{CARE, Verdict};
@@ -189,12 +190,7 @@ pub fn find(
     };
     let undecided = starved.is_most() || starved_decides(&place, &points);
     let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0, undecided);
-    let ended = Ended {
-        stopped_by,
-        windows: &near.windows(),
-        began_ns: near.began_ns,
-        seconds: measured_seconds,
-    };
+    let ended = Ended { stopped_by, near: &near, seconds: measured_seconds };
     let mut answer = answer(&place, ended, &points);
     answer.queue =
         full_queue.filter(|_| stopped_by == StoppedBy::QueueFull).map(|queue| queue.bound);
@@ -236,22 +232,33 @@ struct Near {
 }
 
 impl Near {
-    fn of<'a>(points: impl Iterator<Item = &'a Point>, answer: &Point) -> Self {
+    /// Windows by when they began, in order of time and the answer's last, with their ticks as far as known.
+    fn of<'a>(windows: impl Iterator<Item = (u64, Option<&'a Ticks>)>) -> Self {
+        let known = windows.filter_map(|(began_ns, ticks)| Some((began_ns, ticks?.clone())));
+        let (began_ns, ticks): (Vec<_>, Vec<_>) = known.unzip();
+        Self { ticks, began_ns: began_ns.into_iter().min() }
+    }
+
+    /// Those among the points of a closed loop.
+    fn among<'a>(points: impl Iterator<Item = &'a Point>, answer: &'a Point) -> Self {
         let is_near = |point: &&Point| {
             let is_near = |ticks: &Ticks| ticks.is_near(point.held, point.depth, answer.depth);
             point.began_ns != answer.began_ns && point.ticks.as_ref().is_some_and(is_near)
         };
         let mut near: Vec<&Point> = points.filter(is_near).collect();
         near.sort_by_key(|point| point.began_ns);
-        let is_known = answer.ticks.is_some();
-        let all = near.into_iter().chain(Some(answer).filter(|_| is_known));
-        let (ticks, began_ns): (Vec<_>, Vec<_>) =
-            all.filter_map(|point| Some((point.ticks.clone()?, point.began_ns))).unzip();
-        Self { ticks, began_ns: began_ns.into_iter().min() }
+        let all = near.into_iter().chain([answer]);
+        Self::of(all.map(|point| (point.began_ns, point.ticks.as_ref())))
     }
 
     fn windows(&self) -> Vec<&Ticks> {
         self.ticks.iter().collect()
+    }
+
+    /// How long before the answer's window the period began that its interval is about.
+    fn seconds_before(&self, answer_began_ns: u64, predicted: &Prediction) -> f64 {
+        let began_ns = self.began_ns.filter(|_| predicted.over_all).unwrap_or(answer_began_ns);
+        bench::seconds(answer_began_ns.saturating_sub(began_ns))
     }
 }
 
@@ -333,16 +340,19 @@ impl Search<'_, '_> {
         let (mut points, aside) =
             (std::mem::take(&mut self.points), std::mem::take(&mut self.aside));
         let mut levels = std::mem::take(&mut self.levels);
-        let near = Near::of(points.iter().chain(since(&aside, levels.len())), answer);
+        let count = levels.len();
         // What comes and goes is noise, and so is what the rate wanders by anyway.
-        levels.retain(|level| !self.bench.came_back && !level.is_noise(&near.windows()));
+        levels.retain(|level| {
+            let near = Near::among(points.iter().chain(since(&aside, count)), answer);
+            !self.bench.came_back && !level.is_noise(&near.windows())
+        });
         let mut drifting = points.clone();
         longest_of_each_depth(&mut drifting);
         let drift = regime::drift(&drifting);
         if levels.is_empty() {
             points.append(&mut self.before);
         }
-        let near = Near::of(points.iter().chain(since(&aside, levels.len())), answer);
+        let near = Near::among(points.iter().chain(since(&aside, levels.len())), answer);
         longest_of_each_depth(&mut points);
         let regimes = levels.into_iter().map(|level| level.regime).collect();
         Told { points, near, regimes, drift }
@@ -410,7 +420,7 @@ impl Search<'_, '_> {
         if self.bench.interrupted() || !matters || !self.may_begin_again(plan) {
             return Ok(None);
         }
-        let began_ns = point.began_ns;
+        let at_seconds = bench::seconds(point.began_ns);
         let why = Why::Contradicted { before: before.iops, by: point.depth, iops: point.iops };
         self.bench.decide(Decision::Next(Next { depth: before.depth, why }));
         let again = self.measure(before.depth, Phase::Narrowing)?;
@@ -425,22 +435,20 @@ impl Search<'_, '_> {
             seconds: before.seconds.min(again.seconds),
             apart_seconds: bench::seconds(again.began_ns.saturating_sub(before.began_ns)),
         });
-        let regime = Regime {
-            at_seconds: bench::seconds(began_ns),
-            before_iops: before.iops.mean,
-            after_iops: again.iops.mean,
-        };
-        self.comes_to_another_level(regime, windows, &again);
-        Ok(Some(narrow::retreat_if_broken(&again)))
+        let regime =
+            Regime { at_seconds, before_iops: before.iops.mean, after_iops: again.iops.mean };
+        let depth = narrow::retreat_if_broken(&again);
+        self.comes_to_another_level(regime, windows, again);
+        Ok(Some(depth))
     }
 
     /// Notes the change and forgets the points before it.
-    fn comes_to_another_level(&mut self, regime: Regime, windows: Option<Windows>, first: &Point) {
+    fn comes_to_another_level(&mut self, regime: Regime, windows: Option<Windows>, first: Point) {
         let Regime { at_seconds, before_iops, after_iops } = regime;
         self.levels.push(Level { regime, windows });
         self.before.append(&mut self.points);
         self.before.retain(|point| point.began_ns != first.began_ns);
-        self.points.push(first.clone());
+        self.points.push(first);
         self.bench.level_rose.get_or_insert(after_iops > before_iops);
         self.bench.decide(Decision::AnotherLevel { at_seconds, before_iops, after_iops });
     }
@@ -487,6 +495,11 @@ impl Search<'_, '_> {
         self.aside.extend(over.map(|point| (level, point)));
     }
 
+    /// Takes from the curve what only noise had broken at these depths.
+    fn set_noise_aside(&mut self, depths: impl RangeBounds<u32>) {
+        self.set_aside(|p| !p.met && depths.contains(&p.depth) && !p.breaks_maximum());
+    }
+
     fn keep(&mut self, point: Point) {
         self.bench.keep(&point.curve_point());
         self.points.push(point);
@@ -531,11 +544,17 @@ fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
 
 /// True where only windows in which the client was starved say that a limit breaks.
 fn starved_decides(answer: &Point, curve: &[Point]) -> bool {
-    if !answer.met {
-        return answer.starved;
+    let broken = curve.iter().filter(|p| p.depth > answer.depth && !p.met);
+    match answer.met {
+        true => are_all_starved(broken.map(|point| point.starved)),
+        false => answer.starved,
     }
-    let mut broken = curve.iter().filter(|p| p.depth > answer.depth && !p.met).peekable();
-    broken.peek().is_some() && broken.all(|point| point.starved)
+}
+
+/// True where there are windows, and the client was starved in each.
+fn are_all_starved(windows: impl Iterator<Item = bool>) -> bool {
+    let mut windows = windows.peekable();
+    windows.peek().is_some() && windows.all(|starved| starved)
 }
 
 /// The IOPS at the answer, as sure as the limit's statistic lets it be.
@@ -553,7 +572,7 @@ fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
 }
 
 fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
-    let Ended { stopped_by, windows, began_ns, seconds } = end;
+    let Ended { stopped_by, near, seconds } = end;
     let by_limit = stopped_by.is_limit();
     let capacity = match by_limit {
         true => capacity(place, curve),
@@ -561,14 +580,14 @@ fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
     };
     let held =
         Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
-    let predicted = prediction::predict(windows, &held, &capacity, seconds, by_limit);
-    let before_ns =
-        began_ns.filter(|_| predicted.over_all).map(|ns| place.began_ns.saturating_sub(ns));
+    let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
     Answer {
         met: place.met,
         iops: predicted.iops,
         pi95: predicted.pi95,
-        observed_seconds: Some(place.observed_seconds + bench::seconds(before_ns.unwrap_or(0))),
+        observed_seconds: Some(
+            place.observed_seconds + near.seconds_before(place.began_ns, &predicted),
+        ),
         wander: predicted.wander,
         bytes_per_sec: place.bytes_per_sec,
         depth: place.depth,
@@ -586,10 +605,7 @@ fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
 /// How a search ended.
 struct Ended<'a> {
     stopped_by: StoppedBy,
-    /// Its windows near the limit in order of time, the answer's last.
-    windows: &'a [&'a Ticks],
-    /// When the first of them began, in nanoseconds of the search.
-    began_ns: Option<u64>,
+    near: &'a Near,
     /// How long it took.
     seconds: f64,
 }

@@ -10,8 +10,7 @@ mod point;
 use super::bench::{Bench, SHORTEST_NS};
 use super::capacity;
 use super::judge::tightest;
-use super::prediction::Ticks;
-use super::{Decision, Ended, Found, SearchPlan, StoppedBy};
+use super::{Decision, Ended, Found, Near, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Interrupt, Observer, Phase, Status};
@@ -165,14 +164,9 @@ pub fn find_open(
         at_seconds: closed.measured_seconds + point.at_seconds,
         ..point
     }));
-    let holds: Vec<RatePoint> = points
-        .iter()
-        .filter(|p| p.ticks.is_some() && p.began_ns != answer.began_ns)
-        .cloned()
-        .collect();
-    let windows: Vec<&Ticks> =
-        holds.iter().filter_map(|point| point.ticks.as_ref()).chain(&answer.ticks).collect();
-    let began_ns = holds.iter().map(|point| point.began_ns).min();
+    let others = points.iter().filter(|point| point.began_ns != answer.began_ns);
+    let holds = others.chain([&answer]).map(|point| (point.began_ns, point.ticks.as_ref()));
+    let near = Near::of(holds);
     points
         .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
     points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
@@ -180,17 +174,18 @@ pub fn find_open(
     if let Some(row) = points.iter_mut().find(|point| point.rate_iops == answer.rate_iops) {
         row.clone_from(&answer);
     }
-    let mut broken = points.iter().filter(|p| p.rate_iops > answer.rate_iops && !p.met).peekable();
-    let is_broken = broken.peek().is_some();
-    let starved_decides =
-        if answer.met { is_broken && broken.all(|point| point.starved) } else { answer.starved };
+    let broken = points.iter().filter(|p| p.rate_iops > answer.rate_iops && !p.met);
+    let starved_decides = match answer.met {
+        true => super::are_all_starved(broken.map(|point| point.starved)),
+        false => answer.starved,
+    };
     let undecided = starved.is_most() || starved_decides;
     let stopped_by = super::why(stopped_by, interrupted, answer.response.n == 0, undecided);
     Ok(Found {
         answer: answer.answer(
             plan.max_depth,
             told.capacity_iops,
-            Ended { stopped_by, windows: &windows, began_ns, seconds: measured_seconds },
+            Ended { stopped_by, near: &near, seconds: measured_seconds },
             &points,
         ),
         // Depth is what the curve of an open loop does not vary.

@@ -1,6 +1,6 @@
 //! One point of the curve: set the depth, let the old I/Os drain, measure as long as it takes.
 
-use super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns, seconds};
+use super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, is_whole, next_look_ns, seconds};
 use super::decision::{Decision, Measured};
 use super::exceeding::Exceeding;
 use super::judge::{Judged, Verdict, tightest};
@@ -103,9 +103,9 @@ impl Point {
         self.judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
     }
 
-    /// True where it is as long as a window is at least.
+    /// True where no interrupt has cut it short.
     pub(super) fn is_whole(&self) -> bool {
-        self.seconds >= 0.9 * seconds(SHORTEST_NS)
+        is_whole(self.seconds)
     }
 
     /// True where a maximum is over its bound: what was seen was seen.
@@ -249,11 +249,9 @@ impl Bench<'_, '_> {
         let stretch = alone.as_ref().unwrap_or(&sieve).whole();
         self.window_ends(stretch, Place { depth, rate_iops: None });
         let full_queue = self.full_queue(queue, stretch);
-        let sifted = sieve.all().filter(|_| !sieve.is_all_starved());
-        let with_starved = sifted.map(|all| self.with_starved(all));
+        let with_starved = sieve.all().map(|all| self.with_starved(all));
         let mut seen = sieve.judged().clone();
         let change = self.change_in(&seen.series).filter(|_| phase == Phase::Holding);
-        let change = change.map(|change| change.dated(&seen.series, seconds(self.elapsed_ns())));
         if phase == Phase::Holding {
             let later = Change::in_series(&seen.series, 0.0);
             self.came_back |= later.is_some_and(|later| self.comes_back_by(later.rises()));

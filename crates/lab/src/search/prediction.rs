@@ -225,7 +225,7 @@ fn wander(rates: &Joined, answer: &Ticks) -> Option<result::Wander> {
 /// True where a change of level may be noise: the rate near the limit wanders by as much, at this probability, and
 /// came back by at least half of the change.
 ///
-/// `change` is a difference of logarithms. The two windows that told it are `seconds` long and begin `apart_seconds`
+/// `change` is a difference of logarithms. The two windows that told it are `seconds` long and start `apart_seconds`
 /// apart.
 pub(super) fn comes_and_goes(
     near: &[&Ticks],

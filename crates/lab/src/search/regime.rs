@@ -18,20 +18,21 @@ const CERTAIN: f64 = 0.999;
 pub(super) struct Change {
     /// First tick of the new level.
     pub(super) index: usize,
-    /// `at_seconds` in the series until it is dated.
-    pub(super) regime: Regime,
+    before_iops: f64,
+    after_iops: f64,
+    /// How long the new level has lasted.
+    lasts_seconds: f64,
 }
 
 impl Change {
     pub(super) fn rises(&self) -> bool {
-        self.regime.after_iops > self.regime.before_iops
+        self.after_iops > self.before_iops
     }
 
-    /// With its time in the search, where the series has just ended so many seconds into that.
-    pub(super) fn dated(mut self, series: &[IntervalPoint], ends_seconds: f64) -> Self {
-        let later = series[self.index..].iter().map(|tick| tick.seconds).sum::<f64>();
-        self.regime.at_seconds = ends_seconds - later;
-        self
+    /// The same for the result of a search, in which the series ends at this time.
+    pub(super) fn regime(&self, ends_seconds: f64) -> Regime {
+        let Self { before_iops, after_iops, lasts_seconds, .. } = *self;
+        Regime { at_seconds: ends_seconds - lasts_seconds, before_iops, after_iops }
     }
 
     /// The lasting change of the IOPS in a series of ticks, if there is one: the old level lasted for
@@ -41,16 +42,17 @@ impl Change {
         let change = change_point(&rates)?;
         let (old, new) = series.split_at(change.index);
         let seconds = |part: &[IntervalPoint]| part.iter().map(|p| p.seconds).sum::<f64>();
+        let lasts_seconds = seconds(new);
         let lasting =
-            seconds(old) >= LASTING_SECONDS && seconds(new) >= LASTING_SECONDS.max(stays_seconds);
+            seconds(old) >= LASTING_SECONDS && lasts_seconds >= LASTING_SECONDS.max(stays_seconds);
         let ratio = change.after / change.before;
         let notable = lasting && !(CONTRADICTS..=1.0 / CONTRADICTS).contains(&ratio);
-        let regime = Regime {
-            at_seconds: seconds(old),
+        (notable && !is_noise(&change, &rates)).then_some(Self {
+            index: change.index,
             before_iops: change.before,
             after_iops: change.after,
-        };
-        (notable && !is_noise(&change, &rates)).then_some(Self { index: change.index, regime })
+            lasts_seconds,
+        })
     }
 }
 
@@ -76,7 +78,7 @@ pub(super) struct Level {
 pub(super) struct Windows {
     /// Length of the shorter.
     pub(super) seconds: f64,
-    /// Time from the begin of one to that of the other.
+    /// Time between the starts of the two windows.
     pub(super) apart_seconds: f64,
 }
 

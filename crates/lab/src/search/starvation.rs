@@ -104,9 +104,9 @@ impl<S: Show> Sieve<S> {
         }
     }
 
-    /// What was seen with what is left out; `None` where nothing is.
+    /// What was seen with what is left out; `None` where nothing is, or where that is all there is.
     pub(super) fn all(&self) -> Option<&S> {
-        self.all.as_ref()
+        self.all.as_ref().filter(|_| !self.is_all_starved())
     }
 
     /// Every tick of it in one.

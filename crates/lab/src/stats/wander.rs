@@ -81,11 +81,11 @@ impl Slow {
         }
     }
 
-    /// Variance of the difference of the averages of two windows of a length that begin so far apart, no less
-    /// than that length.
+    /// Variance of the difference between the averages of two windows. Both are `length` long, and the second starts
+    /// `apart` after the first. `apart` is at least `length`.
     fn difference(self, length: f64, apart: f64) -> f64 {
         match self {
-            // The end of one window is the begin of the next only where they adjoin.
+            // Adjacent windows share an edge; others do not.
             Self::Phase if apart > length => 4.0 / (length * length),
             Self::Phase => 6.0 / (length * length),
             Self::Process(time) => {
@@ -305,8 +305,8 @@ impl Wander {
         self.observed.difference(|noise| 2.0 * noise.allan(ticks / self.ticks))
     }
 
-    /// The difference between the averages of two windows of so many ticks, of which one begins so many ticks
-    /// after the other, in the time observed.
+    /// The difference between the averages of two windows in the time observed. Both are `ticks` long, and the
+    /// second starts `apart_ticks` after the first.
     #[must_use]
     pub fn apart(&self, ticks: f64, apart_ticks: f64) -> Difference {
         let length = ticks / self.ticks;

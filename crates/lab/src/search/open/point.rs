@@ -72,9 +72,9 @@ pub(super) struct RatePoint {
 }
 
 impl RatePoint {
-    /// True where it is as long as a window is at least.
+    /// True where no interrupt has cut it short.
     pub(super) fn is_whole(&self) -> bool {
-        self.seconds >= 0.9 * bench::seconds(SHORTEST_NS)
+        bench::is_whole(self.seconds)
     }
 
     /// Statistic over bound of the limit nearest to its bound, or furthest over it.
@@ -144,7 +144,7 @@ impl RatePoint {
         end: Ended<'_>,
         curve: &[Self],
     ) -> Answer {
-        let Ended { stopped_by, windows, began_ns, seconds } = end;
+        let Ended { stopped_by, near, seconds } = end;
         let by_limit = stopped_by.is_limit();
         let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
         let capacity = match by_limit {
@@ -152,14 +152,12 @@ impl RatePoint {
             false => Capacity { iops: self.iops, slope: 0.0 },
         };
         let held = Answered { iops: self.iops.mean, share: self.share() };
-        let predicted = prediction::predict(windows, &held, &capacity, seconds, by_limit);
-        let began_ns = began_ns.filter(|_| predicted.over_all);
-        let before_ns = began_ns.map(|began_ns| self.began_ns.saturating_sub(began_ns));
+        let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
         Answer {
             met: self.met,
             iops: predicted.iops,
             pi95: predicted.pi95,
-            observed_seconds: Some(self.seconds + bench::seconds(before_ns.unwrap_or(0))),
+            observed_seconds: Some(self.seconds + near.seconds_before(self.began_ns, &predicted)),
             wander: predicted.wander,
             bytes_per_sec: self.bytes_per_sec,
             depth: max_depth,
@@ -281,8 +279,7 @@ impl Bench<'_, '_> {
         let busy_percent = cpu_percent - self.polled_percent(&stopwatch);
         let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
         self.window_ends(sieve.whole(), place);
-        let sifted = sieve.all().filter(|_| !sieve.is_all_starved());
-        let with_starved = sifted.map(|all| self.rate_with_starved(all));
+        let with_starved = sieve.all().map(|all| self.rate_with_starved(all));
         let seen = sieve.judged();
         let mut point = self.rate_point(rate_iops, seen, cpu_percent);
         (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
