@@ -122,6 +122,11 @@ pub enum Why {
         /// The depth that was held.
         held: u32,
     },
+    /// A smaller one was held, and by that this one keeps the limits as well.
+    Room {
+        /// The depth that was held.
+        held: u32,
+    },
     /// A smaller one broke a limit by more than its depth explains.
     Beyond {
         /// The depth that broke it.
@@ -349,6 +354,9 @@ impl fmt::Display for Next {
             Why::Ceiling { held } => {
                 write!(f, "again, since depth {held} was held with room to spare")
             }
+            Why::Room { held } => {
+                write!(f, "depth {held} was held, and there is room for this one by its latency")
+            }
             Why::Flat { deeper } => {
                 write!(f, "again, to see whether depth {deeper} really gives no more")
             }
@@ -503,6 +511,7 @@ mod tests {
             next(118, Why::Between { holds: 16, breaks: 879, predicted: None }),
             next(16, Why::Contradicted { before, by: 32, iops }),
             next(879, Why::Ceiling { held: 700 }),
+            next(19, Why::Room { held: 18 }),
             next(32, Why::Flat { deeper: 64 }),
             next(8, Why::Beyond { broke: 4 }),
             next(512, Why::Starved),
@@ -536,6 +545,8 @@ mod tests {
              IOPS before"
                 .to_owned(),
             "next depth 879: again, since depth 700 was held with room to spare".to_owned(),
+            "next depth 19: depth 18 was held, and there is room for this one by its latency"
+                .to_owned(),
             "next depth 32: again, to see whether depth 64 really gives no more".to_owned(),
             "next depth 8: depth 4 broke the limit by more than its depth explains".to_owned(),
             "next depth 512: again, since iogauge lacked processor time".to_owned(),

@@ -47,6 +47,8 @@ impl Search<'_, '_> {
         stopped_by: StoppedBy,
     ) -> Result<Pass, LabError> {
         let mut failed = 0;
+        // Held before the search went up from it.
+        let mut held: Option<Point> = None;
         loop {
             let answer = match self.hold_one(plan, depth)? {
                 Held::Again(next) => return Ok(Pass::Again(next)),
@@ -65,7 +67,19 @@ impl Search<'_, '_> {
             if self.bench.interrupted() {
                 return Ok(Pass::over(self.known_instead(answer), stopped_by));
             }
+            let answer = match held.take() {
+                Some(lower) if !answer.met => lower,
+                _ => answer,
+            };
             if answer.met {
+                if let Some(higher) = self.higher(plan, &answer) {
+                    self.bench.decide(Decision::Next(Next {
+                        depth: higher,
+                        why: Why::Room { held: depth },
+                    }));
+                    (depth, held) = (higher, Some(answer));
+                    continue;
+                }
                 let stopped_by = self.confirmed(&answer, stopped_by)?;
                 return Ok(Pass::over(answer, stopped_by));
             }
@@ -84,6 +98,14 @@ impl Search<'_, '_> {
             failed += 1;
             self.bench.decide(answer.going_back(depth));
         }
+    }
+
+    /// The depth to hold after one that was held with room for it, where the time left is enough.
+    fn higher(&self, plan: &SearchPlan, held: &Point) -> Option<u32> {
+        let least_seconds = (held.seconds / 2.0).max(bench::seconds(plan.budget_ns / HOLD_SHARE));
+        let left_seconds = bench::seconds(self.bench.left_ns()) - held.latency.p99 as f64 / 1e9;
+        let has_time = left_seconds >= least_seconds;
+        narrow::climb(&self.points, held).filter(|_| has_time)
     }
 
     /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest. What

@@ -139,7 +139,7 @@ impl Judged {
         }
     }
 
-    fn bound(&self) -> f64 {
+    pub(super) fn bound(&self) -> f64 {
         self.limit.bound_ns as f64
     }
 }
