@@ -139,6 +139,10 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
             inside && is_known(knee) && is_known(below)
         }
         Why::Ceiling { held } => held < next.depth && known.contains(&(next.depth, false)),
+        Why::Room { held } => {
+            let kept = known.iter().any(|(depth, met)| *depth >= next.depth && *met);
+            held < next.depth && known.contains(&(held, true)) && kept
+        }
         Why::Flat { deeper } => is_known(deeper) && is_known(next.depth),
         Why::Smallest => next.depth == 1 && is_known(1),
         Why::Higher => known.contains(&(next.depth, true)),
@@ -190,6 +194,31 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
         }
         assert_eq!(held, Some(found.answer.depth), "{device}");
     }
+}
+
+#[test]
+fn a_search_that_held_with_care_goes_up_where_there_is_room() {
+    let (mut went_up, mut higher) = (0, 0);
+    for seed in 0..30 {
+        let device = format!("sim:channels=2,service=1ms,gc=every:200ms,stall:60ms,seed={seed}");
+        let rig = Rig::open(&device, Intent::default()).unwrap();
+        let load = Load { engine: EngineKind::Sim, ..Load::default() };
+        let limits = vec!["mean<=10ms".parse().unwrap()];
+        let plan = SearchPlan { limits, budget_ns: 20_000_000_000, ..SearchPlan::default() };
+        let mut listener = Listener::default();
+        let watch = &mut Watch { observer: &mut listener, interrupt: &Interrupt::default() };
+        let found = session::find(&rig, &load, &plan, watch).unwrap().found;
+        for decision in &listener.0 {
+            let Decision::Next(Next { depth, why: Why::Room { held } }) = decision else {
+                continue;
+            };
+            went_up += 1;
+            higher += u32::from(found.answer.depth == *depth);
+            // What was held before stands where the deeper one fails.
+            assert!(found.answer.met && found.answer.depth >= *held, "seed {seed}: {decision}");
+        }
+    }
+    assert!(went_up > 0 && higher > went_up / 2, "{higher} of {went_up}");
 }
 
 #[test]
