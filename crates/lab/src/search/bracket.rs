@@ -2,9 +2,9 @@
 
 use super::bench;
 use super::decision::{Decision, Next, Why};
-use super::point::Point;
+use super::point::{Point, longest_of_each_depth};
 use super::queue::FullQueue;
-use super::{Search, SearchPlan, longest_of_each_depth, narrow};
+use super::{Search, SearchPlan, narrow};
 use crate::error::LabError;
 use crate::observe::Phase;
 
@@ -13,8 +13,10 @@ pub(super) enum Bracket {
     Between(Point, Box<Point>),
     /// Everything tried holds.
     Below(Point),
-    /// Depth 1 breaks a limit, or the search was interrupted before any depth held.
+    /// Depth 1 breaks a limit.
     Nothing,
+    /// The search was interrupted in this window, which broke a limit.
+    Interrupted(Point),
     Again(u32),
 }
 
@@ -81,7 +83,10 @@ impl Search<'_, '_> {
                     known = Some(deeper);
                     continue;
                 }
-                if point.depth == 1 || self.bench.interrupted() {
+                if self.bench.interrupted() {
+                    return Ok(Bracket::Interrupted(point));
+                }
+                if point.depth == 1 {
                     return Ok(Bracket::Nothing);
                 }
                 if let Some(good) = self.best_below(point.depth) {

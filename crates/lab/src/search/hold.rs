@@ -9,7 +9,7 @@ use super::decision::{Decision, Next, Why};
 use super::judge::Judged;
 use super::point::{Point, Stretch};
 use super::regime::Change;
-use super::{FLAT, Pass, Search, SearchPlan, bracket, narrow};
+use super::{FLAT, Pass, Search, SearchPlan, narrow};
 use crate::error::LabError;
 use crate::estimates;
 use crate::observe::Phase;
@@ -64,19 +64,17 @@ impl Search<'_, '_> {
             } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
                 return Ok(Pass::at_another_level(depth));
             }
-            if self.bench.interrupted() {
-                return Ok(Pass::over(self.known_instead(answer), stopped_by));
-            }
             let answer = match held.take() {
                 Some(lower) if !answer.met => lower,
                 _ => answer,
             };
+            if self.bench.interrupted() {
+                return Ok(Pass::over(answer, stopped_by));
+            }
             if answer.met {
                 if let Some(higher) = self.higher(plan, &answer) {
-                    self.bench.decide(Decision::Next(Next {
-                        depth: higher,
-                        why: Why::Room { held: depth },
-                    }));
+                    let why = Why::Room { held: answer.depth };
+                    self.bench.decide(Decision::Next(Next { depth: higher, why }));
                     (depth, held) = (higher, Some(answer));
                     continue;
                 }
@@ -250,10 +248,8 @@ impl Search<'_, '_> {
                 break point;
             }
         };
-        let longer = self.points.iter().filter(|p| p.depth == 1 && p.seconds > answer.seconds);
-        let longest = longer.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();
-        if let Some(known) = longest.filter(|_| self.bench.interrupted()) {
-            return Ok(Pass::over(known, StoppedBy::Interrupted));
+        if self.bench.interrupted() {
+            return Ok(Pass::over(answer, StoppedBy::Interrupted));
         }
         self.set_aside(|point| point.depth == 1);
         self.keep(answer.clone());
@@ -268,23 +264,5 @@ impl Search<'_, '_> {
         }
         let agree = keeps || (met == 0 && !answer.met);
         Ok(Pass::over(answer, if agree { StoppedBy::Budget } else { StoppedBy::Undecided }))
-    }
-
-    /// The answer of a search that was interrupted in a hold. Where the hold broke a limit, or is too short to
-    /// tell, this is the deepest point that kept the limits.
-    fn known_instead(&mut self, held: Point) -> Point {
-        let is_whole = held.is_whole();
-        if held.met && is_whole {
-            return held;
-        }
-        let most_depth = if is_whole { held.depth.saturating_sub(1) } else { u32::MAX };
-        let others = self.points.iter().filter(|p| p.began_ns != held.began_ns).cloned().collect();
-        match bracket::deepest_met(others, most_depth) {
-            Some(known) => {
-                self.set_aside(|point| point.began_ns == held.began_ns);
-                known
-            }
-            None => held,
-        }
     }
 }

@@ -8,6 +8,7 @@
 mod bench;
 mod bracket;
 mod capacity;
+mod conclude;
 mod decision;
 mod exceeding;
 mod hold;
@@ -28,16 +29,14 @@ use crate::pauses::Pauses;
 use bench::Bench;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
 use bracket::Bracket;
-use capacity::{Capacity, DepthPlace};
+use conclude::{Ended, Told};
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{Answer, CurvePoint, IntervalPoint, Knee, Regime, StoppedBy};
-use judge::Judged;
 pub(crate) use judge::limit_value;
 pub use open::find_open;
-use point::{Point, Stretch};
-use prediction::{Answered, Prediction, Ticks};
+use point::{Point, Stretch, longest_of_each_depth};
 use regime::{Level, Windows};
 use std::ops::RangeBounds;
 
@@ -188,10 +187,10 @@ pub fn find(
         }
         None => end.answer,
     };
-    let undecided = starved.is_most() || starved_decides(&place, &points);
-    let stopped_by = why(end.stopped_by, interrupted, place.latency.n == 0, undecided);
+    let undecided = starved.is_most() || conclude::starved_decides(&place, &points);
+    let stopped_by = conclude::why(end.stopped_by, interrupted, place.latency.n == 0, undecided);
     let ended = Ended { stopped_by, near: &near, seconds: measured_seconds };
-    let mut answer = answer(&place, ended, &points);
+    let mut answer = conclude::answer(&place, ended, &points);
     answer.queue =
         full_queue.filter(|_| stopped_by == StoppedBy::QueueFull).map(|queue| queue.bound);
     let knee = knee::of(&points, &place).filter(|_| answer.is_given());
@@ -212,75 +211,6 @@ pub fn find(
         logical,
         interrupted,
     })
-}
-
-/// What a search reports, once it is known which changes of level were noise.
-struct Told {
-    /// By rising depth, each once.
-    points: Vec<Point>,
-    near: Near,
-    regimes: Vec<Regime>,
-    drift: Option<Drift>,
-}
-
-/// All holds and other windows near the limit whose ticks are known.
-struct Near {
-    /// In order of time, and the answer's last.
-    ticks: Vec<Ticks>,
-    /// When the first of them began, in nanoseconds of the search.
-    began_ns: Option<u64>,
-}
-
-impl Near {
-    /// Windows by when they began, in order of time and the answer's last, with their ticks as far as known.
-    fn of<'a>(windows: impl Iterator<Item = (u64, Option<&'a Ticks>)>) -> Self {
-        let known = windows.filter_map(|(began_ns, ticks)| Some((began_ns, ticks?.clone())));
-        let (began_ns, ticks): (Vec<_>, Vec<_>) = known.unzip();
-        Self { ticks, began_ns: began_ns.into_iter().min() }
-    }
-
-    /// Those among the points of a closed loop.
-    fn among<'a>(points: impl Iterator<Item = &'a Point>, answer: &'a Point) -> Self {
-        let is_near = |point: &&Point| {
-            let is_near = |ticks: &Ticks| ticks.is_near(point.held, point.depth, answer.depth);
-            point.began_ns != answer.began_ns && point.ticks.as_ref().is_some_and(is_near)
-        };
-        let mut near: Vec<&Point> = points.filter(is_near).collect();
-        near.sort_by_key(|point| point.began_ns);
-        let all = near.into_iter().chain([answer]);
-        Self::of(all.map(|point| (point.began_ns, point.ticks.as_ref())))
-    }
-
-    fn windows(&self) -> Vec<&Ticks> {
-        self.ticks.iter().collect()
-    }
-
-    /// How long before the answer's window the period began that its interval is about.
-    fn seconds_before(&self, answer_began_ns: u64, predicted: &Prediction) -> f64 {
-        let began_ns = self.began_ns.filter(|_| predicted.over_all).unwrap_or(answer_began_ns);
-        bench::seconds(answer_began_ns.saturating_sub(began_ns))
-    }
-}
-
-/// Points set aside after so many changes of level.
-fn since(aside: &[(usize, Point)], level: usize) -> impl Iterator<Item = &Point> {
-    aside.iter().filter(move |(at, _)| *at >= level).map(|(_, point)| point)
-}
-
-/// Sorts points by depth, and keeps of several at one depth the longest.
-fn longest_of_each_depth(points: &mut Vec<Point>) {
-    points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
-    points.dedup_by_key(|point| point.depth);
-}
-
-/// Why a search ended: nothing is known of a limit where no I/O was completed.
-fn why(stopped_by: StoppedBy, interrupted: bool, is_empty: bool, is_starved: bool) -> StoppedBy {
-    match stopped_by {
-        _ if interrupted => StoppedBy::Interrupted,
-        _ if is_empty => StoppedBy::Budget,
-        _ if is_starved => StoppedBy::Starved,
-        stopped_by => stopped_by,
-    }
 }
 
 /// Where a search came to rest.
@@ -326,6 +256,10 @@ impl Search<'_, '_> {
         let mut from = 1;
         loop {
             match self.pass(plan, from)? {
+                Pass::Over(end) if self.bench.interrupted() => {
+                    let answer = self.known_instead(end.answer);
+                    return Ok(End { answer, stopped_by: StoppedBy::Interrupted });
+                }
                 Pass::Over(end) => return Ok(*end),
                 Pass::Again(next) => {
                     self.bench.decide(Decision::Next(next));
@@ -335,27 +269,23 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Takes everything out of the search for its result.
-    fn told(&mut self, answer: &Point) -> Told {
-        let (mut points, aside) =
-            (std::mem::take(&mut self.points), std::mem::take(&mut self.aside));
-        let mut levels = std::mem::take(&mut self.levels);
-        let count = levels.len();
-        // What comes and goes is noise, and so is what the rate wanders by anyway.
-        levels.retain(|level| {
-            let near = Near::among(points.iter().chain(since(&aside, count)), answer);
-            !self.bench.came_back && !level.is_noise(&near.windows())
-        });
-        let mut drifting = points.clone();
-        longest_of_each_depth(&mut drifting);
-        let drift = regime::drift(&drifting);
-        if levels.is_empty() {
-            points.append(&mut self.before);
+    /// The answer of a search that was interrupted in a window: the deepest point that kept the limits, where this window
+    /// broke one or is too short to tell; and where there is none, the longest window at the same depth.
+    fn known_instead(&mut self, last: Point) -> Point {
+        let is_whole = last.is_whole();
+        if last.met && is_whole {
+            return last;
         }
-        let near = Near::among(points.iter().chain(since(&aside, levels.len())), answer);
-        longest_of_each_depth(&mut points);
-        let regimes = levels.into_iter().map(|level| level.regime).collect();
-        Told { points, near, regimes, drift }
+        let most_depth = if is_whole { last.depth.saturating_sub(1) } else { u32::MAX };
+        let mut others = self.points.clone();
+        others.retain(|point| point.began_ns != last.began_ns);
+        let longer = others.iter().filter(|p| p.depth == last.depth && p.seconds > last.seconds);
+        let longest = longer.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();
+        let Some(known) = bracket::deepest_met(others, most_depth).or(longest) else { return last };
+        if !is_whole {
+            self.set_aside(|point| point.began_ns == last.began_ns);
+        }
+        known
     }
 
     fn pass(&mut self, plan: &SearchPlan, from: u32) -> Result<Pass, LabError> {
@@ -363,15 +293,7 @@ impl Search<'_, '_> {
         let (doubling_until, narrowing_until) = (share(DOUBLING_SHARE), share(NARROWING_SHARE));
         match self.bracket(plan, from, doubling_until)? {
             Bracket::Again(depth) => Ok(Pass::at_another_level(depth)),
-            Bracket::Nothing if self.bench.interrupted() => {
-                let last = self.points.last().cloned();
-                // A bracket has measured one point at least.
-                let known = bracket::deepest_met(self.points.clone(), u32::MAX).or(last);
-                match known {
-                    Some(known) => Ok(Pass::over(known, StoppedBy::Interrupted)),
-                    None => self.look_longer_at_one(plan),
-                }
-            }
+            Bracket::Interrupted(last) => Ok(Pass::over(last, StoppedBy::Interrupted)),
             Bracket::Nothing => self.look_longer_at_one(plan),
             Bracket::Below(good) => {
                 let stopped_by = self.why_doubling_ended(&good);
@@ -532,80 +454,4 @@ impl Search<'_, '_> {
         let flat = before.is_some_and(|b| last.iops.mean < b.iops.mean * FLAT);
         if flat { StoppedBy::Saturated } else { StoppedBy::MaxDepth }
     }
-}
-
-/// The limit that ended a search: the one an answer breaks, or the next deeper point that breaks
-/// any.
-fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
-    let broken = curve.iter().find(|point| point.depth > answer.depth && !point.met);
-    let breaks = broken.filter(|_| answer.met).unwrap_or(answer);
-    breaks.tightest().map(|judged| judged.limit)
-}
-
-/// True where only windows in which the client was starved say that a limit breaks.
-fn starved_decides(answer: &Point, curve: &[Point]) -> bool {
-    let broken = curve.iter().filter(|p| p.depth > answer.depth && !p.met);
-    match answer.met {
-        true => are_all_starved(broken.map(|point| point.starved)),
-        false => answer.starved,
-    }
-}
-
-/// True where there are windows, and the client was starved in each.
-fn are_all_starved(windows: impl Iterator<Item = bool>) -> bool {
-    let mut windows = windows.peekable();
-    windows.peek().is_some() && windows.all(|starved| starved)
-}
-
-/// The IOPS at the answer, as sure as the limit's statistic lets it be.
-fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
-    let Some(limit) = judge::tightest(&answer.judged) else {
-        return Capacity { iops: answer.iops, slope: 0.0 };
-    };
-    let places = curve.iter().map(|p| DepthPlace {
-        depth: p.depth,
-        iops: p.iops,
-        statistic: p.judged[limit].value,
-    });
-    let slope = capacity::slope_at(answer.depth, places);
-    capacity::estimate(answer.iops, &answer.judged[limit], slope)
-}
-
-fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
-    let Ended { stopped_by, near, seconds } = end;
-    let by_limit = stopped_by.is_limit();
-    let capacity = match by_limit {
-        true => capacity(place, curve),
-        false => Capacity { iops: place.iops, slope: 0.0 },
-    };
-    let held =
-        Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
-    let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
-    Answer {
-        met: place.met,
-        iops: predicted.iops,
-        pi95: predicted.pi95,
-        observed_seconds: Some(
-            place.observed_seconds + near.seconds_before(place.began_ns, &predicted),
-        ),
-        wander: predicted.wander,
-        bytes_per_sec: place.bytes_per_sec,
-        depth: place.depth,
-        rate_iops: None,
-        depth_achieved: place.depth_achieved,
-        latency_ns: place.latency,
-        limits: place.curve_point().limits,
-        queue: None,
-        service_ns: None,
-        stopped_by,
-        stopped_by_limit: binding(place, curve).filter(|_| by_limit),
-    }
-}
-
-/// How a search ended.
-struct Ended<'a> {
-    stopped_by: StoppedBy,
-    near: &'a Near,
-    /// How long it took.
-    seconds: f64,
 }

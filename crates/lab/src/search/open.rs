@@ -9,8 +9,9 @@ mod point;
 
 use super::bench::{Bench, SHORTEST_NS};
 use super::capacity;
+use super::conclude::{self, Ended, Near};
 use super::judge::tightest;
-use super::{Decision, Ended, Found, Near, SearchPlan, StoppedBy};
+use super::{Decision, Found, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Interrupt, Observer, Phase, Status};
@@ -117,16 +118,7 @@ pub fn find_open(
     plan: &SearchPlan,
     watch: &mut Watch<'_>,
 ) -> Result<Found, LabError> {
-    crew.set_rate(None)?;
-    let budget_ns = (plan.budget_ns as f64 * CLOSED_SHARE) as u64;
-    let longest_seconds = budget_ns as f64 / 1e9;
-    watch.observer.decision(&Decision::ClosedLoopFirst { longest_seconds });
-    let closed = {
-        let mut unkept = Unkept(&mut *watch.observer);
-        let interrupt: &Interrupt = watch.interrupt;
-        let plan = SearchPlan { budget_ns, ..plan.clone() };
-        super::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })?
-    };
+    let closed = in_closed_loop(crew, plan, watch)?;
     if closed.interrupted {
         return Ok(without_rates(closed, plan.max_depth));
     }
@@ -176,11 +168,11 @@ pub fn find_open(
     }
     let broken = points.iter().filter(|p| p.rate_iops > answer.rate_iops && !p.met);
     let starved_decides = match answer.met {
-        true => super::are_all_starved(broken.map(|point| point.starved)),
+        true => conclude::are_all_starved(broken.map(|point| point.starved)),
         false => answer.starved,
     };
     let undecided = starved.is_most() || starved_decides;
-    let stopped_by = super::why(stopped_by, interrupted, answer.response.n == 0, undecided);
+    let stopped_by = conclude::why(stopped_by, interrupted, answer.response.n == 0, undecided);
     Ok(Found {
         answer: answer.answer(
             plan.max_depth,
@@ -201,6 +193,22 @@ pub fn find_open(
         interrupted,
         ..closed
     })
+}
+
+/// What the target gives in a closed loop, which a part of the budget goes to.
+fn in_closed_loop(
+    crew: &mut dyn Crew,
+    plan: &SearchPlan,
+    watch: &mut Watch<'_>,
+) -> Result<Found, LabError> {
+    crew.set_rate(None)?;
+    let budget_ns = (plan.budget_ns as f64 * CLOSED_SHARE) as u64;
+    let longest_seconds = budget_ns as f64 / 1e9;
+    watch.observer.decision(&Decision::ClosedLoopFirst { longest_seconds });
+    let mut unkept = Unkept(&mut *watch.observer);
+    let interrupt: &Interrupt = watch.interrupt;
+    let plan = SearchPlan { budget_ns, ..plan.clone() };
+    super::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })
 }
 
 /// A search that was interrupted before it had offered a rate: what the closed loop gave is no answer to it.
@@ -243,6 +251,14 @@ struct Bracket {
 
 impl Search<'_, '_> {
     fn run(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
+        let (answer, stopped_by) = self.pass()?;
+        if self.bench.interrupted() {
+            return Ok((self.known_instead(answer), StoppedBy::Interrupted));
+        }
+        Ok((answer, stopped_by))
+    }
+
+    fn pass(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
         if self.closed.stopped_by == StoppedBy::Unattainable {
             // One I/O at a time takes too long for the limit. Next to no load is the most favourable
             // rate there is: where that breaks the limit too, every rate does.
@@ -254,8 +270,8 @@ impl Search<'_, '_> {
         let until_ns =
             self.bench.spent_ns() + (self.bench.left_ns() as f64 * NARROWING_SHARE) as u64;
         let bracket = self.bracket(until_ns)?;
-        if let Some(known) = self.known().filter(|_| self.bench.interrupted()) {
-            return Ok((known, StoppedBy::Interrupted));
+        if let Some(last) = self.points.last().filter(|_| self.bench.interrupted()) {
+            return Ok((last.clone(), StoppedBy::Interrupted));
         }
         match (bracket.good, bracket.bad) {
             (Some(good), bad) => {
@@ -448,13 +464,7 @@ impl Search<'_, '_> {
         loop {
             let point = self.measure(rate, Phase::Holding)?;
             if self.bench.interrupted() {
-                let known = if point.is_whole() { self.best_below(rate) } else { self.known() };
-                let answer = match held {
-                    Some(held) => held,
-                    None if point.met && point.is_whole() => point,
-                    None => known.unwrap_or(point),
-                };
-                return Ok((answer, StoppedBy::Interrupted));
+                return Ok((held.unwrap_or(point), StoppedBy::Interrupted));
             }
             let over = self.bench.left_ns() < SHORTEST_NS;
             let more = if failed > 0 { self.likely(&point) } else { self.at_limit(&point, 1.02) };
@@ -532,12 +542,18 @@ impl Search<'_, '_> {
         !point.falls_short && !self.bench.client_bound(point.busy_percent, self.max_depth)
     }
 
-    /// What an interrupted search answers: the highest rate that held in a whole window, or else the longest window.
-    fn known(&self) -> Option<RatePoint> {
-        let whole = self.points.iter().filter(|point| point.met && point.is_whole());
+    /// The answer of a search that was interrupted in a window: the highest rate that held in a whole one, where this
+    /// window did not hold or is too short to tell; and where there is none, the longest window.
+    fn known_instead(&self, last: RatePoint) -> RatePoint {
+        let is_whole = last.is_whole();
+        if last.met && is_whole {
+            return last;
+        }
+        let below = |p: &&RatePoint| !is_whole || p.rate_iops < last.rate_iops;
+        let whole = self.points.iter().filter(below).filter(|p| p.met && p.is_whole());
         let highest = whole.max_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops));
         let longest = || self.points.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        highest.or_else(longest).cloned()
+        highest.or_else(longest).cloned().unwrap_or(last)
     }
 
     /// The highest rate below one that held.

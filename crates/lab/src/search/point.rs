@@ -187,16 +187,7 @@ impl Bench<'_, '_> {
         phase: Phase,
         length: Stretch,
     ) -> Result<Option<Point>, LabError> {
-        let mut length = length;
-        let depth = if length.resumes && self.is_at(depth) {
-            depth
-        } else {
-            let depth = self.ask_depth(depth)?;
-            self.drain(depth)?;
-            // What the old depth's I/Os took of the budget is not there any more.
-            length.longest_ns = length.longest_ns.min(self.left_ns()).max(SHORTEST_NS);
-            depth
-        };
+        let (depth, length) = self.come_to(depth, length)?;
         self.cut()?;
         self.window_begins();
         let stopwatch = self.stopwatch();
@@ -251,11 +242,14 @@ impl Bench<'_, '_> {
         let full_queue = self.full_queue(queue, stretch);
         let with_starved = sieve.all().map(|all| self.with_starved(all));
         let mut seen = sieve.judged().clone();
-        let change = self.change_in(&seen.series).filter(|_| phase == Phase::Holding);
-        if phase == Phase::Holding {
-            let later = Change::in_series(&seen.series, 0.0);
-            self.came_back |= later.is_some_and(|later| self.comes_back_by(later.rises()));
-        }
+        let change = match phase {
+            Phase::Holding => {
+                let later = Change::in_series(&seen.series, 0.0);
+                self.came_back |= later.is_some_and(|later| self.comes_back_by(later.rises()));
+                self.change_in(&seen.series)
+            }
+            _ => None,
+        };
         // The whole of it tells how the target varies, and the part after a change what it gives now.
         let ticks = self.ticks(&seen);
         if let Some(change) = &change {
@@ -274,6 +268,19 @@ impl Bench<'_, '_> {
             self.held = change.is_none().then_some(sieve);
         }
         Ok(Some(point))
+    }
+
+    /// Changes the depth, unless the window goes on at the same one. Returns the depth reached, and the stretch that
+    /// there is still time for.
+    fn come_to(&mut self, depth: u32, length: Stretch) -> Result<(u32, Stretch), LabError> {
+        if length.resumes && self.is_at(depth) {
+            return Ok((depth, length));
+        }
+        let depth = self.ask_depth(depth)?;
+        self.drain(depth)?;
+        // What the old depth's I/Os took of the budget is not there any more.
+        let longest_ns = length.longest_ns.min(self.left_ns()).max(SHORTEST_NS);
+        Ok((depth, Stretch { longest_ns, ..length }))
     }
 
     /// A point by all that was seen of it.
@@ -489,4 +496,10 @@ impl Parts {
         }
         left_out
     }
+}
+
+/// Sorts points by depth, and keeps of several at one depth the longest.
+pub(super) fn longest_of_each_depth(points: &mut Vec<Point>) {
+    points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
+    points.dedup_by_key(|point| point.depth);
 }

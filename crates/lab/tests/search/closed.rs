@@ -269,6 +269,7 @@ fn a_limit_under_the_service_time_is_unattainable() {
     let answer = find("service=1ms,dist=const", &["mean<=500us"], |_| {}).found.answer;
     assert_eq!((answer.stopped_by, answer.met, answer.depth), (StoppedBy::Unattainable, false, 1));
     close(answer.latency_ns.mean, 1e6, 0.1);
+    assert_eq!(answer.pi95, None);
 }
 
 #[test]

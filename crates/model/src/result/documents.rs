@@ -141,7 +141,7 @@ pub struct Answer {
     /// `observed_seconds`.
     pub iops: Estimate,
     /// 95 % prediction interval: where the answer of another search like this one lies, in I/Os per second.
-    /// None where too little was seen, and in results of versions that had none.
+    /// None where too little was seen, where the answer is not given, and in results of versions that had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pi95: Option<[f64; 2]>,
     /// Time over which the answer was observed, in seconds.

@@ -2,11 +2,12 @@
 
 use super::super::bench::{self, Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use super::super::capacity::{self, Capacity, RatePlace};
+use super::super::conclude::{self, Ended};
 use super::super::exceeding::Exceeding;
 use super::super::judge::{Judged, Verdict, tightest};
 use super::super::prediction::{self, Answered, Ticks};
 use super::super::starvation::{Show, Sieve, WithStarved};
-use super::super::{Ended, MeasuredRate, StoppedBy};
+use super::super::{MeasuredRate, StoppedBy};
 use crate::error::LabError;
 use crate::estimates::{self, Which};
 use crate::observe::{Phase, Place};
@@ -153,7 +154,7 @@ impl RatePoint {
         };
         let held = Answered { iops: self.iops.mean, share: self.share() };
         let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
-        Answer {
+        conclude::unpredicted_unless_given(Answer {
             met: self.met,
             iops: predicted.iops,
             pi95: predicted.pi95,
@@ -169,7 +170,7 @@ impl RatePoint {
             service_ns: Some(self.service),
             stopped_by,
             stopped_by_limit: binding.filter(|_| by_limit),
-        }
+        })
     }
 
     pub(super) fn curve_point(&self, max_depth: u32) -> CurvePoint {

@@ -1,0 +1,185 @@
+//! What a search says in the end: which windows count, why it ended, and the answer with its intervals.
+
+use super::capacity::{self, Capacity, DepthPlace};
+use super::judge::{self, Judged};
+use super::point::{Point, longest_of_each_depth};
+use super::prediction::{self, Answered, Prediction, Ticks};
+use super::regime;
+use super::{Drift, Search, bench};
+use iogauge_model::Limit;
+use iogauge_model::result::{Answer, Regime, StoppedBy};
+
+/// What a search reports, once it is known which changes of level were noise.
+pub(super) struct Told {
+    /// By rising depth, each once.
+    pub(super) points: Vec<Point>,
+    pub(super) near: Near,
+    pub(super) regimes: Vec<Regime>,
+    pub(super) drift: Option<Drift>,
+}
+
+/// All holds and other windows near the limit whose ticks are known.
+pub(super) struct Near {
+    /// In order of time, and the answer's last.
+    ticks: Vec<Ticks>,
+    /// When the first of them began, in nanoseconds of the search.
+    began_ns: Option<u64>,
+}
+
+impl Near {
+    /// Windows by when they began, in order of time and the answer's last, with their ticks as far as known.
+    pub(super) fn of<'a>(windows: impl Iterator<Item = (u64, Option<&'a Ticks>)>) -> Self {
+        let known = windows.filter_map(|(began_ns, ticks)| Some((began_ns, ticks?.clone())));
+        let (began_ns, ticks): (Vec<_>, Vec<_>) = known.unzip();
+        Self { ticks, began_ns: began_ns.into_iter().min() }
+    }
+
+    /// Those among the points of a closed loop.
+    fn among<'a>(points: impl Iterator<Item = &'a Point>, answer: &'a Point) -> Self {
+        let is_near = |point: &&Point| {
+            let is_near = |ticks: &Ticks| ticks.is_near(point.held, point.depth, answer.depth);
+            point.began_ns != answer.began_ns && point.ticks.as_ref().is_some_and(is_near)
+        };
+        let mut near: Vec<&Point> = points.filter(is_near).collect();
+        near.sort_by_key(|point| point.began_ns);
+        let all = near.into_iter().chain([answer]);
+        Self::of(all.map(|point| (point.began_ns, point.ticks.as_ref())))
+    }
+
+    pub(super) fn windows(&self) -> Vec<&Ticks> {
+        self.ticks.iter().collect()
+    }
+
+    /// How long before the answer's window the period began that its interval is about.
+    pub(super) fn seconds_before(&self, answer_began_ns: u64, predicted: &Prediction) -> f64 {
+        let began_ns = self.began_ns.filter(|_| predicted.over_all).unwrap_or(answer_began_ns);
+        bench::seconds(answer_began_ns.saturating_sub(began_ns))
+    }
+}
+
+/// Points set aside after so many changes of level.
+fn since(aside: &[(usize, Point)], level: usize) -> impl Iterator<Item = &Point> {
+    aside.iter().filter(move |(at, _)| *at >= level).map(|(_, point)| point)
+}
+
+impl Search<'_, '_> {
+    /// Takes everything out of the search for its result.
+    pub(super) fn told(&mut self, answer: &Point) -> Told {
+        let (mut points, aside) =
+            (std::mem::take(&mut self.points), std::mem::take(&mut self.aside));
+        let mut levels = std::mem::take(&mut self.levels);
+        let count = levels.len();
+        // What comes and goes is noise, and so is what the rate wanders by anyway.
+        levels.retain(|level| {
+            let near = Near::among(points.iter().chain(since(&aside, count)), answer);
+            !self.bench.came_back && !level.is_noise(&near.windows())
+        });
+        let mut drifting = points.clone();
+        longest_of_each_depth(&mut drifting);
+        let drift = regime::drift(&drifting);
+        if levels.is_empty() {
+            points.append(&mut self.before);
+        }
+        let near = Near::among(points.iter().chain(since(&aside, levels.len())), answer);
+        longest_of_each_depth(&mut points);
+        let regimes = levels.into_iter().map(|level| level.regime).collect();
+        Told { points, near, regimes, drift }
+    }
+}
+
+/// Why a search ended: nothing is known of a limit where no I/O was completed.
+pub(super) fn why(
+    stopped_by: StoppedBy,
+    interrupted: bool,
+    is_empty: bool,
+    is_starved: bool,
+) -> StoppedBy {
+    match stopped_by {
+        _ if interrupted => StoppedBy::Interrupted,
+        _ if is_empty => StoppedBy::Budget,
+        _ if is_starved => StoppedBy::Starved,
+        stopped_by => stopped_by,
+    }
+}
+
+/// The limit that ended a search: the one an answer breaks, or the next deeper point that breaks
+/// any.
+fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
+    let broken = curve.iter().find(|point| point.depth > answer.depth && !point.met);
+    let breaks = broken.filter(|_| answer.met).unwrap_or(answer);
+    breaks.tightest().map(|judged| judged.limit)
+}
+
+/// True where only windows in which the client was starved say that a limit breaks.
+pub(super) fn starved_decides(answer: &Point, curve: &[Point]) -> bool {
+    let broken = curve.iter().filter(|p| p.depth > answer.depth && !p.met);
+    match answer.met {
+        true => are_all_starved(broken.map(|point| point.starved)),
+        false => answer.starved,
+    }
+}
+
+/// True where there are windows, and the client was starved in each.
+pub(super) fn are_all_starved(windows: impl Iterator<Item = bool>) -> bool {
+    let mut windows = windows.peekable();
+    windows.peek().is_some() && windows.all(|starved| starved)
+}
+
+/// The IOPS at the answer, as sure as the limit's statistic lets it be.
+fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
+    let Some(limit) = judge::tightest(&answer.judged) else {
+        return Capacity { iops: answer.iops, slope: 0.0 };
+    };
+    let places = curve.iter().map(|p| DepthPlace {
+        depth: p.depth,
+        iops: p.iops,
+        statistic: p.judged[limit].value,
+    });
+    let slope = capacity::slope_at(answer.depth, places);
+    capacity::estimate(answer.iops, &answer.judged[limit], slope)
+}
+
+pub(super) fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
+    let Ended { stopped_by, near, seconds } = end;
+    let by_limit = stopped_by.is_limit();
+    let capacity = match by_limit {
+        true => capacity(place, curve),
+        false => Capacity { iops: place.iops, slope: 0.0 },
+    };
+    let held =
+        Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
+    let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
+    unpredicted_unless_given(Answer {
+        met: place.met,
+        iops: predicted.iops,
+        pi95: predicted.pi95,
+        observed_seconds: Some(
+            place.observed_seconds + near.seconds_before(place.began_ns, &predicted),
+        ),
+        wander: predicted.wander,
+        bytes_per_sec: place.bytes_per_sec,
+        depth: place.depth,
+        rate_iops: None,
+        depth_achieved: place.depth_achieved,
+        latency_ns: place.latency,
+        limits: place.curve_point().limits,
+        queue: None,
+        service_ns: None,
+        stopped_by,
+        stopped_by_limit: binding(place, curve).filter(|_| by_limit),
+    })
+}
+
+/// An answer that is not given is no capacity, of which another search could find one.
+pub(super) fn unpredicted_unless_given(answer: Answer) -> Answer {
+    let pi95 = answer.pi95.filter(|_| answer.is_given());
+    Answer { pi95, ..answer }
+}
+
+/// How a search ended.
+pub(super) struct Ended<'a> {
+    pub(super) stopped_by: StoppedBy,
+    pub(super) near: &'a Near,
+    /// How long it took.
+    pub(super) seconds: f64,
+}
