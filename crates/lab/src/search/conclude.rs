@@ -20,14 +20,14 @@ pub(super) struct Told {
 
 /// All holds and other windows near the limit whose ticks are known.
 pub(super) struct Near {
-    /// In order of time, and the answer's last.
+    /// In order of time, but for the answer's, which is the last.
     ticks: Vec<Ticks>,
     /// When the first of them began, in nanoseconds of the search.
     began_ns: Option<u64>,
 }
 
 impl Near {
-    /// Windows by when they began, in order of time and the answer's last, with their ticks as far as known.
+    /// Windows by when they began, the answer's last, with their ticks as far as known.
     pub(super) fn of<'a>(windows: impl Iterator<Item = (u64, Option<&'a Ticks>)>) -> Self {
         let known = windows.filter_map(|(began_ns, ticks)| Some((began_ns, ticks?.clone())));
         let (began_ns, ticks): (Vec<_>, Vec<_>) = known.unzip();

@@ -37,9 +37,14 @@ enum Held {
     Again(Next),
 }
 
+/// A hold that is shorter would confirm nothing.
+fn shortest_hold_ns(plan: &SearchPlan) -> u64 {
+    (plan.budget_ns / HOLD_SHARE).max(SHORTEST_NS)
+}
+
 impl Search<'_, '_> {
     /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
-    /// depth holds or the budget ends.
+    /// depth holds or the budget ends. Goes up from one that holds where there is room.
     pub(super) fn hold(
         &mut self,
         plan: &SearchPlan,
@@ -64,15 +69,15 @@ impl Search<'_, '_> {
             } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
                 return Ok(Pass::at_another_level(depth));
             }
-            let answer = match held.take() {
-                Some(lower) if !answer.met => lower,
-                _ => answer,
+            let (answer, went_too_far) = match held.take() {
+                Some(lower) if !answer.met || self.bench.interrupted() => (lower, true),
+                _ => (answer, false),
             };
             if self.bench.interrupted() {
                 return Ok(Pass::over(answer, stopped_by));
             }
             if answer.met {
-                if let Some(higher) = self.higher(plan, &answer) {
+                if let Some(higher) = self.higher(plan, &answer).filter(|_| !went_too_far) {
                     let why = Why::Room { held: answer.depth };
                     self.bench.decide(Decision::Next(Next { depth: higher, why }));
                     (depth, held) = (higher, Some(answer));
@@ -85,9 +90,8 @@ impl Search<'_, '_> {
                 return self.look_longer_at_one(plan);
             }
             let below = self.best_below(depth);
-            // The next hold begins when this one's I/Os have come back; a short one would confirm
-            // nothing.
-            let least_ns = (plan.budget_ns / HOLD_SHARE).max(SHORTEST_NS);
+            // The next hold begins when this one's I/Os have come back.
+            let least_ns = shortest_hold_ns(plan);
             if self.bench.left_ns() < least_ns + answer.latency.p99 {
                 self.bench.decide_over(Phase::Holding);
                 return Ok(Pass::over(below.unwrap_or(answer), StoppedBy::Budget));
@@ -100,7 +104,7 @@ impl Search<'_, '_> {
 
     /// The depth to hold after one that was held with room for it, where the time left is enough.
     fn higher(&self, plan: &SearchPlan, held: &Point) -> Option<u32> {
-        let least_seconds = (held.seconds / 2.0).max(bench::seconds(plan.budget_ns / HOLD_SHARE));
+        let least_seconds = (held.seconds / 2.0).max(bench::seconds(shortest_hold_ns(plan)));
         let left_seconds = bench::seconds(self.bench.left_ns()) - held.latency.p99 as f64 / 1e9;
         let has_time = left_seconds >= least_seconds;
         narrow::climb(&self.points, held).filter(|_| has_time)
@@ -178,7 +182,7 @@ impl Search<'_, '_> {
         let next = Next { depth: ceiling, why: Why::Ceiling { held: held.depth } };
         self.bench.decide(Decision::Next(next));
         let again = self.look_at(ceiling, Phase::Narrowing)?;
-        let is_noise = again.met;
+        let is_noise = again.met && again.is_whole();
         if is_noise {
             self.set_noise_aside(ceiling..);
         }
@@ -249,6 +253,7 @@ impl Search<'_, '_> {
             }
         };
         if self.bench.interrupted() {
+            self.keep(answer.clone());
             return Ok(Pass::over(answer, StoppedBy::Interrupted));
         }
         self.set_aside(|point| point.depth == 1);

@@ -269,23 +269,23 @@ impl Search<'_, '_> {
         }
     }
 
-    /// The answer of a search that was interrupted in a window: the deepest point that kept the limits, where this window
-    /// broke one or is too short to tell; and where there is none, the longest window at the same depth.
+    /// The answer of an interrupted search: where the last window broke a limit or was cut short, the deepest point
+    /// below every hold that broke one. At one depth the longest window decides. If no point kept the limits, the answer
+    /// is the longest window.
     fn known_instead(&mut self, last: Point) -> Point {
-        let is_whole = last.is_whole();
-        if last.met && is_whole {
+        if self.points.iter().any(Point::is_whole) {
+            self.set_aside(|point| !point.is_whole());
+        }
+        let longer = |p: &&Point| p.depth == last.depth && p.seconds > last.seconds;
+        let is_contradicted = self.points.iter().filter(longer).any(|point| !point.met);
+        if last.met && last.is_whole() && !is_contradicted {
             return last;
         }
-        let most_depth = if is_whole { last.depth.saturating_sub(1) } else { u32::MAX };
-        let mut others = self.points.clone();
-        others.retain(|point| point.began_ns != last.began_ns);
-        let longer = others.iter().filter(|p| p.depth == last.depth && p.seconds > last.seconds);
-        let longest = longer.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();
-        let Some(known) = bracket::deepest_met(others, most_depth).or(longest) else { return last };
-        if !is_whole {
-            self.set_aside(|point| point.began_ns == last.began_ns);
-        }
-        known
+        let broken = self.points.iter().filter(|p| p.held && !p.met).map(|p| p.depth);
+        let broken = broken.chain((last.is_whole() && !last.met).then_some(last.depth));
+        let most_depth = broken.min().map_or(u32::MAX, |depth| depth - 1);
+        let longest = || self.points.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();
+        bracket::deepest_met(self.points.clone(), most_depth).or_else(longest).unwrap_or(last)
     }
 
     fn pass(&mut self, plan: &SearchPlan, from: u32) -> Result<Pass, LabError> {
@@ -296,12 +296,18 @@ impl Search<'_, '_> {
             Bracket::Interrupted(last) => Ok(Pass::over(last, StoppedBy::Interrupted)),
             Bracket::Nothing => self.look_longer_at_one(plan),
             Bracket::Below(good) => {
+                if self.bench.interrupted() {
+                    return Ok(Pass::over(good, StoppedBy::Interrupted));
+                }
                 let stopped_by = self.why_doubling_ended(&good);
                 self.hold(plan, good.depth, stopped_by)
             }
             Bracket::Between(mut good, mut bad) => {
                 if let Some(depth) = self.narrow(plan, &mut good, &mut bad, narrowing_until)? {
                     return Ok(Pass::at_another_level(depth));
+                }
+                if self.bench.interrupted() {
+                    return Ok(Pass::over(good, StoppedBy::Interrupted));
                 }
                 let stopped_by = self.short_of_client(&bad).unwrap_or(StoppedBy::Limit);
                 let hold_seconds = bench::seconds(self.bench.left_ns() / 2);
@@ -339,7 +345,7 @@ impl Search<'_, '_> {
         let is_known = self.bench.level_rose.is_some();
         let comes_back = self.bench.comes_back_by(false) && !self.bench.came_back;
         let matters = !is_known || comes_back;
-        if self.bench.interrupted() || !matters || !self.may_begin_again(plan) {
+        if !matters || !self.may_begin_again(plan) {
             return Ok(None);
         }
         let at_seconds = bench::seconds(point.began_ns);
@@ -376,7 +382,8 @@ impl Search<'_, '_> {
     }
 
     fn may_begin_again(&self, plan: &SearchPlan) -> bool {
-        self.bench.left_ns() as f64 >= plan.budget_ns as f64 * RESTART_SHARE
+        let least_ns = plan.budget_ns as f64 * RESTART_SHARE;
+        self.bench.left_ns() as f64 >= least_ns && !self.bench.interrupted()
     }
 
     /// Measures a depth; again with more workers where those there were could do no more.

@@ -542,18 +542,24 @@ impl Search<'_, '_> {
         !point.falls_short && !self.bench.client_bound(point.busy_percent, self.max_depth)
     }
 
-    /// The answer of a search that was interrupted in a window: the highest rate that held in a whole one, where this
-    /// window did not hold or is too short to tell; and where there is none, the longest window.
-    fn known_instead(&self, last: RatePoint) -> RatePoint {
-        let is_whole = last.is_whole();
-        if last.met && is_whole {
+    /// The answer of an interrupted search: where the last window did not hold or was cut short, the highest rate that
+    /// held in a whole window, below every hold that failed. At one rate the longest window decides. If no rate held,
+    /// the answer is the longest window that did not.
+    fn known_instead(&mut self, last: RatePoint) -> RatePoint {
+        if self.points.iter().any(RatePoint::is_whole) {
+            self.points.retain(RatePoint::is_whole);
+        }
+        let longer = |p: &&RatePoint| p.rate_iops == last.rate_iops && p.seconds > last.seconds;
+        let is_contradicted = self.points.iter().filter(longer).any(|point| !point.met);
+        if last.met && last.is_whole() && !is_contradicted {
             return last;
         }
-        let below = |p: &&RatePoint| !is_whole || p.rate_iops < last.rate_iops;
-        let whole = self.points.iter().filter(below).filter(|p| p.met && p.is_whole());
-        let highest = whole.max_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops));
-        let longest = || self.points.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        highest.or_else(longest).cloned().unwrap_or(last)
+        let failed = self.points.iter().filter(|p| p.ticks.is_some() && !p.met);
+        let failed = failed.chain((last.is_whole() && !last.met).then_some(&last));
+        let lowest = failed.map(|point| point.rate_iops).fold(f64::INFINITY, f64::min);
+        let longest = self.points.iter().filter(|point| !point.met);
+        let longest = longest.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();
+        self.best_below(lowest).or(longest).unwrap_or(last)
     }
 
     /// The highest rate below one that held.

@@ -28,9 +28,9 @@ const BELOW_KEPT: f64 = 0.05;
 /// A statistic further from its bound than by this factor says no more of where the limit is met.
 const FAR: f64 = 2.0;
 
-/// A window that is no hold counts where its statistic is within this factor of the bound, or its depth is no further
-/// above the answer's. Noise that comes and goes may take the statistic far from its bound. A window, hold or not,
-/// counts where its depth is no further below the answer's than by the second factor: less depth may give less.
+/// A window that is no hold counts where its statistic is within the factor `NEAR` of the bound, or its depth no more
+/// than that above the answer's: noise that comes and goes may take the statistic far from its bound. No window counts,
+/// hold or not, whose depth is further below the answer's than by `NEAR_BELOW`: less depth may give less.
 const NEAR: f64 = 1.25;
 const NEAR_BELOW: f64 = 1.1;
 
@@ -80,7 +80,7 @@ impl Ticks {
     pub(super) fn is_near(&self, is_hold: bool, depth: u32, answer_depth: u32) -> bool {
         let deeper = f64::from(depth) / f64::from(answer_depth);
         let is_near = deeper <= NEAR || (1.0 / NEAR..=NEAR).contains(&self.share);
-        deeper >= 1.0 / NEAR_BELOW && (is_hold || is_near)
+        self.iops > 0.0 && deeper >= 1.0 / NEAR_BELOW && (is_hold || is_near)
     }
 
     /// Logarithm of the rate at the limit, tick by tick: that of the window, moved along the curve to where the

@@ -3,7 +3,7 @@
 use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::{Observer, Phase, Status};
-use iogauge_lab::search::{Decision, Found, Measured, SearchPlan};
+use iogauge_lab::search::{Decision, Found, Measured, Next, SearchPlan, Why};
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::Load;
 use iogauge_model::limit::Metric;
@@ -30,6 +30,23 @@ fn find(device: &str, seed: u64, plan: &SearchPlan) -> Found {
 struct Impatient {
     left: u32,
     interrupt: Interrupt,
+    /// Loads of whole holds that broke a limit at the present level.
+    broken_holds: Vec<f64>,
+    /// What was left when a search went up from a hold.
+    left_at_going_up: Option<u32>,
+    offers_rates: bool,
+}
+
+impl Impatient {
+    fn after(looks: u32) -> Self {
+        Self {
+            left: looks,
+            interrupt: Interrupt::default(),
+            broken_holds: Vec::new(),
+            left_at_going_up: None,
+            offers_rates: false,
+        }
+    }
 }
 
 impl Observer for Impatient {
@@ -37,6 +54,36 @@ impl Observer for Impatient {
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
             self.interrupt.set();
+        }
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        let (load, phase, met, seconds) = match decision {
+            Decision::Measured(point) => {
+                (f64::from(point.depth), point.phase, point.met, point.seconds)
+            }
+            Decision::MeasuredRate(point) => {
+                if !std::mem::replace(&mut self.offers_rates, true) {
+                    // The closed loop in front is over.
+                    self.broken_holds.clear();
+                }
+                (point.rate_iops, point.phase, point.met, point.seconds)
+            }
+            Decision::AnotherLevel { .. } => return self.broken_holds.clear(),
+            Decision::Next(Next { why: Why::Room { .. }, .. }) => {
+                self.left_at_going_up = Some(self.left);
+                return;
+            }
+            // Noise had broken it.
+            Decision::Next(Next { depth, why: Why::Higher }) => {
+                return self.broken_holds.retain(|broken| *broken < f64::from(*depth));
+            }
+            _ => return,
+        };
+        if phase == Phase::Holding && seconds > 0.24 {
+            // A hold that goes on may keep in the end what it broke at first.
+            self.broken_holds.retain(|broken| *broken != load);
+            self.broken_holds.extend((!met).then_some(load));
         }
     }
 }
@@ -49,11 +96,14 @@ fn find_seen(device: &str, seed: u64, plan: &SearchPlan, seen: &mut Seen) -> Fou
 }
 
 fn find_until(device: &str, seed: u64, plan: &SearchPlan, looks: u32) -> Found {
+    find_impatient(device, seed, plan, &mut Impatient::after(looks))
+}
+
+fn find_impatient(device: &str, seed: u64, plan: &SearchPlan, observer: &mut Impatient) -> Found {
     let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
-    let interrupt = Interrupt::default();
-    let mut observer = Impatient { left: looks, interrupt: interrupt.clone() };
-    let watch = &mut Watch { observer: &mut observer, interrupt: &interrupt };
+    let interrupt = observer.interrupt.clone();
+    let watch = &mut Watch { observer, interrupt: &interrupt };
     session::find(&rig, &load, plan, watch).unwrap().found
 }
 
@@ -162,6 +212,65 @@ fn an_interrupted_search_answers_with_what_it_knows() {
         }
     }
     assert!(cut > 50, "{cut}");
+}
+
+#[test]
+fn an_interrupted_search_is_not_above_a_hold_that_broke() {
+    let mut after_broken = 0;
+    for (device, limit) in [
+        ("channels=8,service=1ms,noise=30%:1s", "mean<=10ms"),
+        ("channels=2,service=1ms,gc=every:200ms,stall:60ms", "mean<=10ms"),
+        ("channels=8,service=1ms,late=2%:20ms:500ms", "p99<=15ms"),
+        ("channels=1,service=1ms,noise=20%:1s", "mean<=1ms"),
+    ] {
+        for open_loop in [None, Some(ArrivalProcess::Poisson)] {
+            let limits = vec![limit.parse().unwrap()];
+            let budget_ns = 20_000_000_000;
+            let plan = SearchPlan { limits, open_loop, budget_ns, ..SearchPlan::default() };
+            for looks in (200..800).step_by(29) {
+                let mut observer = Impatient::after(looks);
+                let found = find_impatient(device, u64::from(looks), &plan, &mut observer);
+                let answer = &found.answer;
+                if !found.interrupted || answer.is_empty() {
+                    continue;
+                }
+                let what = format!("{device} {open_loop:?} after {looks} looks: {answer:?}");
+                assert_one_answer(&found, &what);
+                let load = answer.rate_iops.unwrap_or(f64::from(answer.depth));
+                after_broken += u32::from(!observer.broken_holds.is_empty());
+                let is_below = observer.broken_holds.iter().all(|broken| load < *broken);
+                assert!(!answer.met || is_below, "{what} {:?}", observer.broken_holds);
+                let are_whole = found.curve.iter().all(|row| row.seconds > 0.22);
+                assert!(are_whole || found.curve.len() == 1, "{what}");
+            }
+        }
+    }
+    assert!(after_broken > 20, "{after_broken}");
+}
+
+/// A finished hold is better than the beginning of the next one.
+#[test]
+fn a_search_interrupted_on_its_way_up_answers_with_what_it_held() {
+    let device = "channels=2,service=1ms,gc=every:200ms,stall:60ms";
+    let limits = vec!["mean<=10ms".parse().unwrap()];
+    let plan = SearchPlan { limits, budget_ns: 20_000_000_000, ..SearchPlan::default() };
+    let mut went_up = 0;
+    for seed in 0..30 {
+        let mut patient = Impatient::after(u32::MAX);
+        find_impatient(device, seed, &plan, &mut patient);
+        let Some(left) = patient.left_at_going_up else { continue };
+        went_up += 1;
+        for later in [1, 2, 5, 12, 40] {
+            let found = find_until(device, seed, &plan, u32::MAX - left + later);
+            let what = format!("seed {seed}, {later} looks later: {:?}", found.answer);
+            assert!(found.interrupted, "{what}");
+            assert_one_answer(&found, &what);
+            let depth = found.answer.depth;
+            let row = found.curve.iter().find(|row| row.depth == depth).unwrap();
+            assert!(found.answer.met && row.seconds > 2.0, "{what}");
+        }
+    }
+    assert!(went_up > 0);
 }
 
 /// Depth 1 breaks the limit in every window. The first ends after 200 looks at most.
