@@ -173,6 +173,12 @@ impl Search<'_, '_> {
         between.filter(|p| p.breaks_maximum()).min_by_key(|p| p.depth).cloned()
     }
 
+    /// The shallowest point above a depth that broke a limit.
+    pub(super) fn ceiling(&self, depth: u32) -> Option<&Point> {
+        let broken = self.points.iter().filter(|point| point.depth > depth && !point.met);
+        broken.min_by_key(|point| point.depth)
+    }
+
     /// The deepest point below a depth that held, by the longest window at its own depth.
     pub(super) fn best_below(&self, depth: u32) -> Option<Point> {
         deepest_met(self.points.clone(), depth.saturating_sub(1))

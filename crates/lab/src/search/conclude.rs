@@ -110,19 +110,18 @@ fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
     breaks.tightest().map(|judged| judged.limit)
 }
 
-/// True where only windows in which the client was starved say that a limit breaks.
-pub(super) fn starved_decides(answer: &Point, curve: &[Point]) -> bool {
-    let broken = curve.iter().filter(|p| p.depth > answer.depth && !p.met);
-    match answer.met {
-        true => are_all_starved(broken.map(|point| point.starved)),
-        false => answer.starved,
+/// True where only windows in which the client was starved say that a limit breaks: the answer's own where it breaks
+/// one, or else all windows above it that do. Each of those is given by whether the client was starved.
+pub(super) fn starved_decides(
+    met: bool,
+    starved: bool,
+    broken_above: impl Iterator<Item = bool>,
+) -> bool {
+    if !met {
+        return starved;
     }
-}
-
-/// True where there are windows, and the client was starved in each.
-pub(super) fn are_all_starved(windows: impl Iterator<Item = bool>) -> bool {
-    let mut windows = windows.peekable();
-    windows.peek().is_some() && windows.all(|starved| starved)
+    let mut above = broken_above.peekable();
+    above.peek().is_some() && above.all(|starved| starved)
 }
 
 /// The IOPS at the answer, as sure as the limit's statistic lets it be.

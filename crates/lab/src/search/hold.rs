@@ -69,7 +69,7 @@ impl Search<'_, '_> {
             } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
                 return Ok(Pass::at_another_level(depth));
             }
-            let (answer, went_too_far) = match held.take() {
+            let (answer, fell_back) = match held.take() {
                 Some(lower) if !answer.met || self.bench.interrupted() => (lower, true),
                 _ => (answer, false),
             };
@@ -77,7 +77,7 @@ impl Search<'_, '_> {
                 return Ok(Pass::over(answer, stopped_by));
             }
             if answer.met {
-                if let Some(higher) = self.higher(plan, &answer).filter(|_| !went_too_far) {
+                if !fell_back && let Some(higher) = self.higher(plan, &answer) {
                     let why = Why::Room { held: answer.depth };
                     self.bench.decide(Decision::Next(Next { depth: higher, why }));
                     (depth, held) = (higher, Some(answer));
@@ -106,8 +106,8 @@ impl Search<'_, '_> {
     fn higher(&self, plan: &SearchPlan, held: &Point) -> Option<u32> {
         let least_seconds = (held.seconds / 2.0).max(bench::seconds(shortest_hold_ns(plan)));
         let left_seconds = bench::seconds(self.bench.left_ns()) - held.latency.p99 as f64 / 1e9;
-        let has_time = left_seconds >= least_seconds;
-        narrow::climb(&self.points, held).filter(|_| has_time)
+        let kept = self.best_below(self.ceiling(held.depth)?.depth)?;
+        narrow::climb(held, kept.depth).filter(|_| left_seconds >= least_seconds)
     }
 
     /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest. What
@@ -163,8 +163,9 @@ impl Search<'_, '_> {
         plan: &SearchPlan,
         held: &Point,
     ) -> Result<Option<Next>, LabError> {
-        let broken = self.points.iter().filter(|p| p.depth > held.depth && !p.met);
-        let Some(ceiling) = broken.map(|point| point.depth).min() else { return Ok(None) };
+        let Some(ceiling) = self.ceiling(held.depth).map(|point| point.depth) else {
+            return Ok(None);
+        };
         let mut at_ceiling = self.points.iter().filter(|point| point.depth == ceiling);
         if at_ceiling.any(Point::breaks_maximum) {
             return Ok(None);
@@ -193,8 +194,7 @@ impl Search<'_, '_> {
 
     /// Why the search ended, once what says so was measured a second time.
     fn confirmed(&mut self, held: &Point, stopped_by: StoppedBy) -> Result<StoppedBy, LabError> {
-        let broken = self.points.iter().filter(|p| p.depth > held.depth && !p.met);
-        if let Some(broken) = broken.min_by_key(|point| point.depth) {
+        if let Some(broken) = self.ceiling(held.depth) {
             // What fewer workers than it takes have broken says nothing of the limit.
             return Ok(self.short_of_client(broken).unwrap_or(StoppedBy::Limit));
         }

@@ -187,7 +187,10 @@ pub fn find(
         }
         None => end.answer,
     };
-    let undecided = starved.is_most() || conclude::starved_decides(&place, &points);
+    let broken = points.iter().filter(|point| point.depth > place.depth && !point.met);
+    let broken = broken.map(|point| point.starved);
+    let starved_decides = conclude::starved_decides(place.met, place.starved, broken);
+    let undecided = starved.is_most() || starved_decides;
     let stopped_by = conclude::why(end.stopped_by, interrupted, place.latency.n == 0, undecided);
     let ended = Ended { stopped_by, near: &near, seconds: measured_seconds };
     let mut answer = conclude::answer(&place, ended, &points);
@@ -257,8 +260,7 @@ impl Search<'_, '_> {
         loop {
             match self.pass(plan, from)? {
                 Pass::Over(end) if self.bench.interrupted() => {
-                    let answer = self.known_instead(end.answer);
-                    return Ok(End { answer, stopped_by: StoppedBy::Interrupted });
+                    return Ok(End { answer: self.known_instead(end.answer), ..*end });
                 }
                 Pass::Over(end) => return Ok(*end),
                 Pass::Again(next) => {

@@ -90,13 +90,11 @@ pub(super) fn with_care(points: &[Point], good: &Point, hold_seconds: f64, preci
     ((depth * (-over - deviation).exp()).max(depth * LEAST) as u32).max(1)
 }
 
-/// The depth to go up to from one that was held: it kept the limits in a short window, and by the hold it surely keeps
-/// them in a long one. Past saturation latency is in proportion to depth, and before it grows less. `None` where so
-/// little more depth is not worth another hold.
-pub(super) fn climb(points: &[Point], held: &Point) -> Option<u32> {
+/// The depth to go up to from one that was held: `kept` is the deepest that kept the limits in a short window, and by
+/// the hold a long one surely keeps them as well. Past saturation latency is in proportion to depth, and before it grows
+/// less. `None` where so little more depth is not worth another hold.
+pub(super) fn climb(held: &Point, kept: u32) -> Option<u32> {
     const LEAST: f64 = 0.05;
-    let broken = points.iter().filter(|p| p.depth > held.depth && !p.met).map(|p| p.depth).min()?;
-    let kept = points.iter().filter(|p| p.depth < broken && p.met).map(|p| p.depth).max()?;
     let largest = held.judged.iter().map(|j| j.ci95[1] / j.bound()).fold(0.0, f64::max);
     let depth = kept.min((f64::from(held.depth) / largest) as u32);
     let gap = f64::from(depth.saturating_sub(held.depth));

@@ -167,10 +167,8 @@ pub fn find_open(
         row.clone_from(&answer);
     }
     let broken = points.iter().filter(|p| p.rate_iops > answer.rate_iops && !p.met);
-    let starved_decides = match answer.met {
-        true => conclude::are_all_starved(broken.map(|point| point.starved)),
-        false => answer.starved,
-    };
+    let broken = broken.map(|point| point.starved);
+    let starved_decides = conclude::starved_decides(answer.met, answer.starved, broken);
     let undecided = starved.is_most() || starved_decides;
     let stopped_by = conclude::why(stopped_by, interrupted, answer.response.n == 0, undecided);
     Ok(Found {
@@ -252,10 +250,8 @@ struct Bracket {
 impl Search<'_, '_> {
     fn run(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
         let (answer, stopped_by) = self.pass()?;
-        if self.bench.interrupted() {
-            return Ok((self.known_instead(answer), StoppedBy::Interrupted));
-        }
-        Ok((answer, stopped_by))
+        let is_cut = self.bench.interrupted();
+        Ok((if is_cut { self.known_instead(answer) } else { answer }, stopped_by))
     }
 
     fn pass(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {

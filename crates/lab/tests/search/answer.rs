@@ -27,6 +27,7 @@ fn find(device: &str, seed: u64, plan: &SearchPlan) -> Found {
 }
 
 /// Interrupts a search after so many looks at its status.
+#[derive(Default)]
 struct Impatient {
     left: u32,
     interrupt: Interrupt,
@@ -39,13 +40,7 @@ struct Impatient {
 
 impl Impatient {
     fn after(looks: u32) -> Self {
-        Self {
-            left: looks,
-            interrupt: Interrupt::default(),
-            broken_holds: Vec::new(),
-            left_at_going_up: None,
-            offers_rates: false,
-        }
+        Self { left: looks, ..Self::default() }
     }
 }
 
@@ -89,10 +84,7 @@ impl Observer for Impatient {
 }
 
 fn find_seen(device: &str, seed: u64, plan: &SearchPlan, seen: &mut Seen) -> Found {
-    let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
-    let load = Load { engine: EngineKind::Sim, ..Load::default() };
-    let watch = &mut Watch { observer: seen, interrupt: &Interrupt::default() };
-    session::find(&rig, &load, plan, watch).unwrap().found
+    find_with(device, seed, plan, &mut Watch { observer: seen, interrupt: &Interrupt::default() })
 }
 
 fn find_until(device: &str, seed: u64, plan: &SearchPlan, looks: u32) -> Found {
@@ -100,10 +92,13 @@ fn find_until(device: &str, seed: u64, plan: &SearchPlan, looks: u32) -> Found {
 }
 
 fn find_impatient(device: &str, seed: u64, plan: &SearchPlan, observer: &mut Impatient) -> Found {
+    let interrupt = observer.interrupt.clone();
+    find_with(device, seed, plan, &mut Watch { observer, interrupt: &interrupt })
+}
+
+fn find_with(device: &str, seed: u64, plan: &SearchPlan, watch: &mut Watch<'_>) -> Found {
     let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
-    let interrupt = observer.interrupt.clone();
-    let watch = &mut Watch { observer, interrupt: &interrupt };
     session::find(&rig, &load, plan, watch).unwrap().found
 }
 

@@ -4,7 +4,7 @@ use crate::close;
 use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
-use iogauge_lab::search::{CARE, Decision, Judgement, Next, SearchPlan, Verdict, Why};
+use iogauge_lab::search::{CARE, Decision, Found, Judgement, Next, SearchPlan, Verdict, Why};
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
 use iogauge_model::load::{ArrivalProcess, EngineKind};
@@ -105,6 +105,16 @@ impl Observer for Listener {
     }
 }
 
+/// A search with all that it decided.
+fn listen(device: &str, plan: &SearchPlan) -> (Found, Vec<Decision>) {
+    let rig = Rig::open(device, Intent::default()).unwrap();
+    let load = Load { engine: EngineKind::Sim, ..Load::default() };
+    let mut listener = Listener::default();
+    let watch = &mut Watch { observer: &mut listener, interrupt: &Interrupt::default() };
+    let found = session::find(&rig, &load, plan, watch).unwrap().found;
+    (found, listener.0)
+}
+
 fn assert_judged_by_its_interval(judgement: &Judgement) {
     let bound = judgement.value.limit.bound_ns as f64;
     let (Some(value), Some(ci95)) = (judgement.value.value_ns, judgement.value.ci95_ns) else {
@@ -156,17 +166,13 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
 #[test]
 fn every_measured_depth_was_decided_on_by_what_was_known() {
     for device in ["sim:channels=8,service=100us", "sim:cloud-volume", "sim:sata-ssd"] {
-        let rig = Rig::open(device, Intent::default()).unwrap();
-        let load = Load { engine: EngineKind::Sim, ..Load::default() };
         let limits = vec!["mean<=10ms".parse().unwrap(), "read:p99<=15ms".parse().unwrap()];
         let plan = SearchPlan { limits, ..SearchPlan::default() };
-        let mut listener = Listener::default();
-        let watch = &mut Watch { observer: &mut listener, interrupt: &Interrupt::default() };
-        let found = session::find(&rig, &load, &plan, watch).unwrap().found;
+        let (found, decisions) = listen(device, &plan);
 
         let mut known = Vec::new();
         let (mut decided, mut held) = (Some(1), None);
-        for decision in &listener.0 {
+        for decision in &decisions {
             match decision {
                 Decision::Measured(point) => {
                     assert_eq!(decided.take(), Some(point.depth), "{device}: {decision}");
@@ -201,14 +207,10 @@ fn a_search_that_held_with_care_goes_up_where_there_is_room() {
     let (mut went_up, mut higher) = (0, 0);
     for seed in 0..30 {
         let device = format!("sim:channels=2,service=1ms,gc=every:200ms,stall:60ms,seed={seed}");
-        let rig = Rig::open(&device, Intent::default()).unwrap();
-        let load = Load { engine: EngineKind::Sim, ..Load::default() };
         let limits = vec!["mean<=10ms".parse().unwrap()];
         let plan = SearchPlan { limits, budget_ns: 20_000_000_000, ..SearchPlan::default() };
-        let mut listener = Listener::default();
-        let watch = &mut Watch { observer: &mut listener, interrupt: &Interrupt::default() };
-        let found = session::find(&rig, &load, &plan, watch).unwrap().found;
-        for decision in &listener.0 {
+        let (found, decisions) = listen(&device, &plan);
+        for decision in &decisions {
             let Decision::Next(Next { depth, why: Why::Room { held } }) = decision else {
                 continue;
             };
