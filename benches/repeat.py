@@ -138,13 +138,17 @@ def contained_percent(pairs):
 
 
 def stated(answers):
-    """Median half width of the predictions, relative to the answers."""
-    halves = [(a.pi95[1] - a.pi95[0]) / 2 / a.iops for a in answers if a.pi95]
+    """Median half width of the predictions of the answers, in logarithms as `spread` is: 0.1 is about ± 10 %, 1 is a
+    factor of 2.7 either way."""
+    def half(low, high):
+        return math.log(high / low) / 2 if low > 0 else math.inf
+
+    halves = [half(*answer.pi95) for answer in answers if answer.pi95 and answer.is_told]
     return statistics.median(halves) if halves else math.nan
 
 
 def spread(pairs):
-    """Half width of the 95 % interval of the next answer, as the pairs have it."""
+    """Half width of the 95 % interval of the next answer, as the pairs have it, in logarithms."""
     logs = [math.log(later.iops / first.iops) for first, later in pairs]
     if not logs:
         return math.nan

@@ -52,8 +52,17 @@ class Predictions(unittest.TestCase):
         up = [answer(100.0 * 1.1 ** (n % 2)) for n in range(41)]
         self.assertAlmostEqual(r.spread(r.consecutive(up)), 1.96 * math.log(1.1), places=3)
         value, low, high = r.ratio(up)
-        self.assertAlmostEqual(value, 1.868, places=2)
+        self.assertAlmostEqual(value, 1.862, places=2)
         self.assertTrue(low < 1.6 and high > 2.2, (low, high))
+
+    def test_what_was_stated_is_a_factor_either_way_and_that_of_answers_alone(self):
+        def stating(low, high, **fields):
+            return r.replace(answer(100.0, **fields), pi95=(low, high))
+
+        answers = [stating(50.0, 200.0), stating(10.0, 1000.0, stopped_by="starved")]
+        self.assertAlmostEqual(r.stated(answers), math.log(2))
+        self.assertEqual(r.stated([stating(0.0, 200.0)]), math.inf)
+        self.assertTrue(math.isnan(r.stated([answer(100.0, half=0)])))
 
     def test_goals_are_those_of_searches_that_predict(self):
         good = [answer(100.0 * 1.05 ** (n % 2)) for n in range(20)]
