@@ -246,7 +246,7 @@ fn nothing(seconds: f64, outstanding: f64, why: Option<&str>) -> Caveat {
 /// No I/O was completed at the answer of a search, and none failed in it.
 #[must_use]
 pub(crate) fn nothing_found(found: &Found) -> Option<Caveat> {
-    let failed = found.curve.iter().any(|point| point.errors > 0);
+    let failed = found.errors > 0;
     let (answer, curve) = (&found.answer, &found.curve);
     (answer.is_empty() && !failed).then(|| {
         let point =

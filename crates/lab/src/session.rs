@@ -210,8 +210,7 @@ pub fn find(
     }
     caveats.extend(pauses::caveat(&found.pauses, who(rig), found.measured_seconds));
     caveats.extend(caveats::starved(&found));
-    let errors = found.curve.iter().map(|point| point.errors).sum();
-    caveats.extend(caveats::errors(errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
+    caveats.extend(caveats::errors(found.errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
     let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);
     let answer = found.curve.iter().find(|p| p.depth == depth && p.rate_iops == rate_iops);
     if let Some(point) = answer {

@@ -12,7 +12,7 @@ use iogauge_lab::{Interrupt, LabError, session};
 use iogauge_model::limit::tightest;
 use iogauge_model::load::{ArrivalProcess, Arrivals};
 use iogauge_model::result::{Answer, CurvePoint, FIND_FORMAT, FindDocument, StoppedBy};
-use iogauge_model::{Limit, Load};
+use iogauge_model::{CaveatCode, Limit, Load};
 use iogauge_report::terminal;
 
 /// Least time a search can do anything with.
@@ -174,7 +174,12 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
 
 /// How a search ends.
 pub(super) fn exit(document: &FindDocument) -> Exit {
-    exit_of(&document.answer, &document.curve)
+    let failed = document.caveats.iter().any(|caveat| caveat.code == CaveatCode::IoErrors);
+    match exit_of(&document.answer, &document.curve) {
+        Exit::Interrupted => Exit::Interrupted,
+        _ if failed => Exit::IoErrors,
+        exit => exit,
+    }
 }
 
 /// How a search ends that has this answer and this curve.
@@ -182,6 +187,7 @@ pub(super) fn exit_of(answer: &Answer, curve: &[CurvePoint]) -> Exit {
     match answer.stopped_by {
         StoppedBy::Interrupted => Exit::Interrupted,
         _ if answer.is_empty() || curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
+        StoppedBy::Ended => Exit::IoErrors,
         StoppedBy::Unattainable => Exit::Unattainable,
         StoppedBy::Undecided | StoppedBy::Starved => Exit::Undecided,
         _ if !answer.met => Exit::Undecided,

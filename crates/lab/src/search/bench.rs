@@ -16,7 +16,7 @@ use iogauge_io::crew::{Crew, LiveFigures};
 use iogauge_io::system::ProcessCpu;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::limit::Directions;
-use iogauge_model::result::{CurvePoint, IntervalPoint};
+use iogauge_model::result::{CurvePoint, IntervalPoint, StoppedBy};
 
 /// Time between two looks while a point is measured.
 pub(super) const TICK_NS: u64 = 25_000_000;
@@ -53,10 +53,14 @@ pub(super) struct Bench<'a, 'b> {
     pub(super) held: Option<Sieve<Seen>>,
     /// The queue in front of the target, once it was seen to be full.
     pub(super) full_queue: Option<FullQueue>,
+    /// I/Os that failed.
+    pub(super) errors: u64,
     /// Stretches of all windows.
     pub(super) starved: Starved,
     /// Whether the target rose or fell to another level, once it has come to one.
     pub(super) level_rose: Option<bool>,
+    /// True once I/Os of an earlier depth or rate were outstanding for all of the budget.
+    pub(super) is_stuck: bool,
     /// True once it has gone the other way again: its levels are noise.
     pub(super) came_back: bool,
     /// Depth and rate asked at present.
@@ -83,9 +87,11 @@ impl<'a, 'b> Bench<'a, 'b> {
             series: Series::of(MOST_INTERVALS, TICKS_JOINED),
             held: None,
             full_queue: None,
+            errors: 0,
             starved: Starved::default(),
             level_rose: None,
             came_back: false,
+            is_stuck: false,
             depth_asked: None,
             rate_asked_iops: None,
         }
@@ -135,6 +141,7 @@ impl<'a, 'b> Bench<'a, 'b> {
     /// Takes a window that has just ended into the search's series. True where iogauge was paused in
     /// it: it is left out then, and so is what was done until its I/Os had come back.
     pub(super) fn note(&mut self, window: &Window) -> Result<bool, LabError> {
+        self.errors += window.errors();
         let before_ns = self.pauses.paused.ns;
         let interrupt = self.watch.interrupt;
         let paused = self.pauses.leave_out(self.crew, window, self.window_ns, interrupt)?;
@@ -174,7 +181,7 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     /// True where a point that a pause spoilt is measured again.
     pub(super) fn may_repeat(&self) -> bool {
-        self.pauses.repeats < MOST_REPEATS && !self.interrupted()
+        self.pauses.repeats < MOST_REPEATS && !self.must_end()
     }
 
     /// Pauses of iogauge so far.
@@ -208,6 +215,36 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     pub(super) fn interrupted(&self) -> bool {
         self.watch.interrupt.is_set()
+    }
+
+    /// What makes the search end at once, whatever it has found: the user, workers that have ended, or I/Os of an
+    /// earlier depth or rate that were outstanding for all of the budget.
+    pub(super) fn cut_by(&self) -> Option<StoppedBy> {
+        match () {
+            () if self.interrupted() => Some(StoppedBy::Interrupted),
+            () if self.crew.finished() => Some(StoppedBy::Ended),
+            () => self.is_stuck.then_some(StoppedBy::Budget),
+        }
+    }
+
+    /// Lets the workers go on until `is_over`, for as long as the budget leaves time for a window behind it, or for
+    /// that of one. The search is stuck where that is too short.
+    pub(super) fn wait_for(
+        &mut self,
+        step_ns: u64,
+        is_over: impl Fn(&dyn Crew) -> bool,
+    ) -> Result<(), LabError> {
+        let longest_ns = self.left_ns().saturating_sub(SHORTEST_NS).max(SHORTEST_NS);
+        let end_ns = self.crew.now_ns() + longest_ns;
+        while !is_over(self.crew) && self.crew.now_ns() < end_ns && !self.must_end() {
+            self.crew.advance(step_ns)?;
+        }
+        self.is_stuck |= !is_over(self.crew) && !self.must_end();
+        Ok(())
+    }
+
+    pub(super) fn must_end(&self) -> bool {
+        self.cut_by().is_some()
     }
 
     pub(super) fn live(&self) -> LiveFigures {

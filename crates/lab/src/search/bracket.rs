@@ -15,7 +15,7 @@ pub(super) enum Bracket {
     Below(Point),
     /// Depth 1 breaks a limit.
     Nothing,
-    /// The search was interrupted in this window, which broke a limit.
+    /// The search had to end in this window, which broke a limit.
     Interrupted(Point),
     Again(u32),
 }
@@ -44,7 +44,7 @@ impl Search<'_, '_> {
                     point
                 }
             };
-            let over = self.bench.spent_ns() >= until_ns || self.bench.interrupted();
+            let over = self.bench.spent_ns() >= until_ns || self.bench.must_end();
             if let Some(most) = self.finds_full_queue(&point) {
                 if let Some(good) = good.take_if(|good| good.depth == most) {
                     return Ok(Bracket::Below(good));
@@ -68,6 +68,13 @@ impl Search<'_, '_> {
                 let left_seconds = if plan.wants_curve() { bench::seconds(left_ns) } else { 0.0 };
                 let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
                 let next = next.at_most(max_depth);
+                // The old depth's I/Os have to come back, and then some of the new one's.
+                let deeper = f64::from(next.depth) / f64::from(point.depth);
+                let needed_ns = point.latency.mean * (1.0 + deeper);
+                if needed_ns > left_ns as f64 {
+                    self.bench.decide_over(Phase::Doubling);
+                    return Ok(Bracket::Below(point));
+                }
                 if let Some(bad) = self.maximum_broken(point.depth, next.depth) {
                     return Ok(Bracket::Between(point, Box::new(bad)));
                 }
@@ -83,7 +90,7 @@ impl Search<'_, '_> {
                     known = Some(deeper);
                     continue;
                 }
-                if self.bench.interrupted() {
+                if self.bench.must_end() {
                     return Ok(Bracket::Interrupted(point));
                 }
                 if point.depth == 1 {
@@ -149,7 +156,7 @@ impl Search<'_, '_> {
         until_ns: u64,
     ) -> Result<Option<u32>, LabError> {
         while let Some(next) = narrow::between(good, bad, plan.precision) {
-            if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
+            if self.bench.must_end() || self.bench.spent_ns() >= until_ns {
                 self.bench.decide_over(Phase::Narrowing);
                 break;
             }

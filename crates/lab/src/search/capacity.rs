@@ -56,8 +56,9 @@ pub(super) fn estimate(iops: Estimate, statistic: &Judged, slope: f64) -> Capaci
     let error = statistic.relative_error().min(UNKNOWN);
     let middle = iops.mean * statistic.share().powf(-slope);
     let half = iops.half_width().hypot(slope * error * iops.mean);
-    let [low, high] = [(middle - half).max(0.0), middle + half];
-    let iops = Estimate { ci95: [low.min(iops.mean), high.max(iops.mean)], ..iops };
+    // The capacity is no less than what the held depth gives, which is known up to the error of its IOPS.
+    let low = (middle - half).max(0.0).min(iops.ci95[0]);
+    let iops = Estimate { ci95: [low, (middle + half).max(iops.mean)], ..iops };
     Capacity { iops, slope }
 }
 

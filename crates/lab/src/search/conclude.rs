@@ -90,15 +90,17 @@ impl Search<'_, '_> {
 /// Why a search ended: nothing is known of a limit where no I/O was completed.
 pub(super) fn why(
     stopped_by: StoppedBy,
-    interrupted: bool,
+    cut_by: Option<StoppedBy>,
     is_empty: bool,
     is_starved: bool,
+    is_unwatched: bool,
 ) -> StoppedBy {
-    match stopped_by {
-        _ if interrupted => StoppedBy::Interrupted,
+    match cut_by {
+        Some(cut_by) if cut_by != StoppedBy::Budget || !is_starved => cut_by,
         _ if is_empty => StoppedBy::Budget,
         _ if is_starved => StoppedBy::Starved,
-        stopped_by => stopped_by,
+        _ if is_unwatched => StoppedBy::Undecided,
+        _ => stopped_by,
     }
 }
 
@@ -135,7 +137,14 @@ fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
         statistic: p.judged[limit].value,
     });
     let slope = capacity::slope_at(answer.depth, places);
-    capacity::estimate(answer.iops, &answer.judged[limit], slope)
+    let mut found = capacity::estimate(answer.iops, &answer.judged[limit], slope);
+    // It lies below the next depth that clearly breaks a limit, which gives no fewer IOPS.
+    let above = curve.iter().find(|p| p.depth > answer.depth && p.breaks() && p.iops.n > 1);
+    if let Some(above) = above {
+        let most = above.iops.ci95[1].max(answer.iops.ci95[1]);
+        found.iops.ci95[1] = found.iops.ci95[1].min(most);
+    }
+    found
 }
 
 pub(super) fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {

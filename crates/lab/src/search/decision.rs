@@ -122,6 +122,11 @@ pub enum Why {
         /// The depth that was held.
         held: u32,
     },
+    /// It broke a limit by no more than chance may explain, and gives clearly more than the depth below.
+    Open {
+        /// The depth below, which keeps the limits.
+        below: u32,
+    },
     /// A smaller one was held, and by that this one keeps the limits as well.
     Room {
         /// The depth that was held.
@@ -354,6 +359,10 @@ impl fmt::Display for Next {
             Why::Ceiling { held } => {
                 write!(f, "again, since depth {held} was held with room to spare")
             }
+            Why::Open { below } => write!(
+                f,
+                "again, since chance may have broken the limit, and it gives clearly more than depth {below}"
+            ),
             Why::Room { held } => {
                 write!(f, "depth {held} was held, and there is room for this one by its latency")
             }
@@ -511,6 +520,7 @@ mod tests {
             next(118, Why::Between { holds: 16, breaks: 879, predicted: None }),
             next(16, Why::Contradicted { before, by: 32, iops }),
             next(879, Why::Ceiling { held: 700 }),
+            next(2, Why::Open { below: 1 }),
             next(19, Why::Room { held: 18 }),
             next(32, Why::Flat { deeper: 64 }),
             next(8, Why::Beyond { broke: 4 }),
@@ -545,6 +555,8 @@ mod tests {
              IOPS before"
                 .to_owned(),
             "next depth 879: again, since depth 700 was held with room to spare".to_owned(),
+            "next depth 2: again, since chance may have broken the limit, and it gives clearly more than depth 1"
+                .to_owned(),
             "next depth 19: depth 18 was held, and there is room for this one by its latency"
                 .to_owned(),
             "next depth 32: again, to see whether depth 64 really gives no more".to_owned(),

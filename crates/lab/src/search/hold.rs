@@ -9,7 +9,7 @@ use super::decision::{Decision, Next, Why};
 use super::judge::Judged;
 use super::point::{Point, Stretch};
 use super::regime::Change;
-use super::{FLAT, Pass, Search, SearchPlan, narrow};
+use super::{MUCH_DEEPER, Pass, Search, SearchPlan, narrow, rises};
 use crate::error::LabError;
 use crate::estimates;
 use crate::observe::Phase;
@@ -70,10 +70,10 @@ impl Search<'_, '_> {
                 return Ok(Pass::at_another_level(depth));
             }
             let (answer, fell_back) = match held.take() {
-                Some(lower) if !answer.met || self.bench.interrupted() => (lower, true),
+                Some(lower) if !answer.met || self.bench.must_end() => (lower, true),
                 _ => (answer, false),
             };
-            if self.bench.interrupted() {
+            if self.bench.must_end() {
                 return Ok(Pass::over(answer, stopped_by));
             }
             if answer.met {
@@ -107,7 +107,7 @@ impl Search<'_, '_> {
         let least_seconds = (held.seconds / 2.0).max(bench::seconds(shortest_hold_ns(plan)));
         let left_seconds = bench::seconds(self.bench.left_ns()) - held.latency.p99 as f64 / 1e9;
         let kept = self.best_below(self.ceiling(held.depth)?.depth)?;
-        narrow::climb(held, kept.depth).filter(|_| left_seconds >= least_seconds)
+        narrow::climb(held, &kept).filter(|_| left_seconds >= least_seconds)
     }
 
     /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest. What
@@ -122,7 +122,7 @@ impl Search<'_, '_> {
         let mut open = 0;
         loop {
             let is_over = self.bench.left_ns() < SHORTEST_NS + held.latency.p99;
-            if is_over || held.change.is_some() || self.bench.interrupted() {
+            if is_over || held.change.is_some() || self.bench.must_end() {
                 return Ok(Held::Point(Box::new(held)));
             }
             if !held.met {
@@ -137,11 +137,13 @@ impl Search<'_, '_> {
             if self.bench.left_ns() < SHORTEST_NS + held.latency.p99 {
                 return Ok(Held::Point(Box::new(held)));
             }
-            let is_long = held.seconds >= shortest_seconds;
+            let unwatched_seconds = self.unwatched_seconds(&held);
+            let is_long = held.seconds >= shortest_seconds && unwatched_seconds <= 0.0;
             if held.met && is_long && estimates::known_error(&held.iops) <= plan.precision {
                 return Ok(Held::Point(Box::new(held)));
             }
-            let left_ns = shortest_ns.saturating_sub((held.seconds * 1e9) as u64);
+            let left_seconds = (shortest_seconds - held.seconds).max(unwatched_seconds).max(0.0);
+            let left_ns = (left_seconds * 1e9) as u64;
             let stretch = match held.met {
                 true => self.bench.rest_of_hold(left_ns),
                 false => Stretch { resumes: true, ..self.bench.first_stretch() },
@@ -154,6 +156,24 @@ impl Search<'_, '_> {
             self.keep(whole.clone());
             held = whole;
         }
+    }
+
+    /// How much longer the windows up to a depth have to be, in seconds, before they show that a maximum that deeper
+    /// ones broke is not broken there as often. 0 and less where they do.
+    ///
+    /// Stalls of the target come at some rate, whatever the depth. Where they do, so long a window sees none with a
+    /// probability of 5 %: the number of events in a Poisson process.
+    pub(super) fn unwatched_seconds(&self, held: &Point) -> f64 {
+        const EVENTS: f64 = 3.0;
+        let all = || self.points.iter().chain(self.aside.iter().map(|(_, point)| point));
+        let deeper = || all().filter(|point| point.depth > held.depth);
+        let broken = deeper().filter(|point| point.breaks_maximum()).count();
+        if broken == 0 || !held.met {
+            return 0.0;
+        }
+        let deeper_seconds: f64 = deeper().map(|point| point.seconds).sum();
+        let seconds: f64 = all().filter(|p| p.depth <= held.depth).map(|p| p.seconds).sum();
+        EVENTS * deeper_seconds / broken as f64 - seconds
     }
 
     /// Measures again the depth that broke a limit next above one that was held with room to spare. Where
@@ -177,19 +197,41 @@ impl Search<'_, '_> {
         let most = if room <= MUCH_ROOM { CEILING_LOOKS } else { 1 };
         let looks = self.points.iter().filter(|p| p.depth == ceiling && !p.met).count();
         let has_time = self.bench.has_time_for_window(held.latency.p99);
-        if room > ROOM || looks > most || !has_time || self.bench.interrupted() {
+        if room > ROOM || looks > most || !has_time || self.bench.must_end() {
             return Ok(None);
         }
-        let next = Next { depth: ceiling, why: Why::Ceiling { held: held.depth } };
+        self.look_again_at(plan, Next { depth: ceiling, why: Why::Ceiling { held: held.depth } })
+    }
+
+    /// Measures again the depth next above one that keeps the limits, where one window broke a limit by no more than
+    /// chance may explain, and so little depth gives clearly more. Where it keeps the limits now, returns it to go
+    /// on from.
+    pub(super) fn finds_noise_at(
+        &mut self,
+        plan: &SearchPlan,
+        good: &Point,
+        bad: &Point,
+    ) -> Result<Option<Next>, LabError> {
+        let is_clear = bad.breaks() || bad.breaks_maximum() || !narrow::gives_more(good, bad);
+        let looks = self.points.iter().filter(|p| p.depth == bad.depth && !p.met).count();
+        if is_clear || looks > 1 || !self.bench.has_time_for_window(bad.latency.p99) {
+            return Ok(None);
+        }
+        self.look_again_at(plan, Next { depth: bad.depth, why: Why::Open { below: good.depth } })
+    }
+
+    /// Measures again a depth that broke a limit. Where it keeps the limits now, sets aside what noise has broken from
+    /// there on, and returns it to go on from.
+    fn look_again_at(&mut self, plan: &SearchPlan, next: Next) -> Result<Option<Next>, LabError> {
         self.bench.decide(Decision::Next(next));
-        let again = self.look_at(ceiling, Phase::Narrowing)?;
+        let again = self.look_at(next.depth, Phase::Narrowing)?;
         let is_noise = again.met && again.is_whole();
         if is_noise {
-            self.set_noise_aside(ceiling..);
+            self.set_noise_aside(next.depth..);
         }
         self.keep(again);
         let goes_on = is_noise && self.may_begin_again(plan);
-        Ok(goes_on.then_some(Next { depth: ceiling, why: Why::Higher }))
+        Ok(goes_on.then_some(Next { why: Why::Higher, ..next }))
     }
 
     /// Why the search ended, once what says so was measured a second time.
@@ -201,17 +243,18 @@ impl Search<'_, '_> {
         match stopped_by {
             // Nothing above the answer breaks a limit any more, and there was no time to go there.
             StoppedBy::Limit => Ok(StoppedBy::Budget),
-            StoppedBy::Saturated if self.bench.has_time_for_window(held.latency.p99) => {
-                let below = self.points.iter().filter(|point| point.depth < held.depth);
-                let Some(depth) = below.map(|point| point.depth).max() else {
-                    return Ok(stopped_by);
-                };
+            StoppedBy::Saturated | StoppedBy::MaxDepth
+                if held.depth > 1 && self.bench.has_time_for_window(held.latency.p99) =>
+            {
+                let shallower = (f64::from(held.depth) / MUCH_DEEPER) as u32;
+                let below = self.points.iter().map(|point| point.depth);
+                let depth = below.filter(|depth| *depth <= shallower).max().unwrap_or(shallower);
                 let next = Next { depth, why: Why::Flat { deeper: held.depth } };
                 self.bench.decide(Decision::Next(next));
                 let again = self.look_at(depth, Phase::Narrowing)?;
-                let flat = held.iops.mean < again.iops.mean * FLAT;
+                let flat = !rises(&again.iops, &held.iops);
                 self.keep(again);
-                Ok(if flat { stopped_by } else { StoppedBy::MaxDepth })
+                Ok(if flat { StoppedBy::Saturated } else { StoppedBy::MaxDepth })
             }
             stopped_by => Ok(stopped_by),
         }
@@ -248,11 +291,11 @@ impl Search<'_, '_> {
             let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;
             // Where they disagree, or all break it, all of them together have to decide it.
             let is_decided = met == looks || point.holds() || point.breaks();
-            if (looks >= LOOKS && is_decided) || over || self.bench.interrupted() {
+            if (looks >= LOOKS && is_decided) || over || self.bench.must_end() {
                 break point;
             }
         };
-        if self.bench.interrupted() {
+        if self.bench.must_end() {
             self.keep(answer.clone());
             return Ok(Pass::over(answer, StoppedBy::Interrupted));
         }

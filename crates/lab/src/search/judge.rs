@@ -6,7 +6,7 @@ use crate::estimates::{self, Which};
 use crate::stats::{effective_ios, quantile};
 use iogauge_io::engine::Op;
 use iogauge_model::limit::{Directions, Metric, Side};
-use iogauge_model::result::{Estimate, IntervalPoint, LimitValue};
+use iogauge_model::result::{Estimate, IntervalPoint, LatencySummary, LimitValue};
 use iogauge_model::{Histogram, Limit};
 
 /// Widening of a 95 % interval by which one of some dozen looks at a growing window is as sure as
@@ -178,6 +178,27 @@ pub(super) fn which(side: Side) -> Which {
         Side::Write => Which::Only(Op::Write),
         Side::Sync => Which::Only(Op::Sync),
     }
+}
+
+/// A summary of the same latencies whose percentiles have the intervals that their limits were judged by: those know
+/// how slow I/Os cluster.
+pub(super) fn agreeing(mut summary: LatencySummary, judged: &[Judged]) -> LatencySummary {
+    let Some(intervals) = &mut summary.percentiles_ci95 else { return summary };
+    for judged in judged.iter().filter(|judged| judged.limit.side == Side::Any) {
+        let Metric::Percentile(percent) = judged.limit.metric else { continue };
+        let named = [
+            (50.0, &mut intervals.p50),
+            (95.0, &mut intervals.p95),
+            (99.0, &mut intervals.p99),
+            (99.9, &mut intervals.p999),
+            (99.99, &mut intervals.p9999),
+        ];
+        let end = |ns: f64| (ns > 0.0 && ns.is_finite()).then_some(ns as u64);
+        for (_, interval) in named.into_iter().filter(|(name, _)| *name == percent) {
+            *interval = judged.ci95.map(end);
+        }
+    }
+    summary
 }
 
 /// The limit nearest to its bound, or furthest over it, by its place among the limits.

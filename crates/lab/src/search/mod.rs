@@ -33,7 +33,7 @@ use conclude::{Ended, Told};
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
-use iogauge_model::result::{Answer, CurvePoint, IntervalPoint, Knee, Regime, StoppedBy};
+use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint, Knee, Regime, StoppedBy};
 pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, Stretch, longest_of_each_depth};
@@ -109,6 +109,8 @@ pub struct Found {
     pub starved: Starved,
     /// The answer with what is left out of it; `None` where nothing is.
     pub with_starved: Option<WithStarved>,
+    /// I/Os that failed.
+    pub errors: u64,
     /// I/Os completed and bytes moved during the whole search.
     pub logical: (u64, u64),
     /// True where the user ended it.
@@ -144,6 +146,12 @@ const FLAT: f64 = 1.02;
 /// A depth that is deeper by this factor would bring more where anything did.
 const MUCH_DEEPER: f64 = 1.4;
 
+/// True where IOPS rise from one depth to a deeper one, clearly by more than their errors explain.
+fn rises(from: &Estimate, to: &Estimate) -> bool {
+    let error = if from.n > 1 && to.n > 1 { from.half_width().hypot(to.half_width()) } else { 0.0 };
+    to.mean > from.mean * FLAT && to.mean - from.mean > CARE * error
+}
+
 /// Searches the capacity on a crew that was started at depth 1.
 ///
 /// # Errors
@@ -162,6 +170,9 @@ pub fn find(
         levels: Vec::new(),
     };
     let end = search.run(plan)?;
+    if search.points.iter().any(Point::is_whole) {
+        search.set_aside(|point| point.has_others);
+    }
     if plan.wants_curve() {
         search.complete_curve(&end.answer)?;
     }
@@ -169,17 +180,18 @@ pub fn find(
     let spoilt_seconds = search.bench.spoilt_ns() as f64 / 1e9;
     let pauses = search.bench.pauses();
     let interrupted = search.bench.interrupted();
+    let cut_by = search.bench.cut_by();
+    let is_unwatched = search.unwatched_seconds(&end.answer) > 0.0;
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
     let Told { mut points, near, regimes, drift } = search.told(&end.answer);
     let Search { bench, .. } = search;
     let starved = bench.starved;
     let full_queue = bench.full_queue.clone();
-    let series = bench.into_series();
     let row = points.iter_mut().find(|point| point.depth == end.answer.depth);
     let place = match row {
         // A window cut short says less of its depth than a longer one did before.
-        Some(longest) if interrupted && longest.met == end.answer.met => longest.clone(),
+        Some(longest) if cut_by.is_some() && longest.met == end.answer.met => longest.clone(),
         // One answer: the curve has the very window that the answer rests on.
         Some(row) => {
             *row = end.answer;
@@ -191,7 +203,8 @@ pub fn find(
     let broken = broken.map(|point| point.starved);
     let starved_decides = conclude::starved_decides(place.met, place.starved, broken);
     let undecided = starved.is_most() || starved_decides;
-    let stopped_by = conclude::why(end.stopped_by, interrupted, place.latency.n == 0, undecided);
+    let is_empty = place.latency.n == 0;
+    let stopped_by = conclude::why(end.stopped_by, cut_by, is_empty, undecided, is_unwatched);
     let ended = Ended { stopped_by, near: &near, seconds: measured_seconds };
     let mut answer = conclude::answer(&place, ended, &points);
     answer.queue =
@@ -200,10 +213,11 @@ pub fn find(
     let curve = points.iter().map(Point::curve_point).collect();
     let with_starved = place.with_starved;
     Ok(Found {
+        errors: bench.errors,
         answer,
         knee,
         curve,
-        series,
+        series: bench.into_series(),
         regimes,
         drift,
         measured_seconds,
@@ -259,7 +273,7 @@ impl Search<'_, '_> {
         let mut from = 1;
         loop {
             match self.pass(plan, from)? {
-                Pass::Over(end) if self.bench.interrupted() => {
+                Pass::Over(end) if self.bench.must_end() => {
                     return Ok(End { answer: self.known_instead(end.answer), ..*end });
                 }
                 Pass::Over(end) => return Ok(*end),
@@ -298,7 +312,7 @@ impl Search<'_, '_> {
             Bracket::Interrupted(last) => Ok(Pass::over(last, StoppedBy::Interrupted)),
             Bracket::Nothing => self.look_longer_at_one(plan),
             Bracket::Below(good) => {
-                if self.bench.interrupted() {
+                if self.bench.must_end() {
                     return Ok(Pass::over(good, StoppedBy::Interrupted));
                 }
                 let stopped_by = self.why_doubling_ended(&good);
@@ -308,8 +322,11 @@ impl Search<'_, '_> {
                 if let Some(depth) = self.narrow(plan, &mut good, &mut bad, narrowing_until)? {
                     return Ok(Pass::at_another_level(depth));
                 }
-                if self.bench.interrupted() {
+                if self.bench.must_end() {
                     return Ok(Pass::over(good, StoppedBy::Interrupted));
+                }
+                if let Some(next) = self.finds_noise_at(plan, &good, &bad)? {
+                    return Ok(Pass::Again(next));
                 }
                 let stopped_by = self.short_of_client(&bad).unwrap_or(StoppedBy::Limit);
                 let hold_seconds = bench::seconds(self.bench.left_ns() / 2);
@@ -326,7 +343,7 @@ impl Search<'_, '_> {
             longest_of_each_depth(&mut curve);
             let Some(next) = knee::next(&curve, answer) else { return Ok(()) };
             let enough = self.bench.has_time_for_window(answer.latency.p99);
-            if !enough || self.bench.interrupted() {
+            if !enough || self.bench.must_end() {
                 return Ok(());
             }
             self.bench.decide(Decision::Next(next));
@@ -346,7 +363,7 @@ impl Search<'_, '_> {
         let Some(before) = regime::contradicted(earlier, point).cloned() else { return Ok(None) };
         let is_known = self.bench.level_rose.is_some();
         let comes_back = self.bench.comes_back_by(false) && !self.bench.came_back;
-        let matters = !is_known || comes_back;
+        let matters = (!is_known || comes_back) && point.latency.n > 0;
         if !matters || !self.may_begin_again(plan) {
             return Ok(None);
         }
@@ -354,7 +371,7 @@ impl Search<'_, '_> {
         let why = Why::Contradicted { before: before.iops, by: point.depth, iops: point.iops };
         self.bench.decide(Decision::Next(Next { depth: before.depth, why }));
         let again = self.measure(before.depth, Phase::Narrowing)?;
-        if !regime::differs(&before, &again) {
+        if again.latency.n == 0 || !regime::differs(&before, &again) {
             return Ok(None);
         }
         if is_known {
@@ -385,7 +402,7 @@ impl Search<'_, '_> {
 
     fn may_begin_again(&self, plan: &SearchPlan) -> bool {
         let least_ns = plan.budget_ns as f64 * RESTART_SHARE;
-        self.bench.left_ns() as f64 >= least_ns && !self.bench.interrupted()
+        self.bench.left_ns() as f64 >= least_ns && !self.bench.must_end()
     }
 
     /// Measures a depth; again with more workers where those there were could do no more.
@@ -460,7 +477,7 @@ impl Search<'_, '_> {
         }
         let shallower = |p: &&Point| f64::from(p.depth) * MUCH_DEEPER <= f64::from(last.depth);
         let before = self.points.iter().filter(shallower).max_by_key(|point| point.depth);
-        let flat = before.is_some_and(|b| last.iops.mean < b.iops.mean * FLAT);
+        let flat = before.is_some_and(|before| !rises(&before.iops, &last.iops));
         if flat { StoppedBy::Saturated } else { StoppedBy::MaxDepth }
     }
 }

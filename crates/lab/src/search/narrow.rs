@@ -5,6 +5,9 @@ use super::judge::Judged;
 use super::point::Point;
 use crate::stats::NORMAL_95;
 
+/// More depth, or more IOPS, by this share is worth a hold.
+const WORTH: f64 = 0.05;
+
 /// The next depth after one that held: twice as deep, or further where there is not the time for the
 /// doublings in between.
 ///
@@ -87,18 +90,26 @@ pub(super) fn with_care(points: &[Point], good: &Point, hold_seconds: f64, preci
     let at = near.iter().position(|point| point.depth == good.depth);
     let over = at.map_or(0.0, |at| rising[at].max(0.0));
     let depth = f64::from(good.depth);
-    ((depth * (-over - deviation).exp()).max(depth * LEAST) as u32).max(1)
+    // To the nearest: of a few, one less is much.
+    ((depth * (-over - deviation).exp()).max(depth * LEAST).round() as u32).max(1)
 }
 
-/// The depth to go up to from one that was held: `kept` is the deepest that kept the limits in a short window, and by
-/// the hold a long one surely keeps them as well. Past saturation latency is in proportion to depth, and before it grows
-/// less. `None` where so little more depth is not worth another hold.
-pub(super) fn climb(held: &Point, kept: u32) -> Option<u32> {
-    const LEAST: f64 = 0.05;
+/// The depth to go up to from one that was held: `kept` is the deepest that kept the limits in a short window. It is
+/// held itself where it clearly gave more IOPS. Otherwise it is worth another hold only as far as, by the first one, a
+/// long window surely keeps the limits: past saturation latency is in proportion to depth, and before it grows less.
+/// `None` where so little more is not worth another hold.
+pub(super) fn climb(held: &Point, kept: &Point) -> Option<u32> {
     let largest = held.judged.iter().map(|j| j.ci95[1] / j.bound()).fold(0.0, f64::max);
-    let depth = kept.min((f64::from(held.depth) / largest) as u32);
+    let sure = kept.depth.min((f64::from(held.depth) / largest) as u32);
+    let depth = if gives_more(held, kept) { kept.depth } else { sure };
     let gap = f64::from(depth.saturating_sub(held.depth));
-    (gap > f64::from(held.depth) * LEAST).then_some(depth)
+    (gap > f64::from(held.depth) * WORTH).then_some(depth)
+}
+
+/// True where a point clearly gives more IOPS than another, and enough more for a hold.
+pub(super) fn gives_more(point: &Point, more: &Point) -> bool {
+    let least = point.iops.ci95[1].max(point.iops.mean * (1.0 + WORTH));
+    more.iops.n > 1 && more.iops.ci95[0] > least
 }
 
 /// The rising sequence nearest to a sequence, by pooling adjacent violators.
@@ -132,7 +143,7 @@ pub(super) fn retreat(held: &Point, below: Option<&Point>, failed: usize) -> u32
     let at_limit = by_curve.map_or(in_proportion, |depth| depth.min(in_proportion));
     let error = held.judged.iter().map(Judged::relative_error).fold(0.0, f64::max);
     let caution = 1.0 + error.min(LARGEST_ERROR) / 2.0;
-    let depth = (at_limit / caution * MARGINS[failed.min(MARGINS.len() - 1)]) as u32;
+    let depth = (at_limit / caution * MARGINS[failed.min(MARGINS.len() - 1)]).round() as u32;
     depth.clamp(1, held.depth.saturating_sub(1).max(1))
 }
 

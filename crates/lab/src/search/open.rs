@@ -119,7 +119,7 @@ pub fn find_open(
     watch: &mut Watch<'_>,
 ) -> Result<Found, LabError> {
     let closed = in_closed_loop(crew, plan, watch)?;
-    if closed.interrupted {
+    if closed.interrupted || closed.answer.stopped_by == StoppedBy::Ended {
         return Ok(without_rates(closed, plan.max_depth));
     }
     if closed.logical.0 == 0 {
@@ -144,19 +144,25 @@ pub fn find_open(
     let spoilt_seconds = closed.spoilt_seconds + search.bench.spoilt_ns() as f64 / 1e9;
     let mut pauses = closed.pauses;
     pauses.add(&search.bench.pauses());
-    let interrupted = search.bench.interrupted();
+    let (interrupted, cut_by) = (search.bench.interrupted(), search.bench.cut_by());
     let live = search.bench.live();
     let logical =
         (closed.logical.0 + live.ios - start.ios, closed.logical.1 + live.bytes - start.bytes);
     let Search { bench, mut points, closed: told, .. } = search;
     let mut starved = closed.starved;
     starved.add(&bench.starved);
+    if points.iter().any(RatePoint::is_whole) {
+        points.retain(|point| !point.has_others || point.began_ns == answer.began_ns);
+    }
+    let errors = closed.errors + bench.errors;
     let mut series = closed.series;
     series.extend(bench.into_series().into_iter().map(|point| IntervalPoint {
         at_seconds: closed.measured_seconds + point.at_seconds,
         ..point
     }));
-    let others = points.iter().filter(|point| point.began_ns != answer.began_ns);
+    // That next to no load keeps the limit says nothing of how much does.
+    let tells = |p: &&RatePoint| p.rate_iops > told.least_iops || !p.met;
+    let others = points.iter().filter(tells).filter(|point| point.began_ns != answer.began_ns);
     let holds = others.chain([&answer]).map(|point| (point.began_ns, point.ticks.as_ref()));
     let near = Near::of(holds);
     points
@@ -170,7 +176,7 @@ pub fn find_open(
     let broken = broken.map(|point| point.starved);
     let starved_decides = conclude::starved_decides(answer.met, answer.starved, broken);
     let undecided = starved.is_most() || starved_decides;
-    let stopped_by = conclude::why(stopped_by, interrupted, answer.response.n == 0, undecided);
+    let stopped_by = conclude::why(stopped_by, cut_by, answer.response.n == 0, undecided, false);
     Ok(Found {
         answer: answer.answer(
             plan.max_depth,
@@ -185,6 +191,7 @@ pub fn find_open(
         measured_seconds,
         pauses,
         spoilt_seconds,
+        errors,
         starved,
         with_starved: answer.with_starved,
         logical,
@@ -209,7 +216,7 @@ fn in_closed_loop(
     super::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })
 }
 
-/// A search that was interrupted before it had offered a rate: what the closed loop gave is no answer to it.
+/// A search that had to end before it had offered a rate: what the closed loop gave is no answer to it.
 fn without_rates(closed: Found, max_depth: u32) -> Found {
     let answer = Answer {
         met: false,
@@ -223,7 +230,6 @@ fn without_rates(closed: Found, max_depth: u32) -> Found {
         depth_achieved: 0.0,
         latency_ns: LatencySummary::of(&Histogram::new(), [0.0; 2]),
         limits: Vec::new(),
-        stopped_by: StoppedBy::Interrupted,
         stopped_by_limit: None,
         ..closed.answer
     };
@@ -250,7 +256,7 @@ struct Bracket {
 impl Search<'_, '_> {
     fn run(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
         let (answer, stopped_by) = self.pass()?;
-        let is_cut = self.bench.interrupted();
+        let is_cut = self.bench.must_end();
         Ok((if is_cut { self.known_instead(answer) } else { answer }, stopped_by))
     }
 
@@ -266,7 +272,7 @@ impl Search<'_, '_> {
         let until_ns =
             self.bench.spent_ns() + (self.bench.left_ns() as f64 * NARROWING_SHARE) as u64;
         let bracket = self.bracket(until_ns)?;
-        if let Some(last) = self.points.last().filter(|_| self.bench.interrupted()) {
+        if let Some(last) = self.points.last().filter(|_| self.bench.must_end()) {
             return Ok((last.clone(), StoppedBy::Interrupted));
         }
         match (bracket.good, bracket.bad) {
@@ -291,7 +297,7 @@ impl Search<'_, '_> {
             let point = self.measure(self.closed.least_iops, Phase::Holding)?;
             looks += 1;
             met += u32::from(point.met);
-            let over = self.bench.interrupted() || self.bench.left_ns() < SHORTEST_NS;
+            let over = self.bench.must_end() || self.bench.left_ns() < SHORTEST_NS;
             let answer = match longest.take() {
                 Some(longest) if longest.seconds > point.seconds => longest,
                 _ => point,
@@ -340,7 +346,7 @@ impl Search<'_, '_> {
                 bracket.failed += i32::from(bracket.bad.is_some() && bracket.good.is_none());
                 bracket.bad = Some(point);
             }
-            if self.bench.interrupted() || self.bench.spent_ns() >= until_ns {
+            if self.bench.must_end() || self.bench.spent_ns() >= until_ns {
                 break;
             }
             rate = self.next(&bracket);
@@ -459,7 +465,7 @@ impl Search<'_, '_> {
         let mut by_limit = false;
         loop {
             let point = self.measure(rate, Phase::Holding)?;
-            if self.bench.interrupted() {
+            if self.bench.must_end() {
                 return Ok((held.unwrap_or(point), StoppedBy::Interrupted));
             }
             let over = self.bench.left_ns() < SHORTEST_NS;
@@ -575,7 +581,11 @@ impl Search<'_, '_> {
                 self.closed.stopped_by
             }
             Some(_) => StoppedBy::Limit,
-            None if reached => self.closed.stopped_by,
+            // Rates up to what the target gives at all keep the limit.
+            None if reached => match self.closed.stopped_by {
+                StoppedBy::Unattainable | StoppedBy::Undecided => StoppedBy::Saturated,
+                stopped_by => stopped_by,
+            },
             None => StoppedBy::Budget,
         }
     }

@@ -3,7 +3,7 @@
 use super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, is_whole, next_look_ns, seconds};
 use super::decision::{Decision, Measured};
 use super::exceeding::Exceeding;
-use super::judge::{Judged, Verdict, tightest};
+use super::judge::{self, Judged, Verdict, tightest};
 use super::prediction::Ticks;
 use super::queue::FullQueue;
 use super::regime::Change;
@@ -29,8 +29,6 @@ const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
 const HOLD_PARTS: u64 = 48;
 /// Share of the budget that the first stretch of a hold takes.
 const FIRST_SHARE: u64 = 12;
-/// Longest wait for the old depth's I/Os.
-const DRAIN_NS: u64 = 2_000_000_000;
 /// A shorter wait is not worth a word.
 const NOTABLE_DRAIN_NS: u64 = 100_000_000;
 /// Workers are added as long as this part of the budget is left.
@@ -62,6 +60,8 @@ pub(super) struct Point {
     pub(super) observed_seconds: f64,
     /// True for a hold.
     pub(super) held: bool,
+    /// True where I/Os of an earlier depth may be among its own.
+    pub(super) has_others: bool,
     /// How its ticks lie off its figures; `None` where another level has come since.
     pub(super) ticks: Option<Ticks>,
     /// True where the client was starved all the time, so that a broken limit tells nothing.
@@ -103,9 +103,9 @@ impl Point {
         self.judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
     }
 
-    /// True where no interrupt has cut it short.
+    /// True where no interrupt has cut it short, and all its I/Os were issued at its depth.
     pub(super) fn is_whole(&self) -> bool {
-        is_whole(self.seconds)
+        is_whole(self.seconds) && !self.has_others
     }
 
     /// True where a maximum is over its bound: what was seen was seen.
@@ -143,7 +143,7 @@ impl Bench<'_, '_> {
             self.crew.advance(WARM_UP_NS / 40)?;
             rates.extend(self.cut()?.map(|window| window.iops()));
             let settled = mser5(&rates).is_some() && self.spent_ns() >= WARM_UP_NS;
-            if settled || self.interrupted() {
+            if settled || self.must_end() {
                 break;
             }
         }
@@ -154,7 +154,7 @@ impl Bench<'_, '_> {
     /// Returns false where there is none to be had.
     pub(super) fn add_workers(&mut self) -> Result<bool, LabError> {
         let before = self.workers();
-        if self.interrupted() || self.left_ns() < self.plan.budget_ns / WORKERS_SHARE {
+        if self.must_end() || self.left_ns() < self.plan.budget_ns / WORKERS_SHARE {
             return Ok(false);
         }
         while self.workers() < 2 * before {
@@ -222,7 +222,7 @@ impl Bench<'_, '_> {
             let elapsed_ns = passed_ns.saturating_sub(stretches.left_out_ns);
             if elapsed_ns >= length.longest_ns
                 || passed_ns >= stretches.longest_ns
-                || self.interrupted()
+                || self.must_end()
             {
                 break;
             }
@@ -298,15 +298,11 @@ impl Bench<'_, '_> {
         Some(Ticks::of(&seen.series, seen.exceeding.of(limit), &judged[limit], &latencies))
     }
 
-    /// Waits until no I/O of the old depth is outstanding, so that the new window is its own.
+    /// Waits until no I/O of the old depth is outstanding, so that the new window is its own. If the budget ends
+    /// before, the search is stuck.
     fn drain(&mut self, depth: u32) -> Result<(), LabError> {
         let begin_ns = self.crew.now_ns();
-        while !self.crew.drained()
-            && self.crew.now_ns() - begin_ns < DRAIN_NS
-            && !self.interrupted()
-        {
-            self.crew.advance(TICK_NS / 5)?;
-        }
+        self.wait_for(TICK_NS / 5, |crew| crew.drained())?;
         let (waited_ns, whole) = (self.crew.now_ns() - begin_ns, self.crew.drained());
         if waited_ns >= NOTABLE_DRAIN_NS || !whole {
             self.decide(Decision::Drained { depth, seconds: seconds(waited_ns), whole });
@@ -385,7 +381,7 @@ impl Bench<'_, '_> {
             },
             iops: estimates::iops(series, Which::All, total.iops()),
             bytes_per_sec: total.bytes_per_sec(),
-            latency: estimates::latency_summary(&service, &mean),
+            latency: judge::agreeing(estimates::latency_summary(&service, &mean), &judged),
             met: judged_met,
             judged,
             cpu_percent,
@@ -396,6 +392,7 @@ impl Bench<'_, '_> {
             began_ns: seen.began_ns,
             observed_seconds: seconds(self.elapsed_ns() - seen.began_ns),
             held: false,
+            has_others: self.is_stuck,
             ticks: None,
             starved: false,
             with_starved: None,
@@ -426,6 +423,10 @@ pub(super) struct Seen {
 impl Show for Seen {
     fn append(&mut self, tick: &Window, limits: &[Limit]) {
         self.total.append(tick);
+        // Workers that have ended take no time.
+        if tick.seconds() <= 0.0 {
+            return;
+        }
         self.series.push(interval(tick, self.total.seconds()));
         self.exceeding.append(limits, &directions(tick));
         if let Some(parts) = &mut self.parts {

@@ -162,11 +162,11 @@ fn of_windows(
     let noise_of = Wander::of(&noise.values)?;
     let own = capacity.iops.half_width() / answer.iops;
     let mean = noise.values.iter().sum::<f64>() / noise.values.len() as f64;
+    let lowest = answer.iops.min(capacity.iops.ci95[0]);
     let around = |half: f64| {
         let half = half.min(WIDEST.ln());
         let [low, high] = [(mean - half).exp(), (mean + half).exp()];
-        (mean.is_finite() && high.is_finite())
-            .then_some([low.min(answer.iops), high.max(answer.iops)])
+        (mean.is_finite() && high.is_finite()).then_some([low.min(lowest), high.max(answer.iops)])
     };
     let ci_half = or_own(&noise_of.mean_error(), own);
     let off = slope * answer.share.clamp(1.0 / FAR, 1.0).ln();

@@ -46,7 +46,9 @@ impl Change {
         let lasting =
             seconds(old) >= LASTING_SECONDS && lasts_seconds >= LASTING_SECONDS.max(stays_seconds);
         let ratio = change.after / change.before;
-        let notable = lasting && !(CONTRADICTS..=1.0 / CONTRADICTS).contains(&ratio);
+        // A target that answers nothing is at no level.
+        let notable =
+            lasting && change.after > 0.0 && !(CONTRADICTS..=1.0 / CONTRADICTS).contains(&ratio);
         (notable && !is_noise(&change, &rates)).then_some(Self {
             index: change.index,
             before_iops: change.before,

@@ -125,10 +125,20 @@ fn assert_one_answer(found: &Found, what: &str) {
         let broken = found.curve.iter().find(|row| row.depth > answer.depth && !row.met);
         assert_eq!(broken, None, "{what}: {:?}", answer.stopped_by);
     }
+    found.curve.iter().for_each(|row| assert_intervals_agree(row, what));
     for limit in &row.limits {
         let kept = limit.value_ns.is_some_and(|ns| ns <= limit.limit.bound_ns as f64);
         assert!(kept || !row.met, "{what}: {limit:?}");
     }
+}
+
+/// Fails where a percentile of all I/Os has two intervals.
+fn assert_intervals_agree(row: &CurvePoint, what: &str) {
+    let of_limit = row.limits.iter().find(|l| l.limit.statistic() == "p99");
+    let (Some(limit), Some(all)) = (of_limit, row.latency_ns.percentiles_ci95) else { return };
+    let ends = all.p99[0].zip(all.p99[1]).map(|(low, high)| [low as f64, high as f64]);
+    let known = limit.ci95_ns.filter(|[low, _]| *low > 0.0);
+    assert_eq!(ends, known.map(|ends| ends.map(f64::trunc)), "{what}: {row:?}");
 }
 
 #[test]
@@ -305,6 +315,22 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
             assert!(is_below, "{device} seed {seed}: {:?} {seen:?}", found.answer);
         }
         assert!(broken > 0 && (given > 0 || device.starts_with("hdd")), "{device} {limits:?}");
+    }
+}
+
+/// Stalls that come now and then, whatever the depth, are not the depth's.
+#[test]
+fn a_hold_between_two_stalls_does_not_prove_a_maximum() {
+    for device in ["channels=64,service=1ms,dist=const", "channels=8,service=1ms"] {
+        let limits = vec!["max<=100ms".parse().unwrap()];
+        let plan = SearchPlan { limits, ..SearchPlan::default() };
+        for seed in 1..=6 {
+            let stalls = format!("{device},gc=every:5s,stall:200ms");
+            let found = find(&stalls, seed, &plan);
+            assert!(!found.answer.is_given(), "{stalls} {seed}: {:?}", found.answer);
+            let found = find(device, seed, &plan);
+            assert_eq!(found.answer.stopped_by, StoppedBy::Limit, "{device} {seed}");
+        }
     }
 }
 

@@ -7,13 +7,23 @@ use iogauge_lab::observe::Blind;
 use iogauge_lab::search::{CARE, Decision, Found, Judgement, Next, SearchPlan, Verdict, Why};
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
-use iogauge_model::load::{ArrivalProcess, EngineKind};
+use iogauge_model::load::{ArrivalProcess, EngineKind, Pattern};
 use iogauge_model::result::{Knee, StoppedBy};
 use iogauge_model::{CaveatCode, Load};
 
 pub fn find(device: &str, limits: &[&str], change: impl FnOnce(&mut SearchPlan)) -> Searched {
+    find_of(Pattern::RandRead, device, limits, change)
+}
+
+/// A search with a load of another pattern.
+pub fn find_of(
+    rw: Pattern,
+    device: &str,
+    limits: &[&str],
+    change: impl FnOnce(&mut SearchPlan),
+) -> Searched {
     let rig = Rig::open(&format!("sim:{device}"), Intent::default()).unwrap();
-    let load = Load { engine: EngineKind::Sim, ..Load::default() };
+    let load = Load { engine: EngineKind::Sim, rw, ..Load::default() };
     let limits = limits.iter().map(|l| l.parse().unwrap()).collect();
     let mut plan = SearchPlan { limits, ..SearchPlan::default() };
     change(&mut plan);
@@ -74,6 +84,55 @@ fn every_point_of_a_curve_obeys_littles_law() {
             close(by_law, point.depth_achieved, 2.0);
         }
     }
+}
+
+/// I/Os of one depth that come back while another is measured are neither's.
+#[test]
+fn no_window_has_ios_of_another_depth() {
+    for (device, limit) in [
+        ("channels=1,service=10ms", "mean<=30s"),
+        ("hdd", "mean<=30s"),
+        ("hdd", "p99<=10s"),
+        ("channels=64,service=10ms,iops_cap=500,burst=20000", "mean<=1s"),
+    ] {
+        for seed in 1..=3 {
+            let device = format!("{device},seed={seed}");
+            let found = find(&device, &[limit], |plan| plan.budget_ns = 60_000_000_000).found;
+            assert!(found.answer.met && found.measured_seconds < 61.0, "{device} {limit}");
+            for point in &found.curve {
+                let by_law = point.iops.mean * point.latency_ns.mean / 1e9;
+                let share = by_law / f64::from(point.depth);
+                // A window of few I/Os has those under way at its ends.
+                let off = 0.1 + 3.0 / (point.latency_ns.n as f64).sqrt();
+                assert!((1.0 - off..=1.0 + off).contains(&share), "{device} {limit}: {point:?}");
+                assert!(point.depth_achieved <= f64::from(point.depth) * 1.02, "{point:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flat_curve_is_saturated_at_any_largest_depth() {
+    for max_depth in [3, 4, 7, 16, 100] {
+        for seed in 1..=4 {
+            let device = format!("channels=1,service=1ms,seed={seed}");
+            let answer = find(&device, &["mean<=200ms"], |plan| plan.max_depth = max_depth);
+            let stopped_by = answer.found.answer.stopped_by;
+            assert_eq!(stopped_by, StoppedBy::Saturated, "{max_depth} {seed}");
+        }
+    }
+}
+
+/// What was measured before the I/Os failed is the answer, and that they failed is told.
+#[test]
+fn a_search_ends_where_ios_begin_to_fail() {
+    let searched = find_of(Pattern::Write, "nvme,space=500m,size=1g", &["p99<=5ms"], |plan| {
+        plan.budget_ns = 3_000_000_000;
+    });
+    let answer = &searched.found.answer;
+    assert_eq!((answer.stopped_by, answer.met), (StoppedBy::Ended, true));
+    assert!(searched.found.errors > 0 && answer.latency_ns.n > 0, "{answer:?}");
+    assert!(searched.caveats.iter().any(|caveat| caveat.code == CaveatCode::IoErrors));
 }
 
 #[test]
@@ -148,6 +207,7 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
             let inside = below < next.depth && next.depth < knee;
             inside && is_known(knee) && is_known(below)
         }
+        Why::Open { below } => below < next.depth && known.contains(&(next.depth, false)),
         Why::Ceiling { held } => held < next.depth && known.contains(&(next.depth, false)),
         Why::Room { held } => {
             let kept = known.iter().any(|(depth, met)| *depth >= next.depth && *met);

@@ -1,6 +1,7 @@
 //! The search for a rate, against Erlang's formulas.
 
 use crate::close;
+use crate::closed::find_of;
 use crate::mmc::Queue;
 use iogauge_io::target::Intent;
 use iogauge_lab::measure::Watch;
@@ -8,7 +9,7 @@ use iogauge_lab::observe::Blind;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Rig};
-use iogauge_model::load::{ArrivalProcess, EngineKind};
+use iogauge_model::load::{ArrivalProcess, EngineKind, Pattern};
 use iogauge_model::result::StoppedBy;
 use iogauge_model::{CaveatCode, Load};
 
@@ -118,6 +119,18 @@ fn a_limit_under_the_service_time_is_unattainable() {
     let answer = find("service=1ms,dist=const", "mean<=500us", |_| {}).found.answer;
     assert_eq!((answer.stopped_by, answer.met), (StoppedBy::Unattainable, false));
     close(answer.latency_ns.mean, 1e6, 1.0);
+}
+
+/// One I/O at a time fills the cache, and breaks the limit; arrivals that leave it room do not.
+#[test]
+fn what_only_the_closed_loop_breaks_is_not_unattainable() {
+    let device = "channels=1,service=300us,cache=1m,cache_service=20us,destage=2MB/s";
+    let searched = find_of(Pattern::Write, device, &["p95<=50us"], |plan| {
+        plan.open_loop = Some(ArrivalProcess::Poisson);
+        plan.budget_ns = 120_000_000_000;
+    });
+    let answer = searched.found.answer;
+    assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::Saturated), "{answer:?}");
 }
 
 #[test]

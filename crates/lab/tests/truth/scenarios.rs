@@ -62,6 +62,10 @@ pub const CLOSED: &[Scenario] = &[
     Scenario::reads("exponential, p95", "channels=8,service=1ms", &["p95<=10ms"], Formula(8e3)),
     Scenario::reads("exponential, p99", "channels=8,service=1ms", &["p99<=20ms"], Formula(8e3)),
     Scenario::reads("exponential, p99.9", "channels=8,service=1ms", &["p99.9<=20ms"], Formula(8e3)),
+    // A depth more or less is half of the IOPS here, or a quarter.
+    Scenario::reads("two channels, p99", "channels=2,service=1ms", &["p99<=5ms"], Formula(2e3)),
+    Scenario::reads("three channels, p99", "channels=3,service=1ms", &["p99<=5ms"], Formula(3e3)),
+    Scenario::reads("four channels", "channels=4,service=100us", &["mean<=105us"], Formula(4e4)),
     Scenario {
         chance: false,
         ..Scenario::reads(

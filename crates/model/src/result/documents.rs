@@ -96,6 +96,8 @@ pub enum StoppedBy {
     Undecided,
     /// The client lacked processor time in most of the search, or in all that says that a limit breaks.
     Starved,
+    /// I/Os failed, so that the workers ended.
+    Ended,
     /// The user ended it.
     Interrupted,
 }

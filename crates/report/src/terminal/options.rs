@@ -9,7 +9,9 @@ use iogauge_model::units::{shell_word, size_word};
 /// those that have their defaults. Consent to destroy data is never among them.
 pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
     let defaults = Load::default();
-    let workers = load.numjobs.max(1);
+    // No more of them than share the depth equally, so that the sum is this depth.
+    let most = load.numjobs.clamp(1, depth.max(1));
+    let workers = (1..=most).rev().find(|workers| depth.is_multiple_of(*workers)).unwrap_or(1);
     let mut words = vec![shell_word(target)];
     words.extend(pattern(load));
     if load.rw.is_mixed() && !load.dependent && load.read_percent != defaults.read_percent {
@@ -153,6 +155,21 @@ mod tests {
     fn defaults_are_left_out() {
         let command = run_command("/data", &Load::default(), 32);
         assert_eq!(command, "/data --iodepth=32 --runtime=60");
+    }
+
+    #[test]
+    fn jobs_share_the_depth_without_a_rest() {
+        let load = Load { numjobs: 4, ..Load::default() };
+        for (depth, words) in [
+            (1, "--iodepth=1 --runtime"),
+            (2, "--iodepth=1 --numjobs=2"),
+            (6, "--iodepth=2 --numjobs=3"),
+            (83, "--iodepth=83 --runtime"),
+            (64, "--iodepth=16 --numjobs=4"),
+        ] {
+            let command = run_command("a", &load, depth);
+            assert!(command.contains(words), "{depth}: {command}");
+        }
     }
 
     #[test]

@@ -25,6 +25,12 @@ pub fn find_verdict(document: &FindDocument) -> String {
     let iops = names::capacity(answer, terms.rate);
     let place = place(document);
     let measured = names::measured(document);
+    if answer.stopped_by == StoppedBy::Undecided && answer.met && !is_smallest(answer) {
+        return format!(
+            "It is undecided what {target} sustains of {load} while {limits}: larger loads exceeded that from \
+             time to time, and the windows {place} were too short to rule it out there ({measured})."
+        );
+    }
     if answer.stopped_by == StoppedBy::Undecided {
         return format!(
             "It is undecided whether {target} can do {load} so that {limits}: {place}, the smallest \
@@ -60,6 +66,11 @@ pub fn find_verdict(document: &FindDocument) -> String {
         nearly_all(document).unwrap_or_default(),
         wanders(document).unwrap_or_default()
     )
+}
+
+/// True for the least load there is.
+fn is_smallest(answer: &Answer) -> bool {
+    answer.rate_iops.is_none() && answer.depth == 1
 }
 
 /// How the rate varied beyond what longer windows average out, and what the target kept all the same.
@@ -188,7 +199,7 @@ fn is_unconfirmed(document: &FindDocument) -> bool {
 fn is_lower_bound(document: &FindDocument) -> bool {
     match document.answer.stopped_by {
         StoppedBy::Budget => !is_unconfirmed(document),
-        StoppedBy::Client | StoppedBy::MaxDepth | StoppedBy::Interrupted => true,
+        StoppedBy::Client | StoppedBy::MaxDepth | StoppedBy::Ended | StoppedBy::Interrupted => true,
         StoppedBy::Limit
         | StoppedBy::Saturated
         | StoppedBy::QueueFull
@@ -234,6 +245,7 @@ pub(crate) fn stop_reason(answer: &Answer, terms: Terms) -> String {
 fn why_nothing(stopped_by: StoppedBy) -> &'static str {
     match stopped_by {
         StoppedBy::Interrupted => "the search was interrupted before its first point",
+        StoppedBy::Ended => "I/Os failed before one was completed",
         StoppedBy::Budget => "no I/O was completed before the measuring budget ran out",
         _ => "no I/O was completed",
     }
@@ -268,8 +280,9 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
         }
         StoppedBy::Budget => "stopped when the measuring budget ran out: it may do more",
         StoppedBy::Unattainable => "stopped at the smallest load, which breaks the limit",
-        StoppedBy::Undecided => "stopped at the smallest load, where windows disagree",
+        StoppedBy::Undecided => "undecided, because windows disagree about the limit",
         StoppedBy::Starved => "undecided, because iogauge lacked processor time",
+        StoppedBy::Ended => "stopped because I/Os failed",
         StoppedBy::Interrupted => "interrupted before the search came to its end: it may do more",
     };
     words.to_owned()
@@ -278,8 +291,9 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
 fn why_unmet(stopped_by: StoppedBy, terms: Terms) -> String {
     let words = match stopped_by {
         StoppedBy::Limit | StoppedBy::Unattainable => "every load measured breaks the limit",
-        StoppedBy::Undecided => "windows at the smallest load disagree",
+        StoppedBy::Undecided => "windows disagree about the limit",
         StoppedBy::Starved => "iogauge lacked processor time",
+        StoppedBy::Ended => "I/Os failed",
         StoppedBy::Saturated => "the target is saturated there already",
         StoppedBy::QueueFull => "the queue of the target is full there already",
         StoppedBy::Client => "this machine gave out before the target",
@@ -344,6 +358,7 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             "a machine with idle processors, or --max-starvation=100%, which takes such times as they are."
                 .to_owned()
         }
+        StoppedBy::Ended => "mend what made I/Os fail, and give the same command again.".to_owned(),
         StoppedBy::Interrupted => "give the same command again to end the search.".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use super::super::bench::{self, Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_lo
 use super::super::capacity::{self, Capacity, RatePlace};
 use super::super::conclude::{self, Ended};
 use super::super::exceeding::Exceeding;
-use super::super::judge::{Judged, Verdict, tightest};
+use super::super::judge::{self, Judged, Verdict, tightest};
 use super::super::prediction::{self, Answered, Ticks};
 use super::super::starvation::{Show, Sieve, WithStarved};
 use super::super::{MeasuredRate, StoppedBy};
@@ -25,8 +25,6 @@ const LONGEST_SHARE: u64 = 12;
 const SETTLING_SHARE: u64 = 8;
 /// A rate is offered so many times to a client that is starved.
 const MOST_OFFERS: u32 = 3;
-/// Longest wait for the queue of the last rate.
-const EMPTYING_NS: u64 = 2_000_000_000;
 /// Arrivals may go unserved up to this share.
 const SHORT_SHARE: f64 = 0.03;
 /// A hold that clearly breaks the limit ends after this share of its time.
@@ -65,6 +63,8 @@ pub(super) struct RatePoint {
     pub(super) began_ns: u64,
     /// How a hold's ticks lie off its figures; `None` for other windows.
     pub(super) ticks: Option<Ticks>,
+    /// True where I/Os of an earlier rate may be among its own.
+    pub(super) has_others: bool,
     /// True where the client was starved all the time, so that a broken limit tells nothing.
     pub(super) starved: bool,
     /// The same with the stretches that are left out; `None` where nothing is.
@@ -75,7 +75,7 @@ pub(super) struct RatePoint {
 impl RatePoint {
     /// True where no interrupt has cut it short.
     pub(super) fn is_whole(&self) -> bool {
-        bench::is_whole(self.seconds)
+        bench::is_whole(self.seconds) && !self.has_others
     }
 
     /// Statistic over bound of the limit nearest to its bound, or furthest over it.
@@ -271,7 +271,7 @@ impl Bench<'_, '_> {
                 Verdict::Open => false,
             };
             let is_over = elapsed_ns >= longest_ns || passed_ns >= stretches.longest_ns;
-            if clear || self.interrupted() || is_over {
+            if clear || self.must_end() || is_over {
                 break;
             }
         }
@@ -319,7 +319,7 @@ impl Bench<'_, '_> {
         let mut stretches = self.stretches(&mut Sieve::<Seen>::default(), ns);
         loop {
             let left_ns = end_ns.saturating_sub(self.crew.now_ns());
-            let at_end = left_ns == 0 || self.interrupted();
+            let at_end = left_ns == 0 || self.must_end();
             if self.end_stretch(&mut stretches, at_end) == Some(true) {
                 return Ok(false);
             }
@@ -330,17 +330,11 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// Lets what the last rate left behind come back, so that it is not the next one's burden.
+    /// Lets what the last rate left behind come back, so that it is not the next one's burden. If the budget ends before, the search is
+    /// stuck.
     fn empty(&mut self) -> Result<(), LabError> {
         self.ask_rate(0.0)?;
-        let begin_ns = self.crew.now_ns();
-        while self.crew.live().outstanding > 0
-            && self.crew.now_ns() - begin_ns < EMPTYING_NS
-            && !self.interrupted()
-        {
-            self.crew.advance(TICK_NS / 25)?;
-        }
-        Ok(())
+        self.wait_for(TICK_NS / 25, |crew| crew.live().outstanding == 0)
     }
 
     /// All limits together, as far as a window can tell.
@@ -374,7 +368,7 @@ impl Bench<'_, '_> {
             depth_achieved: seen.total.depth(),
             iops: estimates::iops(&seen.services, Which::All, seen.total.iops()),
             bytes_per_sec: seen.total.bytes_per_sec(),
-            response: summary(&seen.responses, &response),
+            response: judge::agreeing(summary(&seen.responses, &response), &judged),
             service: summary(&seen.services, &service),
             met: judged.iter().all(Judged::is_met) && !falls_short,
             judged,
@@ -384,6 +378,7 @@ impl Bench<'_, '_> {
             seconds: seen.total.seconds(),
             began_ns: 0,
             ticks: None,
+            has_others: self.is_stuck,
             starved: false,
             with_starved: None,
             errors: seen.total.errors(),
@@ -415,6 +410,10 @@ struct Seen {
 impl Show for Seen {
     fn append(&mut self, window: &Window, limits: &[Limit]) {
         self.total.append(window);
+        // Workers that have ended take no time.
+        if window.seconds() <= 0.0 {
+            return;
+        }
         self.exceeding.append(limits, &directions(window));
         let service = interval(window, self.total.seconds());
         let sum = |op: Op| {

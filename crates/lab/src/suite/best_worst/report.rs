@@ -296,6 +296,7 @@ fn ended_by(stopped_by: StoppedBy) -> &'static str {
         StoppedBy::Unattainable => "limit at depth 1",
         StoppedBy::Undecided => "windows that disagree",
         StoppedBy::Starved => "a lack of processor time",
+        StoppedBy::Ended => "I/O errors",
         StoppedBy::Interrupted => "interrupt",
     }
 }
