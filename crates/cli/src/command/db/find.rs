@@ -3,7 +3,7 @@
 use super::load;
 use super::run::{head, of_fault, tell};
 use crate::args::DbFindArgs;
-use crate::command::find::exit;
+use crate::command::find::exit_of;
 use crate::command::invocation::Outcome;
 use crate::command::record::Record;
 use crate::exit::Exit;
@@ -69,7 +69,7 @@ fn search(
         environment: session::environment_on(session::real_clock()),
     };
     record.tell_nothing(&document.caveats);
-    let exit = match (exit(&document), &searched.fault) {
+    let exit = match (exit_of(&document.answer, &document.curve), &searched.fault) {
         (Exit::Done, Some(fault)) => of_fault(fault),
         // What ended it is no signal.
         (Exit::Interrupted, Some(fault)) if of_fault(fault) == Exit::IoErrors => Exit::IoErrors,
