@@ -137,14 +137,7 @@ fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
         statistic: p.judged[limit].value,
     });
     let slope = capacity::slope_at(answer.depth, places);
-    let mut found = capacity::estimate(answer.iops, &answer.judged[limit], slope);
-    // It lies below the next depth that clearly breaks a limit, which gives no fewer IOPS.
-    let above = curve.iter().find(|p| p.depth > answer.depth && p.breaks() && p.iops.n > 1);
-    if let Some(above) = above {
-        let most = above.iops.ci95[1].max(answer.iops.ci95[1]);
-        found.iops.ci95[1] = found.iops.ci95[1].min(most);
-    }
-    found
+    capacity::estimate(answer.iops, &answer.judged[limit], slope)
 }
 
 pub(super) fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
