@@ -143,13 +143,17 @@ const NARROWING_SHARE: f64 = 0.75;
 const RESTART_SHARE: f64 = 0.25;
 /// IOPS that rise by less than this from one doubling to the next do not rise.
 const FLAT: f64 = 1.02;
+/// Errors beyond this share of the IOPS do not show that they are flat.
+const UNSURE: f64 = 0.1;
 /// A depth that is deeper by this factor would bring more where anything did.
 const MUCH_DEEPER: f64 = 1.4;
 
 /// True where IOPS rise from one depth to a deeper one, clearly by more than their errors explain.
 fn rises(from: &Estimate, to: &Estimate) -> bool {
     let error = if from.n > 1 && to.n > 1 { from.half_width().hypot(to.half_width()) } else { 0.0 };
-    to.mean > from.mean * FLAT && to.mean - from.mean > CARE * error
+    // Errors so large hide a rise; then the means decide.
+    let is_known = error < UNSURE * from.mean;
+    to.mean > from.mean * FLAT && (to.mean - from.mean > CARE * error || !is_known)
 }
 
 /// Searches the capacity on a crew that was started at depth 1.
