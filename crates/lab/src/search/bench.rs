@@ -55,12 +55,12 @@ pub(super) struct Bench<'a, 'b> {
     pub(super) full_queue: Option<FullQueue>,
     /// I/Os that failed.
     pub(super) errors: u64,
+    /// True once I/Os of an earlier depth or rate were outstanding for all of the budget.
+    pub(super) is_stuck: bool,
     /// Stretches of all windows.
     pub(super) starved: Starved,
     /// Whether the target rose or fell to another level, once it has come to one.
     pub(super) level_rose: Option<bool>,
-    /// True once I/Os of an earlier depth or rate were outstanding for all of the budget.
-    pub(super) is_stuck: bool,
     /// True once it has gone the other way again: its levels are noise.
     pub(super) came_back: bool,
     /// Depth and rate asked at present.
@@ -88,10 +88,10 @@ impl<'a, 'b> Bench<'a, 'b> {
             held: None,
             full_queue: None,
             errors: 0,
+            is_stuck: false,
             starved: Starved::default(),
             level_rose: None,
             came_back: false,
-            is_stuck: false,
             depth_asked: None,
             rate_asked_iops: None,
         }
@@ -220,11 +220,18 @@ impl<'a, 'b> Bench<'a, 'b> {
     /// What makes the search end at once, whatever it has found: the user, workers that have ended, or I/Os of an
     /// earlier depth or rate that were outstanding for all of the budget.
     pub(super) fn cut_by(&self) -> Option<StoppedBy> {
-        match () {
-            () if self.interrupted() => Some(StoppedBy::Interrupted),
-            () if self.crew.finished() => Some(StoppedBy::Ended),
-            () => self.is_stuck.then_some(StoppedBy::Budget),
+        if self.interrupted() {
+            Some(StoppedBy::Interrupted)
+        } else if self.crew.finished() {
+            Some(StoppedBy::Ended)
+        } else {
+            self.is_stuck.then_some(StoppedBy::Budget)
         }
+    }
+
+    /// True where something makes the search end at once.
+    pub(super) fn must_end(&self) -> bool {
+        self.cut_by().is_some()
     }
 
     /// Lets the workers go on until `is_over`, for as long as the budget leaves time for a window behind it, or for
@@ -241,10 +248,6 @@ impl<'a, 'b> Bench<'a, 'b> {
         }
         self.is_stuck |= !is_over(self.crew) && !self.must_end();
         Ok(())
-    }
-
-    pub(super) fn must_end(&self) -> bool {
-        self.cut_by().is_some()
     }
 
     pub(super) fn live(&self) -> LiveFigures {

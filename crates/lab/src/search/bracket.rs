@@ -16,7 +16,7 @@ pub(super) enum Bracket {
     /// Depth 1 breaks a limit.
     Nothing,
     /// The search had to end in this window, which broke a limit.
-    Interrupted(Point),
+    Cut(Point),
     Again(u32),
 }
 
@@ -68,10 +68,7 @@ impl Search<'_, '_> {
                 let left_seconds = if plan.wants_curve() { bench::seconds(left_ns) } else { 0.0 };
                 let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
                 let next = next.at_most(max_depth);
-                // The old depth's I/Os have to come back, and then some of the new one's.
-                let deeper = f64::from(next.depth) / f64::from(point.depth);
-                let needed_ns = point.latency.mean * (1.0 + deeper);
-                if needed_ns > left_ns as f64 {
+                if narrow::turnover_ns(&point, next.depth) > left_ns as f64 {
                     self.bench.decide_over(Phase::Doubling);
                     return Ok(Bracket::Below(point));
                 }
@@ -91,7 +88,7 @@ impl Search<'_, '_> {
                     continue;
                 }
                 if self.bench.must_end() {
-                    return Ok(Bracket::Interrupted(point));
+                    return Ok(Bracket::Cut(point));
                 }
                 if point.depth == 1 {
                     return Ok(Bracket::Nothing);

@@ -195,7 +195,7 @@ impl Search<'_, '_> {
         let share = held.tightest().map_or(f64::INFINITY, Judged::share);
         let room = share * deeper;
         let most = if room <= MUCH_ROOM { CEILING_LOOKS } else { 1 };
-        let looks = self.points.iter().filter(|p| p.depth == ceiling && !p.met).count();
+        let looks = self.times_broken(ceiling);
         let has_time = self.bench.has_time_for_window(held.latency.p99);
         if room > ROOM || looks > most || !has_time || self.bench.must_end() {
             return Ok(None);
@@ -213,7 +213,7 @@ impl Search<'_, '_> {
         bad: &Point,
     ) -> Result<Option<Next>, LabError> {
         let is_clear = bad.breaks() || bad.breaks_maximum() || !narrow::gives_more(good, bad);
-        let looks = self.points.iter().filter(|p| p.depth == bad.depth && !p.met).count();
+        let looks = self.times_broken(bad.depth);
         if is_clear || looks > 1 || !self.bench.has_time_for_window(bad.latency.p99) {
             return Ok(None);
         }

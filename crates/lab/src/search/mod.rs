@@ -174,9 +174,6 @@ pub fn find(
         levels: Vec::new(),
     };
     let end = search.run(plan)?;
-    if search.points.iter().any(Point::is_whole) {
-        search.set_aside(|point| point.has_others);
-    }
     if plan.wants_curve() {
         search.complete_curve(&end.answer)?;
     }
@@ -313,7 +310,7 @@ impl Search<'_, '_> {
         let (doubling_until, narrowing_until) = (share(DOUBLING_SHARE), share(NARROWING_SHARE));
         match self.bracket(plan, from, doubling_until)? {
             Bracket::Again(depth) => Ok(Pass::at_another_level(depth)),
-            Bracket::Interrupted(last) => Ok(Pass::over(last, StoppedBy::Interrupted)),
+            Bracket::Cut(last) => Ok(Pass::over(last, StoppedBy::Interrupted)),
             Bracket::Nothing => self.look_longer_at_one(plan),
             Bracket::Below(good) => {
                 if self.bench.must_end() {
@@ -438,6 +435,11 @@ impl Search<'_, '_> {
             self.bench.decide(Decision::Measured(point.measured(phase)));
         }
         Ok(point)
+    }
+
+    /// How many windows at a depth broke a limit.
+    fn times_broken(&self, depth: u32) -> usize {
+        self.points.iter().filter(|point| point.depth == depth && !point.met).count()
     }
 
     /// Takes points from the curve.

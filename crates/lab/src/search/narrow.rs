@@ -31,6 +31,12 @@ pub(super) fn next_doubling(before: Option<&Point>, point: &Point, left_seconds:
     }
 }
 
+/// How long the I/Os of a point and then those of a larger depth take to come back, in nanoseconds, where latency is in
+/// proportion to depth.
+pub(super) fn turnover_ns(point: &Point, depth: u32) -> f64 {
+    point.latency.mean * (1.0 + f64::from(depth) / f64::from(point.depth))
+}
+
 /// True where a limit that a deeper point breaks grew by no more than depth explains. Past saturation latency
 /// is in proportion to depth, and before it grows less; a tail may grow by twice that.
 pub(super) fn is_plausible(good: &Point, bad: &Point) -> bool {

@@ -5,6 +5,7 @@
 //! From there rates are tried, bracketed and narrowed by the response time, and the answer is held
 //! for a longer window before it is given. Where the hold fails, the search goes back below it.
 
+mod closed;
 mod point;
 
 use super::bench::{Bench, SHORTEST_NS};
@@ -14,23 +15,14 @@ use super::judge::tightest;
 use super::{Decision, Found, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
-use crate::observe::{Interrupt, Observer, Phase, Status};
+use crate::observe::Phase;
+use closed::{Closed, in_closed_loop, without_rates};
 use iogauge_io::crew::Crew;
-use iogauge_model::Histogram;
-use iogauge_model::limit::Metric;
-use iogauge_model::result::{Answer, Estimate, IntervalPoint, LatencySummary};
+use iogauge_model::result::IntervalPoint;
 use point::{RatePoint, places};
 
-/// Share of the budget for the search in a closed loop.
-const CLOSED_SHARE: f64 = 1.0 / 3.0;
 /// Share of what is left then for bracket and narrowing.
 const NARROWING_SHARE: f64 = 0.5;
-/// The closed loop's throughput may have been measured so much too low.
-const HEADROOM: f64 = 1.02;
-/// A rate at which one I/O at a time is under way for this share of the time is next to no load:
-/// what breaks the limit there breaks it everywhere.
-const NO_LOAD: f64 = 0.02;
-
 /// The smallest rate is looked at so many times before it is said to break a limit.
 const LOOKS: u32 = 3;
 /// The least step back from a rate grows by this factor with each hold that fails.
@@ -46,66 +38,6 @@ const LAST_STEP: f64 = 0.1;
 const LAST_SHARE: u64 = 8;
 /// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
 const FAR: f64 = 2.5;
-
-/// What the closed loop told.
-struct Closed {
-    /// Highest throughput while the limits held, in I/Os per second.
-    measured_iops: f64,
-    /// What it may be at most.
-    capacity_iops: f64,
-    /// Rate to begin at.
-    guess_iops: f64,
-    /// Rate that is next to no load.
-    least_iops: f64,
-    stopped_by: StoppedBy,
-}
-
-impl Closed {
-    fn of(found: &Found, plan: &SearchPlan) -> Self {
-        let alone = found.curve.iter().find(|point| point.depth == 1);
-        let highest = found.curve.iter().map(|point| point.iops.mean).fold(1.0, f64::max);
-        let capacity = if found.answer.met { found.answer.iops.mean.max(1.0) } else { highest };
-        // A queue that is c·μ − λ short of full keeps its arrivals waiting for about the inverse of
-        // that, exponentially (M/M/c at high load): what the limit leaves beside the service time
-        // tells the distance from the capacity.
-        let room = plan.limits.iter().filter_map(|limit| {
-            let latency = &alone?.latency_ns;
-            let (service_ns, factor) = match limit.metric {
-                Metric::Mean => (latency.mean, 1.0),
-                Metric::Percentile(percent) => {
-                    (latency.mean, -(1.0 - percent / 100.0).max(1e-9).ln())
-                }
-                Metric::Max => (latency.mean, 12.0),
-            };
-            Some(factor * 1e9 / (limit.bound_ns as f64 - service_ns).max(1.0))
-        });
-        let guess = capacity - room.fold(0.0, f64::max);
-        Self {
-            measured_iops: capacity,
-            capacity_iops: capacity * HEADROOM,
-            guess_iops: guess.clamp(capacity * 0.3, capacity * 0.97),
-            least_iops: NO_LOAD * alone.map_or(capacity, |point| point.iops.mean),
-            stopped_by: match found.answer.stopped_by {
-                // Arrivals wait in front of a queue as well as in it.
-                StoppedBy::QueueFull => StoppedBy::Saturated,
-                stopped_by => stopped_by,
-            },
-        }
-    }
-}
-
-/// The closed loop's points are no points of this curve.
-struct Unkept<'a>(&'a mut dyn Observer);
-
-impl Observer for Unkept<'_> {
-    fn status(&mut self, status: &Status<'_>) {
-        self.0.status(status);
-    }
-
-    fn decision(&mut self, decision: &Decision) {
-        self.0.decision(decision);
-    }
-}
 
 /// Searches the highest rate on a crew that was started at depth 1 with a load that schedules
 /// arrivals. At most `plan.max_depth` I/Os are outstanding at a time; arrivals beyond wait, and their
@@ -151,9 +83,6 @@ pub fn find_open(
     let Search { bench, mut points, closed: told, .. } = search;
     let mut starved = closed.starved;
     starved.add(&bench.starved);
-    if points.iter().any(RatePoint::is_whole) {
-        points.retain(|point| !point.has_others || point.began_ns == answer.began_ns);
-    }
     let errors = closed.errors + bench.errors;
     let mut series = closed.series;
     series.extend(bench.into_series().into_iter().map(|point| IntervalPoint {
@@ -198,42 +127,6 @@ pub fn find_open(
         interrupted,
         ..closed
     })
-}
-
-/// What the target gives in a closed loop, which a part of the budget goes to.
-fn in_closed_loop(
-    crew: &mut dyn Crew,
-    plan: &SearchPlan,
-    watch: &mut Watch<'_>,
-) -> Result<Found, LabError> {
-    crew.set_rate(None)?;
-    let budget_ns = (plan.budget_ns as f64 * CLOSED_SHARE) as u64;
-    let longest_seconds = budget_ns as f64 / 1e9;
-    watch.observer.decision(&Decision::ClosedLoopFirst { longest_seconds });
-    let mut unkept = Unkept(&mut *watch.observer);
-    let interrupt: &Interrupt = watch.interrupt;
-    let plan = SearchPlan { budget_ns, ..plan.clone() };
-    super::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })
-}
-
-/// A search that had to end before it had offered a rate: what the closed loop gave is no answer to it.
-fn without_rates(closed: Found, max_depth: u32) -> Found {
-    let answer = Answer {
-        met: false,
-        iops: Estimate { mean: 0.0, ci95: [0.0; 2], n: 0 },
-        pi95: None,
-        observed_seconds: None,
-        wander: None,
-        bytes_per_sec: 0.0,
-        depth: max_depth,
-        rate_iops: Some(0.0),
-        depth_achieved: 0.0,
-        latency_ns: LatencySummary::of(&Histogram::new(), [0.0; 2]),
-        limits: Vec::new(),
-        stopped_by_limit: None,
-        ..closed.answer
-    };
-    Found { answer, knee: None, curve: Vec::new(), drift: None, with_starved: None, ..closed }
 }
 
 struct Search<'a, 'b> {

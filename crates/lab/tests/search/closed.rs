@@ -123,7 +123,7 @@ fn a_flat_curve_is_saturated_at_any_largest_depth() {
     }
 }
 
-/// What was measured before the I/Os failed is the answer, and that they failed is told.
+/// The answer is what was measured before I/Os failed, and a caveat reports the failures.
 #[test]
 fn a_search_ends_where_ios_begin_to_fail() {
     let searched = find_of(Pattern::Write, "nvme,space=500m,size=1g", &["p99<=5ms"], |plan| {

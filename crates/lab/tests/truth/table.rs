@@ -113,7 +113,7 @@ impl Row {
             faults.push(format!("{name}: intervals cover the truth in {covered:.1} % of runs"));
         }
         let wider = self.beside_oracle();
-        // Between few depths a short window at the next one bounds the interval.
+        // Between few depths the slope of the curve is hardly known, and the interval wide.
         let is_fine = self.outcomes.iter().all(|o| o.depth >= FEW_DEPTHS);
         let tells = self.scenario.chance && self.outcomes.len() >= TELLING;
         if tells && is_fine && wider > WIDEST {

@@ -330,8 +330,8 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// Lets what the last rate left behind come back, so that it is not the next one's burden. If the budget ends before, the search is
-    /// stuck.
+    /// Lets what the last rate left behind come back, so that it is not the next one's burden. If the budget ends
+    /// before, the search is stuck.
     fn empty(&mut self) -> Result<(), LabError> {
         self.ask_rate(0.0)?;
         self.wait_for(TICK_NS / 25, |crew| crew.live().outstanding == 0)

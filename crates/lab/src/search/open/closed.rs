@@ -1,0 +1,114 @@
+//! The short search in a closed loop that an open one begins with.
+
+use crate::error::LabError;
+use crate::measure::Watch;
+use crate::observe::{Interrupt, Observer, Status};
+use crate::search::{self, Decision, Found, SearchPlan, StoppedBy};
+use iogauge_io::crew::Crew;
+use iogauge_model::Histogram;
+use iogauge_model::limit::Metric;
+use iogauge_model::result::{Answer, Estimate, LatencySummary};
+
+/// Share of the budget for the search in a closed loop.
+const CLOSED_SHARE: f64 = 1.0 / 3.0;
+/// The closed loop's throughput may have been measured so much too low.
+const HEADROOM: f64 = 1.02;
+/// A rate at which one I/O at a time is under way for this share of the time is next to no load:
+/// what breaks the limit there breaks it everywhere.
+const NO_LOAD: f64 = 0.02;
+
+/// What the closed loop told.
+pub(super) struct Closed {
+    /// Highest throughput while the limits held, in I/Os per second.
+    pub(super) measured_iops: f64,
+    /// What it may be at most.
+    pub(super) capacity_iops: f64,
+    /// Rate to begin at.
+    pub(super) guess_iops: f64,
+    /// Rate that is next to no load.
+    pub(super) least_iops: f64,
+    pub(super) stopped_by: StoppedBy,
+}
+
+impl Closed {
+    pub(super) fn of(found: &Found, plan: &SearchPlan) -> Self {
+        let alone = found.curve.iter().find(|point| point.depth == 1);
+        let highest = found.curve.iter().map(|point| point.iops.mean).fold(1.0, f64::max);
+        let capacity = if found.answer.met { found.answer.iops.mean.max(1.0) } else { highest };
+        // A queue that is c·μ − λ short of full keeps its arrivals waiting for about the inverse of
+        // that, exponentially (M/M/c at high load): what the limit leaves beside the service time
+        // tells the distance from the capacity.
+        let room = plan.limits.iter().filter_map(|limit| {
+            let latency = &alone?.latency_ns;
+            let (service_ns, factor) = match limit.metric {
+                Metric::Mean => (latency.mean, 1.0),
+                Metric::Percentile(percent) => {
+                    (latency.mean, -(1.0 - percent / 100.0).max(1e-9).ln())
+                }
+                Metric::Max => (latency.mean, 12.0),
+            };
+            Some(factor * 1e9 / (limit.bound_ns as f64 - service_ns).max(1.0))
+        });
+        let guess = capacity - room.fold(0.0, f64::max);
+        Self {
+            measured_iops: capacity,
+            capacity_iops: capacity * HEADROOM,
+            guess_iops: guess.clamp(capacity * 0.3, capacity * 0.97),
+            least_iops: NO_LOAD * alone.map_or(capacity, |point| point.iops.mean),
+            stopped_by: match found.answer.stopped_by {
+                // Arrivals wait in front of a queue as well as in it.
+                StoppedBy::QueueFull => StoppedBy::Saturated,
+                stopped_by => stopped_by,
+            },
+        }
+    }
+}
+
+/// The closed loop's points are no points of this curve.
+struct Unkept<'a>(&'a mut dyn Observer);
+
+impl Observer for Unkept<'_> {
+    fn status(&mut self, status: &Status<'_>) {
+        self.0.status(status);
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        self.0.decision(decision);
+    }
+}
+
+/// What the target gives in a closed loop, which a part of the budget goes to.
+pub(super) fn in_closed_loop(
+    crew: &mut dyn Crew,
+    plan: &SearchPlan,
+    watch: &mut Watch<'_>,
+) -> Result<Found, LabError> {
+    crew.set_rate(None)?;
+    let budget_ns = (plan.budget_ns as f64 * CLOSED_SHARE) as u64;
+    let longest_seconds = budget_ns as f64 / 1e9;
+    watch.observer.decision(&Decision::ClosedLoopFirst { longest_seconds });
+    let mut unkept = Unkept(&mut *watch.observer);
+    let interrupt: &Interrupt = watch.interrupt;
+    let plan = SearchPlan { budget_ns, ..plan.clone() };
+    search::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })
+}
+
+/// A search that had to end before it had offered a rate: what the closed loop gave is no answer to it.
+pub(super) fn without_rates(closed: Found, max_depth: u32) -> Found {
+    let answer = Answer {
+        met: false,
+        iops: Estimate { mean: 0.0, ci95: [0.0; 2], n: 0 },
+        pi95: None,
+        observed_seconds: None,
+        wander: None,
+        bytes_per_sec: 0.0,
+        depth: max_depth,
+        rate_iops: Some(0.0),
+        depth_achieved: 0.0,
+        latency_ns: LatencySummary::of(&Histogram::new(), [0.0; 2]),
+        limits: Vec::new(),
+        stopped_by_limit: None,
+        ..closed.answer
+    };
+    Found { answer, knee: None, curve: Vec::new(), drift: None, with_starved: None, ..closed }
+}
