@@ -68,9 +68,9 @@ pub fn find_verdict(document: &FindDocument) -> String {
     )
 }
 
-/// True for the least load there is.
+/// True where an undecided answer is about the least load there is, as in an open loop it always is.
 fn is_smallest(answer: &Answer) -> bool {
-    answer.rate_iops.is_none() && answer.depth == 1
+    answer.rate_iops.is_some() || answer.depth == 1
 }
 
 /// How the rate varied beyond what longer windows average out, and what the target kept all the same.
