@@ -1,6 +1,7 @@
 //! What a search measures on: a crew, the time it has, and those who watch.
 
 use super::decision::Decision;
+use super::evidence::Stray;
 use super::exceeding::Exceeding;
 use super::judge::Judged;
 use super::point::Seen;
@@ -53,6 +54,8 @@ pub(super) struct Bench<'a, 'b> {
     pub(super) held: Option<Sieve<Seen>>,
     /// The queue in front of the target, once it was seen to be full.
     pub(super) full_queue: Option<FullQueue>,
+    /// Waits for I/Os of the depth before.
+    pub(super) strays: Vec<Stray>,
     /// I/Os that failed.
     pub(super) errors: u64,
     /// True once I/Os of an earlier depth or rate were outstanding for all of the budget.
@@ -87,6 +90,7 @@ impl<'a, 'b> Bench<'a, 'b> {
             series: Series::of(MOST_INTERVALS, TICKS_JOINED),
             held: None,
             full_queue: None,
+            strays: Vec::new(),
             errors: 0,
             is_stuck: false,
             starved: Starved::default(),
@@ -117,6 +121,11 @@ impl<'a, 'b> Bench<'a, 'b> {
     /// True where a rise or fall takes back the change of level there was.
     pub(super) fn comes_back_by(&self, rise: bool) -> bool {
         self.level_rose.is_some_and(|rose| rose != rise)
+    }
+
+    /// The depth asked at present.
+    pub(super) fn depth_asked(&self) -> Option<u32> {
+        self.depth_asked
     }
 
     /// True where this depth is asked already.
@@ -234,14 +243,14 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.cut_by().is_some()
     }
 
-    /// Lets the workers go on until `is_over`, for as long as the budget leaves time for a window behind it, or for
-    /// that of one. The search is stuck where that is too short.
+    /// Lets the workers go on until `is_over`, for as long as the budget leaves time for a window behind it, or for a
+    /// tick. The search is stuck where that is too short.
     pub(super) fn wait_for(
         &mut self,
         step_ns: u64,
         is_over: impl Fn(&dyn Crew) -> bool,
     ) -> Result<(), LabError> {
-        let longest_ns = self.left_ns().saturating_sub(SHORTEST_NS).max(SHORTEST_NS);
+        let longest_ns = self.left_ns().saturating_sub(SHORTEST_NS).max(TICK_NS);
         let end_ns = self.crew.now_ns() + longest_ns;
         while !is_over(self.crew) && self.crew.now_ns() < end_ns && !self.must_end() {
             self.crew.advance(step_ns)?;

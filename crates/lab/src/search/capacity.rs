@@ -186,10 +186,10 @@ pub(super) struct Met {
 ///
 /// N. R. Draper, H. Smith, Applied Regression Analysis, 3.2 (inverse regression).
 pub(super) fn crossing(places: &[RatePlace]) -> Option<Met> {
-    let met = crossing_within(places, NEAR);
     // Points close together say little of how the curve runs.
-    let is_sure = met.is_some_and(|met| met.slope_error < SURE * met.slope);
-    if is_sure { met } else { crossing_within(places, FAR).or(met) }
+    let is_sure = |met: &Met| met.slope_error < SURE * met.slope;
+    let within = |factor| crossing_within(places, factor).filter(is_sure);
+    within(NEAR).or_else(|| within(FAR))
 }
 
 fn crossing_within(places: &[RatePlace], factor: f64) -> Option<Met> {

@@ -93,14 +93,14 @@ pub(super) fn why(
     cut_by: Option<StoppedBy>,
     is_empty: bool,
     is_starved: bool,
-    is_unwatched: bool,
+    is_undecided: bool,
 ) -> StoppedBy {
     match cut_by {
-        Some(cut_by) if cut_by != StoppedBy::Budget || !is_starved => cut_by,
+        Some(cut_by) if cut_by != StoppedBy::Budget => cut_by,
         _ if is_empty => StoppedBy::Budget,
         _ if is_starved => StoppedBy::Starved,
-        _ if is_unwatched => StoppedBy::Undecided,
-        _ => stopped_by,
+        _ if is_undecided => StoppedBy::Undecided,
+        cut_by => cut_by.unwrap_or(stopped_by),
     }
 }
 

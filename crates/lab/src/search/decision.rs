@@ -137,6 +137,8 @@ pub enum Why {
         /// The depth that broke it.
         broke: u32,
     },
+    /// It broke a maximum once, which may have been a stall that comes at any depth.
+    Maximum,
     /// It broke a limit while the client lacked processor time.
     Starved,
     /// A deeper one gave no more IOPS than this: it may have been noise.
@@ -369,6 +371,7 @@ impl fmt::Display for Next {
             Why::Flat { deeper } => {
                 write!(f, "again, to see whether depth {deeper} really gives no more")
             }
+            Why::Maximum => f.write_str("again, since a stall may have broken the maximum once"),
             Why::Beyond { broke } => {
                 write!(f, "depth {broke} broke the limit by more than its depth explains")
             }
@@ -524,6 +527,7 @@ mod tests {
             next(19, Why::Room { held: 18 }),
             next(32, Why::Flat { deeper: 64 }),
             next(8, Why::Beyond { broke: 4 }),
+            next(879, Why::Maximum),
             next(512, Why::Starved),
             next(1, Why::Smallest),
             next(879, Why::Higher),
@@ -561,6 +565,7 @@ mod tests {
                 .to_owned(),
             "next depth 32: again, to see whether depth 64 really gives no more".to_owned(),
             "next depth 8: depth 4 broke the limit by more than its depth explains".to_owned(),
+            "next depth 879: again, since a stall may have broken the maximum once".to_owned(),
             "next depth 512: again, since iogauge lacked processor time".to_owned(),
             "next depth 1: again, since the smallest load takes several windows".to_owned(),
             "next depth 879: it is within the limit now, and the search goes on from it".to_owned(),

@@ -86,15 +86,15 @@ impl Search<'_, '_> {
                 let stopped_by = self.confirmed(&answer, stopped_by)?;
                 return Ok(Pass::over(answer, stopped_by));
             }
-            if depth == 1 {
-                return self.look_longer_at_one(plan);
-            }
             let below = self.best_below(depth);
             // The next hold begins when this one's I/Os have come back.
-            let least_ns = shortest_hold_ns(plan);
+            let least_ns = if depth == 1 { SHORTEST_NS } else { shortest_hold_ns(plan) };
             if self.bench.left_ns() < least_ns + answer.latency.p99 {
                 self.bench.decide_over(Phase::Holding);
                 return Ok(Pass::over(below.unwrap_or(answer), StoppedBy::Budget));
+            }
+            if depth == 1 {
+                return self.look_longer_at_one(plan);
             }
             depth = narrow::retreat(&answer, below.as_ref(), failed);
             failed += 1;
@@ -139,6 +139,7 @@ impl Search<'_, '_> {
             }
             let unwatched_seconds = self.unwatched_seconds(&held);
             let is_long = held.seconds >= shortest_seconds && unwatched_seconds <= 0.0;
+            let is_long = is_long && self.is_sure(&held);
             if held.met && is_long && estimates::known_error(&held.iops) <= plan.precision {
                 return Ok(Held::Point(Box::new(held)));
             }
@@ -158,26 +159,9 @@ impl Search<'_, '_> {
         }
     }
 
-    /// How much longer the windows up to a depth have to be, in seconds, before they show that a maximum that deeper
-    /// ones broke is not broken there as often. 0 and less where they do.
-    ///
-    /// Stalls of the target come at some rate, whatever the depth. Where they do, so long a window sees none with a
-    /// probability of 5 %: the number of events in a Poisson process.
-    pub(super) fn unwatched_seconds(&self, held: &Point) -> f64 {
-        const EVENTS: f64 = 3.0;
-        let all = || self.points.iter().chain(self.aside.iter().map(|(_, point)| point));
-        let deeper = || all().filter(|point| point.depth > held.depth);
-        let broken = deeper().filter(|point| point.breaks_maximum()).count();
-        if broken == 0 || !held.met {
-            return 0.0;
-        }
-        let deeper_seconds: f64 = deeper().map(|point| point.seconds).sum();
-        let seconds: f64 = all().filter(|p| p.depth <= held.depth).map(|p| p.seconds).sum();
-        EVENTS * deeper_seconds / broken as f64 - seconds
-    }
-
-    /// Measures again the depth that broke a limit next above one that was held with room to spare. Where
-    /// it keeps the limit now, returns it to go on from, with what was measured beyond forgotten.
+    /// Measures again the depth that broke a limit next above one that was held, where that was held with room to
+    /// spare, or chance may have broken it. Where it keeps the limit now, returns it to go on from, with what was
+    /// measured beyond forgotten.
     fn finds_room_above(
         &mut self,
         plan: &SearchPlan,
@@ -188,36 +172,37 @@ impl Search<'_, '_> {
         };
         let mut at_ceiling = self.points.iter().filter(|point| point.depth == ceiling);
         if at_ceiling.any(Point::breaks_maximum) {
+            self.confirms_maximum(held, ceiling)?;
             return Ok(None);
         }
+        let is_open = self.open_above(held).is_some();
         // Past saturation latency is in proportion to depth; before it grows less.
         let deeper = f64::from(ceiling) / f64::from(held.depth);
         let share = held.tightest().map_or(f64::INFINITY, Judged::share);
         let room = share * deeper;
-        let most = if room <= MUCH_ROOM { CEILING_LOOKS } else { 1 };
+        let most = if is_open || room <= MUCH_ROOM { CEILING_LOOKS } else { 1 };
         let looks = self.times_broken(ceiling);
         let has_time = self.bench.has_time_for_window(held.latency.p99);
-        if room > ROOM || looks > most || !has_time || self.bench.must_end() {
+        if (room > ROOM && !is_open) || looks > most || !has_time || self.bench.must_end() {
             return Ok(None);
         }
-        self.look_again_at(plan, Next { depth: ceiling, why: Why::Ceiling { held: held.depth } })
+        let why = match room <= ROOM {
+            true => Why::Ceiling { held: held.depth },
+            false => Why::Open { below: held.depth },
+        };
+        self.look_again_at(plan, Next { depth: ceiling, why })
     }
 
-    /// Measures again the depth next above one that keeps the limits, where one window broke a limit by no more than
-    /// chance may explain, and so little depth gives clearly more. Where it keeps the limits now, returns it to go
-    /// on from.
-    pub(super) fn finds_noise_at(
-        &mut self,
-        plan: &SearchPlan,
-        good: &Point,
-        bad: &Point,
-    ) -> Result<Option<Next>, LabError> {
-        let is_clear = bad.breaks() || bad.breaks_maximum() || !narrow::gives_more(good, bad);
-        let looks = self.times_broken(bad.depth);
-        if is_clear || looks > 1 || !self.bench.has_time_for_window(bad.latency.p99) {
-            return Ok(None);
+    /// Measures the depth that broke a maximum a second time, where one time does not show that depth is to blame.
+    fn confirms_maximum(&mut self, held: &Point, ceiling: u32) -> Result<(), LabError> {
+        let is_open = self.unwatched_seconds(held) > 0.0 && self.times_broken(ceiling) == 1;
+        if !is_open || !self.bench.has_time_for_window(held.latency.p99) || self.bench.must_end() {
+            return Ok(());
         }
-        self.look_again_at(plan, Next { depth: bad.depth, why: Why::Open { below: good.depth } })
+        self.bench.decide(Decision::Next(Next { depth: ceiling, why: Why::Maximum }));
+        let again = self.look_at(ceiling, Phase::Narrowing)?;
+        self.keep(again);
+        Ok(())
     }
 
     /// Measures again a depth that broke a limit. Where it keeps the limits now, sets aside what noise has broken from
@@ -225,11 +210,13 @@ impl Search<'_, '_> {
     fn look_again_at(&mut self, plan: &SearchPlan, next: Next) -> Result<Option<Next>, LabError> {
         self.bench.decide(Decision::Next(next));
         let again = self.look_at(next.depth, Phase::Narrowing)?;
-        let is_noise = again.met && again.is_whole();
+        let is_met = again.met && again.is_whole();
+        self.keep(again);
+        let is_noise =
+            is_met && (!matches!(next.why, Why::Open { .. }) || self.is_kept_at(next.depth));
         if is_noise {
             self.set_noise_aside(next.depth..);
         }
-        self.keep(again);
         let goes_on = is_noise && self.may_begin_again(plan);
         Ok(goes_on.then_some(Next { why: Why::Higher, ..next }))
     }
@@ -238,7 +225,10 @@ impl Search<'_, '_> {
     fn confirmed(&mut self, held: &Point, stopped_by: StoppedBy) -> Result<StoppedBy, LabError> {
         if let Some(broken) = self.ceiling(held.depth) {
             // What fewer workers than it takes have broken says nothing of the limit.
-            return Ok(self.short_of_client(broken).unwrap_or(StoppedBy::Limit));
+            let short_of_client = self.short_of_client(broken);
+            let is_open = self.open_above(held).is_some();
+            let stopped_by = if is_open { StoppedBy::Budget } else { StoppedBy::Limit };
+            return Ok(short_of_client.unwrap_or(stopped_by));
         }
         match stopped_by {
             // Nothing above the answer breaks a limit any more, and there was no time to go there.

@@ -38,6 +38,8 @@ pub(super) struct Judged {
     pub(super) ci95: [f64; 2],
     /// I/Os the statistic rests on.
     pub(super) n: u64,
+    /// Those over the bound.
+    pub(super) over: u64,
 }
 
 impl Judged {
@@ -52,8 +54,9 @@ impl Judged {
     ) -> Self {
         let n = service.count();
         if n == 0 {
-            return Self { limit, value: f64::INFINITY, ci95: [0.0, f64::INFINITY], n };
+            return Self { limit, value: f64::INFINITY, ci95: [0.0, f64::INFINITY], n, over: 0 };
         }
+        let over = n - service.count_at_or_below(limit.bound_ns);
         let value = limit.metric.of(service);
         let ci95 = match limit.metric {
             // What was seen was seen.
@@ -69,7 +72,7 @@ impl Judged {
                 })
             }
         };
-        Self { limit, value, ci95, n }
+        Self { limit, value, ci95, n, over }
     }
 
     /// True where the statistic itself does not exceed the bound.
@@ -129,7 +132,7 @@ impl Judged {
 
     /// The same as results keep it.
     pub(super) fn limit_value(&self) -> LimitValue {
-        let Self { limit, value, ci95, n } = *self;
+        let Self { limit, value, ci95, n, .. } = *self;
         let finite = |ns: &f64| ns.is_finite();
         LimitValue {
             limit,

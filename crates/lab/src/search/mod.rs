@@ -10,6 +10,7 @@ mod bracket;
 mod capacity;
 mod conclude;
 mod decision;
+mod evidence;
 mod exceeding;
 mod hold;
 mod judge;
@@ -26,8 +27,8 @@ use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::Phase;
 use crate::pauses::Pauses;
-use bench::Bench;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
+use bench::{Bench, SHORTEST_NS};
 use bracket::Bracket;
 use conclude::{Ended, Told};
 use iogauge_io::crew::Crew;
@@ -174,15 +175,18 @@ pub fn find(
         levels: Vec::new(),
     };
     let end = search.run(plan)?;
+    let is_cut = search.bench.must_end();
     if plan.wants_curve() {
         search.complete_curve(&end.answer)?;
     }
+    // A target that stalls only now takes nothing from an answer that was confirmed.
+    let cut_by = search.bench.cut_by().filter(|by| is_cut || *by != StoppedBy::Budget);
     let measured_seconds = search.bench.elapsed_ns() as f64 / 1e9;
     let spoilt_seconds = search.bench.spoilt_ns() as f64 / 1e9;
     let pauses = search.bench.pauses();
     let interrupted = search.bench.interrupted();
-    let cut_by = search.bench.cut_by();
-    let is_unwatched = search.unwatched_seconds(&end.answer) > 0.0;
+    let is_told = search.unwatched_seconds(&end.answer) <= 0.0 && search.is_sure(&end.answer);
+    let is_undecided = end.answer.met && !is_told;
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
     let Told { mut points, near, regimes, drift } = search.told(&end.answer);
@@ -203,9 +207,9 @@ pub fn find(
     let broken = points.iter().filter(|point| point.depth > place.depth && !point.met);
     let broken = broken.map(|point| point.starved);
     let starved_decides = conclude::starved_decides(place.met, place.starved, broken);
-    let undecided = starved.is_most() || starved_decides;
+    let is_starved = starved.is_most() || starved_decides;
     let is_empty = place.latency.n == 0;
-    let stopped_by = conclude::why(end.stopped_by, cut_by, is_empty, undecided, is_unwatched);
+    let stopped_by = conclude::why(end.stopped_by, cut_by, is_empty, is_starved, is_undecided);
     let ended = Ended { stopped_by, near: &near, seconds: measured_seconds };
     let mut answer = conclude::answer(&place, ended, &points);
     answer.queue =
@@ -316,6 +320,9 @@ impl Search<'_, '_> {
                 if self.bench.must_end() {
                     return Ok(Pass::over(good, StoppedBy::Interrupted));
                 }
+                if self.bench.left_ns() < SHORTEST_NS {
+                    return Ok(Pass::over(good, StoppedBy::Budget));
+                }
                 let stopped_by = self.why_doubling_ended(&good);
                 self.hold(plan, good.depth, stopped_by)
             }
@@ -326,8 +333,8 @@ impl Search<'_, '_> {
                 if self.bench.must_end() {
                     return Ok(Pass::over(good, StoppedBy::Interrupted));
                 }
-                if let Some(next) = self.finds_noise_at(plan, &good, &bad)? {
-                    return Ok(Pass::Again(next));
+                if self.bench.left_ns() < SHORTEST_NS {
+                    return Ok(Pass::over(good, StoppedBy::Budget));
                 }
                 let stopped_by = self.short_of_client(&bad).unwrap_or(StoppedBy::Limit);
                 let hold_seconds = bench::seconds(self.bench.left_ns() / 2);
@@ -397,6 +404,7 @@ impl Search<'_, '_> {
         self.before.append(&mut self.points);
         self.before.retain(|point| point.began_ns != first.began_ns);
         self.points.push(first);
+        self.bench.strays.clear();
         self.bench.level_rose.get_or_insert(after_iops > before_iops);
         self.bench.decide(Decision::AnotherLevel { at_seconds, before_iops, after_iops });
     }

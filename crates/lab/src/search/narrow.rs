@@ -6,7 +6,7 @@ use super::point::Point;
 use crate::stats::NORMAL_95;
 
 /// More depth, or more IOPS, by this share is worth a hold.
-const WORTH: f64 = 0.05;
+pub(super) const WORTH: f64 = 0.05;
 
 /// The next depth after one that held: twice as deep, or further where there is not the time for the
 /// doublings in between.

@@ -11,20 +11,28 @@ mod point;
 use super::bench::{Bench, SHORTEST_NS};
 use super::capacity;
 use super::conclude::{self, Ended, Near};
+use super::evidence::{
+    SMALLER, Watched, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
+};
 use super::judge::tightest;
 use super::{Decision, Found, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::Phase;
-use closed::{Closed, in_closed_loop, without_rates};
+use closed::{Closed, HEADROOM, in_closed_loop, without_rates};
 use iogauge_io::crew::Crew;
+use iogauge_model::limit::Metric;
 use iogauge_model::result::IntervalPoint;
 use point::{RatePoint, places};
 
 /// Share of what is left then for bracket and narrowing.
 const NARROWING_SHARE: f64 = 0.5;
+/// A rate that the target falls short of is near one that it serves where they differ by so many times the precision.
+const NARROW: f64 = 2.5;
 /// The smallest rate is looked at so many times before it is said to break a limit.
 const LOOKS: u32 = 3;
+/// For this part of the time each.
+const LOOK_SHARE: u64 = 8;
 /// The least step back from a rate grows by this factor with each hold that fails.
 const RETREAT_GROWTH: f64 = 2.0;
 /// Growth of the step down while no rate has held yet: the first guess may be far too high.
@@ -72,6 +80,9 @@ pub fn find_open(
         max_depth: plan.max_depth,
     };
     let (answer, stopped_by) = search.run()?;
+    let is_told = search.unwatched_seconds(&answer) <= 0.0 && search.is_sure(&answer);
+    let is_undecided = answer.met && !(is_told && answer.has_samples());
+    let most_iops = search.capacity_iops();
     let measured_seconds = closed.measured_seconds + search.bench.elapsed_ns() as f64 / 1e9;
     let spoilt_seconds = closed.spoilt_seconds + search.bench.spoilt_ns() as f64 / 1e9;
     let mut pauses = closed.pauses;
@@ -104,12 +115,13 @@ pub fn find_open(
     let broken = points.iter().filter(|p| p.rate_iops > answer.rate_iops && !p.met);
     let broken = broken.map(|point| point.starved);
     let starved_decides = conclude::starved_decides(answer.met, answer.starved, broken);
-    let undecided = starved.is_most() || starved_decides;
-    let stopped_by = conclude::why(stopped_by, cut_by, answer.response.n == 0, undecided, false);
+    let is_starved = starved.is_most() || starved_decides;
+    let stopped_by =
+        conclude::why(stopped_by, cut_by, answer.response.n == 0, is_starved, is_undecided);
     Ok(Found {
         answer: answer.answer(
             plan.max_depth,
-            told.capacity_iops,
+            most_iops,
             Ended { stopped_by, near: &near, seconds: measured_seconds },
             &points,
         ),
@@ -184,10 +196,12 @@ impl Search<'_, '_> {
     /// Looks at the smallest rate several times before saying that it breaks a limit. Stopped by the limit
     /// where it keeps all of them.
     fn look_longer_at_least(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
+        let look_ns = (self.bench.plan.budget_ns / LOOK_SHARE).max(SHORTEST_NS);
         let (mut looks, mut met) = (0, 0);
         let mut longest: Option<RatePoint> = None;
         loop {
-            let point = self.measure(self.closed.least_iops, Phase::Holding)?;
+            let longest_ns = self.bench.longest_ns(Phase::Holding).min(look_ns);
+            let point = self.measure_for(self.closed.least_iops, Phase::Holding, longest_ns)?;
             looks += 1;
             met += u32::from(point.met);
             let over = self.bench.must_end() || self.bench.left_ns() < SHORTEST_NS;
@@ -263,7 +277,7 @@ impl Search<'_, '_> {
             (Some(good), None) => {
                 let least = good.rate_iops * (1.0 + step);
                 // Somewhat beyond the guess, so that the bracket closes.
-                let rate = self.at_limit(good, 0.9).max(least).min(self.closed.capacity_iops);
+                let rate = self.at_limit(good, 0.9).max(least).min(self.capacity_iops());
                 (rate >= least).then_some(rate)
             }
             (None, Some(bad)) => {
@@ -274,10 +288,41 @@ impl Search<'_, '_> {
         }
     }
 
+    /// What the target gives at most. Where that is not known, what it gave of a rate that it fell short of, or as long
+    /// as it served all of every rate, twice the highest.
+    fn capacity_iops(&self) -> f64 {
+        let short = self.points.iter().filter(|point| point.falls_short);
+        let given = short.map(|point| point.iops.mean * HEADROOM).reduce(f64::min);
+        let highest =
+            self.points.iter().map(|p| p.rate_iops).fold(self.closed.guess_iops, f64::max);
+        self.closed.capacity_iops.or(given).unwrap_or(2.0 * highest)
+    }
+
+    /// True where some rate up to a point's surely keeps the limits.
+    fn is_sure(&self, answer: &RatePoint) -> bool {
+        let smaller = self.points.iter().filter(|p| p.rate_iops <= answer.rate_iops * SMALLER);
+        let smaller = smaller.map(|point| &point.judged[..]);
+        self.closed.keeps_smallest || is_sure(&answer.judged) || is_smallest_sure(smaller)
+    }
+
+    /// How much longer the windows up to a rate have to be, in seconds, until they tell of a maximum.
+    fn unwatched_seconds(&self, answer: &RatePoint) -> f64 {
+        let limits = &self.bench.plan.limits;
+        let has_maximum = limits.iter().any(|limit| limit.metric == Metric::Max);
+        let watched = self.points.iter().filter(|point| !point.starved).map(|point| Watched {
+            began_ns: point.began_ns,
+            load: point.rate_iops,
+            seconds: point.seconds,
+            // What is left behind waits for longer still.
+            is_over: point.falls_short && has_maximum || breaks_maximum(&point.judged),
+        });
+        unwatched_seconds(watched, answer.rate_iops)
+    }
+
     /// The rate at which the limit would be met exactly if the statistic were as far over its bound
     /// as the rate is from the capacity, `margin` times nearer to it.
     fn at_limit(&self, point: &RatePoint, margin: f64) -> f64 {
-        let capacity = self.closed.capacity_iops.max(point.rate_iops * 1.01);
+        let capacity = self.capacity_iops().max(point.rate_iops * 1.01);
         capacity - (capacity - point.rate_iops) * point.share().min(FAR) * margin
     }
 
@@ -298,7 +343,7 @@ impl Search<'_, '_> {
             return little;
         }
         let above = self.points.iter().filter(|p| p.rate_iops > held.rate_iops && !p.met);
-        let broken = above.map(|p| p.rate_iops).fold(self.closed.capacity_iops, f64::min);
+        let broken = above.map(|p| p.rate_iops).fold(self.capacity_iops(), f64::min);
         little.max((held.rate_iops * broken).sqrt())
     }
 
@@ -331,7 +376,7 @@ impl Search<'_, '_> {
     fn likely(&self, held: &RatePoint) -> f64 {
         let Some(limit) = tightest(&held.judged) else { return held.rate_iops };
         let places = places(&self.points, limit);
-        let capacity = self.closed.measured_iops;
+        let capacity = self.capacity_iops() / HEADROOM;
         let (mut met, mut seconds) = (0.0, 0.0);
         for place in &places {
             if place.is_within(FAR) || place.rate_iops == held.rate_iops {
@@ -363,7 +408,7 @@ impl Search<'_, '_> {
             }
             let over = self.bench.left_ns() < SHORTEST_NS;
             let more = if failed > 0 { self.likely(&point) } else { self.at_limit(&point, 1.02) };
-            let more = more.min(self.closed.capacity_iops);
+            let more = more.min(self.capacity_iops());
             // A hold much shorter than the last would say less.
             let time_for_more = !over && self.bench.left_ns() as f64 / 1e9 >= point.seconds / 2.0;
             match (point.met, held.take()) {
@@ -417,14 +462,23 @@ impl Search<'_, '_> {
     }
 
     fn measure(&mut self, rate_iops: f64, phase: Phase) -> Result<RatePoint, LabError> {
-        let mut point = self.bench.measure_rate(rate_iops, phase)?;
+        self.measure_for(rate_iops, phase, self.bench.longest_ns(phase))
+    }
+
+    fn measure_for(
+        &mut self,
+        rate_iops: f64,
+        phase: Phase,
+        longest_ns: u64,
+    ) -> Result<RatePoint, LabError> {
+        let mut point = self.bench.measure_rate(rate_iops, phase, longest_ns)?;
         if point.starved
             && !point.met
             && phase != Phase::Holding
             && self.bench.left_ns() > SHORTEST_NS
         {
             self.bench.decide(Decision::MeasuredRate(point.measured(phase)));
-            point = self.bench.measure_rate(rate_iops, phase)?;
+            point = self.bench.measure_rate(rate_iops, phase, longest_ns)?;
         }
         self.bench.keep(&point.curve_point(self.max_depth));
         self.bench.decide(Decision::MeasuredRate(point.measured(phase)));
@@ -464,21 +518,24 @@ impl Search<'_, '_> {
     }
 
     fn why_it_ended(&self, good: &RatePoint, bad: Option<&RatePoint>) -> StoppedBy {
-        let reached = good.rate_iops * (1.0 + self.precision) >= self.closed.capacity_iops;
+        let reached = good.rate_iops * (1.0 + self.precision) >= self.capacity_iops();
+        // Rates that the target falls short of say what it gives, where the closed loop did not.
+        let at_most = match self.closed.capacity_iops {
+            Some(_) => self.closed.stopped_by,
+            None => StoppedBy::Saturated,
+        };
         match bad {
             Some(bad) if self.bench.client_bound(bad.busy_percent, self.max_depth) => {
                 StoppedBy::Client
             }
             // Arrivals that were not served for want of depth tell nothing of the limit.
             Some(bad) if bad.falls_short && self.closed.stopped_by != StoppedBy::Limit => {
-                self.closed.stopped_by
+                let is_near = bad.rate_iops <= good.rate_iops * (1.0 + NARROW * self.precision);
+                if is_near { at_most } else { StoppedBy::Budget }
             }
             Some(_) => StoppedBy::Limit,
             // Rates up to what the target gives at all keep the limit.
-            None if reached => match self.closed.stopped_by {
-                StoppedBy::Unattainable | StoppedBy::Undecided => StoppedBy::Saturated,
-                stopped_by => stopped_by,
-            },
+            None if reached => at_most,
             None => StoppedBy::Budget,
         }
     }

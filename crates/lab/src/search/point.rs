@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, is_whole, next_look_ns, seconds};
 use super::decision::{Decision, Measured};
+use super::evidence::{Stray, breaks_maximum};
 use super::exceeding::Exceeding;
 use super::judge::{self, Judged, Verdict, tightest};
 use super::prediction::Ticks;
@@ -16,7 +17,7 @@ use crate::stats::mser5;
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
-use iogauge_model::limit::{Directions, Metric};
+use iogauge_model::limit::Directions;
 use iogauge_model::result::{CurvePoint, Estimate, IntervalPoint, LatencySummary};
 
 /// A window of the search is no longer than this share of the budget; a hold is.
@@ -110,7 +111,7 @@ impl Point {
 
     /// True where a maximum is over its bound: what was seen was seen.
     pub(super) fn breaks_maximum(&self) -> bool {
-        self.judged.iter().any(|judged| judged.limit.metric == Metric::Max && !judged.is_met())
+        breaks_maximum(&self.judged)
     }
 
     /// True where all limits clearly hold.
@@ -276,8 +277,14 @@ impl Bench<'_, '_> {
         if length.resumes && self.is_at(depth) {
             return Ok((depth, length));
         }
+        let (before, began_ns) = (self.depth_asked(), self.elapsed_ns());
         let depth = self.ask_depth(depth)?;
         self.drain(depth)?;
+        if let Some((before, strays)) = before.zip(self.cut()?) {
+            let judged = self.judge(&directions(&strays), &[], &Exceeding::default());
+            let seconds = strays.seconds();
+            self.strays.push(Stray { depth: before.max(depth), began_ns, seconds, judged });
+        }
         // What the old depth's I/Os took of the budget is not there any more.
         let longest_ns = length.longest_ns.min(self.left_ns()).max(SHORTEST_NS);
         Ok((depth, Stretch { longest_ns, ..length }))

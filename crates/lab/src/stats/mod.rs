@@ -27,7 +27,7 @@ pub use change_point::{ChangePoint, change_point};
 pub use drift::{Drift, drift};
 pub use excursion::{Excursion, excursion};
 pub use paired::{paired_ratio, pairs_wanted};
-pub use quantile::{QuantileEstimate, effective_ios, quantile};
+pub use quantile::{QuantileEstimate, at_most, effective_ios, quantile};
 pub use settle::mser5;
 pub use standard_error::{NORMAL_95, standard_error};
 pub use steady::{STEADY_ROUNDS, SteadyCheck, first_steady, steady_state};

@@ -73,6 +73,13 @@ fn at_least(rank: f64, n: f64, p: f64) -> f64 {
     incomplete_beta(rank, n - rank + 1.0, p)
 }
 
+/// Probability that at most `count` of `n` independent events with a probability of `p` happen: the binomial
+/// distribution. 1 where `count` is `n` or more.
+#[must_use]
+pub fn at_most(count: u64, n: u64, p: f64) -> f64 {
+    if count >= n { 1.0 } else { 1.0 - at_least(count as f64 + 1.0, n as f64, p) }
+}
+
 /// Largest rank whose value lies below the true percentile with probability 97.5 %.
 fn low_rank(n: f64, p: f64) -> Option<f64> {
     let variance = n * p * (1.0 - p);

@@ -302,7 +302,8 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
         let (mut broken, mut given) = (0, 0);
         for seed in 1..=12 {
             let limits = limits.iter().map(|limit| limit.parse().unwrap()).collect();
-            let plan = SearchPlan { limits, ..SearchPlan::default() };
+            // Half a minute is too short to tell late I/Os that come now and then from those of more depth.
+            let plan = SearchPlan { limits, budget_ns: 120_000_000_000, ..SearchPlan::default() };
             let mut seen = Seen::default();
             let found = find_seen(device, seed, &plan, &mut seen);
             let least = seen.maximum_broken.iter().min();

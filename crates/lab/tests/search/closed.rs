@@ -218,7 +218,7 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
         Why::Higher => known.contains(&(next.depth, true)),
         Why::Again => !known.is_empty(),
         Why::Beyond { broke } => broke < next.depth && known.contains(&(broke, false)),
-        Why::Starved => known.contains(&(next.depth, false)),
+        Why::Starved | Why::Maximum => known.contains(&(next.depth, false)),
     };
     assert!(based, "{next}: {known:?}");
 }

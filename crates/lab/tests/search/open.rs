@@ -130,7 +130,10 @@ fn what_only_the_closed_loop_breaks_is_not_unattainable() {
         plan.budget_ns = 120_000_000_000;
     });
     let answer = searched.found.answer;
-    assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::Saturated), "{answer:?}");
+    assert!(answer.met && answer.stopped_by != StoppedBy::Unattainable, "{answer:?}");
+    // What the cache is emptied by.
+    let [low, high] = answer.iops.ci95;
+    assert!((low..high).contains(&(2e6 / 4096.0)), "{answer:?}");
 }
 
 #[test]

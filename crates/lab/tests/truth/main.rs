@@ -7,6 +7,7 @@
 #[path = "../../../io/tests/support/mmc.rs"]
 mod mmc;
 mod noise;
+mod random;
 mod scenarios;
 mod sweep;
 mod table;

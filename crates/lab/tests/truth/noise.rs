@@ -41,6 +41,8 @@ const DEVICE: &str = "channels=8,service=1ms";
 const HOLD: f64 = 90.0;
 /// Percent of the searches of a device without noise that may call it one that wanders.
 const FALSE_ALARMS: f64 = 5.0;
+/// Percent of the pairs of which both searches have to answer.
+const ANSWERED: f64 = 95.0;
 
 const NOISY: &[Noisy] = &[
     fast("no noise, mean", "seek=0", "mean<=20ms"),
@@ -111,10 +113,16 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 /// What pairs of searches of a device came to, in percent.
 struct Row {
     noisy: &'static Noisy,
+    /// Those that both gave an answer.
     pairs: Vec<[Answer; 2]>,
+    searched: usize,
 }
 
 impl Row {
+    fn answered(&self) -> f64 {
+        self.pairs.len() as f64 * 100.0 / self.searched as f64
+    }
+
     fn percent(&self, of: impl Fn(&[Answer; 2]) -> bool) -> f64 {
         let count = self.pairs.iter().filter(|pair| of(pair)).count();
         count as f64 * 100.0 / self.pairs.len() as f64
@@ -163,8 +171,9 @@ impl Row {
             self.noisy.truth().map(|truth| self.median(|a| a.iops.mean / truth - 1.0) * 100.0);
         let or_none = |percent: Option<f64>| percent.map_or(String::new(), |p| format!("{p:.0} %"));
         format!(
-            "| {} | {} | {:.1} % | {} | {} | {:.1} % | {:.1} % | {:.0} % | {:.0} % | {:.0} % |",
+            "| {} | {:.0} % | {} | {:.1} % | {} | {} | {:.1} % | {:.1} % | {:.0} % | {:.0} % | {:.0} % |",
             self.noisy.name,
+            self.answered(),
             off.map_or(String::new(), |off| format!("{off:+.1} %")),
             self.half_width() * 100.0,
             self.beside_oracle().map_or(String::new(), |times| format!("{times:.2}")),
@@ -203,9 +212,16 @@ impl Row {
         if *noise == "seek=0" && wandering > FALSE_ALARMS + slack(FALSE_ALARMS) {
             faults.push(format!("{name}: said to wander in {wandering:.1} % of runs"));
         }
+        let answered = self.answered();
+        if *is_fast && answered < ANSWERED - slack(ANSWERED) {
+            faults.push(format!("{name}: {answered:.1} % of the pairs gave answers"));
+        }
         let mut without = self.pairs.iter().flatten().filter(|answer| answer.pi95.is_none());
         if let Some(other) = without.next().filter(|_| *is_fast) {
-            faults.push(format!("{name}: no prediction for {:?}", other.iops));
+            faults.push(format!(
+                "{name}: no prediction for {:?}, {:?}",
+                other.iops, other.stopped_by
+            ));
         }
         faults
     }
@@ -220,14 +236,16 @@ fn predictions_hold_where_a_rate_varies() {
     let only = std::env::var("IOGAUGE_TRUTH_ONLY").unwrap_or_default();
     let chosen = NOISY.iter().filter(|noisy| noisy.name.contains(&only));
     let rows: Vec<Row> = chosen
-        .map(|noisy| Row {
-            noisy,
-            pairs: on_all_processors(seeds().min(MOST_SEEDS), |seed| noisy.pair(seed)),
+        .map(|noisy| {
+            let searched = seeds().min(MOST_SEEDS);
+            let mut pairs = on_all_processors(searched, |seed| noisy.pair(seed));
+            pairs.retain(|pair| pair.iter().all(Answer::is_given));
+            Row { noisy, pairs, searched }
         })
         .collect();
     println!(
-        "| noise, limit | off the truth | ci95 ± | of the oracle's | covers | pi95 ± | next ± | predicts | wanders | by the limit |\n\
-         |---|---|---|---|---|---|---|---|---|---|"
+        "| noise, limit | answers | off the truth | ci95 ± | of the oracle's | covers | pi95 ± | next ± | predicts | wanders | by the limit |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|"
     );
     rows.iter().for_each(|row| println!("{}", row.line()));
     let faults: Vec<String> = rows.iter().flat_map(Row::faults).collect();

@@ -12,17 +12,17 @@ use iogauge_model::result::{Answer, Estimate, LatencySummary};
 /// Share of the budget for the search in a closed loop.
 const CLOSED_SHARE: f64 = 1.0 / 3.0;
 /// The closed loop's throughput may have been measured so much too low.
-const HEADROOM: f64 = 1.02;
+pub(super) const HEADROOM: f64 = 1.02;
 /// A rate at which one I/O at a time is under way for this share of the time is next to no load:
 /// what breaks the limit there breaks it everywhere.
 const NO_LOAD: f64 = 0.02;
 
 /// What the closed loop told.
 pub(super) struct Closed {
-    /// Highest throughput while the limits held, in I/Os per second.
-    pub(super) measured_iops: f64,
-    /// What it may be at most.
-    pub(super) capacity_iops: f64,
+    /// What the target gives at most, in I/Os per second; `None` where the search had to end before it knew.
+    pub(super) capacity_iops: Option<f64>,
+    /// True where the smallest load surely keeps the limits.
+    pub(super) keeps_smallest: bool,
     /// Rate to begin at.
     pub(super) guess_iops: f64,
     /// Rate that is next to no load.
@@ -35,6 +35,12 @@ impl Closed {
         let alone = found.curve.iter().find(|point| point.depth == 1);
         let highest = found.curve.iter().map(|point| point.iops.mean).fold(1.0, f64::max);
         let capacity = if found.answer.met { found.answer.iops.mean.max(1.0) } else { highest };
+        let is_known = match found.answer.stopped_by {
+            StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::QueueFull => true,
+            StoppedBy::MaxDepth | StoppedBy::Client => true,
+            StoppedBy::Budget | StoppedBy::Unattainable | StoppedBy::Undecided => false,
+            StoppedBy::Starved | StoppedBy::Ended | StoppedBy::Interrupted => false,
+        };
         // A queue that is c·μ − λ short of full keeps its arrivals waiting for about the inverse of
         // that, exponentially (M/M/c at high load): what the limit leaves beside the service time
         // tells the distance from the capacity.
@@ -51,8 +57,8 @@ impl Closed {
         });
         let guess = capacity - room.fold(0.0, f64::max);
         Self {
-            measured_iops: capacity,
-            capacity_iops: capacity * HEADROOM,
+            capacity_iops: is_known.then_some(capacity * HEADROOM),
+            keeps_smallest: found.answer.is_given(),
             guess_iops: guess.clamp(capacity * 0.3, capacity * 0.97),
             least_iops: NO_LOAD * alone.map_or(capacity, |point| point.iops.mean),
             stopped_by: match found.answer.stopped_by {

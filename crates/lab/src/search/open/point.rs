@@ -105,6 +105,11 @@ impl RatePoint {
         self.judged.iter().all(|judged| judged.n >= wanted(judged))
     }
 
+    /// True where a limit is clearly broken, or arrivals are left behind.
+    fn surely_fails(&self) -> bool {
+        self.falls_short || self.judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
+    }
+
     /// Why a search ended that answers this: a handful of I/Os that keep a limit say nothing of it.
     pub(super) fn confirms(&self, stopped_by: StoppedBy) -> StoppedBy {
         match stopped_by {
@@ -123,10 +128,10 @@ impl RatePoint {
             let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
             let slope = capacity::slope_by_statistic(judged.value, places);
             let found = capacity::estimate(self.iops, judged, slope);
-            // All that is known from above is the lowest rate that did not hold.
-            let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && !p.met);
+            // All that is known from above is the lowest rate that surely did not hold.
+            let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && p.surely_fails());
             let [low, high] = found.iops.ci95;
-            let high = broken.map_or(high, |p| p.rate_iops.max(high));
+            let high = broken.map_or(most_iops, |p| p.rate_iops).max(high);
             return Capacity { iops: Estimate { ci95: [low, high], ..found.iops }, ..found };
         };
         // Response times grow at least as the inverse of what the target has to spare; a slope beyond is noise.
@@ -206,8 +211,8 @@ pub(super) fn places(points: &[RatePoint], limit: usize) -> Vec<RatePlace> {
 
 impl Bench<'_, '_> {
     /// The longest a window may take, settling and all.
-    fn longest_ns(&self, holding: bool) -> u64 {
-        let longest_ns = if holding {
+    pub(super) fn longest_ns(&self, phase: Phase) -> u64 {
+        let longest_ns = if phase == Phase::Holding {
             // A failed hold must leave time for another one, as long as there is time for two.
             (self.left_ns() / 2).max(self.plan.budget_ns / 8).min(self.left_ns())
         } else {
@@ -216,24 +221,30 @@ impl Bench<'_, '_> {
         longest_ns.max(SHORTEST_NS)
     }
 
-    /// Offers a rate and measures until the verdict is clear, or for the longest time allowed;
+    /// Offers a rate and measures until the verdict is clear, or for the longest time allowed, settling and all;
     /// holds take theirs unless they are hopeless.
     pub(super) fn measure_rate(
         &mut self,
         rate_iops: f64,
         phase: Phase,
+        allowed_ns: u64,
     ) -> Result<RatePoint, LabError> {
-        self.unspoilt(|bench| bench.try_rate(rate_iops, phase))
+        self.unspoilt(|bench| bench.try_rate(rate_iops, phase, allowed_ns))
     }
 
     /// `None` where a pause of iogauge spoils the window, and it may be measured again.
-    fn try_rate(&mut self, rate_iops: f64, phase: Phase) -> Result<Option<RatePoint>, LabError> {
+    fn try_rate(
+        &mut self,
+        rate_iops: f64,
+        phase: Phase,
+        allowed_ns: u64,
+    ) -> Result<Option<RatePoint>, LabError> {
         let holding = phase == Phase::Holding;
-        let allowed_ns = self.longest_ns(holding);
         let settling_ns = allowed_ns / SETTLING_SHARE;
-        let longest_ns = allowed_ns - settling_ns;
         self.offer(rate_iops, settling_ns)?;
         self.cut()?;
+        // What the last rate left behind took of the budget is not there any more.
+        let longest_ns = (allowed_ns - settling_ns).min(self.left_ns()).max(SHORTEST_NS);
         self.window_begins();
         let began_ns = self.elapsed_ns();
         let stopwatch = self.stopwatch();
@@ -313,8 +324,9 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Runs for so long. False as soon as the client was starved.
+    /// Runs for so long, or as long as there is time for a window behind it. False as soon as the client was starved.
     fn settles(&mut self, ns: u64) -> Result<bool, LabError> {
+        let ns = ns.min(self.left_ns().saturating_sub(SHORTEST_NS));
         let end_ns = self.crew.now_ns() + ns;
         let mut stretches = self.stretches(&mut Sieve::<Seen>::default(), ns);
         loop {

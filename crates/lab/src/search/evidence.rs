@@ -1,0 +1,215 @@
+//! What all windows together say of the limits.
+//!
+//! An answer is a claim. Some load up to it has to keep the limits surely, and what bounds it from above has to break
+//! one surely, or to give no more.
+
+use super::Search;
+use super::judge::{Judged, Verdict};
+use super::narrow::WORTH;
+use super::point::Point;
+use crate::stats::at_most;
+use iogauge_model::Limit;
+use iogauge_model::limit::Metric;
+
+/// What chance does in so many cases at most shows nothing.
+const CHANCE: f64 = 0.05;
+/// Windows of no larger share of a depth say what the smallest depth does: the depth itself lies near a limit.
+pub(super) const SMALLER: f64 = 0.5;
+
+/// A depth that is no larger by this factor hardly gives more.
+const MUCH_MORE: f64 = 1.2;
+
+/// True where the 95 % interval of every statistic has an upper end, and that lies within the bound.
+pub(super) fn is_sure(judged: &[Judged]) -> bool {
+    judged.iter().all(|judged| judged.n > 0 && judged.ci95[1] <= judged.bound())
+}
+
+/// True where a maximum is over its bound: what was seen was seen.
+pub(super) fn breaks_maximum(judged: &[Judged]) -> bool {
+    judged
+        .iter()
+        .any(|judged| judged.limit.metric == Metric::Max && judged.n > 0 && !judged.is_met())
+}
+
+/// True where windows at several loads together show surely that the smallest keeps every limit, for no statistic
+/// falls with the load: in 5 % of cases at most they would do where it does not.
+pub(super) fn is_smallest_sure<'a>(windows: impl Iterator<Item = &'a [Judged]>) -> bool {
+    let windows: Vec<_> = windows.collect();
+    let limits = windows.first().map_or(0, |window| window.len());
+    let is_limit_sure = |limit: usize| {
+        let of_limit = || windows.iter().map(|window| window[limit]).filter(|window| window.n > 0);
+        let Some(Judged { limit: Limit { metric, .. }, .. }) = of_limit().next() else {
+            return false;
+        };
+        match metric {
+            Metric::Max => of_limit().all(|window| window.is_met()),
+            Metric::Mean => pool(of_limit()).is_some_and(|pooled| is_sure(&[pooled])),
+            Metric::Percentile(percent) => {
+                let (over, n) = of_limit().fold((0, 0), |(over, n), w| (over + w.over, n + w.n));
+                at_most(over, n, 1.0 - percent / 100.0) <= CHANCE
+            }
+        }
+    };
+    limits > 0 && (0..limits).all(is_limit_sure)
+}
+
+/// What windows at one load say of every limit together. Those without an I/O say nothing.
+fn pooled<'a>(windows: impl Iterator<Item = &'a [Judged]>) -> Vec<Judged> {
+    let windows: Vec<_> = windows.collect();
+    let limits = windows.first().map_or(0, |window| window.len());
+    (0..limits).filter_map(|limit| pool(windows.iter().map(|window| window[limit]))).collect()
+}
+
+/// The mean of a statistic over windows, weighed by their I/Os. Those whose interval has no end count where there are
+/// no others. A maximum is that of all.
+fn pool(windows: impl Iterator<Item = Judged>) -> Option<Judged> {
+    let seen: Vec<Judged> = windows.filter(|window| window.n > 0).collect();
+    let longest = *seen.iter().max_by_key(|window| window.n)?;
+    let known: Vec<&Judged> = seen.iter().filter(|window| window.ci95[1].is_finite()).collect();
+    if longest.limit.metric == Metric::Max {
+        return seen.into_iter().max_by(|a, b| a.value.total_cmp(&b.value));
+    }
+    if known.is_empty() {
+        return Some(longest);
+    }
+    let over = known.iter().map(|window| window.over).sum();
+    let n: u64 = known.iter().map(|window| window.n).sum();
+    let weight = |window: &Judged| window.n as f64 / n as f64;
+    let value: f64 = known.iter().map(|window| weight(window) * window.value).sum();
+    let reach = |end: usize| {
+        let square = |w: &&Judged| (weight(w) * (w.ci95[end] - w.value)).powi(2);
+        known.iter().map(square).sum::<f64>().sqrt()
+    };
+    let ci95 = [(value - reach(0)).max(0.0), value + reach(1)];
+    Some(Judged { value, ci95, n, over, ..longest })
+}
+
+/// A window, as far as a maximum goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watched {
+    /// When it began, in nanoseconds of the search.
+    pub(super) began_ns: u64,
+    /// Depth or rate.
+    pub(super) load: f64,
+    pub(super) seconds: f64,
+    /// A maximum was over its bound.
+    pub(super) is_over: bool,
+}
+
+/// How much longer the windows up to a load have to be, in seconds, before they show that a maximum that larger loads
+/// broke is not broken there as often. 0 and less where they do; infinite where a window up to the load broke it.
+///
+/// Stalls of the target come at some rate, whatever the load. If so, all of `k` fall into the windows of the
+/// larger loads with probability (larger / all)^k, by their lengths: the conditional test of two Poisson rates
+/// (J. Przyborowski, H. Wilenski, Biometrika 31 (1940) 313-323). It has to be 5 % at most.
+pub(super) fn unwatched_seconds(windows: impl Iterator<Item = Watched>, load: f64) -> f64 {
+    let mut windows: Vec<Watched> = windows.collect();
+    windows.sort_by_key(|window| window.began_ns);
+    let (mut larger_seconds, mut larger_broken, mut seconds) = (0.0, 0, 0.0);
+    // A stall that goes on into the next window is one.
+    let mut goes_on = false;
+    for window in windows {
+        let begins = window.is_over && !goes_on;
+        goes_on = window.is_over;
+        if window.load > load {
+            larger_seconds += window.seconds;
+            larger_broken += i32::from(begins);
+        } else if window.is_over {
+            return f64::INFINITY;
+        } else {
+            seconds += window.seconds;
+        }
+    }
+    if larger_broken == 0 {
+        return 0.0;
+    }
+    larger_seconds * (CHANCE.powf(-1.0 / f64::from(larger_broken)) - 1.0) - seconds
+}
+
+/// What was seen at a depth while I/Os of another were waited for.
+#[derive(Debug, Clone)]
+pub(super) struct Stray {
+    /// The larger of the two: the smaller is not to blame.
+    pub(super) depth: u32,
+    pub(super) began_ns: u64,
+    pub(super) seconds: f64,
+    pub(super) judged: Vec<Judged>,
+}
+
+impl Search<'_, '_> {
+    /// All windows of the present level.
+    fn windows(&self) -> impl Iterator<Item = &Point> {
+        let level = self.levels.len();
+        let aside = self.aside.iter().filter(move |(at, _)| *at >= level);
+        self.points.iter().chain(aside.map(|(_, point)| point)).filter(|point| !point.starved)
+    }
+
+    /// True where some depth up to a point's surely keeps the limits: its own, or by all windows of clearly smaller
+    /// ones the smallest, whatever the level.
+    pub(super) fn is_sure(&self, answer: &Point) -> bool {
+        let aside = self.aside.iter().map(|(_, point)| point);
+        let all = self.points.iter().chain(&self.before).chain(aside);
+        let most = f64::from(answer.depth) * SMALLER;
+        let smaller = all.filter(|p| !p.starved && f64::from(p.depth) <= most);
+        is_sure(&answer.judged) || is_smallest_sure(smaller.map(|point| &point.judged[..]))
+    }
+
+    /// How much longer the windows up to a depth have to be, in seconds, until they tell of a maximum.
+    pub(super) fn unwatched_seconds(&self, held: &Point) -> f64 {
+        let stalls = |depth: u32, judged: &[Judged]| {
+            breaks_maximum(judged) && (depth <= held.depth || !self.depth_explains(depth, judged))
+        };
+        let points = self.windows().map(|p| Watched {
+            began_ns: p.began_ns,
+            load: p.depth.into(),
+            seconds: p.seconds,
+            is_over: stalls(p.depth, &p.judged),
+        });
+        let strays = self.bench.strays.iter().map(|stray| Watched {
+            began_ns: stray.began_ns,
+            load: stray.depth.into(),
+            seconds: stray.seconds,
+            is_over: stalls(stray.depth, &stray.judged),
+        });
+        unwatched_seconds(points.chain(strays), held.depth.into())
+    }
+
+    /// True where the maxima at a depth are those of a somewhat smaller one that kept the limits, and about as much longer
+    /// as it is deeper: past saturation latency is in proportion to depth.
+    fn depth_explains(&self, depth: u32, judged: &[Judged]) -> bool {
+        const MARGIN: f64 = 1.1;
+        const NEAR: f64 = 2.0;
+        self.windows().filter(|point| point.met && point.depth < depth).any(|point| {
+            let times = f64::from(depth) / f64::from(point.depth);
+            let mut pairs = point.judged.iter().zip(judged);
+            times <= NEAR
+                && pairs.all(|(kept, now)| {
+                    now.limit.metric != Metric::Max || now.value <= kept.value * times * MARGIN
+                })
+        })
+    }
+
+    /// What all windows at a depth say together.
+    fn pooled_at(&self, depth: u32) -> Vec<Judged> {
+        pooled(self.windows().filter(|p| p.depth == depth).map(|point| &point.judged[..]))
+    }
+
+    /// True where all windows at a depth together keep the limits.
+    pub(super) fn is_kept_at(&self, depth: u32) -> bool {
+        let pooled = self.pooled_at(depth);
+        !pooled.is_empty() && pooled.iter().all(Judged::is_met)
+    }
+
+    /// The next depth above one that was held, where it broke a limit by no more than chance may explain, and may
+    /// give clearly more. IOPS rise no faster than depth, since latency does not fall.
+    pub(super) fn open_above(&self, held: &Point) -> Option<u32> {
+        let ceiling = self.ceiling(held.depth)?;
+        let gives_more =
+            ceiling.latency.n == 0 || ceiling.iops.mean > held.iops.mean * (1.0 + WORTH);
+        let is_deeper = f64::from(ceiling.depth) > f64::from(held.depth) * MUCH_MORE;
+        let is_over = self.windows().any(|p| p.depth == ceiling.depth && p.breaks_maximum());
+        let pooled = self.pooled_at(ceiling.depth);
+        let breaks = pooled.iter().any(|judged| judged.verdict() == Verdict::Breaks);
+        (gives_more && is_deeper && !is_over && !breaks).then_some(ceiling.depth)
+    }
+}
