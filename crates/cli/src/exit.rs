@@ -25,7 +25,7 @@ pub enum Exit {
     Unattainable = 5,
     /// What was compared differs.
     Differs = 6,
-    /// Windows of a search disagree about the limit, or the client lacked processor time.
+    /// A search cannot tell whether any load keeps the limit, or the client lacked processor time.
     Undecided = 7,
     /// Interrupted; the result is kept.
     Interrupted = 130,

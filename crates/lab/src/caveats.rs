@@ -178,7 +178,7 @@ fn processor_busy(cpu: &CpuUse) -> Option<Caveat> {
                  threads keep the processors, and the target may sustain more",
                 cpu.machine_percent
             ),
-            "top shows what runs beside; taskset --cpu-list 0-7 iogauge … chooses the processors",
+            "top shows what runs beside; taskset --cpu-list LIST iogauge … chooses the processors",
         )
         .weighed(wait / 100.0)
     })

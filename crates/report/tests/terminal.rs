@@ -227,6 +227,17 @@ fn each_reason_to_stop_has_its_own_words() {
     let wander = Wander { deviation: 0.081, over_seconds: 9.6, kept_iops: 42_017.0, windows: 24 };
     wandering.answer.wander = Some(wander);
     text.push_str(&format!("{}\n\n", find_verdict(&wandering)));
+    // Too few I/Os, in both loops, and a maximum that larger loads broke.
+    let mut undecided = find_document(StoppedBy::Undecided);
+    text.push_str(&format!("{}\n", find_verdict(&undecided)));
+    undecided.answer.rate_iops = Some(81_204.0);
+    text.push_str(&format!("{}\n", find_verdict(&undecided)));
+    undecided.answer.rate_iops = None;
+    let limit = "max<=10ms".parse().unwrap();
+    let broken = LimitValue { limit, value_ns: Some(5e7), ci95_ns: Some([5e7; 2]), n: 1000 };
+    undecided.curve.iter_mut().for_each(|point| point.limits = vec![broken]);
+    undecided.answer.depth = 1;
+    text.push_str(&format!("{}\n\n", find_verdict(&undecided)));
     let mut nothing_found = find_document(StoppedBy::Interrupted);
     nothing_found.answer.met = false;
     nothing_found.answer.latency_ns = nothing();

@@ -204,8 +204,8 @@ impl Search<'_, '_> {
     /// give clearly more. IOPS rise no faster than depth, since latency does not fall.
     pub(super) fn open_above(&self, held: &Point) -> Option<u32> {
         let ceiling = self.ceiling(held.depth)?;
-        let gives_more =
-            ceiling.latency.n == 0 || ceiling.iops.mean > held.iops.mean * (1.0 + WORTH);
+        let most_iops = if ceiling.iops.n < 2 { f64::INFINITY } else { ceiling.iops.ci95[1] };
+        let gives_more = most_iops > held.iops.mean * (1.0 + WORTH);
         let is_deeper = f64::from(ceiling.depth) > f64::from(held.depth) * MUCH_MORE;
         let is_over = self.windows().any(|p| p.depth == ceiling.depth && p.breaks_maximum());
         let pooled = self.pooled_at(ceiling.depth);

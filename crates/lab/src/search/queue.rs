@@ -6,11 +6,16 @@ use iogauge_io::system::{QueueLimit, QueueReading};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::result::QueueBound;
 
-/// A full queue holds this share of what it takes at least, and this of what counts at most. Requests are missing
-/// from it while their I/Os are on the way to it and back.
-const FULL: [f64; 2] = [0.85, 1.05];
+/// A full queue holds this share of what counts at most.
+const FULL: f64 = 1.05;
+/// Requests are missing from a full queue while their I/Os are on the way to it and back: this share of them, or one
+/// where that is more, but no more than half.
+const ON_THE_WAY: f64 = 0.15;
 /// So many times as many as it takes have to be outstanding.
 const BEYOND: f64 = 1.1;
+/// Where so many times as many are outstanding, those that wait come in bunches, and a larger share is missing.
+const FAR_BEYOND: f64 = 2.0;
+const BUNCHED: f64 = 0.35;
 /// Requests for each I/O that differ by less from one for each are one for each.
 const ALIKE: f64 = 0.1;
 /// A depth is reached from this share of it on.
@@ -49,8 +54,11 @@ impl Bench<'_, '_> {
         let per_io = requests as f64 / ios;
         let requests_per_io = if (per_io - 1.0).abs() < ALIKE { 1.0 } else { per_io };
         let in_flight = in_flight_ns as f64 / (self.crew.now_ns() - began_ns).max(1) as f64;
-        let is_full = (takes * FULL[0]..=counted as f64 * FULL[1]).contains(&in_flight);
-        let is_beyond = window.depth() * requests_per_io > takes * BEYOND;
+        let outstanding = window.depth() * requests_per_io;
+        let missing = if outstanding >= takes * FAR_BEYOND { BUNCHED } else { ON_THE_WAY };
+        let most_missing = (takes * missing).max(1.0).min(takes / 2.0);
+        let is_full = (takes - most_missing..=counted as f64 * FULL).contains(&in_flight);
+        let is_beyond = outstanding > takes * BEYOND;
         let depth = ((takes / requests_per_io.max(1e-9)) as u32).max(1);
         (is_full && is_beyond).then_some(FullQueue { depth, bound })
     }

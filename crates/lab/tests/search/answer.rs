@@ -319,6 +319,25 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
     }
 }
 
+/// Stalls between two windows, and in those of smaller depths after the hold, are seen as well.
+#[test]
+fn a_maximum_takes_longer_than_the_time_between_stalls() {
+    let cases = [("every:3s,stall:500ms", 10, 50), ("every:1s,stall:200ms", 3, 50)];
+    for (stalls, seconds, bound_ms) in cases {
+        let limits = vec![format!("max<={bound_ms}ms").parse().unwrap()];
+        let budget_ns = seconds * 1_000_000_000;
+        let plan = SearchPlan { limits, budget_ns, ..SearchPlan::default() };
+        let device = format!("channels=8,service=1ms,gc={stalls}");
+        let seeds = [9765, 30446, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+        let claimed: Vec<u64> = seeds
+            .into_iter()
+            .filter(|seed| find(&device, *seed, &plan).answer.stopped_by == StoppedBy::Limit)
+            .collect();
+        // One in twenty may be wrong.
+        assert!(claimed.len() <= 1, "{stalls}: {claimed:?}");
+    }
+}
+
 /// Stalls that come now and then, whatever the depth, are not the depth's.
 #[test]
 fn a_hold_between_two_stalls_does_not_prove_a_maximum() {

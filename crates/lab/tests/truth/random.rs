@@ -269,3 +269,35 @@ fn what_closed_loops_claim_of_random_devices_is_true() {
 fn what_open_loops_claim_of_random_devices_is_true() {
     claims_are_true(true);
 }
+
+/// A case of a mean or a percentile, which a search once made a false claim of.
+const fn once(
+    (channels, service_us, service): (u32, u64, Service),
+    (percentile, bound_us): (Option<usize>, u64),
+    (budget_ms, open_loop): (u64, bool),
+    seed: u64,
+) -> Case {
+    Case { channels, service_us, service, percentile, bound_us, budget_ms, open_loop, seed }
+}
+
+#[test]
+fn what_was_once_false_stays_true() {
+    use Service::{Exponential, Lognormal};
+    let cases = [
+        // The closed loop in front had no time to find what the device gives.
+        once((8, 50, Exponential), (None, 100), (3_000, true), 145_251),
+        // Some tens of I/Os kept by chance what no load keeps.
+        once((1, 10_000, Exponential), (None, 9_000), (10_000, true), 6),
+        // Chance broke the limit at depth 2.
+        once((16, 3_000, Lognormal(1.5)), (None, 3_600), (3_000, false), 139_244),
+        once((2, 10_000, Exponential), (None, 11_000), (10_000, false), 3),
+        // A window without an I/O broke the limit.
+        once((1, 100_000, Lognormal(1.5)), (Some(2), 150_000), (3_000, false), 95_730),
+        once((4, 200_000, Exponential), (None, 5_000_000), (10_000, false), 984_608),
+    ];
+    for case in cases {
+        let found = case.find();
+        let verdict = judge(&case, &found).verdict;
+        assert!(matches!(verdict, Verdict::Right | Verdict::Open), "{verdict:?} {found:?}");
+    }
+}

@@ -92,7 +92,7 @@ pub enum StoppedBy {
     Budget,
     /// The limit is broken at depth 1.
     Unattainable,
-    /// Windows at the smallest load disagree about the limit.
+    /// What was measured leaves open whether any load keeps the limit.
     Undecided,
     /// The client lacked processor time in most of the search, or in all that says that a limit breaks.
     Starved,

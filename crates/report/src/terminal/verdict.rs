@@ -3,7 +3,7 @@
 use super::terms::Terms;
 use super::{names, options};
 use iogauge_model::Limit;
-use iogauge_model::limit::Bound;
+use iogauge_model::limit::{Bound, Metric};
 use iogauge_model::load::{ArrivalProcess, Load};
 use iogauge_model::result::{
     Answer, CurvePoint, DirectionResult, FindDocument, Head, RunDocument, StepResult, StoppedBy,
@@ -25,17 +25,23 @@ pub fn find_verdict(document: &FindDocument) -> String {
     let iops = names::capacity(answer, terms.rate);
     let place = place(document);
     let measured = names::measured(document);
-    if answer.stopped_by == StoppedBy::Undecided && answer.met && !is_smallest(answer) {
-        return format!(
-            "It is undecided what {target} sustains of {load} while {limits}: larger loads exceeded that from \
-             time to time, and the windows {place} were too short to rule it out there ({measured})."
-        );
-    }
     if answer.stopped_by == StoppedBy::Undecided {
-        return format!(
-            "It is undecided whether {target} can do {load} so that {limits}: {place}, the smallest \
-             load, some windows keep the limit and others break it ({measured} over all)."
-        );
+        let asked = format!("It is undecided what {target} sustains of {load} while {limits}:");
+        let ios = names::count(answer.latency_ns.n as f64);
+        return match () {
+            () if exceeds_at_times(document) => format!(
+                "{asked} larger loads exceeded that from time to time, and the windows {place} were too short to \
+                 rule it out there ({measured})."
+            ),
+            () if answer.met => format!(
+                "{asked} what was measured {place} ({measured}, {ios} I/Os) is too little to be sure that any load \
+                 keeps the limit."
+            ),
+            () => format!(
+                "It is undecided whether {target} can do {load} so that {limits}: {place}, the smallest load, some \
+                 windows keep the limit and others break it ({measured} over all)."
+            ),
+        };
     }
     if answer.stopped_by == StoppedBy::Starved {
         let seen = names::count(answer.iops.mean);
@@ -68,9 +74,18 @@ pub fn find_verdict(document: &FindDocument) -> String {
     )
 }
 
-/// True where an undecided answer is about the least load there is, as in an open loop it always is.
-fn is_smallest(answer: &Answer) -> bool {
-    answer.rate_iops.is_some() || answer.depth == 1
+/// True where a maximum was kept at the answer, and not at a larger load.
+fn exceeds_at_times(document: &FindDocument) -> bool {
+    let answer = &document.answer;
+    let is_larger = |point: &&CurvePoint| match (point.rate_iops, answer.rate_iops) {
+        (Some(rate), Some(of_answer)) => rate > of_answer,
+        _ => point.depth > answer.depth,
+    };
+    let breaks_maximum = |point: &CurvePoint| {
+        let mut maxima = point.limits.iter().filter(|value| value.limit.metric == Metric::Max);
+        maxima.any(|value| value.value_ns.is_some_and(|ns| ns > value.limit.bound_ns as f64))
+    };
+    answer.met && document.curve.iter().filter(is_larger).any(breaks_maximum)
 }
 
 /// How the rate varied beyond what longer windows average out, and what the target kept all the same.
@@ -111,7 +126,7 @@ pub fn find_brief(document: &FindDocument) -> String {
     let terms = Terms::of(&document.head);
     let (iops, place) = (names::capacity_brief(answer, terms.rate), place(document));
     if answer.stopped_by == StoppedBy::Undecided {
-        return format!("undecided: {iops} {place}, where windows disagree about the limit");
+        return format!("undecided: {iops} {place}, which leaves the limit open");
     }
     if answer.stopped_by == StoppedBy::Starved {
         let seen = names::count(answer.iops.mean);
@@ -280,7 +295,7 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
         }
         StoppedBy::Budget => "stopped when the measuring budget ran out: it may do more",
         StoppedBy::Unattainable => "stopped at the smallest load, which breaks the limit",
-        StoppedBy::Undecided => "undecided, because windows disagree about the limit",
+        StoppedBy::Undecided => "undecided, because what was measured leaves the limit open",
         StoppedBy::Starved => "undecided, because iogauge lacked processor time",
         StoppedBy::Ended => "stopped because I/Os failed",
         StoppedBy::Interrupted => "interrupted before the search came to its end: it may do more",
