@@ -4,11 +4,10 @@
 //! one surely, or to give no more.
 
 use super::Search;
-use super::judge::{Judged, Verdict};
+use super::judge::{FAR, Judged, Verdict};
 use super::narrow::WORTH;
 use super::point::Point;
 use crate::stats::at_most;
-use iogauge_model::Limit;
 use iogauge_model::limit::Metric;
 
 /// What chance does in so many cases at most shows nothing.
@@ -19,9 +18,22 @@ pub(super) const SMALLER: f64 = 0.5;
 /// A depth that is no larger by this factor hardly gives more.
 const MUCH_MORE: f64 = 1.2;
 
+/// IOPS that are known no better may be any others.
+const KNOWN: f64 = 0.5;
+
 /// True where the 95 % interval of every statistic has an upper end, and that lies within the bound.
 pub(super) fn is_sure(judged: &[Judged]) -> bool {
     judged.iter().all(|judged| judged.n > 0 && judged.ci95[1] <= judged.bound())
+}
+
+/// True where a limit is clearly broken.
+pub(super) fn surely_breaks(judged: &[Judged]) -> bool {
+    judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
+}
+
+/// True where all limits clearly hold.
+pub(super) fn surely_holds(judged: &[Judged]) -> bool {
+    judged.iter().all(|judged| judged.verdict() == Verdict::Holds)
 }
 
 /// True where a maximum is over its bound: what was seen was seen.
@@ -31,22 +43,25 @@ pub(super) fn breaks_maximum(judged: &[Judged]) -> bool {
         .any(|judged| judged.limit.metric == Metric::Max && judged.n > 0 && !judged.is_met())
 }
 
-/// True where windows at several loads together show surely that the smallest keeps every limit, for no statistic
-/// falls with the load: in 5 % of cases at most they would do where it does not.
+/// True where windows at several loads together show that the smallest keeps every limit, for no statistic falls with
+/// the load: in 5 % of cases at most they would do where it does not. Of windows whose percentile is half of its bound
+/// or less half as many I/Os say so.
 pub(super) fn is_smallest_sure<'a>(windows: impl Iterator<Item = &'a [Judged]>) -> bool {
     let windows: Vec<_> = windows.collect();
     let limits = windows.first().map_or(0, |window| window.len());
     let is_limit_sure = |limit: usize| {
-        let of_limit = || windows.iter().map(|window| window[limit]).filter(|window| window.n > 0);
-        let Some(Judged { limit: Limit { metric, .. }, .. }) = of_limit().next() else {
-            return false;
-        };
-        match metric {
-            Metric::Max => of_limit().all(|window| window.is_met()),
-            Metric::Mean => pool(of_limit()).is_some_and(|pooled| is_sure(&[pooled])),
+        let seen: Vec<Judged> = windows.iter().map(|w| w[limit]).filter(|w| w.n > 0).collect();
+        let Some(first) = seen.first() else { return false };
+        match first.limit.metric {
+            Metric::Max => seen.iter().all(Judged::is_met),
+            Metric::Mean => pool(seen.into_iter()).is_some_and(|pooled| is_sure(&[pooled])),
             Metric::Percentile(percent) => {
-                let (over, n) = of_limit().fold((0, 0), |(over, n), w| (over + w.over, n + w.n));
-                at_most(over, n, 1.0 - percent / 100.0) <= CHANCE
+                let far = || seen.iter().filter(|window| window.share() <= 1.0 / FAR);
+                let (over, n) = seen.iter().fold((0, 0), |(over, n), w| (over + w.over, n + w.n));
+                let (far_over, far_n) =
+                    far().fold((0, 0), |(over, n), w| (over + w.over, n + 2 * w.n));
+                let is_unlikely = |over, n| at_most(over, n, 1.0 - percent / 100.0) <= CHANCE;
+                is_unlikely(over, n) || is_unlikely(far_over, far_n)
             }
         }
     };
@@ -54,7 +69,7 @@ pub(super) fn is_smallest_sure<'a>(windows: impl Iterator<Item = &'a [Judged]>) 
 }
 
 /// What windows at one load say of every limit together. Those without an I/O say nothing.
-fn pooled<'a>(windows: impl Iterator<Item = &'a [Judged]>) -> Vec<Judged> {
+pub(super) fn pooled<'a>(windows: impl Iterator<Item = &'a [Judged]>) -> Vec<Judged> {
     let windows: Vec<_> = windows.collect();
     let limits = windows.first().map_or(0, |window| window.len());
     (0..limits).filter_map(|limit| pool(windows.iter().map(|window| window[limit]))).collect()
@@ -200,16 +215,22 @@ impl Search<'_, '_> {
         !pooled.is_empty() && pooled.iter().all(Judged::is_met)
     }
 
+    /// True where a window at a depth is long enough to say that noise broke the limits there before.
+    pub(super) fn outweighs(&self, again: &Point) -> bool {
+        const SHORTER: f64 = 4.0;
+        let broken = self.windows().filter(|p| p.depth == again.depth && !p.met);
+        broken.map(|p| p.seconds).fold(0.0, f64::max) <= again.seconds * SHORTER
+    }
+
     /// The next depth above one that was held, where it broke a limit by no more than chance may explain, and may
     /// give clearly more. IOPS rise no faster than depth, since latency does not fall.
     pub(super) fn open_above(&self, held: &Point) -> Option<u32> {
         let ceiling = self.ceiling(held.depth)?;
-        let most_iops = if ceiling.iops.n < 2 { f64::INFINITY } else { ceiling.iops.ci95[1] };
-        let gives_more = most_iops > held.iops.mean * (1.0 + WORTH);
+        let is_known = ceiling.iops.n > 1 && ceiling.iops.relative_error() <= KNOWN;
+        let gives_more = !is_known || ceiling.iops.mean > held.iops.mean * (1.0 + WORTH);
         let is_deeper = f64::from(ceiling.depth) > f64::from(held.depth) * MUCH_MORE;
         let is_over = self.windows().any(|p| p.depth == ceiling.depth && p.breaks_maximum());
-        let pooled = self.pooled_at(ceiling.depth);
-        let breaks = pooled.iter().any(|judged| judged.verdict() == Verdict::Breaks);
+        let breaks = surely_breaks(&self.pooled_at(ceiling.depth));
         (gives_more && is_deeper && !is_over && !breaks).then_some(ceiling.depth)
     }
 }

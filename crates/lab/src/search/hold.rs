@@ -8,7 +8,7 @@ use super::bench::{self, SHORTEST_NS};
 use super::decision::{Decision, Next, Why};
 use super::judge::Judged;
 use super::point::{Point, Stretch};
-use super::regime::Change;
+use super::regime::{self, Change};
 use super::{MUCH_DEEPER, Pass, Search, SearchPlan, narrow, rises};
 use crate::error::LabError;
 use crate::estimates;
@@ -29,6 +29,9 @@ const MUCH_ROOM: f64 = 0.4;
 const CEILING_LOOKS: usize = 3;
 /// A hold that breaks a limit by no more than chance may explain goes on so many times.
 const OPEN_LOOKS: u32 = 1;
+
+/// A hold that does not say enough goes on for this share of its time at least.
+const MORE: f64 = 0.125;
 
 /// What became of holding one depth.
 enum Held {
@@ -59,15 +62,15 @@ impl Search<'_, '_> {
                 Held::Again(next) => return Ok(Pass::Again(next)),
                 Held::Point(point) => *point,
             };
-            let goes_on = self.may_begin_again(plan);
-            // Where there is no time to find out what the target gives now, what it gave before is all there is.
-            if let Some(change) = answer.change.filter(|_| goes_on || answer.met) {
+            if let Some(change) = answer.change {
                 self.changes_level(&change, &answer);
-                if goes_on {
+                if self.may_begin_again(plan) {
                     return Ok(Pass::at_another_level(narrow::retreat_if_broken(&answer)));
                 }
             } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
                 return Ok(Pass::at_another_level(depth));
+            } else if !self.may_begin_again(plan) {
+                self.leaves_level(&answer);
             }
             let (answer, fell_back) = match held.take() {
                 Some(lower) if !answer.met || self.bench.must_end() => (lower, true),
@@ -86,7 +89,9 @@ impl Search<'_, '_> {
                 let stopped_by = self.confirmed(&answer, stopped_by)?;
                 return Ok(Pass::over(answer, stopped_by));
             }
+            // What the target does not give any more is no answer.
             let below = self.best_below(depth);
+            let below = below.filter(|p| regime::contradicted([p].into_iter(), &answer).is_none());
             // The next hold begins when this one's I/Os have come back.
             let least_ns = if depth == 1 { SHORTEST_NS } else { shortest_hold_ns(plan) };
             if self.bench.left_ns() < least_ns + answer.latency.p99 {
@@ -139,11 +144,18 @@ impl Search<'_, '_> {
             }
             let unwatched_seconds = self.unwatched_seconds(&held);
             let is_long = held.seconds >= shortest_seconds && unwatched_seconds <= 0.0;
-            let is_long = is_long && self.is_sure(&held);
-            if held.met && is_long && estimates::known_error(&held.iops) <= plan.precision {
+            let is_sure = self.is_sure(&held);
+            if held.met
+                && is_long
+                && is_sure
+                && estimates::known_error(&held.iops) <= plan.precision
+            {
                 return Ok(Held::Point(Box::new(held)));
             }
-            let left_seconds = (shortest_seconds - held.seconds).max(unwatched_seconds).max(0.0);
+            // Who looks often enough sees what he wants.
+            let more_seconds = if is_sure { 0.0 } else { held.seconds * MORE };
+            let left_seconds = (shortest_seconds - held.seconds).max(unwatched_seconds);
+            let left_seconds = left_seconds.max(more_seconds);
             let left_ns = (left_seconds * 1e9) as u64;
             let stretch = match held.met {
                 true => self.bench.rest_of_hold(left_ns),
@@ -210,7 +222,7 @@ impl Search<'_, '_> {
     fn look_again_at(&mut self, plan: &SearchPlan, next: Next) -> Result<Option<Next>, LabError> {
         self.bench.decide(Decision::Next(next));
         let again = self.look_at(next.depth, Phase::Narrowing)?;
-        let is_met = again.met && again.is_whole();
+        let is_met = again.met && again.is_whole() && self.outweighs(&again);
         self.keep(again);
         let is_noise =
             is_met && (!matches!(next.why, Why::Open { .. }) || self.is_kept_at(next.depth));
@@ -261,17 +273,19 @@ impl Search<'_, '_> {
     /// Looks at the smallest load several times before saying that it breaks a limit.
     pub(super) fn look_longer_at_one(&mut self, plan: &SearchPlan) -> Result<Pass, LabError> {
         let mut met = 0;
-        let mut looks = 0;
-        let led_here: Vec<&Point> = self.points.iter().filter(|p| p.depth == 1 && !p.met).collect();
+        let (mut looks, mut has_looked) = (0, false);
+        let led_here = self.points.iter().filter(|p| p.depth == 1 && !p.met && p.latency.n > 0);
+        let led_here: Vec<&Point> = led_here.collect();
         let mut broken = led_here.len();
         let mut is_maximum = led_here.iter().any(|point| point.breaks_maximum());
         let answer = loop {
             let look_ns = (plan.budget_ns / LOOK_SHARE).min(self.bench.left_ns()).max(SHORTEST_NS);
-            let resumes = looks > 0;
+            let resumes = std::mem::replace(&mut has_looked, true);
             self.bench.decide(Decision::Next(Next { depth: 1, why: Why::Smallest }));
             let stretch = Stretch { shortest_ns: look_ns, longest_ns: look_ns, resumes };
             let point = self.look_for(1, Phase::Holding, stretch)?;
-            looks += 1;
+            // A window without an I/O says nothing.
+            looks += u32::from(point.told_at_last);
             met += u32::from(point.met_at_last);
             if let Some(change) = point.change {
                 // What it was before says nothing of the level it is at.

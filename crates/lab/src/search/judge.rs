@@ -15,7 +15,7 @@ use iogauge_model::{Histogram, Limit};
 pub const CARE: f64 = 1.5;
 
 /// A statistic this many times the bound, or the bound this many times the statistic.
-const FAR: f64 = 2.0;
+pub(super) const FAR: f64 = 2.0;
 
 /// Whether a limit holds, as far as a window can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -157,6 +157,18 @@ fn rises(from: &Estimate, to: &Estimate) -> bool {
     to.mean > from.mean * FLAT && (to.mean - from.mean > CARE * error || !is_known)
 }
 
+/// True where a curve by rising depth surely rises no more at its end.
+fn is_flat(curve: &[CurvePoint]) -> bool {
+    let Some(last) = curve.last() else { return false };
+    let is_shallower = |p: &&CurvePoint| f64::from(p.depth) * MUCH_DEEPER <= f64::from(last.depth);
+    let before = curve.iter().rev().find(is_shallower);
+    before.is_some_and(|before| {
+        let error = before.iops.half_width().hypot(last.iops.half_width());
+        let is_known = before.iops.n > 1 && last.iops.n > 1 && error < UNSURE * before.iops.mean;
+        is_known && !rises(&before.iops, &last.iops)
+    })
+}
+
 /// Searches the capacity on a crew that was started at depth 1.
 ///
 /// # Errors
@@ -175,12 +187,8 @@ pub fn find(
         levels: Vec::new(),
     };
     let end = search.run(plan)?;
-    let is_cut = search.bench.must_end();
-    if plan.wants_curve() {
-        search.complete_curve(&end.answer)?;
-    }
-    // A target that stalls only now takes nothing from an answer that was confirmed.
-    let cut_by = search.bench.cut_by().filter(|by| is_cut || *by != StoppedBy::Budget);
+    // A target that stalls only after the hold takes nothing from an answer that was confirmed.
+    let cut_by = search.bench.cut_by().filter(|by| end.is_cut || *by != StoppedBy::Budget);
     let measured_seconds = search.bench.elapsed_ns() as f64 / 1e9;
     let spoilt_seconds = search.bench.spoilt_ns() as f64 / 1e9;
     let pauses = search.bench.pauses();
@@ -239,6 +247,8 @@ pub fn find(
 struct End {
     answer: Point,
     stopped_by: StoppedBy,
+    /// True where something made it end at once.
+    is_cut: bool,
 }
 
 /// How one pass of the search ended.
@@ -250,7 +260,7 @@ enum Pass {
 
 impl Pass {
     fn over(answer: Point, stopped_by: StoppedBy) -> Self {
-        Self::Over(Box::new(End { answer, stopped_by }))
+        Self::Over(Box::new(End { answer, stopped_by, is_cut: false }))
     }
 
     /// The target came to another level.
@@ -279,15 +289,21 @@ impl Search<'_, '_> {
         loop {
             match self.pass(plan, from)? {
                 Pass::Over(end) if self.bench.must_end() => {
-                    return Ok(End { answer: self.known_instead(end.answer), ..*end });
+                    let answer = self.known_instead(end.answer);
+                    return Ok(End { answer, is_cut: true, ..*end });
                 }
-                Pass::Over(end) => return Ok(*end),
-                Pass::Again(next) => {
-                    self.bench.decide(Decision::Next(next));
-                    from = next.depth;
-                }
+                Pass::Over(end) => match self.complete_curve(plan, &end.answer)? {
+                    None => return Ok(*end),
+                    Some(depth) => from = self.begins_at(Next { depth, why: Why::Again }),
+                },
+                Pass::Again(next) => from = self.begins_at(next),
             }
         }
+    }
+
+    fn begins_at(&mut self, next: Next) -> u32 {
+        self.bench.decide(Decision::Next(next));
+        next.depth
     }
 
     /// The answer of an interrupted search: where the last window broke a limit or was cut short, the deepest point
@@ -344,20 +360,29 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Measures what the curve up to the answer still lacks, as long as there is time for whole windows.
-    fn complete_curve(&mut self, answer: &Point) -> Result<(), LabError> {
-        loop {
+    /// Measures what the curve up to the answer still lacks, as long as there is time for whole windows. Returns where to
+    /// begin again, where the target comes to another level.
+    fn complete_curve(
+        &mut self,
+        plan: &SearchPlan,
+        answer: &Point,
+    ) -> Result<Option<u32>, LabError> {
+        while plan.wants_curve() {
             let mut curve = self.points.clone();
             longest_of_each_depth(&mut curve);
-            let Some(next) = knee::next(&curve, answer) else { return Ok(()) };
+            let Some(next) = knee::next(&curve, answer) else { break };
             let enough = self.bench.has_time_for_window(answer.latency.p99);
             if !enough || self.bench.must_end() {
-                return Ok(());
+                break;
             }
             self.bench.decide(Decision::Next(next));
             let point = self.look_at(next.depth, Phase::Narrowing)?;
-            self.keep(point);
+            self.keep(point.clone());
+            if let Some(depth) = self.finds_another_level(plan, &point)? {
+                return Ok(Some(depth));
+            }
         }
+        Ok(None)
     }
 
     /// Where a point contradicts an earlier one of the curve, measures that one again. If it has
@@ -386,15 +411,27 @@ impl Search<'_, '_> {
             self.bench.came_back = true;
             return Ok(None);
         }
-        let windows = Some(Windows {
-            seconds: before.seconds.min(again.seconds),
-            apart_seconds: bench::seconds(again.began_ns.saturating_sub(before.began_ns)),
-        });
+        let windows = Some(Windows::of(&before, &again));
         let regime =
             Regime { at_seconds, before_iops: before.iops.mean, after_iops: again.iops.mean };
         let depth = narrow::retreat_if_broken(&again);
         self.comes_to_another_level(regime, windows, again);
         Ok(Some(depth))
+    }
+
+    /// Where a hold contradicts an earlier point, and there is no time to measure that again: what was measured before
+    /// is of another level.
+    fn leaves_level(&mut self, held: &Point) {
+        let earlier = self.points.iter().filter(|earlier| earlier.began_ns < held.began_ns);
+        let Some(before) = regime::contradicted(earlier, held) else { return };
+        if self.bench.level_rose.is_some() || held.latency.n == 0 {
+            return;
+        }
+        let windows = Some(Windows::of(before, held));
+        let (before_iops, after_iops) = (before.iops.mean, held.iops.mean);
+        let at_seconds = bench::seconds(held.began_ns);
+        let regime = Regime { at_seconds, before_iops, after_iops };
+        self.comes_to_another_level(regime, windows, held.clone());
     }
 
     /// Notes the change and forgets the points before it.

@@ -12,7 +12,8 @@ use super::bench::{Bench, SHORTEST_NS};
 use super::capacity;
 use super::conclude::{self, Ended, Near};
 use super::evidence::{
-    SMALLER, Watched, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
+    SMALLER, Watched, breaks_maximum, is_smallest_sure, is_sure, pooled, surely_breaks,
+    surely_holds, unwatched_seconds,
 };
 use super::judge::tightest;
 use super::{Decision, Found, SearchPlan, StoppedBy};
@@ -30,7 +31,7 @@ const NARROWING_SHARE: f64 = 0.5;
 /// A rate that the target falls short of is near one that it serves where they differ by so many times the precision.
 const NARROW: f64 = 2.5;
 /// The smallest rate is looked at so many times before it is said to break a limit.
-const LOOKS: u32 = 3;
+const LOOKS: usize = 3;
 /// For this part of the time each.
 const LOOK_SHARE: u64 = 8;
 /// The least step back from a rate grows by this factor with each hold that fails.
@@ -78,10 +79,10 @@ pub fn find_open(
         points: Vec::new(),
         precision: plan.precision,
         max_depth: plan.max_depth,
+        looked_at_least: false,
     };
     let (answer, stopped_by) = search.run()?;
-    let is_told = search.unwatched_seconds(&answer) <= 0.0 && search.is_sure(&answer);
-    let is_undecided = answer.met && !(is_told && answer.has_samples());
+    let is_undecided = answer.met && !search.is_told(&answer);
     let most_iops = search.capacity_iops();
     let measured_seconds = closed.measured_seconds + search.bench.elapsed_ns() as f64 / 1e9;
     let spoilt_seconds = closed.spoilt_seconds + search.bench.spoilt_ns() as f64 / 1e9;
@@ -147,6 +148,7 @@ struct Search<'a, 'b> {
     points: Vec<RatePoint>,
     precision: f64,
     max_depth: u32,
+    looked_at_least: bool,
 }
 
 /// The highest rate that held and the lowest that did not.
@@ -193,33 +195,41 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Looks at the smallest rate several times before saying that it breaks a limit. Stopped by the limit
-    /// where it keeps all of them.
+    /// Looks at the smallest rate several times before saying that it breaks a limit. Where the windows disagree, all of
+    /// them together have to decide it. Stopped by the limit where it keeps all of them.
     fn look_longer_at_least(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
         let look_ns = (self.bench.plan.budget_ns / LOOK_SHARE).max(SHORTEST_NS);
-        let (mut looks, mut met) = (0, 0);
-        let mut longest: Option<RatePoint> = None;
+        self.looked_at_least = true;
+        let mut looks: Vec<RatePoint> = Vec::new();
         loop {
             let longest_ns = self.bench.longest_ns(Phase::Holding).min(look_ns);
             let point = self.measure_for(self.closed.least_iops, Phase::Holding, longest_ns)?;
-            looks += 1;
-            met += u32::from(point.met);
+            looks.push(point);
             let over = self.bench.must_end() || self.bench.left_ns() < SHORTEST_NS;
-            let answer = match longest.take() {
-                Some(longest) if longest.seconds > point.seconds => longest,
-                _ => point,
-            };
-            if looks < LOOKS && !over {
-                longest = Some(answer);
+            // A window without an I/O says nothing.
+            let told = || looks.iter().filter(|point| point.response.n > 0);
+            let (all, met) = (told().count(), told().filter(|point| point.met).count());
+            let together = pooled(told().map(|point| &point.judged[..]));
+            let is_decided = surely_breaks(&together) || surely_holds(&together);
+            let agree = met == 0 || met == all;
+            if !over && (looks.len() < LOOKS || !(agree || is_decided)) {
                 continue;
             }
-            let stopped_by = match met {
-                0 if self.breaks_at_least() => StoppedBy::Unattainable,
-                met if met == looks && answer.has_samples() => StoppedBy::Limit,
-                met if met == 0 || met == looks => StoppedBy::Budget,
-                _ => StoppedBy::Undecided,
+            let breaks = if met == 0 { self.breaks_at_least() } else { surely_breaks(&together) };
+            let keeps = met == all && told().any(RatePoint::has_samples);
+            let stopped_by = match () {
+                () if breaks => StoppedBy::Unattainable,
+                () if keeps || met > 0 && surely_holds(&together) => StoppedBy::Limit,
+                () if agree => StoppedBy::Budget,
+                () => StoppedBy::Undecided,
             };
-            return Ok((answer, stopped_by));
+            let is_answer = |point: &&RatePoint| !breaks || !point.met;
+            let longest =
+                looks.iter().filter(is_answer).max_by(|a, b| a.seconds.total_cmp(&b.seconds));
+            let last = looks.last();
+            if let Some(answer) = longest.or(last) {
+                return Ok((answer.clone(), stopped_by));
+            }
         }
     }
 
@@ -298,6 +308,12 @@ impl Search<'_, '_> {
         self.closed.capacity_iops.or(given).unwrap_or(2.0 * highest)
     }
 
+    /// True where the windows so far show that a rate keeps the limits.
+    fn is_told(&self, answer: &RatePoint) -> bool {
+        let is_watched = self.unwatched_seconds(answer) <= 0.0;
+        is_watched && self.is_sure(answer) && answer.has_samples()
+    }
+
     /// True where some rate up to a point's surely keeps the limits.
     fn is_sure(&self, answer: &RatePoint) -> bool {
         let smaller = self.points.iter().filter(|p| p.rate_iops <= answer.rate_iops * SMALLER);
@@ -309,14 +325,36 @@ impl Search<'_, '_> {
     fn unwatched_seconds(&self, answer: &RatePoint) -> f64 {
         let limits = &self.bench.plan.limits;
         let has_maximum = limits.iter().any(|limit| limit.metric == Metric::Max);
-        let watched = self.points.iter().filter(|point| !point.starved).map(|point| Watched {
-            began_ns: point.began_ns,
-            load: point.rate_iops,
-            seconds: point.seconds,
+        let watched = self.points.iter().filter(|point| !point.starved).map(|point| {
             // What is left behind waits for longer still.
-            is_over: point.falls_short && has_maximum || breaks_maximum(&point.judged),
+            let is_over = point.falls_short && has_maximum || breaks_maximum(&point.judged);
+            let is_stall = point.rate_iops <= answer.rate_iops || !self.rate_explains(point);
+            Watched {
+                began_ns: point.began_ns,
+                load: point.rate_iops,
+                seconds: point.seconds,
+                is_over: is_over && is_stall,
+            }
         });
         unwatched_seconds(watched, answer.rate_iops)
+    }
+
+    /// True where a rate is about what the target gives, or its maxima are those of a smaller one that kept the limits,
+    /// and longer by no more than what is left to the capacity explains, as in a queue.
+    fn rate_explains(&self, point: &RatePoint) -> bool {
+        const MARGIN: f64 = 1.1;
+        let capacity = self.capacity_iops();
+        let spare = |point: &RatePoint| capacity - point.rate_iops;
+        let is_full = spare(point) <= (HEADROOM * HEADROOM - 1.0) * capacity;
+        let kept = self.points.iter().filter(|p| p.met && p.rate_iops < point.rate_iops);
+        is_full
+            || kept.into_iter().any(|kept| {
+                let most = spare(kept) / spare(point) * MARGIN;
+                let mut pairs = kept.judged.iter().zip(&point.judged);
+                pairs.all(|(kept, now)| {
+                    now.limit.metric != Metric::Max || now.value <= kept.value * most
+                })
+            })
     }
 
     /// The rate at which the limit would be met exactly if the statistic were as far over its bound
@@ -401,6 +439,7 @@ impl Search<'_, '_> {
         let mut held: Option<RatePoint> = None;
         let mut failed = 0;
         let mut by_limit = false;
+        let mut first_failed: Option<RatePoint> = None;
         loop {
             let point = self.measure(rate, Phase::Holding)?;
             if self.bench.must_end() {
@@ -420,6 +459,10 @@ impl Search<'_, '_> {
                     rate = more.min(self.higher(&point));
                     held = Some(point);
                 }
+                (true, _) if !self.is_told(&point) && self.bench.left_ns() > 2 * SHORTEST_NS => {
+                    // Some more of the same.
+                    rate = point.rate_iops;
+                }
                 (true, _) => {
                     // No rate was seen to break the limit, but there is no room left below it.
                     let reached = more < rate * (1.0 + self.precision);
@@ -427,7 +470,7 @@ impl Search<'_, '_> {
                     let stopped_by =
                         if at_limit || by_limit { StoppedBy::Limit } else { stopped_by };
                     let stopped_by = point.confirms(stopped_by);
-                    return Ok((point, stopped_by));
+                    return Ok((self.longest_like(point), stopped_by));
                 }
                 (false, Some(below)) => {
                     let next = self.higher(&below);
@@ -451,6 +494,13 @@ impl Search<'_, '_> {
                     return Ok((answer, StoppedBy::Budget));
                 }
                 (false, None) => {
+                    let first = first_failed.get_or_insert_with(|| point.clone());
+                    if !self.looked_at_least && point.is_no_better_than(first) {
+                        let end = self.look_longer_at_least()?;
+                        if end.1 != StoppedBy::Limit {
+                            return Ok(end);
+                        }
+                    }
                     rate = self.retreat(&point, failed);
                     failed += 1;
                     by_limit |= self.breaks_limit(&point);
@@ -459,6 +509,12 @@ impl Search<'_, '_> {
                 }
             }
         }
+    }
+
+    /// The longest window that kept the limits at the rate of one that did.
+    fn longest_like(&self, point: RatePoint) -> RatePoint {
+        let alike = self.points.iter().filter(|p| p.met && p.rate_iops == point.rate_iops);
+        alike.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned().unwrap_or(point)
     }
 
     fn measure(&mut self, rate_iops: f64, phase: Phase) -> Result<RatePoint, LabError> {
@@ -519,10 +575,12 @@ impl Search<'_, '_> {
 
     fn why_it_ended(&self, good: &RatePoint, bad: Option<&RatePoint>) -> StoppedBy {
         let reached = good.rate_iops * (1.0 + self.precision) >= self.capacity_iops();
-        // Rates that the target falls short of say what it gives, where the closed loop did not.
-        let at_most = match self.closed.capacity_iops {
-            Some(_) => self.closed.stopped_by,
-            None => StoppedBy::Saturated,
+        let at_most = match self.closed.stopped_by {
+            // Rates say what the target gives, where the closed loop did not.
+            StoppedBy::Budget | StoppedBy::Unattainable | StoppedBy::Undecided => {
+                StoppedBy::Saturated
+            }
+            stopped_by => stopped_by,
         };
         match bad {
             Some(bad) if self.bench.client_bound(bad.busy_percent, self.max_depth) => {

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, is_whole, next_look_ns, seconds};
 use super::decision::{Decision, Measured};
-use super::evidence::{Stray, breaks_maximum};
+use super::evidence::{Stray, breaks_maximum, surely_breaks, surely_holds};
 use super::exceeding::Exceeding;
 use super::judge::{self, Judged, Verdict, tightest};
 use super::prediction::Ticks;
@@ -53,7 +53,8 @@ pub(super) struct Point {
     pub(super) seconds: f64,
     /// A change of level within the window of a hold; the figures are those after it.
     pub(super) change: Option<Change>,
-    /// True where the limits hold in the last stretch of a hold by itself.
+    /// True where the last stretch of a hold by itself has I/Os of every limit, and where the limits hold in it.
+    pub(super) told_at_last: bool,
     pub(super) met_at_last: bool,
     /// When its first window began.
     pub(super) began_ns: u64,
@@ -101,7 +102,7 @@ impl Point {
 
     /// True where a limit is clearly broken.
     pub(super) fn breaks(&self) -> bool {
-        self.judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
+        surely_breaks(&self.judged)
     }
 
     /// True where no interrupt has cut it short, and all its I/Os were issued at its depth.
@@ -116,7 +117,7 @@ impl Point {
 
     /// True where all limits clearly hold.
     pub(super) fn holds(&self) -> bool {
-        self.judged.iter().all(|judged| judged.verdict() == Verdict::Holds)
+        surely_holds(&self.judged)
     }
 
     pub(super) fn going_back(&self, to: u32) -> Decision {
@@ -263,6 +264,7 @@ impl Bench<'_, '_> {
         if let Some(alone) = alone {
             let alone = alone.judged();
             let judged = self.judge(&directions(&alone.total), &alone.series, &alone.exceeding);
+            point.told_at_last = judged.iter().all(|judged| judged.n > 0);
             point.met_at_last = judged.iter().all(Judged::is_met);
         }
         if phase == Phase::Holding {
@@ -378,6 +380,7 @@ impl Bench<'_, '_> {
         let service = total.service();
         let judged = self.judge(&directions(total), series, &seen.exceeding);
         let judged_met = judged.iter().all(Judged::is_met);
+        let told_at_last = judged.iter().all(|judged| judged.n > 0);
         let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
         Point {
             depth,
@@ -395,6 +398,7 @@ impl Bench<'_, '_> {
             steady: estimates::is_steady(series),
             seconds: total.seconds(),
             change: None,
+            told_at_last,
             met_at_last: judged_met,
             began_ns: seen.began_ns,
             observed_seconds: seconds(self.elapsed_ns() - seen.began_ns),

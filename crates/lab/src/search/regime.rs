@@ -1,9 +1,9 @@
 //! A target that changes its mind: burst credits that run out, a cache that fills, a throttle that
 //! sets in, a neighbour that comes or goes.
 
-use super::Drift;
 use super::point::Point;
 use super::prediction::{self, Ticks};
+use super::{Drift, bench};
 use crate::stats::{ChangePoint, Wander, change_point};
 use crate::steadiness::LASTING_SECONDS;
 use iogauge_model::result::{Estimate, IntervalPoint, Regime};
@@ -71,17 +71,26 @@ fn is_noise(change: &ChangePoint, rates: &[f64]) -> bool {
 /// A change of level that made a search begin again.
 pub(super) struct Level {
     pub(super) regime: Regime,
-    /// The windows of one depth that told it; `None` for a change within a hold, where [`Change::in_series`] has
+    /// The windows that told it; `None` for a change within a hold, where [`Change::in_series`] has
     /// asked whether it is noise.
     pub(super) windows: Option<Windows>,
 }
 
-/// Two windows of one depth.
+/// Two windows, the later at no smaller depth.
 pub(super) struct Windows {
     /// Length of the shorter.
     pub(super) seconds: f64,
     /// Time between the starts of the two windows.
     pub(super) apart_seconds: f64,
+}
+
+impl Windows {
+    pub(super) fn of(before: &Point, after: &Point) -> Self {
+        Self {
+            seconds: before.seconds.min(after.seconds),
+            apart_seconds: bench::seconds(after.began_ns.saturating_sub(before.began_ns)),
+        }
+    }
 }
 
 impl Level {

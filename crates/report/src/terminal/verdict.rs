@@ -17,6 +17,11 @@ pub fn find_verdict(document: &FindDocument) -> String {
     let answer = &document.answer;
     let target = names::target(&document.head.target);
     if answer.is_empty() {
+        if answer.stopped_by == StoppedBy::Interrupted && answer.rate_iops.is_some() {
+            return format!(
+                "No rate was measured on {target}: the search was interrupted in the closed loop that comes first."
+            );
+        }
         return format!("Nothing was measured on {target}: {}.", why_nothing(answer.stopped_by));
     }
     let load = names::load(&document.head.load);
@@ -39,7 +44,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
             ),
             () => format!(
                 "It is undecided whether {target} can do {load} so that {limits}: {place}, the smallest load, some \
-                 windows keep the limit and others break it ({measured} over all)."
+                 windows keep the limit and others break it ({measured})."
             ),
         };
     }

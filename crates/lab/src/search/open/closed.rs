@@ -38,7 +38,9 @@ impl Closed {
         let is_known = match found.answer.stopped_by {
             StoppedBy::Limit | StoppedBy::Saturated | StoppedBy::QueueFull => true,
             StoppedBy::MaxDepth | StoppedBy::Client => true,
-            StoppedBy::Budget | StoppedBy::Unattainable | StoppedBy::Undecided => false,
+            StoppedBy::Budget | StoppedBy::Unattainable | StoppedBy::Undecided => {
+                search::is_flat(&found.curve)
+            }
             StoppedBy::Starved | StoppedBy::Ended | StoppedBy::Interrupted => false,
         };
         // A queue that is c·μ − λ short of full keeps its arrivals waiting for about the inverse of

@@ -3,6 +3,7 @@
 use super::super::bench::{self, Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use super::super::capacity::{self, Capacity, RatePlace};
 use super::super::conclude::{self, Ended};
+use super::super::evidence::surely_breaks;
 use super::super::exceeding::Exceeding;
 use super::super::judge::{self, Judged, Verdict, tightest};
 use super::super::prediction::{self, Answered, Ticks};
@@ -105,9 +106,17 @@ impl RatePoint {
         self.judged.iter().all(|judged| judged.n >= wanted(judged))
     }
 
+    /// True where much less load changed hardly anything.
+    pub(super) fn is_no_better_than(&self, larger: &Self) -> bool {
+        const LESS: f64 = 0.5;
+        const ALIKE: f64 = 0.7;
+        let is_less = self.rate_iops <= larger.rate_iops * LESS;
+        is_less && !self.falls_short && self.share() >= larger.share() * ALIKE
+    }
+
     /// True where a limit is clearly broken, or arrivals are left behind.
     fn surely_fails(&self) -> bool {
-        self.falls_short || self.judged.iter().any(|judged| judged.verdict() == Verdict::Breaks)
+        self.falls_short || surely_breaks(&self.judged)
     }
 
     /// Why a search ended that answers this: a handful of I/Os that keep a limit say nothing of it.
