@@ -35,7 +35,7 @@ impl Near {
     }
 
     /// Those among the points of a closed loop.
-    fn among<'a>(points: impl Iterator<Item = &'a Point>, answer: &'a Point) -> Self {
+    pub(super) fn among<'a>(points: impl Iterator<Item = &'a Point>, answer: &'a Point) -> Self {
         let is_near = |point: &&Point| {
             let is_near = |ticks: &Ticks| ticks.is_near(point.held, point.depth, answer.depth);
             point.began_ns != answer.began_ns && point.ticks.as_ref().is_some_and(is_near)

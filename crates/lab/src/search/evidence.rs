@@ -21,9 +21,14 @@ const MUCH_MORE: f64 = 1.2;
 /// IOPS that are known no better may be any others.
 const KNOWN: f64 = 0.5;
 
-/// True where the 95 % interval of every statistic has an upper end, and that lies within the bound.
+/// True where the 95 % interval of every statistic has an upper end, and that lies within the bound; or where the
+/// statistic is half of the bound or less, and rests on as many I/Os as it takes.
 pub(super) fn is_sure(judged: &[Judged]) -> bool {
-    judged.iter().all(|judged| judged.n > 0 && judged.ci95[1] <= judged.bound())
+    judged.iter().all(|judged| {
+        let is_within = judged.ci95[1] <= judged.bound();
+        let has_samples = judged.n >= judged.limit.metric.samples_wanted();
+        judged.n > 0 && (is_within || has_samples && judged.share() <= 1.0 / FAR)
+    })
 }
 
 /// True where a limit is clearly broken.

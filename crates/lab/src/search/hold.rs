@@ -8,7 +8,7 @@ use super::bench::{self, SHORTEST_NS};
 use super::decision::{Decision, Next, Why};
 use super::judge::Judged;
 use super::point::{Point, Stretch};
-use super::regime::{self, Change};
+use super::regime::{Change, Level};
 use super::{MUCH_DEEPER, Pass, Search, SearchPlan, narrow, rises};
 use crate::error::LabError;
 use crate::estimates;
@@ -62,6 +62,7 @@ impl Search<'_, '_> {
                 Held::Again(next) => return Ok(Pass::Again(next)),
                 Held::Point(point) => *point,
             };
+            let levels = self.levels.len();
             if let Some(change) = answer.change {
                 self.changes_level(&change, &answer);
                 if self.may_begin_again(plan) {
@@ -72,6 +73,8 @@ impl Search<'_, '_> {
             } else if !self.may_begin_again(plan) {
                 self.leaves_level(&answer);
             }
+            // What the target does not give any more is no answer.
+            held.take_if(|_| self.levels.len() > levels);
             let (answer, fell_back) = match held.take() {
                 Some(lower) if !answer.met || self.bench.must_end() => (lower, true),
                 _ => (answer, false),
@@ -89,9 +92,7 @@ impl Search<'_, '_> {
                 let stopped_by = self.confirmed(&answer, stopped_by)?;
                 return Ok(Pass::over(answer, stopped_by));
             }
-            // What the target does not give any more is no answer.
             let below = self.best_below(depth);
-            let below = below.filter(|p| regime::contradicted([p].into_iter(), &answer).is_none());
             // The next hold begins when this one's I/Os have come back.
             let least_ns = if depth == 1 { SHORTEST_NS } else { shortest_hold_ns(plan) };
             if self.bench.left_ns() < least_ns + answer.latency.p99 {
@@ -267,7 +268,7 @@ impl Search<'_, '_> {
         let regime = change.regime(bench::seconds(self.bench.elapsed_ns()));
         let mut first = window.clone();
         first.ticks = None;
-        self.comes_to_another_level(regime, None, first);
+        self.comes_to(Level { regime, windows: None }, first);
     }
 
     /// Looks at the smallest load several times before saying that it breaks a limit.

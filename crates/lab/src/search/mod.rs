@@ -30,7 +30,7 @@ use crate::pauses::Pauses;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
 use bench::{Bench, SHORTEST_NS};
 use bracket::Bracket;
-use conclude::{Ended, Told};
+use conclude::{Ended, Near, Told};
 use iogauge_io::crew::Crew;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
@@ -415,7 +415,7 @@ impl Search<'_, '_> {
         let regime =
             Regime { at_seconds, before_iops: before.iops.mean, after_iops: again.iops.mean };
         let depth = narrow::retreat_if_broken(&again);
-        self.comes_to_another_level(regime, windows, again);
+        self.comes_to(Level { regime, windows }, again);
         Ok(Some(depth))
     }
 
@@ -431,13 +431,16 @@ impl Search<'_, '_> {
         let (before_iops, after_iops) = (before.iops.mean, held.iops.mean);
         let at_seconds = bench::seconds(held.began_ns);
         let regime = Regime { at_seconds, before_iops, after_iops };
-        self.comes_to_another_level(regime, windows, held.clone());
+        let level = Level { regime, windows };
+        if !level.is_noise(&Near::among(self.points.iter(), held).windows()) {
+            self.comes_to(level, held.clone());
+        }
     }
 
     /// Notes the change and forgets the points before it.
-    fn comes_to_another_level(&mut self, regime: Regime, windows: Option<Windows>, first: Point) {
-        let Regime { at_seconds, before_iops, after_iops } = regime;
-        self.levels.push(Level { regime, windows });
+    fn comes_to(&mut self, level: Level, first: Point) {
+        let Regime { at_seconds, before_iops, after_iops } = level.regime;
+        self.levels.push(level);
         self.before.append(&mut self.points);
         self.before.retain(|point| point.began_ns != first.began_ns);
         self.points.push(first);

@@ -6,14 +6,14 @@
 //! for a longer window before it is given. Where the hold fails, the search goes back below it.
 
 mod closed;
+mod least;
 mod point;
 
 use super::bench::{Bench, SHORTEST_NS};
 use super::capacity;
 use super::conclude::{self, Ended, Near};
 use super::evidence::{
-    SMALLER, Watched, breaks_maximum, is_smallest_sure, is_sure, pooled, surely_breaks,
-    surely_holds, unwatched_seconds,
+    SMALLER, Watched, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
 };
 use super::judge::tightest;
 use super::{Decision, Found, SearchPlan, StoppedBy};
@@ -30,10 +30,6 @@ use point::{RatePoint, places};
 const NARROWING_SHARE: f64 = 0.5;
 /// A rate that the target falls short of is near one that it serves where they differ by so many times the precision.
 const NARROW: f64 = 2.5;
-/// The smallest rate is looked at so many times before it is said to break a limit.
-const LOOKS: usize = 3;
-/// For this part of the time each.
-const LOOK_SHARE: u64 = 8;
 /// The least step back from a rate grows by this factor with each hold that fails.
 const RETREAT_GROWTH: f64 = 2.0;
 /// Growth of the step down while no rate has held yet: the first guess may be far too high.
@@ -193,53 +189,6 @@ impl Search<'_, '_> {
             }
             (None, _) => self.look_longer_at_least(),
         }
-    }
-
-    /// Looks at the smallest rate several times before saying that it breaks a limit. Where the windows disagree, all of
-    /// them together have to decide it. Stopped by the limit where it keeps all of them.
-    fn look_longer_at_least(&mut self) -> Result<(RatePoint, StoppedBy), LabError> {
-        let look_ns = (self.bench.plan.budget_ns / LOOK_SHARE).max(SHORTEST_NS);
-        self.looked_at_least = true;
-        let mut looks: Vec<RatePoint> = Vec::new();
-        loop {
-            let longest_ns = self.bench.longest_ns(Phase::Holding).min(look_ns);
-            let point = self.measure_for(self.closed.least_iops, Phase::Holding, longest_ns)?;
-            looks.push(point);
-            let over = self.bench.must_end() || self.bench.left_ns() < SHORTEST_NS;
-            // A window without an I/O says nothing.
-            let told = || looks.iter().filter(|point| point.response.n > 0);
-            let (all, met) = (told().count(), told().filter(|point| point.met).count());
-            let together = pooled(told().map(|point| &point.judged[..]));
-            let is_decided = surely_breaks(&together) || surely_holds(&together);
-            let agree = met == 0 || met == all;
-            if !over && (looks.len() < LOOKS || !(agree || is_decided)) {
-                continue;
-            }
-            let breaks = if met == 0 { self.breaks_at_least() } else { surely_breaks(&together) };
-            let keeps = met == all && told().any(RatePoint::has_samples);
-            let stopped_by = match () {
-                () if breaks => StoppedBy::Unattainable,
-                () if keeps || met > 0 && surely_holds(&together) => StoppedBy::Limit,
-                () if agree => StoppedBy::Budget,
-                () => StoppedBy::Undecided,
-            };
-            let is_answer = |point: &&RatePoint| !breaks || !point.met;
-            let longest =
-                looks.iter().filter(is_answer).max_by(|a, b| a.seconds.total_cmp(&b.seconds));
-            let last = looks.last();
-            if let Some(answer) = longest.or(last) {
-                return Ok((answer.clone(), stopped_by));
-            }
-        }
-    }
-
-    /// True where several windows at the smallest rate broke a limit, and none kept it. That one I/O at a time breaks
-    /// it as well, in a closed loop, is one more.
-    fn breaks_at_least(&self) -> bool {
-        let least = self.points.iter().filter(|p| p.rate_iops <= self.closed.least_iops);
-        let met: Vec<bool> = least.map(|point| point.met).collect();
-        let one_more = usize::from(self.closed.stopped_by == StoppedBy::Unattainable);
-        !met.is_empty() && met.len() + one_more > 1 && !met.contains(&true)
     }
 
     /// Tries rates until one that holds and one that does not are as close as the precision asks.
