@@ -48,6 +48,13 @@ pub(super) fn breaks_maximum(judged: &[Judged]) -> bool {
         .any(|judged| judged.limit.metric == Metric::Max && judged.n > 0 && !judged.is_met())
 }
 
+/// True where no maximum is longer than one that was kept by more than so many times, and a tenth.
+pub(super) fn are_longer_by(kept: &[Judged], now: &[Judged], times: f64) -> bool {
+    const MARGIN: f64 = 1.1;
+    let mut maxima = kept.iter().zip(now).filter(|(now, _)| now.limit.metric == Metric::Max);
+    maxima.all(|(kept, now)| now.value <= kept.value * times * MARGIN)
+}
+
 /// True where windows at several loads together show that the smallest keeps every limit, for no statistic falls with
 /// the load: in 5 % of cases at most they would do where it does not. Of windows whose percentile is half of its bound
 /// or less half as many I/Os say so.
@@ -197,15 +204,10 @@ impl Search<'_, '_> {
     /// True where the maxima at a depth are those of a somewhat smaller one that kept the limits, and about as much longer
     /// as it is deeper: past saturation latency is in proportion to depth.
     fn depth_explains(&self, depth: u32, judged: &[Judged]) -> bool {
-        const MARGIN: f64 = 1.1;
         const NEAR: f64 = 2.0;
         self.windows().filter(|point| point.met && point.depth < depth).any(|point| {
             let times = f64::from(depth) / f64::from(point.depth);
-            let mut pairs = point.judged.iter().zip(judged);
-            times <= NEAR
-                && pairs.all(|(kept, now)| {
-                    now.limit.metric != Metric::Max || now.value <= kept.value * times * MARGIN
-                })
+            times <= NEAR && are_longer_by(&point.judged, judged, times)
         })
     }
 

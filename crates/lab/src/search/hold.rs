@@ -18,8 +18,8 @@ use iogauge_model::result::StoppedBy;
 /// No hold is shorter than this part of the budget.
 const HOLD_SHARE: u64 = 20;
 /// The smallest load is looked at so many times at least, each for this part of the budget.
-const LOOKS: u32 = 3;
-const LOOK_SHARE: u64 = 8;
+pub(super) const LOOKS: u32 = 3;
+pub(super) const LOOK_SHARE: u64 = 8;
 /// So many windows suffice where the budget ends before [`LOOKS`].
 const AGREEING: usize = 2;
 /// A statistic that would be less than this share of its bound at a depth that broke it shows that noise did.

@@ -113,7 +113,7 @@ pub(super) fn climb(held: &Point, kept: &Point) -> Option<u32> {
 }
 
 /// True where a point clearly gives more IOPS than another, and enough more for a hold.
-pub(super) fn gives_more(point: &Point, more: &Point) -> bool {
+fn gives_more(point: &Point, more: &Point) -> bool {
     let least = point.iops.ci95[1].max(point.iops.mean * (1.0 + WORTH));
     more.iops.n > 1 && more.iops.ci95[0] > least
 }

@@ -13,7 +13,7 @@ use super::bench::{Bench, SHORTEST_NS};
 use super::capacity;
 use super::conclude::{self, Ended, Near};
 use super::evidence::{
-    SMALLER, Watched, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
+    SMALLER, Watched, are_longer_by, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
 };
 use super::judge::tightest;
 use super::{Decision, Found, SearchPlan, StoppedBy};
@@ -291,19 +291,14 @@ impl Search<'_, '_> {
     /// True where a rate is about what the target gives, or its maxima are those of a smaller one that kept the limits,
     /// and longer by no more than what is left to the capacity explains, as in a queue.
     fn rate_explains(&self, point: &RatePoint) -> bool {
-        const MARGIN: f64 = 1.1;
         let capacity = self.capacity_iops();
         let spare = |point: &RatePoint| capacity - point.rate_iops;
         let is_full = spare(point) <= (HEADROOM * HEADROOM - 1.0) * capacity;
         let kept = self.points.iter().filter(|p| p.met && p.rate_iops < point.rate_iops);
         is_full
-            || kept.into_iter().any(|kept| {
-                let most = spare(kept) / spare(point) * MARGIN;
-                let mut pairs = kept.judged.iter().zip(&point.judged);
-                pairs.all(|(kept, now)| {
-                    now.limit.metric != Metric::Max || now.value <= kept.value * most
-                })
-            })
+            || kept
+                .into_iter()
+                .any(|kept| are_longer_by(&kept.judged, &point.judged, spare(kept) / spare(point)))
     }
 
     /// The rate at which the limit would be met exactly if the statistic were as far over its bound

@@ -3,15 +3,11 @@
 use super::super::StoppedBy;
 use super::super::bench::SHORTEST_NS;
 use super::super::evidence::{pooled, surely_breaks, surely_holds};
+use super::super::hold::{LOOK_SHARE, LOOKS};
 use super::Search;
 use super::point::RatePoint;
 use crate::error::LabError;
 use crate::observe::Phase;
-
-/// The smallest rate is looked at so many times before it is said to break a limit.
-const LOOKS: usize = 3;
-/// For this part of the time each.
-const LOOK_SHARE: u64 = 8;
 
 impl Search<'_, '_> {
     /// Looks at the smallest rate several times before saying that it breaks a limit. Where the windows disagree, all of
@@ -31,7 +27,7 @@ impl Search<'_, '_> {
             let together = pooled(told().map(|point| &point.judged[..]));
             let is_decided = surely_breaks(&together) || surely_holds(&together);
             let agree = met == 0 || met == all;
-            if !over && (looks.len() < LOOKS || !(agree || is_decided)) {
+            if !over && (looks.len() < LOOKS as usize || !(agree || is_decided)) {
                 continue;
             }
             let breaks = if met == 0 { self.breaks_at_least() } else { surely_breaks(&together) };
