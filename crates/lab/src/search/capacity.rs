@@ -1,6 +1,7 @@
 //! How sure the capacity is.
 
 use super::judge::Judged;
+use crate::stats::NORMAL_95;
 use iogauge_model::result::Estimate;
 
 /// Points whose statistic is within this factor of the answer's tell how the curve of an open loop runs there.
@@ -26,6 +27,14 @@ const SURE: f64 = 0.5;
 /// interval in 84 to 97 % of cases, and by one so much wider in 90 to 98 %. On the flat curve of a closed
 /// loop luck with the limit is no luck with the IOPS.
 const PICKED: f64 = 1.1;
+
+/// A target has this share of a rate to spare at least: no closer is it known what the target gives.
+const LEAST_SPARE: f64 = 0.02;
+
+/// Windows whose rate is within this factor of an answer's say where the limit is met in another search. A statistic
+/// further from its bound than by the second one says no more of that.
+const CLOSE: f64 = 1.25;
+const TELLING: f64 = 2.0;
 
 /// No point is taken for surer than this, relative to its IOPS.
 const SUREST: f64 = 1e-3;
@@ -192,6 +201,41 @@ pub(super) fn crossing(places: &[RatePlace]) -> Option<Met> {
     within(NEAR).or_else(|| within(FAR))
 }
 
+/// d ln rate / d ln statistic of an open loop at most: response times grow at least as the inverse of what the target
+/// has to spare, as in a queue.
+pub(super) fn queue_slope(rate_iops: f64, most_iops: f64) -> f64 {
+    (most_iops / rate_iops - 1.0).max(LEAST_SPARE)
+}
+
+/// By how much the rate at the limit may differ in another search, as the logarithm of a factor: by what windows near
+/// an answer's rate say of it, each by itself, and those at smaller rates that broke the limit all the same.
+///
+/// Were the target a queue without noise, all would say the same. Twice the standard deviation of a window and of the
+/// average of all; 0 where there is but one.
+pub(super) fn apart(places: &[RatePlace], rate_iops: f64, most_iops: f64) -> f64 {
+    let tells = |place: &&RatePlace| {
+        let off = place.rate_iops / rate_iops;
+        (1.0 / CLOSE..=CLOSE).contains(&off) || off < 1.0 && place.share > 1.0
+    };
+    let at_limit = |place: &RatePlace| {
+        let share = place.share.clamp(1.0 / TELLING, TELLING);
+        let rate = place.rate_iops.ln() - queue_slope(place.rate_iops, most_iops) * share.ln();
+        (rate.min(most_iops.ln()), place.seconds)
+    };
+    let known: Vec<(f64, f64)> = places.iter().filter(tells).map(at_limit).collect();
+    let sum = |of: &dyn Fn(f64, f64) -> f64| known.iter().map(|(at, s)| of(*at, *s)).sum::<f64>();
+    let seconds = sum(&|_, seconds| seconds);
+    // So many windows of one length say as much.
+    let count = seconds.powi(2) / sum(&|_, seconds| seconds.powi(2));
+    if known.len() < 2 || !count.is_finite() {
+        return 0.0;
+    }
+    let mean = sum(&|at, seconds| at * seconds) / seconds;
+    let variance = sum(&|at, seconds| (at - mean).powi(2) * seconds) / seconds;
+    let unbiased = variance * count / (count - 1.0).max(0.5);
+    NORMAL_95 * (unbiased * (1.0 + 1.0 / count)).sqrt()
+}
+
 fn crossing_within(places: &[RatePlace], factor: f64) -> Option<Met> {
     let near: Vec<&RatePlace> = places.iter().filter(|place| place.is_within(factor)).collect();
     let told: Vec<_> = near.iter().filter(|place| place.error.is_finite()).collect();
@@ -238,6 +282,24 @@ mod tests {
         assert!(crossing(&scattered).unwrap().error_iops > 2.0 * error);
         assert_eq!(crossing(&scattered[..2]), None);
         assert_eq!(crossing(&[power(1005.0), place(995.0, 1.3), place(990.0, 1.4)]), None);
+    }
+
+    #[test]
+    fn windows_that_contradict_each_other_leave_the_next_answer_open() {
+        let place =
+            |rate_iops: f64, share| RatePlace { rate_iops, share, error: 0.1, seconds: 1.0 };
+        // A queue: the statistic is what 95 % of the capacity would have over what is left.
+        let queue = |rate: f64| place(rate, 5_000.0 / (100_000.0 - rate));
+        let quiet = [80_000.0, 90_000.0, 94_000.0, 96_000.0].map(queue);
+        assert!(apart(&quiet, 94_000.0, 100_000.0) < 0.05);
+        assert!(apart(&quiet[..1], 80_000.0, 100_000.0) < 1e-9);
+        // A neighbour who comes and goes decides, whatever the rate.
+        let neighbour = [(12.0, 1.1), (13.0, 0.15), (14.0, 1.2), (13.5, 0.9), (12.5, 1.05)];
+        let neighbour = neighbour.map(|(rate, share)| place(rate * 1e3, share));
+        assert!(apart(&neighbour, 13e3, 77e3) > 5f64.ln());
+        // One broke the limit at half of the rate.
+        let broke = [place(90_000.0, 0.9), place(45_000.0, 1.1)];
+        assert!(apart(&broke, 90_000.0, 100_000.0) > 2f64.ln());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use iogauge_model::limit::{Directions, Metric};
 use iogauge_model::result::{self, Estimate, IntervalPoint};
 
 /// No interval reaches further than this factor from what was answered: that says that nothing is known.
-const WIDEST: f64 = 10.0;
+pub(super) const WIDEST: f64 = 10.0;
 /// Ticks are joined to about so many.
 const JOINED: usize = 240;
 /// Latencies within this factor of a percentile tell their density there.
@@ -112,6 +112,15 @@ pub(super) struct Prediction {
     /// `None` where the windows are too short, or tell nothing.
     pub(super) pi95: Option<[f64; 2]>,
     pub(super) wander: Option<result::Wander>,
+}
+
+impl Prediction {
+    /// The same, with the next answer as far off in both directions at least, as a logarithm.
+    pub(super) fn no_surer_than(self, off: f64) -> Self {
+        let factor = off.exp().min(WIDEST);
+        let reached = [self.iops.mean / factor, self.iops.mean * factor];
+        Self { pi95: self.pi95.map(|pi95| enclosing(pi95, reached)), ..self }
+    }
 }
 
 /// What the windows of a search near its limit, in order of time and the answer's last, say of the capacity, where

@@ -63,6 +63,10 @@ const NOISY: &[Noisy] = &[
     slow("neighbour 50 %, 20 s, p99", "neighbour=50%:20s", "p99<=25ms"),
     Noisy { open_loop: true, ..slow("open, 10 % over 0.5 s, p99", "noise=10%:500ms", "p99<=20ms") },
     Noisy { open_loop: true, ..slow("open, flicker, p99", FLICKER, "p99<=20ms") },
+    Noisy {
+        open_loop: true,
+        ..slow("open, late I/Os in bursts of 5 s, p99", "late=3%:25ms:5s", "p99<=20ms")
+    },
 ];
 
 impl Noisy {
@@ -107,7 +111,7 @@ fn load() -> Load {
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// What pairs of searches of a device came to, in percent.

@@ -39,8 +39,8 @@ pub fn find_verdict(document: &FindDocument) -> String {
                  rule it out there ({measured})."
             ),
             () if answer.met => format!(
-                "{asked} what was measured {place} ({measured}, {ios} I/Os) is too little to be sure that any load \
-                 keeps the limit."
+                "{asked} what was measured {place} ({measured}, {ios} I/Os) is too little, or varies too much, to be \
+                 sure that any load keeps the limit."
             ),
             () => format!(
                 "It is undecided whether {target} can do {load} so that {limits}: {place}, the smallest load, some \

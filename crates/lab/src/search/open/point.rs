@@ -31,8 +31,6 @@ const SHORT_SHARE: f64 = 0.03;
 /// A hold that clearly breaks the limit ends after this share of its time.
 const HOPELESS_SHARE: u64 = 4;
 
-/// A target has this share of an answer to spare at least: no closer is it known what the target gives.
-const LEAST_SPARE: f64 = 0.02;
 /// An answer may rest on so many times fewer I/Os than would say it reliably.
 const FEWER: u64 = 10;
 
@@ -127,6 +125,16 @@ impl RatePoint {
         }
     }
 
+    fn place(&self, limit: usize) -> RatePlace {
+        let judged = &self.judged[limit];
+        RatePlace {
+            rate_iops: self.rate_iops,
+            share: judged.share(),
+            error: judged.relative_error() / NORMAL_95,
+            seconds: self.seconds,
+        }
+    }
+
     /// The IOPS at the answer, as sure as the limit's statistic lets it be. The target gives `most_iops` at most.
     fn capacity(&self, curve: &[Self], most_iops: f64) -> Capacity {
         let Some(limit) = tightest(&self.judged) else {
@@ -135,7 +143,8 @@ impl RatePoint {
         let Some(met) = capacity::crossing(&places(curve, limit)) else {
             let judged = &self.judged[limit];
             let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
-            let slope = capacity::slope_by_statistic(judged.value, places);
+            let slope = capacity::slope_by_statistic(judged.value, places)
+                .min(capacity::queue_slope(self.rate_iops, most_iops));
             let found = capacity::estimate(self.iops, judged, slope);
             // All that is known from above is the lowest rate that surely did not hold.
             let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && p.surely_fails());
@@ -143,13 +152,14 @@ impl RatePoint {
             let high = broken.map_or(most_iops, |p| p.rate_iops).max(high);
             return Capacity { iops: Estimate { ci95: [low, high], ..found.iops }, ..found };
         };
-        // Response times grow at least as the inverse of what the target has to spare; a slope beyond is noise.
-        let steepest = (most_iops / self.rate_iops - 1.0).max(LEAST_SPARE);
         // Arrivals vary by chance, and the rate achieved with them.
         let half = (NORMAL_95 * met.error_iops).hypot(self.iops.half_width());
         let [low, high] = [met.rate_iops - half, met.rate_iops + half];
         let ci95 = [low.min(self.iops.mean).max(0.0), high.max(self.iops.mean)];
-        Capacity { iops: Estimate { ci95, ..self.iops }, slope: met.slope.min(steepest) }
+        Capacity {
+            iops: Estimate { ci95, ..self.iops },
+            slope: met.slope.min(capacity::queue_slope(self.rate_iops, most_iops)),
+        }
     }
 
     pub(super) fn answer(
@@ -167,7 +177,20 @@ impl RatePoint {
             false => Capacity { iops: self.iops, slope: 0.0 },
         };
         let held = Answered { iops: self.iops.mean, share: self.share() };
+        let apart = tightest(&self.judged).map_or(0.0, |limit| {
+            let told = curve.iter().filter(|point| !point.starved).map(|p| p.place(limit));
+            capacity::apart(&told.collect::<Vec<_>>(), self.rate_iops, most_iops)
+        });
         let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
+        let predicted = predicted.no_surer_than(apart);
+        let stopped_by = match stopped_by {
+            StoppedBy::Limit | StoppedBy::Budget
+                if self.met && apart >= prediction::WIDEST.ln() =>
+            {
+                StoppedBy::Undecided
+            }
+            stopped_by => stopped_by,
+        };
         conclude::unpredicted_unless_given(Answer {
             met: self.met,
             iops: predicted.iops,
@@ -183,7 +206,7 @@ impl RatePoint {
             queue: None,
             service_ns: Some(self.service),
             stopped_by,
-            stopped_by_limit: binding.filter(|_| by_limit),
+            stopped_by_limit: binding.filter(|_| stopped_by.is_limit()),
         })
     }
 
@@ -209,13 +232,7 @@ impl RatePoint {
 
 /// Points by what they say of a limit.
 pub(super) fn places(points: &[RatePoint], limit: usize) -> Vec<RatePlace> {
-    let place = |point: &RatePoint| RatePlace {
-        rate_iops: point.rate_iops,
-        share: point.judged[limit].share(),
-        error: point.judged[limit].relative_error() / NORMAL_95,
-        seconds: point.seconds,
-    };
-    points.iter().map(place).collect()
+    points.iter().map(|point| point.place(limit)).collect()
 }
 
 impl Bench<'_, '_> {
