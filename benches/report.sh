@@ -4,7 +4,7 @@
 set -euo pipefail
 runs=${RUNS:-1000}
 iogauge=${IOGAUGE:-$(dirname "$0")/../${CARGO_TARGET_DIR:-target}/release/iogauge}
-[[ -x $iogauge ]] || { echo "report: $iogauge is not there; right would be: make build" >&2; exit 1; }
+[[ -x $iogauge ]] || { echo "report: $iogauge is not there; hint: run make build" >&2; exit 1; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 

@@ -269,7 +269,7 @@ def names(text):
 def numbers(text):
     found = [int(word) for word in text.split(",")]
     if not all(1 <= number <= max(b.WORKERS) for number in found):
-        raise argparse.ArgumentTypeError(f"right would be 1 to {max(b.WORKERS)}")
+        raise argparse.ArgumentTypeError(f"hint: use 1 to {max(b.WORKERS)}")
     return found
 
 

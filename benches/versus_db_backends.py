@@ -148,7 +148,7 @@ class Embedded(Backend):
     def absent(cls):
         if cls.program().exists():
             return None
-        return f"there is no {cls.program()}; right would be make versus-db"
+        return f"there is no {cls.program()}; hint: run make versus-db"
 
     def write_by_own(self, asked):
         words = output_of([self.program(), "write", self.folder, asked.workers, asked.subscripts,
@@ -185,7 +185,7 @@ class Rocksdb(Embedded):
 
     @classmethod
     def absent(cls):
-        why = re.search(r"not usable here: (this iogauge is built without RocksDB.*)",
+        why = re.search(r"Not usable here: (this iogauge is built without RocksDB.*)",
                         output_of([v.iogauge_binary(), "db", "--help"]))
         return why[1] if why else super().absent()
 

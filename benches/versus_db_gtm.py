@@ -29,7 +29,7 @@ class Gtm(b.Backend):
     @classmethod
     def absent(cls):
         if cls.programs() is None:
-            return "there is no GT.M; right would be the package fis-gtm, or gtm_dist"
+            return "there is no GT.M; hint: install the package fis-gtm, or gtm_dist"
         return None
 
     def environment(self):

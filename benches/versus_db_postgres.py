@@ -43,7 +43,7 @@ class Postgres(b.Backend):
     @classmethod
     def absent(cls):
         if cls.programs() is None:
-            return "there is no server in /usr/lib/postgresql; right would be the package postgresql"
+            return "there is no server in /usr/lib/postgresql; hint: install the package postgresql"
         try:
             pwd.getpwnam("postgres")
         except KeyError:

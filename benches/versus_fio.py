@@ -477,7 +477,7 @@ def version(command):
     try:
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     except OSError as error:
-        raise CannotRun(f"{command[0]}: {error.strerror}; right would be a path in "
+        raise CannotRun(f"{command[0]}: {error.strerror}; hint: use a path in "
                         "IOGAUGE or FIO, or `make build`") from error
     return (done.stdout or done.stderr).strip().splitlines()[0]
 

@@ -52,7 +52,7 @@ class Limit:
         match = re.fullmatch(rf"(?:(mean)|(max)|p({number}))<=({number})(ns|us|ms|s)", text)
         if match is None:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is no limit; right would be mean<=1ms, p99<=5ms or max<=50ms")
+                f"{text!r} is no limit; hint: use mean<=1ms, p99<=5ms or max<=50ms")
         mean, largest, percentile, bound, unit = match.groups()
         percentile = None if mean else 100.0 if largest else float(percentile)
         if percentile is not None and not 0 < percentile <= 100:
@@ -192,7 +192,7 @@ def capacity(points, limit):
     if not 0 < held < len(points):
         raise v.CannotRun(
             f"{limit.text} is not crossed: from depth {points[0].depth} to {points[-1].depth} the "
-            f"statistic goes from {ms(values[0])} to {ms(values[-1])} ms; right would be a --limit "
+            f"statistic goes from {ms(values[0])} to {ms(values[-1])} ms; hint: use a --limit "
             "between them, or a larger --max-depth")
     a, b = points[held - 1:held + 1]
     share = (limit.bound_ns - values[held - 1]) / (values[held] - values[held - 1])

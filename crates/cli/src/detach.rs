@@ -30,7 +30,7 @@ pub fn start(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
     let Some(history) = output.history.resolve()? else {
-        let text = "--detach shows its result in the history; right would be another --history";
+        let text = "--detach shows its result in the history; hint: use another --history";
         return Err(Usage(text.to_owned()).into());
     };
     let (log, out) = make_log(&history)?;
@@ -54,7 +54,7 @@ pub fn start(
         told.read_to_string(&mut text).with_context(|| format!("cannot read {}", log.display()))?;
         if let Some(id) = announced(&text) {
             screen::say(&format!(
-                "run {id} is under way; iogauge stop {id}{kept} ends it, \
+                "run {id} is in progress; iogauge stop {id}{kept} ends it, \
                  iogauge history show {id}{kept} shows it"
             ))?;
             return Ok(Exit::Done);

@@ -27,7 +27,7 @@ use std::sync::{Arc, LazyLock};
 fn main() -> ExitCode {
     detach::settle();
     take_file_limit().and_then(|()| front::start(work)).unwrap_or_else(|error| {
-        screen::fault(&in_one_line(&error));
+        screen::error(&in_one_line(&error));
         Exit::Fault.into()
     })
 }
@@ -44,13 +44,13 @@ fn work(reporter: &Reporter) -> Exit {
     match result {
         Ok(exit) => {
             if let Some(hint) = file_limit_hint() {
-                screen::fault(&format!("a write failed: {hint}"));
+                screen::error(&format!("a write failed: {hint}"));
             }
             exit
         }
         Err(error) => {
             let hint = file_limit_hint().map_or_else(String::new, |hint| format!("; {hint}"));
-            screen::fault(&format!("{}{hint}", in_one_line(&error)));
+            screen::error(&format!("{}{hint}", in_one_line(&error)));
             exit::of(&error)
         }
     }
@@ -120,7 +120,7 @@ fn file_limit_hint() -> Option<String> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     limit.filter(|_| FILE_LIMIT_MET.load(Ordering::Relaxed)).map(|limit_bytes| {
         format!(
-            "this process may write no file beyond {} (ulimit -f); right would be ulimit -f \
+            "this process may write no file beyond {} (ulimit -f); hint: run ulimit -f \
              unlimited",
             Bytes(limit_bytes)
         )
@@ -132,7 +132,7 @@ fn usage(error: &clap::Error) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                screen::fault(&format!("cannot write to stdout: {error}"));
+                screen::error(&format!("cannot write to stdout: {error}"));
                 Exit::Fault
             }
             _ => Exit::Done,
@@ -142,7 +142,7 @@ fn usage(error: &clap::Error) -> Exit {
             Exit::Usage
         }
         _ => {
-            screen::fault(&format!("{} (--help tells more)", one_line(error)));
+            screen::error(&one_line(error));
             Exit::Usage
         }
     }
@@ -159,22 +159,37 @@ fn in_one_line(error: &anyhow::Error) -> String {
     screen::line(&line)
 }
 
-/// clap's message without its usage block.
+/// clap's message without its usage block, with its tip, or the help of the command, as the hint.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let negative = negative_number(error);
-    let lines = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .filter(|line| !line.is_empty())
-        // It would make a TARGET of the number.
-        .filter(|line| negative.is_none() || !line.starts_with("tip: to pass"));
-    let mut joined = lines.collect::<Vec<_>>().join("; ").replace(":; ", ": ");
-    if let Some(number) = negative {
-        joined.push_str(&format!("; right would be {}, or another number from 0 on", &number[1..]));
+    let mut facts = Vec::new();
+    let mut hint = None;
+    let mut help = "run iogauge --help".to_owned();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if let Some(usage) = line.strip_prefix("Usage: ") {
+            let words = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
+            help = format!("run {} --help", words.collect::<Vec<_>>().join(" "));
+            break;
+        }
+        match line.strip_prefix("tip: ") {
+            // It would make a TARGET of the number.
+            Some(_) if negative.is_some() => {}
+            Some(tip) => hint = Some(tip.to_owned()),
+            None if line.starts_with("For more") => {}
+            None => facts.push(line),
+        }
     }
-    joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
+    if let Some(number) = negative {
+        hint = Some(format!("use {}, or another number from 0 on", &number[1..]));
+    }
+    let facts = facts.join("; ").replace(":; ", ": ");
+    let facts = facts.strip_prefix("error: ").unwrap_or(&facts);
+    // The value parsers give hints of their own.
+    if facts.contains("; hint: ") && hint.is_none() {
+        return facts.to_owned();
+    }
+    format!("{facts}; hint: {}", hint.unwrap_or(help))
 }
 
 /// The number below zero that clap took for an option.

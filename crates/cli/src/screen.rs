@@ -114,7 +114,7 @@ pub fn page(stderr: bool) -> Page {
 /// Where nobody can answer.
 pub fn confirmed(question: &str, instead: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        let text = format!("{question} Nobody is there to answer; right would be {instead}");
+        let text = format!("{question} There is no terminal to answer on; hint: use {instead}");
         return Err(Usage(text).into());
     }
     write!(std::io::stderr(), "{} [y/N] ", line(question)).context("cannot ask on stderr")?;
@@ -170,9 +170,26 @@ pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", shown_page(text, page(true).color).trim_end());
 }
 
-/// Tells a fault or warning in one line on stderr, behind the name of the program.
-pub fn fault(text: &str) {
-    tell(&format!("iogauge: {}", with_short_names(&line(text))));
+/// Prints an error on stderr, as [`message()`] lays it out.
+pub fn error(text: &str) {
+    tell(&message("error", text));
+}
+
+/// Prints a warning on stderr, as [`message()`] lays it out.
+pub fn warning(text: &str) {
+    tell(&message("warning", text));
+}
+
+/// What separates the fact from the hint in the text of an error or a warning: `FACT; hint: HINT`.
+const HINT: &str = "; hint: ";
+
+/// A message for people: the fact in one line, and below it the hint, if the text has one.
+pub fn message(kind: &str, text: &str) -> String {
+    let text = line(text);
+    let (fact, hint) =
+        text.rsplit_once(HINT).map_or((&*text, None), |(fact, hint)| (fact, Some(hint)));
+    let fact = format!("{kind}: {}", with_short_names(fact));
+    hint.map_or(fact.clone(), |hint| format!("{fact}\nhint: {}", with_short_names(hint)))
 }
 
 /// A text as one line for people: without passwords, and with what cannot be printed escaped.
@@ -230,6 +247,16 @@ pub fn tell_in_time(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hint_has_a_line_of_its_own() {
+        assert_eq!(
+            message("error", "0 is too small; hint: use 1 or more"),
+            "error: 0 is too \
+        small\nhint: use 1 or more"
+        );
+        assert_eq!(message("warning", "a\nb"), "warning: a\\nb");
+    }
 
     #[test]
     fn a_page_has_its_own_colors_alone() {

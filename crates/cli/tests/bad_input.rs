@@ -13,9 +13,8 @@ const REFUSED: i32 = 3;
 #[track_caller]
 fn assert_one_line(done: &Done, typed: &[&str]) {
     assert_eq!(done.stdout, "", "{typed:?}");
-    assert_eq!(done.stderr.lines().count(), 1, "{typed:?}: {}", done.stderr);
-    assert!(done.stderr.starts_with("iogauge: "), "{typed:?}: {}", done.stderr);
-    assert!(done.stderr.ends_with('\n'), "{typed:?}");
+    assert!(common::is_one_message(&done.stderr), "{typed:?}: {}", done.stderr);
+    assert!(done.stderr.starts_with("error: "), "{typed:?}: {}", done.stderr);
 }
 
 /// Runs each line, split at spaces, and looks for words in what it says.
@@ -235,7 +234,7 @@ fn histories() {
             ("run sim:nvme --detach --history none", USAGE, &["--detach", "--history"]),
             ("history list --history none", USAGE, &["none"]),
             ("stop --history none", USAGE, &["history"]),
-            ("stop", USAGE, &["no run is under way"]),
+            ("stop", USAGE, &["no run is in progress"]),
             ("history show last", USAGE, &["last"]),
             ("history show 20200101", USAGE, &["20200101"]),
             ("history rm last", USAGE, &["last"]),
@@ -382,7 +381,7 @@ proptest! {
         let code = done.code.unwrap_or(-1);
         prop_assert!([0, 2, 3, 4, 5, 7].contains(&code), "{line:?} ended with {code}: {}", done.stderr);
         if code == USAGE {
-            prop_assert_eq!(done.stderr.lines().count(), 1, "{:?}: {}", line, done.stderr);
+            prop_assert!(common::is_one_message(&done.stderr), "{:?}: {}", line, done.stderr);
             prop_assert_eq!(done.stdout, "");
         }
         prop_assert_eq!(place.names(), [""; 0]);

@@ -122,7 +122,7 @@ fn a_newer_schema_is_refused_and_kept() {
     for line in [&QUICK[..], &["history", "list"], &["history", "reset", "--yes"]] {
         let done = place.run(line).ends(2);
         assert_eq!(done.stdout, "");
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
         assert!(done.stderr.contains("schema version 999"), "{}", done.stderr);
     }
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
@@ -166,7 +166,7 @@ fn a_full_disk_costs_the_history_and_not_the_result() {
     std::fs::write(tmpfs.0.join("ballast"), vec![1; 1 << 20]).unwrap_err();
     let full = place.run(&line).ends(1);
     assert_eq!(full.stdout, "");
-    assert_eq!(full.stderr.lines().count(), 1, "{}", full.stderr);
+    crate::common::assert_one_message(&full.stderr);
     assert!(full.stderr.contains("no space left"), "{}", full.stderr);
 
     // Full in between: the result is printed, and a line says that it is not kept.

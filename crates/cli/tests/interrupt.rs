@@ -222,9 +222,9 @@ fn one_of_several_is_named() {
     let mut runs = [place.start(&line), place.start(&line)];
     eventually(|| place.runs().iter().filter(|run| run.1 == "running").count() == 2);
     let several = place.run(&["stop"]).ends(2);
-    assert!(several.stderr.contains("several runs are under way"), "{}", several.stderr);
+    assert!(several.stderr.contains("several runs are in progress"), "{}", several.stderr);
     let busy = place.run(&["history", "reset", "--yes"]).ends(2);
-    assert!(busy.stderr.contains("still under way"), "{}", busy.stderr);
+    assert!(busy.stderr.contains("still in progress"), "{}", busy.stderr);
     let id = place.runs()[0].0.clone();
     place.run(&["stop", &id[16..]]).ends(0);
     eventually(|| runs.iter_mut().map(|run| usize::from(!run.runs())).sum::<usize>() == 1);
@@ -241,7 +241,7 @@ fn a_detached_run() {
     let done = place.run(&line).ends(0);
     let (id, state) = place.runs()[0].clone();
     assert_eq!(state, "running");
-    assert!(done.stdout.contains(&format!("run {id} is under way")), "{}", done.stdout);
+    assert!(done.stdout.contains(&format!("run {id} is in progress")), "{}", done.stdout);
     assert_eq!(done.stderr, "");
     place.run(&["stop", &id]).ends(0);
     eventually(|| place.runs()[0].1 == "interrupted");
@@ -255,7 +255,7 @@ fn a_detached_run() {
 
     // A mistake is told by the command itself, not by a log.
     let wrong = place.run(&["run", "missing", "--detach"]).ends(2);
-    assert_eq!(wrong.stderr.lines().count(), 1, "{}", wrong.stderr);
+    crate::common::assert_one_message(&wrong.stderr);
     assert_tidy(&place);
     let short = ["run", "sim:nvme", "--runtime=10ms", "--detach"];
     place.run(&short).ends(0);

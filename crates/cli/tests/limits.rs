@@ -27,7 +27,7 @@ fn assert_ends_well(done: &Done) {
     assert!([0, 1, 2].contains(&code), "{code}: {}", done.stderr);
     assert!(!done.stderr.contains("memory allocation of"), "{}", done.stderr);
     if code != 0 {
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
     }
 }
 
@@ -221,7 +221,7 @@ fn memory_is_computed_before_it_is_taken() {
     ] {
         let line = [&["run", ".", "--size=2g", "--runtime=50ms", "--direct=0"], more].concat();
         let done = place.run(&line).ends(2);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
         assert!(done.stderr.contains("half of what is available"), "{more:?}: {}", done.stderr);
         // No test file of 2 GiB was written for it.
         assert!(place.names().is_empty(), "{:?}", place.names());
@@ -237,7 +237,7 @@ fn threads_are_counted_before_they_are_made() {
     let place = Place::new();
     let line = short(&["--ioengine=psync", "--iodepth=65536"]);
     let done = place.run(&line).ends(2);
-    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    crate::common::assert_one_message(&done.stderr);
     assert!(done.stderr.contains("65536 threads"), "{}", done.stderr);
     assert!(place.names().is_empty());
 }
@@ -251,7 +251,7 @@ fn a_group_of_few_tasks_ends_in_one_line() {
     let place = Place::new();
     let line = short(&["--ioengine=psync", "--iodepth=64"]);
     let done = group.run(&place, &line).ends(2);
-    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    crate::common::assert_one_message(&done.stderr);
     let said = |text: &str| assert!(done.stderr.contains(text), "{text}: {}", done.stderr);
     said("64 threads");
     // Half of what is left of 40 beside what runs already.
@@ -284,7 +284,7 @@ fn few_processes_of_a_user_end_in_one_line() {
     };
     as_nobody(4000, "--iodepth=4").ends(0);
     let done = as_nobody(200, "--iodepth=101").ends(2);
-    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    crate::common::assert_one_message(&done.stderr);
     assert!(done.stderr.contains("101 threads"), "{}", done.stderr);
     assert!(done.stderr.contains("ulimit -u allows 100"), "{}", done.stderr);
     for most in [0, 1, 2, 3, 4, 8] {
@@ -298,7 +298,7 @@ fn processes_of_a_database_are_counted_before_they_are_made() {
     place.run(&["db", "setup", "sqlite:data", "--size=1m", "--quiet"]).ends(0);
     let line = ["db", "run", "sqlite:data", "--mode=read", "--processes=100000", "--runtime=50ms"];
     let done = place.run(&line).ends(2);
-    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    crate::common::assert_one_message(&done.stderr);
     assert!(done.stderr.contains("100000 processes"), "{}", done.stderr);
 }
 
@@ -398,7 +398,7 @@ fn deep_nesting_ends_in_one_line() {
     ] {
         std::fs::write(place.work().join("input"), text).unwrap();
         let done = place.run(&["suite", "./input", "sim:nvme"]).ends(2);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
         assert!(done.stderr.len() < 10_000, "{}", done.stderr.len());
     }
     let deep = format!("{{\"jobs\":[{}1{}]}}", "{\"a\":".repeat(1 << 16), "}".repeat(1 << 16));

@@ -15,7 +15,7 @@ fn assert_nothing(done: Done) -> Done {
     let done = done.ends(4);
     let lines: Vec<&str> = done.stderr.lines().filter(|line| line.contains("no I/O was")).collect();
     assert_eq!(lines.len(), 1, "{}", done.stderr);
-    assert!(lines[0].starts_with("iogauge: ") && lines[0].contains("right would be"), "{lines:?}");
+    assert!(lines[0].starts_with("error: ") && done.stderr.contains("\nhint: "), "{}", done.stderr);
     done
 }
 

@@ -168,7 +168,7 @@ fn files_of_others() {
     for writing in ["--rw=randwrite", "--rw=randrw", "--dependent"] {
         let refused = run(&[writing]).ends(REFUSED);
         assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);
-        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+        crate::common::assert_one_message(&refused.stderr);
     }
     place.run(&["prepare", "."]).ends(REFUSED);
     assert!(place.run(&["clean", "."]).ends(0).stdout.contains("left"));
@@ -259,7 +259,7 @@ fn a_block_device() {
     let refused = run(&["--rw=randwrite"]).ends(REFUSED);
     assert!(refused.stderr.contains("--destroy-data"), "{}", refused.stderr);
     assert!(refused.stderr.contains("ext4"), "{}", refused.stderr);
-    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+    crate::common::assert_one_message(&refused.stderr);
     run(&["--rw=randwrite", "--overwrite"]).ends(REFUSED);
     place.run(&["prepare", &path]).ends(REFUSED);
 

@@ -168,14 +168,14 @@ fn a_limit_on_the_size_of_files_is_told_in_one_line() {
     let line = "ulimit -f 8192; \"$0\" prepare . --size=16m";
     let (code, stderr) = shell(&place, line);
     assert_eq!(code, Some(2), "{stderr}");
-    assert!(stderr.contains("ulimit -f") && stderr.trim().lines().count() == 1, "{stderr}");
+    assert!(stderr.contains("ulimit -f") && crate::common::is_one_message(&stderr), "{stderr}");
     assert_eq!(place.names(), Vec::<String>::new());
     let (code, stderr) = shell(&place, "ulimit -f 8192; \"$0\" prepare . --size=2m");
     assert_eq!(code, Some(0), "{stderr}");
     // The history takes some 100 KiB.
     let (code, stderr) = shell(&place, "ulimit -f 16; \"$0\" run sim:service=1ms --runtime=1s");
     assert_ne!(code, Some(101), "{stderr}");
-    let told: Vec<&str> = stderr.lines().filter(|line| line.contains("ulimit -f")).collect();
+    let told: Vec<&str> = stderr.lines().filter(|line| line.contains("(ulimit -f)")).collect();
     assert_eq!(told.len(), 1, "{stderr}");
 }
 
@@ -202,8 +202,8 @@ fn without_sysfs_only_a_file_that_the_run_makes_is_written() {
     let prepare = ["prepare", "image", "--overwrite"];
     for line in [&[&write[..], &SHORT].concat()[..], &prepare] {
         let refused = without_sysfs(&place, line).ends(3);
-        let said = refused.stderr.trim_end();
-        assert!(said.contains("sysfs") && said.lines().count() == 1, "{said}");
+        let said = &refused.stderr;
+        assert!(said.contains("sysfs") && crate::common::is_one_message(said), "{said}");
         let refused = place.run(line).ends(3);
         assert!(refused.stderr.contains("is a loop device on it"), "{}", refused.stderr);
     }
@@ -239,7 +239,7 @@ fn files_of_the_kernel_are_no_targets() {
     for target in targets {
         for line in lines {
             let done = place.run(&[&line[..1], &[target], &line[1..]].concat()).ends(3);
-            assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+            crate::common::assert_one_message(&done.stderr);
             let why = "holds no data but what the kernel shows of itself";
             assert!(done.stderr.contains(why), "{target}: {}", done.stderr);
         }
@@ -263,7 +263,7 @@ fn clean_says_that_nothing_can_be_removed_where_nothing_can_be_written() {
     let file = mount.point.join(&before[0]);
     for target in [point, file.to_str().unwrap()] {
         let done = place.run(&["clean", target]).ends(3);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
         assert!(done.stderr.contains("its file system is read-only"), "{}", done.stderr);
         assert!(!done.stderr.contains("os error"), "{}", done.stderr);
     }

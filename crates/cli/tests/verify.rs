@@ -297,7 +297,7 @@ fn what_cannot_be_checked_is_refused() {
     ] {
         let done = place.run(line).ends(USAGE);
         assert!(done.stderr.contains(word), "\"{word}\" is not in {}", done.stderr);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
         assert_eq!(place.names(), [""; 0], "{line:?}");
     }
 }

@@ -101,7 +101,7 @@ fn what_is_no_fio_is_told_in_a_line() {
     for (via, code, word) in cases {
         let done = run(&place, &via, &["--runtime=1"]).ends(code);
         assert!(done.stderr.contains(word), "{}", done.stderr);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
         assert_eq!(done.stdout, "");
     }
     let done = run(&place, &fake(&place, garbage), &["--runtime=1"]).ends(1);
@@ -297,7 +297,7 @@ fn crosschecks_that_cannot_be_are_wrong_usage() {
         }
         let done = done.ends(2);
         assert!(done.stderr.contains(word), "{line:?}: {}", done.stderr);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
     }
     assert!(place.names().is_empty(), "{:?}", place.names());
 }

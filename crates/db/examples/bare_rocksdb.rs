@@ -44,7 +44,7 @@ fn main() {
 }
 
 fn usage() -> ! {
-    panic!("right would be write, rest or fill, and what the head of this file says")
+    panic!("hint: use write, rest or fill, and what the head of this file says")
 }
 
 /// The options that the backend's defaults come to.

@@ -37,7 +37,7 @@ fn main() {
 }
 
 fn usage() -> ! {
-    panic!("right would be write, rest or fill, and what the head of this file says")
+    panic!("hint: use write, rest or fill, and what the head of this file says")
 }
 
 /// The file of a global.

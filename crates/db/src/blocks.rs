@@ -114,7 +114,7 @@ impl DirectReader {
             open.push((file, path.clone(), *base_bytes, end));
         }
         if open.is_empty() {
-            let reason = "the database has no block to read; right would be a setup with --size";
+            let reason = "the database has no block to read; hint: run setup with --size";
             return Err(DbError::Missing(reason.to_owned()));
         }
         let buffer = vec![0; block_bytes as usize + ALIGNMENT];
@@ -131,7 +131,7 @@ fn open_fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
     // As open(2) says it.
     if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) {
         return DbError::Failed(format!(
-            "{}: its file system has no direct I/O; right would be a directory on a disk",
+            "{}: its file system has no direct I/O; hint: use a directory on a disk",
             path.display()
         ));
     }

@@ -93,7 +93,7 @@ impl Crew {
     ) -> Result<Self, DbError> {
         if plan.mode.writes() && globals.len() < plan.workers as usize {
             return Err(DbError::Usage(format!(
-                "{} processes need a global each, and there are {}; right would be --processes {} or \
+                "{} processes need a global each, and there are {}; hint: use --processes {} or \
                  iogauge db add-globals",
                 plan.workers,
                 globals.len(),

@@ -167,7 +167,7 @@ impl Directory {
 
     fn missing(&self) -> DbError {
         DbError::Missing(format!(
-            "{}: there is no database; right would be iogauge db setup {} --size 64g",
+            "{}: there is no database; hint: run iogauge db setup {} --size 64g",
             self.folder.display(),
             self.typed
         ))
@@ -179,7 +179,8 @@ impl Directory {
         let reason = match self.read() {
             Ok(Some(marker)) if marker.complete => {
                 format!(
-                    "{path}: there is a database already; right would be another --name, or iogauge db purge \
+                    "{path}: there is a database already; hint: use another --name, or run iogauge db \
+                     purge \
                      {} first",
                     self.typed
                 )
@@ -187,11 +188,11 @@ impl Directory {
             Ok(Some(_)) => {
                 let typed = &self.typed;
                 format!(
-                    "{path}: a setup was cut short here; right would be iogauge db purge {typed} first"
+                    "{path}: a setup was cut short here; hint: run iogauge db purge {typed} first"
                 )
             }
             Ok(None) => format!(
-                "{path}: there are files that iogauge did not make; right would be another --name or directory"
+                "{path}: there are files that iogauge did not make; hint: use another --name or directory"
             ),
             Err(error) => return Err(error),
         };
@@ -209,7 +210,7 @@ impl Directory {
         match Marker::read(&bytes) {
             Ok(marker) if marker.backend == self.backend => Ok(Some(marker)),
             Ok(marker) => Err(DbError::Foreign(format!(
-                "{}: it is a database of {}; right would be {}:{}",
+                "{}: it is a database of {}; hint: use {}:{}",
                 self.folder.display(),
                 marker.backend,
                 marker.backend,
@@ -219,7 +220,7 @@ impl Directory {
                 Err(DbError::Foreign(format!("{}: {error}", place.display())))
             }
             Err(error @ MarkerError::Damaged(_)) => Err(DbError::Failed(format!(
-                "{}: {error}; right would be the file as setup wrote it",
+                "{}: {error}; hint: restore the file as setup wrote it",
                 place.display()
             ))),
         }
@@ -234,7 +235,7 @@ impl Directory {
         match self.read()? {
             Some(marker) if marker.complete => Ok(marker),
             Some(_) => Err(DbError::Missing(format!(
-                "{path}: a setup was cut short here; right would be iogauge db purge {}, and setup again",
+                "{path}: a setup was cut short here; hint: run iogauge db purge {}, then setup",
                 self.typed
             ))),
             None => Err(self.missing()),
@@ -280,7 +281,7 @@ impl Directory {
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
             Err(std::fs::TryLockError::WouldBlock) => Err(DbError::Busy(format!(
-                "{}: another run works on this database; right would be to wait for it, or iogauge db stop",
+                "{}: another run works on this database; hint: wait for it, or run iogauge db stop",
                 self.folder.display()
             ))),
             Err(std::fs::TryLockError::Error(error)) => Err(fault(&self.join(LOCK), &error)),
@@ -350,10 +351,10 @@ pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
     let text = format!("{}: {}", path.display(), system_words(error));
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            DbError::Full(format!("{text}; right would be a smaller --size or another disk"))
+            DbError::Full(format!("{text}; hint: use a smaller --size or another disk"))
         }
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            DbError::ReadOnly(format!("{text}; right would be a directory that you may write"))
+            DbError::ReadOnly(format!("{text}; hint: use a directory that you may write"))
         }
         _ => DbError::Failed(text),
     }
@@ -363,7 +364,7 @@ pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
 #[must_use]
 pub fn no_thread(error: &std::io::Error) -> DbError {
     DbError::Failed(format!(
-        "a thread cannot be started: {}; right would be fewer processes",
+        "a thread cannot be started: {}; hint: use fewer processes",
         system_words(error)
     ))
 }
@@ -382,12 +383,8 @@ pub fn system_words(error: &std::io::Error) -> String {
         Some(Errno::DQUOT) => "the user's share of the disk is used up",
         Some(Errno::FBIG) => "the file would be larger than the system allows (ulimit -f)",
         Some(Errno::IO) => "the device failed; the kernel's log says how",
-        Some(Errno::MFILE) => {
-            "the process has too many files open; right would be a higher ulimit -n"
-        }
-        Some(Errno::NFILE) => {
-            "the machine has too many files open; right would be a higher fs.file-max"
-        }
+        Some(Errno::MFILE) => "the process has too many files open; hint: use a higher ulimit -n",
+        Some(Errno::NFILE) => "the machine has too many files open; hint: use a higher fs.file-max",
         Some(Errno::NOMEM) => "the system has no memory for it",
         Some(Errno::AGAIN) => "the system has no room for it at present (ulimit -u, memory)",
         Some(Errno::INVAL) => "the file system does not do that",

@@ -50,7 +50,7 @@ impl Folder {
             // A parent that is a file has nothing in it.
             Err(Errno::NOTDIR | Errno::LOOP) => match path.symlink_metadata() {
                 Ok(_) => Err(DbError::Foreign(format!(
-                    "{}: it is a link or a file, and no folder that iogauge made; right would be another \
+                    "{}: it is a link or a file, and no folder that iogauge made; hint: use another \
                      --name or directory",
                     path.display()
                 ))),
@@ -167,7 +167,7 @@ impl Folder {
     #[must_use]
     pub fn foreign(&self, name: &str) -> DbError {
         DbError::Foreign(format!(
-            "{}: iogauge did not make what is there; right would be to move it elsewhere",
+            "{}: iogauge did not make what is there; hint: move it elsewhere",
             self.place(name).display()
         ))
     }

@@ -14,7 +14,7 @@ const LONGEST_NAME: usize = 31;
 
 /// What is told in the place of a text that holds a password.
 const PASSWORD: &str = "the URL holds a password, which every user of this machine can read in the list of \
-                        processes; right would be the variable PGPASSWORD or the file ~/.pgpass";
+                        processes; hint: use the variable PGPASSWORD or the file ~/.pgpass";
 
 /// Where a database is: backend, place, settings. It never holds a password, so it may be shown and
 /// stored.
@@ -41,7 +41,7 @@ impl DbUrl {
             && name.len() <= LONGEST_NAME;
         if !fits {
             return Err(DbError::Usage(format!(
-                "\"{name}\" cannot be the name of a database; right would be up to {LONGEST_NAME} \
+                "\"{name}\" cannot be the name of a database; hint: use up to {LONGEST_NAME} \
                  letters, digits and underscores, a letter first"
             )));
         }
@@ -61,7 +61,7 @@ impl DbUrl {
             } else {
                 "a setting".to_owned()
             };
-            return Err(DbError::Usage(format!("{which} has no value; right would be KEY=VALUE")));
+            return Err(DbError::Usage(format!("{which} has no value; hint: use KEY=VALUE")));
         };
         let (key, value) = (key.trim().to_ascii_lowercase(), value.trim().to_owned());
         if self.settings.insert(key.clone(), value).is_some() {
@@ -101,7 +101,7 @@ impl FromStr for DbUrl {
                 &format!("\"{text}\"")
             };
             return wrong(format!(
-                "{what} is no database; right would be sqlite:DIR or postgres://user@host/database"
+                "{what} is no database; hint: use sqlite:DIR or postgres://user@host/database"
             ));
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -114,7 +114,7 @@ impl FromStr for DbUrl {
         }
         if place.is_empty() {
             let backend = if is_word(backend) { backend } else { "sqlite" };
-            return wrong(format!("the URL names no place; right would be {backend}:DIR"));
+            return wrong(format!("the URL names no place; hint: use {backend}:DIR"));
         }
         if usual(backend) == "postgres" {
             check_server(place)?;
@@ -162,7 +162,7 @@ fn is_setting(text: &str) -> bool {
 fn check_server(place: &str) -> Result<(), DbError> {
     let wrong = |what: &str| {
         Err(DbError::Usage(format!(
-            "{what}; right would be postgres://user@host:port/database, without a password, and with %40 and \
+            "{what}; hint: use postgres://user@host:port/database, without a password, and with %40 and \
              the like for special signs in a name"
         )))
     };

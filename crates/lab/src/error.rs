@@ -34,7 +34,7 @@ pub enum LabError {
     #[error(transparent)]
     System(#[from] SystemError),
     /// The engine asked for cannot be had.
-    #[error("ioengine {engine} cannot be used here: {source}; {instead} would work")]
+    #[error("ioengine {engine} cannot be used here: {source}; hint: use {instead}")]
     EngineRefused {
         /// The engine asked for.
         engine: &'static str,
@@ -53,7 +53,7 @@ pub enum LabError {
     #[error(transparent)]
     Db(#[from] DbError),
     /// Prefill was interrupted: nothing was measured.
-    #[error("interrupted while preparing the target; the next run goes on where this one ended")]
+    #[error("interrupted while preparing the target; the next run resumes where this one stopped")]
     InterruptedPreparing,
     /// Prefill met an I/O error.
     #[error("{path}: writing at byte {offset_bytes} failed while preparing: {source}")]

@@ -132,7 +132,7 @@ fn open(path: &Path) -> io::Result<(File, UtcTime)> {
     let file = File::open(path)?;
     let about = file.metadata()?;
     if about.is_dir() {
-        return Err(io::Error::other("it is a directory; right would be the files in it"));
+        return Err(io::Error::other("it is a directory; hint: name the files in it"));
     }
     let modified = about.modified().map_or_else(|_| UtcTime::now(), UtcTime::from);
     Ok((file, modified))

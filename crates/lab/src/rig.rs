@@ -220,7 +220,7 @@ impl Rig {
             (None | Some(EngineKind::Sim), true) => return Ok((EngineKind::Sim, None)),
             (Some(other), true) => {
                 return Err(LabError::Mismatch(format!(
-                    "ioengine {} cannot reach the simulated device {}; right would be no \
+                    "ioengine {} cannot reach the simulated device {}; hint: use no \
                      --ioengine",
                     engine::info(other).name,
                     self.text
@@ -228,7 +228,7 @@ impl Rig {
             }
             (Some(EngineKind::Sim), false) => {
                 return Err(LabError::Mismatch(format!(
-                    "ioengine sim simulates a device and cannot reach {}; right would be the \
+                    "ioengine sim simulates a device and cannot reach {}; hint: use the \
                      target sim:…",
                     self.text
                 )));
@@ -252,7 +252,7 @@ impl Rig {
     pub fn go_via(&mut self, fio: FioBinary) -> Result<(), LabError> {
         if self.is_simulated() {
             return Err(LabError::Mismatch(format!(
-                "--via fio: fio cannot reach the simulated device {}; right would be a directory, \
+                "--via fio: fio cannot reach the simulated device {}; hint: use a directory, \
                  a file or a block device",
                 self.text
             )));
@@ -373,7 +373,7 @@ impl Rig {
     pub(crate) fn check_keeps_data(&self) -> Result<(), LabError> {
         match &self.medium {
             Medium::Simulated(slot) if !slot.spec().keep_data => Err(LabError::Mismatch(format!(
-                "verify: the simulated device {} carries no data; right would be data=keep in it, or \
+                "verify: the simulated device {} carries no data; hint: use data=keep in it, or \
                  a file",
                 self.text
             ))),

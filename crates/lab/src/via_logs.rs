@@ -30,7 +30,7 @@ pub(crate) fn judge(prefixes: &[PathBuf]) -> Result<(), LabError> {
     for prefix in prefixes {
         let shown = prefix.display();
         let Some((directory, name)) = split(prefix) else {
-            let text = format!("{shown}: a log needs a name; right would be write_bw_log=DIR/NAME");
+            let text = format!("{shown}: a log needs a name; hint: use write_bw_log=DIR/NAME");
             return Err(LabError::Mismatch(text));
         };
         let entries = fs::read_dir(&directory).map_err(|error| {
@@ -40,7 +40,7 @@ pub(crate) fn judge(prefixes: &[PathBuf]) -> Result<(), LabError> {
         if File::open(&directory).is_ok_and(|directory| is_among_devices(&directory)) {
             return Err(LabError::Refused(format!(
                 "{shown}: logs would be files named {shown}_bw.1.log and the like, and no file is made \
-                 among devices; right would be a name in another directory, or no log"
+                 among devices; hint: use a name in another directory, or no log"
             )));
         }
         for entry in entries.flatten() {
@@ -49,7 +49,7 @@ pub(crate) fn judge(prefixes: &[PathBuf]) -> Result<(), LabError> {
             let rest = found.strip_prefix(&name).unwrap_or_default();
             if KINDS.iter().any(|kind| rest.starts_with(kind)) {
                 return Err(LabError::Refused(format!(
-                    "{}: it is there already, and a log of fio's may take its place; right would be \
+                    "{}: it is there already, and a log of fio's may take its place; hint: use \
                      another name than {shown}",
                     directory.join(found.as_ref()).display()
                 )));
@@ -99,7 +99,7 @@ pub(crate) fn move_out(directory: &Path, logs: &[(String, PathBuf)]) -> Logs {
                 all.made.push(to);
             }
             Err(error) => all.wrong.push(format!(
-                "{}: {error}; this log is lost, and the result is kept; right would be another name, which \
+                "{}: {error}; this log is lost, and the result is kept; hint: use another name, which \
                  nobody else uses",
                 to.display()
             )),

@@ -178,7 +178,7 @@ fn a_run_under_way_is_stopped_and_shows_as_crashed_when_it_did_not_finish() {
     assert!(matches!(several, HistoryError::SeveralRunning { .. }), "{several}");
     own.finish(Ending::Done, 0, &json!({}), "").unwrap();
     let finished = history.stop(Some(&RunRef::Back(0))).unwrap_err().to_string();
-    assert!(finished.contains("is not under way: it is done"), "{finished}");
+    assert!(finished.contains("is not in progress: it is done"), "{finished}");
 
     let stopped = history.stop(None).unwrap();
     assert_eq!(stopped.pid, writer.child.id());

@@ -50,7 +50,7 @@ impl Guide {
 
 /// No guide has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{name}\" is not a guide; the guides are {}", listed())]
+#[error("\"{name}\" is not a guide; hint: use {}", listed())]
 pub struct GuideError {
     name: String,
 }

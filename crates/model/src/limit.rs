@@ -237,25 +237,25 @@ impl fmt::Display for Limit {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LimitError {
     /// No `<=` in it.
-    #[error("limit \"{0}\" has no \"<=\"; right would be mean<=10ms or read:p99.9<=5ms")]
+    #[error("limit \"{0}\" has no \"<=\"; hint: use mean<=10ms or read:p99.9<=5ms")]
     NoBound(String),
     /// The direction is unknown.
     #[error(
-        "\"{0}:\" is not a direction; right would be read:p99<=5ms, write:p99<=5ms or sync:p99<=5ms"
+        "\"{0}:\" is not a direction; hint: use read:p99<=5ms, write:p99<=5ms or sync:p99<=5ms"
     )]
     Side(String),
     /// The statistic is unknown.
-    #[error("\"{0}\" is not a latency statistic; right would be mean, p50, p99, p99.9 or max")]
+    #[error("\"{0}\" is not a latency statistic; hint: use mean, p50, p99, p99.9 or max")]
     Metric(String),
     /// The bound has no unit: a bare 10 would mean ten seconds, which nobody means in a limit.
-    #[error("the bound of limit \"{0}\" has no unit; right would be 10ms or 250us")]
+    #[error("the bound of limit \"{0}\" has no unit; hint: use 10ms or 250us")]
     Unit(String),
     /// The bound is no duration above zero.
-    #[error("the bound of limit \"{0}\" is no time above zero; right would be 10ms or 250us")]
+    #[error("the bound of limit \"{0}\" is no time above zero; hint: use 10ms or 250us")]
     Bound(String),
     /// The load makes no I/O in the direction bounded.
     #[error(
-        "limit \"{limit}\" bounds {words}, and {asked} makes none; right would be rw=randrw or rw={right}"
+        "limit \"{limit}\" bounds {words}, and {asked} makes none; hint: use rw=randrw or rw={right}"
     )]
     NoSuchDirection {
         /// The limit.
@@ -386,7 +386,7 @@ mod tests {
             ("mean<=5 parsec", "is no time above zero"),
         ] {
             let message = text.parse::<Limit>().unwrap_err().to_string();
-            assert!(message.contains(what) && message.contains("right would be"), "{message}");
+            assert!(message.contains(what) && message.contains("hint: "), "{message}");
         }
     }
 
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(
             message,
             "limit \"read:p99 <= 5 ms\" bounds reads, and rw=randwrite makes none; \
-             right would be rw=randrw or rw=randread"
+             hint: use rw=randrw or rw=randread"
         );
         let all_reads = load(Pattern::RandRw, 100, false);
         let message = writes.check(&all_reads).unwrap_err().to_string();

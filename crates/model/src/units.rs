@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Why a size, duration, count or percentage could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is not {wanted}; right would be {example}")]
+#[error("\"{text}\" is not {wanted}; hint: use {example}")]
 pub struct UnitError {
     text: String,
     wanted: &'static str,

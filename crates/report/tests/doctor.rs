@@ -38,7 +38,7 @@ fn a_target_that_is_refused() {
     (part.form, part.size_bytes, part.direct_io) = (PartForm::Unknown, 0, false);
     part.mounted_on.clear();
     part.writes_refused = None;
-    part.reads_refused = Some("/dev/null is a character device; right would be another".to_owned());
+    part.reads_refused = Some("/dev/null is a character device; hint: use another".to_owned());
     (document.target, document.parts) = ("/dev/null".to_owned(), vec![part]);
     document.devices.clear();
     document.caveats.clear();

@@ -7,9 +7,9 @@ use iogauge_model::units::{parse_duration_ns, parse_percent};
 /// `iogauge crosscheck`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The same load on the same stretch of the target by both in turn, several rounds; the ratio of each
-figure, round by round, has to lie within the tolerance. Exit code 0 where all figures agree or it
-cannot be told, 6 where one differs.
+Runs the same load on the same region of the target with iogauge and fio in turns, for several
+rounds. The ratio of each figure must lie within the tolerance. The exit code is 0 if all figures
+agree or the comparison is undecided, and 6 if one differs.
 
 Examples:
   iogauge crosscheck .
@@ -19,19 +19,19 @@ pub struct CrosscheckArgs {
     /// Target.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// The fio to check against
+    /// The fio to compare with
     #[arg(long, value_name = "fio[=BINARY]", default_value = "fio")]
     pub via: ViaArg,
-    /// Rounds of both
+    /// Number of rounds
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub rounds: u32,
-    /// Time each of them measures in a round
+    /// Measured time of each program per round
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "5s")]
     pub runtime: u64,
-    /// Time before that, not counted
+    /// Time to run before each measurement starts
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "1s")]
     pub ramp_time: u64,
-    /// How far apart figures may be that agree
+    /// Largest difference of figures that agree
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%")]
     pub tolerance: f64,
     /// The load.

@@ -51,31 +51,31 @@ fn backends() -> String {
 /// What to do with a database.
 #[derive(Debug, Clone, Subcommand)]
 pub enum DbAction {
-    /// Make a database whose blocks hold data
+    /// Create a database whose blocks hold data
     Setup(SetupArgs),
-    /// Make globals 1, 2, 3 … in it
+    /// Create globals 1, 2, 3 … in it
     CreateGlobals(GlobalsArgs),
-    /// Make more globals, behind those that are there
+    /// Create more globals after the existing ones
     AddGlobals(GlobalsArgs),
-    /// Walk every global and count its subscripts
+    /// Traverse every global and count its subscripts
     CountSubscripts(OneArgs),
     /// Print the number of globals and how many subscripts each was made with: globals,n1,n2,…
     Sizes(OneArgs),
-    /// Put one load on it, or a ladder of processes, and measure
+    /// Run one load, or a ladder of process counts, and measure it
     Run(Box<DbRunArgs>),
-    /// Find the most reads or updates a second at which the latency limit holds
+    /// Find the highest rate of reads or updates at which the latency limit holds
     Find(Box<DbFindArgs>),
-    /// Measure the device under it and the database itself, and tell what share is reached
+    /// Measure the device and the database, and report the share that the database reaches
     Beside(Box<DbBesideArgs>),
-    /// Check that everything that was acknowledged is there
+    /// Check that every acknowledged transaction is present
     Verify(VerifyArgs),
-    /// End a run that is under way, keeping what it measured
+    /// Stop a run in progress and keep its result so far
     Stop(super::StopArgs),
     /// Remove the runs on this database from the history
     Reset(ResetArgs),
-    /// Remove what setup and creating globals made, and nothing else
+    /// Remove what setup and create-globals created, and nothing else
     Purge(PurgeArgs),
-    /// Write the runs of the history into a directory, a CSV file for each mode
+    /// Write the runs of the history into a directory, one CSV file per mode
     Export(ExportArgs),
 }
 
@@ -87,7 +87,7 @@ pub struct UrlArgs {
     /// Name of the database there
     #[arg(long, value_name = "NAME", default_value = iogauge_db::url::DEFAULT_NAME)]
     pub name: String,
-    /// A setting, as behind the question mark of the URL; may be repeated
+    /// A setting, as after the question mark of the URL; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
 }
@@ -120,10 +120,10 @@ pub struct SetupArgs {
     /// Which.
     #[command(flatten)]
     pub url: UrlArgs,
-    /// Bytes of blocks to fill, on top of which globals come: twice the memory, so that no cache holds them
+    /// Bytes of blocks to fill, not counting globals. Use twice the memory, so that no cache holds them
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub size: u64,
-    /// No progress
+    /// Print no progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -134,16 +134,16 @@ pub struct GlobalsArgs {
     /// Which.
     #[command(flatten)]
     pub url: UrlArgs,
-    /// How many to make: as many as processes are to write at the same time
+    /// Number of globals to create; each writing process needs one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub globals: u32,
-    /// Subscripts of each; of added ones as many as the first global has
+    /// Subscripts of each global [default of add-globals: as many as the first global has]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub subscripts: Option<u64>,
-    /// Length of the value under each subscript
+    /// Length of the value of each subscript
     #[arg(long, value_name = "BYTES", value_parser = parse_size_bytes)]
     pub value_size: Option<u64>,
-    /// No progress
+    /// Print no progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -151,30 +151,30 @@ pub struct GlobalsArgs {
 /// What processes do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DbMode {
-    /// Random blocks, around the database's cache
+    /// Read random blocks, bypassing the database's cache
     Read,
-    /// Updates of random subscripts, a transaction at a time, each process in its own global
+    /// Update random subscripts in transactions, each process in its own global
     Write,
-    /// Both: the dice decide for each transaction
+    /// Both, chosen at random for each transaction
     Io,
 }
 
 /// What is asked of a database.
 #[derive(Debug, Clone, Args)]
 pub struct DbLoadArgs {
-    /// What the processes do
+    /// Operation of the processes
     #[arg(long, value_enum)]
     pub mode: DbMode,
-    /// Updates, or reads in mode io, of a transaction
+    /// Updates per transaction; in mode io also reads
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub transaction_length: u32,
-    /// Pause after each transaction
+    /// Hang time after each transaction
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "0")]
     pub hang: u64,
-    /// Share of the transactions that read, in mode io
+    /// Share of transactions that read, in mode io
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub read_pct: Option<f64>,
-    /// Seed of every draw [default: another one each time]
+    /// Seed of all random choices [default: a new one for each run]
     #[arg(long, value_name = "N")]
     pub randseed: Option<u64>,
 }
@@ -194,27 +194,27 @@ pub struct DbRunArgs {
     /// The load.
     #[command(flatten)]
     pub load: DbLoadArgs,
-    /// Processes at work at the same time
+    /// Number of concurrent processes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub processes: u32,
-    /// Numbers of processes one after the other, until a limit breaks or throughput stops growing with them
+    /// Process counts to run in order, until a limit breaks or throughput stops growing
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with = "processes")]
     pub ladder: Vec<u32>,
     /// Time to measure
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "60s")]
     pub runtime: u64,
-    /// Time before measuring begins, not counted
+    /// Time to run before the measurement starts
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "1s")]
     pub ramp_time: u64,
-    /// Wait before the first transaction and at the end until the write daemon is idle, and count what
+    /// Wait until the write daemon is idle, before the first transaction and at the end, and count what
     /// it writes until then
     #[arg(long)]
     pub drain: bool,
-    /// Bound on a latency statistic, of operations and commits alike, or of one of them: read:, write:,
-    /// commit:; judges the result, and ends a ladder
+    /// Latency limit: a bound on a statistic of operations and commits, or of one kind: read:, write: or
+    /// commit:. It judges the result and ends a ladder
     #[arg(long = "limit", value_name = "[read:|write:|commit:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
-    /// Limits that a field agrees on, beside those of --limit
+    /// Published latency limits for a use case, in addition to --limit
     #[arg(long, value_name = "NAME", value_parser = GuideParser)]
     pub guide: Option<&'static Guide>,
     /// The machine beside it.
@@ -228,8 +228,8 @@ pub struct DbRunArgs {
 /// `iogauge db find`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The number of processes is raised until a limit breaks or more of them bring nothing, narrowed down, and
-held at the answer. Processes that write need a global each.
+The search raises the number of processes until a limit breaks or throughput stops growing, narrows
+the gap, and confirms the answer with a long measurement. Each writing process needs a global.
 
 Examples:
   iogauge db find sqlite:/data --mode read --limit 'mean<=10ms'
@@ -244,7 +244,7 @@ pub struct DbFindArgs {
     /// The search.
     #[command(flatten)]
     pub search: DbSearchArgs,
-    /// Tell each decision of the search on stderr
+    /// Print each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,
     /// The machine beside it.
@@ -258,24 +258,24 @@ pub struct DbFindArgs {
 /// How processes are searched.
 #[derive(Debug, Clone, Args)]
 pub struct DbSearchArgs {
-    /// Bound on a latency statistic, of operations and commits alike, or of one of them: read:, write:,
-    /// commit:; repeated, all of them have to hold [default: mean<=10ms]
+    /// Latency limit: a bound on a statistic of operations and commits, or of one kind: read:, write: or
+    /// commit:. If repeated, all limits must hold [default: mean<=10ms]
     #[arg(long = "limit", value_name = "[read:|write:|commit:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
-    /// Limits that a field agrees on, beside those of --limit
+    /// Published latency limits for a use case, in addition to --limit
     #[arg(long, value_name = "NAME", value_parser = GuideParser)]
     pub guide: Option<&'static Guide>,
-    /// Time to spend measuring
+    /// Time to measure
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
     pub budget: u64,
-    /// Interval of the operations a second to aim for
+    /// Target half-width of the confidence interval of operations per second
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
     pub precision: f64,
-    /// Leave out stretches of time in which the workers lacked a processor for more than this share;
-    /// 100% leaves out none
+    /// Exclude periods in which the workers waited for a processor for more than this share of the time;
+    /// 100% excludes none
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%")]
     pub max_starvation: f64,
-    /// Most processes to try
+    /// Largest number of processes to try
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub max_processes: u32,
 }
@@ -283,9 +283,9 @@ pub struct DbSearchArgs {
 /// `iogauge db beside`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-A test file beside the database, iogauge-beside.dat, is measured with blocks of the database's size, then
-the database, both under the same limits; the file goes at the end. What bounds commits bounds each write
-of the file, which then waits for the medium as a commit does.
+Measures a test file beside the database, iogauge-beside.dat, with blocks of the database's size, then
+the database, with the same limits, and removes the file. A limit on commits applies to each write of
+the file, which is then synchronous, as a commit is.
 
 Example:
   iogauge db beside sqlite:/data --mode read --limit 'mean<=2ms'")]
@@ -302,7 +302,7 @@ pub struct DbBesideArgs {
     /// Size of the test file [default: the database's, at least 64 MiB, at most a tenth of what is free]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub size: Option<u64>,
-    /// Where to make it, on the database's file system [default: the directory around the database's]
+    /// Directory of the test file, on the database's file system [default: the parent of the database's]
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Output.
@@ -313,8 +313,9 @@ pub struct DbBesideArgs {
 /// `iogauge db verify`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Every value says which worker wrote it in which transaction; what the last run drew tells where each
-acknowledged transaction has to be. Exit code 4 where something is not there or not as it was written.")]
+Every value records the worker and the transaction that wrote it. The random choices of the last run
+are repeated to find where each acknowledged transaction must be. The exit code is 4 if data is
+missing or differs from what was written.")]
 pub struct VerifyArgs {
     /// Which.
     #[command(flatten)]
@@ -322,7 +323,7 @@ pub struct VerifyArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// No progress
+    /// Print no progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -333,10 +334,10 @@ pub struct ResetArgs {
     /// Which.
     #[command(flatten)]
     pub url: UrlArgs,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// Where runs are kept
+    /// History file
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,
 }
@@ -347,7 +348,7 @@ pub struct PurgeArgs {
     /// Which.
     #[command(flatten)]
     pub url: UrlArgs,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
 }
@@ -355,8 +356,8 @@ pub struct PurgeArgs {
 /// `iogauge db export`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The files are read.csv, write.csv and io.csv, as many as there are modes, a row for each step, and
-workers.csv, a row for each worker of each step. The columns of the first three are
+Writes read.csv, write.csv and io.csv with one row per step, for the modes that were run, and
+workers.csv with one row per worker and step. The columns of the first three are
 RunDate,RunTime,Database,Namespace,Reads,Writes,ReadsPS,WritesPS,StdDevR,StdDevW,StdDevRPS,
 StdDevWPS,CVReads,CVWrites,CVReadsPerS,CVWritesPerS,Processes,ReadPct.
 
@@ -371,7 +372,7 @@ pub struct ExportArgs {
     /// Replace files that iogauge did not make, too
     #[arg(long)]
     pub force: bool,
-    /// Where runs are kept
+    /// History file
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,
 }

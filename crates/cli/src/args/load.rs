@@ -14,15 +14,15 @@ use iogauge_model::units::{
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
 
-/// Options of a load, by fio's names. Those left out take their defaults.
+/// Load options with fio's names. Omitted options have their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// read, write, randread, randwrite, readwrite, randrw [default: randread]; with a number as in
-    /// randread:8 so many I/Os from each offset on, as in read:64k so many bytes left out after each
+    /// read, write, randread, randwrite, readwrite or randrw [default: randread]. randread:8 issues 8 I/Os
+    /// from each random offset; read:64k skips 64 KiB after each I/O
     #[arg(long, visible_alias = "readwrite", value_name = "PATTERN[:N]")]
     pub rw: Option<Rw>,
-    /// I/Os of a number behind a random pattern: sequential or identical [default: sequential]
+    /// Offsets of the I/Os counted by randread:N: sequential or identical [default: sequential]
     #[arg(long, value_name = "KIND")]
     pub rw_sequencer: Option<Sequencer>,
     /// Share of reads in a mixed pattern [default: 50]
@@ -34,22 +34,22 @@ pub struct LoadArgs {
     /// Block size, or READ,WRITE [default: 4k]
     #[arg(long, visible_alias = "blocksize", value_name = "SIZE", value_parser = BlockSizes::parse_bs)]
     pub bs: Option<BlockSizes>,
-    /// Block sizes with their shares: 4k/60:64k/40
+    /// Block sizes and their shares in percent, as in 4k/60:64k/40
     #[arg(long, value_name = "SPLIT", conflicts_with = "bs", value_parser = BlockSizes::parse_bssplit)]
     pub bssplit: Option<BlockSizes>,
-    /// Block sizes from SIZE to SIZE, multiples of the first, all as likely
+    /// Range of block sizes; each multiple of the first is equally likely
     #[arg(long, visible_alias = "blocksize-range", value_name = "SIZE-SIZE", conflicts_with_all = ["bs", "bssplit"], value_parser = BlockSizes::parse_bsrange)]
     pub bsrange: Option<BlockSizes>,
-    /// Any size in --bsrange, not only multiples of the first
+    /// Use any size within --bsrange, not only multiples of the first
     #[arg(long, visible_alias = "blocksize-unaligned", value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub bs_unaligned: Option<bool>,
-    /// What random offsets are multiples of [default: the smallest block size]
+    /// Alignment of random offsets [default: the smallest block size]
     #[arg(long, visible_alias = "ba", value_name = "SIZE", value_parser = parse_size_bytes)]
     pub blockalign: Option<u64>,
-    /// I/Os each worker keeps outstanding [default: 1]
+    /// I/Os that each worker keeps outstanding [default: 1]
     #[arg(long, value_name = "N")]
     pub iodepth: Option<u32>,
-    /// Workers [default: 1]
+    /// Number of workers [default: 1]
     #[arg(long, value_name = "N")]
     pub numjobs: Option<u32>,
     /// io_uring, libaio, psync, mmap or null [default: io_uring]
@@ -58,113 +58,114 @@ pub struct LoadArgs {
     /// Bypass the page cache [default: 1]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub direct: Option<bool>,
-    /// How much of the target is used, and the size of a test file made for it
+    /// Bytes of the target to use; also the size of a new test file
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub size: Option<u64>,
-    /// First byte of the target that is used; --size counts from there [default: 0]
+    /// First byte of the target to use; --size counts from there [default: 0]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub offset: Option<u64>,
-    /// How far behind the one before each of the numjobs begins; without it they share what is used
+    /// Offset between the regions of successive jobs; without it random jobs share one region and
+    /// sequential jobs divide it
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub offset_increment: Option<u64>,
     /// random, zipf:1.2, pareto:0.2, normal:20, zoned:60/10:30/20:10/70 [default: random]
     #[arg(long, value_name = "KIND")]
     pub random_distribution: Option<Distribution>,
-    /// 0 visits every block once before any again [default: 1]
+    /// 0 covers every block once before repeating any [default: 1]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub norandommap: Option<bool>,
-    /// Read a block, change it, write it back, then the next: iodepth is the number of such chains
+    /// Dependent I/O: read a block, change it, write it back, continue; iodepth is the number of chains
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub dependent: Option<bool>,
-    /// Writes wait for the medium: none, dsync, sync [default: none]
+    /// Synchronous writes: none, dsync or sync [default: none]
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "sync")]
     pub sync: Option<SyncMode>,
-    /// An fsync after so many writes [default: 0, none]
+    /// Call fsync after every N writes [default: 0, never]
     #[arg(long, value_name = "N")]
     pub fsync: Option<u32>,
-    /// An fdatasync after so many writes [default: 0, none]
+    /// Call fdatasync after every N writes [default: 0, never]
     #[arg(long, value_name = "N")]
     pub fdatasync: Option<u32>,
-    /// End with an fsync [default: 0]
+    /// Call fsync at the end of the job [default: 0]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub end_fsync: Option<bool>,
-    /// Pause of each worker after its I/Os, in microseconds where it has no unit
+    /// Think time of each worker after its I/Os; microseconds if no unit is given
     #[arg(long, value_name = "TIME", value_parser = parse_short_duration_ns)]
     pub thinktime: Option<u64>,
-    /// I/Os between two pauses, and most outstanding then [default: 1]
+    /// I/Os between two think times; also the most outstanding then [default: 1]
     #[arg(long, value_name = "N")]
     pub thinktime_blocks: Option<u32>,
-    /// Begin so much later, not counted
+    /// Delay before the job starts; not measured
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub startdelay: Option<u64>,
-    /// I/Os to start per second, whatever the target does
+    /// I/Os to start per second, even if the target falls behind (open loop)
     #[arg(long, value_name = "RATE", value_parser = parse_count)]
     pub rate_iops: Option<u64>,
-    /// Bytes to start per second, whatever the target does
+    /// Bytes to start per second, even if the target falls behind (open loop)
     #[arg(long, value_name = "SIZE", conflicts_with = "rate_iops", value_parser = parse_size_bytes)]
     pub rate: Option<u64>,
-    /// linear or poisson arrivals [default: linear]
+    /// Arrival process: linear or poisson [default: linear]
     #[arg(long, value_name = "KIND")]
     pub rate_process: Option<ArrivalProcess>,
-    /// Most I/Os handed over in one call [default: 0, as many as there are]
+    /// Most I/Os to submit in one call [default: 0, all that are ready]
     #[arg(long, visible_alias = "iodepth-batch", value_name = "N")]
     pub iodepth_batch_submit: Option<u32>,
-    /// Completions to wait for [default: 1]
+    /// Fewest completions to reap in one call [default: 1]
     #[arg(long, visible_alias = "iodepth-batch-complete", value_name = "N")]
     pub iodepth_batch_complete_min: Option<u32>,
-    /// Most completions taken back in one call [default: 0, one while the device is the slower side, else all]
+    /// Most completions to reap in one call [default: 0: one while the device is the bottleneck, otherwise all]
     #[arg(long, value_name = "N")]
     pub iodepth_batch_complete_max: Option<u32>,
-    /// End each of the numjobs after so many I/Os
+    /// Stop each job after N I/Os
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub number_ios: Option<u64>,
-    /// End each of the numjobs after so many bytes
+    /// Stop each job after SIZE bytes
     #[arg(long, visible_alias = "io-limit", value_name = "SIZE", value_parser = parse_size_bytes)]
     pub io_size: Option<u64>,
-    /// Seed of offsets, mix and arrivals [default: 1]
+    /// Seed of the random offsets, mix and arrivals [default: 1]
     #[arg(long, value_name = "N")]
     pub randseed: Option<u64>,
-    /// 0 takes another seed for each run [default: 1]
+    /// 0 uses a new seed for each run [default: 1]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub randrepeat: Option<bool>,
-    /// Taken for fio's sake: one seed serves all that is drawn
+    /// Accepted for compatibility with fio: one seed drives all random choices
     #[arg(long, hide = true, value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub allrandrepeat: Option<bool>,
-    /// Share of what is written that is zeros, so that it compresses [default: 0]
+    /// Compressible share of the written data; that share is zeros [default: 0]
     #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
     pub buffer_compress_percentage: Option<u32>,
-    /// Length of the stretches that are random first and zeros then; 0 for a block [default: 512]
+    /// Unit of compressible data: random bytes, then zeros; 0 means a whole block [default: 512]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub buffer_compress_chunk: Option<u64>,
-    /// Share of the writes that repeat the data of one before [default: 0]
+    /// Share of the writes that repeat earlier data [default: 0]
     #[arg(long, value_name = "PERCENT", value_parser = whole_percent)]
     pub dedupe_percentage: Option<u32>,
-    /// Write data that can be checked, and read it back: crc32c, crc32, crc64, crc16, xxhash, md5,
-    /// sha1, sha256, sha512, sha3-256, meta or pattern. Loads that only read check what is there
+    /// Write verifiable data and read it back: crc32c, crc32, crc64, crc16, xxhash, md5, sha1, sha256,
+    /// sha512, sha3-256, meta or pattern. A workload that only reads verifies existing data
     #[arg(long, value_name = "KIND")]
     pub verify: Option<VerifyAlgorithm>,
-    /// 0 does not read back what was written; a later run can [default: 1]
+    /// 0 skips reading the data back; a later run can verify it [default: 1]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub do_verify: Option<bool>,
-    /// Length of what has a header of its own [default: what all blocks are multiples of]
+    /// Bytes covered by each verification header [default: the common divisor of all block sizes]
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     pub verify_interval: Option<u64>,
-    /// What is written behind the headers: 0xaa55, or "text" in quotes [default: random]
+    /// Data written after each header: 0xaa55, or "text" in quotes [default: random]
     #[arg(long, value_name = "BYTES")]
     pub verify_pattern: Option<VerifyPattern>,
-    /// End at the first that is not as it was written [default: 0]
+    /// Stop at the first verification failure [default: 0]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub verify_fatal: Option<bool>,
-    /// Write nothing: read and check what the same options wrote before [default: 0]
+    /// Write nothing; verify what a run with the same options wrote [default: 0]
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub verify_only: Option<bool>,
-    /// Taken for fio's sake: every write has data of its own
+    /// Accepted for compatibility with fio: every write has its own data
     #[arg(long, hide = true, value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub refill_buffers: Option<bool>,
     /// Processors the workers may run on: 0,5,8-15
     #[arg(long, value_name = "LIST")]
     pub cpus_allowed: Option<Cpus>,
-    /// shared, or split to give each worker one of them [default: shared]
+    /// shared, or split, which gives each worker one processor [default: shared]
     #[arg(long, value_name = "POLICY")]
     pub cpus_allowed_policy: Option<CpuPolicy>,
     /// Added to the nice value of the workers, -20 to 19 [default: 0]
@@ -192,7 +193,7 @@ fn flag(text: &str) -> Result<bool, String> {
 pub(super) fn engine_word(text: &str) -> Result<EngineKind, String> {
     engine::parse(text).map_err(|error| match foreign_engine(text) {
         Some(why) => format!(
-            "iogauge has no engine {text}: {why}; right would be a job file with ioengine={text}, \
+            "iogauge has no engine {text}: {why}; hint: use a job file with ioengine={text}, \
              run with --via fio FILE.fio"
         ),
         None => error.to_string(),
@@ -252,13 +253,10 @@ impl LoadArgs {
     fn check_companions(&self) -> Result<(), LoadError> {
         let lone = |option, reason: &str| Err(LoadError { option, reason: reason.to_owned() });
         if self.thinktime_blocks.is_some() && self.thinktime.is_none() {
-            return lone(
-                "thinktime_blocks",
-                "there is no pause; right would be --thinktime=1ms, too",
-            );
+            return lone("thinktime_blocks", "there is no pause; hint: use --thinktime=1ms, too");
         }
         if self.cpus_allowed_policy.is_some() && self.cpus_allowed.is_none() {
-            return lone("cpus_allowed_policy", "right would be --cpus_allowed=0-3, too");
+            return lone("cpus_allowed_policy", "hint: use --cpus_allowed=0-3, too");
         }
         for (option, typed) in [
             ("do_verify", self.do_verify.is_some()),
@@ -268,7 +266,7 @@ impl LoadArgs {
             ("verify_only", self.verify_only.is_some()),
         ] {
             if typed && self.verify.is_none() {
-                return lone(option, "nothing is checked; right would be --verify=crc32c, too");
+                return lone(option, "nothing is checked; hint: use --verify=crc32c, too");
             }
         }
         Ok(())

@@ -36,36 +36,35 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a fault of iogauge or of the machine, or a result that the history could not keep
+  1    an error of iogauge or of the machine, or a result that could not be saved in the history
   2    wrong usage, or a job file that cannot run
-  3    the target was refused, so that no data is lost
-  4    I/O errors during the run, data that is not as it was written, or no I/O completed at all
-       (the result is kept and counts them)
-  5    the limit cannot be met even at depth 1, or at the lowest rate
+  3    the target was refused, to protect data
+  4    I/O errors, failed verification, or no I/O completed (the result is kept and counts them)
+  5    the limit cannot be met, even at queue depth 1 or at the lowest rate
   6    crosscheck found that iogauge and fio differ
-  7    undecided: a search found no load that keeps the limit, but cannot tell that there is none
-  130  interrupted (what was measured is kept and printed)";
+  7    undecided: the search found no load that meets the limit, but cannot exclude that one exists
+  130  interrupted (the result so far is kept and printed)";
 
 const EXAMPLES: &str = "\
 Examples:
-  iogauge find .                              how much this disk sustains with p99 <= 5 ms
-  iogauge find /data --limit 'p99<=5ms'       under another limit
-  iogauge find /data --guide flash            under limits that a field agrees on
-  iogauge doctor /data                        what would spoil a measurement there
+  iogauge find .                              the capacity of this disk with p99 <= 5 ms
+  iogauge find /data --limit 'mean<=1ms'      with another latency limit
+  iogauge find /data --guide flash            with published limits for a use case
+  iogauge doctor /data                        what would distort a measurement there
   iogauge run /data --rw=randrw --bs=8k --iodepth=32 --runtime=30
-  iogauge run sim:nvme --iodepth=64           a simulated device: no disk needed
-  iogauge history show last                   the last result again";
+  iogauge run sim:nvme --iodepth=64           a simulated device; no disk needed
+  iogauge history show last                   show the last result again";
 
 /// How much I/O can this storage sustain while its latency stays under my limit?
 ///
-/// Answers with a number, an interval, the curve behind it, the reason it stopped there, and every
-/// reason to doubt it. A TARGET is a directory (a test file is made in it), a file, a block device
-/// (read only, unless --destroy-data), a list of them with commas, or a simulated device sim:….
+/// The answer is a number with its interval, the curve behind it, the reason the search stopped, and
+/// every caveat. A TARGET is a directory (iogauge creates a test file in it), a file, a block device
+/// (read-only without --destroy-data), a comma-separated list of these, or a simulated device sim:….
 #[derive(Debug, Parser)]
 #[command(name = "iogauge", version, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 #[command(max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -75,38 +74,38 @@ pub struct Cli {
 pub enum Command {
     /// Find the capacity: the highest IOPS at which the latency limit holds
     Find(Box<FindArgs>),
-    /// Apply one load, or the jobs of a fio job file, and measure it
+    /// Run one load, or the jobs of a fio job file, and measure it
     Run(Box<RunArgs>),
     /// Run a suite of tests by name, or list the suites
     Suite(SuiteArgs),
-    /// Measure a load with iogauge and with fio in turn, and tell whether they agree
+    /// Measure a load with iogauge and fio in turns, and report whether they agree
     Crosscheck(Box<CrosscheckArgs>),
-    /// Record devices, processors and memory beside any other program's load
+    /// Record devices, processors and memory while another program runs
     Profile(Box<ProfileArgs>),
-    /// Tell what would spoil a measurement of a target; measures nothing, writes nothing
+    /// Report what would distort a measurement of a target; measures and writes nothing
     Doctor(DoctorArgs),
-    /// Make and prefill the test file, so that later runs measure at once
+    /// Create and prefill the test file, so that later runs start at once
     Prepare(Box<PrepareArgs>),
-    /// Remove what iogauge made at a target, and nothing else
+    /// Remove the files that iogauge created at a target, and nothing else
     Clean(CleanArgs),
-    /// Test through a database: make one, fill it, read and write it as a database does
+    /// Test through a database: create one, fill it, read and write it
     Db(Box<DbArgs>),
-    /// List, show, export or remove kept runs
+    /// List, show, export or remove saved runs
     History(HistoryArgs),
-    /// Draw pictures of kept runs: one HTML file, SVG or PNG
+    /// Draw charts of saved runs as one HTML file, SVG or PNG
     Report(ReportArgs),
-    /// End a run that is under way, keeping what it measured
+    /// Stop a run in progress and keep its result so far
     Stop(StopArgs),
-    /// Take results of fio into the history
+    /// Import results of fio into the history
     Import(ImportArgs),
-    /// Print the classic table of results of fio; the history is left alone
+    /// Print fio results as the classic table, without importing them
     Table(TableArgs),
     /// Write the man pages into a directory
     #[command(hide = true)]
     Man {
-        /// Where to write them.
+        /// Directory for the pages.
         directory: PathBuf,
-        /// Replace files that iogauge did not make, too
+        /// Also replace files that iogauge did not create
         #[arg(long)]
         force: bool,
     },
@@ -126,13 +125,13 @@ Examples:
 pub struct TargetArgs {
     /// Directory, file, block device, comma-separated list of them, or sim:KEY=VALUE,…
     pub target: String,
-    /// Allow writing to a block device: everything on it is lost
+    /// Allow writing to a block device; destroys all data on it
     #[arg(long, help_heading = "Safety")]
     pub destroy_data: bool,
-    /// Allow writing to an existing file that iogauge did not make
+    /// Allow writing to an existing file that iogauge did not create
     #[arg(long, help_heading = "Safety")]
     pub overwrite: bool,
-    /// Remove the test file at the end
+    /// Remove the test file when done
     #[arg(long, help_heading = "Safety")]
     pub rm: bool,
 }
@@ -141,16 +140,16 @@ pub struct TargetArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Print one JSON document on stdout, and the text on stderr
+    /// Print one JSON document on stdout and the text on stderr
     #[arg(long)]
     pub json: bool,
-    /// No progress, and no text beside JSON
+    /// Print no progress, and with --json no text
     #[arg(long, short)]
     pub quiet: bool,
-    /// Where runs are kept: a file, or "none"
+    /// History file in which runs are saved, or "none"
     #[arg(long, value_name = "FILE|none", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,
-    /// Run in the background; `iogauge stop` ends it and `iogauge history show` shows it
+    /// Run in the background; `iogauge stop` stops the run, `iogauge history show` shows it
     #[arg(long)]
     pub detach: bool,
 }
@@ -168,8 +167,8 @@ impl OutputArgs {
 /// `iogauge find`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The depth, or with --open-loop the rate of arrivals, is raised in one run until a limit breaks,
-narrowed down, and held at the answer.
+The search raises the queue depth, or with --open-loop the arrival rate, until a limit breaks,
+narrows the gap, and confirms the answer with a long measurement.
 
 Examples:
   iogauge find .
@@ -187,40 +186,40 @@ pub struct FindArgs {
     /// Target.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Bound on a latency statistic: mean, pNN[.N] or max, of reads, writes or flushes (sync:) alone as in
-    /// read:p99<=5ms; repeated, all of them have to hold [default: p99<=5ms; p99<=50ms where a disk turns]
+    /// Latency limit: a bound on mean, pNN[.N] or max, of all I/Os or of reads, writes or flushes alone, as
+    /// in read:p99<=5ms. If repeated, all limits must hold [default: p99<=5ms; p99<=50ms on a rotating disk]
     #[arg(long = "limit", value_name = "[read:|write:|sync:]METRIC<=TIME")]
     pub limits: Vec<Limit>,
-    /// Limits that a field agrees on, beside those of --limit; the tighter one counts
+    /// Published latency limits for a use case, in addition to --limit; the tighter bound counts
     #[arg(long, value_name = "NAME", value_parser = GuideParser)]
     pub guide: Option<&'static Guide>,
-    /// Time to spend measuring
+    /// Time to measure
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, default_value = "30s")]
     pub budget: u64,
-    /// Interval of the IOPS to aim for
+    /// Target half-width of the IOPS confidence interval
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
     pub precision: f64,
-    /// Leave out stretches of time in which the workers lacked a processor for more than this share;
-    /// 100% leaves out none
+    /// Exclude periods in which the workers waited for a processor for more than this share of the time;
+    /// 100% excludes none
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "5%")]
     pub max_starvation: f64,
-    /// Largest depth to try
+    /// Largest queue depth to try
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub max_depth: u32,
-    /// Search the rate of arrivals that know nothing of each other, by response time: what users see
-    /// who do not wait for one another. --max-depth bounds the I/Os outstanding; --rate_process=linear
-    /// spaces the arrivals evenly
+    /// Search the arrival rate of an open loop, judged by response time. Arrivals are independent of
+    /// each other (a Poisson process); --rate_process=linear spaces them evenly. --max-depth bounds the
+    /// I/Os outstanding
     #[arg(long)]
     pub open_loop: bool,
-    /// Let real fio do the I/O and measure it, in a closed loop: for engines that iogauge lacks, in a
-    /// job file, or to see what fio finds
+    /// Let fio do the I/O and measure it, in a closed loop. Use it for engines that iogauge lacks (in a
+    /// job file), or to see what fio measures
     #[arg(long, value_name = "fio[=BINARY]")]
     pub via: Option<ViaArg>,
-    /// Add what the block layer saw, through bpftrace and as root: sizes of requests, times of the
-    /// device, places on it, and what of each I/O's time the device took and what the path to it
+    /// Trace the block layer with bpftrace (needs root): request sizes, device times and positions, and
+    /// how much of each I/O's time the device and the path to it took
     #[arg(long)]
     pub trace: bool,
-    /// Tell each decision of the search on stderr
+    /// Print each decision of the search on stderr
     #[arg(long)]
     pub explain: bool,
     /// The load.
@@ -237,8 +236,8 @@ pub struct FindArgs {
 /// `iogauge run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Options carry fio's names, with dashes or underscores. A TARGET that ends in .fio is a job file of
-fio's: its jobs run in fio's order, on its own files and devices, under the same safety.
+Options have fio's names, with dashes or underscores. A TARGET that ends in .fio is a fio job file:
+its jobs run in fio's order, on its own files and devices, with the same safety checks.
 
 Examples:
   iogauge run /data --rw=randread --bs=4k --iodepth=32
@@ -258,30 +257,30 @@ pub struct RunArgs {
     /// Time to measure
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub runtime: Option<u64>,
-    /// Time before measuring begins, not counted
+    /// Time to run before the measurement starts
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub ramp_time: Option<u64>,
-    /// A job beside others: options without dashes that change those given; may be repeated
+    /// Add a job that runs with the others: options without dashes that override those given; repeatable
     #[arg(long = "job", value_name = "OPTION=VALUE …")]
     pub jobs: Vec<String>,
-    /// Let real fio do the I/O and measure it: for engines that iogauge lacks, in a job file, or to
-    /// see what fio finds
+    /// Let fio do the I/O and measure it. Use it for engines that iogauge lacks (in a job file), or to see
+    /// what fio measures
     #[arg(long, value_name = "fio[=BINARY]")]
     pub via: Option<ViaArg>,
-    /// Add what the block layer saw, through bpftrace and as root: sizes of requests, times of the
-    /// device, places on it, and what of each I/O's time the device took and what the path to it
+    /// Trace the block layer with bpftrace (needs root): request sizes, device times and positions, and
+    /// how much of each I/O's time the device and the path to it took
     #[arg(long)]
     pub trace: bool,
-    /// Leave out what a job file asks for and iogauge lacks, with a warning for each
+    /// Ignore options of a job file that iogauge does not support, with a warning for each
     #[arg(long)]
     pub lenient: bool,
-    /// Taken for fio's sake: runs are always bounded by time
+    /// Accepted for compatibility with fio: runs are always bounded by time
     #[arg(long, hide = true)]
     pub time_based: bool,
-    /// Taken for fio's sake: jobs are always reported as one
+    /// Accepted for compatibility with fio: jobs are always reported as a group
     #[arg(long, hide = true)]
     pub group_reporting: bool,
-    /// Print fio's JSON on stdout, json+ with every bucket of the latencies, and the text on stderr
+    /// Print fio's JSON on stdout and the text on stderr; json+ includes every latency bucket
     #[arg(
         long,
         value_enum,
@@ -291,7 +290,7 @@ pub struct RunArgs {
         help_heading = "Output"
     )]
     pub output_format: OutputFormat,
-    /// Print the fio job file that asks the same, and measure nothing
+    /// Print the equivalent fio job file and measure nothing
     #[arg(long, conflicts_with_all = ["json", "output_format", "detach"], help_heading = "Output")]
     pub print_fio: bool,
     /// The load.
@@ -312,7 +311,7 @@ pub enum OutputFormat {
     Normal,
     /// fio's JSON
     Json,
-    /// fio's JSON with every bucket of the latencies
+    /// fio's JSON with every latency bucket
     #[value(name = "json+")]
     JsonPlus,
 }
@@ -331,9 +330,9 @@ impl OutputFormat {
 /// `iogauge doctor`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Tells what the target, the devices under it and this machine are, and every reason to doubt a
-measurement that shows without one, each with its remedy. A few hundred blocks are read; nothing is
-measured, written or made. Exit code 3 where a run would be refused.
+Reports what the target, its devices and this machine are, and every caveat that shows without a
+measurement, each with a hint. It reads a few hundred blocks; it measures, writes and creates
+nothing. The exit code is 3 if a run would be refused.
 
 Examples:
   iogauge doctor /data
@@ -349,8 +348,8 @@ pub struct DoctorArgs {
 /// `iogauge prepare`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Every block is written once with data that neither compresses nor repeats, so that reads reach the
-medium. An interrupted prefill goes on where it ended.
+Writes every block once with data that neither compresses nor repeats, so that reads reach the
+medium. An interrupted prefill resumes where it stopped.
 
 Examples:
   iogauge prepare /data --size=64g
@@ -359,10 +358,10 @@ pub struct PrepareArgs {
     /// Target.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Size of each test file, or how much of each device
+    /// Size of each test file, or bytes of each device to prefill
     #[arg(long, value_name = "SIZE", value_parser = iogauge_model::units::parse_size_bytes)]
     pub size: Option<u64>,
-    /// No progress
+    /// Print no progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -370,13 +369,13 @@ pub struct PrepareArgs {
 /// `iogauge clean`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-A file that iogauge did not make stays, whatever its name.
+Files that iogauge did not create are never removed, whatever their names.
 
 Examples:
   iogauge clean /data
   iogauge clean /data/one,/data/two")]
 pub struct CleanArgs {
-    /// Directory or file whose test file is to go
+    /// Directory of the test file, or the test file itself
     pub target: String,
 }
 
@@ -384,13 +383,13 @@ pub struct CleanArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  iogauge stop                                the only run under way
+  iogauge stop                                the only run in progress
   iogauge stop x7k2                           one of several, by the end of its id")]
 pub struct StopArgs {
-    /// Which run: an id or the beginning of one; the only one under way where it is left out
+    /// Run to stop: an id or its beginning [default: the only run in progress]
     #[arg(allow_hyphen_values = true)]
     pub run: Option<RunRef>,
-    /// Where runs are kept
+    /// History file
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,
 }
@@ -400,7 +399,7 @@ pub struct StopArgs {
 #[command(after_help = "\
 Examples:
   iogauge history list --target /data
-  iogauge history show last-1                 the run before the last
+  iogauge history show last-1                 the run before the last one
   iogauge history show x7k2 --format json     a run by the end of its id
   iogauge history show --format fio-json+ > last.json
   iogauge history show last last-1 --format classic --buckets
@@ -410,7 +409,7 @@ pub struct HistoryArgs {
     /// What to do with the history.
     #[command(subcommand)]
     pub action: HistoryAction,
-    /// Where runs are kept
+    /// History file
     #[arg(
         long,
         global = true,
@@ -424,24 +423,24 @@ pub struct HistoryArgs {
 /// What to do with the history.
 #[derive(Debug, Clone, Subcommand)]
 pub enum HistoryAction {
-    /// List runs, the last first
+    /// List runs, newest first
     List {
-        /// Most runs to list
+        /// Number of runs to list
         #[arg(long, default_value_t = 20)]
         limit: u32,
         /// Only runs in this state: running, done, interrupted, failed, crashed
         #[arg(long)]
         state: Option<RunState>,
-        /// Only runs whose target contains this
+        /// Only runs whose target contains this text
         #[arg(long)]
         target: Option<String>,
     },
     /// Show runs as they were printed
     Show {
-        /// last, last-1, an id or the beginning of one
+        /// last, last-1, or an id or its beginning
         #[arg(default_value = "last", allow_negative_numbers = true, value_name = "RUN")]
         runs: Vec<RunRef>,
-        /// How to print them
+        /// Output format
         #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
         format: ShowFormat,
         /// What classic tables show.
@@ -450,19 +449,19 @@ pub enum HistoryAction {
     },
     /// Remove runs
     Rm {
-        /// last, last-1, ids or the beginnings of them
+        /// last, last-1, or ids or their beginnings
         #[arg(required = true, allow_hyphen_values = true)]
         runs: Vec<RunRef>,
-        /// Remove a run that is under way, too
+        /// Also remove a run in progress
         #[arg(long)]
         force: bool,
     },
     /// Remove every run
     Reset {
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
-        /// Remove runs that are under way, too
+        /// Also remove runs in progress
         #[arg(long)]
         force: bool,
     },
@@ -477,24 +476,24 @@ pub enum HistoryAction {
 /// How a kept run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ShowFormat {
-    /// As on the day it ran
+    /// The text that the run printed
     Text,
-    /// The document
+    /// The JSON document
     Json,
-    /// All that is known, a row for each point or direction
+    /// Everything that was measured; one row per point or direction
     IogaugeCsv,
-    /// What devices, processors and memory did, a row for each sample and device
+    /// Devices, processors and memory; one row per sample and device
     ProfileCsv,
     /// fio's JSON
     FioJson,
-    /// fio's JSON with every bucket of the latencies
+    /// fio's JSON with every latency bucket
     #[value(name = "fio-json+")]
     FioJsonPlus,
-    /// The classic table, of all runs named
+    /// The classic table of all named runs
     Classic,
-    /// R code that makes a data frame of the classic table
+    /// R code that creates a data frame of the classic table
     R,
-    /// The same columns as CSV, behind one that names the system
+    /// The same columns as CSV, after a column that names the system
     Csv,
 }
 

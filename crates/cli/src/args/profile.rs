@@ -11,8 +11,8 @@ use std::time::Duration;
 /// How often the machine is looked at beside a load.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct SamplingArgs {
-    /// Time between two samples of the machine kept beside the load, 100ms to 60s: devices,
-    /// processors, memory; a simulated target has none
+    /// Interval of the recorded samples of devices, processors and memory, 100ms to 60s; a simulated
+    /// target has none
     #[arg(
         long = "profile",
         value_name = "TIME",
@@ -26,10 +26,11 @@ pub struct SamplingArgs {
 /// `iogauge profile`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-Records what devices, processors and memory do beside any other program's load, and puts none on
-them itself: what iostat, vmstat and a vendor's system profile would have shown.
+Records devices, processors and memory while other programs run, and issues no I/O of its own. It
+records what iostat, vmstat and a vendor's system profile show.
 
-Ctrl-C ends it and keeps what was recorded: exit code 0 without --for, 130 before its time is up.
+Ctrl-C ends the recording and keeps it. The exit code is then 0 without --for, and 130 before its
+time is up.
 
 Examples:
   iogauge profile --for 5m                    every disk in use
@@ -38,26 +39,25 @@ Examples:
   iogauge profile --for 8h --detach
   iogauge history show --format profile-csv > last.csv")]
 pub struct ProfileArgs {
-    /// Directories, files or block devices whose devices are watched; without any, and without
-    /// --device, every disk in use
+    /// Directories, files or block devices whose devices are recorded [default: every disk in use]
     #[arg(value_name = "TARGET")]
     pub targets: Vec<PathBuf>,
-    /// A device to watch by kernel name (sda, dm-3, md0) or node; may be repeated
+    /// A device to record, by kernel name (sda, dm-3, md0) or node; repeatable
     #[arg(long = "device", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub devices: Vec<String>,
     /// Time to record [default: until Ctrl-C or iogauge stop]
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     pub length: Option<Duration>,
-    /// Time between two samples, 100ms to 60s
+    /// Interval of the samples, 100ms to 60s
     #[arg(long, value_name = "TIME", value_parser = cadence, default_value = "1s")]
     pub every: Duration,
-    /// A word on what was going on, kept with the result
+    /// Note to save with the result
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
-    /// Write all samples to a file, as rows
+    /// Write all samples to a CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,
-    /// Let --csv replace a file that iogauge did not make
+    /// Let --csv replace a file that iogauge did not create
     #[arg(long, requires = "csv", help_heading = "Output")]
     pub force: bool,
     /// Output.
@@ -68,13 +68,13 @@ pub struct ProfileArgs {
 fn cadence(text: &str) -> Result<Duration, String> {
     let cadence = duration(text)?;
     let fits = CADENCES.contains(&cadence);
-    let wrong = || format!("\"{text}\" is not from 100ms to 60s; right would be 1s");
+    let wrong = || format!("\"{text}\" is not from 100ms to 60s; hint: use 1s");
     fits.then_some(cadence).ok_or_else(wrong)
 }
 
 fn length(text: &str) -> Result<Duration, String> {
     let length = duration(text)?;
-    let wrong = || format!("\"{text}\" records nothing; right would be 5m");
+    let wrong = || format!("\"{text}\" records nothing; hint: use 5m");
     (length > Duration::ZERO).then_some(length).ok_or_else(wrong)
 }
 

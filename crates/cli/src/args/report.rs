@@ -17,33 +17,33 @@ Examples:
   iogauge report --svg pictures --panel capacity-curve
   iogauge report --png pictures --theme dark")]
 pub struct ReportArgs {
-    /// The runs: last, last-1, or an id; the last one where none is given
+    /// Runs: last, last-1, or ids [default: last]
     pub runs: Vec<RunRef>,
-    /// Write one HTML file that works offline
+    /// Write one self-contained HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write a SVG file for each picture into a directory
+    /// Write one SVG file per chart into a directory
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// Write a PNG file for each picture into a directory
+    /// Write one PNG file per chart into a directory
     #[arg(long, value_name = "DIR")]
     pub png: Option<PathBuf>,
-    /// Only these pictures; repeatable
+    /// Draw only this chart; repeatable
     #[arg(long, value_name = "PANEL", value_parser = panel_names())]
     pub panel: Vec<String>,
-    /// What runs have in common that are drawn together; groups stand side by side
+    /// How to group runs that are drawn together; groups are drawn side by side
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = GroupByArg::System)]
     pub group_by: GroupByArg,
-    /// Colours of SVG and PNG; HTML follows whoever reads it
+    /// Colours of SVG and PNG; HTML follows the reader's system
     #[arg(long, value_enum, default_value_t = ThemeArg::Light)]
     pub theme: ThemeArg,
     /// Heading of the HTML file
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// Replace files that iogauge did not make, too
+    /// Also replace files that iogauge did not create
     #[arg(long)]
     pub force: bool,
-    /// Where runs are kept
+    /// History file
     #[arg(long, value_name = "FILE", default_value = "default", hide_default_value = true)]
     pub history: HistoryPath,
 }
@@ -64,9 +64,9 @@ pub enum GroupByArg {
     System,
     /// The target.
     Target,
-    /// What was asked of it.
+    /// The workload.
     Label,
-    /// Nothing: each run alone.
+    /// Each run alone.
     Run,
 }
 

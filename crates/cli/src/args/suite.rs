@@ -17,10 +17,10 @@ pub struct SuiteCommon {
     /// Target.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Tell the steps, what they write and how long they take, and do nothing
+    /// Print the steps, what they write and how long they take, and do nothing
     #[arg(long, conflicts_with_all = ["detach", "resume"])]
     pub dry_run: bool,
-    /// Go on where a run of this suite on this target ended before its time: the last one, or RUN
+    /// Resume an incomplete run of this suite on this target: the last one, or RUN
     #[arg(
         long,
         value_name = "RUN",
@@ -30,13 +30,13 @@ pub struct SuiteCommon {
         value_parser = ResumeRef::read
     )]
     pub resume: Option<ResumeRef>,
-    /// Remove the test files first, so that they are made anew
+    /// Remove the test files first, and create new ones
     #[arg(long, conflicts_with = "resume")]
     pub recreate: bool,
-    /// Do not ask before data on a block device is overwritten
+    /// Do not ask for confirmation before overwriting a block device
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Let real fio do the I/O and measure it
+    /// Let fio do the I/O and measure it
     #[arg(long, value_name = "fio[=BINARY]")]
     pub via: Option<ViaArg>,
     /// io_uring, libaio, psync, mmap or null [default: io_uring]
@@ -89,12 +89,12 @@ pub struct SuiteArgs {
 
 const AFTER: &str = "\
 Examples:
-  iogauge suite                                 list them
+  iogauge suite                                 list the suites
   iogauge suite blocksize /data --dry-run       what it would do
   iogauge suite blocksize /data
   iogauge suite blocksize /data --resume        after an interruption
   iogauge suite ./mine.toml /data               steps of your own
-  iogauge suite ./steps.fio                     a job file of fio's as steps";
+  iogauge suite ./steps.fio                     the jobs of a fio job file as steps";
 
 impl Args for SuiteArgs {
     fn augment_args(command: Command) -> Command {
@@ -154,7 +154,7 @@ fn is_file(name: &str) -> bool {
 fn of_file(name: &str, matches: &ArgMatches) -> Result<SuiteRun, Error> {
     let words = matches.get_many::<OsString>("").into_iter().flatten().cloned();
     let mut command = SuiteCommon::augment_args(Command::new(format!("iogauge suite {name}")))
-        .about("Runs the steps of a file, one after the other")
+        .about("Run the steps of a file in order")
         .no_binary_name(true);
     if name.ends_with(".fio") {
         command = command.mut_arg("target", |target| {
@@ -169,7 +169,7 @@ fn of_file(name: &str, matches: &ArgMatches) -> Result<SuiteRun, Error> {
 fn unknown(name: &str) -> String {
     let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
     let names = names.join(", ");
-    format!("\"{name}\" is no suite; there are {names}, and files that end in .toml or .fio")
+    format!("\"{name}\" is not a suite; hint: use {names}, or a file that ends in .toml or .fio")
 }
 
 fn command_of(info: &'static SuiteInfo) -> Command {

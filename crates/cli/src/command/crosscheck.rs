@@ -25,12 +25,12 @@ pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> 
         return refuse("crosscheck measures for a time: --number_ios and --io_size belong to run");
     }
     if args.runtime == 0 || args.tolerance <= 0.0 {
-        return refuse("--runtime and --tolerance have to be above 0; right would be 5s and 5%");
+        return refuse("--runtime and --tolerance have to be above 0; hint: use 5s and 5%");
     }
     let typed = std::slice::from_ref(&args.load);
     let opened = invocation::open(&args.target, typed, Some(&args.via))?;
     let Some(fio) = opened.rig.via().cloned() else {
-        return refuse("crosscheck needs fio; right would be --via fio=BINARY");
+        return refuse("crosscheck needs fio; hint: use --via fio=BINARY");
     };
     let plan = CrosscheckPlan {
         step: Step::single(opened.loads[0].clone(), args.ramp_time, args.runtime),

@@ -19,6 +19,6 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
         screen::print(&terminal::doctor(&document, screen::page(false)))?;
     }
     let Some(why) = document.refusal() else { return Ok(Exit::Done) };
-    screen::fault(why);
+    screen::error(why);
     Ok(Exit::Refused)
 }

@@ -98,10 +98,10 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
 pub(super) fn check_effort(budget_ns: u64, precision_percent: f64) -> anyhow::Result<()> {
     let wrong = match () {
         () if budget_ns < SHORTEST_BUDGET_NS => {
-            "--budget is too short to search in; right would be 1s or more"
+            "--budget is too short to search in; hint: use 1s or more"
         }
         () if !(0.1..=50.0).contains(&precision_percent) => {
-            "--precision is not from 0.1% to 50%; right would be 2%"
+            "--precision must be between 0.1% and 50%; hint: use --precision=2%"
         }
         () => return Ok(()),
     };

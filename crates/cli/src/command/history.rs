@@ -81,7 +81,7 @@ pub(super) fn open_existing(path: &HistoryPath) -> anyhow::Result<History> {
     if let Some(file) = path.resolve()?.filter(|file| !file.exists()) {
         let file = file.display();
         let text = format!(
-            "no run is kept: {file} is not there; right would be a run first, or another --history"
+            "no run is kept: {file} is not there; hint: run a measurement first, or use another --history"
         );
         return Err(Usage(text).into());
     }
@@ -118,7 +118,7 @@ fn line(row: &RunRow) -> RunLine {
 fn confirmed(history: &History) -> anyhow::Result<bool> {
     let count = history.list(&Filter::default())?.len();
     let question = format!("remove all {count} runs from {}?", history.path().display());
-    screen::confirmed(&question, "reset --yes")
+    screen::confirmed(&question, "--yes")
 }
 
 fn export(history: &History, format: ExportFormat) -> anyhow::Result<Exit> {
@@ -140,13 +140,13 @@ fn export(history: &History, format: ExportFormat) -> anyhow::Result<Exit> {
 /// Tells which rows are not in an output, as they are damaged, and with which exit code it ends.
 pub(super) fn tell_left_out(history: &History, output: &str, left_out: &[String]) -> Exit {
     for row in left_out {
-        screen::fault(&format!("left out of the {output}, since it is damaged: {row}"));
+        screen::error(&format!("left out of the {output}, since it is damaged: {row}"));
     }
     if left_out.is_empty() {
         return Exit::Done;
     }
     let (count, path) = (left_out.len(), history.path().display());
-    screen::fault(&format!(
+    screen::error(&format!(
         "{count} damaged rows of {path} are not in the {output}; the others are"
     ));
     Exit::IoErrors
@@ -207,7 +207,7 @@ fn fio_json(
     let row = &stored.row;
     if is_search(row) {
         return Err(Usage(format!(
-            "{} is a search, for which fio's JSON has no place; right would be --format json or \
+            "{} is a search, for which fio's JSON has no place; hint: use --format json or \
              csv, or a run",
             row.id
         ))
@@ -232,15 +232,15 @@ fn steps_of(stored: &StoredRun, document: &serde_json::Value) -> anyhow::Result<
     }
     if stored.row.kind == "db-beside" {
         return Err(Usage(format!(
-            "{} has the curves of a device and of a database, for which no table has a place; right would \
-             be --format text or json",
+            "{} has the curves of a device and of a database, for which no table has a place; hint: use \
+             --format text or json",
             stored.row.id
         ))
         .into());
     }
     if stored.row.kind == PROFILE {
         return Err(Usage(format!(
-            "{} is a record of the system without a load; right would be --format text, json or \
+            "{} is a record of the system without a load; hint: use --format text, json or \
              profile-csv",
             stored.row.id
         ))

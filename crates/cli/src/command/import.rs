@@ -27,7 +27,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
             command_line: screen::without_secrets(&format!("iogauge import {shown}")),
             verdict: &|first, steps| terminal::steps_brief(first, steps.into()),
         };
-        let mut tell = |problem| screen::fault(&format!("{problem}"));
+        let mut tell = |problem| screen::warning(&format!("{problem}"));
         let ImportedFile { run, results } = match import(&mut importer, path, &words, &mut tell) {
             Ok(Some(imported)) => imported,
             Ok(None) => {
@@ -35,7 +35,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<Exit> {
                 continue;
             }
             Err(ImportError::Read(error)) => {
-                screen::fault(&format!("cannot read {shown}: {error}"));
+                screen::error(&format!("cannot read {shown}: {error}"));
                 exit = Exit::Usage;
                 continue;
             }

@@ -87,7 +87,7 @@ pub fn open(
     }
     if via.is_some() && typed.iter().any(|load| load.verify.is_some()) {
         let text = "--verify: fio reads back within the run, and its reads would be in the figures; \
-                    right would be one without --via fio, or a job file with it";
+                    hint: use one without --via fio, or a job file with it";
         return Err(Usage(text.to_owned()).into());
     }
     let fio = via.map(ViaArg::find).transpose()?;

@@ -47,7 +47,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
     {
         if args.output_format.detail().is_some() {
             let text = "--output-format: a job with latency_target is a search, which has no such \
-                        document; right would be --json";
+                        document; hint: use --json";
             return Err(Usage(text.to_owned()).into());
         }
         let (load, _) = on(job, &rig, &paths)?;
@@ -101,7 +101,7 @@ pub(super) fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
         || args.ramp_time.is_some()
         || !args.jobs.is_empty();
     if beside {
-        let text = "a job file says itself what runs; right would be its options in its [global] \
+        let text = "a job file says itself what runs; hint: put its options in its [global] \
                     instead of on the command line";
         return Err(Usage(text.to_owned()).into());
     }
@@ -127,7 +127,7 @@ pub(super) fn groups(path: &Path, lenient: bool) -> anyhow::Result<Vec<Group>> {
     for error in &file.unsupported {
         if let Fault::Unsupported { option, why } = &error.fault {
             let place = &error.place;
-            screen::fault(&format!("{place}: warning: {option} is left out: {why}"));
+            screen::warning(&format!("{place}: {option} is left out: {why}"));
         }
     }
     Ok(groups?)

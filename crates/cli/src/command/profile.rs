@@ -58,7 +58,7 @@ fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
         }
         if !target.exists() {
             let text = format!(
-                "there is no {text}; right would be a directory, a file, a block device, or \
+                "there is no {text}; hint: use a directory, a file, a block device, or \
                  --device with a kernel name"
             );
             return Err(Usage(text).into());
@@ -68,7 +68,7 @@ fn devices(args: &ProfileArgs) -> anyhow::Result<DeviceTree> {
     let tree = under.with_devices(&roots, &args.devices);
     let tree = tree.map_err(|error| Usage(error.to_string()))?;
     if tree.is_empty() {
-        let text = "no block device that the kernel shows lies under these targets; right would be \
+        let text = "no block device that the kernel shows lies under these targets; hint: use \
                     --device, or no target for every disk";
         return Err(Usage(text.to_owned()).into());
     }

@@ -111,7 +111,7 @@ impl Record {
         if let Some(caveat) = nothing {
             self.screen.progress.clear();
             let Caveat { message, remedy, .. } = caveat;
-            screen::fault(&format!("{message}; right would be {remedy}"));
+            screen::error(&format!("{message}; hint: {remedy}"));
         }
     }
 
@@ -171,7 +171,7 @@ impl Record {
             screen::print(&text(screen::page(false)))?;
         }
         if let Some(lost) = &self.screen.lost {
-            screen::fault(&format!("{what} is not in the history: {lost}"));
+            screen::error(&format!("{what} is not in the history: {lost}"));
         } else if self.history.is_some() && !self.output.quiet {
             let kept = self.output.history_option();
             screen::tell(&format!("iogauge history show {}{kept} shows this again", self.id));

@@ -22,7 +22,7 @@ const PNG_SCALE: f64 = 2.0;
 /// Where there is no such run, nothing to draw of it, or a file cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     if args.html.is_none() && args.svg.is_none() && args.png.is_none() {
-        let text = "a report needs a place; right would be --html FILE, --svg DIR or --png DIR";
+        let text = "a report needs a place; hint: use --html FILE, --svg DIR or --png DIR";
         return Err(Usage(text.to_owned()).into());
     }
     let history = history::open_existing(&args.history)?;
@@ -149,7 +149,7 @@ fn figures(groups: &[Group], panels: &[&'static Panel]) -> anyhow::Result<Vec<Na
         }
     }
     if named.is_empty() {
-        let text = "these runs have nothing for such a picture; right would be another --panel";
+        let text = "these runs have nothing for such a picture; hint: use another --panel";
         return Err(Usage(text.to_owned()).into());
     }
     Ok(named)

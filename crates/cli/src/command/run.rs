@@ -28,12 +28,12 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         return job_file::run(args, path, interrupt);
     }
     if args.lenient {
-        let text = "--lenient is for job files; right would be a TARGET that ends in .fio";
+        let text = "--lenient is for job files; hint: use a TARGET that ends in .fio";
         return Err(Usage(text.to_owned()).into());
     }
     let typed = jobs(args)?;
     if args.runtime == Some(0) {
-        return Err(Usage("--runtime=0 measures nothing; right would be 10s".to_owned()).into());
+        return Err(Usage("--runtime=0 measures nothing; hint: use 10s".to_owned()).into());
     }
     let (target, output) = (&args.target, &args.output);
     if args.print_fio {
@@ -61,13 +61,13 @@ fn print_fio(rig: &Rig, step: &Step) -> anyhow::Result<Exit> {
         job_out::job_file(step, &files).map_err(|error| Usage(format!("--print-fio: {error}")))?;
     screen::data(&file.text)?;
     for line in &file.differs {
-        screen::fault(line);
+        screen::warning(line);
     }
     for part in parts.iter().filter(|part| part.kind == PartKind::File(FileOrigin::ToMake)) {
         let path = part.path.display();
-        screen::fault(&format!(
+        screen::warning(&format!(
             "{path} is not there yet, and iogauge would not know again what fio makes \
-             there; right would be iogauge prepare {} first",
+             there; hint: run iogauge prepare {} first",
             rig.text()
         ));
     }
@@ -83,7 +83,7 @@ fn jobs(args: &RunArgs) -> anyhow::Result<Vec<LoadArgs>> {
         .iter()
         .map(|text| {
             if text.trim().is_empty() {
-                let right = "right would be --job \"rw=write bs=128k\"";
+                let right = "hint: use --job \"rw=write bs=128k\"";
                 return Err(Usage(format!("--job is empty; {right}")).into());
             }
             args.load

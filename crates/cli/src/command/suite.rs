@@ -135,7 +135,7 @@ impl Source {
 fn check_via(common: &SuiteCommon, plan: &[SuiteStep]) -> anyhow::Result<()> {
     let mut jobs = plan.iter().flat_map(|step| step.asked().jobs);
     if common.via.is_some() && jobs.any(|job| job.load.verify.is_some()) {
-        let text = "--via fio: a step checks its data, which fio does in its own way; right would be \
+        let text = "--via fio: a step checks its data, which fio does in its own way; hint: use \
                     the suite without --via";
         return Err(Usage(text.to_owned()).into());
     }
@@ -202,7 +202,7 @@ fn of_total(error: LabError, needs: Needs, parts: u32) -> anyhow::Error {
     };
     let most_bytes = size_bytes.saturating_mul(u64::from(parts));
     let text = format!(
-        "{} holds {}, less than its share of the {} spread evenly over {parts}; right would be \
+        "{} holds {}, less than its share of the {} spread evenly over {parts}; hint: use \
          --size={} or less",
         path.display(),
         Bytes(*size_bytes),

@@ -82,7 +82,7 @@ impl OwnFile {
             target.target = job_file::text(&job_file::wanted(groups, &target), &self.path);
             return Ok(target);
         };
-        let text = format!("{option}: {shown} names its own files; right would be {right}");
+        let text = format!("{option}: {shown} names its own files; hint: use {right}");
         Err(Usage(text).into())
     }
 
@@ -278,7 +278,7 @@ impl Reader<'_> {
         }
         let budget_ns = step.runtime_ns.unwrap_or(SEARCH_NS);
         if budget_ns < SHORTEST_SEARCH_NS {
-            let reason = "find: seconds is too short to search in; right would be 1 or more";
+            let reason = "find: seconds is too short to search in; hint: use 1 or more";
             return Err(self.wrong(step.line, reason));
         }
         for (limit, own) in step.find.iter().zip(jobs.iter().cycle()) {
@@ -330,7 +330,7 @@ fn in_words(option: &FileOption, error: &clap::Error) -> String {
             _ => "one that iogauge run --help tells",
         };
         let right = right.replace('-', "_");
-        return format!("\"{name}\" is no option of a load; right would be {right}");
+        return format!("\"{name}\" is no option of a load; hint: use {right}");
     }
     let source = std::error::Error::source(error);
     let reason = source.map_or_else(|| crate::one_line(error), ToString::to_string);

@@ -33,7 +33,7 @@ pub fn find(
     run: &ResumeRef,
 ) -> anyhow::Result<Earlier> {
     let Some(history) = History::open_kept(&output.history)? else {
-        let text = "--resume: --history none keeps no runs; right would be the history of the run";
+        let text = "--resume: --history none keeps no runs; hint: use the history of the run";
         return Err(Usage(text.to_owned()).into());
     };
     let stored = match &run.0 {
@@ -52,7 +52,7 @@ pub fn find(
     if let Some((name, text)) = asked.options.iter().find(differs) {
         if name == SuiteAsked::CONTENT {
             return Err(Usage(format!(
-                "--resume: {} has changed since run {id} began; right would be the file as it was, \
+                "--resume: {} has changed since run {id} began; hint: restore the file as it was, \
                  or a run without --resume",
                 asked.name
             ))
@@ -63,7 +63,7 @@ pub fn find(
             None => format!("no --{name}"),
         };
         return Err(Usage(format!(
-            "--resume: run {id} was begun with {was}, not --{name}={text}; right would be --resume \
+            "--resume: run {id} was begun with {was}, not --{name}={text}; hint: use --resume \
              without it"
         ))
         .into());

@@ -31,11 +31,11 @@ pub fn run(args: &TableArgs) -> anyhow::Result<Exit> {
 pub fn read(path: &Path) -> Option<FioFile> {
     match FioFile::read(path) {
         Ok(file) => {
-            file.problems.iter().for_each(|problem| screen::fault(&format!("{problem}")));
+            file.problems.iter().for_each(|problem| screen::warning(&format!("{problem}")));
             (!file.results.is_empty()).then_some(file)
         }
         Err(error) => {
-            screen::fault(&format!("cannot read {}: {error}", path.display()));
+            screen::error(&format!("cannot read {}: {error}", path.display()));
             None
         }
     }

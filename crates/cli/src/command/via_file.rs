@@ -35,12 +35,11 @@ pub fn run(
     job_file::nothing_beside(args)?;
     if args.trace {
         let text = "--trace: a job file that fio runs has no window that iogauge could \
-                    open and close; right would be one without --via fio";
+                    open and close; hint: use one without --via fio";
         return Err(Usage(text.to_owned()).into());
     }
     if args.output_format.detail().is_some() {
-        let text = "--output-format: fio itself prints its JSON of a job file of its own; right \
-                    would be --json";
+        let text = "--output-format: fio itself prints its JSON of a job file of its own; hint: use --json";
         return Err(Usage(text.to_owned()).into());
     }
     let (JudgedFile { mut rig, jobs, paths }, fio) = judge(path, fio, &args.target)?;
@@ -74,10 +73,10 @@ fn measure(
     let ran = via::run_file(rig, fio, text, handed, &mut watch)?;
     let RanFile { results, interrupted, lost, logs, bad_logs, paused } = ran;
     for log in logs {
-        screen::fault(&format!("log {}", log.display()));
+        screen::tell(&format!("log {}", log.display()));
     }
     for bad in &bad_logs {
-        screen::fault(bad);
+        screen::warning(bad);
     }
     let steps: Vec<StepResult> = results.iter().map(|result| result.to_step()).collect();
     let mut caveats = std::mem::take(&mut invocation.caveats);
@@ -132,7 +131,7 @@ pub fn find(
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
     if args.load != LoadArgs::default() {
-        let text = "a job file says itself what runs; right would be its options in the file \
+        let text = "a job file says itself what runs; hint: put its options in the file \
                     instead of on the command line";
         return Err(Usage(text.to_owned()).into());
     }
@@ -140,7 +139,7 @@ pub fn find(
     let unlink = unlinked(&jobs);
     let [job] = jobs.jobs() else {
         let text = format!(
-            "{}: a search has the storage for itself; right would be a file of one job, not {}",
+            "{}: a search has the storage for itself; hint: use a file of one job, not {}",
             path.display(),
             jobs.jobs().len()
         );

@@ -21,7 +21,8 @@ pub(super) fn lines(id: u32, threads: &[HeldThread], gone: bool, has_result: boo
              ends the I/O"
         }
     };
-    vec![format!("iogauge: {line}"), format!("hint: {hint}")]
+    let kind = if has_result { "warning" } else { "error" };
+    vec![format!("{kind}: {line}"), format!("hint: {hint}")]
 }
 
 fn why(threads: &[HeldThread]) -> String {
@@ -43,7 +44,7 @@ mod tests {
         let told = |gone, has_result| lines(7, &[], gone, has_result).join("; ");
         assert_eq!(
             told(true, false),
-            "iogauge: process 7 did not end in time and was killed: it was still at work; hint: \
+            "error: process 7 did not end in time and was killed: it was still at work; hint: \
              iogauge history show shows what was kept of the run"
         );
         assert!(told(false, true).contains("is done and cannot end yet"));

@@ -76,7 +76,7 @@ fn in_child(
     if left_bytes < LEAST_ADDRESS_BYTES {
         let (left, least) = (left_bytes >> 20, LEAST_ADDRESS_BYTES >> 20);
         anyhow::bail!(
-            "{bound} leaves {left} MiB of address space; right would be at least {least} MiB more \
+            "{bound} leaves {left} MiB of address space; hint: use at least {least} MiB more \
              than iogauge itself takes"
         );
     }

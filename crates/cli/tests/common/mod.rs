@@ -38,6 +38,20 @@ pub fn skip(test: &str, why: &str) {
     assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
 }
 
+/// Whether a text is one error or warning: the fact in a line, and at most a hint in a second one.
+pub fn is_one_message(stderr: &str) -> bool {
+    let mut lines = stderr.lines();
+    let fact = lines.next().is_some_and(|l| l.starts_with("error: ") || l.starts_with("warning: "));
+    let hint = lines.next().is_none_or(|line| line.starts_with("hint: "));
+    fact && hint && lines.next().is_none() && stderr.ends_with('\n')
+}
+
+/// Asserts that a text is one error or warning, as [`is_one_message()`] reads it.
+#[track_caller]
+pub fn assert_one_message(stderr: &str) {
+    assert!(is_one_message(stderr), "{stderr}");
+}
+
 /// A directory for one test with a working directory and a history of its own.
 pub struct Place {
     dir: TempDir,

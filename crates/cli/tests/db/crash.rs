@@ -197,11 +197,7 @@ fn a_strange_record_of_what_was_acknowledged_is_told() {
         &backwards,
     ] {
         std::fs::write(&path, wrong).unwrap();
-        let words = [
-            "d/RAN/acknowledged",
-            "it is no iogauge.acknowledged/2",
-            "right would be to remove it",
-        ];
+        let words = ["d/RAN/acknowledged", "it is no iogauge.acknowledged/2", "hint: remove it"];
         assert_one_line(db.run("verify", &["--quiet"]), 1, &words);
     }
     // As it is told.

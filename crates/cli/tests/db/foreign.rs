@@ -41,7 +41,7 @@ fn a_foreign_database_under_a_name_of_ours_stays() {
     assert!(before.len() > 1000);
     refused(
         db.run("add-globals", &["--globals=1", "--quiet"]),
-        &["global2.db: iogauge did not make what is there", "right would be"],
+        &["global2.db: iogauge did not make what is there", "hint: "],
     );
     let told = db.run("purge", &["--yes"]).ends(0).stdout;
     assert!(

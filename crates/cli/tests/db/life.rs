@@ -51,8 +51,12 @@ fn a_database_lives_from_setup_to_purge() {
     next: iogauge db create-globals sqlite:d --globals 8 --subscripts 1m
     ");
     // No machine that runs this has less than 8 MiB.
-    let warned = "right would be setup with --size ";
-    assert!(made.stderr.contains(warned) && made.stderr.lines().count() == 1, "{}", made.stderr);
+    let warned = "hint: setup with --size ";
+    assert!(
+        made.stderr.contains(warned) && crate::common::is_one_message(&made.stderr),
+        "{}",
+        made.stderr
+    );
     assert_eq!(db(&["sizes", "sqlite:d"]).ends(0).stdout, "0\n");
     let globals = db(&["create-globals", "sqlite:d", "--globals=3", "--subscripts=5k"]).ends(0);
     insta::assert_snapshot!(redacted(&globals), @r"

@@ -133,10 +133,11 @@ pub fn codes(document: &Value) -> Vec<&str> {
 #[track_caller]
 pub fn assert_one_line(done: Done, code: i32, words: &[&str]) {
     let Done { stdout, stderr, .. } = done.ends(code);
-    assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
-    assert!(stderr.starts_with("iogauge: "), "{stderr}");
+    assert_eq!(stdout, "", "{stderr}");
+    crate::common::assert_one_message(&stderr);
+    let said = stderr.replace("\nhint: ", "; hint: ");
     for word in words {
-        assert!(stderr.contains(word), "\"{word}\" is not in {stderr}");
+        assert!(said.contains(word), "\"{word}\" is not in {stderr}");
     }
 }
 

@@ -357,7 +357,7 @@ fn a_run_goes_on_in_the_background() {
     let db = Db::new(1, 1000);
     let line = ["--mode=write", "--detach", "--runtime=400ms", "--ramp-time=0"];
     let told = db.run("run", &line).ends(0).stdout;
-    assert!(told.starts_with("run 2") && told.contains(" is under way; "), "{told}");
+    assert!(told.starts_with("run 2") && told.contains(" is in progress; "), "{told}");
     let id = told.split(' ').nth(1).unwrap();
     eventually(|| db.place.runs()[0].1 == "done");
     let document = db.place.run(&["history", "show", id, "--format=json"]).ends(0).json();
@@ -396,7 +396,7 @@ pub fn nothing_completed(done: Done) -> Value {
     let done = done.ends(4);
     let lines: Vec<&str> = done.stderr.lines().filter(|line| line.contains("no I/O was")).collect();
     assert_eq!(lines.len(), 1, "{}", done.stderr);
-    assert!(lines[0].starts_with("iogauge: ") && lines[0].contains("right would be"), "{lines:?}");
+    assert!(lines[0].starts_with("error: ") && done.stderr.contains("\nhint: "), "{}", done.stderr);
     let document = done.json();
     let caveats = document["caveats"].as_array().unwrap();
     let told = caveats.iter().filter(|caveat| caveat["code"] == "nothing-completed").count();

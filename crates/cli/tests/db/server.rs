@@ -93,7 +93,7 @@ fn what_was_measured_outlives_the_server() {
         there.server.crash();
         // Direct reads need no server: only what is asked of it at the end is missing.
         let done = under_way.end().ends(1);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
         let document = there.kept(&done);
         assert!(message(&document, "io-errors").contains("when the run was over"), "{document}");
         if action == "run" {
@@ -145,7 +145,7 @@ fn a_ladder_keeps_the_rungs_before_one_that_fails() {
     let line = ["--mode=read", "--ladder=2,30", "--runtime=300ms", "--ramp-time=0"];
     let line = [&line[..], &["--json", "--quiet"]].concat();
     let done = there.run("run", "&reads=server", &line).ends(1);
-    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+    crate::common::assert_one_message(&done.stderr);
     let document = there.kept(&done);
     assert_eq!(document["steps"].as_array().unwrap().len(), 1);
     assert!(document["steps"][0]["read"]["ios"].as_u64() > Some(0));

@@ -77,6 +77,6 @@ fn what_does_not_fit_is_refused() {
     let place = Place::new();
     let arguments = ["suite", "iometer", "sim:size=64m,channels=2", "--threads=4", "--filesize=1g"];
     let done = place.run(&arguments).ends(2);
-    assert!(done.stderr.contains("right would be 16m at most"), "{}", done.stderr);
-    assert_eq!(done.stderr.lines().count(), 1);
+    assert!(done.stderr.contains("hint: use 16m at most"), "{}", done.stderr);
+    crate::common::assert_one_message(&done.stderr);
 }

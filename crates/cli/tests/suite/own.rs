@@ -98,7 +98,7 @@ fn what_is_wrong_is_said_with_file_and_line() {
     for (text, word) in [
         (
             "[[step]]\nname = \"a\"\niodpeth = 4",
-            "mine.toml:3: \"iodpeth\" is no option of a load; right would be iodepth",
+            "mine.toml:3: \"iodpeth\" is no option of a load\nhint: use iodepth",
         ),
         (
             "[[step]]\nname = \"a\"\nrw = \"sideways\"",
@@ -108,16 +108,13 @@ fn what_is_wrong_is_said_with_file_and_line() {
         ("[[step]]\nname = \"a\"\nbs = \"4k\"\nbssplit = \"4k/100\"", "mine.toml:1: "),
         ("[[step]]\nname = \"a\"\n\nverify_fatal = 1", "mine.toml:4: verify_fatal: "),
         ("[[step]]\nname = \"a\"\nfind = \"write:max<=1ms\"\n", "mine.toml:1: find: "),
-        (
-            "[[step]]\nname = \"a\"\nfind = \"max<=1ms\"\nseconds = \"10ms\"",
-            "right would be 1 or more",
-        ),
+        ("[[step]]\nname = \"a\"\nfind = \"max<=1ms\"\nseconds = \"10ms\"", "hint: use 1 or more"),
         ("[[step]\nname = \"a\"", "mine.toml:1: "),
     ] {
         let file = write(&place, "mine.toml", text);
         let done = place.run(&["suite", &file, TARGET]).ends(2);
         assert!(done.stderr.contains(word), "\"{word}\" is not in {}", done.stderr);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
     }
     let file = write(&place, "mine.toml", "[[step]]\nname = \"a\"\nioengine = \"psync\"");
     for (line, word) in [
@@ -128,7 +125,7 @@ fn what_is_wrong_is_said_with_file_and_line() {
         (&["suite", &file, TARGET], "cannot reach the simulated device"),
         (&["suite", &file, "/nosuch"], "/nosuch"),
         (&["suite", &file, ".", "--nosuch"], "--nosuch"),
-        (&["suite", "nosuch", "."], "end in .toml or .fio"),
+        (&["suite", "nosuch", "."], "a file that ends in .toml or .fio"),
     ] {
         // A directory of which a test file would be made is no mistake.
         if line.ends_with(&["."]) && line[1] == file {
@@ -136,7 +133,7 @@ fn what_is_wrong_is_said_with_file_and_line() {
         }
         let done = place.run(line).ends(2);
         assert!(done.stderr.contains(word), "\"{word}\" is not in {}", done.stderr);
-        assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+        crate::common::assert_one_message(&done.stderr);
     }
     assert!(place.run(&["suite", &file, "--help"]).ends(0).stdout.contains("--dry-run"));
     assert!(!place.history().exists());

@@ -58,7 +58,7 @@ pub fn backend(name: &str) -> Result<&'static BackendInfo, DbError> {
         // What is no word may be a part of a URL with a password.
         let what = if is_word(name) { format!("\"{name}:\"") } else { "that".to_owned() };
         return Err(DbError::Usage(format!(
-            "{what} is no database that iogauge knows; right would be {}",
+            "{what} is no database that iogauge knows; hint: use {}",
             names.join(", ")
         )));
     };
@@ -83,7 +83,7 @@ pub fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
             " of that name".to_owned()
         };
         return Err(DbError::Usage(format!(
-            "{} has no setting{which}; right would be {}",
+            "{} has no setting{which}; hint: use {}",
             info.name,
             known.join(", ")
         )));

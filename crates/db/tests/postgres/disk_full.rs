@@ -58,7 +58,7 @@ fn what_does_not_fit_is_gone_again() {
     let (made, _) = followed(|progress| db.setup(1 << 30, progress));
     let error = made.unwrap_err();
     assert!(matches!(error, DbError::Full(_)), "{name}: {error:?}");
-    assert!(line(&error).contains("right would be"), "{error}");
+    assert!(line(&error).contains("hint: "), "{error}");
     assert!(!db.is_there().unwrap());
     // A table that is gone keeps its first block until a checkpoint.
     server.psql("CHECKPOINT");

@@ -193,7 +193,7 @@ fn programs() -> Result<PathBuf, String> {
         bin.join("postgres").exists().then_some((version, bin))
     });
     newest.max().map(|(_, bin)| bin).ok_or_else(|| {
-        "there is no server in /usr/lib/postgresql/*/bin; right would be Debian's package postgresql"
+        "there is no server in /usr/lib/postgresql/*/bin; hint: install Debian's package postgresql"
             .to_owned()
     })
 }

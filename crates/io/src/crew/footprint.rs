@@ -262,7 +262,7 @@ pub enum FootprintError {
     /// Memory.
     #[error(
         "the workers' buffers and histograms would take {}, and half of what is available by {bound} is {}; \
-         right would be a smaller --bs, --iodepth or --numjobs, or fewer jobs",
+         hint: use a smaller --bs, --iodepth or --numjobs, or fewer jobs",
         Bytes(*asked_bytes), Bytes(*most_bytes)
     )]
     Memory {
@@ -275,7 +275,7 @@ pub enum FootprintError {
     },
     /// Threads.
     #[error(
-        "the load would take {asked} threads, and {bound} allows {most} of them; right would be a smaller \
+        "the load would take {asked} threads, and {bound} allows {most} of them; hint: use a smaller \
          --iodepth or --numjobs, or --ioengine=io_uring, which keeps many I/Os outstanding in one thread"
     )]
     Workers {

@@ -30,7 +30,7 @@ pub enum OffsetError {
     /// The target, or the part of it the load may touch, holds not even one block.
     #[error(
         "the target has {size_bytes} bytes from offset {offset_bytes} and the block size is \
-         {block_bytes}; right would be a larger --size or a smaller --bs"
+         {block_bytes}; hint: use a larger --size or a smaller --bs"
     )]
     NoRoom {
         /// Bytes there are.

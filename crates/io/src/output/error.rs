@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum OutputError {
     /// A file that something else made.
     #[error(
-        "{} exists, and iogauge did not make it; right would be a new file, or --force to replace it", .path.display()
+        "{} exists, and iogauge did not make it; hint: use a new file, or --force to replace it", .path.display()
     )]
     Foreign {
         /// The file.
@@ -16,7 +16,7 @@ pub enum OutputError {
     },
     /// A history, one of the files beside it, or the log of another database.
     #[error(
-        "{} is {what}, which no output replaces, not with --force either; right would be another file", .path.display()
+        "{} is {what}, which no output replaces, not with --force either; hint: use another file", .path.display()
     )]
     Database {
         /// The file.
@@ -26,14 +26,14 @@ pub enum OutputError {
     },
     /// A symbolic link to something that could be replaced.
     #[error(
-        "{} is a symbolic link; right would be the file it leads to, or another name", .path.display()
+        "{} is a symbolic link; hint: use the file it leads to, or another name", .path.display()
     )]
     Link {
         /// The link.
         path: PathBuf,
     },
     /// Something that can be written, and that an output would harm or set off.
-    #[error("{} is {what}; right would be a regular file", .path.display())]
+    #[error("{} is {what}; hint: use a regular file", .path.display())]
     Harmful {
         /// The path.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum OutputError {
         what: &'static str,
     },
     /// Something that takes no output.
-    #[error("{} cannot be written: it is {what}; right would be a regular file", .path.display())]
+    #[error("{} cannot be written: it is {what}; hint: use a regular file", .path.display())]
     NoFile {
         /// The path.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum OutputError {
     },
     /// A new file among devices or files of the kernel.
     #[error(
-        "{} would be a new file among devices or files of the kernel; right would be another directory",
+        "{} would be a new file among devices or files of the kernel; hint: use another directory",
         .path.display()
     )]
     AmongKernelFiles {
@@ -59,7 +59,8 @@ pub enum OutputError {
     },
     /// Something else stands at the name than when it was checked.
     #[error(
-        "{} was changed by another process after it was checked; nothing was replaced, right would be the command again", .path.display()
+        "{} was changed by another process after it was checked; nothing was replaced; hint: run the \
+         command again", .path.display()
     )]
     Changed {
         /// The file.

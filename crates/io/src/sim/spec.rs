@@ -319,13 +319,13 @@ impl SimSpec {
             match name {
                 "every" => self.gc_every_ns = ns,
                 "stall" => self.gc_stall_ns = ns,
-                _ => return Err("right would be gc=every:2s,stall:50ms".to_owned()),
+                _ => return Err("hint: use gc=every:2s,stall:50ms".to_owned()),
             }
         }
         if self.gc_stall_ns > 0 && self.gc_every_ns > self.gc_stall_ns {
             Ok(())
         } else {
-            Err("a stall has to be shorter than the time between two; right would be \
+            Err("a stall has to be shorter than the time between two; hint: use \
                  gc=every:2s,stall:50ms"
                 .to_owned())
         }
@@ -333,7 +333,7 @@ impl SimSpec {
 }
 
 fn parse_wander(value: &str) -> Result<Wander, String> {
-    let right = "right would be a share below 100 % and a time, as in wander=30%:10m";
+    let right = "hint: use a share below 100 % and a time, as in wander=30%:10m";
     let (percent, period) = value.split_once(':').ok_or(right)?;
     let percent = parse_percent(percent).map_err(|e| e.to_string())?;
     let period_ns = parse_duration_ns(period).map_err(|e| e.to_string())?;
@@ -346,7 +346,7 @@ fn parse_wander(value: &str) -> Result<Wander, String> {
 }
 
 fn parse_noise(value: &str) -> Result<Vec<Noise>, String> {
-    let right = "right would be a share and a time, as in noise=10%:2s, or several joined by +";
+    let right = "hint: use a share and a time, as in noise=10%:2s, or several joined by +";
     let part = |part: &str| {
         let (percent, time) = part.split_once(':').ok_or(right)?;
         let percent = parse_percent(percent).map_err(|e| e.to_string())?;
@@ -357,7 +357,7 @@ fn parse_noise(value: &str) -> Result<Vec<Noise>, String> {
 }
 
 fn parse_neighbour(value: &str) -> Result<Neighbour, String> {
-    let right = "right would be a share and a time, as in neighbour=100%:2s";
+    let right = "hint: use a share and a time, as in neighbour=100%:2s";
     let (percent, time) = value.split_once(':').ok_or(right)?;
     let percent = parse_percent(percent).map_err(|e| e.to_string())?;
     let time_ns = parse_duration_ns(time).map_err(|e| e.to_string())?;
@@ -365,7 +365,7 @@ fn parse_neighbour(value: &str) -> Result<Neighbour, String> {
 }
 
 fn parse_late(value: &str) -> Result<LateBursts, String> {
-    let right = "right would be a share and two times, as in late=1%:20ms:500ms";
+    let right = "hint: use a share and two times, as in late=1%:20ms:500ms";
     let [percent, late, time] = value.split(':').collect::<Vec<_>>()[..] else {
         return Err(right.to_owned());
     };
@@ -377,7 +377,7 @@ fn parse_late(value: &str) -> Result<LateBursts, String> {
 }
 
 fn parse_absence(key: &str, value: &str) -> Result<Absence, String> {
-    let right = || format!("right would be two times above 0, as in {key}=every:10s,for:2s");
+    let right = || format!("hint: use two times above 0, as in {key}=every:10s,for:2s");
     let (mut every_ns, mut for_ns) = (0, 0);
     for part in value.split(',') {
         let (name, time) = part.split_once(':').unwrap_or((part, ""));

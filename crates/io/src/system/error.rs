@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum SystemError {
     /// A path could not be looked at.
-    #[error("cannot read {path}: {source}; it has to exist and be readable")]
+    #[error("cannot read {path}: {source}; hint: make it readable")]
     Unreadable {
         /// The path.
         path: PathBuf,
@@ -24,7 +24,7 @@ pub enum SystemError {
         wanted: &'static str,
     },
     /// The kernel shows no such block device in sysfs.
-    #[error("block device {number} is not in {path}; sysfs has to be mounted there")]
+    #[error("block device {number} is not in {path}; hint: mount sysfs there")]
     UnknownDevice {
         /// Its number.
         number: DeviceNumber,
@@ -45,7 +45,7 @@ pub enum SystemError {
     },
     /// The sampling thread could not be started.
     #[error(
-        "cannot start the sampling thread: {source}; the process limit (ulimit -u) has to allow it"
+        "cannot start the sampling thread: {source}; hint: raise the process limit (ulimit -u)"
     )]
     Thread {
         /// The system's reason.

@@ -14,7 +14,7 @@ pub enum TargetError {
     #[error(transparent)]
     Guard(#[from] GuardError),
     /// Nothing there, and nothing was to be made.
-    #[error("{} does not exist; right would be {wanted}", path.display())]
+    #[error("{} does not exist; hint: use {wanted}", path.display())]
     NotFound {
         /// What was looked for.
         path: PathBuf,
@@ -22,14 +22,14 @@ pub enum TargetError {
         wanted: String,
     },
     /// The test file has yet to be made.
-    #[error("{} is not made yet; right would be to prefill it first (iogauge prepare)", path.display())]
+    #[error("{} is not made yet; hint: prefill it first (iogauge prepare)", path.display())]
     NotPrepared {
         /// The file.
         path: PathBuf,
     },
     /// Less than one block can be used.
     #[error(
-        "{} holds {}, less than one block of {}; right would be a larger file or device",
+        "{} holds {}, less than one block of {}; hint: use a larger file or device",
         path.display(), Bytes(*size_bytes), Bytes(*block_bytes)
     )]
     TooSmall {
@@ -42,7 +42,7 @@ pub enum TargetError {
     },
     /// A size beyond the end of a device or of a file that is not ours to grow.
     #[error(
-        "{} holds {}, not the {} asked; right would be --size={size_bytes} or less",
+        "{} holds {}, not the {} asked; hint: use --size={size_bytes} or less",
         path.display(), Bytes(*size_bytes), Bytes(*asked_bytes)
     )]
     SizeBeyondEnd {
@@ -55,7 +55,8 @@ pub enum TargetError {
     },
     /// The file system has no direct I/O.
     #[error(
-        "{}: {file_system} does not support direct I/O; --direct=0 would work, through the page cache",
+        "{}: {file_system} does not support direct I/O; hint: use --direct=0, which goes through the \
+         page cache",
         path.display()
     )]
     DirectUnsupported {
@@ -65,13 +66,13 @@ pub enum TargetError {
         file_system: String,
     },
     /// No file can have this name.
-    #[error("{}: the name is longer than any file's; right would be a shorter one", path.display())]
+    #[error("{}: the name is longer than any file's; hint: use a shorter one", path.display())]
     NameTooLong {
         /// The path.
         path: PathBuf,
     },
     /// The same file or device twice in one target.
-    #[error("{} and {} are the same; right would be each once", first.display(), second.display())]
+    #[error("{} and {} are the same; hint: name each once", first.display(), second.display())]
     NamedTwice {
         /// One name.
         first: PathBuf,
@@ -79,18 +80,18 @@ pub enum TargetError {
         second: PathBuf,
     },
     /// No part at all.
-    #[error("the target names nothing; right would be a directory, a file or a block device")]
+    #[error("the target names nothing; hint: use a directory, a file or a block device")]
     Nothing,
     /// Something else is at the path than when the target was checked.
-    #[error("{} changed while iogauge looked at it; right would be to start again", path.display())]
+    #[error("{} changed while iogauge looked at it; hint: start again", path.display())]
     Changed {
         /// The path.
         path: PathBuf,
     },
     /// The file is larger than this process may write.
     #[error(
-        "{}: it ends at {}, and this process may write no file beyond {} (ulimit -f); right would \
-         be ulimit -f unlimited, or a smaller --size",
+        "{}: it ends at {}, and this process may write no file beyond {} (ulimit -f); hint: run ulimit \
+         -f unlimited, or use a smaller --size",
         path.display(), Bytes(*end_bytes), Bytes(*limit_bytes)
     )]
     FileLimit {
@@ -103,7 +104,7 @@ pub enum TargetError {
     },
     /// The file system takes no file of this size.
     #[error(
-        "{}: its file system takes no file of {}; right would be a smaller --size, or another file \
+        "{}: its file system takes no file of {}; hint: use a smaller --size, or another file \
          system",
         path.display(), Bytes(*size_bytes)
     )]
@@ -115,7 +116,7 @@ pub enum TargetError {
     },
     /// Writing came to the room that has to stay free.
     #[error(
-        "{}: stopped, going on would leave less than {} of the disk free; right would be a smaller \
+        "{}: stopped, going on would leave less than {} of the disk free; hint: use a smaller \
          --size, or less on this disk",
         path.display(), Bytes(*reserve_bytes)
     )]
@@ -128,7 +129,7 @@ pub enum TargetError {
     /// A file was moved aside to be removed, turned out to be another one, and its name was taken
     /// meanwhile.
     #[error(
-        "{} is another file than the one judged, and is at {} now; right would be to move it back",
+        "{} is another file than the one judged, and is at {} now; hint: move it back",
         path.display(), aside.display()
     )]
     PutAside {
@@ -138,7 +139,7 @@ pub enum TargetError {
         aside: PathBuf,
     },
     /// Nothing can be opened by its descriptor without procfs.
-    #[error("{}: /proc is needed to open it; right would be mount -t proc proc /proc", path.display())]
+    #[error("{}: /proc is needed to open it; hint: run mount -t proc proc /proc", path.display())]
     NoProc {
         /// What was to be opened.
         path: PathBuf,
@@ -174,9 +175,9 @@ pub enum TargetError {
 /// The `--size` that would do, in words.
 pub(super) fn fits(fits_bytes: u64) -> String {
     if fits_bytes == 0 {
-        "nothing fits: right would be another directory or less on this disk".to_owned()
+        "nothing fits: hint: use another directory, or less on this disk".to_owned()
     } else {
-        format!("right would be --size={}m or less", fits_bytes >> 20)
+        format!("hint: use --size={}m or less", fits_bytes >> 20)
     }
 }
 

@@ -21,11 +21,12 @@ pub enum TargetSpec {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// Nothing was given.
-    #[error("the target is empty; right would be a directory, a file, a block device or sim:…")]
+    #[error("the target is empty; hint: use a directory, a file, a block device or sim:…")]
     Empty,
     /// A list has an element with nothing in it.
     #[error(
-        "the target list \"{text}\" has an empty element; right would be /dev/sdb,/dev/sdc (write \\: or \\, for a separator inside a path)"
+        "the target list \"{text}\" has an empty element; hint: use /dev/sdb,/dev/sdc (write \\: or \\, \
+         for a separator inside a path)"
     )]
     EmptyElement {
         /// The whole list.
@@ -38,21 +39,19 @@ pub enum SpecError {
         text: String,
     },
     /// A database URL where a path belongs.
-    #[error("\"{text}\" is a database URL, not a path; right would be iogauge db {text}")]
+    #[error("\"{text}\" is a database URL, not a path; hint: run iogauge db {text}")]
     Url {
         /// The URL.
         text: String,
     },
     /// A simulated device among paths.
-    #[error(
-        "\"{text}\" mixes a simulated device with paths; right would be sim:… alone or paths alone"
-    )]
+    #[error("\"{text}\" mixes a simulated device with paths; hint: use sim:… alone or paths alone")]
     MixedWithSimulated {
         /// The whole list.
         text: String,
     },
     /// More paths than one target may have.
-    #[error("the target lists more than {LARGEST_LIST} paths; right would be fewer")]
+    #[error("the target lists more than {LARGEST_LIST} paths; hint: use fewer")]
     TooMany,
 }
 

@@ -273,26 +273,26 @@ pub struct Writer<'a> {
 pub enum LedgerError {
     /// A job that does not verify writes what another one checks.
     #[error(
-        "verify: another job writes the same stretch without it; right would be verify for both, or \
+        "verify: another job writes the same stretch without it; hint: use verify for both, or \
          stretches apart"
     )]
     Overwritten,
     /// A job reads and checks what another one is writing.
     #[error(
-        "verify: another job writes what this one reads to check it; right would be one after the \
+        "verify: another job writes what this one reads to check it; hint: run one after the \
          other"
     )]
     Read,
     /// Two jobs write the same stretch in different units.
     #[error(
-        "verify: two jobs write the same stretch with headers that differ; right would be the same \
+        "verify: two jobs write the same stretch with headers that differ; hint: use the same \
          verify, verify_interval and block sizes for both, or stretches apart"
     )]
     Differs,
     /// More blocks than there is memory to remember.
     #[error(
         "verify: remembering what was written to {units} blocks would take {}, and half of what is \
-         available by {bound} is {}; right would be a smaller --size, or larger blocks",
+         available by {bound} is {}; hint: use a smaller --size, or larger blocks",
         Bytes(*asked_bytes), Bytes(*most_bytes)
     )]
     TooLarge {

@@ -65,7 +65,8 @@ pub enum WorkerError {
     Footprint(#[from] FootprintError),
     /// No memory for its buffers.
     #[error(
-        "no memory for {slots} buffers of {block_bytes} bytes: {source}; right would be a smaller --bs or --iodepth"
+        "no memory for {slots} buffers of {block_bytes} bytes: {source}; hint: use a smaller --bs or \
+         --iodepth"
     )]
     Memory {
         /// Number of buffers.
@@ -80,7 +81,7 @@ pub enum WorkerError {
     Engine(#[from] EngineError),
     /// The system lets no thread run as the load wants it.
     #[error(
-        "{option}={value} cannot be had here: {source}; right would be what this process may use"
+        "{option}={value} cannot be had here: {source}; hint: use what this process is allowed to use"
     )]
     Placement {
         /// fio's name of the option.
@@ -91,11 +92,11 @@ pub enum WorkerError {
         source: std::io::Error,
     },
     /// The system refused a thread.
-    #[error("no thread for another worker: {0}; right would be a smaller --iodepth or --numjobs")]
+    #[error("no thread for another worker: {0}; hint: use a smaller --iodepth or --numjobs")]
     Thread(std::io::Error),
     /// A thread does not come to the point where it could begin.
     #[error(
-        "a worker waits in the kernel and does not begin; dmesg may tell what the target's device does"
+        "a worker waits in the kernel and does not start; hint: look into the kernel's log (dmesg)"
     )]
     NotReady,
     /// The kernel does not hold the worker to its files.
@@ -103,7 +104,7 @@ pub enum WorkerError {
     Confine(#[from] ConfineError),
     /// Another crew works on the simulated device.
     #[error(
-        "the simulated device is in use; right would be to drop its crew before the next starts"
+        "the simulated device is in use; hint: drop its worker pool before the next one starts"
     )]
     DeviceInUse,
     /// fio, which was to do the I/O, does not.

@@ -194,5 +194,5 @@ fn workers_run_where_they_are_to() {
     let files = std::sync::Arc::new(vec![file.into()]);
     let job = iogauge_io::crew::CrewJob { load, files, extents };
     let error = iogauge_io::crew::ThreadCrew::start(vec![job], 1).unwrap_err().to_string();
-    assert!(error.contains("cpus_allowed=1023") && error.contains("may use"), "{error}");
+    assert!(error.contains("cpus_allowed=1023") && error.contains("is allowed to use"), "{error}");
 }

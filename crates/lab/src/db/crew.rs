@@ -58,8 +58,8 @@ impl DbCrew {
         let most = Room::here().workers;
         if u64::from(active) > most {
             return Err(DbError::Usage(format!(
-                "{active} processes take a thread each, and this system has room for {most}; right would \
-                 be fewer --processes"
+                "{active} processes take a thread each, and this system has room for {most}; hint: use \
+                 fewer --processes"
             )));
         }
         workers.connect(active)?;

@@ -78,7 +78,7 @@ impl Watched {
             return Ok(());
         }
         Err(DbError::NoRoom(format!(
-            "{}: it has {} left, and {} of the disk stay free; right would be another disk, or one with more \
+            "{}: it has {} left, and {} of the disk stay free; hint: use another disk, or one with more \
              room",
             self.mount_point,
             Bytes(available_bytes),
@@ -114,7 +114,7 @@ pub fn check_room(
         if needed_bytes > spare_bytes {
             let instead = instead(fits(data_bytes, &limits, spare_bytes));
             return Err(DbError::NoRoom(format!(
-                "{}: refused, {} more would leave less than {} of the disk free; right would be {}another \
+                "{}: refused, {} more would leave less than {} of the disk free; hint: use {}another \
                  disk",
                 facts.mount_point,
                 Bytes(needed_bytes),

@@ -94,11 +94,11 @@ impl DbTarget {
         let url = self.url.typed();
         Err(DbError::Usage(match there {
             0 => format!(
-                "there is no global to write to; right would be iogauge db create-globals {url} \
+                "there is no global to write to; hint: run iogauge db create-globals {url} \
                  --globals {processes} --subscripts 1m"
             ),
             _ => format!(
-                "{processes} processes need a global each, and there are {there}; right would be \
+                "{processes} processes need a global each, and there are {there}; hint: use \
                  --processes {there}, or iogauge db add-globals {url} --globals {}",
                 processes as usize - there
             ),

@@ -10,16 +10,17 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// `--history` with nothing behind it.
-    #[error("--history is empty; right would be a file, \"default\" or \"none\"")]
+    #[error("--history is empty; hint: use a file, \"default\" or \"none\"")]
     EmptyPath,
     /// The default place cannot be told.
     #[error(
-        "no place for the history: neither XDG_DATA_HOME nor HOME is set; name one with --history FILE, or --history none"
+        "no place for the history: neither XDG_DATA_HOME nor HOME is set; hint: use --history FILE, or \
+         --history none"
     )]
     NoHome,
     /// The directory of the history is missing and cannot be made.
     #[error(
-        "cannot make {}, the directory of the history: {source}; name another with --history FILE", .path.display()
+        "cannot make {}, the directory of the history: {source}; hint: use another --history FILE", .path.display()
     )]
     Directory {
         /// The directory.
@@ -28,7 +29,7 @@ pub enum HistoryError {
         source: io::Error,
     },
     /// The file cannot be opened.
-    #[error("cannot open the history {}: {reason}; name another with --history FILE", .path.display())]
+    #[error("cannot open the history {}: {reason}; hint: use another --history FILE", .path.display())]
     CannotOpen {
         /// The history.
         path: PathBuf,
@@ -37,7 +38,8 @@ pub enum HistoryError {
     },
     /// The file or its directory cannot be written.
     #[error(
-        "the history {} cannot be written: it or its directory is read-only; name another with --history FILE, or --history none", .path.display()
+        "the history {} cannot be written: it or its directory is read-only; hint: use another \
+         --history FILE, or --history none", .path.display()
     )]
     ReadOnly {
         /// The history.
@@ -45,14 +47,16 @@ pub enum HistoryError {
     },
     /// No space left where the history lies.
     #[error(
-        "no space left for the history {}; what it held is safe; free some space, or name a file elsewhere with --history FILE", .path.display()
+        "no space left for the history {}; what it held is safe; hint: free some space, or use \
+         --history FILE on another disk", .path.display()
     )]
     DiskFull {
         /// The history.
         path: PathBuf,
     },
     /// Another process kept the history locked for too long.
-    #[error("the history {} was locked by another process for {seconds} s; try again, or name another with --history FILE", .path.display())]
+    #[error("the history {} was locked by another process for {seconds} s; hint: try again, or use \
+    another --history FILE", .path.display())]
     Busy {
         /// The history.
         path: PathBuf,
@@ -61,7 +65,8 @@ pub enum HistoryError {
     },
     /// A later iogauge wrote it.
     #[error(
-        "the history {} has schema version {found}, this iogauge knows {known}; use the iogauge that wrote it or a later one, or name another with --history FILE", .path.display()
+        "the history {} has schema version {found}, this iogauge knows {known}; hint: use the iogauge \
+         that wrote it or a later one, or another --history FILE", .path.display()
     )]
     NewerSchema {
         /// The history.
@@ -72,27 +77,30 @@ pub enum HistoryError {
         known: i32,
     },
     /// Something else than a database.
-    #[error("{} is no SQLite database, so no history; name another file with --history FILE", .path.display())]
+    #[error("{} is no SQLite database, so no history; hint: use another --history FILE", .path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
     /// A database of another program.
-    #[error("{} is another application's database, not a history of iogauge; name another file with --history FILE", .path.display())]
+    #[error("{} is another application's database, not a history of iogauge; hint: use another \
+    --history FILE", .path.display())]
     OtherApplication {
         /// The file.
         path: PathBuf,
     },
     /// A file beside the history that is not one of its own.
     #[error(
-        "{} is not a file that belongs to a history, and is left alone; move it away, or name another history with --history FILE", .path.display()
+        "{} is not a file that belongs to a history, and is left alone; hint: move it away, or use \
+         another --history FILE", .path.display()
     )]
     Beside {
         /// The file.
         path: PathBuf,
     },
     /// The file beside the history that its runs lock cannot be made or locked.
-    #[error("cannot lock {}, by which runs of the history prove themselves: {source}; name another history with --history FILE", .path.display())]
+    #[error("cannot lock {}, by which runs of the history prove themselves: {source}; hint: use another \
+    --history FILE", .path.display())]
     Lock {
         /// The file.
         path: PathBuf,
@@ -101,7 +109,8 @@ pub enum HistoryError {
     },
     /// `--history` with a name that is no path.
     #[error(
-        "--history {name} names no file; right would be a file, \"default\" or \"none\" (a file of this name is ./{name})"
+        "--history {name} names no file; hint: use a file, \"default\" or \"none\" (a file of this name \
+         is ./{name})"
     )]
     SpecialName {
         /// What was typed.
@@ -109,7 +118,7 @@ pub enum HistoryError {
     },
     /// What is to be written is a file of the history.
     #[error(
-        "{} is {}, which a run writes its results to; right would be another target, or another --history", .target.display(), .what
+        "{} is {}, which a run writes its results to; hint: use another target, or another --history", .target.display(), .what
     )]
     IsTarget {
         /// The target.
@@ -119,7 +128,8 @@ pub enum HistoryError {
     },
     /// The content is not what was written.
     #[error(
-        "the history {} is damaged: {reason}; move it away, and \"sqlite3 FILE .recover\" may save the rest", .path.display()
+        "the history {} is damaged: {reason}; hint: move it away; \"sqlite3 FILE .recover\" may save \
+         the rest", .path.display()
     )]
     Damaged {
         /// The history.
@@ -129,7 +139,8 @@ pub enum HistoryError {
     },
     /// The text names no run.
     #[error(
-        "\"{0}\" names no run; right would be last, last-1, or the beginning or the last four characters of an id such as 20261121-101530-x7k2"
+        "\"{0}\" names no run; hint: use last, last-1, or the beginning or the last four characters of \
+         an id such as 20261121-101530-x7k2"
     )]
     BadReference(String),
     /// No run of that name.
@@ -141,7 +152,7 @@ pub enum HistoryError {
         hint: String,
     },
     /// Several runs of that name.
-    #[error("\"{reference}\" could be {}; add characters", names(.candidates))]
+    #[error("\"{reference}\" could be {}; hint: add characters", names(.candidates))]
     Ambiguous {
         /// What was asked for.
         reference: String,
@@ -149,13 +160,13 @@ pub enum HistoryError {
         candidates: Vec<RunId>,
     },
     /// Runs to be removed are under way.
-    #[error("still under way: {}; end it with \"iogauge stop\", or force the removal", names(.runs))]
+    #[error("still in progress: {}; hint: run iogauge stop, or force the removal", names(.runs))]
     StillRunning {
         /// The runs.
         runs: Vec<RunId>,
     },
     /// A run to be taken up again is under way.
-    #[error("run {run} is under way; iogauge stop {run} ends it")]
+    #[error("run {run} is in progress; hint: run iogauge stop {run}")]
     UnderWay {
         /// The run.
         run: RunId,
@@ -167,7 +178,7 @@ pub enum HistoryError {
         run: RunId,
     },
     /// A run to be stopped is not under way.
-    #[error("run {run} is not under way: it is {state}")]
+    #[error("run {run} is not in progress: it is {state}")]
     NotRunning {
         /// The run.
         run: RunId,
@@ -175,16 +186,16 @@ pub enum HistoryError {
         state: super::RunState,
     },
     /// Nothing to stop.
-    #[error("no run is under way")]
+    #[error("no run is in progress")]
     NothingRunning,
     /// Several runs could be meant.
-    #[error("several runs are under way: {}; name one", names(.runs))]
+    #[error("several runs are in progress: {}; hint: name one", names(.runs))]
     SeveralRunning {
         /// The runs, newest first.
         runs: Vec<RunId>,
     },
     /// The run's process belongs to another PID namespace.
-    #[error("run {run} is under way in another container (PID namespace); stop it there")]
+    #[error("run {run} is in progress in another container (PID namespace); hint: stop it there")]
     Elsewhere {
         /// The run.
         run: RunId,
@@ -201,7 +212,8 @@ pub enum HistoryError {
     },
     /// The signal was refused.
     #[error(
-        "cannot signal process {pid} of run {run}: {source}; right would be the user who started it, or root"
+        "cannot signal process {pid} of run {run}: {source}; hint: run it as the user who started it, \
+         or as root"
     )]
     Signal {
         /// The run.
@@ -213,7 +225,7 @@ pub enum HistoryError {
     },
     /// The run was removed while it was under way.
     #[error(
-        "run {run} was removed from the history while it was under way; its results are not kept"
+        "run {run} was removed from the history while it was in progress; its results are not kept"
     )]
     RunRemoved {
         /// The run.
@@ -221,7 +233,7 @@ pub enum HistoryError {
     },
     /// This process cannot be told from others.
     #[error(
-        "cannot read {path}, which tells this process from others: {source}; is /proc mounted?"
+        "cannot read {path}, which tells this process from others: {source}; hint: mount /proc"
     )]
     Process {
         /// The file.
@@ -241,7 +253,8 @@ pub enum HistoryError {
     #[error("cannot write the export: {0}")]
     Export(#[from] io::Error),
     /// Anything else SQLite says.
-    #[error("cannot read or write the history {}: {source}; the kernel's log (dmesg) may say more, or name another with --history FILE", .path.display())]
+    #[error("cannot read or write the history {}: {source}; hint: look into the kernel's log (dmesg), \
+    or use another --history FILE", .path.display())]
     Sqlite {
         /// The history.
         path: PathBuf,

@@ -63,7 +63,7 @@ pub enum ExportFormat {
 
 /// A word that is no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no export format; right would be json or csv")]
+#[error("\"{0}\" is no export format; hint: use json or csv")]
 pub struct ExportFormatError(String);
 
 impl FromStr for ExportFormat {

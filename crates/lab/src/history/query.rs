@@ -55,9 +55,7 @@ impl Serialize for RunState {
 
 /// A word that is no state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "\"{0}\" is no state of a run; right would be running, done, interrupted, failed or crashed"
-)]
+#[error("\"{0}\" is no state of a run; hint: use running, done, interrupted, failed or crashed")]
 pub struct StateError(String);
 
 impl FromStr for RunState {

@@ -66,14 +66,14 @@ struct BlockSize {
 fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
     let rw: Pattern = options.parsed("rw")?.unwrap_or(Pattern::RandRead);
     if rw.is_mixed() {
-        let reason = "one direction at a time; right would be randread or randwrite";
+        let reason = "one direction at a time; hint: use randread or randwrite";
         return Err(SuiteError::option("rw", reason));
     }
     let mut sizes_bytes = options.sizes_bytes("bs")?;
     sizes_bytes.sort_unstable();
     sizes_bytes.dedup();
     if sizes_bytes.len() < 2 {
-        let reason = "one size shows no difference; right would be 4k,64k,1m";
+        let reason = "one size shows no difference; hint: use 4k,64k,1m";
         return Err(SuiteError::option("bs", reason));
     }
     Ok(Box::new(BlockSize {

@@ -15,7 +15,7 @@ pub(crate) fn block_fits(
     let unit = site.block_bytes;
     if !block_bytes.is_multiple_of(u64::from(unit)) {
         let reason = format!(
-            "{block_bytes} is not a multiple of {unit}, the block of the target; right would be {}",
+            "{block_bytes} is not a multiple of {unit}, the block of the target; hint: use {}",
             block_bytes.next_multiple_of(u64::from(unit))
         );
         return Err(SuiteError::option(option, reason));

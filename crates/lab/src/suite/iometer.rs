@@ -137,7 +137,7 @@ impl IoMeter {
         if threads < parts {
             if self.threads.is_some() {
                 let reason = format!(
-                    "{threads} would leave parts of the target alone; right would be {parts} or more"
+                    "{threads} would leave parts of the target alone; hint: use {parts} or more"
                 );
                 return Err(SuiteError::option("threads", reason));
             }
@@ -156,7 +156,7 @@ impl IoMeter {
         let asked_bytes = self.file_bytes.unwrap_or(self.buffer_bytes);
         if size_bytes == 0 || size_bytes < whole(asked_bytes) {
             let reason = format!(
-                "{} for each of {sharing} threads do not fit into {}; right would be {} at most",
+                "{} for each of {sharing} threads do not fit into {}; hint: use {} at most",
                 Bytes(asked_bytes),
                 Bytes(site.part_bytes[part]),
                 size_word(share_bytes)
@@ -399,9 +399,9 @@ mod tests {
         };
         assert_eq!(
             wrong(&[("threads", "4"), ("filesize", "100")], &[64 * MIB]),
-            "--filesize: 100 MiB for each of 4 threads do not fit into 64 MiB; right would be 16m at most"
+            "--filesize: 100 MiB for each of 4 threads do not fit into 64 MiB; hint: use 16m at most"
         );
-        assert!(wrong(&[("threads", "1")], &[MIB, MIB]).contains("right would be 2 or more"));
+        assert!(wrong(&[("threads", "1")], &[MIB, MIB]).contains("hint: use 2 or more"));
         assert!(
             wrong(&[("threads", "40")], &[MIB]).starts_with("--buffersize: 64 KiB for each of 40")
         );

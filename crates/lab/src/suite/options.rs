@@ -179,7 +179,7 @@ impl Options {
         let one = |word: &str| word.parse::<Limit>().map_err(|error| wrong(&error));
         let limits = tightest(self.words(name).map(one).collect::<Result<Vec<_>, _>>()?);
         if limits.is_empty() {
-            return Err(wrong(&"there is no limit; right would be mean<=10ms,p99<=50ms"));
+            return Err(wrong(&"there is no limit; hint: use mean<=10ms,p99<=50ms"));
         }
         Ok(limits)
     }
@@ -206,7 +206,7 @@ fn above_zero(
     right: &str,
 ) -> Result<u64, SuiteError> {
     match parse(text) {
-        Ok(0) => Err(SuiteError::option(name, format!("0 is too little; right would be {right}"))),
+        Ok(0) => Err(SuiteError::option(name, format!("0 is too little; hint: use {right}"))),
         Ok(value) => Ok(value),
         Err(error) => Err(SuiteError::option(name, error.to_string())),
     }
@@ -262,9 +262,9 @@ mod tests {
     fn what_cannot_be_is_said_with_its_option() {
         let wrong = options(&[("users", "1,many"), ("size", "0"), ("seconds", "soon")]);
         let users = wrong.counts("users", 4096).unwrap_err().to_string();
-        assert_eq!(users, "--users: \"many\" is not a count; right would be 1000 or 20k");
+        assert_eq!(users, "--users: \"many\" is not a count; hint: use 1000 or 20k");
         let size = wrong.size_bytes("size").unwrap_err().to_string();
-        assert_eq!(size, "--size: 0 is too little; right would be 1g");
+        assert_eq!(size, "--size: 0 is too little; hint: use 1g");
         assert!(wrong.duration_ns("seconds").is_err());
         let many = options(&[("users", "5000")]).counts("users", 4096).unwrap_err().to_string();
         assert_eq!(many, "--users: 5000 is not in the range from 1 to 4096");

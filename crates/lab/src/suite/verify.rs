@@ -87,12 +87,12 @@ struct Rounds {
 fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
     let rw: Pattern = options.parsed("rw")?.unwrap_or(Pattern::RandWrite);
     if !matches!(rw, Pattern::Write | Pattern::RandWrite) {
-        let reason = format!("{rw} does not write every block; right would be randwrite or write");
+        let reason = format!("{rw} does not write every block; hint: use randwrite or write");
         return Err(SuiteError::option("rw", reason));
     }
     let algorithm: VerifyAlgorithm = options.parsed("algorithm")?.unwrap_or_default();
     if algorithm == VerifyAlgorithm::Pattern {
-        let reason = "pattern tells no block from another; right would be crc32c";
+        let reason = "pattern tells no block from another; hint: use crc32c";
         return Err(SuiteError::option("algorithm", reason));
     }
     let seed = match options.text("seed").filter(|text| *text != DRAWN) {

@@ -31,10 +31,10 @@ pub struct JobFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobOutError {
     /// A simulated device.
-    #[error("fio has no simulated devices; right would be a directory, a file or a block device")]
+    #[error("fio has no simulated devices; hint: use a directory, a file or a block device")]
     Simulated,
     /// A path that fio would read otherwise.
-    #[error("fio job files cannot hold the path {path:?}; right would be one without {without}")]
+    #[error("fio job files cannot hold the path {path:?}; hint: use one without {without}")]
     Path {
         /// The path.
         path: String,

@@ -111,7 +111,7 @@ impl BlockSplit {
         let fail = |reason: String| LoadError::new("bsrange", reason);
         let (least, most) = text
             .split_once('-')
-            .ok_or_else(|| fail(format!("\"{text}\" is not two sizes; right would be 4k-64k")))?;
+            .ok_or_else(|| fail(format!("\"{text}\" is not two sizes; hint: use 4k-64k")))?;
         let (least_bytes, most_bytes) = (parse_block_size(least)?, parse_block_size(most)?);
         if least_bytes > most_bytes {
             return Err(fail(format!("\"{text}\" ends before it begins")));

@@ -26,10 +26,10 @@ impl Load {
             return fail("rwmixread", format!("{} is over 100", self.read_percent));
         }
         if self.fsync_every > 0 && self.fdatasync_every > 0 {
-            return fail("fdatasync", "syncs are all of one kind; right would be no fsync");
+            return fail("fdatasync", "syncs are all of one kind; hint: use no fsync");
         }
         if self.dependent && !self.rw.is_random() {
-            return fail("dependent", "needs random offsets; right would be rw=randrw");
+            return fail("dependent", "needs random offsets; hint: use rw=randrw");
         }
         if self.dependent && self.block.read != self.block.write {
             return fail("dependent", "needs one block size for reads and writes");
@@ -49,10 +49,10 @@ impl Load {
         }
         if let Some(thinktime) = self.thinktime {
             if thinktime.blocks == 0 {
-                return fail("thinktime_blocks", "0 never pauses; right would be 1 or more");
+                return fail("thinktime_blocks", "0 never pauses; hint: use 1 or more");
             }
             if thinktime.pause_ns == 0 {
-                return fail("thinktime", "0 is no pause; right would be 100us, or no thinktime");
+                return fail("thinktime", "0 is no pause; hint: use 100us, or no thinktime");
             }
         }
         if let Some(arrivals) = self.arrivals
@@ -138,10 +138,10 @@ impl Load {
 
     fn check_extent(&self) -> Result<(), LoadError> {
         if self.number_ios == Some(0) {
-            return fail("number_ios", "0 measures nothing; right would be 1 or more");
+            return fail("number_ios", "0 measures nothing; hint: use 1 or more");
         }
         if self.io_size_bytes == Some(0) {
-            return fail("io_size", "0 measures nothing; right would be a block or more");
+            return fail("io_size", "0 measures nothing; hint: use a block or more");
         }
         let block = self.block.largest();
         if let Some(size) = self.size_bytes.filter(|size| *size < block) {

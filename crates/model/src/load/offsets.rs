@@ -34,7 +34,7 @@ pub enum Distribution {
 
 impl Distribution {
     const WANTED: &'static str =
-        "right would be uniform, zipf:1.2, pareto:0.2, normal:20 or zoned:60/10:30/20:10/70";
+        "hint: use uniform, zipf:1.2, pareto:0.2, normal:20 or zoned:60/10:30/20:10/70";
 }
 
 impl FromStr for Distribution {
@@ -124,7 +124,7 @@ mod tests {
             "random:1",
         ] {
             let message = text.parse::<Distribution>().unwrap_err().to_string();
-            assert!(message.contains("right would be"), "{message}");
+            assert!(message.contains("hint: "), "{message}");
         }
     }
 

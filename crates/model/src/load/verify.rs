@@ -273,7 +273,7 @@ impl Load {
         match self.engine {
             EngineKind::Null => return no("engine null stores nothing that could be read back"),
             EngineKind::Sim if self.writes() && verify.reads_back => {
-                return no("what a simulated device holds is not read back; right would be a file");
+                return no("what a simulated device holds is not read back; hint: use a file");
             }
             _ => {}
         }
@@ -281,7 +281,7 @@ impl Load {
             return no("a dependent write goes back to the block just read; right: rw=randrw");
         }
         if !self.content.is_random() {
-            let right = "what is written is what verifying needs; right would be one of the two";
+            let right = "what is written is what verifying needs; hint: use one of the two";
             let compresses = self.content.compress_percent > 0;
             let option =
                 if compresses { "buffer_compress_percentage" } else { "dedupe_percentage" };
@@ -289,10 +289,7 @@ impl Load {
         }
         let needs_pattern = verify.algorithm == VerifyAlgorithm::Pattern;
         if needs_pattern && verify.pattern.is_none() {
-            return fail(
-                "verify",
-                "pattern needs one; right would be verify_pattern=0xaa55".into(),
-            );
+            return fail("verify", "pattern needs one; hint: use verify_pattern=0xaa55".into());
         }
         self.check_only(verify)?;
         let (unit, grain) = (self.verify_unit_bytes(), self.grain_bytes());
@@ -320,14 +317,14 @@ impl Load {
         }
         if !self.is_counted() {
             return fail(
-                "a load that ends by time does not say what it wrote; right would be io_size or \
+                "a load that ends by time does not say what it wrote; hint: use io_size or \
                  number_ios, as of the run that wrote",
             );
         }
         let draws = self.rw.is_random() && !self.coverage;
         if draws && self.engine.is_synchronous() && self.iodepth > 1 {
             return fail(
-                "workers that share their I/Os draw others each time; right would be iodepth=1, or \
+                "workers that share their I/Os draw others each time; hint: use iodepth=1, or \
                  norandommap=0",
             );
         }

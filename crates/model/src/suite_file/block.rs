@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         member: &Member<'_>,
         value: &DeValue<'_>,
     ) -> Result<String, SuiteFileError> {
-        let right = "right would be a text, a number or true";
+        let right = "hint: use a text, a number or true";
         match value {
             DeValue::String(text) if text.chars().any(char::is_control) => {
                 Err(self.wrong(member, "a text of one line is wanted"))
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
     pub(super) fn words(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
         match member.value {
             DeValue::String(_) => Ok(self.value(member)?.trim().to_owned()),
-            _ => Err(self.wrong(member, format!("right would be {} = \"…\"", member.name))),
+            _ => Err(self.wrong(member, format!("hint: use {} = \"…\"", member.name))),
         }
     }
 
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
     pub(super) fn table(&self, member: &Member<'a>) -> Result<&'a DeTable<'a>, SuiteFileError> {
         match member.value {
             DeValue::Table(table) => Ok(table),
-            _ => Err(self.wrong(member, format!("right would be [{}]", member.name))),
+            _ => Err(self.wrong(member, format!("hint: use [{}]", member.name))),
         }
     }
 
@@ -166,8 +166,8 @@ impl<'a> Reader<'a> {
         member: &Member<'t>,
     ) -> Result<Vec<(usize, &'t DeTable<'t>)>, SuiteFileError> {
         let right = match member.name {
-            "step" => "right would be [[step]]",
-            _ => "right would be jobs = [{ rw = \"read\" }, { rw = \"write\" }]",
+            "step" => "hint: use [[step]]",
+            _ => "hint: use jobs = [{ rw = \"read\" }, { rw = \"write\" }]",
         };
         let DeValue::Array(list) = member.value else { return Err(self.wrong(member, right)) };
         let one = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         if member.name == "ramp" {
             block.ramp_ns = Some(time_ns);
         } else if time_ns == 0 {
-            return Err(self.wrong(member, "0 measures nothing; right would be 10"));
+            return Err(self.wrong(member, "0 measures nothing; hint: use 10"));
         } else {
             block.runtime_ns = Some(time_ns);
         }
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
             }
         }
         if kind == Kind::Step && block.name.is_none() {
-            let reason = "the step has no name; right would be name = \"reads\"".to_owned();
+            let reason = "the step has no name; hint: use name = \"reads\"".to_owned();
             return Err(SuiteFileError { line, reason });
         }
         Ok(block)
@@ -244,16 +244,16 @@ impl<'a> Reader<'a> {
     fn option(&self, member: &Member<'_>, kind: Kind) -> Result<Listed, SuiteFileError> {
         let elsewhere = match (member.name, kind) {
             ("seconds" | "ramp" | "limit", Kind::Defaults) => {
-                Some("right would be above the first table, for all steps, or in a [[step]]")
+                Some("hint: put it above the first table, for all steps, or in a [[step]]")
             }
             ("seconds" | "ramp" | "limit" | "find" | "jobs", _) => {
-                Some("right would be in the [[step]]")
+                Some("hint: put it in the [[step]]")
             }
-            ("name", _) => Some("right would be in a [[step]]"),
-            ("runtime", _) => Some("right would be seconds"),
-            ("ramp_time" | "ramp-time", _) => Some("right would be ramp"),
+            ("name", _) => Some("hint: put it in a [[step]]"),
+            ("runtime", _) => Some("hint: use seconds"),
+            ("ramp_time" | "ramp-time", _) => Some("hint: use ramp"),
             ("filename" | "directory", _) => {
-                Some("the target is named on the command line; right would be none here")
+                Some("the target is named on the command line; hint: leave it out")
             }
             _ => None,
         };
@@ -264,11 +264,11 @@ impl<'a> Reader<'a> {
         if !member.name.starts_with(|c: char| c.is_ascii_lowercase())
             || !member.name.chars().all(is_word)
         {
-            return Err(self.wrong(member, "is no option; right would be one such as rw"));
+            return Err(self.wrong(member, "is no option; hint: use one such as rw"));
         }
         let is_list = matches!(member.value, DeValue::Array(_));
         if is_list && kind == Kind::Job {
-            let reason = "a list makes steps of a step; right would be in the [[step]] itself";
+            let reason = "a list makes steps of a step; hint: put it in the [[step]] itself";
             return Err(self.wrong(member, reason));
         }
         let name = member.name.replace('-', "_");

@@ -108,7 +108,7 @@ impl SuiteFile {
                     let size = parse_size_bytes(&reader.value(&member)?);
                     let size = size.map_err(|error| reader.wrong(&member, error))?;
                     if size == 0 {
-                        return Err(reader.wrong(&member, "0 is too little; right would be \"1g\""));
+                        return Err(reader.wrong(&member, "0 is too little; hint: use \"1g\""));
                     }
                     file.size_bytes = Some(size);
                 }
@@ -123,7 +123,7 @@ impl SuiteFile {
                 }
                 _ => {
                     let reason = "is none of about, size, seconds, ramp, limit, [defaults] and \
-                                  [[step]]; right would be options under [defaults] or [[step]]";
+                                  [[step]]; hint: use options under [defaults] or [[step]]";
                     return Err(reader.wrong(&member, reason));
                 }
             }
@@ -133,7 +133,7 @@ impl SuiteFile {
         }
         (file.runtime_ns, file.ramp_ns) = (common.runtime_ns, common.ramp_ns);
         if file.steps.is_empty() {
-            let reason = "the file has no step; right would be [[step]], with a name and options";
+            let reason = "the file has no step; hint: use [[step]], with a name and options";
             return Err(SuiteFileError { line: 1, reason: reason.to_owned() });
         }
         Ok(file)

@@ -87,7 +87,7 @@ fn a_search_sets_the_load_itself() {
         parsed("[defaults]\niodepth = 4\nbs = \"8k\"\n[[step]]\nname = \"a\"\nfind = \"max<=1ms\"");
     assert_eq!(options(&file.steps[0].jobs[0]), ["bs=8k"]);
     let own = refused("[[step]]\nname = \"a\"\nfind = \"max<=1ms\"\niodepth = 4");
-    assert_eq!(own, "4: iodepth: find chooses the load itself; right would be none");
+    assert_eq!(own, "4: iodepth: find chooses the load itself; hint: use none");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("[[step]]\nname = \"\"", 2, "from 1 to 60"),
         ("[[step]]\nname = \"a\\nb\"", 2, "one line"),
         ("[[step]]\nname = \"a\"\n[[step]]\nname = \"a\"", 3, "line 1 has the name"),
-        ("[[step]]\nname = \"a\"\nruntime = 5", 3, "right would be seconds"),
+        ("[[step]]\nname = \"a\"\nruntime = 5", 3, "hint: use seconds"),
         ("[[step]]\nname = \"a\"\nfilename = \"/x\"", 3, "command line"),
         ("[[step]]\nname = \"a\"\nusers = []", 3, "empty"),
         ("[[step]]\nname = \"a\"\nusers = {}", 3, "no table"),

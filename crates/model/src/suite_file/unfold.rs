@@ -21,12 +21,12 @@ pub(super) fn unfold(
     if searches {
         let typed = step.options.iter().chain(step.jobs.iter().flat_map(|job| &job.options));
         if let Some(own) = typed.clone().find(|own| SEARCHED.contains(&own.name.as_str())) {
-            let reason = format!("{}: find chooses the load itself; right would be none", own.name);
+            let reason = format!("{}: find chooses the load itself; hint: use none", own.name);
             return fail(own.line, reason);
         }
         options.retain(|option| !SEARCHED.contains(&option.name.as_str()));
         if step.jobs.len() > 1 {
-            let reason = "find: a search has one job; right would be jobs in a step of their own";
+            let reason = "find: a search has one job; hint: use jobs in a step of their own";
             return fail(step.line, reason.to_owned());
         }
     }

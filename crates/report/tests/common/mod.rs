@@ -295,8 +295,7 @@ pub fn device_part() -> DoctorPart {
         file_system: None,
         extents: None,
         writes_refused: Some(
-            "/dev/sdb1 is mounted on /srv and /backup; right would be umount /srv /backup"
-                .to_owned(),
+            "/dev/sdb1 is mounted on /srv and /backup; hint: run umount /srv /backup".to_owned(),
         ),
         ..file_part()
     }

@@ -38,10 +38,8 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Exit> {
     }
     if rows.is_empty() {
         let text = match args.runs.is_empty() {
-            true => "no run on a database is in the history; right would be iogauge db run first",
-            false => {
-                "none of these runs measured a database; right would be runs of iogauge db run"
-            }
+            true => "no run on a database is in the history; hint: run iogauge db run first",
+            false => "none of these runs measured a database; hint: name runs of iogauge db run",
         };
         return Err(Usage(text.to_owned()).into());
     }

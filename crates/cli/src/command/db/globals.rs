@@ -29,14 +29,14 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
             n => (n, "globals have"),
         };
         let text = format!(
-            "{n} {made} been made already; right would be iogauge db add-globals {} --globals {}",
+            "{n} {made} been made already; hint: run iogauge db add-globals {} --globals {}",
             url.typed(),
             args.globals
         );
         return Err(Usage(text).into());
     }
     let Some(subscripts) = args.subscripts else {
-        let text = "--subscripts says how large the globals are; right would be --subscripts 1m";
+        let text = "--subscripts says how large the globals are; hint: use --subscripts 1m";
         return Err(Usage(text.to_owned()).into());
     };
     make(args, &url, database.as_ref(), 0, subscripts, DEFAULT_BYTES, interrupt)
@@ -52,7 +52,7 @@ pub fn add(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let there = database.globals()?;
     let Some(first) = there.first() else {
         let text = format!(
-            "there is no global yet; right would be iogauge db create-globals {} --globals {} --subscripts 1m",
+            "there is no global yet; hint: run iogauge db create-globals {} --globals {} --subscripts 1m",
             url.typed(),
             args.globals
         );

@@ -15,7 +15,7 @@ pub fn run(args: &PurgeArgs) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
     let database = backend::open(&url)?;
     let question = format!("remove the database {} at {url}?", url.name);
-    if !args.yes && !screen::confirmed(&question, "purge --yes")? {
+    if !args.yes && !screen::confirmed(&question, "--yes")? {
         screen::tell("nothing removed");
         return Ok(Exit::Done);
     }

@@ -17,7 +17,7 @@ pub fn run(args: &ResetArgs) -> anyhow::Result<Exit> {
     let mut history = history::open(&args.history)?;
     let runs = runs_on(&history, &url)?;
     let question = format!("remove {} runs on {} from the history?", runs.len(), url.name);
-    if runs.is_empty() || !args.yes && !screen::confirmed(&question, "reset --yes")? {
+    if runs.is_empty() || !args.yes && !screen::confirmed(&question, "--yes")? {
         screen::tell("nothing removed");
         return Ok(Exit::Done);
     }

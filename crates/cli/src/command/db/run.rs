@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 /// Wrong usage, a database that cannot be had, or a fault while measuring.
 pub fn run(args: &DbRunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     if args.runtime == 0 {
-        return Err(Usage("--runtime 0 measures nothing; right would be 60s".to_owned()).into());
+        return Err(Usage("--runtime 0 measures nothing; hint: use 60s".to_owned()).into());
     }
     let rungs = if args.ladder.is_empty() { vec![args.processes] } else { args.ladder.clone() };
     if rungs.contains(&0) || !rungs.is_sorted_by(|a, b| a < b) {
-        let text = "--ladder goes up from 1 process or more; right would be 10,20,40";
+        let text = "--ladder goes up from 1 process or more; hint: use 10,20,40";
         return Err(Usage(text.to_owned()).into());
     }
     let load = load::load(&args.load, rungs[0])?;
@@ -123,7 +123,7 @@ pub(super) fn of_fault(fault: &LabError) -> Exit {
 /// Tells a fault that left what was measured before it.
 pub(super) fn tell(record: &mut Record, fault: &LabError) {
     record.screen.progress.clear();
-    screen::fault(&format!("{fault}"));
+    screen::error(&format!("{fault}"));
 }
 
 /// The beginning of a document on a database.

@@ -23,8 +23,9 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
             (fits > 0).then(|| format!("--size {}m or less", fits >> 20))
         })?;
     }
-    let doubt = of_size(args.size)
-        .map(|doubt| format!("iogauge: {}; right would be {}", doubt.message, doubt.remedy));
+    let doubt = of_size(args.size).map(|doubt| {
+        screen::message("warning", &format!("{}; hint: {}", doubt.message, doubt.remedy))
+    });
     let begin = Instant::now();
     let mut room = RoomWatch::begin(database.as_ref())?;
     with_progress("setup", Unit::Bytes, args.quiet, doubt, interrupt, |progress| {

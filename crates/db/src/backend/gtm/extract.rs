@@ -116,8 +116,7 @@ pub fn head(sample: &[u8], name: &str) -> Result<Vec<u8>, DbError> {
     match sample.split_at_checked(at) {
         Some((head, blocks)) if blocks == ours.done().as_slice() => Ok(head.to_vec()),
         _ => Err(DbError::Failed(
-            "this GT.M writes its binary extracts in another form; right would be GT.M V7"
-                .to_owned(),
+            "this GT.M writes its binary extracts in another form; hint: use GT.M V7".to_owned(),
         )),
     }
 }

@@ -173,7 +173,7 @@ fn check_load(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     tools.run("mupip", &["integ", "-fast", "-region", "DEFAULT"], "").map_err(|error| {
         DbError::Failed(format!(
             "{error}: the machine stopped while a global was created, which is done without journal; \
-             right would be purge, and setup again"
+             hint: run purge, then setup"
         ))
     })?;
     note_load(folder)

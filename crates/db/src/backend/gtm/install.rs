@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// Why GT.M cannot be used here, where it cannot.
 pub fn absent() -> Option<String> {
     find().is_none().then(|| {
-        "there is no GT.M on this machine; right would be Debian's package fis-gtm, or gtm_dist naming \
+        "there is no GT.M on this machine; hint: install Debian's package fis-gtm, or gtm_dist naming \
          the directory that mumps is in"
             .to_owned()
     })

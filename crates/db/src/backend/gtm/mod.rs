@@ -84,7 +84,7 @@ fn check_path(path: &Path) -> Result<(), DbError> {
         return Ok(());
     }
     Err(DbError::Usage(format!(
-        "{}: GT.M takes no quotes, signs of a shell, or control characters in a path; right would be a \
+        "{}: GT.M takes no quotes, signs of a shell, or control characters in a path; hint: use a \
          directory named by letters, digits, spaces and - . _ + @ % : ~ #",
         path.display().to_string().escape_debug()
     )))
@@ -173,7 +173,7 @@ impl Gtm {
             return Ok(());
         }
         Err(DbError::Missing(format!(
-            "{}: there is no global {global}; right would be iogauge db add-globals",
+            "{}: there is no global {global}; hint: run iogauge db add-globals",
             self.directory.path().display()
         )))
     }

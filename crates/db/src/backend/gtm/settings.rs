@@ -56,7 +56,7 @@ impl Settings {
             url.settings.get(key).map_or(preset, String::as_str)
         };
         let wrong = |key: &str, right: &str| {
-            DbError::Usage(format!("{key}={} cannot be; right would be {right}", get(key)))
+            DbError::Usage(format!("{key}={} cannot be; hint: use {right}", get(key)))
         };
         let choice = |key: &str, yes: &str, no: &str| match get(key) {
             word if word == yes => Ok(true),
@@ -99,7 +99,7 @@ mod tests {
     fn what_cannot_be_is_told() {
         for text in ["cache=1K", "cache=100G", "cache=x", "durable=no", "asyncio=1", "epoch=0"] {
             let error = settings(text).unwrap_err();
-            assert!(matches!(&error, DbError::Usage(t) if t.contains("right would be")), "{error}");
+            assert!(matches!(&error, DbError::Usage(t) if t.contains("hint: ")), "{error}");
         }
     }
 }

@@ -115,10 +115,10 @@ impl Tools {
             "Disk quota",
             "ENO122",
         ]) {
-            let right = "right would be a smaller --size or another disk";
+            let right = "hint: use a smaller --size or another disk";
             DbError::Full(format!("{place}: no room on the disk ({line}); {right}"))
         } else if has(&["Permission denied", "ENO13", "Read-only file", "ENO30", "DBPRIVERR"]) {
-            let right = "right would be a directory that you may write";
+            let right = "hint: use a directory that you may write";
             DbError::ReadOnly(format!("{place}: {line}; {right}"))
         } else if has(&[
             "MUSTANDALONE",
@@ -127,12 +127,12 @@ impl Tools {
             "in use",
             "already open by another",
         ]) {
-            let right = "right would be to wait for it";
+            let right = "hint: wait for it";
             DbError::Busy(format!(
                 "{place}: another process has the database open ({line}); {right}"
             ))
         } else if text.contains("TRANS2BIG") {
-            let right = "right would be shorter transactions or a larger cache";
+            let right = "hint: use shorter transactions or a larger cache";
             DbError::Usage(format!("{place}: a transaction touches too many blocks; {right}"))
         } else if has(&[
             "DBNOTGDS",
@@ -143,7 +143,7 @@ impl Tools {
             "JNLBADLABEL",
             "GDINVALID",
         ]) {
-            let right = "right would be purge, and setup again";
+            let right = "hint: run purge, then setup";
             DbError::Failed(format!("{place}: it is damaged ({line}); {right}"))
         } else {
             DbError::Failed(format!("{place}: {line}"))

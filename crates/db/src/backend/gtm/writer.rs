@@ -40,7 +40,7 @@ impl GtmWriter {
     ) -> Result<Self, DbError> {
         if plan.transaction_length > MOST_UPDATES {
             return Err(DbError::Usage(format!(
-                "transactions of {} updates are too long for GT.M; right would be --transaction-length \
+                "transactions of {} updates are too long for GT.M; hint: use --transaction-length \
                  {MOST_UPDATES} or less",
                 plan.transaction_length
             )));

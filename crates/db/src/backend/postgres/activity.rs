@@ -49,7 +49,7 @@ impl Run {
         schema.lock(&mut connection, "pg_try_advisory_lock")?;
         if plan.writes && connection.field("SHOW transaction_read_only")?.as_deref() == Some("on") {
             return Err(DbError::ReadOnly(format!(
-                "{server}: it takes no writes; right would be the primary server, with \
+                "{server}: it takes no writes; hint: use the primary server, with \
                  default_transaction_read_only off"
             )));
         }
@@ -86,7 +86,7 @@ impl Run {
     fn direct(&self, connection: &mut Connection, block_bytes: u64) -> Result<Blocks, DbError> {
         let cannot = |why: &str| {
             DbError::Denied(format!(
-                "{}: the server's files cannot be read: {why}; right would be reads=server",
+                "{}: the server's files cannot be read: {why}; hint: use reads=server",
                 self.server
             ))
         };
@@ -156,7 +156,7 @@ impl Activity for Run {
             // A server that has stopped answers nobody.
             if !write_out(&mut connection, &mut || self.watch.look())? {
                 return Err(DbError::Denied(format!(
-                    "{}: this user may not ask for a CHECKPOINT; right would be GRANT pg_checkpoint",
+                    "{}: this user may not ask for a CHECKPOINT; hint: run GRANT pg_checkpoint",
                     self.server
                 )));
             }

@@ -38,7 +38,7 @@ impl Address {
     pub(super) fn of(url: &DbUrl) -> Result<Self, DbError> {
         let wrong = |what: &str| {
             // The URL is not repeated: what is wrong in it may be a password.
-            DbError::Usage(format!("{what}; right would be postgres://user@host:port/database"))
+            DbError::Usage(format!("{what}; hint: use postgres://user@host:port/database"))
         };
         let rest =
             url.place.strip_prefix("//").ok_or_else(|| wrong("there is no // in the URL"))?;
@@ -141,10 +141,7 @@ pub(super) fn one_of<'a>(
     if word.is_empty() || words.contains(&word) {
         return Ok(word);
     }
-    Err(DbError::Usage(format!(
-        "the value of {key} is unknown; right would be {}",
-        words.join(", ")
-    )))
+    Err(DbError::Usage(format!("the value of {key} is unknown; hint: use {}", words.join(", "))))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl Connection {
         let place = address.to_string();
         let unreachable = |error: std::io::Error| {
             let reason = format!("{place}: no server answers: {}", system_words(&error));
-            DbError::Unreachable(format!("{reason}; right would be a server that runs there"))
+            DbError::Unreachable(format!("{reason}; hint: name a server that runs there"))
         };
         let mut stream = Stream::open(address, LOGIN).map_err(unreachable)?;
         lines.add(&stream);
@@ -257,7 +257,7 @@ impl Connection {
     fn go_on_waiting(&mut self) -> Result<(), DbError> {
         let silent = |seconds: u64| {
             DbError::Gone(format!(
-                "{}: the server has not answered for {seconds} s; right would be a server that answers",
+                "{}: the server has not answered for {seconds} s; hint: name a server that answers",
                 self.place
             ))
         };

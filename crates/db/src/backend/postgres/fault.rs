@@ -56,22 +56,20 @@ impl Said {
         let said = format!("{place}: {said}").replace(['\n', '\r'], " ");
         match code.as_str() {
             "28P01" | "28000" => DbError::Denied(format!(
-                "{said}; right would be the user's password in PGPASSWORD or ~/.pgpass"
+                "{said}; hint: put the user's password in PGPASSWORD or ~/.pgpass"
             )),
-            "42501" => DbError::Denied(format!("{said}; right would be a user who may do that")),
-            "3D000" => DbError::Missing(format!("{said}; right would be createdb")),
+            "42501" => DbError::Denied(format!("{said}; hint: connect as a user who may do that")),
+            "3D000" => DbError::Missing(format!("{said}; hint: run createdb")),
             "3F000" | "42P01" => DbError::Missing(said),
-            "53100" => {
-                DbError::Full(format!("{said}; right would be a smaller --size or another disk"))
-            }
+            "53100" => DbError::Full(format!("{said}; hint: use a smaller --size or another disk")),
             "53300" => DbError::Failed(format!(
-                "{said}; right would be fewer processes or a larger max_connections"
+                "{said}; hint: use fewer processes or a larger max_connections"
             )),
             "25006" => DbError::ReadOnly(format!(
-                "{said}; right would be the primary server, with default_transaction_read_only off"
+                "{said}; hint: use the primary server, with default_transaction_read_only off"
             )),
             "57P01" | "57P02" => DbError::Gone(said),
-            "57P03" => DbError::Unreachable(format!("{said}; right would be to try again soon")),
+            "57P03" => DbError::Unreachable(format!("{said}; hint: try again soon")),
             _ => DbError::Failed(format!("{said} [{code}]")),
         }
     }

@@ -62,7 +62,7 @@ fn prove(
         let found = password::find(address, passfile, &|key| std::env::var(key).ok());
         found.map_err(|why| {
             DbError::Denied(format!(
-                "{place}: the server wants a password, but {why}; right would be the variable \
+                "{place}: the server wants a password, but {why}; hint: use the variable \
                  PGPASSWORD or a line in ~/.pgpass"
             ))
         })
@@ -95,7 +95,7 @@ fn prove(
 
 fn unknown(place: &str, method: &str) -> DbError {
     DbError::Denied(format!(
-        "{place}: the server wants a proof that iogauge does not know ({method}); right would be \
+        "{place}: the server wants a proof that iogauge does not know ({method}); hint: use \
          scram-sha-256, md5, password, peer or trust in pg_hba.conf"
     ))
 }
@@ -119,7 +119,7 @@ fn prove_by_scram(
     let (11, challenge) = asked(connection, password)? else { return Err(strange(&place)) };
     if !message::is_bearable(&challenge) {
         return Err(DbError::Denied(format!(
-            "{place}: the server asks for more hashing than a second's; right would be scram_iterations of \
+            "{place}: the server asks for more hashing than a second's; hint: use scram_iterations of \
              1000000 or less"
         )));
     }

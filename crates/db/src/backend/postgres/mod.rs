@@ -110,9 +110,7 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     let fillfactor = url.settings.get("fillfactor").map_or("90", String::as_str);
     let fits = fillfactor.parse().ok().filter(|percent| (10..=100).contains(percent));
     let fillfactor = fits.ok_or_else(|| {
-        DbError::Usage(format!(
-            "fillfactor=\"{fillfactor}\"; right would be a number from 10 to 100"
-        ))
+        DbError::Usage(format!("fillfactor=\"{fillfactor}\"; hint: use a number from 10 to 100"))
     })?;
     server.connect()?;
     let schema = Schema::new(&url.name);
@@ -169,7 +167,7 @@ impl Server {
         let tls = settings.get("sslmode").map_or("prefer", String::as_str);
         if ["require", "verify-ca", "verify-full"].contains(&tls) {
             return Err(DbError::Usage(format!(
-                "sslmode={tls}: iogauge talks to PostgreSQL without TLS; right would be the server's \
+                "sslmode={tls}: iogauge talks to PostgreSQL without TLS; hint: use the server's \
                  socket, or a tunnel and sslmode=disable"
             )));
         }

@@ -35,10 +35,10 @@ pub(super) fn find(
         }
     };
     if !about.is_file() || about.len() > MOST_BYTES {
-        return Err(format!("{shown} is no file of passwords; right would be one in libpq's form"));
+        return Err(format!("{shown} is no file of passwords; hint: use one in libpq's form"));
     }
     if about.permissions().mode() & 0o077 != 0 {
-        return Err(format!("others may read {shown}; right would be chmod 0600"));
+        return Err(format!("others may read {shown}; hint: run chmod 0600"));
     }
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("{shown}: {}", system_words(&error)))?;

@@ -41,7 +41,7 @@ impl TableBlocks {
             }
         }
         if tables.is_empty() {
-            let reason = "the database has no block to read; right would be a setup with --size";
+            let reason = "the database has no block to read; hint: run setup with --size";
             return Err(DbError::Missing(reason.to_owned()));
         }
         Ok(Self { server, tables, block_bytes })

@@ -80,7 +80,7 @@ impl Schema {
         match self.owner(connection)? {
             Owner::Iogauge => Ok(()),
             Owner::Nobody => Err(DbError::Missing(format!(
-                "{place}: there is no schema \"{}\"; right would be iogauge db setup first",
+                "{place}: there is no schema \"{}\"; hint: run iogauge db setup first",
                 self.name
             ))),
             Owner::Others => Err(self.foreign(&place)),
@@ -89,7 +89,7 @@ impl Schema {
 
     fn foreign(&self, place: &str) -> DbError {
         DbError::Foreign(format!(
-            "{place}: iogauge did not make the schema \"{}\"; right would be another --name",
+            "{place}: iogauge did not make the schema \"{}\"; hint: use another --name",
             self.name
         ))
     }
@@ -104,7 +104,7 @@ impl Schema {
             return Ok(());
         }
         Err(DbError::Busy(format!(
-            "{}: another run works on the schema \"{}\"; right would be to wait for it, or iogauge db \
+            "{}: another run works on the schema \"{}\"; hint: wait for it, or run iogauge db \
              stop",
             connection.place(),
             self.name
@@ -124,7 +124,7 @@ impl Schema {
             return Ok(());
         }
         Err(DbError::Busy(format!(
-            "{}: another session writes to the schema \"{}\"; right would be to wait for it",
+            "{}: another session writes to the schema \"{}\"; hint: wait for it",
             connection.place(),
             self.name
         )))
@@ -141,7 +141,7 @@ impl Schema {
             Owner::Nobody => {}
             Owner::Iogauge => {
                 return Err(DbError::Foreign(format!(
-                    "{}: there is a schema \"{}\" already; right would be another --name, or purge first",
+                    "{}: there is a schema \"{}\" already; hint: use another --name, or run purge first",
                     connection.place(),
                     self.name
                 )));
@@ -190,7 +190,7 @@ impl Schema {
             let next = self.globals(connection)?.len() + 1;
             if number as usize != next {
                 return Err(DbError::Usage(format!(
-                    "global {number} cannot be made; right would be {next}, the next number"
+                    "global {number} cannot be made; hint: use {next}, the next number"
                 )));
             }
             self.lock(connection, "pg_try_advisory_xact_lock")?;
@@ -239,7 +239,7 @@ impl Schema {
     /// A table holds what cannot be.
     fn strange(&self, connection: &Connection, table: &str) -> DbError {
         DbError::Failed(format!(
-            "{}: {} is damaged: it holds what iogauge did not write; right would be purge, and setup again",
+            "{}: {} is damaged: it holds what iogauge did not write; hint: run purge, then setup",
             connection.place(),
             self.table(table)
         ))
@@ -301,7 +301,7 @@ impl Schema {
                     let fault = said.fault(connection.place());
                     return Err(match said.code.as_str() {
                         "2BP01" => DbError::Foreign(format!(
-                            "{fault}; right would be to drop first what iogauge did not make"
+                            "{fault}; hint: first drop what iogauge did not make"
                         )),
                         _ => fault,
                     });

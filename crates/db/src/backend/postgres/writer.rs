@@ -86,8 +86,8 @@ impl PreparedStatements {
         // Whoever changed the tables meanwhile.
         let _ = self.connection.run("ROLLBACK");
         Err(DbError::Failed(format!(
-            "{}: a subscript of {}, or the worker's record, is not there any more; right would be purge, \
-             and setup again",
+            "{}: a subscript of {}, or the worker's record, is not there any more; hint: run purge, \
+             then setup",
             self.connection.place(),
             self.table
         )))

@@ -172,7 +172,7 @@ pub fn handle<'a>(
 ) -> Result<&'a ::rocksdb::ColumnFamily, DbError> {
     let missing = || {
         let reason = format!("{}: there is no column family {family}", folder.display());
-        DbError::Missing(format!("{reason}; right would be create-globals"))
+        DbError::Missing(format!("{reason}; hint: run create-globals"))
     };
     db.cf_handle(family).ok_or_else(missing)
 }

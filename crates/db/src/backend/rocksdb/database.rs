@@ -54,7 +54,7 @@ impl RocksDb {
         self.directory.there()?.check_files(files::is_ours)?;
         match self.settings.block_bytes {
             Some(bytes) if bytes != marker.block_bytes => Err(DbError::Usage(format!(
-                "{}: its blocks have {} bytes since setup; right would be to leave out block={bytes}",
+                "{}: its blocks have {} bytes since setup; hint: leave out block={bytes}",
                 self.folder().display(),
                 marker.block_bytes
             ))),
@@ -202,7 +202,7 @@ impl Database for RocksDb {
         if global.number != next {
             let Global { number, .. } = global;
             return Err(DbError::Usage(format!(
-                "global {number} cannot be made; right would be {next}"
+                "global {number} cannot be made; hint: use {next}"
             )));
         }
         let options = self.options(&marker)?;

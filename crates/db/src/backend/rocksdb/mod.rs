@@ -85,7 +85,7 @@ fn absent() -> Option<String> {
 #[cfg(not(feature = "rocksdb"))]
 fn absent() -> Option<String> {
     Some(
-        "this iogauge is built without RocksDB; right would be source scripts/rocksdb-env.sh, then cargo \
+        "this iogauge is built without RocksDB; hint: run source scripts/rocksdb-env.sh, then cargo \
          build --release -p iogauge --features rocksdb (packages librocksdb-dev and libclang-dev)"
             .to_owned(),
     )

@@ -76,24 +76,24 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
     let text = format!("{path_word}: {}", error.to_string().replace('\n', " "));
     let read_only = || {
         DbError::ReadOnly(format!(
-            "{path_word}: it cannot be written; right would be a directory that you may write"
+            "{path_word}: it cannot be written; hint: use a directory that you may write"
         ))
     };
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => DbError::Full(format!(
-            "{path_word}: no room is left on the disk; right would be a smaller --size or another disk"
+            "{path_word}: no room is left on the disk; hint: use a smaller --size or another disk"
         )),
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => read_only(),
         Some(ErrorCode::CannotOpen) if is_foreign(path) => DbError::Foreign(format!(
-            "{path_word}: it is no regular file, so that iogauge did not make it; right would be to move it \
+            "{path_word}: it is no regular file, so that iogauge did not make it; hint: move it \
              elsewhere"
         )),
         Some(ErrorCode::CannotOpen) if !may_be_written(path) => read_only(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DbError::Busy(format!(
-            "{path_word}: another program has it locked; right would be to end that first"
+            "{path_word}: another program has it locked; hint: end that first"
         )),
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => DbError::Failed(format!(
-            "{path_word}: it is damaged ({}); right would be purge, and setup again",
+            "{path_word}: it is damaged ({}); hint: run purge, then setup",
             error.to_string().replace('\n', " ")
         )),
         _ => DbError::Failed(text),

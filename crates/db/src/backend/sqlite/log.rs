@@ -161,7 +161,7 @@ impl Log {
             }
             if Instant::now() > end {
                 return Err(DbError::Busy(format!(
-                    "{}: another program reads it, and its log cannot be emptied; right would be to end that first",
+                    "{}: another program reads it, and its log cannot be emptied; hint: end that first",
                     self.path.display()
                 )));
             }

@@ -65,7 +65,7 @@ impl Sqlite {
         check_logs(&folder)?;
         match self.settings.page_bytes {
             Some(asked) if asked != marker.block_bytes => Err(DbError::Usage(format!(
-                "{}: it was made with page_size={}; right would be that, or none",
+                "{}: it was made with page_size={}; hint: use that, or none",
                 self.dir.path().display(),
                 marker.block_bytes
             ))),
@@ -171,7 +171,7 @@ impl Database for Sqlite {
         let next = marker.globals.len() as u32 + 1;
         if global.number != next {
             return Err(DbError::Usage(format!(
-                "{}: global {} cannot be made; right would be {next}",
+                "{}: global {} cannot be made; hint: use {next}",
                 self.dir.path().display(),
                 global.number
             )));

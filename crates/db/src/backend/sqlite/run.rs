@@ -36,7 +36,7 @@ impl Run {
         let writers = if plan.writes { plan.workers } else { 0 };
         if writers as usize > marker.globals.len() {
             return Err(DbError::Usage(format!(
-                "{}: {writers} workers need a global each, and there are {}; right would be more globals or \
+                "{}: {writers} workers need a global each, and there are {}; hint: use more globals or \
                  fewer workers",
                 dir.path().display(),
                 marker.globals.len()

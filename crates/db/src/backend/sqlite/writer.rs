@@ -134,8 +134,5 @@ impl Statements for Held<'_> {
 }
 
 fn lacks(path: &Path, what: &str) -> DbError {
-    DbError::Failed(format!(
-        "{}: it lacks {what}; right would be purge, and setup again",
-        path.display()
-    ))
+    DbError::Failed(format!("{}: it lacks {what}; hint: run purge, then setup", path.display()))
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub enum FioError {
     /// The program cannot be started.
     #[error(
-        "{}: cannot be started: {source}; right would be --via fio=PATH of fio's binary",
+        "{}: cannot be started: {source}; hint: use --via fio=PATH of fio's binary",
         binary.display()
     )]
     Binary {
@@ -62,8 +62,8 @@ pub enum FioError {
     },
     /// Nothing would hold fio to what it may write.
     #[error(
-        "--via fio: {why}, so that nothing would hold fio to the files that may be written; right \
-         would be a job that only reads, root, or a kernel with Landlock"
+        "--via fio: {why}, so that nothing would hold fio to the files that may be written; hint: use a \
+         job that only reads, root, or a kernel with Landlock"
     )]
     Unconfined {
         /// Why the kernel does not.
@@ -73,7 +73,7 @@ pub enum FioError {
     #[error("fio cannot be confined to the files that it may write: {0}")]
     Confine(crate::confine::ConfineError),
     /// fio has no directory to work in.
-    #[error("fio's working directory cannot be made: {0}; right would be another TMPDIR")]
+    #[error("fio's working directory cannot be made: {0}; hint: use another TMPDIR")]
     Directory(std::io::Error),
     /// The system did not give what fio is started with.
     #[error("fio's job file cannot be handed over: {0}")]
@@ -87,7 +87,7 @@ pub enum FioError {
     /// Arrivals that wait are not measured from when they were due.
     #[error(
         "--open-loop: fio measures an I/O from when it is issued, not from when it was due, so that \
-         its latencies hide what waits; right would be --open-loop without --via, or --via without \
+         its latencies hide what waits; hint: use --open-loop without --via, or --via without \
          --open-loop"
     )]
     OpenLoop,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub enum GuardError {
     /// Writing to a block device was not allowed by `--destroy-data`.
     #[error(
-        "{}: writing destroys what is on it ({contents}); --destroy-data would allow it", path.display()
+        "{}: writing destroys what is on it ({contents}); hint: use --destroy-data to allow it", path.display()
     )]
     DestroyDataMissing {
         /// The device.
@@ -20,7 +20,7 @@ pub enum GuardError {
     },
     /// The device or a relative of it is mounted.
     #[error(
-        "{}: refused, {what} is mounted on {}; right would be to unmount it or another device",
+        "{}: refused, {what} is mounted on {}; hint: unmount it, or use another device",
         path.display(), mount_point.display()
     )]
     Mounted {
@@ -32,7 +32,7 @@ pub enum GuardError {
         mount_point: PathBuf,
     },
     /// The device or a relative of it is swap.
-    #[error("{}: refused, {what} is active swap; right would be swapoff or another device", path.display())]
+    #[error("{}: refused, {what} is active swap; hint: run swapoff, or use another device", path.display())]
     Swap {
         /// The device or file.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum GuardError {
         what: String,
     },
     /// A device is stacked on it.
-    #[error("{}: refused, {what}; right would be to take that apart or another device", path.display())]
+    #[error("{}: refused, {what}; hint: take that apart, or use another device", path.display())]
     Stacked {
         /// The device.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum GuardError {
         what: String,
     },
     /// A process or the kernel has the device to itself, or a process writes to it.
-    #[error("{}: refused, {holder}; right would be to stop that or another target", path.display())]
+    #[error("{}: refused, {holder}; hint: stop that, or use another target", path.display())]
     Held {
         /// The device or file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum GuardError {
         holder: String,
     },
     /// The device, file or file system takes no writes.
-    #[error("{}: refused, {what} is read-only; right would be another target", path.display())]
+    #[error("{}: refused, {what} is read-only; hint: use another target", path.display())]
     ReadOnly {
         /// The device or file.
         path: PathBuf,
@@ -65,7 +65,8 @@ pub enum GuardError {
     },
     /// A file that iogauge did not make would be written.
     #[error(
-        "{}: refused, iogauge did not make this file ({reason}); --overwrite would destroy what is in it",
+        "{}: refused, iogauge did not create this file ({reason}); hint: use --overwrite, which \
+         destroys what is in it",
         path.display()
     )]
     NotOurs {
@@ -76,7 +77,7 @@ pub enum GuardError {
     },
     /// A file to write is a symbolic link.
     #[error(
-        "{}: refused, it is a symbolic link to {}; right would be that path itself",
+        "{}: refused, it is a symbolic link to {}; hint: use that path itself",
         path.display(), leads_to.display()
     )]
     Symlink {
@@ -86,7 +87,7 @@ pub enum GuardError {
         leads_to: PathBuf,
     },
     /// No file can be made in the directory.
-    #[error("{}: refused, no file can be made here ({reason}); right would be another directory", path.display())]
+    #[error("{}: refused, no file can be made here ({reason}); hint: use another directory", path.display())]
     DirectoryNotWritable {
         /// The directory.
         path: PathBuf,
@@ -95,7 +96,7 @@ pub enum GuardError {
     },
     /// A file would be made where devices have their names.
     #[error(
-        "{}: refused, there is no such device, and no file is made among devices; right would be a \
+        "{}: refused, there is no such device, and no file is made among devices; hint: use a \
          device that lsblk lists, or a file in another directory",
         path.display()
     )]
@@ -119,15 +120,15 @@ pub enum GuardError {
         fits_bytes: u64,
     },
     /// Another iogauge works on the test file.
-    #[error("{}: refused, another iogauge is using it; right would be to wait or another file", path.display())]
+    #[error("{}: refused, another iogauge is using it; hint: wait, or use another file", path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
     /// A file that iogauge did not make has the name of a side file.
     #[error(
-        "{}: refused, iogauge needs this name to know {} again and did not make what has it; right \
-         would be to move it away, or another file",
+        "{}: refused, iogauge needs this name to know {} again and did not make what has it; hint: move \
+         it away, or use another file",
         path.display(), file.display()
     )]
     SideFileTaken {
@@ -137,7 +138,7 @@ pub enum GuardError {
         file: PathBuf,
     },
     /// The file is behind a loop device.
-    #[error("{}: refused, {device} is a loop device on it; right would be losetup -d or another file", path.display())]
+    #[error("{}: refused, {device} is a loop device on it; hint: run losetup -d, or use another file", path.display())]
     LoopBacking {
         /// The file.
         path: PathBuf,
@@ -146,7 +147,7 @@ pub enum GuardError {
     },
     /// A file or directory by which the kernel shows itself.
     #[error(
-        "{}: refused, {file_system} holds no data but what the kernel shows of itself; right would be a \
+        "{}: refused, {file_system} holds no data but what the kernel shows of itself; hint: use a \
          directory, a file or a block device",
         path.display()
     )]
@@ -158,7 +159,7 @@ pub enum GuardError {
     },
     /// A file to be removed lies where nothing can be removed.
     #[error(
-        "{}: not removed, its file system is read-only; right would be to mount it for writing first",
+        "{}: not removed, its file system is read-only; hint: mount it for writing first",
         path.display()
     )]
     NotRemovable {
@@ -167,8 +168,8 @@ pub enum GuardError {
     },
     /// A loop device may be on the file: its driver may not be asked, and its path does not tell.
     #[error(
-        "{}: refused, {device} is a loop device that may be on it, which only root can find out; right \
-         would be root, losetup -d or another file",
+        "{}: refused, {device} is a loop device that may be on it, which only root can find out; hint: \
+         run as root, run losetup -d, or use another file",
         path.display()
     )]
     LoopUnknown {
@@ -179,8 +180,8 @@ pub enum GuardError {
     },
     /// A loop device may be on the file or device, and none can be listed.
     #[error(
-        "{}: refused, a loop device may be on it, and they cannot be listed (is sysfs mounted?); right \
-         would be mount -t sysfs sysfs /sys",
+        "{}: refused, a loop device may be on it, and they cannot be listed ; hint: run mount -t sysfs \
+         sysfs /sys",
         path.display()
     )]
     LoopsUnlisted {
@@ -188,7 +189,7 @@ pub enum GuardError {
         path: PathBuf,
     },
     /// Neither file, directory nor block device.
-    #[error("{}: refused, it is a {kind}; right would be a directory, a file or a block device", path.display())]
+    #[error("{}: refused, it is a {kind}; hint: use a directory, a file or a block device", path.display())]
     WrongKind {
         /// The path.
         path: PathBuf,
@@ -196,13 +197,14 @@ pub enum GuardError {
         kind: &'static str,
     },
     /// The target was checked for reading and is opened for writing.
-    #[error("{}: refused, it was checked for reading only; right would be to ask for writes", path.display())]
+    #[error("{}: refused, it was checked for reading only; hint: ask for writes", path.display())]
     ReadingOnly {
         /// The file or device.
         path: PathBuf,
     },
     /// sysfs does not know the device, so that nothing about it can be checked.
-    #[error("{}: refused, sysfs knows no device {number}, so its users cannot be checked; right would be to mount /sys", path.display())]
+    #[error("{}: refused, sysfs knows no device {number}, so its users cannot be checked; hint: mount \
+    /sys", path.display())]
     Unknown {
         /// The device.
         path: PathBuf,

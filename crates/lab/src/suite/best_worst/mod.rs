@@ -127,15 +127,15 @@ fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
         size_bytes: options.size_bytes("size")?,
     };
     if suite.rounds < 5 {
-        let reason = "whether a target is steady takes five rounds; right would be 5 or more";
+        let reason = "whether a target is steady takes five rounds; hint: use 5 or more";
         return Err(SuiteError::option("rounds", reason));
     }
     if suite.budget_ns < 1_000_000_000 {
-        let reason = "too short to search in; right would be 1s or more";
+        let reason = "too short to search in; hint: use 1s or more";
         return Err(SuiteError::option("budget", reason));
     }
     if suite.searched(Pattern::RandRead).is_empty() && suite.read_only {
-        let reason = "bounds writes, and --read-only makes none; right would be mean<=10ms";
+        let reason = "bounds writes, and --read-only makes none; hint: use mean<=10ms";
         return Err(SuiteError::option("limit", reason));
     }
     Ok(Box::new(suite))

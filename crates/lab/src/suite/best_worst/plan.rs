@@ -62,7 +62,7 @@ impl BestWorst {
         let least = LARGE_BYTES * u64::from(LARGE_DEPTH);
         if smallest < least {
             let reason = format!(
-                "the target has {}, too little for a best and a worst; right would be {} or more",
+                "the target has {}, too little for a best and a worst; hint: use {} or more",
                 Bytes(smallest),
                 size_word(least)
             );

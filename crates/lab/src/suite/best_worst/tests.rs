@@ -184,10 +184,7 @@ fn rounds_may_drift_and_caches_may_answer() {
 #[test]
 fn what_cannot_be_is_told() {
     assert!(refused(&[("rounds", "4")]).contains("takes five rounds"));
-    assert!(refused(&[("budget", "1ms")]).contains("right would be 1s or more"));
+    assert!(refused(&[("budget", "1ms")]).contains("hint: use 1s or more"));
     let small = suite(&[]).plan(&site(SiteKind::Devices, &[4 << 20])).unwrap_err().to_string();
-    assert!(
-        small.ends_with("too little for a best and a worst; right would be 8m or more"),
-        "{small}"
-    );
+    assert!(small.ends_with("too little for a best and a worst; hint: use 8m or more"), "{small}");
 }

@@ -93,7 +93,7 @@ fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
     users.sort_unstable();
     users.dedup();
     if users.len() < 2 {
-        let reason = "one rung is no ladder; right would be 1,2,4,8";
+        let reason = "one rung is no ladder; hint: use 1,2,4,8";
         return Err(SuiteError::option("users", reason));
     }
     let load = Load {
@@ -104,7 +104,7 @@ fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
         ..Load::default()
     };
     if options.has("rwmixread") && !load.rw.is_mixed() {
-        let reason = format!("{} mixes nothing; right would be --rw=randrw with it", load.rw);
+        let reason = format!("{} mixes nothing; hint: use --rw=randrw with it", load.rw);
         return Err(SuiteError::option("rwmixread", reason));
     }
     let limits = options.limits("limit")?;

@@ -137,7 +137,7 @@ fn what_cannot_be_is_told() {
     let error = suite.plan(&site()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "--bs: 700 is not a multiple of 512, the block of the target; right would be 1024"
+        "--bs: 700 is not a multiple of 512, the block of the target; hint: use 1024"
     );
     assert!(ladder(&[("bs", "2g")]).unwrap().plan(&site()).is_err());
 }

@@ -95,17 +95,14 @@ fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
         .map(|word| word.parse::<Test>().map_err(|reason| SuiteError::option("tests", reason)));
     let typed = typed.collect::<Result<Vec<Test>, _>>()?;
     if typed.is_empty() {
-        return Err(SuiteError::option("tests", "none is named; right would be readrand,read"));
+        return Err(SuiteError::option("tests", "none is named; hint: use readrand,read"));
     }
     let sizes_bytes = options.sizes_bytes("bs")?;
     let users = options.counts("users", MOST_USERS)?;
     for (option, none) in [("bs", sizes_bytes.is_empty()), ("users", users.is_empty())] {
         if options.has(option) && none {
             let right = if option == "bs" { "8k,16k" } else { "1,8" };
-            return Err(SuiteError::option(
-                option,
-                format!("none is named; right would be {right}"),
-            ));
+            return Err(SuiteError::option(option, format!("none is named; hint: use {right}")));
         }
     }
     let tests = Test::ALL.into_iter().filter(|test| typed.contains(test));
@@ -153,7 +150,7 @@ impl Suite for Oltp {
                 let (word, block) = (test.word(), Bytes(u64::from(site.block_bytes)));
                 return Err(unfit(format!(
                     "no block size of {word} is a multiple of {block}, which I/O to the target goes \
-                     in; right would be --bs=8k"
+                     in; hint: use --bs=8k"
                 )));
             }
         }
@@ -200,7 +197,7 @@ impl Oltp {
                 return Err(SuiteError::option(
                     "size",
                     format!(
-                        "{} is more than the {} of the simulated device; right would be {} or less",
+                        "{} is more than the {} of the simulated device; hint: use {} or less",
                         Bytes(asked),
                         Bytes(all_bytes),
                         size_word(all_bytes)
@@ -209,7 +206,7 @@ impl Oltp {
             }
         }
         if self.init && site.kind == SiteKind::Files {
-            let reason = "files are written when they are made; right would be --recreate";
+            let reason = "files are written when they are made; hint: use --recreate";
             return Err(SuiteError::option("init", reason));
         }
         let (parts, users) = (site.part_bytes.len(), self.most_users());
@@ -220,7 +217,7 @@ impl Oltp {
             };
             return Err(SuiteError::option(
                 "file-per-user",
-                format!("{reason}; right would be a directory"),
+                format!("{reason}; hint: use a directory"),
             ));
         }
         Ok(())
@@ -251,7 +248,7 @@ impl Oltp {
         };
         let needed_bytes = of_each_part(entry).saturating_mul(parts);
         Err(unfit(format!(
-            "\"{}\" needs {} on {}, which {} {}; right would be --size={}, smaller --bs or fewer --users",
+            "\"{}\" needs {} on {}, which {} {}; hint: use --size={}, smaller --bs or fewer --users",
             entry.key(),
             Bytes(needed_bytes),
             if parts == 1 { "the target".to_owned() } else { format!("{parts} files or devices") },

@@ -145,14 +145,14 @@ fn what_makes_no_sense_is_refused() {
     for (typed, site, word) in [
         (&[("tests", "rand")][..], &sim, "\"rand\" is not one of readrand, read, write, randrw"),
         (&[("tests", ",")], &sim, "none is named"),
-        (&[("users", ",")], &sim, "right would be 1,8"),
+        (&[("users", ",")], &sim, "hint: use 1,8"),
         (&[("users", "2000")], &sim, "from 1 to 1024"),
-        (&[("size", "65m")], &sim, "right would be 64m or less"),
+        (&[("size", "65m")], &sim, "hint: use 64m or less"),
         (&[("file-per-user", "")], &sim, "a simulated device has no files"),
         (&[("file-per-user", ""), ("users", "3")], &two, "3 users need a file or device each"),
         (&[("init", "")], &files, "--recreate"),
-        (&[("users", "65"), ("bs", "1m")], &files, "right would be --size=65m"),
-        (&[("users", "66,67"), ("bs", "1m")], &files, "right would be --size=67m"),
+        (&[("users", "65"), ("bs", "1m")], &files, "hint: use --size=65m"),
+        (&[("users", "66,67"), ("bs", "1m")], &files, "hint: use --size=67m"),
         (
             &[("users", "97"), ("bs", "1m")],
             &two,

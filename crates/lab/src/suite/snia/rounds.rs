@@ -166,7 +166,7 @@ impl Rounds {
         }
         if let Some(small) = site.part_bytes.iter().min().filter(|bytes| **bytes < largest) {
             let reason = format!(
-                "blocks of {} do not fit on a target of {}; right would be a larger one",
+                "blocks of {} do not fit on a target of {}; hint: use a larger one",
                 Bytes(largest),
                 Bytes(*small)
             );

@@ -51,7 +51,7 @@ fn scale(text: &str) -> Result<f64, SuiteError> {
     let number = text.parse::<f64>().ok();
     number.filter(|scale| (1.0..=LARGEST_SCALE).contains(scale)).ok_or_else(|| {
         let reason = format!(
-            "\"{text}\" is not a number from 1 to {LARGEST_SCALE}; right would be 60 for a second \
+            "\"{text}\" is not a number from 1 to {LARGEST_SCALE}; hint: use 60 for a second \
              in place of each minute"
         );
         SuiteError::option("scale", reason)
@@ -78,7 +78,7 @@ mod tests {
         }
         for wrong in ["0", "0.5", "-1", "60001", "1m", "NaN", "inf", ""] {
             let error = scale(wrong).unwrap_err().to_string();
-            assert!(error.starts_with("--scale: ") && error.contains("right would be"), "{error}");
+            assert!(error.starts_with("--scale: ") && error.contains("hint: "), "{error}");
         }
     }
 }

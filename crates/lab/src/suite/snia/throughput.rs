@@ -45,7 +45,7 @@ fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
     let block_bytes = options.size_bytes("bs")?.unwrap_or(SIZES_BYTES[0]);
     if !SIZES_BYTES.contains(&block_bytes) {
         let reason = format!(
-            "{} is no block size of this test; right would be 1m or 128k",
+            "{} is no block size of this test; hint: use 1m or 128k",
             size_word(block_bytes)
         );
         return Err(SuiteError::option("bs", reason));

@@ -62,20 +62,20 @@ pub(super) const UNSUPPORTED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "it issues I/O in another way than any engine here; right would be psync or io_uring",
+        "it issues I/O in another way than any engine here; hint: use psync or io_uring",
         &["vsync", "posixaio", "splice", "solarisaio", "windowsaio", "external"],
     ),
 ];
 
 const SOCKETS: Via = Via::Only {
     values: &["tcp", "tcpv6", "udp", "udpv6"],
-    why: "a socket in the file system would take the place of a file; right would be protocol=tcp",
+    why: "a socket in the file system would take the place of a file; hint: use protocol=tcp",
 };
 /// Belongs to an engine that fio does not get.
 const NEVER: Via = Via::Only { values: &[], why: "iogauge does not let fio use its engine" };
 const CONFIGURATION: Via = Via::Only {
     values: &[],
-    why: "a configuration may name files to write; right would be the library's default",
+    why: "a configuration may name files to write; hint: use the library's default",
 };
 
 /// Options that only engines without a counterpart here have, with their engine and what becomes of
@@ -209,7 +209,7 @@ pub(super) fn reach(word: &str) -> Result<Reach, Wrong> {
     }
     if word == "cpuio" {
         return Err(Wrong::unsupported(
-            "it makes no I/O, and there is nothing to measure; right would be fio itself beside iogauge",
+            "it makes no I/O, and there is nothing to measure; hint: use fio itself beside iogauge",
         ));
     }
     if HANDLED.iter().any(|(name, _)| *name == word) || OF_FILES.contains(&word) {
@@ -220,8 +220,8 @@ pub(super) fn reach(word: &str) -> Result<Reach, Wrong> {
     }
     match engine(word) {
         Err(Wrong::Unsupported(_)) => Err(Wrong::unsupported(
-            "through fio it would reach files and devices that the guards cannot judge; right would \
-             be psync, libaio or io_uring",
+            "through fio it would reach files and devices that the guards cannot judge; hint: use \
+             psync, libaio or io_uring",
         )),
         other => other.map(|_| Reach::Files),
     }

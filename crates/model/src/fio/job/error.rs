@@ -43,7 +43,7 @@ pub enum Fault {
         reason: String,
     },
     /// fio has the option and iogauge does not.
-    #[error("{option} is not supported: {why}; --lenient would run without it")]
+    #[error("{option} is not supported: {why}; hint: use --lenient to run without it")]
     Unsupported {
         /// The option, by fio's name.
         option: &'static str,
@@ -71,7 +71,7 @@ pub enum Fault {
 }
 
 fn suggestion(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; right would be {name}"))
+    nearest.map_or_else(String::new, |name| format!("; hint: use {name}"))
 }
 
 /// Why a job file cannot run, in one line: where, what is wrong, and what would be right.

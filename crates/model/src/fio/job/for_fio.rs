@@ -158,7 +158,7 @@ impl FioJobs {
         }
         if jobs.is_empty() {
             let place = Place { file: path.into(), line: 0 };
-            return Err(JobFileError::form(&place, "has no job; right would be [NAME]"));
+            return Err(JobFileError::form(&place, "has no job; hint: use [NAME]"));
         }
         Ok(Self { global, jobs })
     }
@@ -463,7 +463,7 @@ impl Writer<'_> {
         let reason = match found[..] {
             [one] if self.numbers[one].1 == 1 => return Ok(Some(self.numbers[one].0)),
             [] => format!("no job above has the name \"{awaited}\""),
-            _ => format!("\"{awaited}\" stands for several jobs; right would be stonewall"),
+            _ => format!("\"{awaited}\" stands for several jobs; hint: use stonewall"),
         };
         Err(options.error(place, "wait_for", reason))
     }
@@ -472,7 +472,7 @@ impl Writer<'_> {
         let text = &mut self.written.text;
         if text.len() + line.len() >= LONGEST_TEXT_BYTES {
             let what = format!(
-                "the jobs come to more than {} MiB of options; right would be fewer jobs, or a \
+                "the jobs come to more than {} MiB of options; hint: use fewer jobs, or a \
                  shorter [global]",
                 LONGEST_TEXT_BYTES >> 20
             );
@@ -494,7 +494,7 @@ impl PlannedJob {
         let sizes: Vec<u64> = files.iter().map(|file| file.size_bytes).collect();
         let base = files.first().map_or(0, |file| file.base_bytes);
         if files.iter().any(|file| file.base_bytes != base) {
-            let what = "files that iogauge made and others begin at different bytes; right would be \
+            let what = "files that iogauge made and others begin at different bytes; hint: use \
                         a job of its own for each kind";
             return Err(JobFileError::form(&self.place, what));
         }

@@ -277,7 +277,7 @@ fn reasons_are_those_of_the_option() {
         ("write_iolog=x", "beside its logs", "write_lat_log="),
     ] {
         let said = refused(&format!("[a]\nfilename=x\nsize=1m\n{line}\n"));
-        let (before, behind) = said.split_once("right would be").unwrap();
+        let (before, behind) = said.split_once("hint: ").unwrap();
         assert!(before.contains(reason) && behind.contains(right), "{said}");
     }
 }

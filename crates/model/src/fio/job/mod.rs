@@ -73,7 +73,7 @@ impl JobFile {
         }
         if file.sections.is_empty() {
             let place = Place { file: path.into(), line: 0 };
-            return Err(JobFileError::form(&place, "has no job; right would be [NAME]"));
+            return Err(JobFileError::form(&place, "has no job; hint: use [NAME]"));
         }
         Ok(file)
     }

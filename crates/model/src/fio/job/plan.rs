@@ -89,7 +89,7 @@ pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobF
     if let Some(job) = jobs.iter().find(|job| job.search.is_some())
         && jobs.len() > 1
     {
-        let reason = "a search has the storage for itself; right would be a file of one job";
+        let reason = "a search has the storage for itself; hint: use a file of one job";
         return Err(job.options.error(&job.place, "latency_target", reason));
     }
     Ok(groups)
@@ -112,7 +112,7 @@ fn waits(
         return Ok(false);
     };
     if group.iter().any(|(of, _)| *of != index) {
-        let why = "other jobs run beside that one; right would be stonewall, which waits for all";
+        let why = "other jobs run beside that one; hint: use stonewall, which waits for all";
         let place = section.options.error(&section.place, "wait_for", "").place;
         let (value, why) = (awaited.clone(), why.to_owned());
         return Err(JobFileError {
@@ -155,20 +155,20 @@ pub(super) fn clones(
     let o = &section.options;
     let load = load(section)?;
     if o.engine == EngineKind::Null && file_size(o, 1, 0).is_none() {
-        let reason = "engine null has no file to take it from; right would be size=1g";
+        let reason = "engine null has no file to take it from; hint: use size=1g";
         return Err(o.error(&section.place, "size", reason));
     }
     let search = search(o);
     if search.is_some() && load.arrivals.is_some() {
-        let reason = "the search sets the load itself; right would be no rate beside it";
+        let reason = "the search sets the load itself; hint: use no rate beside it";
         return Err(o.error(&section.place, "latency_target", reason));
     }
     if search.is_some() && load.verify.is_some() {
-        let reason = "a search checks no data; right would be a job of its own for each";
+        let reason = "a search checks no data; hint: use a job of its own for each";
         return Err(o.error(&section.place, "verify", reason));
     }
     if search.is_some() && o.engine == EngineKind::Null {
-        let reason = "engine null has no storage behind it; right would be another";
+        let reason = "engine null has no storage behind it; hint: use another";
         return Err(o.error(&section.place, "latency_target", reason));
     }
     let apart = matches!(o.offset_increment, Span::Bytes(0) | Span::Percent(0));
@@ -436,7 +436,7 @@ impl PlannedJob {
         let o = &self.options;
         let whole = file_bytes.first().copied().unwrap_or(0);
         if has_shares(o) && file_bytes.iter().any(|bytes| *bytes != whole) {
-            let reason = "files of different sizes have no share in common; right would be bytes";
+            let reason = "files of different sizes have no share in common; hint: use bytes";
             return Err(o.error(&self.place, "size", reason));
         }
         let least = file_bytes.iter().min().copied().unwrap_or(0);

@@ -91,7 +91,7 @@ impl Reader<'_> {
                 return Err(JobFileError::form(&place, what));
             }
             if line.contains('\0') {
-                let what = "the line has a NUL, where fio would end it; right would be plain text";
+                let what = "the line has a NUL, where fio would end it; hint: use plain text";
                 return Err(JobFileError::form(&place, what));
             }
             // fio ends a line at either sign, wherever it stands.
@@ -112,24 +112,24 @@ impl Reader<'_> {
 
     fn section(&mut self, place: &Place, rest: &str, depth: u32) -> Result<(), JobFileError> {
         if depth > 0 {
-            let what = "an included file has options only; right would be the section in the \
+            let what = "an included file has options only; hint: put the section in the \
                         file that includes it";
             return Err(JobFileError::form(place, what));
         }
         let name = rest.rsplit_once(']').map(|(name, _)| trimmed(name)).unwrap_or_default();
         if name.is_empty() {
-            let what = format!("\"[{rest}\" is no section; right would be [NAME]");
+            let what = format!("\"[{rest}\" is no section; hint: use [NAME]");
             return Err(JobFileError::form(place, what));
         }
         if name != GLOBAL && name.starts_with(GLOBAL) {
             let what = format!(
-                "fio takes [{name}] as [{GLOBAL}], since it begins so; right would be another name"
+                "fio takes [{name}] as [{GLOBAL}], since it begins so; hint: use another name"
             );
             return Err(JobFileError::form(place, what));
         }
         self.jobs += u32::from(name != GLOBAL);
         if self.jobs > MOST {
-            let what = format!("the file has more than {MOST} jobs; right would be numjobs=N");
+            let what = format!("the file has more than {MOST} jobs; hint: use numjobs=N");
             return Err(JobFileError::form(place, what));
         }
         let section = Section { place: place.clone(), name: name.to_owned(), options: Vec::new() };
@@ -164,7 +164,7 @@ impl Reader<'_> {
             None => (line, None),
         };
         let Some(section) = self.sections.last_mut() else {
-            let what = format!("{name} stands outside a section; right would be [NAME] above it");
+            let what = format!("{name} stands outside a section; hint: put [NAME] above it");
             return Err(JobFileError::form(&place, what));
         };
         if name.is_empty() || name.contains(char::is_whitespace) {
@@ -200,7 +200,7 @@ fn expand(value: &str, place: &Place, source: &dyn Source) -> Result<String, Job
     };
     while let Some((before, name)) = rest.split_once("${") {
         let Some((name, behind)) = name.split_once('}') else {
-            let what = format!("\"{value}\" has a ${{ without its }}; right would be ${{NAME}}");
+            let what = format!("\"{value}\" has a ${{ without its }}; hint: use ${{NAME}}");
             return Err(JobFileError::form(place, what));
         };
         text.push_str(before);
@@ -319,7 +319,7 @@ mod tests {
         for (source, wanted) in [
             (MemorySource::default(), "a.fio: cannot be read"),
             (file("rw=read"), "a.fio:1: rw stands outside a section"),
-            (file("[a]\n[b\n"), "a.fio:2: \"[b\" is no section; right would be [NAME]"),
+            (file("[a]\n[b\n"), "a.fio:2: \"[b\" is no section; hint: use [NAME]"),
             (file("[a]\n[ ]\n"), "a.fio:2: "),
             (file("[a]\n\nrw read"), "a.fio:3: \"rw read\" is neither"),
             (file("[a]\n=5"), "a.fio:2: \"=5\" is neither"),

@@ -81,7 +81,7 @@ pub(super) fn bsrange(o: &mut Options, value: &Value<'_>) -> Set {
         let Some(range) = range else { continue };
         let text = range.word()?;
         let Some((least, most)) = text.split_once(['-', ':']) else {
-            return Err(Wrong::value(format!("\"{text}\" is not a range; right would be 4k-64k")));
+            return Err(Wrong::value(format!("\"{text}\" is not a range; hint: use 4k-64k")));
         };
         let (a, b) = (number(least, value.kb_base)?, number(most, value.kb_base)?);
         // fio puts the ends in order.
@@ -103,7 +103,7 @@ pub(super) fn blockalign(o: &mut Options, value: &Value<'_>) -> Set {
     if let (Some(read), Some(write)) = (read, write)
         && read != write
     {
-        let why = "reads and writes have one alignment; right would be one number";
+        let why = "reads and writes have one alignment; hint: use one number";
         return Err(Wrong::unsupported(why));
     }
     o.blockalign = read.or(write).filter(|bytes| *bytes > 0);
@@ -123,7 +123,7 @@ pub(super) fn end_fsync(o: &mut Options, value: &Value<'_>) -> Set {
 
 pub(super) fn startdelay(o: &mut Options, value: &Value<'_>) -> Set {
     if value.word()?.contains(['-', ':']) {
-        return Err(Wrong::unsupported("a delay is not drawn; right would be startdelay=5"));
+        return Err(Wrong::unsupported("a delay is not drawn; hint: use startdelay=5"));
     }
     o.startdelay_ns = value.duration_ns(1e9)?;
     Ok(())
@@ -158,7 +158,7 @@ pub(super) fn verify(o: &mut Options, value: &Value<'_>) -> Set {
     o.verify = match value.word()? {
         "0" | "none" => None,
         word @ ("crc7" | "null") => {
-            let why = format!("{word} proves next to nothing; right would be verify=crc32c");
+            let why = format!("{word} proves next to nothing; hint: use verify=crc32c");
             return Err(Wrong::unsupported(why));
         }
         word => Some(word.parse().map_err(wrong)?),
@@ -181,7 +181,7 @@ pub(super) fn verify_pattern(o: &mut Options, value: &Value<'_>) -> Set {
     let text = value.word()?;
     // fio fills in offsets, reads files, and strings several patterns together.
     if text.contains('%') || text.starts_with('\'') || text.trim_matches('"').contains('"') {
-        let why = "a pattern is one run of bytes; right would be 0xaa55 or \"text\"";
+        let why = "a pattern is one run of bytes; hint: use 0xaa55 or \"text\"";
         return Err(Wrong::unsupported(why));
     }
     o.verify_pattern = Some(text.parse().map_err(wrong)?);
@@ -241,13 +241,13 @@ pub(super) fn random_distribution(o: &mut Options, value: &Value<'_>) -> Set {
     let text = value.word()?;
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
     if kind == "zoned_abs" || (kind == "zoned" && rest.contains(',')) {
-        let why = "zones are shares of the file and the same for reads and writes; right would be \
+        let why = "zones are shares of the file and the same for reads and writes; hint: use \
                    zoned:60/10:40/90";
         return Err(Wrong::unsupported(why));
     }
     if matches!(kind, "zipf" | "pareto" | "normal" | "gauss") && rest.contains(':') {
         let why = format!(
-            "the centre cannot be moved; right would be {kind}:{}",
+            "the centre cannot be moved; hint: use {kind}:{}",
             rest.split(':').next().unwrap_or("")
         );
         return Err(Wrong::unsupported(why));
@@ -364,7 +364,7 @@ fn paths(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
     list.push(path);
     list.retain(|path| !path.is_empty());
     if list.is_empty() || list.len() > MOST as usize {
-        let reason = format!("\"{text}\" does not name 1 to {MOST} paths; right would be /a:/b");
+        let reason = format!("\"{text}\" does not name 1 to {MOST} paths; hint: use /a:/b");
         return Err(Wrong::value(reason));
     }
     Ok(list)
@@ -373,7 +373,7 @@ fn paths(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
 pub(super) fn filename(o: &mut Options, value: &Value<'_>) -> Set {
     let list = paths(value)?;
     if list.iter().any(|path| path == "-") {
-        return Err(Wrong::unsupported("a stream has no offsets; right would be a file"));
+        return Err(Wrong::unsupported("a stream has no offsets; hint: use a file"));
     }
     if !o.filename.is_empty() {
         return Err(Wrong::value(second_filename(&o.filename, &list)));
@@ -387,16 +387,14 @@ fn second_filename(first: &[String], second: &[String]) -> String {
     let mut all: Vec<&String> = first.iter().collect();
     all.extend(second.iter().filter(|name| !first.contains(name)));
     let right = if all.len() == first.len() {
-        "to drop this line".to_owned()
+        "drop this line".to_owned()
     } else if all.len() > MOST_SUGGESTED {
-        "one line with all of them, and a colon between each two".to_owned()
+        "use one line with all of them, and a colon between each two".to_owned()
     } else {
         let names: Vec<String> = all.iter().map(|name| name.replace(':', "\\:")).collect();
-        format!("filename={} in place of both lines", names.join(":"))
+        format!("use filename={} in place of both lines", names.join(":"))
     };
-    format!(
-        "the job has files by a line above, and fio would use those of both; right would be {right}"
-    )
+    format!("the job has files by a line above, and fio would use those of both; hint: {right}")
 }
 
 pub(super) fn directory(o: &mut Options, value: &Value<'_>) -> Set {
@@ -432,7 +430,7 @@ pub(super) fn io_size(o: &mut Options, value: &Value<'_>) -> Set {
 pub(super) fn filesize(o: &mut Options, value: &Value<'_>) -> Set {
     let text = value.word()?;
     if text.contains(['-', ':']) && !text.starts_with('(') {
-        return Err(Wrong::unsupported("files have one size; right would be filesize=1g"));
+        return Err(Wrong::unsupported("files have one size; hint: use filesize=1g"));
     }
     o.file_size = Some(value.number()?).filter(|size| *size > 0);
     Ok(())

@@ -89,20 +89,19 @@ const ALWAYS_RANDOM: &str = "what is written neither compresses nor repeats, alw
 const BUFFERS: &str = "buffers lie in memory of the process, aligned as the device demands";
 const BACKLOG: &str =
     "what is written is read back when all of it is; reads of a mixed job are checked at once";
-const STATE: &str =
-    "what was written is remembered until the job ends; right would be verify_only=1";
+const STATE: &str = "what was written is remembered until the job ends; hint: use verify_only=1";
 const TRIM: &str = "iogauge reads and writes, and trims nothing";
 const REPLAY: &str = "recorded I/O is not replayed";
 const ZONED: &str = "zones are not known here";
 const ZONE_DETAIL: &str = "it matters with zonemode only, which is refused";
-const FLOW: &str = "jobs are not held in proportion to each other; right would be rate_iops";
+const FLOW: &str = "jobs are not held in proportion to each other; hint: use rate_iops";
 const RATE_MIN: &str = "a job is not ended for being slow; its rate is in the result";
 const STEADY: &str = "a run is judged steady or not by iogauge itself (caveat not-steady)";
 const EXIT: &str = "jobs that run together end by their own runtime or size";
-const PRIORITY: &str = "I/O priorities are not set; right would be ionice before iogauge";
-const NUMA: &str = "memory and processors are left to the system; right would be numactl";
-const CGROUP: &str = "control groups are not made; right would be systemd-run or cgexec";
-const IDENTITY: &str = "iogauge stays who it is; right would be setpriv or sudo";
+const PRIORITY: &str = "I/O priorities are not set; hint: use ionice before iogauge";
+const NUMA: &str = "memory and processors are left to the system; hint: use numactl";
+const CGROUP: &str = "control groups are not made; hint: use systemd-run or cgexec";
+const IDENTITY: &str = "iogauge stays who it is; hint: use setpriv or sudo";
 const DATA: &str = "what is written neither compresses nor repeats";
 const NOT_YET: &str = "iogauge has nothing like it";
 const ONE_FILE_AT_A_TIME: &str = "files stay open while their job runs";
@@ -113,29 +112,29 @@ const TIMES: &str = "latency is taken from the processor's counter, or CLOCK_MON
 
 // Why fio does not get an option.
 const OTHER_FILES: &str =
-    "files that the guards did not judge would be used; right would be filename= with each named";
-const NAMED_IN_RECORDING: &str = "a recording names files that the guards did not judge; right would \
-     be its load as options, with filename=";
-const RECORDING: &str = "nothing that fio leaves beside its logs is kept; right would be write_lat_log= \
+    "files that the guards did not judge would be used; hint: name each in filename=";
+const NAMED_IN_RECORDING: &str = "a recording names files that the guards did not judge; hint: use its \
+load as options, with filename=";
+const RECORDING: &str = "nothing that fio leaves beside its logs is kept; hint: use write_lat_log= \
      with log_offset=1, which has a line for each I/O";
-const MADE_BEFORE: &str = "iogauge makes the files before fio starts; right would be iogauge prepare \
+const MADE_BEFORE: &str = "iogauge makes the files before fio starts; hint: run iogauge prepare \
      TARGET --size=SIZE";
-const NEVER_FILLED: &str = "a file system is never filled; right would be size= with what is to be \
+const NEVER_FILLED: &str = "a file system is never filled; hint: use size= with what is to be \
      written, which for a block device may be left out";
-const FULL_SIZE: &str = "files have their full size before fio starts; right would be offset= with \
+const FULL_SIZE: &str = "files have their full size before fio starts; hint: use offset= with \
      where the new data begins and size= with how much that is";
 const KEPT_TO_THE_END: &str =
-    "fio can remove no files; right would be unlink=1, by which iogauge removes them at the end";
-const PROFILE: &str = "the jobs of a profile are fio's own, and the guards cannot judge them; right \
-     would be a section for each of them";
+    "fio can remove no files; hint: use unlink=1, by which iogauge removes them at the end";
+const PROFILE: &str = "the jobs of a profile are fio's own, and the guards cannot judge them; hint: use \
+a section for each of them";
 const STATE_FILES: &str = "nothing that fio leaves beside its logs is kept";
-const TRIMS: &str = "a job is judged by its rw; right would be rw=randtrim in a job of its own";
-const COMMANDS: &str = "no commands are run; right would be to run them before or after iogauge";
-const LOCKED: &str = "memory is not taken away from the machine; right would be lockmem=0";
+const TRIMS: &str = "a job is judged by its rw; hint: use rw=randtrim in a job of its own";
+const COMMANDS: &str = "no commands are run; hint: run them before or after iogauge";
+const LOCKED: &str = "memory is not taken away from the machine; hint: use lockmem=0";
 const MACHINE: &str = "fio leaves the machine and its own identity as they are";
 const MOUNTED: &str = "a mounted device is never written";
-const MEMORY: &str = "buffers lie in memory, and not in files; right would be mem=malloc";
-const ZONES: &str = "zones of a device are not reset; right would be zonemode=strided";
+const MEMORY: &str = "buffers lie in memory, and not in files; hint: use mem=malloc";
+const ZONES: &str = "zones of a device are not reset; hint: use zonemode=strided";
 
 /// Every option, in the order of `fio --cmdhelp=all`.
 pub const OPTIONS: &[OptionInfo] = &[
@@ -147,13 +146,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("directory", &[], DECIDED, set::directory),
     does("filename_format", &[], DECIDED, set::filename_format),
     takes("unique_filename", &[], DECIDED, "it matters between machines only"),
-    lacks(
-        "opendir",
-        &[],
-        only(&[], OTHER_FILES),
-        &[],
-        "right would be filename=a:b with the files named",
-    ),
+    lacks("opendir", &[], only(&[], OTHER_FILES), &[], "hint: name the files, as in filename=a:b"),
     does("rw", &["readwrite"], PASS, set::rw),
     does("bs", &["blocksize"], PASS, set::bs),
     does("ba", &["blockalign"], PASS, set::blockalign),
@@ -164,13 +157,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("randseed", &[], PASS, set::randseed),
     does("norandommap", &[], PASS, set::norandommap),
     takes("softrandommap", &[], PASS, "visiting every block once takes no memory here"),
-    lacks(
-        "bs_is_seq_rand",
-        &[],
-        PASS,
-        OFF,
-        "block sizes go by direction; right would be bs=READ,WRITE",
-    ),
+    lacks("bs_is_seq_rand", &[], PASS, OFF, "block sizes go by direction; hint: use bs=READ,WRITE"),
     lacks("ignore_error", &[], PASS, &[], "every error is counted; exit code 4 tells of them"),
     does("rw_sequencer", &[], PASS, set::rw_sequencer),
     does("ioengine", &[], PASS, set::ioengine),
@@ -235,7 +222,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("fsync", &[], PASS, set::fsync),
     does("fdatasync", &[], PASS, set::fdatasync),
     lacks("write_barrier", &[], PASS, &["0"], NOT_YET),
-    lacks("sync_file_range", &[], PASS, &[], "right would be fsync=N or sync=dsync"),
+    lacks("sync_file_range", &[], PASS, &[], "hint: use fsync=N or sync=dsync"),
     does("direct", &[], PASS, set::direct),
     lacks("atomic", &[], PASS, OFF, NOT_YET),
     does("buffered", &[], PASS, set::buffered),
@@ -301,21 +288,21 @@ pub const OPTIONS: &[OptionInfo] = &[
         &[],
         only(&[], COMMANDS),
         &[],
-        "no commands are run; right would be to run it before iogauge",
+        "no commands are run; hint: run it before iogauge",
     ),
     lacks(
         "exec_postrun",
         &[],
         only(&[], COMMANDS),
         &[],
-        "no commands are run; right would be to run it after iogauge",
+        "no commands are run; hint: run it after iogauge",
     ),
     lacks(
         "ioscheduler",
         &[],
         only(&[], MACHINE),
         &[],
-        "the device's settings are left alone; right would be /sys/block/DEVICE/queue/scheduler",
+        "the device's settings are left alone; hint: use /sys/block/DEVICE/queue/scheduler",
     ),
     lacks("zonemode", &[], only(&["none", "strided"], ZONES), &["none"], ZONED),
     takes("zonesize", &[], PASS, ZONE_DETAIL),
@@ -363,24 +350,24 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("create_serialize", &[], DECIDED, LAYOUT),
     takes("create_fsync", &[], DECIDED, LAYOUT),
     takes("create_on_open", &[], DECIDED, LAYOUT),
-    lacks("create_only", &[], only(OFF, MADE_BEFORE), OFF, "right would be iogauge prepare TARGET"),
+    lacks("create_only", &[], only(OFF, MADE_BEFORE), OFF, "hint: run iogauge prepare TARGET"),
     does("allow_file_create", &[], DECIDED, set::allow_file_create),
     lacks("allow_mounted_write", &[], only(OFF, MOUNTED), OFF, "a mounted device is never written"),
     lacks("pre_read", &[], PASS, OFF, "the page cache is not filled first"),
-    lacks("cpumask", &[], PASS, &[], "right would be taskset before iogauge"),
+    lacks("cpumask", &[], PASS, &[], "hint: use taskset before iogauge"),
     does("cpus_allowed", &[], PASS, set::cpus_allowed),
     does("cpus_allowed_policy", &[], PASS, set::cpus_allowed_policy),
     lacks("numa_cpu_nodes", &[], PASS, &[], NUMA),
     lacks("numa_mem_policy", &[], PASS, &["default"], NUMA),
     does("end_fsync", &[], PASS, set::end_fsync),
-    lacks("fsync_on_close", &[], PASS, OFF, "right would be fsync=N"),
+    lacks("fsync_on_close", &[], PASS, OFF, "hint: use fsync=N"),
     does("unlink", &[], DECIDED, set::unlink),
     lacks(
         "unlink_each_loop",
         &[],
         only(OFF, KEPT_TO_THE_END),
         OFF,
-        "files stay until the end; right would be unlink=1",
+        "files stay until the end; hint: use unlink=1",
     ),
     lacks("exitall", &[], PASS, OFF, EXIT),
     takes("exit_what", &[], PASS, "it matters with exitall only, which is refused"),
@@ -486,7 +473,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("sqthread_poll", &[], PASS, OFF, DEVICE_CHOICE),
     takes("sqthread_poll_cpu", &[], PASS, "it matters with sqthread_poll only, which is refused"),
     takes("nonvectored", &[], PASS, "each I/O is one buffer, without a vector"),
-    lacks("uncached", &[], PASS, OFF, "right would be direct=1"),
+    lacks("uncached", &[], PASS, OFF, "hint: use direct=1"),
     lacks("nowait", &[], PASS, OFF, "an I/O that would have to wait is made to wait, and counts"),
     lacks("force_async", &[], PASS, &["0"], DEVICE_CHOICE),
     lacks("thp", &[], PASS, OFF, "the kernel is not advised about huge pages"),

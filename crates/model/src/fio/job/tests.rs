@@ -305,7 +305,7 @@ fn repeated_runs_draw_the_same_unless_told_not_to() {
 fn mistakes_are_told_with_their_place() {
     for (line, words) in [
         ("rw=randreed", &["rw: ", "randreed", "randread"][..]),
-        ("iodepht=4", &["iodepht", "no option of fio", "right would be iodepth"]),
+        ("iodepht=4", &["iodepht", "no option of fio", "hint: use iodepth"]),
         ("bs=4q", &["bs: ", "4q", "4k"]),
         ("bs=", &["bs: ", "needs a value"]),
         ("direct", &["direct: ", "needs a value"]),
@@ -436,11 +436,11 @@ proptest! {
 #[test]
 fn a_second_line_of_files_names_the_one_that_would_be_right() {
     for (first, second, right) in [
-        ("a", "a", "right would be to drop this line"),
-        ("a:b", "b", "right would be to drop this line"),
-        ("a", "b", "right would be filename=a:b in place of both lines"),
-        ("a", "b\\:c:a", "right would be filename=a:b\\:c in place of both lines"),
-        ("a:b:c:d", "e:f:g:h:i", "right would be one line with all of them, and a colon"),
+        ("a", "a", "hint: drop this line"),
+        ("a:b", "b", "hint: drop this line"),
+        ("a", "b", "hint: use filename=a:b in place of both lines"),
+        ("a", "b\\:c:a", "hint: use filename=a:b\\:c in place of both lines"),
+        ("a:b:c:d", "e:f:g:h:i", "hint: use one line with all of them, and a colon"),
     ] {
         let text = format!("[j]\nfilename={first}\nsize=1m\nfilename={second}\n");
         let source = MemorySource::default().file("a.fio", &text);

@@ -51,7 +51,7 @@ pub(super) struct Value<'a> {
 impl<'a> Value<'a> {
     /// The text, which has to be there.
     pub fn word(&self) -> Result<&'a str, Wrong> {
-        let missing = || Wrong::value("it needs a value; right would be OPTION=VALUE");
+        let missing = || Wrong::value("it needs a value; hint: use OPTION=VALUE");
         self.text.filter(|text| !text.is_empty()).ok_or_else(missing)
     }
 
@@ -87,9 +87,7 @@ impl<'a> Value<'a> {
             return percent(text).map(Span::Percent);
         }
         if text.ends_with(['z', 'Z']) {
-            return Err(Wrong::unsupported(
-                "zones are not known here; right would be bytes or percent",
-            ));
+            return Err(Wrong::unsupported("zones are not known here; hint: use bytes or percent"));
         }
         number(text, self.kb_base).map(Span::Bytes)
     }
@@ -107,7 +105,7 @@ impl<'a> Value<'a> {
             .filter(|ns| (0.0..9e18).contains(ns))
             .map(|ns| ns.round() as u64)
             .ok_or_else(|| {
-                Wrong::value(format!("\"{text}\" is not a time; right would be 30s, 5m or 100us"))
+                Wrong::value(format!("\"{text}\" is not a time; hint: use 30s, 5m or 100us"))
             })
     }
 
@@ -126,7 +124,7 @@ impl<'a> Value<'a> {
             (None, _) => Ok([first, first]),
             (Some(second), 0..=1) => Ok([first, own(second)]),
             _ => Err(Wrong::value(format!(
-                "\"{text}\" has more than three values; right would be READS,WRITES,TRIMS"
+                "\"{text}\" has more than three values; hint: use READS,WRITES,TRIMS"
             ))),
         }
     }
@@ -146,7 +144,7 @@ pub(super) fn number(text: &str, kb_base: KbBase) -> Result<u64, Wrong> {
         .filter(|number| (0.0..9.2e18).contains(number))
         .map(|number| number as u64)
         .ok_or_else(|| {
-            Wrong::value(format!("\"{text}\" is not a number; right would be 4096, 4k or 1g"))
+            Wrong::value(format!("\"{text}\" is not a number; hint: use 4096, 4k or 1g"))
         })
 }
 

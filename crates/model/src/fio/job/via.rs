@@ -54,10 +54,9 @@ impl Via {
         }
         let Some(value) = value else { return Ok(Some(option.to_owned())) };
         if !is_plain(value) {
-            let reason =
-                "the value has characters that fio may read in another way; right would be \
+            let reason = "the value has characters that fio may read in another way; hint: use \
                           ASCII without quotes, backslashes, # ; $"
-                    .to_owned();
+                .to_owned();
             return fail(Fault::Value { option, reason });
         }
         Ok(Some(format!("{option}={value}")))

@@ -86,7 +86,7 @@ impl<'a> TextReader<'a> {
         } else if self.summary_of.is_some() {
             self.summary(text);
         } else if is_terse(text) && !self.told_of_terse {
-            tell(sink, "terse output is not read; right would be --output-format=json");
+            tell(sink, "terse output is not read; hint: use --output-format=json");
             self.told_of_terse = true;
         }
     }

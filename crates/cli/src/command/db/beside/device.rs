@@ -133,7 +133,7 @@ fn limits(of_database: &[Limit]) -> Vec<Limit> {
 fn directory(paths: &[PathBuf], asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     let paths: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let Some(first) = paths.first() else {
-        let text = "the database is not on this machine, and neither is its device; right would be \
+        let text = "the database is not on this machine, and neither is its device; hint: use \
                     iogauge db beside on the server itself";
         return Err(Usage(text.to_owned()).into());
     };
@@ -143,7 +143,7 @@ fn directory(paths: &[PathBuf], asked: Option<&Path>) -> anyhow::Result<PathBuf>
             Some(around) => Ok(around.to_owned()),
             None => Err(format!(
                 "the database at {0} has a file system of its own, and a test file beside it would \
-                 be on another; right would be an empty directory made on that of {0}, and \
+                 be on another; hint: use an empty directory made on that of {0}, and \
                  --directory with its path",
                 first.display()
             )),
@@ -162,8 +162,8 @@ fn named(asked: &Path, paths: &[PathBuf]) -> Result<PathBuf, String> {
     if !paths.iter().any(|path| same_file_system(path, &directory)) {
         let database = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
         return Err(format!(
-            "--directory {shown} is not on the file system of the database at {database}; right \
-             would be a directory that is"
+            "--directory {shown} is not on the file system of the database at {database}; hint: use a \
+             directory that is"
         ));
     }
     let side = side_file(Path::new(TEST_FILE_NAME));
@@ -171,8 +171,8 @@ fn named(asked: &Path, paths: &[PathBuf]) -> Result<PathBuf, String> {
     let is_empty = entries.flatten().all(|entry| left(Path::new(&entry.file_name())));
     if !is_empty && paths.iter().any(|path| directory.starts_with(path)) {
         return Err(format!(
-            "--directory {shown} holds files of the database, where no other belongs; right would \
-             be an empty directory"
+            "--directory {shown} holds files of the database, where no other belongs; hint: use an \
+             empty directory"
         ));
     }
     Ok(directory)
