@@ -1,9 +1,9 @@
 //! What the benchmarks share.
 
 use criterion::Criterion;
-use iogauge_io::crew::{Crew, CrewJob};
 use iogauge_io::engine::Files;
 use iogauge_io::offsets::Extent;
+use iogauge_io::pool::{PoolJob, WorkerPool};
 use iogauge_model::load::Load;
 use std::time::{Duration, Instant};
 
@@ -16,22 +16,22 @@ pub(crate) fn criterion() -> Criterion {
 }
 
 /// A job on a target of this size that opens no file.
-#[allow(dead_code, reason = "not every benchmark has a crew")]
-pub(crate) fn job(load: Load, size_bytes: u64) -> CrewJob {
+#[allow(dead_code, reason = "not every benchmark has a pool")]
+pub(crate) fn job(load: Load, size_bytes: u64) -> PoolJob {
     let extents = vec![Extent { base_bytes: 0, size_bytes }];
-    CrewJob { load, files: Files::default(), extents }
+    PoolJob { load, files: Files::default(), extents }
 }
 
-/// Wall time of `wanted` I/Os of a crew under way, which is looked at every `look_ns` of its own
+/// Wall time of `wanted` I/Os of a pool under way, which is looked at every `look_ns` of its own
 /// time: the time of those done in whole looks, scaled.
-#[allow(dead_code, reason = "not every benchmark has a crew")]
-pub(crate) fn time_of_ios(crew: &mut dyn Crew, wanted: u64, look_ns: u64) -> Duration {
-    let before = crew.live().ios;
+#[allow(dead_code, reason = "not every benchmark has a pool")]
+pub(crate) fn time_of_ios(pool: &mut dyn WorkerPool, wanted: u64, look_ns: u64) -> Duration {
+    let before = pool.live().ios;
     let start = Instant::now();
     loop {
-        let advanced = crew.advance(look_ns);
+        let advanced = pool.advance(look_ns);
         assert!(advanced.is_ok(), "{advanced:?}");
-        let done = crew.live().ios - before;
+        let done = pool.live().ios - before;
         if done >= wanted {
             return start.elapsed().mul_f64(wanted as f64 / done as f64);
         }

@@ -4,7 +4,7 @@
 mod common;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use iogauge_model::fio::{Found, read_results};
+use iogauge_fio::{Reading, read_results};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const MEGABYTES: usize = 4;
 
 /// The file, repeated up to a few megabytes.
 fn many(file: &str) -> Vec<u8> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/model/tests/data/fio");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/fio/tests/data/fio");
     let one = std::fs::read(data.join(file)).unwrap_or_default();
     assert!(!one.is_empty(), "{file} is missing");
     one.repeat((MEGABYTES << 20) / one.len())
@@ -31,7 +31,7 @@ fn fio_results(c: &mut Criterion) {
             b.iter(|| {
                 let mut results = 0u64;
                 let read = read_results("f", black_box(&bytes[..]), &mut |found| {
-                    results += u64::from(matches!(found, Found::Result(_)));
+                    results += u64::from(matches!(found, Reading::Result(_)));
                 });
                 assert!(read.is_ok() && results > 0);
             });

@@ -4,7 +4,7 @@
 mod common;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use iogauge_io::crew::VirtualCrew;
+use iogauge_io::pool::VirtualPool;
 use iogauge_io::sim::SimSpec;
 use iogauge_model::load::{EngineKind, Load};
 
@@ -22,9 +22,9 @@ fn sim(c: &mut Criterion) {
             let Ok(spec) = spec else { panic!("{spec:?}") };
             let load = Load { iodepth, engine: EngineKind::Sim, ..Load::default() };
             let jobs = vec![common::job(load, spec.size_bytes)];
-            let crew = VirtualCrew::start(jobs, spec, iodepth);
-            let Ok(mut crew) = crew else { panic!("{crew:?}") };
-            b.iter_custom(|wanted| common::time_of_ios(&mut crew, wanted, 10_000_000));
+            let pool = VirtualPool::start(jobs, spec, iodepth);
+            let Ok(mut pool) = pool else { panic!("{pool:?}") };
+            b.iter_custom(|wanted| common::time_of_ios(&mut pool, wanted, 10_000_000));
         });
     }
     group.finish();

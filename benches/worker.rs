@@ -4,7 +4,7 @@
 mod common;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use iogauge_io::crew::ThreadCrew;
+use iogauge_io::pool::ThreadPool;
 use iogauge_model::load::{EngineKind, Load, Pattern};
 
 fn worker(c: &mut Criterion) {
@@ -17,9 +17,9 @@ fn worker(c: &mut Criterion) {
     ] {
         group.bench_function(name, |b| {
             let load = Load { rw, iodepth, engine: EngineKind::Null, ..Load::default() };
-            let crew = ThreadCrew::start(vec![common::job(load, 1 << 40)], iodepth);
-            let Ok(mut crew) = crew else { panic!("{crew:?}") };
-            b.iter_custom(|wanted| common::time_of_ios(&mut crew, wanted, 2_000_000));
+            let pool = ThreadPool::start(vec![common::job(load, 1 << 40)], iodepth);
+            let Ok(mut pool) = pool else { panic!("{pool:?}") };
+            b.iter_custom(|wanted| common::time_of_ios(&mut pool, wanted, 2_000_000));
         });
     }
     group.finish();

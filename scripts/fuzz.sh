@@ -25,7 +25,7 @@ fi
 seeds() {
     case $1 in
         fio_job) echo /usr/share/doc/fio/examples ;;
-        fio_results) echo crates/model/tests/data/fio ;;
+        fio_results) echo crates/fio/tests/data/fio ;;
     esac
 }
 

@@ -2,14 +2,14 @@
 //! word. `fuzz_targets/` runs them under libFuzzer; `crates/io/tests/fuzz.rs` runs the same ones on
 //! made-up input where that is not at hand.
 
+use iogauge_fio::job::{JobFile, MemorySource};
+use iogauge_fio::{Reading, read_results};
 use iogauge_io::kernel::parse_mountinfo;
+use iogauge_io::machine::{DiskCounters, parse_diskstats};
 use iogauge_io::sim::{Device, SimSpec};
-use iogauge_io::system::{DiskCounters, parse_diskstats};
-use iogauge_io::target::TargetSpec;
+use iogauge_io::targets::TargetSpec;
 use iogauge_io::trace::trace_of_lines;
 use iogauge_model::Limit;
-use iogauge_model::fio::job::{JobFile, MemorySource};
-use iogauge_model::fio::{Found, read_results};
 use iogauge_model::load::{BlockSizes, BlockSplit, Distribution};
 use iogauge_model::result::{LatencySummary, StepResult};
 use iogauge_model::suite_file::SuiteFile;
@@ -90,7 +90,7 @@ pub fn fio_job(text: &str) {
 /// Output of fio, text and JSON. What is read can be kept, and does not depend on how the bytes come
 /// in.
 pub fn fio_results(bytes: &[u8]) {
-    fn read(bytes: &[u8], chunk: usize) -> Vec<Found> {
+    fn read(bytes: &[u8], chunk: usize) -> Vec<Reading> {
         let mut all = Vec::new();
         let input = BufReader::with_capacity(chunk, bytes);
         read_results("f", input, &mut |found| all.push(found)).expect("memory is read");
@@ -100,7 +100,7 @@ pub fn fio_results(bytes: &[u8]) {
     assert!(!found.is_empty(), "a file without results is told of");
     assert_eq!(found, read(bytes, 7));
     for result in found {
-        let Found::Result(result) = result else { continue };
+        let Reading::Result(result) = result else { continue };
         let stored = serde_json::to_string(&result.to_step()).expect("a step has a stored form");
         assert!(serde_json::from_str::<StepResult>(&stored).is_ok(), "{stored}");
     }

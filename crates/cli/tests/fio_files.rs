@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Instant;
 
 fn data(file: &str) -> String {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/fio");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio");
     data.join(file).canonicalize().unwrap().to_str().unwrap().to_owned()
 }
 

@@ -95,9 +95,9 @@ fn credits_that_run_out_are_marked_where_they_do() {
     let line = ["run", target, "--iodepth=8", "--runtime=1m", "--ramp-time=0", "--json", "-q"];
     let document = place.run(&line).ends(0).json();
     let step = &document["steps"][0];
-    let regimes = step["regimes"].as_array().unwrap();
-    assert_eq!(regimes.len(), 1, "{regimes:?}");
-    let at_seconds = regimes[0]["at_seconds"].as_f64().unwrap();
+    let shifts = step["regimes"].as_array().unwrap();
+    assert_eq!(shifts.len(), 1, "{shifts:?}");
+    let at_seconds = shifts[0]["at_seconds"].as_f64().unwrap();
     assert!((10.5..12.5).contains(&at_seconds), "{at_seconds}");
     // Every I/O of an interval is in a band.
     for point in step["series"].as_array().unwrap() {
@@ -186,7 +186,7 @@ fn the_later_run_is_drawn_however_runs_are_typed() {
 #[test]
 fn results_of_one_system_are_drawn_together() {
     let place = Place::new();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/fio/2.0.7");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio/2.0.7");
     let is_read = |name: &str| name.ends_with(".out") && name.contains("/readrand_");
     let mut files: Vec<String> = std::fs::read_dir(data)
         .unwrap()

@@ -16,7 +16,7 @@ const SECRET: &str = "s3cretWord";
 
 /// A result of fio's.
 fn fio_file() -> PathBuf {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/fio/2.0.7");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio/2.0.7");
     let files = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|end| end == "out")).min().unwrap()
 }

@@ -5,7 +5,7 @@
 //! with one call for each transaction, without a flush: it outlives this process, not the machine.
 
 use crate::error::DbError;
-use crate::folder::{Folder, Found};
+use crate::folder::{Entry, Folder};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -162,7 +162,7 @@ impl Acknowledged {
     pub fn remove(path: &Path) -> Result<(), DbError> {
         let (Some(folder), name) = place(path)? else { return Ok(()) };
         for name in [partial(&name), name] {
-            if let Found::File(file) = folder.find(&name)? {
+            if let Entry::File(file) = folder.find(&name)? {
                 folder.remove(&name, &file)?;
             }
         }

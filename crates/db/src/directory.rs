@@ -6,7 +6,7 @@
 
 use crate::backend::Purged;
 use crate::error::DbError;
-use crate::folder::{Folder, Found};
+use crate::folder::{Entry, Folder};
 use crate::held::once_free;
 use crate::marker::MarkerError;
 pub use crate::marker::{FORMAT, Marker};
@@ -271,7 +271,7 @@ impl Directory {
         once_free(|| {
             let folder = self.there()?;
             match (folder.open_or_create(LOCK), folder.find(LOCK)?) {
-                (Ok(file), _) | (Err(DbError::ReadOnly(_)), Found::File(file)) => self.take(file),
+                (Ok(file), _) | (Err(DbError::ReadOnly(_)), Entry::File(file)) => self.take(file),
                 (Err(error), _) => Err(error),
             }
         })
@@ -304,18 +304,18 @@ impl Directory {
             let own = name == ACKNOWLEDGED || PARTIAL.contains(&&*name);
             match folder.find(&name)? {
                 // While they are there, another purge can finish what this one cannot.
-                Found::File(_) if [MARKER, LOCK].contains(&&*name) => {}
-                Found::File(file) if own || is_ours(&folder, &name, &file) => {
+                Entry::File(_) if [MARKER, LOCK].contains(&&*name) => {}
+                Entry::File(file) if own || is_ours(&folder, &name, &file) => {
                     purged.freed_bytes += folder.remove(&name, &file)?;
                 }
-                Found::Nothing => {}
-                Found::File(_) | Found::Folder(_) | Found::Other => {
+                Entry::Nothing => {}
+                Entry::File(_) | Entry::Folder(_) | Entry::Other => {
                     purged.left.push(self.join(&name).display().to_string());
                 }
             }
         }
         for name in [LOCK, MARKER] {
-            if let Found::File(file) = folder.find(name)? {
+            if let Entry::File(file) = folder.find(name)? {
                 purged.freed_bytes += folder.remove(name, &file)?;
             }
         }

@@ -25,7 +25,7 @@ pub struct Folder {
 
 /// What is under a name in a folder.
 #[derive(Debug)]
-pub enum Found {
+pub enum Entry {
     /// Nothing.
     Nothing,
     /// A regular file, open for reading.
@@ -98,27 +98,27 @@ impl Folder {
     ///
     /// # Errors
     /// What the system says.
-    pub fn find(&self, name: &str) -> Result<Found, DbError> {
+    pub fn find(&self, name: &str) -> Result<Entry, DbError> {
         // Before it is opened: opening a device can do something.
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => return Ok(Found::Nothing),
+            Err(Errno::NOENT) => return Ok(Entry::Nothing),
             Err(errno) => return Err(self.fault(name, errno)),
             Ok(about) => match FileType::from_raw_mode(about.st_mode) {
                 FileType::RegularFile | FileType::Directory => {}
-                _ => return Ok(Found::Other),
+                _ => return Ok(Entry::Other),
             },
         }
         let fd = match openat(&self.fd, name, LOOK, Mode::empty()) {
             Ok(fd) => fd,
-            Err(Errno::NOENT) => return Ok(Found::Nothing),
-            Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(Found::Other),
+            Err(Errno::NOENT) => return Ok(Entry::Nothing),
+            Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(Entry::Other),
             Err(errno) => return Err(self.fault(name, errno)),
         };
         let about = fstat(&fd).map_err(|errno| self.fault(name, errno))?;
         Ok(match FileType::from_raw_mode(about.st_mode) {
-            FileType::RegularFile => Found::File(File::from(fd)),
-            FileType::Directory => Found::Folder(Self { fd, path: self.place(name) }),
-            _ => Found::Other,
+            FileType::RegularFile => Entry::File(File::from(fd)),
+            FileType::Directory => Entry::Folder(Self { fd, path: self.place(name) }),
+            _ => Entry::Other,
         })
     }
 
@@ -128,9 +128,9 @@ impl Folder {
     /// [`DbError::Foreign`] where it is no regular file, [`DbError::Failed`] where it is longer; what the system says.
     pub fn read(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, DbError> {
         let file = match self.find(name)? {
-            Found::Nothing => return Ok(None),
-            Found::File(file) => file,
-            Found::Folder(_) | Found::Other => return Err(self.foreign(name)),
+            Entry::Nothing => return Ok(None),
+            Entry::File(file) => file,
+            Entry::Folder(_) | Entry::Other => return Err(self.foreign(name)),
         };
         let mut bytes = Vec::new();
         let read = file.take(most_bytes + 1).read_to_end(&mut bytes);
@@ -198,7 +198,7 @@ impl Folder {
             | OFlags::CLOEXEC
             | OFlags::NOCTTY;
         // A device is not opened for writing, not even to look at it.
-        if matches!(self.find(name), Ok(Found::Other | Found::Folder(_))) {
+        if matches!(self.find(name), Ok(Entry::Other | Entry::Folder(_))) {
             return Err(self.foreign(name));
         }
         let fd = match openat(&self.fd, name, flags, FILE_MODE) {
@@ -223,10 +223,10 @@ impl Folder {
         flush: bool,
     ) -> Result<File, DbError> {
         match self.find(name)? {
-            Found::Nothing | Found::File(_) => {}
-            Found::Folder(_) | Found::Other => return Err(self.foreign(name)),
+            Entry::Nothing | Entry::File(_) => {}
+            Entry::Folder(_) | Entry::Other => return Err(self.foreign(name)),
         }
-        if let Found::File(left) = self.find(partial)? {
+        if let Entry::File(left) = self.find(partial)? {
             self.remove(partial, &left)?;
         }
         let mut file = self.create(partial)?;
@@ -278,7 +278,7 @@ impl Folder {
             Err(errno) => return Err(self.fault(name, errno)),
         }
         match self.find(name)? {
-            Found::Folder(folder) => Ok(folder),
+            Entry::Folder(folder) => Ok(folder),
             _ => Err(self.foreign(name)),
         }
     }

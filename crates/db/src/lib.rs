@@ -8,9 +8,8 @@
 pub mod acknowledged;
 pub mod backend;
 pub mod blocks;
-pub mod books;
 mod confined;
-pub mod crew;
+pub mod counts;
 pub mod directory;
 pub mod draws;
 mod error;
@@ -18,6 +17,7 @@ pub mod filler;
 pub mod folder;
 mod held;
 pub mod marker;
+pub mod pool;
 mod progress;
 pub mod statements;
 pub mod untrusted;

@@ -1,7 +1,7 @@
 //! A writer made of single statements, for databases that this process talks to one at a time.
 
 use crate::backend::{Order, WorkerPlan, Writer};
-use crate::books::Books;
+use crate::counts::WorkerCounts;
 use crate::draws::Draws;
 use crate::error::DbError;
 use crate::value::Stamp;
@@ -45,9 +45,9 @@ impl<S: Statements> ByStatement<S> {
 }
 
 impl<S: Statements + Send> Writer for ByStatement<S> {
-    fn work(&mut self, _: &Order, books: &mut Books) -> Result<u64, DbError> {
-        // One at a time: whoever asks may want the books in between, and to note what is acknowledged.
-        self.transactions.one(&mut self.statements, books)
+    fn work(&mut self, _: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
+        // One at a time: whoever asks may want the counts in between, and to note what is acknowledged.
+        self.transactions.one(&mut self.statements, counts)
     }
 }
 
@@ -75,7 +75,7 @@ impl Transactions {
     pub(crate) fn one(
         &mut self,
         statements: &mut impl Statements,
-        books: &mut Books,
+        counts: &mut WorkerCounts,
     ) -> Result<u64, DbError> {
         let WorkerPlan { worker, global, transaction_length, .. } = self.plan;
         let sequence = self.sequence + 1;
@@ -87,11 +87,11 @@ impl Transactions {
             stamp.write(global.value_bytes, &mut self.value);
             statements.update(subscript, &self.value)?;
             let end = Instant::now();
-            books.update(nanoseconds(end - begin), self.value.len() as u64);
+            counts.update(nanoseconds(end - begin), self.value.len() as u64);
             begin = end;
         }
         statements.commit(sequence)?;
-        books.commit(nanoseconds(begin.elapsed()));
+        counts.commit(nanoseconds(begin.elapsed()));
         self.sequence = sequence;
         Ok(sequence)
     }

@@ -1,8 +1,8 @@
-//! The loop of one worker: reads blocks, updates subscripts, pauses, hands its books over.
+//! The loop of one worker: reads blocks, updates subscripts, pauses, hands its counts over.
 
 use crate::backend::{Order, Writer};
 use crate::blocks::BlockReader;
-use crate::books::Books;
+use crate::counts::WorkerCounts;
 use crate::error::DbError;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const SLICE: Duration = Duration::from_millis(50);
 /// How often a worker that has nothing to do looks whether it has.
 const REST: Duration = Duration::from_millis(2);
-/// How often a worker that pauses looks whether all are to end, or its books are wanted.
+/// How often a worker that pauses looks whether all are to end, or its counts are wanted.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What a worker does.
@@ -61,7 +61,7 @@ impl Mode {
     }
 }
 
-/// What all workers of a crew share.
+/// What all workers of a pool share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     /// Workers up to this number work, the others rest.
@@ -87,10 +87,10 @@ impl Shared {
 /// Where a worker meets its controller.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
-    /// The controller wants the books so far.
+    /// The controller wants the counts so far.
     pub wanted: AtomicBool,
     /// What was handed over and not taken yet.
-    books: Mutex<Books>,
+    counts: Mutex<WorkerCounts>,
     /// Something was handed over.
     handed: Condvar,
     /// The worker has ended.
@@ -100,29 +100,29 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Waits until the books that are wanted are there, or the worker has ended, or it is this late; takes
+    /// Waits until the counts that are wanted are there, or the worker has ended, or it is this late; takes
     /// what is there. Whoever waits sleeps: looking again and again would take the processor from those
     /// that are measured.
-    pub(crate) fn take(&self, until: Instant) -> Books {
-        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn take(&self, until: Instant) -> WorkerCounts {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         while self.wanted.load(Ordering::Acquire) && !self.ended.load(Ordering::Acquire) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            let waited = self.handed.wait_timeout(books, left);
-            books = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.handed.wait_timeout(counts, left);
+            counts = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        std::mem::take(&mut *books)
+        std::mem::take(&mut *counts)
     }
 
-    fn hand_over(&self, books: &mut Books) {
-        let mut handed = self.books.lock().unwrap_or_else(PoisonError::into_inner);
-        handed.merge(books);
+    fn hand_over(&self, counts: &mut WorkerCounts) {
+        let mut handed = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        handed.merge(counts);
         self.wanted.store(false, Ordering::Release);
         drop(handed);
         self.handed.notify_all();
-        *books = Books::default();
+        *counts = WorkerCounts::default();
     }
 
     /// True where the worker works, or rests, as it is asked to, and all it did before is on the desk.
@@ -131,7 +131,7 @@ impl Desk {
     }
 
     fn end(&self) {
-        let held = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         self.ended.store(true, Ordering::Release);
         drop(held);
         self.handed.notify_all();
@@ -139,7 +139,7 @@ impl Desk {
 }
 
 /// A worker with everything it needs.
-pub(crate) struct Worker<'a> {
+pub(crate) struct TransactionWorker<'a> {
     pub number: u32,
     pub mode: Mode,
     pub transaction_length: u32,
@@ -154,14 +154,14 @@ pub(crate) struct Worker<'a> {
     pub desk: &'a Desk,
 }
 
-impl Worker<'_> {
+impl TransactionWorker<'_> {
     /// Works until all are to end, or something fails.
     pub(crate) fn run(&mut self) {
-        let mut books = Books::default();
+        let mut counts = WorkerCounts::default();
         let mut since = Instant::now();
         while self.shared.goes_on() {
             if !self.is_active() {
-                self.hand_over(&mut books, &mut since);
+                self.hand_over(&mut counts, &mut since);
                 self.desk.works.store(false, Ordering::Release);
                 std::thread::sleep(REST);
                 // Time at rest is nobody's.
@@ -169,38 +169,38 @@ impl Worker<'_> {
                 continue;
             }
             self.desk.works.store(true, Ordering::Release);
-            if let Err(error) = self.turn(&mut books, &mut since) {
-                books.errors += 1;
+            if let Err(error) = self.turn(&mut counts, &mut since) {
+                counts.errors += 1;
                 self.shared.fail(self.number, error);
             }
-            self.hand_over_if_wanted(&mut books, &mut since);
+            self.hand_over_if_wanted(&mut counts, &mut since);
         }
-        self.hand_over(&mut books, &mut since);
+        self.hand_over(&mut counts, &mut since);
         self.desk.end();
     }
 
     /// A transaction of reads, or some of updates, and the pause behind it.
-    fn turn(&mut self, books: &mut Books, since: &mut Instant) -> Result<(), DbError> {
+    fn turn(&mut self, counts: &mut WorkerCounts, since: &mut Instant) -> Result<(), DbError> {
         let reads = match self.mode {
             Mode::Read => true,
             Mode::Write => false,
             Mode::Io { read_percent } => (self.random)() % 100 < u64::from(read_percent),
         };
         match (&mut self.reader, &mut self.writer) {
-            (Some(_), _) if reads => self.read(books, since)?,
+            (Some(_), _) if reads => self.read(counts, since)?,
             (_, Some(writer)) if !reads => {
                 // Whoever mixes rolls the dice for each, and whoever pauses does so behind each.
                 let by_itself = self.mode == Mode::Write && self.hang.is_zero();
                 let transactions = if by_itself { u32::MAX } else { 1 };
                 let order = Order { transactions, until: Instant::now() + SLICE };
-                let committed = writer.work(&order, books)?;
+                let committed = writer.work(&order, counts)?;
                 (self.acknowledge)(committed)?;
             }
             // Both are there where the mode has them.
             _ => {}
         }
         if !self.hang.is_zero() {
-            self.pause(books, since);
+            self.pause(counts, since);
         }
         Ok(())
     }
@@ -210,7 +210,7 @@ impl Worker<'_> {
     }
 
     /// Waits for the hang time, or until this one is to rest or all are to end.
-    fn pause(&self, books: &mut Books, since: &mut Instant) {
+    fn pause(&self, counts: &mut WorkerCounts, since: &mut Instant) {
         let end = Instant::now() + self.hang;
         while self.shared.goes_on() && self.is_active() {
             let left = end.saturating_duration_since(Instant::now());
@@ -218,47 +218,47 @@ impl Worker<'_> {
                 return;
             }
             std::thread::sleep(left.min(LOOK));
-            self.hand_over_if_wanted(books, since);
+            self.hand_over_if_wanted(counts, since);
         }
     }
 
-    fn read(&mut self, books: &mut Books, since: &mut Instant) -> Result<(), DbError> {
+    fn read(&mut self, counts: &mut WorkerCounts, since: &mut Instant) -> Result<(), DbError> {
         let Some(reader) = &mut self.reader else { return Ok(()) };
         for _ in 0..self.transaction_length {
             let random = (self.random)();
             let begin = Instant::now();
             let hit = reader.read(random)?;
-            books.read(nanoseconds(begin.elapsed()), self.block_bytes, hit);
-            hand_over_if_wanted(self.desk, books, since);
+            counts.read(nanoseconds(begin.elapsed()), self.block_bytes, hit);
+            hand_over_if_wanted(self.desk, counts, since);
             if !self.shared.goes_on() {
                 return Ok(());
             }
         }
-        books.read_transactions += 1;
+        counts.read_transactions += 1;
         Ok(())
     }
 
-    fn hand_over_if_wanted(&self, books: &mut Books, since: &mut Instant) {
-        hand_over_if_wanted(self.desk, books, since);
+    fn hand_over_if_wanted(&self, counts: &mut WorkerCounts, since: &mut Instant) {
+        hand_over_if_wanted(self.desk, counts, since);
     }
 
-    fn hand_over(&self, books: &mut Books, since: &mut Instant) {
-        hand_over(self.desk, books, since);
+    fn hand_over(&self, counts: &mut WorkerCounts, since: &mut Instant) {
+        hand_over(self.desk, counts, since);
     }
 }
 
-fn hand_over_if_wanted(desk: &Desk, books: &mut Books, since: &mut Instant) {
+fn hand_over_if_wanted(desk: &Desk, counts: &mut WorkerCounts, since: &mut Instant) {
     if desk.wanted.load(Ordering::Relaxed) {
-        hand_over(desk, books, since);
+        hand_over(desk, counts, since);
     }
 }
 
-/// Puts the books on the desk and begins new ones.
-fn hand_over(desk: &Desk, books: &mut Books, since: &mut Instant) {
+/// Puts the counts on the desk and begins new ones.
+fn hand_over(desk: &Desk, counts: &mut WorkerCounts, since: &mut Instant) {
     let now = Instant::now();
-    books.elapsed_ns = nanoseconds(now - *since);
+    counts.elapsed_ns = nanoseconds(now - *since);
     *since = now;
-    desk.hand_over(books);
+    desk.hand_over(counts);
 }
 
 /// A duration in nanoseconds; 584 years at most.

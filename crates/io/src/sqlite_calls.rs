@@ -6,7 +6,7 @@
 //! (<https://www.sqlite.org/c3ref/vfs.html>, `xSetSystemCall`): what was opened is judged by its descriptor
 //! before SQLite gets it, and what is removed is a file that was judged.
 
-use crate::target::{Identity, TargetError, remove_one_of};
+use crate::targets::{Identity, TargetError, remove_one_of};
 use rusqlite::ffi::{SQLITE_OK, sqlite3_syscall_ptr, sqlite3_vfs, sqlite3_vfs_find};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;

@@ -9,8 +9,8 @@ mod made_up;
 #[path = "../../../fuzz/src/lib.rs"]
 mod targets;
 
-use iogauge_model::fio::job::OPTIONS;
-use iogauge_model::fio::{Found, read_results};
+use iogauge_fio::job::OPTIONS;
+use iogauge_fio::{Reading, read_results};
 use made_up::fuzz;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -62,7 +62,7 @@ fn changed(seeds: Vec<Vec<u8>>, known: Vec<String>) -> impl Strategy<Value = Vec
 
 /// Outputs of fio that the model's tests use.
 fn outputs() -> Vec<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/fio");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio");
     let folders = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
     let files = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap());
     let mut files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
@@ -252,7 +252,7 @@ fn step_result() {
     for path in outputs() {
         let file = std::io::BufReader::new(std::fs::File::open(path).unwrap());
         let mut keep = |found| {
-            if let Found::Result(result) = found {
+            if let Reading::Result(result) = found {
                 seeds.push(serde_json::to_vec(&result.to_step()).unwrap());
             }
         };

@@ -2,10 +2,10 @@
 //! one peak for each process.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use iogauge_io::crew::{Crew, CrewJob, ThreadCrew};
 use iogauge_io::engine::Op;
+use iogauge_io::machine::peak_rss_bytes;
 use iogauge_io::offsets::Extent;
-use iogauge_io::system::peak_rss_bytes;
+use iogauge_io::pool::{PoolJob, ThreadPool, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{EngineKind, Load, Pattern};
 use std::sync::Arc;
@@ -24,20 +24,20 @@ fn an_hour_of_ticks_takes_no_more_memory_than_a_second() {
         ..Load::default()
     };
     let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 40 }];
-    let job = CrewJob { load, files: Arc::default(), extents };
-    let mut crew = ThreadCrew::start(vec![job], 128).unwrap();
+    let job = PoolJob { load, files: Arc::default(), extents };
+    let mut pool = ThreadPool::start(vec![job], 128).unwrap();
     let mut total = Window::default();
     let mut after_a_second = 0;
     for tick in 0..TICKS {
         // No pause: an hour's cuts as fast as the workers hand over.
-        total.append(&crew.cut().unwrap());
+        total.append(&pool.take_window().unwrap());
         if tick == 100 {
             after_a_second = peak_rss_bytes().unwrap();
         }
     }
-    total.append(&crew.stop().unwrap());
+    total.append(&pool.stop().unwrap());
     let peak = peak_rss_bytes().unwrap();
-    assert_eq!(total.ios(), crew.live().ios);
+    assert_eq!(total.ios(), pool.live().ios);
     assert!(total.tally(Op::Read).ios() > TICKS, "too little was done: {}", total.ios());
     assert!(peak < MOST_BYTES, "{} MiB at the peak", peak >> 20);
     // The kernel sums its counts of pages up roughly, so that a peak may read lower later.

@@ -1,7 +1,7 @@
 //! Device trees and counters against real loop devices.
 #![allow(clippy::unwrap_used)] // A failed step of a test has nothing better to do than panic.
 
-use iogauge_io::system::{DeviceTree, Logical, Roots, Sampler};
+use iogauge_io::machine::{DeviceTree, Logical, Roots, Sampler};
 use iogauge_model::result::{Physical, SystemPoint};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

@@ -7,9 +7,9 @@ mod support;
 #[path = "support/throttle.rs"]
 mod throttle;
 
-use iogauge_io::crew::{Crew, CrewJob, ThreadCrew};
 use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
+use iogauge_io::pool::{PoolJob, ThreadPool, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{EngineKind, Load};
 use std::os::unix::fs::OpenOptionsExt;
@@ -23,27 +23,27 @@ const MS: u64 = 1_000_000;
 const IOPS: u32 = 1000;
 const DEPTH: u32 = 32;
 
-fn start(device: &Path, engine: EngineKind) -> ThreadCrew {
+fn start(device: &Path, engine: EngineKind) -> ThreadPool {
     let load = Load { engine, iodepth: DEPTH, ..Load::default() };
     let mut options = std::fs::OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_DIRECT).open(device).unwrap();
     let files: Files = Arc::new(vec![file.into()]);
     let extents = vec![Extent { base_bytes: 0, size_bytes: 64 * MIB }];
-    ThreadCrew::start(vec![CrewJob { load, files, extents }], DEPTH).unwrap()
+    ThreadPool::start(vec![PoolJob { load, files, extents }], DEPTH).unwrap()
 }
 
-/// Lets the crew work until it is between two releases.
+/// Lets the pool work until it is between two releases.
 ///
 /// The kernel releases a tenth of a second's worth of I/Os at once (`throtl_slice`, 100 ms). A
 /// window that begins and ends anywhere holds one release more or less than its length is worth;
 /// one that begins and ends in the pause after a release holds whole periods.
-fn to_the_next_pause(crew: &mut ThreadCrew) {
+fn to_the_next_pause(pool: &mut ThreadPool) {
     let deadline = Instant::now() + Duration::from_secs(5);
-    let (mut seen, mut quiet_ms) = (crew.live().ios, None);
+    let (mut seen, mut quiet_ms) = (pool.live().ios, None);
     loop {
-        assert!(Instant::now() < deadline, "nothing is released: {:?}", crew.live());
-        crew.advance(MS).unwrap();
-        let now = crew.live().ios;
+        assert!(Instant::now() < deadline, "nothing is released: {:?}", pool.live());
+        pool.advance(MS).unwrap();
+        let now = pool.live().ios;
         quiet_ms = if now != seen { Some(0) } else { quiet_ms.map(|ms| ms + 1) };
         seen = now;
         if quiet_ms == Some(20) {
@@ -53,12 +53,12 @@ fn to_the_next_pause(crew: &mut ThreadCrew) {
 }
 
 /// So many seconds between two pauses.
-fn measure(crew: &mut ThreadCrew, seconds: u64) -> Window {
-    to_the_next_pause(crew);
-    crew.cut().unwrap();
-    crew.advance(1000 * MS * seconds - 50 * MS).unwrap();
-    to_the_next_pause(crew);
-    crew.cut().unwrap()
+fn measure(pool: &mut ThreadPool, seconds: u64) -> Window {
+    to_the_next_pause(pool);
+    pool.take_window().unwrap();
+    pool.advance(1000 * MS * seconds - 50 * MS).unwrap();
+    to_the_next_pause(pool);
+    pool.take_window().unwrap()
 }
 
 fn is_near(got: f64, wanted: f64, share: f64) -> bool {
@@ -73,14 +73,14 @@ fn a_device_of_known_speed_is_measured_right() {
     let engines = [(EngineKind::IoUring, 4), (EngineKind::Libaio, 2), (EngineKind::Psync, 2)];
     for (engine, seconds) in engines.into_iter().filter(|(e, _)| engine::probe(*e).is_ok()) {
         let name = engine::info(engine).name;
-        let mut crew = start(&device.path, engine);
-        crew.advance(1000 * MS).unwrap();
+        let mut pool = start(&device.path, engine);
+        pool.advance(1000 * MS).unwrap();
         // A throttle gives its rate to who is always there to take it. On a machine busy with
         // something else the threads are not, and synchronous ones that it lets wait hand their
         // share over late. So one of several windows has to be right in all.
         let mut read = Vec::new();
         loop {
-            let window = measure(&mut crew, seconds);
+            let window = measure(&mut pool, seconds);
             let (iops, depth) = (window.iops(), window.depth());
             let law = iops * window.service().mean_ns() / 1e9;
             assert_eq!(window.errors(), 0, "{name}");
@@ -95,6 +95,6 @@ fn a_device_of_known_speed_is_measured_right() {
                 read.join("; ")
             );
         }
-        crew.stop().unwrap();
+        pool.stop().unwrap();
     }
 }

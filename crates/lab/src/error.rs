@@ -2,9 +2,9 @@
 
 use iogauge_db::DbError;
 use iogauge_io::engine::EngineError;
+use iogauge_io::machine::SystemError;
 use iogauge_io::sim::SimError;
-use iogauge_io::system::SystemError;
-use iogauge_io::target::{SpecError, TargetError};
+use iogauge_io::targets::{SpecError, TargetError};
 use iogauge_io::verify::LedgerError;
 use iogauge_io::worker::WorkerError;
 use iogauge_model::load::LoadError;

@@ -98,7 +98,7 @@ pub struct Status<'a> {
 
 /// What a window was measured at.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Place {
+pub struct Setting {
     /// Depth asked; in an open loop the most I/Os that may be outstanding.
     pub depth: u32,
     /// Arrival rate asked, in an open loop.
@@ -114,7 +114,7 @@ pub trait Observer {
     fn window_begins(&mut self) {}
 
     /// The window that was begun is over: the I/Os that count.
-    fn window_ends(&mut self, _window: &Window, _place: Place) {}
+    fn window_ends(&mut self, _window: &Window, _place: Setting) {}
 
     /// A search decided something; shown, it is one line.
     fn decision(&mut self, _decision: &Decision) {}

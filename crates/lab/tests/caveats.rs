@@ -1,7 +1,7 @@
 //! Doubts whose cause cannot be made, from kernel files that are.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use iogauge_io::system::{CounterReader, DeviceTree, Logical, Roots};
+use iogauge_io::machine::{CounterReader, DeviceTree, Logical, Roots};
 use iogauge_lab::caveats;
 use iogauge_model::{Caveat, CaveatCode};
 use std::fs;
@@ -29,7 +29,7 @@ fn steal_time() {
     let told = |stolen_ticks| after_losing(stolen_ticks).into_iter().next();
     let much = told(150).unwrap();
     assert_eq!((much.code, much.is_doubt()), (CaveatCode::StealTime, true));
-    assert!(much.message.contains("15.0 %") && !much.remedy.is_empty(), "{much:?}");
+    assert!(much.message.contains("15.0 %") && !much.hint.is_empty(), "{much:?}");
     let little = told(50).unwrap();
     assert_eq!((little.code, little.is_doubt()), (CaveatCode::StealTime, false));
     assert_eq!(told(10), None);

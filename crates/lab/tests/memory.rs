@@ -2,10 +2,10 @@
 //! kernel keeps one peak for each process.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use iogauge_io::system::peak_rss_bytes;
+use iogauge_io::machine::peak_rss_bytes;
 use iogauge_lab::measure::{self, Watch};
 use iogauge_lab::observe::{Blind, Interrupt};
-use iogauge_lab::rig::Rig;
+use iogauge_lab::session::rig::Rig;
 use iogauge_model::Step;
 use iogauge_model::load::{EngineKind, Load, Pattern};
 
@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 #[test]
 fn an_hour_is_measured_in_bounded_memory() {
-    let rig = Rig::open("sim:service=50ms", iogauge_io::target::Intent::default()).unwrap();
+    let rig = Rig::open("sim:service=50ms", iogauge_io::targets::Intent::default()).unwrap();
     let load = Load {
         rw: Pattern::RandRw,
         iodepth: 4,
@@ -24,9 +24,9 @@ fn an_hour_is_measured_in_bounded_memory() {
     };
     let run = |seconds: u64| {
         let step = Step::single(load.clone(), SECOND, seconds * SECOND);
-        let mut crew = rig.crew(&load, 8).unwrap();
+        let mut pool = rig.pool(&load, 8).unwrap();
         let mut watch = Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
-        measure::step(crew.as_mut(), &step, None, &mut watch).unwrap().result
+        measure::step(pool.as_mut(), &step, None, &mut watch).unwrap().result
     };
     let short = run(60);
     let after_a_minute = peak_rss_bytes().unwrap();

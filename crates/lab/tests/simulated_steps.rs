@@ -1,7 +1,7 @@
 //! Steps one after the other on one simulated target.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use iogauge_io::target::Intent;
+use iogauge_io::targets::Intent;
 use iogauge_lab::measure::{Measured, Watch};
 use iogauge_lab::observe::Blind;
 use iogauge_lab::{Interrupt, Rig, session};

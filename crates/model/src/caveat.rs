@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! caveat_codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:literal, $rule:ident, $title:literal,
-       $remedy:literal;)+) => {
+       $hint:literal;)+) => {
         /// What kind of doubt a caveat raises. Stored and printed as its kebab-case word.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[non_exhaustive]
@@ -36,8 +36,8 @@ macro_rules! caveat_codes {
 
             /// What to do about it where nothing more is known: a command where there is one.
             #[must_use]
-            pub const fn remedy(self) -> &'static str {
-                match self { $(Self::$name => $remedy),+ }
+            pub const fn hint(self) -> &'static str {
+                match self { $(Self::$name => $hint),+ }
             }
         }
     };
@@ -124,7 +124,7 @@ caveat_codes! {
         "a longer --ramp_time and --runtime, and a look at what else uses the device";
     /// The figures changed their level during the measurement and stayed there: burst credits ran
     /// out, a cache filled, a throttle set in, or a neighbour came or went.
-    RegimeChange = "regime-change", Doubt, "the rate came to another level",
+    PerformanceShift = "regime-change", Doubt, "the rate came to another level",
         "--ramp_time and --runtime long enough to measure the level that lasts";
     /// The first write of a block runs at another speed than its rewrite (thin provisioning).
     FirstWriteDiffers = "first-write-differs", Share, "first writes run at another speed",
@@ -219,21 +219,22 @@ pub struct Caveat {
     /// The doubt in one sentence, with the figures it rests on.
     pub message: String,
     /// What to do: a command where there is one.
-    pub remedy: String,
+    #[serde(rename = "remedy")]
+    pub hint: String,
 }
 
 impl Caveat {
-    /// A caveat with its message and remedy; its impact is that of its kind.
+    /// A caveat with its message and hint; its impact is that of its kind.
     #[must_use]
-    pub fn new(code: CaveatCode, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        let (message, remedy) = (message.into(), remedy.into());
-        Self { code, impact: code.impact(), message, remedy }
+    pub fn new(code: CaveatCode, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        let (message, hint) = (message.into(), hint.into());
+        Self { code, impact: code.impact(), message, hint }
     }
 
-    /// A caveat with its message, the remedy and the impact of its kind.
+    /// A caveat with its message, the hint and the impact of its kind.
     #[must_use]
     pub fn of(code: CaveatCode, message: impl Into<String>) -> Self {
-        Self::new(code, message, code.remedy())
+        Self::new(code, message, code.hint())
     }
 
     /// The caveat with an impact of its own.
@@ -262,13 +263,14 @@ struct StoredCaveat {
     code: CaveatCode,
     impact: Option<Impact>,
     message: String,
-    remedy: String,
+    #[serde(rename = "remedy")]
+    hint: String,
 }
 
 impl From<StoredCaveat> for Caveat {
     fn from(stored: StoredCaveat) -> Self {
-        let StoredCaveat { code, impact, message, remedy } = stored;
-        Self { code, impact: impact.unwrap_or(code.impact()), message, remedy }
+        let StoredCaveat { code, impact, message, hint } = stored;
+        Self { code, impact: impact.unwrap_or(code.impact()), message, hint }
     }
 }
 
@@ -283,7 +285,7 @@ mod tests {
             assert!(word.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{word}");
             assert_eq!(serde_json::to_string(code).unwrap(), format!("\"{word}\""));
             assert_eq!(CaveatCode::ALL.iter().filter(|c| c.as_str() == word).count(), 1);
-            assert!(!code.title().is_empty() && !code.remedy().is_empty(), "{word}");
+            assert!(!code.title().is_empty() && !code.hint().is_empty(), "{word}");
         }
     }
 

@@ -5,7 +5,6 @@
 
 pub mod calendar;
 pub mod caveat;
-pub mod fio;
 pub mod guide;
 pub mod histogram;
 pub mod limit;

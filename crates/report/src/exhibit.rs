@@ -5,7 +5,7 @@ mod rounds;
 mod total;
 mod traced;
 
-pub use course::Course;
+pub use course::Timeline;
 pub use total::{Access, Total};
 pub use traced::{Traced, TracedDirection};
 

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{direction, find_document, head, run_document, step};
+use iogauge_fio::{Reading, read_results};
 use iogauge_model::Load;
-use iogauge_model::fio::{Found, read_results};
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{JobResult, RUN_FORMAT, StoppedBy};
@@ -16,15 +16,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn data(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/fio").join(folder)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio").join(folder)
 }
 
 fn rows_of(path: &Path) -> Vec<Row> {
     let mut rows = Vec::new();
     let text = fs::read(path).unwrap();
     read_results("f", &text[..], &mut |found| match found {
-        Found::Result(result) => rows.extend(Row::of_fio(&result, "mybox")),
-        Found::Problem(problem) => panic!("{problem}"),
+        Reading::Result(result) => rows.extend(Row::of_fio(&result, "mybox")),
+        Reading::Problem(problem) => panic!("{problem}"),
     })
     .unwrap();
     rows
@@ -152,7 +152,7 @@ fn no_half_is_drawn_with_the_shares_of_both() {
     let samples = |name: &str| {
         let mut steps = Vec::new();
         read_results("f", &fs::read(data("3.33").join(name)).unwrap()[..], &mut |found| {
-            if let Found::Result(result) = found {
+            if let Reading::Result(result) = found {
                 steps.push(result.into_step());
             }
         })

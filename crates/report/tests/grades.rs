@@ -5,8 +5,8 @@ mod common;
 
 use common::loads::run_of_loads;
 use common::run_document;
+use iogauge_fio::{Reading, read_results};
 use iogauge_model::Load;
-use iogauge_model::fio::{Found, read_results};
 use iogauge_model::load::{BlockSizes, Pattern, SyncMode};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{RunDocument, StepResult};
@@ -96,15 +96,15 @@ fn jobs_as_one_wait_where_all_do() {
 fn imported(text: &str) -> Vec<StepResult> {
     let mut steps = Vec::new();
     read_results("f", text.as_bytes(), &mut |found| match found {
-        Found::Result(result) => steps.push(result.into_step()),
-        Found::Problem(problem) => panic!("{problem}"),
+        Reading::Result(result) => steps.push(result.into_step()),
+        Reading::Problem(problem) => panic!("{problem}"),
     })
     .unwrap();
     steps
 }
 
 fn file(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/data/fio");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio/tests/data/fio");
     fs::read_to_string(folder.join(name)).unwrap()
 }
 

@@ -9,7 +9,8 @@ use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
 use iogauge_model::result::{
     Agreement, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
-    IntervalPoint, LatencyBands, Regime, RunDocument, Side, StepResult, StoppedBy, SystemPoint,
+    IntervalPoint, LatencyBands, PerformanceShift, RunDocument, Side, StepResult, StoppedBy,
+    SystemPoint,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
 use iogauge_report::chart::{DARK, Ink, LIGHT, Mark, Scene, png, svg, width_of};
@@ -238,7 +239,7 @@ fn a_run_from_outside_is_no_markup() {
     }
     for caveat in &mut document.caveats {
         caveat.message = evil.to_owned();
-        caveat.remedy = evil.to_owned();
+        caveat.hint = evil.to_owned();
     }
     let document: Value = serde_json::to_value(&document).unwrap();
     let exhibits = [Exhibit::of(document).unwrap()];
@@ -334,9 +335,12 @@ fn latency_over_time_is_a_map_where_it_was_kept() {
 #[test]
 fn changes_of_level_are_marked_with_their_words() {
     let mut step = spread(4);
-    let regime =
-        |at_seconds, before_iops, after_iops| Regime { at_seconds, before_iops, after_iops };
-    step.regimes = vec![regime(4.0, 30_000.0, 3_000.0), regime(19.5, 3_000.0, 12_000.0)];
+    let shift = |at_seconds, before_iops, after_iops| PerformanceShift {
+        at_seconds,
+        before_iops,
+        after_iops,
+    };
+    step.shifts = vec![shift(4.0, 30_000.0, 3_000.0), shift(19.5, 3_000.0, 12_000.0)];
     for width in [NARROW, WIDE] {
         // The second step begins at 20 s.
         let figures = drawn("over-time", &run_of(vec![step.clone(), step.clone()]), width);
@@ -359,8 +363,8 @@ fn a_search_is_drawn_over_time_with_the_depth_asked() {
     for (point, depth) in document.series.iter_mut().zip(1..) {
         point.depth_asked = Some(f64::from(depth));
     }
-    document.regimes =
-        vec![Regime { at_seconds: 6.8, before_iops: 140_000.0, after_iops: 199_000.0 }];
+    document.shifts =
+        vec![PerformanceShift { at_seconds: 6.8, before_iops: 140_000.0, after_iops: 199_000.0 }];
     let figures = drawn("over-time", &exhibit(Shown::Find(Box::new(document))), WIDE);
     assert!(texts(&figures[0]).contains(&"depth asked"));
     // When it came, a search does not know.

@@ -8,16 +8,16 @@ use insta::assert_snapshot;
 use iogauge_model::load::Load;
 use iogauge_model::plan::Step;
 use iogauge_model::result::{
-    Cell, Conclusion, Place, PlannedStep, SUITE_FORMAT, SuiteAsked, SuiteDocument, SuiteOutcome,
-    SuitePlanDocument, SuiteStepResult, SuiteTable, Table,
+    Cell, Conclusion, PlannedStep, SUITE_FORMAT, StepPlace, SuiteAsked, SuiteDocument,
+    SuiteOutcome, SuitePlanDocument, SuiteStepResult, SuiteTable, Table,
 };
 use iogauge_report::terminal::{Page, suite, suite_brief, suite_list, suite_plan, suite_step_line};
 use proptest::prelude::*;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
-fn place(key: &str, round: Option<u32>) -> Place {
-    Place { key: key.to_owned(), phase: "rounds".to_owned(), round }
+fn place(key: &str, round: Option<u32>) -> StepPlace {
+    StepPlace { key: key.to_owned(), phase: "rounds".to_owned(), round }
 }
 
 fn asked(options: &[(&str, &str)]) -> SuiteAsked {

@@ -25,9 +25,9 @@ pub use via::ViaArg;
 use guide::GuideParser;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use iogauge_fio::json_out::Detail;
 use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState};
 use iogauge_model::Limit;
-use iogauge_model::fio::json_out::Detail;
 use iogauge_model::guide::Guide;
 use iogauge_model::units::{parse_duration_ns, parse_percent};
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 use super::OutputArgs;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use iogauge_lab::profile::CADENCES;
+use iogauge_lab::session::profile::CADENCES;
 use iogauge_model::units::parse_duration_ns;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! `--via`: the program that does the I/O.
 
-use iogauge_io::crew::fio::{FioBinary, FioError};
+use iogauge_io::pool::fio::{FioBinary, FioError};
 use iogauge_io::worker::WorkerError;
 use iogauge_lab::LabError;
 use std::path::PathBuf;

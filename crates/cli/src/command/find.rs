@@ -4,10 +4,10 @@ use super::invocation::{self, Invocation, Outcome};
 use super::{job_file, via_file};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
-use iogauge_io::crew::fio::FioError;
+use iogauge_io::pool::fio::FioError;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
-use iogauge_lab::trace::Beside;
+use iogauge_lab::session::trace::Beside;
 use iogauge_lab::{Interrupt, LabError, session};
 use iogauge_model::limit::tightest;
 use iogauge_model::load::{ArrivalProcess, Arrivals};
@@ -161,7 +161,7 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
         knee: found.knee,
         curve: found.curve,
         series: found.series,
-        regimes: found.regimes,
+        shifts: found.shifts,
         physical: searched.physical,
         trace,
         measured_seconds: found.measured_seconds,

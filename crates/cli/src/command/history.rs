@@ -5,10 +5,10 @@ use crate::args::{HistoryAction, HistoryArgs, ShowFormat};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use anyhow::Context;
+use iogauge_fio::json_out::{self, Detail};
 use iogauge_lab::history::{
     ExportFormat, Filter, History, HistoryError, HistoryPath, RunRef, RunRow, Running, StoredRun,
 };
-use iogauge_model::fio::json_out::{self, Detail};
 use iogauge_model::result::{
     BesideDocument, CrosscheckDocument, FindDocument, ProfileDocument, RunDocument, SuiteDocument,
 };

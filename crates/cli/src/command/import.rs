@@ -6,7 +6,7 @@ use crate::args::ImportArgs;
 use crate::exit::Exit;
 use crate::screen;
 use iogauge_lab::history::Imported;
-use iogauge_lab::import::{ImportError, ImportedFile, Words, import};
+use iogauge_lab::history::fio_files::{ImportError, ImportedFile, Words, import};
 use iogauge_report::terminal;
 
 /// Runs the command. Files that cannot be read, and those without a result, are told of on stderr

@@ -7,9 +7,10 @@ use crate::exit::{Exit, Usage};
 use iogauge_lab::caveats::distinct;
 use iogauge_lab::history::{HistoryError, HistoryPath};
 use iogauge_lab::measure::Watch;
-use iogauge_lab::prepare::Prepared;
-use iogauge_lab::trace::Tracing;
-use iogauge_lab::{Ground, Interrupt, Rig, session, via};
+use iogauge_lab::session::prepare::Prepared;
+use iogauge_lab::session::trace::Tracing;
+use iogauge_lab::session::{self, via};
+use iogauge_lab::{Ground, Interrupt, Rig};
 use iogauge_model::Caveat;
 use iogauge_model::load::Load;
 use iogauge_model::result::Head;
@@ -223,12 +224,12 @@ pub fn refuse_history(rig: &Rig, history: &HistoryPath) -> Result<(), HistoryErr
     }
 }
 
-fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::target::Intent {
+fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::targets::Intent {
     let writes = |load: &LoadArgs| {
         let only_checks = load.verify_only.unwrap_or(false);
         (load.pattern().writes() && !only_checks) || load.dependent.unwrap_or(false)
     };
-    iogauge_io::target::Intent {
+    iogauge_io::targets::Intent {
         writes: typed.iter().any(writes),
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,

@@ -7,10 +7,10 @@ use super::steps::{self, Wanted};
 use crate::args::{LoadArgs, RunArgs, TargetArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use iogauge_io::target::Intent;
+use iogauge_fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
+use iogauge_io::targets::Intent;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Ground, Interrupt, LabError, Rig};
-use iogauge_model::fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::{Load, Plan, Step};
@@ -136,7 +136,7 @@ pub(super) fn groups(path: &Path, lenient: bool) -> anyhow::Result<Vec<Group>> {
 /// What is intended with each file of each job.
 pub(super) fn wanted(groups: &[Group], target: &TargetArgs) -> Vec<(PathBuf, Intent)> {
     let jobs = groups.iter().flat_map(|group| &group.jobs);
-    iogauge_lab::job_files::wanted(jobs, target.destroy_data, target.overwrite)
+    iogauge_lab::session::job_files::wanted(jobs, target.destroy_data, target.overwrite)
 }
 
 /// The files in the user's words.

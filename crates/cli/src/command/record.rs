@@ -110,8 +110,8 @@ impl Record {
         let nothing = caveats.iter().find(|c| c.code == CaveatCode::NothingCompleted);
         if let Some(caveat) = nothing {
             self.screen.progress.clear();
-            let Caveat { message, remedy, .. } = caveat;
-            screen::error(&format!("{message}; hint: {remedy}"));
+            let Caveat { message, hint, .. } = caveat;
+            screen::error(&format!("{message}; hint: {hint}"));
         }
     }
 

@@ -7,9 +7,10 @@ use super::via_file;
 use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use iogauge_io::target::{FileOrigin, PartKind};
-use iogauge_lab::{Interrupt, Rig, via};
-use iogauge_model::fio::job_out;
+use iogauge_fio::job_out;
+use iogauge_io::targets::{FileOrigin, PartKind};
+use iogauge_lab::session::via;
+use iogauge_lab::{Interrupt, Rig};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::{Load, Step};
 

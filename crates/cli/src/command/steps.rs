@@ -4,11 +4,12 @@ use super::invocation::{Invocation, Outcome};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::screen;
+use iogauge_fio::json_out;
 use iogauge_lab::measure::Watch;
-use iogauge_lab::trace::Beside;
-use iogauge_lab::{Ground, caveats, session, verify};
+use iogauge_lab::session::trace::Beside;
+use iogauge_lab::session::{self, verify};
+use iogauge_lab::{Ground, caveats};
 use iogauge_model::Step;
-use iogauge_model::fio::json_out;
 use iogauge_model::result::{RUN_FORMAT, RunDocument};
 use iogauge_report::terminal;
 

@@ -7,14 +7,15 @@ use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, TargetArgs, ViaArg, Which};
 use crate::detach;
 use crate::exit::{Exit, Refused, Usage};
 use crate::screen;
-use iogauge_io::target::{
+use iogauge_io::targets::{
     DEFAULT_SIZE_BYTES, Intent, PartKind, TargetError, TargetSpec, clean, numbered_test_file,
 };
 use iogauge_lab::measure::Watch;
+use iogauge_lab::session::{self, verify};
 use iogauge_lab::suite::{
-    self, DRAWN, Needs, Options, Ran, SUITES, Site, Suite, SuiteInfo, SuiteStep, Work,
+    self, DRAWN, Needs, Ran, SUITES, Site, Suite, SuiteInfo, SuiteOptions, SuiteStep, Work,
 };
-use iogauge_lab::{Interrupt, LabError, Rig, caveats, session, verify};
+use iogauge_lab::{Interrupt, LabError, Rig, caveats};
 use iogauge_model::result::{
     SUITE_FORMAT, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
 };
@@ -69,7 +70,7 @@ pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> an
     let mut invocation =
         Invocation::on("suite", &common.target, &common.output, false, interrupt, opened)?;
     invocation.unlink = unlink;
-    Course { suite: suite.as_ref(), site, plan, asked }.run(invocation, earlier)
+    ActiveSuite { suite: suite.as_ref(), site, plan, asked }.run(invocation, earlier)
 }
 
 /// Where a suite comes from.
@@ -122,7 +123,7 @@ impl Source {
     fn open(self, common: &SuiteCommon, asked: &SuiteAsked) -> anyhow::Result<Ready> {
         match self {
             Self::Table(info) => {
-                let suite = (info.build)(&Options::new(info.options, asked.options.clone()))?;
+                let suite = (info.build)(&SuiteOptions::new(info.options, asked.options.clone()))?;
                 let opened = open(common, suite.needs())?;
                 Ok(Ready { suite, opened, unlink: Vec::new() })
             }
@@ -267,14 +268,14 @@ fn dry_run(
 }
 
 /// A suite on its way.
-struct Course<'a> {
+struct ActiveSuite<'a> {
     suite: &'a dyn Suite,
     site: Site,
     plan: Vec<SuiteStep>,
     asked: SuiteAsked,
 }
 
-impl Course<'_> {
+impl ActiveSuite<'_> {
     fn run(self, mut invocation: Invocation, earlier: Option<Earlier>) -> anyhow::Result<Exit> {
         let mut done = Vec::new();
         if let Some(earlier) = earlier {

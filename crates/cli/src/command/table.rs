@@ -3,7 +3,7 @@
 use crate::args::{ExtraArgs, TableArgs, TableFormat};
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_lab::import::FioFile;
+use iogauge_lab::history::fio_files::FioFile;
 use iogauge_report::classic::{self, Extra, Row};
 use std::path::Path;
 

@@ -16,13 +16,13 @@ mod world;
 
 use cases::{Case, Reach};
 use common::skip;
+use iogauge_fio::job::FioJobs;
 use iogauge_io::confine::{Domain, protection};
-use iogauge_io::crew::fio::FioBinary;
+use iogauge_io::pool::fio::FioBinary;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::{Blind, Interrupt};
-use iogauge_lab::prepare::prepare_own;
-use iogauge_lab::via;
-use iogauge_model::fio::job::FioJobs;
+use iogauge_lab::session::prepare::prepare_own;
+use iogauge_lab::session::via;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs::File;
 use std::path::Path;

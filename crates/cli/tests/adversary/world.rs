@@ -2,7 +2,7 @@
 
 use crate::cases::{Case, Reach};
 use crate::support::{Loop, MIB, Mount, run};
-use iogauge_model::fio::job::Source;
+use iogauge_fio::job::Source;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};

@@ -47,7 +47,7 @@ pub fn of_code(done: &Done, code: &str) -> Vec<Value> {
     caveats.iter().filter(|caveat| caveat["code"] == code).cloned().collect()
 }
 
-/// Asserts that a document has a code, with a remedy and this impact.
+/// Asserts that a document has a code, with a hint and this impact.
 #[track_caller]
 pub fn assert_raised(done: &Done, code: &str, impact: &str) {
     let found = of_code(done, code);
@@ -151,7 +151,7 @@ fn each_code_has_its_section() {
             ImpactRule::Share => "A doubt beyond a tenth, a note below.",
         };
         let title = code.title();
-        for wanted in [&format!("{word} {}. {rule}", capital(title)), &plain(code.remedy())] {
+        for wanted in [&format!("{word} {}. {rule}", capital(title)), &plain(code.hint())] {
             assert!(section.contains(wanted.as_str()), "{word}: \"{wanted}\" is not in {section}");
         }
     }

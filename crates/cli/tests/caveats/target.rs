@@ -104,8 +104,8 @@ fn smaller_than_cache() {
     let without = short(word(&direct.path), &[]);
     assert_provoked(&place, "smaller-than-cache", "doubt", &with, &without);
     let told = of_code(&place.run(&with).ends(0), "smaller-than-cache");
-    let remedy = format!("losetup --direct-io=on {}", cached.path.display());
-    assert_eq!(told[0]["remedy"], *remedy);
+    let hint = format!("losetup --direct-io=on {}", cached.path.display());
+    assert_eq!(told[0]["remedy"], *hint);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::common::answer::assert_rows_agree;
 use crate::common::{Done, Started, eventually, names};
 use crate::support::{Mount, or_skip, run};
 use crate::{Db, assert_fits, assert_one_line, codes};
-use iogauge_io::target::{Ownership, ownership};
+use iogauge_io::targets::{Ownership, ownership};
 use iogauge_model::result::{BesideDocument, BesideSide, StoppedBy};
 use std::path::{Path, PathBuf};
 

@@ -46,7 +46,7 @@ fn read_searches_processes_as_find_searches_depth() {
     assert_one_answer(&db.place, &document);
     assert!(search.curve.iter().all(|point| point.depth <= 6), "{:?}", search.curve);
     // Neighbours may bring the disk to another level: then the curve begins there.
-    assert!(search.curve.len() > 1 || !search.regimes.is_empty(), "{:?}", search.curve);
+    assert!(search.curve.len() > 1 || !search.shifts.is_empty(), "{:?}", search.curve);
     assert!(search.answer.met && search.answer.iops.mean > 0.0);
     if let Some(physical) = &search.physical {
         // Around the cache each read is one of the device's.
@@ -90,9 +90,9 @@ fn write_ends_at_the_globals() {
     assert!(codes(&document).contains(&"search-cut-short"));
     let caveats = document["caveats"].as_array().unwrap();
     let short = caveats.iter().find(|caveat| caveat["code"] == "search-cut-short").unwrap();
-    let remedy = short["remedy"].as_str().unwrap();
-    assert_eq!(remedy, "iogauge db add-globals sqlite:d --globals 2");
-    shell(&db.place, remedy).ends(0);
+    let hint = short["remedy"].as_str().unwrap();
+    assert_eq!(hint, "iogauge db add-globals sqlite:d --globals 2");
+    shell(&db.place, hint).ends(0);
     assert_eq!(db.verified()["lost"], 0);
     let text = db.place.run_on(200, &["history", "show"]).ends(0).stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -6,7 +6,7 @@ pub mod rocksdb;
 pub mod sqlite;
 
 use crate::blocks::Blocks;
-use crate::books::Books;
+use crate::counts::WorkerCounts;
 use crate::error::DbError;
 use crate::held::Held;
 use crate::progress::Progress;
@@ -140,7 +140,7 @@ const SUBSCRIPT_BYTES: u64 = 20;
 /// What a run is to do, as far as a backend has to know before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunPlan {
-    /// Most workers that will be at work. Worker `n` has global `n` for itself, where it writes.
+    /// Most workers that will be at work. TransactionWorker `n` has global `n` for itself, where it writes.
     pub workers: u32,
     /// True where blocks are read.
     pub reads: bool,
@@ -349,12 +349,12 @@ pub struct Order {
 /// A worker's hands on a database.
 pub trait Writer: Send {
     /// Does transactions, each of so many updates of drawn subscripts and of the worker's record, which
-    /// notes the transaction's number. Books each update and each commit. Returns the number of the last
+    /// notes the transaction's number. WorkerCounts each update and each commit. Returns the number of the last
     /// transaction that is committed.
     ///
     /// # Errors
     /// The first fault: the transaction under way is not acknowledged.
-    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError>;
+    fn work(&mut self, order: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError>;
 }
 
 /// The database's own counts, to hold iogauge's against.

@@ -5,8 +5,8 @@ use crate::model::{AtWork, Expected, plan, sequences, set_up};
 use iogauge_db::DbError;
 use iogauge_db::backend::{Activity, Counts, Cycle, Order, RunPlan, WorkerPlan, Writer};
 use iogauge_db::blocks::{BlockFile, Blocks};
-use iogauge_db::books::Books;
-use iogauge_db::crew::{CrewPlan, Mode};
+use iogauge_db::counts::WorkerCounts;
+use iogauge_db::pool::{DbPoolPlan, Mode};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,15 +22,15 @@ pub fn every_acknowledged_update_is_there(fixture: &Fixture) {
     for seed in [7, 8] {
         let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 2, seed));
         at_work.work(WHILE);
-        let books = at_work.crew.stop();
+        let per_worker = at_work.pool.stop();
         let (before, length) = (at_work.before.clone(), at_work.plan.transaction_length);
-        let last = at_work.check(db.as_ref(), &books);
+        let last = at_work.check(db.as_ref(), &per_worker);
         for (index, (before, last)) in before.iter().zip(&last).enumerate() {
             assert!(last > before, "worker {} did nothing", index + 1);
             expected.run(seed, index as u32 + 1, length, *before, *last);
         }
-        let bytes: u64 = books.iter().map(|books| books.update_bytes).sum();
-        let updates: u64 = books.iter().map(|books| books.updates.count()).sum();
+        let bytes: u64 = per_worker.iter().map(|per_worker| per_worker.update_bytes).sum();
+        let updates: u64 = per_worker.iter().map(|per_worker| per_worker.updates.count()).sum();
         assert_eq!(bytes, updates * 100);
         // By whoever opens it next.
         let db = fixture.open();
@@ -44,8 +44,8 @@ pub fn blocks_hold_data_and_can_be_read(fixture: &Fixture) {
     set_up(db.as_ref(), &[2000]);
     let block_bytes = db.about().unwrap().block_bytes;
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Read, 2, 7));
-    assert_eq!(at_work.crew.block_bytes(), block_bytes);
-    let blocks = at_work.crew.activity().blocks().unwrap();
+    assert_eq!(at_work.pool.block_bytes(), block_bytes);
+    let blocks = at_work.pool.activity().blocks().unwrap();
     assert_eq!(blocks.block_bytes(), block_bytes);
     if let Blocks::Direct(files, _) = &blocks {
         check_files(files, block_bytes);
@@ -56,11 +56,11 @@ pub fn blocks_hold_data_and_can_be_read(fixture: &Fixture) {
         }
     }
     at_work.work(WHILE);
-    let books = at_work.crew.stop();
-    at_work.check(db.as_ref(), &books);
-    for books in &books {
-        assert!(books.reads.count() > 0);
-        assert_eq!(books.read_bytes, books.reads.count() * block_bytes);
+    let per_worker = at_work.pool.stop();
+    at_work.check(db.as_ref(), &per_worker);
+    for per_worker in &per_worker {
+        assert!(per_worker.reads.count() > 0);
+        assert_eq!(per_worker.read_bytes, per_worker.reads.count() * block_bytes);
     }
 }
 
@@ -91,10 +91,10 @@ pub fn the_dice_fall_as_they_should(fixture: &Fixture) {
     set_up(db.as_ref(), &[1000, 1000]);
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Io { read_percent: 30 }, 2, 7));
     at_work.work(WHILE);
-    let books = at_work.crew.stop();
-    at_work.check(db.as_ref(), &books);
-    let reads: u64 = books.iter().map(|books| books.read_transactions).sum();
-    let commits: u64 = books.iter().map(|books| books.commits.count()).sum();
+    let per_worker = at_work.pool.stop();
+    at_work.check(db.as_ref(), &per_worker);
+    let reads: u64 = per_worker.iter().map(|per_worker| per_worker.read_transactions).sum();
+    let commits: u64 = per_worker.iter().map(|per_worker| per_worker.commits.count()).sum();
     let all = (reads + commits) as f64;
     assert!(all >= 10.0, "{all} transactions in {WHILE:?}");
     // Five deviations of a binomial share, and the one of each worker that was cut short.
@@ -106,34 +106,37 @@ pub fn workers_rest_and_come_back(fixture: &Fixture) {
     let db = fixture.open();
     set_up(db.as_ref(), &[500, 500, 500]);
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 3, 7));
-    let mut sum = vec![Books::default(); 3];
+    let mut sum = vec![WorkerCounts::default(); 3];
     // Cuts until it is so, or fails.
-    let mut until = |at_work: &mut AtWork, what: &str, so: &dyn Fn(&[Books]) -> bool| {
+    let mut until = |at_work: &mut AtWork, what: &str, so: &dyn Fn(&[WorkerCounts]) -> bool| {
         let end = Instant::now() + PATIENCE;
         loop {
-            let books = at_work.crew.cut();
-            add(&mut sum, &books);
-            if so(&books) {
+            let per_worker = at_work.pool.take_window();
+            add(&mut sum, &per_worker);
+            if so(&per_worker) {
                 return;
             }
-            assert!(Instant::now() < end, "{what}: {books:?}, {:?}", at_work.crew.fault());
+            assert!(Instant::now() < end, "{what}: {per_worker:?}, {:?}", at_work.pool.fault());
             std::thread::sleep(Duration::from_millis(20));
         }
     };
     // A worker that handed over and did nothing rests; one that is in a statement does not hand over.
-    let rests = |books: &Books| books.elapsed_ns > 0 && books.operations() == 0;
-    let works = |books: &Books| books.operations() > 0;
-    until(&mut at_work, "none begins by itself", &|books| books.iter().all(rests));
-    at_work.crew.set_active(1);
-    until(&mut at_work, "one works", &|books| works(&books[0]) && books[1..].iter().all(rests));
-    at_work.crew.set_active(3);
-    until(&mut at_work, "all work", &|books| books.iter().all(works));
-    at_work.crew.set_active(2);
-    until(&mut at_work, "two work", &|books| {
-        works(&books[0]) && works(&books[1]) && rests(&books[2])
+    let rests =
+        |per_worker: &WorkerCounts| per_worker.elapsed_ns > 0 && per_worker.operations() == 0;
+    let works = |per_worker: &WorkerCounts| per_worker.operations() > 0;
+    until(&mut at_work, "none begins by itself", &|per_worker| per_worker.iter().all(rests));
+    at_work.pool.set_active(1);
+    until(&mut at_work, "one works", &|per_worker| {
+        works(&per_worker[0]) && per_worker[1..].iter().all(rests)
     });
-    assert_eq!(at_work.crew.active(), 2);
-    add(&mut sum, &at_work.crew.stop());
+    at_work.pool.set_active(3);
+    until(&mut at_work, "all work", &|per_worker| per_worker.iter().all(works));
+    at_work.pool.set_active(2);
+    until(&mut at_work, "two work", &|per_worker| {
+        works(&per_worker[0]) && works(&per_worker[1]) && rests(&per_worker[2])
+    });
+    assert_eq!(at_work.pool.active(), 2);
+    add(&mut sum, &at_work.pool.stop());
     at_work.check(db.as_ref(), &sum);
 }
 
@@ -142,33 +145,36 @@ pub fn settled_workers_are_those_asked_for(fixture: &Fixture) {
     let db = fixture.open();
     set_up(db.as_ref(), &[500, 500, 500]);
     for hang in [Duration::ZERO, Duration::from_secs(600)] {
-        let plan = CrewPlan { hang, ..plan(Mode::Write, 3, 7) };
+        let plan = DbPoolPlan { hang, ..plan(Mode::Write, 3, 7) };
         let mut at_work = AtWork::begin(db.as_ref(), plan);
-        let mut sum = vec![Books::default(); 3];
+        let mut sum = vec![WorkerCounts::default(); 3];
         for active in [3, 1, 2, 3, 1] {
-            at_work.crew.set_active(active);
+            at_work.pool.set_active(active);
             let end = Instant::now() + PATIENCE;
-            while !at_work.crew.is_settled() {
-                assert!(Instant::now() < end, "{active}: {:?}", at_work.crew.fault());
+            while !at_work.pool.is_settled() {
+                assert!(Instant::now() < end, "{active}: {:?}", at_work.pool.fault());
                 std::thread::sleep(Duration::from_millis(1));
             }
-            add(&mut sum, &at_work.crew.cut());
+            add(&mut sum, &at_work.pool.take_window());
             for _ in 0..5 {
                 std::thread::sleep(Duration::from_millis(5));
-                let books = at_work.crew.cut();
-                let resting = &books[active as usize..];
-                assert!(resting.iter().all(|b| b.operations() == 0 && b.busy_ns == 0), "{books:?}");
-                add(&mut sum, &books);
+                let per_worker = at_work.pool.take_window();
+                let resting = &per_worker[active as usize..];
+                assert!(
+                    resting.iter().all(|b| b.operations() == 0 && b.busy_ns == 0),
+                    "{per_worker:?}"
+                );
+                add(&mut sum, &per_worker);
             }
         }
-        add(&mut sum, &at_work.crew.stop());
+        add(&mut sum, &at_work.pool.stop());
         at_work.check(db.as_ref(), &sum);
     }
 }
 
-fn add(sum: &mut [Books], books: &[Books]) {
-    for (sum, books) in sum.iter_mut().zip(books) {
-        sum.merge(books);
+fn add(sum: &mut [WorkerCounts], per_worker: &[WorkerCounts]) {
+    for (sum, per_worker) in sum.iter_mut().zip(per_worker) {
+        sum.merge(per_worker);
     }
 }
 
@@ -176,21 +182,21 @@ pub fn cuts_lose_nothing(fixture: &Fixture) {
     let db = fixture.open();
     set_up(db.as_ref(), &[1000, 1000]);
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 2, 7));
-    let mut sum = vec![Books::default(); 2];
-    at_work.crew.set_active(2);
+    let mut sum = vec![WorkerCounts::default(); 2];
+    at_work.pool.set_active(2);
     let (begin, mut cuts) = (Instant::now(), 0);
     while begin.elapsed() < WHILE {
-        add(&mut sum, &at_work.crew.cut());
+        add(&mut sum, &at_work.pool.take_window());
         cuts += 1;
     }
-    add(&mut sum, &at_work.crew.stop());
-    add(&mut sum, &at_work.crew.cut());
+    add(&mut sum, &at_work.pool.stop());
+    add(&mut sum, &at_work.pool.take_window());
     assert!(cuts > 1);
     at_work.check(db.as_ref(), &sum);
-    for books in &sum {
-        assert!(books.busy_ns > 0 && books.busy_ns <= books.elapsed_ns);
-        let timed = books.updates.sum_ns() + books.commits.sum_ns();
-        assert_eq!(u128::from(books.busy_ns), timed);
+    for per_worker in &sum {
+        assert!(per_worker.busy_ns > 0 && per_worker.busy_ns <= per_worker.elapsed_ns);
+        let timed = per_worker.updates.sum_ns() + per_worker.commits.sum_ns();
+        assert_eq!(u128::from(per_worker.busy_ns), timed);
     }
 }
 
@@ -226,8 +232,8 @@ pub fn a_drained_database_rests(fixture: &Fixture) {
     let begin = Instant::now();
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
     at_work.work(WHILE);
-    let books = at_work.crew.stop();
-    let activity = at_work.crew.activity();
+    let per_worker = at_work.pool.stop();
+    let activity = at_work.pool.activity();
     activity.drain().unwrap();
     let drained = Instant::now();
     let cycles = activity.cycles().unwrap();
@@ -239,7 +245,7 @@ pub fn a_drained_database_rests(fixture: &Fixture) {
     let again = activity.cycles().unwrap();
     assert!(again.iter().all(|cycle| cycle.ended >= drained), "a round is told twice: {again:?}");
     let length = at_work.plan.transaction_length;
-    let last = at_work.check(db.as_ref(), &books);
+    let last = at_work.check(db.as_ref(), &per_worker);
     let mut expected = Expected::initial(&globals);
     expected.run(7, 1, length, 0, last[0]);
     expected.check(db.as_ref());
@@ -274,12 +280,12 @@ struct Broken {
 }
 
 impl Writer for Broken {
-    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
+    fn work(&mut self, order: &Order, per_worker: &mut WorkerCounts) -> Result<u64, DbError> {
         if self.left == 0 {
             return Err(DbError::Gone("the server went away".to_owned()));
         }
         self.left -= 1;
-        self.writer.work(order, books)
+        self.writer.work(order, per_worker)
     }
 }
 
@@ -289,16 +295,16 @@ pub fn a_fault_ends_all_workers(fixture: &Fixture) {
     let plan = plan(Mode::Write, 2, 7);
     let wrap = |activity| -> Arc<dyn Activity> { Arc::new(Breaking(activity)) };
     let mut at_work = AtWork::begin_through(db.as_ref(), plan, wrap);
-    at_work.crew.set_active(2);
+    at_work.pool.set_active(2);
     let end = Instant::now() + PATIENCE;
-    while !at_work.crew.finished() {
+    while !at_work.pool.finished() {
         assert!(Instant::now() < end, "workers go on after a fault");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let books = at_work.crew.stop();
-    let fault = at_work.crew.fault();
+    let per_worker = at_work.pool.stop();
+    let fault = at_work.pool.fault();
     assert_eq!(fault, Some((2, DbError::Gone("the server went away".to_owned()))));
-    assert_eq!((books[0].errors, books[1].errors), (0, 1));
+    assert_eq!((per_worker[0].errors, per_worker[1].errors), (0, 1));
     // All that was acknowledged is there.
     let acknowledged = at_work.acknowledged();
     drop(at_work);

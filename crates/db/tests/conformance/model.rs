@@ -1,10 +1,10 @@
-//! What must stand in a database, drawn again; and a crew at work on it.
+//! What must stand in a database, drawn again; and a pool at work on it.
 
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{Activity, Counts, Global, RunPlan};
-use iogauge_db::books::Books;
-use iogauge_db::crew::{Crew, CrewPlan, Mode};
+use iogauge_db::counts::WorkerCounts;
 use iogauge_db::draws::Draws;
+use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
 use iogauge_db::value::Stamp;
 use iogauge_db::{Database, Progress};
 use std::sync::Arc;
@@ -93,18 +93,18 @@ impl Expected {
     }
 }
 
-/// A crew on a database, with a file of acknowledged transactions and the counts from before.
+/// A pool on a database, with a file of acknowledged transactions and the counts from before.
 pub struct AtWork {
-    pub crew: Crew,
-    pub plan: CrewPlan,
+    pub pool: DbPool,
+    pub plan: DbPoolPlan,
     /// Last transaction of each worker before.
     pub before: Vec<u64>,
     pub counts_before: Counts,
     dir: tempfile::TempDir,
 }
 
-pub fn plan(mode: Mode, workers: u32, seed: u64) -> CrewPlan {
-    CrewPlan { mode, workers, transaction_length: 10, hang: Duration::ZERO, seed }
+pub fn plan(mode: Mode, workers: u32, seed: u64) -> DbPoolPlan {
+    DbPoolPlan { mode, workers, transaction_length: 10, hang: Duration::ZERO, seed }
 }
 
 /// Last transaction of each worker from the first on; 0 for those that never worked.
@@ -116,14 +116,14 @@ pub fn sequences(db: &dyn Database, workers: u32) -> Vec<u64> {
 
 impl AtWork {
     /// Begins a run with all workers at rest.
-    pub fn begin(db: &dyn Database, plan: CrewPlan) -> Self {
+    pub fn begin(db: &dyn Database, plan: DbPoolPlan) -> Self {
         Self::begin_through(db, plan, |activity| activity)
     }
 
     /// Begins a run with what `wrap` makes of the database's activity.
     pub fn begin_through(
         db: &dyn Database,
-        plan: CrewPlan,
+        plan: DbPoolPlan,
         wrap: impl FnOnce(Arc<dyn Activity>) -> Arc<dyn Activity>,
     ) -> Self {
         let before = sequences(db, plan.workers);
@@ -142,13 +142,13 @@ impl AtWork {
             RunPlan { workers: plan.workers, reads: plan.mode.reads(), writes: plan.mode.writes() };
         let activity = wrap(Arc::from(db.begin(&run_plan).unwrap()));
         let counts_before = activity.counts().unwrap();
-        let crew = Crew::start(activity, plan, &globals, &before, Some(file)).unwrap();
-        Self { crew, plan, before, counts_before, dir }
+        let pool = DbPool::start(activity, plan, &globals, &before, Some(file)).unwrap();
+        Self { pool, plan, before, counts_before, dir }
     }
 
     /// Lets all work for a while.
     pub fn work(&mut self, time: Duration) {
-        self.crew.set_active(self.plan.workers);
+        self.pool.set_active(self.plan.workers);
         std::thread::sleep(time);
     }
 
@@ -158,27 +158,30 @@ impl AtWork {
         file.workers.iter().map(|(_, last)| *last).collect()
     }
 
-    /// Holds the books of a run that is over against everything else that counts, and ends the run.
+    /// Holds the per_worker of a run that is over against everything else that counts, and ends the run.
     /// Gives back the last transaction of each worker.
-    pub fn check(self, db: &dyn Database, books: &[Books]) -> Vec<u64> {
-        assert_eq!(self.crew.fault(), None);
-        let counts = self.crew.activity().counts().unwrap();
-        let updates: u64 = books.iter().map(|books| books.updates.count()).sum();
+    pub fn check(self, db: &dyn Database, per_worker: &[WorkerCounts]) -> Vec<u64> {
+        assert_eq!(self.pool.fault(), None);
+        let counts = self.pool.activity().counts().unwrap();
+        let updates: u64 = per_worker.iter().map(|per_worker| per_worker.updates.count()).sum();
         let counted = counts.updates.expect("a backend counts updates");
         assert_eq!(counted - self.counts_before.updates.unwrap(), updates);
         if let (Some(counted), Some(before)) = (counts.commits, self.counts_before.commits) {
-            let commits: u64 = books.iter().map(|books| books.commits.count()).sum();
+            let commits: u64 = per_worker.iter().map(|per_worker| per_worker.commits.count()).sum();
             assert_eq!(counted - before, commits);
         }
         let acknowledged = self.acknowledged();
-        let Self { crew, before, plan, .. } = self;
-        drop(crew);
+        let Self { pool, before, plan, .. } = self;
+        drop(pool);
         let last = sequences(db, plan.workers);
         assert_eq!(acknowledged, last);
-        for ((books, before), last) in books.iter().zip(&before).zip(&last) {
-            assert_eq!(books.errors, 0);
-            assert_eq!(books.commits.count(), last - before);
-            assert_eq!(books.updates.count(), (last - before) * u64::from(plan.transaction_length));
+        for ((per_worker, before), last) in per_worker.iter().zip(&before).zip(&last) {
+            assert_eq!(per_worker.errors, 0);
+            assert_eq!(per_worker.commits.count(), last - before);
+            assert_eq!(
+                per_worker.updates.count(),
+                (last - before) * u64::from(plan.transaction_length)
+            );
         }
         last
     }

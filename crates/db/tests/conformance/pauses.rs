@@ -3,7 +3,7 @@
 use crate::fixture::Fixture;
 use crate::model::{AtWork, plan, set_up};
 use iogauge_db::Database;
-use iogauge_db::crew::{CrewPlan, Mode};
+use iogauge_db::pool::{DbPoolPlan, Mode};
 use std::time::{Duration, Instant};
 
 /// Pauses that are measured in one try.
@@ -14,18 +14,18 @@ const ROUNDS: usize = 4;
 /// What the clocks of two processes may differ by.
 const CLOCK: Duration = Duration::from_micros(100);
 
-fn hanging(mode: Mode, hang: Duration) -> CrewPlan {
-    CrewPlan { transaction_length: 1, hang, ..plan(mode, 1, 7) }
+fn hanging(mode: Mode, hang: Duration) -> DbPoolPlan {
+    DbPoolPlan { transaction_length: 1, hang, ..plan(mode, 1, 7) }
 }
 
 /// The mean of a worker's pauses; fails where they are shorter than asked.
 fn mean_pause(db: &dyn Database, mode: Mode, hang: Duration) -> Duration {
     let mut at_work = AtWork::begin(db, hanging(mode, hang));
     at_work.work(hang * PAUSES);
-    let books = at_work.crew.stop();
-    let transactions = (books[0].commits.count() + books[0].read_transactions) as u32;
-    let idle = Duration::from_nanos(books[0].elapsed_ns - books[0].busy_ns);
-    at_work.check(db, &books);
+    let per_worker = at_work.pool.stop();
+    let transactions = (per_worker[0].commits.count() + per_worker[0].read_transactions) as u32;
+    let idle = Duration::from_nanos(per_worker[0].elapsed_ns - per_worker[0].busy_ns);
+    at_work.check(db, &per_worker);
     // The pause behind the last one was cut short.
     let whole = transactions.saturating_sub(1);
     assert!(hang * whole <= idle + CLOCK, "{mode:?}: {whole} pauses of {hang:?} in {idle:?}");
@@ -57,20 +57,20 @@ pub fn a_long_pause_ends_with_the_run(fixture: &Fixture) {
     for mode in [Mode::Write, Mode::Read] {
         let hang = Duration::from_secs(600);
         let mut at_work = AtWork::begin(db.as_ref(), hanging(mode, hang));
-        at_work.crew.set_active(1);
-        let done = |books: &[iogauge_db::books::Books]| {
-            books[0].commits.count() + books[0].read_transactions
+        at_work.pool.set_active(1);
+        let done = |per_worker: &[iogauge_db::counts::WorkerCounts]| {
+            per_worker[0].commits.count() + per_worker[0].read_transactions
         };
-        let (begin, mut books) = (Instant::now(), at_work.crew.cut());
-        while done(&books) == 0 {
+        let (begin, mut per_worker) = (Instant::now(), at_work.pool.take_window());
+        while done(&per_worker) == 0 {
             std::thread::sleep(Duration::from_millis(5));
-            // Who pauses hands its books over, too.
-            books[0].merge(&at_work.crew.cut()[0]);
+            // Who pauses hands its per_worker over, too.
+            per_worker[0].merge(&at_work.pool.take_window()[0]);
             assert!(begin.elapsed() < hang / 10, "no transaction is done");
         }
-        books[0].merge(&at_work.crew.stop()[0]);
+        per_worker[0].merge(&at_work.pool.stop()[0]);
         assert!(begin.elapsed() < hang / 10, "{mode:?}: it ended after {:?}", begin.elapsed());
-        assert_eq!(done(&books), 1);
-        at_work.check(db.as_ref(), &books);
+        assert_eq!(done(&per_worker), 1);
+        at_work.check(db.as_ref(), &per_worker);
     }
 }

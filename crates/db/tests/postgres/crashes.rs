@@ -3,7 +3,7 @@
 use crate::model::{AtWork, Expected, plan, sequences, set_up};
 use crate::server::Server;
 use crate::{line, open, server_or_skip};
-use iogauge_db::crew::Mode;
+use iogauge_db::pool::Mode;
 use iogauge_db::{DbError, DbUrl};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,17 +26,17 @@ fn a_server_that_crashes_keeps_what_was_acknowledged() {
         at_work.work(Duration::from_millis(300));
         server.crash();
         let end = Instant::now() + PATIENCE;
-        while !at_work.crew.finished() {
+        while !at_work.pool.finished() {
             assert!(Instant::now() < end, "{name}: workers go on without a server");
             std::thread::sleep(Duration::from_millis(5));
         }
-        let (_, fault) = at_work.crew.fault().unwrap();
+        let (_, fault) = at_work.pool.fault().unwrap();
         assert!(matches!(fault, DbError::Gone(_)), "{fault:?}");
         line(&fault);
         for error in [
-            at_work.crew.activity().counts().unwrap_err(),
-            at_work.crew.activity().cycles().unwrap_err(),
-            at_work.crew.activity().drain().unwrap_err(),
+            at_work.pool.activity().counts().unwrap_err(),
+            at_work.pool.activity().cycles().unwrap_err(),
+            at_work.pool.activity().drain().unwrap_err(),
         ] {
             assert!(matches!(error, DbError::Gone(_)), "{error:?}");
         }
@@ -57,8 +57,8 @@ fn a_server_that_crashes_keeps_what_was_acknowledged() {
     // It goes on as if nothing had been.
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, WORKERS, 9));
     at_work.work(Duration::from_millis(50));
-    let books = at_work.crew.stop();
-    at_work.check(db.as_ref(), &books);
+    let per_worker = at_work.pool.stop();
+    at_work.check(db.as_ref(), &per_worker);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_session_that_is_ended_is_gone() {
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
     at_work.work(Duration::from_millis(50));
     let end = Instant::now() + PATIENCE;
-    while !at_work.crew.finished() {
+    while !at_work.pool.finished() {
         // Between its updates a session shows another statement.
         server.psql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE%'",
@@ -77,7 +77,7 @@ fn a_session_that_is_ended_is_gone() {
         assert!(Instant::now() < end, "a worker goes on without a session");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let (_, fault) = at_work.crew.fault().unwrap();
+    let (_, fault) = at_work.pool.fault().unwrap();
     assert!(matches!(fault, DbError::Gone(_)), "{fault:?}");
 }
 

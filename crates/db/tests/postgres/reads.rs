@@ -5,7 +5,7 @@ use crate::server::Server;
 use crate::{open, server_or_skip};
 use iogauge_db::backend::RunPlan;
 use iogauge_db::blocks::Blocks;
-use iogauge_db::crew::Mode;
+use iogauge_db::pool::Mode;
 use std::time::Duration;
 
 const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: false };
@@ -58,9 +58,9 @@ fn a_run_of_reads_agrees_with_the_server() {
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Read, 2, 7));
     let before = blocks();
     at_work.work(Duration::from_millis(200));
-    let books = at_work.crew.stop();
-    let reads: u64 = books.iter().map(|books| books.reads.count()).sum();
-    let hits: u64 = books.iter().map(|books| books.read_hits).sum();
+    let per_worker = at_work.pool.stop();
+    let reads: u64 = per_worker.iter().map(|per_worker| per_worker.reads.count()).sum();
+    let hits: u64 = per_worker.iter().map(|per_worker| per_worker.read_hits).sum();
     let after = blocks();
     assert_eq!((after.0 - before.0, after.1 - before.1), (hits, reads - hits));
 }
@@ -98,9 +98,9 @@ fn a_standby_can_be_read() {
     let db = open(&url);
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Read, 2, 7));
     at_work.work(Duration::from_millis(100));
-    let books = at_work.crew.stop();
-    assert!(books.iter().all(|books| books.reads.count() > 0));
-    let counts = at_work.crew.activity().counts().unwrap();
+    let per_worker = at_work.pool.stop();
+    assert!(per_worker.iter().all(|per_worker| per_worker.reads.count() > 0));
+    let counts = at_work.pool.activity().counts().unwrap();
     assert!(counts.log_bytes > Some(0), "{counts:?}");
-    assert_eq!(at_work.crew.fault(), None);
+    assert_eq!(at_work.pool.fault(), None);
 }

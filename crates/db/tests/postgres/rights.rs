@@ -4,7 +4,7 @@ use crate::model::{AtWork, Expected, plan, set_up};
 use crate::server::Server;
 use crate::{line, open, server_or_skip};
 use iogauge_db::backend::RunPlan;
-use iogauge_db::crew::Mode;
+use iogauge_db::pool::Mode;
 use iogauge_db::{DbError, DbUrl};
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ fn a_plain_user_can_do_most() {
     assert!(db.paths().unwrap().is_empty(), "the server does not tell where its data is");
     assert_eq!(db.size().unwrap().log_bytes, 0);
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Io { read_percent: 50 }, 1, 7));
-    assert!(!at_work.crew.reads_directly());
+    assert!(!at_work.pool.reads_directly());
     at_work.work(Duration::from_millis(100));
-    let books = at_work.crew.stop();
-    let drained = at_work.crew.activity().drain().unwrap_err();
+    let per_worker = at_work.pool.stop();
+    let drained = at_work.pool.activity().drain().unwrap_err();
     assert!(matches!(drained, DbError::Denied(_)), "{drained:?}");
     assert!(line(&drained).contains("GRANT"), "{drained}");
-    at_work.check(db.as_ref(), &books);
+    at_work.check(db.as_ref(), &per_worker);
     let direct = open(&url.clone().with_setting("reads=direct").unwrap());
     let activity = direct.begin(&RunPlan { workers: 1, reads: true, writes: false }).unwrap();
     let error = activity.blocks().unwrap_err();

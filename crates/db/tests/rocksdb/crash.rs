@@ -1,6 +1,6 @@
 //! A process that is killed in the middle of its work.
 
-use crate::{acknowledged, alone::alone, check, create, crew, database, setup};
+use crate::{acknowledged, alone::alone, check, create, database, pool, setup};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -39,12 +39,12 @@ fn works_until_it_is_killed() {
     let dir = std::env::var_os(DIRECTORY).unwrap();
     let settings = std::env::var(SETTINGS).unwrap();
     let db = database(Path::new(&dir), &settings);
-    let crew = crew(db.as_ref(), WORKERS);
+    let pool = pool(db.as_ref(), WORKERS);
     let begin = Instant::now();
-    while !crew.finished() && begin.elapsed() < Duration::from_secs(60) {
+    while !pool.finished() && begin.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("nobody killed it: {:?}", crew.fault());
+    panic!("nobody killed it: {:?}", pool.fault());
 }
 
 fn survives(settings: &str) {

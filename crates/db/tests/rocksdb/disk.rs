@@ -1,7 +1,7 @@
 //! Disks that are full or cannot be written.
 
 use crate::{
-    acknowledged, alone::alone, begin, check, create, crew, database, one_line, sequences, setup,
+    acknowledged, alone::alone, begin, check, create, database, one_line, pool, sequences, setup,
     skip,
 };
 use iogauge_db::DbError;
@@ -79,17 +79,17 @@ fn a_disk_that_fills_ends_the_run_and_loses_nothing() {
     let db = database(disk.path(), SETTINGS);
     setup(db.as_ref(), 1 << 20).unwrap();
     create(db.as_ref(), 1000).unwrap();
-    let mut crew = crew(db.as_ref(), 1);
+    let mut pool = pool(db.as_ref(), 1);
     let end = Instant::now() + Duration::from_secs(60);
-    while !crew.finished() {
+    while !pool.finished() {
         assert!(Instant::now() < end, "16 MiB hold more than a minute of updates");
         std::thread::sleep(Duration::from_millis(10));
     }
-    crew.stop();
-    let (worker, fault) = crew.fault().unwrap();
+    pool.stop();
+    let (worker, fault) = pool.fault().unwrap();
     assert!(worker == 1 && matches!(fault, DbError::Full(_)), "{fault:?}");
     one_line(&fault);
-    drop(crew);
+    drop(pool);
     assert!(acknowledged(db.as_ref())[0] > 100);
     check(db.as_ref());
 }

@@ -8,8 +8,8 @@ mod own;
 
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{self, Activity, Global, RunPlan};
-use iogauge_db::crew::{Crew, CrewPlan, Mode};
 use iogauge_db::draws::Draws;
+use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
 use iogauge_db::value::Stamp;
 use iogauge_db::{Database, DbError, DbUrl, Progress};
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(crate) fn begin(db: &dyn Database, workers: u32) -> Result<Arc<dyn Activity>
 }
 
 /// Workers that update, and note what is acknowledged where it belongs.
-pub(crate) fn crew(db: &dyn Database, workers: u32) -> Crew {
+pub(crate) fn pool(db: &dyn Database, workers: u32) -> DbPool {
     let before = sequences(db, workers);
     let run = RunOfWorkers {
         format: FORMAT.to_owned(),
@@ -58,7 +58,7 @@ pub(crate) fn crew(db: &dyn Database, workers: u32) -> Crew {
     };
     let path = db.acknowledged_path().unwrap();
     let acknowledged = Acknowledged::new(&path, run, &before);
-    let plan = CrewPlan {
+    let plan = DbPoolPlan {
         mode: Mode::Write,
         workers,
         transaction_length: LENGTH,
@@ -66,10 +66,10 @@ pub(crate) fn crew(db: &dyn Database, workers: u32) -> Crew {
         seed: SEED,
     };
     let activity = begin(db, workers).unwrap();
-    let mut crew =
-        Crew::start(activity, plan, &db.globals().unwrap(), &before, Some(acknowledged)).unwrap();
-    crew.set_active(workers);
-    crew
+    let mut pool =
+        DbPool::start(activity, plan, &db.globals().unwrap(), &before, Some(acknowledged)).unwrap();
+    pool.set_active(workers);
+    pool
 }
 
 /// Last transactions that are committed.

@@ -1,6 +1,6 @@
 //! RocksDB's own files, locks and counts.
 
-use crate::{alone::alone, begin, check, create, crew, database, one_line, setup};
+use crate::{alone::alone, begin, check, create, database, one_line, pool, setup};
 use iogauge_db::backend::Counts;
 use iogauge_db::{DbError, DbUrl, backend};
 use rocksdb::{ColumnFamilyDescriptor, DB, Options};
@@ -107,23 +107,23 @@ fn rounds_sum_up_to_what_rocksdb_counts() {
     setup(db.as_ref(), 1 << 20).unwrap();
     create(db.as_ref(), 20_000).unwrap();
     create(db.as_ref(), 20_000).unwrap();
-    let mut crew = crew(db.as_ref(), 2);
+    let mut pool = pool(db.as_ref(), 2);
     let mut rounds = Vec::new();
     let compacted = |counts: &Counts| {
         let found = counts.others.iter().find(|(name, _)| *name == "compaction_write_bytes");
         found.unwrap().1 > 0
     };
     let end = Instant::now() + Duration::from_secs(30);
-    while rounds.len() < 8 || !compacted(&crew.activity().counts().unwrap()) {
-        assert!(Instant::now() < end, "nothing is compacted: {rounds:?} {:?}", crew.fault());
+    while rounds.len() < 8 || !compacted(&pool.activity().counts().unwrap()) {
+        assert!(Instant::now() < end, "nothing is compacted: {rounds:?} {:?}", pool.fault());
         std::thread::sleep(Duration::from_millis(50));
-        rounds.extend(crew.activity().cycles().unwrap());
+        rounds.extend(pool.activity().cycles().unwrap());
     }
-    let books = crew.stop();
-    crew.activity().drain().unwrap();
-    rounds.extend(crew.activity().cycles().unwrap());
-    let counts = crew.activity().counts().unwrap();
-    let updates: u64 = books.iter().map(|books| books.updates.count()).sum();
+    let per_worker = pool.stop();
+    pool.activity().drain().unwrap();
+    rounds.extend(pool.activity().cycles().unwrap());
+    let counts = pool.activity().counts().unwrap();
+    let updates: u64 = per_worker.iter().map(|per_worker| per_worker.updates.count()).sum();
     assert!(updates > 0 && counts.updates == Some(updates), "{counts:?}");
     let blocks: u64 = rounds.iter().map(|round| round.blocks).sum();
     let written = counts.blocks_written.unwrap();
@@ -143,7 +143,7 @@ fn blocks_are_read_whose_files_have_gone() {
     let db = database(dir.path(), "memtable=128k&synchronous=off");
     setup(db.as_ref(), 1 << 20).unwrap();
     create(db.as_ref(), 5000).unwrap();
-    let mut crew = crew(db.as_ref(), 1);
+    let mut pool = pool(db.as_ref(), 1);
     std::thread::sleep(Duration::from_millis(300));
     let files = || -> Vec<String> {
         let entries = std::fs::read_dir(made(dir.path())).unwrap().flatten();
@@ -151,7 +151,7 @@ fn blocks_are_read_whose_files_have_gone() {
         names.filter(|name| name.ends_with(".sst")).collect()
     };
     let before = files();
-    let blocks = crew.activity().blocks().unwrap();
+    let blocks = pool.activity().blocks().unwrap();
     // Compactions go on until files of the list have gone.
     for _ in 0..100 {
         let now = files();
@@ -160,8 +160,8 @@ fn blocks_are_read_whose_files_have_gone() {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    crew.stop();
-    crew.activity().drain().unwrap();
+    pool.stop();
+    pool.activity().drain().unwrap();
     let now = files();
     assert!(before.iter().any(|name| !now.contains(name)), "{before:?} {now:?}");
     let mut reader = blocks.reader().unwrap();

@@ -4,7 +4,7 @@ use crate::model::{AtWork, Expected, followed, global, plan, sequences};
 use crate::support::{Mount, database, names, skip};
 use iogauge_db::DbError;
 use iogauge_db::backend::RunPlan;
-use iogauge_db::crew::Mode;
+use iogauge_db::pool::Mode;
 use std::time::{Duration, Instant};
 
 const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
@@ -75,17 +75,17 @@ fn a_disk_that_fills_during_a_run_costs_nothing_acknowledged() {
     let only = global(1, 1000, 100);
     followed(|progress| db.create_global(only, progress)).0.unwrap();
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
-    at_work.crew.set_active(1);
+    at_work.pool.set_active(1);
     let end = Instant::now() + Duration::from_secs(60);
-    while !at_work.crew.finished() {
+    while !at_work.pool.finished() {
         assert!(Instant::now() < end, "the disk does not fill");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let fault = at_work.crew.fault();
+    let fault = at_work.pool.fault();
     assert!(matches!(fault, Some((1, DbError::Full(_)))), "{fault:?}");
-    let books = at_work.crew.stop();
-    let counts = at_work.crew.activity().counts().unwrap();
-    assert_eq!(counts.commits, Some(books[0].commits.count()));
+    let per_worker = at_work.pool.stop();
+    let counts = at_work.pool.activity().counts().unwrap();
+    assert_eq!(counts.commits, Some(per_worker[0].commits.count()));
     let acknowledged = at_work.acknowledged();
     drop(at_work);
     assert_eq!(sequences(db.as_ref(), 1), acknowledged);

@@ -4,7 +4,7 @@ use crate::model::{Expected, followed, global, plan, sequences};
 use crate::support::database;
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::RunPlan;
-use iogauge_db::crew::{Crew, Mode};
+use iogauge_db::pool::{DbPool, Mode};
 use iogauge_db::{Database, DbError};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ fn works_until_it_is_killed() {
     let file = Acknowledged::new(&path, run, &before);
     let activity = Arc::from(db.begin(&RUN).unwrap());
     let globals = db.globals().unwrap();
-    let mut crew = Crew::start(activity, plan, &globals, &before, Some(file)).unwrap();
-    crew.set_active(2);
+    let mut pool = DbPool::start(activity, plan, &globals, &before, Some(file)).unwrap();
+    pool.set_active(2);
     std::thread::sleep(Duration::from_secs(60));
     panic!("nobody killed it");
 }
@@ -141,7 +141,7 @@ fn a_run_whose_workers_cannot_be_connected_notes_nothing() {
         may_lose: None,
     };
     let file = Acknowledged::new(&path, run, &[0, 0]);
-    let crew = Crew::start(activity, plan(Mode::Write, 2, SEED), &globals, &[0, 0], Some(file));
-    assert!(matches!(crew, Err(DbError::Usage(_))), "{crew:?}");
+    let pool = DbPool::start(activity, plan(Mode::Write, 2, SEED), &globals, &[0, 0], Some(file));
+    assert!(matches!(pool, Err(DbError::Usage(_))), "{pool:?}");
     assert!(!path.exists());
 }

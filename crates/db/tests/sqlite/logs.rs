@@ -4,9 +4,9 @@ use crate::model::{AtWork, Expected, followed, global, plan};
 use crate::support::database;
 use iogauge_db::Database;
 use iogauge_db::backend::{Order, RunPlan, WorkerPlan};
-use iogauge_db::books::Books;
-use iogauge_db::crew::Mode;
+use iogauge_db::counts::WorkerCounts;
 use iogauge_db::draws::Draws;
+use iogauge_db::pool::Mode;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ fn log_bytes_in_this_thread(dir: &Path, settings: &str, transactions: u64) -> u6
         .unwrap();
     let order = Order { transactions: 1, until: Instant::now() };
     for sequence in 1..=transactions {
-        assert_eq!(writer.work(&order, &mut Books::default()).unwrap(), sequence);
+        assert_eq!(writer.work(&order, &mut WorkerCounts::default()).unwrap(), sequence);
         std::thread::sleep(Duration::from_micros(100));
     }
     let counts = run.counts().unwrap();
@@ -79,8 +79,8 @@ fn a_log_that_is_never_at_rest_begins_anew() {
     let db = set_up(dir.path(), "checkpoint=1h&checkpoint_size=512k&synchronous=normal");
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
     at_work.work(Duration::from_millis(1500));
-    let books = at_work.crew.stop();
-    let activity = at_work.crew.activity();
+    let per_worker = at_work.pool.stop();
+    let activity = at_work.pool.activity();
     let file = log_file_bytes(dir.path());
     // Until then a round may still come between two questions.
     activity.drain().unwrap();
@@ -95,7 +95,7 @@ fn a_log_that_is_never_at_rest_begins_anew() {
     // Nothing is left to do.
     activity.drain().unwrap();
     assert_eq!(activity.cycles().unwrap(), []);
-    at_work.check(db.as_ref(), &books);
+    at_work.check(db.as_ref(), &per_worker);
     // Who looked at the database later made an empty one.
     assert_eq!(log_file_bytes(dir.path()), 0, "the end of a run leaves nothing in the log");
 }
@@ -106,13 +106,13 @@ fn every_round_but_the_last_leaves_the_data_right() {
     let db = set_up(dir.path(), "checkpoint=5ms&checkpoint_size=128k&synchronous=off&cache=1m");
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
     at_work.work(Duration::from_millis(500));
-    let books = at_work.crew.stop();
-    at_work.crew.activity().drain().unwrap();
+    let per_worker = at_work.pool.stop();
+    at_work.pool.activity().drain().unwrap();
     // All of it is in the file itself.
     let copy = tempfile::tempdir().unwrap();
     let alone = copy.path().join("global1.db");
     std::fs::copy(dir.path().join("RAN/global1.db"), &alone).unwrap();
-    let last = at_work.check(db.as_ref(), &books)[0];
+    let last = at_work.check(db.as_ref(), &per_worker)[0];
     let mut expected = Expected::initial(&db.globals().unwrap());
     expected.run(7, 1, 10, 0, last);
     expected.check(db.as_ref());
@@ -129,9 +129,9 @@ fn somebody_who_reads_holds_no_worker_up_for_long() {
     reader.execute_batch("BEGIN; SELECT count(*) FROM worker").unwrap();
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
     at_work.work(Duration::from_secs(1));
-    let books = at_work.crew.stop();
+    let per_worker = at_work.pool.stop();
     let held = |at_work: &AtWork| {
-        let counts = at_work.crew.activity().counts().unwrap();
+        let counts = at_work.pool.activity().counts().unwrap();
         counts.others.iter().find(|(name, _)| *name == "workers_held_ns").unwrap().1
     };
     assert!(held(&at_work) < 500_000_000, "{} ns", held(&at_work));
@@ -139,6 +139,6 @@ fn somebody_who_reads_holds_no_worker_up_for_long() {
     assert!(log_file_bytes(dir.path()) > 128 << 10);
     reader.execute_batch("COMMIT").unwrap();
     drop(reader);
-    at_work.crew.activity().drain().unwrap();
-    at_work.check(db.as_ref(), &books);
+    at_work.pool.activity().drain().unwrap();
+    at_work.check(db.as_ref(), &per_worker);
 }

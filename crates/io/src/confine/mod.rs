@@ -1,6 +1,6 @@
 //! What a thread or a child may write to, enforced by the kernel.
 //!
-//! The guards of [`crate::target`] decide whether something may be written. A [`Domain`] makes the kernel hold
+//! The guards of [`crate::targets`] decide whether something may be written. A [`Domain`] makes the kernel hold
 //! every thread and every program that does I/O to that decision, whatever it is asked to do: it may write to
 //! the objects that were granted, by descriptor, and create, change or remove nothing else. Reading stays open.
 //!

@@ -1,8 +1,8 @@
 //! The simulated device as an engine: virtual time, the same results for the same seeds.
 
 use super::{Engine, EngineError, Io, Op};
+use crate::machine::QueueReading;
 use crate::sim::{Device, DeviceSlot, SimSpec};
-use crate::system::QueueReading;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -136,7 +136,7 @@ impl Engine for Sim {
         }
     }
 
-    /// Nothing waits here: the crew of virtual time moves the clock.
+    /// Nothing waits here: the pool of virtual time moves the clock.
     fn enter(&mut self, _wait: u32, _timeout_ns: Option<u64>) -> Result<(), EngineError> {
         Ok(())
     }

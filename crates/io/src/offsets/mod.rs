@@ -51,9 +51,9 @@ pub struct SharedPosition {
     covered: AtomicU64,
 }
 
-/// Place of one I/O.
+/// IoPlace of one I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct IoPlace {
     /// Part of the target, from 0.
     pub part: u32,
     /// Byte offset in that part's file or device.
@@ -169,7 +169,7 @@ impl OffsetSource {
 
     /// The place of the next I/O of `len` bytes.
     #[inline(always)]
-    pub fn next(&mut self, random: &mut impl Rng, len: u64, write: bool) -> Place {
+    pub fn next(&mut self, random: &mut impl Rng, len: u64, write: bool) -> IoPlace {
         // The usual single block size needs no division, which would cost as much as the draw.
         let span = if len == self.least_bytes {
             1
@@ -222,7 +222,7 @@ impl OffsetSource {
     }
 
     #[inline(always)]
-    fn place(&self, block: u64, span: u64) -> Place {
+    fn place(&self, block: u64, span: u64) -> IoPlace {
         let (part, block) = if self.parts.len() == 1 {
             (0, block)
         } else if self.striped {
@@ -234,7 +234,7 @@ impl OffsetSource {
         };
         let extent = &self.parts[part];
         let last = self.part_blocks[part].saturating_sub(span);
-        Place {
+        IoPlace {
             part: part as u32,
             offset_bytes: extent.base_bytes + block.min(last) * self.alignment_bytes,
         }

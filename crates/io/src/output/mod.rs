@@ -18,7 +18,7 @@ mod tests;
 pub use content::HISTORY_APPLICATION_ID;
 pub use error::OutputError;
 
-use place::{Identity, Partial, Place};
+use place::{Identity, OutputPlace, Partial};
 use rustix::fs::{FileType, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -68,14 +68,14 @@ impl OutputDirectory {
     /// As [`OutputFile::check`].
     pub fn check(&self, name: &str, replace: Replace) -> Result<OutputFile, OutputError> {
         let path = self.path.join(name);
-        OutputFile::judge(Place::new(self.fd.clone(), name.into(), path), replace)
+        OutputFile::judge(OutputPlace::new(self.fd.clone(), name.into(), path), replace)
     }
 }
 
 /// A place that was checked, and what is written there.
 #[derive(Debug)]
 pub struct OutputFile {
-    place: Place,
+    place: OutputPlace,
     way: Way,
 }
 
@@ -96,7 +96,7 @@ impl OutputFile {
     /// A foreign file, a history, a symbolic link to a file, a block device, a directory, a socket; a
     /// place that cannot be written.
     pub fn check(path: &Path, replace: Replace) -> Result<Self, OutputError> {
-        Self::judge(Place::of(path)?, replace)
+        Self::judge(OutputPlace::of(path)?, replace)
     }
 
     /// As [`Self::check`], for a file that belongs to a history itself.
@@ -104,15 +104,15 @@ impl OutputFile {
     /// # Errors
     /// As [`Self::check`].
     pub fn for_history(path: &Path, replace: Replace) -> Result<Self, OutputError> {
-        Self::judge_place(Place::of(path)?, replace)
+        Self::judge_place(OutputPlace::of(path)?, replace)
     }
 
-    fn judge(place: Place, replace: Replace) -> Result<Self, OutputError> {
+    fn judge(place: OutputPlace, replace: Replace) -> Result<Self, OutputError> {
         place.refuse_beside_history()?;
         Self::judge_place(place, replace)
     }
 
-    fn judge_place(place: Place, replace: Replace) -> Result<Self, OutputError> {
+    fn judge_place(place: OutputPlace, replace: Replace) -> Result<Self, OutputError> {
         let Some(found) = place.look()? else {
             place.refuse_among_kernel_files()?;
             place.probe()?;
@@ -195,7 +195,7 @@ impl Write for OutputFile {
 }
 
 /// Refuses a regular file that is not ours, or that is of a database.
-fn judge_file(place: &Place, found: &Identity, replace: Replace) -> Result<(), OutputError> {
+fn judge_file(place: &OutputPlace, found: &Identity, replace: Replace) -> Result<(), OutputError> {
     let path = place.path.clone();
     let file = match place.open_file(OFlags::RDONLY) {
         Ok(file) => file,

@@ -23,7 +23,7 @@ const BESIDE_HISTORY: [&[u8]; 4] = [b"-wal", b"-shm", b"-journal", b"-lock"];
 
 /// A name in a directory that is open.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct OutputPlace {
     directory: Arc<OwnedFd>,
     name: OsString,
     /// As it was typed.
@@ -31,7 +31,7 @@ pub(super) struct Place {
 }
 
 /// What stands at a name.
-pub(super) struct Found {
+pub(super) struct Entry {
     pub(super) kind: FileType,
     pub(super) identity: Identity,
 }
@@ -71,7 +71,7 @@ pub(super) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-impl Place {
+impl OutputPlace {
     pub(super) fn new(directory: Arc<OwnedFd>, name: OsString, path: PathBuf) -> Self {
         Self { directory, name, path }
     }
@@ -91,9 +91,9 @@ impl Place {
     }
 
     /// What stands there; a symbolic link is not followed.
-    pub(super) fn look(&self) -> Result<Option<Found>, OutputError> {
+    pub(super) fn look(&self) -> Result<Option<Entry>, OutputError> {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Found {
+            Ok(stat) => Ok(Some(Entry {
                 kind: FileType::from_raw_mode(stat.st_mode),
                 identity: Identity::from_stat(&stat),
             })),
@@ -161,7 +161,7 @@ pub(super) struct Partial {
 
 impl Partial {
     /// Makes one, with the permissions of the file that it is to replace.
-    pub(super) fn make(place: &Place, judged: Option<&Identity>) -> io::Result<Self> {
+    pub(super) fn make(place: &OutputPlace, judged: Option<&Identity>) -> io::Result<Self> {
         let directory = place.directory.clone();
         let unnamed = unnamed_file(&directory, OFlags::WRONLY, Mode::from_raw_mode(0o666))?;
         let partial = match unnamed {
@@ -181,7 +181,7 @@ impl Partial {
     /// Gives it its place: that of nothing, or of the file that was judged, where it is still there.
     pub(super) fn put(
         mut self,
-        place: &Place,
+        place: &OutputPlace,
         judged: Option<Identity>,
     ) -> Result<(), OutputError> {
         let changed = || OutputError::Changed { path: place.path.clone() };
@@ -221,7 +221,7 @@ impl Partial {
     }
 
     /// Where the file system cannot exchange two names.
-    fn rename_over(&mut self, place: &Place, beside: &OsString) -> io::Result<()> {
+    fn rename_over(&mut self, place: &OutputPlace, beside: &OsString) -> io::Result<()> {
         rename(place, beside, &place.name, RenameFlags::empty())?;
         self.name = None;
         Ok(())
@@ -263,7 +263,12 @@ impl Drop for Partial {
     }
 }
 
-fn rename(place: &Place, from: &OsString, to: &OsString, flags: RenameFlags) -> Result<(), Errno> {
+fn rename(
+    place: &OutputPlace,
+    from: &OsString,
+    to: &OsString,
+    flags: RenameFlags,
+) -> Result<(), Errno> {
     rustix::fs::renameat_with(&place.directory, from, &place.directory, to, flags)
 }
 

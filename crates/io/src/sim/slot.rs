@@ -1,20 +1,20 @@
-//! Where a simulated device is between the crews that use it.
+//! Where a simulated device is between the pools that use it.
 
 use super::device::Device;
 use super::spec::SimSpec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A simulated device that one crew after the other uses: each finds it as the last one left it,
+/// A simulated device that one pool after the other uses: each finds it as the last one left it,
 /// its time, cache, credits, wear, arm, data and chance included.
 ///
-/// The device changes hands, so that the lock is taken twice for a crew and never for an I/O.
+/// The device changes hands, so that the lock is taken twice for a pool and never for an I/O.
 #[derive(Debug, Clone)]
 pub struct DeviceSlot(Arc<Slot>);
 
 #[derive(Debug)]
 struct Slot {
     spec: SimSpec,
-    /// `None` while a crew has it.
+    /// `None` while a pool has it.
     device: Mutex<Option<Device>>,
 }
 

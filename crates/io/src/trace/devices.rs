@@ -2,7 +2,7 @@
 
 use super::TraceError;
 use crate::kernel::{BlockDevice, DeviceNumber, Roots};
-use crate::system::{DeviceTree, Layer};
+use crate::machine::{DeviceTree, Layer};
 
 /// A device whose requests are traced.
 #[derive(Debug, Clone, PartialEq, Eq)]

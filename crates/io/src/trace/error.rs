@@ -45,7 +45,7 @@ pub enum TraceError {
 impl TraceError {
     /// What to do about it.
     #[must_use]
-    pub const fn remedy(&self) -> &'static str {
+    pub const fn hint(&self) -> &'static str {
         match self {
             Self::NoDevice => "a file, directory or block device of a disk of this machine",
             Self::NoRequests { .. } => {

@@ -18,7 +18,7 @@ pub use error::TraceError;
 pub use said::trace_of_lines;
 
 use crate::kernel::Roots;
-use crate::system::DeviceTree;
+use crate::machine::DeviceTree;
 use devices::Traced;
 use iogauge_model::result::BlockTrace;
 use process::Bpftrace;

@@ -1,17 +1,17 @@
 //! Reads back what a step has written, and judges it: a small loop over an engine, whose figures are
 //! nobody's.
 
-use super::classify::{Expected, Place};
-use super::findings::Found;
+use super::classify::{Expected, UnitPlace};
+use super::findings::BadUnit;
 use super::ledger::{Known, Territory};
 use super::verifier::JobVerify;
 use crate::buffers::BufferPool;
-use crate::crew::place_thread;
 use crate::engine::io_uring::Uring;
 use crate::engine::libaio::Libaio;
 use crate::engine::mmap::Mmap;
 use crate::engine::psync::Psync;
 use crate::engine::{self, Engine, EngineError, Files, Io, Op, Setup};
+use crate::pool::place_thread;
 use crate::worker::{MAX_DEPTH_PER_WORKER, WorkerError};
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::result::VerifyFault;
@@ -365,11 +365,11 @@ impl<'a> Reader<'a> {
             let offset_bytes = territory.offset_of(number);
             if number - units.start >= whole {
                 let fault = VerifyFault::Unreadable { errno: -result };
-                let found = Found { part: territory.part, offset_bytes, len: unit_bytes, fault };
+                let found = BadUnit { part: territory.part, offset_bytes, len: unit_bytes, fault };
                 verify.findings.wrong(found, verify.fatal);
                 continue;
             }
-            let place = Place { part: territory.part, offset_bytes };
+            let place = UnitPlace { part: territory.part, offset_bytes };
             let known = territory.known(number);
             verify.judge(unit, place, Expected::Of { run: territory.run, known });
         }

@@ -12,7 +12,7 @@ const TRIED: u32 = 8;
 
 /// Where a unit was read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct UnitPlace {
     pub part: u32,
     pub offset_bytes: u64,
 }
@@ -39,7 +39,12 @@ pub(super) enum Verdict {
 }
 
 /// Judges a unit. It is as before afterwards.
-pub(super) fn judge(format: &Format, unit: &mut [u8], place: Place, expected: Expected) -> Verdict {
+pub(super) fn judge(
+    format: &Format,
+    unit: &mut [u8],
+    place: UnitPlace,
+    expected: Expected,
+) -> Verdict {
     if let Expected::Of { known: Known::Nothing | Known::Untouched, .. } = expected {
         return Verdict::Unjudged;
     }
@@ -69,8 +74,8 @@ fn other_format(code: u16, length_bytes: u32) -> VerifyFault {
     VerifyFault::OtherFormat { algorithm: row.map(|row| row.name.to_owned()), length_bytes }
 }
 
-fn pattern(format: &Format, unit: &[u8], place: Place) -> Verdict {
-    let Place { part, offset_bytes } = place;
+fn pattern(format: &Format, unit: &[u8], place: UnitPlace) -> Verdict {
+    let UnitPlace { part, offset_bytes } = place;
     let made = made(format, &Origin { run: 0, offset_bytes, sequence: 0, worker: 0, part });
     match differences(unit, &made) {
         None => Verdict::Right,
@@ -82,7 +87,7 @@ fn pattern(format: &Format, unit: &[u8], place: Place) -> Verdict {
 }
 
 /// What is wrong with a unit that is whole.
-fn whole(origin: &Origin, place: Place, expected: Expected) -> Option<VerifyFault> {
+fn whole(origin: &Origin, place: UnitPlace, expected: Expected) -> Option<VerifyFault> {
     let Origin { offset_bytes, part, sequence, run, .. } = *origin;
     let other_part = match expected {
         Expected::AnyRun => None,
@@ -165,7 +170,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PLACE: Place = Place { part: 2, offset_bytes: 1 << 20 };
+    const PLACE: UnitPlace = UnitPlace { part: 2, offset_bytes: 1 << 20 };
 
     fn format(algorithm: VerifyAlgorithm) -> Format {
         let pattern = (algorithm == VerifyAlgorithm::Pattern).then(|| vec![1, 2, 3]);
@@ -173,7 +178,7 @@ mod tests {
     }
 
     fn unit(sequence: u32) -> Vec<u8> {
-        let Place { part, offset_bytes } = PLACE;
+        let UnitPlace { part, offset_bytes } = PLACE;
         let origin = Origin { run: 7, offset_bytes, sequence, worker: 3, part };
         made(&format(VerifyAlgorithm::Crc32c), &origin)
     }
@@ -217,13 +222,13 @@ mod tests {
         let other = Expected::Of { run: 8, known: Known::Exactly(5) };
         assert_eq!(judged(&mut unit(5), other), Verdict::Wrong(VerifyFault::OtherRun { run: 7 }));
         let format = format(VerifyAlgorithm::Crc32c);
-        let away = Place { offset_bytes: 4096, ..PLACE };
+        let away = UnitPlace { offset_bytes: 4096, ..PLACE };
         let misplaced = |of_part| VerifyFault::Misplaced { of_offset_bytes: 1 << 20, of_part };
         for expected in [Expected::AnyRun, of(Known::Exactly(5))] {
             let verdict = judge(&format, &mut unit(5), away, expected);
             assert_eq!(verdict, Verdict::Wrong(misplaced(None)));
         }
-        let elsewhere = Place { part: 1, ..PLACE };
+        let elsewhere = UnitPlace { part: 1, ..PLACE };
         let verdict = judge(&format, &mut unit(5), elsewhere, of(Known::Exactly(5)));
         assert_eq!(verdict, Verdict::Wrong(misplaced(Some(2))));
         // Which number a part had in another target says nothing.

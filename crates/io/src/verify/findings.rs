@@ -9,7 +9,7 @@ const MOST: usize = 16;
 
 /// A unit that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct BadUnit {
     /// File or device of the target, from 0.
     pub part: u32,
     /// Where it begins.
@@ -41,7 +41,7 @@ pub struct Findings {
     unjudged: AtomicU64,
     corrupted: AtomicU64,
     over: AtomicBool,
-    first: Mutex<Vec<Found>>,
+    first: Mutex<Vec<BadUnit>>,
 }
 
 impl Findings {
@@ -55,12 +55,12 @@ impl Findings {
     }
 
     /// Takes a finding; with `fatal` it ends the check.
-    pub(super) fn wrong(&self, found: Found, fatal: bool) {
+    pub(super) fn wrong(&self, found: BadUnit, fatal: bool) {
         self.right(found.len);
         self.corrupted.fetch_add(1, Ordering::Relaxed);
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let same =
-            |known: &Found| known.part == found.part && known.offset_bytes == found.offset_bytes;
+            |known: &BadUnit| known.part == found.part && known.offset_bytes == found.offset_bytes;
         // A unit that is read again is found again.
         if first.len() < MOST && !first.iter().any(same) {
             first.push(found);
@@ -90,7 +90,7 @@ impl Findings {
 
     /// The first findings, by their place.
     #[must_use]
-    pub fn first(&self) -> Vec<Found> {
+    pub fn first(&self) -> Vec<BadUnit> {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner).clone();
         first.sort_by_key(|found| (found.part, found.offset_bytes));
         first

@@ -9,8 +9,8 @@
 //! GiB in units of 4 KiB.
 
 use super::header::Format;
-use crate::crew::Room;
 use crate::offsets::Extent;
+use crate::pool::Room;
 use iogauge_model::load::{Load, Verify, VerifyRound};
 use iogauge_model::units::Bytes;
 use std::hash::{BuildHasher, RandomState};

@@ -12,6 +12,6 @@ pub mod header;
 pub mod ledger;
 pub(crate) mod verifier;
 
-pub use findings::{Findings, Found, Totals};
+pub use findings::{BadUnit, Findings, Totals};
 pub use ledger::{Ledger, LedgerError, Territory, Writer};
 pub use verifier::JobVerify;

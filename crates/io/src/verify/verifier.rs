@@ -1,7 +1,7 @@
 //! What a worker does for a load that verifies: stamps what it writes, and judges what it reads.
 
-use super::classify::{Expected, Place, Verdict, judge};
-use super::findings::{Findings, Found};
+use super::classify::{Expected, UnitPlace, Verdict, judge};
+use super::findings::{BadUnit, Findings};
 use super::header::{Format, Origin};
 use super::ledger::{Entry, Known, Ledger, Territory, format};
 use crate::engine::Op;
@@ -62,19 +62,20 @@ impl JobVerify {
     /// reading back tells of how many nothing is.
     fn judge_known(&self, territory: &Territory, number: u64, unit: &mut [u8], known: Known) {
         if matches!(known, Known::Exactly(_) | Known::OneOf { .. }) {
-            let place = Place { part: territory.part, offset_bytes: territory.offset_of(number) };
+            let place =
+                UnitPlace { part: territory.part, offset_bytes: territory.offset_of(number) };
             self.judge(unit, place, Expected::Of { run: territory.run, known });
         }
     }
 
     /// Judges one unit, and tells what was found.
-    pub(super) fn judge(&self, unit: &mut [u8], place: Place, expected: Expected) {
+    pub(super) fn judge(&self, unit: &mut [u8], place: UnitPlace, expected: Expected) {
         match judge(&self.format, unit, place, expected) {
             Verdict::Right => self.findings.right(self.format.unit_bytes),
             Verdict::Unjudged => self.findings.unjudged(),
             Verdict::Wrong(fault) => {
-                let Place { part, offset_bytes } = place;
-                let found = Found { part, offset_bytes, len: self.format.unit_bytes, fault };
+                let UnitPlace { part, offset_bytes } = place;
+                let found = BadUnit { part, offset_bytes, len: self.format.unit_bytes, fault };
                 self.findings.wrong(found, self.fatal);
             }
         }
@@ -169,7 +170,7 @@ impl Verifier {
                 let part = job.parts.get(io.part as usize).copied().unwrap_or(io.part);
                 let offsets = (io.offset_bytes..).step_by(unit_bytes);
                 for (offset_bytes, unit) in offsets.zip(data.chunks_exact_mut(unit_bytes)) {
-                    job.judge(unit, Place { part, offset_bytes }, job.expected);
+                    job.judge(unit, UnitPlace { part, offset_bytes }, job.expected);
                 }
             }
             _ => {}

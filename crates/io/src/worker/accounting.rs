@@ -65,7 +65,7 @@ impl Latencies {
 
 /// One direction of a bank.
 #[derive(Debug)]
-struct Ledger {
+struct DirectionCounts {
     bytes: u64,
     errors: u64,
     short: u64,
@@ -76,7 +76,7 @@ struct Ledger {
 /// One window of one worker.
 #[derive(Debug)]
 pub(crate) struct Bank {
-    directions: [Option<Ledger>; DIRECTIONS],
+    directions: [Option<DirectionCounts>; DIRECTIONS],
     started_ns: u64,
     ended_ns: u64,
     /// Outstanding I/Os integrated over time, in I/O nanoseconds.
@@ -87,8 +87,8 @@ pub(crate) struct Bank {
 
 impl Bank {
     fn new(directions: [bool; DIRECTIONS], paced: bool) -> Self {
-        let ledger = |used: bool| {
-            used.then(|| Ledger {
+        let counts = |used: bool| {
+            used.then(|| DirectionCounts {
                 bytes: 0,
                 errors: 0,
                 short: 0,
@@ -97,7 +97,7 @@ impl Bank {
             })
         };
         Self {
-            directions: directions.map(ledger),
+            directions: directions.map(counts),
             started_ns: 0,
             ended_ns: 0,
             depth_integral: 0,
@@ -106,9 +106,9 @@ impl Bank {
     }
 
     #[inline(always)]
-    fn ledger(&mut self, op: Op) -> &mut Ledger {
+    fn counts(&mut self, op: Op) -> &mut DirectionCounts {
         match &mut self.directions[op as usize] {
-            Some(ledger) => ledger,
+            Some(counts) => counts,
             // Directions are fixed from the load before the first I/O.
             None => unreachable!("an I/O in a direction the load does not have"),
         }
@@ -117,25 +117,25 @@ impl Bank {
     /// Counts an I/O that moved all its bytes.
     #[inline(always)]
     pub(crate) fn success(&mut self, op: Op, bytes: u64, service_ns: u64) {
-        let ledger = self.ledger(op);
-        ledger.bytes += bytes;
-        ledger.service.record(service_ns);
+        let counts = self.counts(op);
+        counts.bytes += bytes;
+        counts.service.record(service_ns);
     }
 
     /// Notes the response time of an I/O that was scheduled.
     #[inline(always)]
     pub(crate) fn response(&mut self, op: Op, response_ns: u64) {
-        if let Some(response) = &mut self.ledger(op).response {
+        if let Some(response) = &mut self.counts(op).response {
             response.record(response_ns);
         }
     }
 
     pub(crate) fn error(&mut self, op: Op) {
-        self.ledger(op).errors += 1;
+        self.counts(op).errors += 1;
     }
 
     pub(crate) fn short(&mut self, op: Op) {
-        self.ledger(op).short += 1;
+        self.counts(op).short += 1;
     }
 
     #[inline(always)]
@@ -280,7 +280,7 @@ impl Offered {
     }
 }
 
-/// What a crew did between two cuts.
+/// What a pool did in one window.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Read, write and sync, over all workers.
@@ -291,7 +291,7 @@ pub struct Window {
     pub offered: Vec<Option<Offered>>,
     /// Each worker.
     pub workers: Vec<WorkerWindow>,
-    /// End of the window on the crew's clock, in nanoseconds.
+    /// End of the window on the pool's clock, in nanoseconds.
     pub ended_ns: u64,
 }
 
@@ -352,24 +352,24 @@ impl Window {
             depth_integral: bank.depth_integral,
             ..WorkerWindow::default()
         };
-        for (index, ledger) in bank.directions.iter_mut().enumerate() {
-            let Some(ledger) = ledger else { continue };
+        for (index, counts) in bank.directions.iter_mut().enumerate() {
+            let Some(counts) = counts else { continue };
             let tallies = self.jobs.get_mut(job as usize).unwrap_or(&mut self.directions);
             let tally = &mut tallies[index];
             let before = tally.ios();
-            ledger.service.take_into(&mut tally.service);
-            if let Some(response) = &mut ledger.response {
+            counts.service.take_into(&mut tally.service);
+            if let Some(response) = &mut counts.response {
                 response.take_into(tally.response.get_or_insert_default());
             }
             if index != Op::Sync as usize {
                 worker.ios += tally.ios() - before;
-                worker.bytes += ledger.bytes;
+                worker.bytes += counts.bytes;
             }
-            worker.errors += ledger.errors;
-            tally.bytes += ledger.bytes;
-            tally.errors += ledger.errors;
-            tally.short += ledger.short;
-            (ledger.bytes, ledger.errors, ledger.short) = (0, 0, 0);
+            worker.errors += counts.errors;
+            tally.bytes += counts.bytes;
+            tally.errors += counts.errors;
+            tally.short += counts.short;
+            (counts.bytes, counts.errors, counts.short) = (0, 0, 0);
         }
         if let Some(Some(offered)) = self.offered.get_mut(job as usize) {
             offered.backlog_max = offered.backlog_max.max(bank.backlog_max);

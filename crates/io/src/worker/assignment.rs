@@ -6,10 +6,10 @@ use super::quota::Quota;
 use super::schedule::Schedule;
 use crate::buffers::BufferPool;
 use crate::confine::ConfineError;
-use crate::crew::FootprintError;
-use crate::crew::fio::FioError;
 use crate::engine::EngineError;
 use crate::offsets::{OffsetError, OffsetSource, mix64};
+use crate::pool::FootprintError;
+use crate::pool::fio::FioError;
 use crate::verify::verifier::JobVerify;
 use iogauge_model::load::Load;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ pub enum WorkerError {
     /// The kernel does not hold the worker to its files.
     #[error("a worker cannot be confined to its files: {0}")]
     Confine(#[from] ConfineError),
-    /// Another crew works on the simulated device.
+    /// Another pool works on the simulated device.
     #[error(
         "the simulated device is in use; hint: drop its worker pool before the next one starts"
     )]

@@ -6,7 +6,7 @@
 //! itself: with a device that is slower, it sleeps. So a worker that has time to spare takes back one by one,
 //! each followed by the next I/O, and goes back to batches where that takes all the time it has.
 
-use crate::system::ThreadUse;
+use crate::machine::ThreadUse;
 use iogauge_model::load::Batch;
 
 /// Time between two reviews.

@@ -77,7 +77,7 @@ impl Control {
 
     // The controller's side.
 
-    /// Asks for so many I/Os outstanding, 0 to rest, and for the window so far; the worker obeys at
+    /// Asks for so many I/Os outstanding, 0 to rest, and for the window so far; the worker applies at
     /// its next turn.
     pub(crate) fn request(&self, depth: u32) {
         self.depth.store(depth, Ordering::Relaxed);
@@ -90,8 +90,8 @@ impl Control {
         self.requested.fetch_add(1, Ordering::Release);
     }
 
-    /// True once the worker has obeyed the last request, or ended.
-    pub(crate) fn obeyed(&self) -> bool {
+    /// True once the worker has applied the last request, or ended.
+    pub(crate) fn applied(&self) -> bool {
         self.acknowledged.load(Ordering::Acquire) == self.requested.load(Ordering::Relaxed)
             || self.is_finished()
     }
@@ -159,7 +159,7 @@ impl Control {
         self.handed_over.store(bank as u32, Ordering::Release);
     }
 
-    /// Says that the change has been obeyed; what was handed over before is seen with it.
+    /// Says that the change has been applied; what was handed over before is seen with it.
     pub(crate) fn acknowledge(&self, change: u32) {
         self.acknowledged.store(change, Ordering::Release);
     }

@@ -72,18 +72,18 @@ const EMPTY: Slot = Slot {
     change: 0,
 };
 
-/// One worker: an engine, its buffers, and the books.
+/// One worker: an engine, its buffers, and the state.
 #[derive(Debug)]
 pub struct Worker<E: Engine> {
     engine: E,
-    books: Books,
+    state: WorkerState,
 }
 
 /// Everything of a worker but its engine.
 #[derive(Debug)]
-struct Books {
+struct WorkerState {
     control: Arc<Control>,
-    /// Number of the last change obeyed.
+    /// Number of the last change applied.
     change: u32,
     /// Bank being written.
     bank: usize,
@@ -135,7 +135,7 @@ impl<E: Engine> Worker<E> {
         let verify = verify.map(|job| Box::new(Verifier::new(job, number, max_depth)));
         let closing_syncs = if load.end_fsync && load.writes() { offsets.parts() } else { 0 };
         let adapts = E::SLEEPS_BETWEEN_IOS && max_depth > 1;
-        let books = Books {
+        let state = WorkerState {
             control,
             change: 0,
             bank: 0,
@@ -167,145 +167,145 @@ impl<E: Engine> Worker<E> {
             bytes: 0,
             latency_ns: 0,
         };
-        Self { engine, books }
+        Self { engine, state }
     }
 
     /// When the worker has something to do of its own accord: its next arrival, where it has room
     /// for one, the end of a pause, or a turn of its own times. For clocks that jump.
     #[must_use]
     pub fn due_ns(&self) -> Option<u64> {
-        let books = &self.books;
-        let due_ns = books.open_pacer().and_then(Pacer::due_ns).or_else(|| books.paused_until_ns());
-        let turns_ns = books.pauses.as_ref().and_then(Pauses::turns_ns);
-        let turns_ns = turns_ns.filter(|_| !books.begins_no_more());
+        let state = &self.state;
+        let due_ns = state.open_pacer().and_then(Pacer::due_ns).or_else(|| state.paused_until_ns());
+        let turns_ns = state.pauses.as_ref().and_then(Pauses::turns_ns);
+        let turns_ns = turns_ns.filter(|_| !state.begins_no_more());
         due_ns.into_iter().chain(turns_ns).min()
     }
 
     /// Completions worth a turn, at least 1. For clocks that jump.
     #[must_use]
     pub fn waits_for(&self) -> u32 {
-        self.books.completions_wanted().max(1)
+        self.state.completions_wanted().max(1)
     }
 
     /// True where one more turn would hand over more without anything happening before. For
     /// clocks that jump.
     #[must_use]
     pub fn has_more_to_submit(&self) -> bool {
-        let books = &self.books;
-        let closed = books.pacer.as_ref().is_none_or(Pacer::is_closed_loop);
-        let more = closed && books.failures < FAILURES_TO_GIVE_UP && books.has_more_to_submit();
-        more || !books.again.is_empty()
+        let state = &self.state;
+        let closed = state.pacer.as_ref().is_none_or(Pacer::is_closed_loop);
+        let more = closed && state.failures < FAILURES_TO_GIVE_UP && state.has_more_to_submit();
+        more || !state.again.is_empty()
     }
 
-    /// One turn: hand over and wait, take back, obey, queue.
+    /// One turn: hand over and wait, take back, apply, queue.
     ///
     /// # Errors
     /// Where the engine fails. What was measured before stays.
     #[inline(always)]
     pub fn turn(&mut self) -> Result<Turn, EngineError> {
-        let (wait, timeout_ns) = self.books.patience();
+        let (wait, timeout_ns) = self.state.patience();
         self.engine.enter(wait, timeout_ns)?;
         let now_ns = self.engine.now_ns();
-        let elapsed_ns = self.books.integrate(now_ns);
-        let books = &mut self.books;
-        let outstanding = books.outstanding;
-        let most = if books.batch.complete_max == 0 { u32::MAX } else { books.batch.complete_max };
-        self.engine.reap(most, |slot, result| books.complete(slot, result, now_ns));
-        if books.polls && books.outstanding == outstanding {
-            books.note_poll(elapsed_ns);
+        let elapsed_ns = self.state.integrate(now_ns);
+        let state = &mut self.state;
+        let outstanding = state.outstanding;
+        let most = if state.batch.complete_max == 0 { u32::MAX } else { state.batch.complete_max };
+        self.engine.reap(most, |slot, result| state.complete(slot, result, now_ns));
+        if state.polls && state.outstanding == outstanding {
+            state.note_poll(elapsed_ns);
         }
-        if books.control.change_requested() != books.change {
-            self.obey(now_ns);
+        if state.control.change_requested() != state.change {
+            self.apply(now_ns);
         }
-        if self.books.batch.is_due(now_ns) {
-            let closed = self.books.pacer.as_ref().is_none_or(Pacer::is_closed_loop);
-            self.books.batch.review(now_ns, closed);
+        if self.state.batch.is_due(now_ns) {
+            let closed = self.state.pacer.as_ref().is_none_or(Pacer::is_closed_loop);
+            self.state.batch.review(now_ns, closed);
         }
         self.fill(now_ns);
-        Ok(self.books.state())
+        Ok(self.state.state())
     }
 
     /// Takes over new settings and hands the window so far to the controller.
     #[cold]
-    fn obey(&mut self, now_ns: u64) {
-        let books = &mut self.books;
-        let first = books.change == 0;
-        books.change = books.control.change_requested();
-        books.stopping = books.control.stop_requested();
-        let depth = books.control.depth();
-        books.depth = if books.stopping { 0 } else { depth.min(books.slots.len() as u32) };
-        if let Some(pacer) = &mut books.pacer {
-            pacer.review(books.depth);
+    fn apply(&mut self, now_ns: u64) {
+        let state = &mut self.state;
+        let first = state.change == 0;
+        state.change = state.control.change_requested();
+        state.stopping = state.control.stop_requested();
+        let depth = state.control.depth();
+        state.depth = if state.stopping { 0 } else { depth.min(state.slots.len() as u32) };
+        if let Some(pacer) = &mut state.pacer {
+            pacer.review(state.depth);
         }
-        books.undrained = books.begun();
+        state.undrained = state.begun();
         if first {
             // Waiting for the other workers was no window.
-            books.bank().begin(now_ns);
-            if let Some(pauses) = &mut books.pauses {
+            state.bank().begin(now_ns);
+            if let Some(pauses) = &mut state.pauses {
                 pauses.begin(now_ns);
             }
         } else {
-            books.hand_over(now_ns);
+            state.hand_over(now_ns);
         }
-        books.publish();
-        books.control.acknowledge(books.change);
-        let depth = books.depth;
+        state.publish();
+        state.control.acknowledge(state.change);
+        let depth = state.depth;
         self.engine.grow(depth);
-        self.books.control.report_fallbacks(self.engine.fallbacks());
+        self.state.control.report_fallbacks(self.engine.fallbacks());
     }
 
     /// Queues as much as the settings allow and stamps it all with one reading of the clock, right
     /// before it is handed over.
     #[inline(always)]
     fn fill(&mut self, now_ns: u64) {
-        let books = &mut self.books;
-        let begun = books.outstanding + books.again.len() as u32;
-        let room = books.depth.saturating_sub(begun);
-        let room = if books.batch.submit == 0 { room } else { room.min(books.batch.submit) };
-        let room = if books.pauses.is_some() { books.room_in_pauses(room, now_ns) } else { room };
+        let state = &mut self.state;
+        let begun = state.outstanding + state.again.len() as u32;
+        let room = state.depth.saturating_sub(begun);
+        let room = if state.batch.submit == 0 { room } else { room.min(state.batch.submit) };
+        let room = if state.pauses.is_some() { state.room_in_pauses(room, now_ns) } else { room };
         // What is begun already is finished even when stopping.
         let mut queued = 0;
-        while let Some(slot) = books.again.pop() {
-            let io = books.io(slot);
+        while let Some(slot) = state.again.pop() {
+            let io = state.io(slot);
             self.engine.queue(io);
-            books.fresh.push(slot);
+            state.fresh.push(slot);
         }
         while queued < room {
             let mut intended_ns = now_ns;
             // A sync belongs to the writes before it: no arrival and no I/O of the quota.
-            if !books.chooser.sync_is_due() {
-                if let Some(pacer) = &mut books.pacer {
+            if !state.chooser.sync_is_due() {
+                if let Some(pacer) = &mut state.pacer {
                     let Some(due_ns) = pacer.take_due(now_ns) else { break };
                     intended_ns = due_ns;
                 }
-                if !books.take_quota() {
+                if !state.take_quota() {
                     break;
                 }
             }
-            let Some(slot) = books.next(intended_ns) else { break };
-            let io = books.io(slot);
+            let Some(slot) = state.next(intended_ns) else { break };
+            let io = state.io(slot);
             self.engine.queue(io);
-            books.fresh.push(slot);
+            state.fresh.push(slot);
             queued += 1;
         }
-        if begun + queued >= books.depth {
-            books.note_backlog(now_ns);
+        if begun + queued >= state.depth {
+            state.note_backlog(now_ns);
         }
-        books.queued = !books.fresh.is_empty();
-        if books.queued {
+        state.queued = !state.fresh.is_empty();
+        if state.queued {
             let start_ns = self.engine.now_ns();
-            self.books.stamp(start_ns);
+            self.state.stamp(start_ns);
         }
-        self.books.publish();
+        self.state.publish();
     }
 
     /// Marks the worker's end, so that the controller may take its last window.
     pub fn finish(&mut self) {
         let now_ns = self.engine.now_ns();
-        let books = &mut self.books;
-        books.end_window(now_ns);
-        books.publish();
-        books.control.finish(books.bank);
+        let state = &mut self.state;
+        state.end_window(now_ns);
+        state.publish();
+        state.control.finish(state.bank);
     }
 }
 
@@ -313,13 +313,13 @@ impl<E: Engine> Drop for Worker<E> {
     fn drop(&mut self) {
         // Only after a fault of the engine or a panic: nobody is left to wait for what is
         // outstanding.
-        if E::IO_OUTLIVES_ENGINE && self.books.outstanding > 0 {
-            self.books.pool.leak();
+        if E::IO_OUTLIVES_ENGINE && self.state.outstanding > 0 {
+            self.state.pool.leak();
         }
     }
 }
 
-impl Books {
+impl WorkerState {
     #[expect(
         clippy::mut_from_ref,
         reason = "the bank is the worker's own, behind the shared control"

@@ -1,9 +1,9 @@
 //! The I/Os of a load that verifies.
 
-use super::{Books, FAILURES_TO_GIVE_UP};
+use super::{FAILURES_TO_GIVE_UP, WorkerState};
 use crate::verify::verifier::Moved;
 
-impl Books {
+impl WorkerState {
     /// Puts what can be checked into a slot's buffer, where it is to be written.
     #[cold]
     pub(super) fn begin_verified(&mut self, slot: u32) {

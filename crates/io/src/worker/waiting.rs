@@ -2,7 +2,7 @@
 
 use super::pauses::Pauses;
 use super::schedule::Pacer;
-use super::{Books, EMPTY, FAILURES_TO_GIVE_UP, Slot, Turn};
+use super::{EMPTY, FAILURES_TO_GIVE_UP, Slot, Turn, WorkerState};
 use crate::engine::Op;
 
 /// Sleeps end this long before an arrival is due and the rest is spent polling: a timer wakes a
@@ -11,7 +11,7 @@ const POLL_BEFORE_ARRIVAL_NS: u64 = 60_000;
 /// A worker looks up this often though its next arrival is further away.
 const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
-impl Books {
+impl WorkerState {
     /// How many completions to wait for in this turn, and for how long at most.
     #[inline(always)]
     pub(super) fn patience(&mut self) -> (u32, Option<u64>) {

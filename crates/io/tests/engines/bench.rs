@@ -1,7 +1,6 @@
-//! Engines and crews over files, made the same way whatever the engine.
+//! Engines and pools over files, made the same way whatever the engine.
 
 use iogauge_io::buffers::BufferPool;
-use iogauge_io::crew::{Crew, CrewJob, ThreadCrew, VirtualCrew};
 use iogauge_io::engine::io_uring::Uring;
 use iogauge_io::engine::libaio::Libaio;
 use iogauge_io::engine::mmap::Mmap;
@@ -10,6 +9,7 @@ use iogauge_io::engine::psync::Psync;
 use iogauge_io::engine::sim::{Sim, World};
 use iogauge_io::engine::{self, ENGINES, Engine, EngineInfo, Files, Io, Setup};
 use iogauge_io::offsets::Extent;
+use iogauge_io::pool::{PoolJob, ThreadPool, VirtualPool, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{EngineKind, Load};
 use std::fs::OpenOptions;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub const BLOCK: u64 = 4096;
-/// Time a crew gets to end by itself.
+/// Time a pool gets to end by itself.
 const END: Duration = Duration::from_secs(20);
 
 /// Engines that this kernel allows, with their rows; the others are named as skipped.
@@ -126,7 +126,7 @@ pub fn exchange(
     }
 }
 
-/// What a crew works on.
+/// What a pool works on.
 pub struct Ground<'a> {
     pub files: Files,
     pub extents: Vec<Extent>,
@@ -134,31 +134,31 @@ pub struct Ground<'a> {
     pub sim: &'a str,
 }
 
-/// Starts a crew of one job.
-pub fn crew(load: &Load, ground: &Ground<'_>) -> Box<dyn Crew> {
+/// Starts a pool of one job.
+pub fn pool(load: &Load, ground: &Ground<'_>) -> Box<dyn WorkerPool> {
     load.validate().unwrap();
-    let job = CrewJob {
+    let job = PoolJob {
         load: load.clone(),
         files: ground.files.clone(),
         extents: ground.extents.clone(),
     };
     if load.engine == EngineKind::Sim {
         let spec = ground.sim.parse().unwrap();
-        return Box::new(VirtualCrew::start(vec![job], spec, load.depth()).unwrap());
+        return Box::new(VirtualPool::start(vec![job], spec, load.depth()).unwrap());
     }
-    Box::new(ThreadCrew::start(vec![job], load.depth()).unwrap())
+    Box::new(ThreadPool::start(vec![job], load.depth()).unwrap())
 }
 
-/// Lets a crew work until it ends by itself, and returns all it did.
-pub fn to_the_end(crew: &mut dyn Crew) -> Window {
+/// Lets a pool work until it ends by itself, and returns all it did.
+pub fn to_the_end(pool: &mut dyn WorkerPool) -> Window {
     let mut total = Window::default();
     let deadline = Instant::now() + END;
-    while !crew.finished() {
-        assert!(Instant::now() < deadline, "the crew goes on: {:?}", crew.live());
-        crew.advance(10_000_000).unwrap();
-        total.append(&crew.cut().unwrap());
+    while !pool.finished() {
+        assert!(Instant::now() < deadline, "the pool goes on: {:?}", pool.live());
+        pool.advance(10_000_000).unwrap();
+        total.append(&pool.take_window().unwrap());
     }
-    total.append(&crew.stop().unwrap());
+    total.append(&pool.stop().unwrap());
     total
 }
 

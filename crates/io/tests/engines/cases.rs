@@ -1,6 +1,6 @@
 //! What every engine does when nothing fails.
 
-use crate::bench::{BLOCK, Ground, crew, exchange, extent, files, on_files, to_the_end, usable};
+use crate::bench::{BLOCK, Ground, exchange, extent, files, on_files, pool, to_the_end, usable};
 use crate::support::{Loop, MIB, image, or_skip};
 use iogauge_io::buffers::BufferPool;
 use iogauge_io::engine::{EngineInfo, Io, Op};
@@ -65,8 +65,8 @@ fn written_by(row: &EngineInfo, load: &Load, size_bytes: u64) -> Vec<u8> {
     let image = image(size_bytes);
     let opened = files(row, &[image.path()]);
     let ground = Ground { files: opened, extents: extent(size_bytes), sim: "" };
-    let mut crew = crew(load, &ground);
-    let total = to_the_end(crew.as_mut());
+    let mut pool = pool(load, &ground);
+    let total = to_the_end(pool.as_mut());
     let each = load.number_ios.unwrap();
     assert_eq!(total.ios(), each * u64::from(load.numjobs), "{}", row.name);
     assert_eq!((total.errors(), total.tally(Op::Write).short), (0, 0), "{}", row.name);
@@ -80,9 +80,9 @@ fn assert_nothing_repeats(name: &str, data: &[u8]) {
 }
 
 #[test]
-fn a_crew_writes_every_block_and_each_differently() {
+fn a_pool_writes_every_block_and_each_differently() {
     const SIZE: u64 = 4 * MIB;
-    for row in on_files("a_crew_writes_every_block_and_each_differently") {
+    for row in on_files("a_pool_writes_every_block_and_each_differently") {
         let load = Load {
             rw: Pattern::RandWrite,
             coverage: true,
@@ -153,9 +153,9 @@ fn the_same_seed_simulates_the_same() {
             extents: extent(1 << 30),
             sim: "channels=1,service=1ms,dist=const,seek=10ms,size=1g",
         };
-        let mut crew = crew(&load, &ground);
-        crew.advance(5_000_000_000).unwrap();
-        crew.stop().unwrap().service()
+        let mut pool = pool(&load, &ground);
+        pool.advance(5_000_000_000).unwrap();
+        pool.stop().unwrap().service()
     };
     assert_eq!(run(3), run(3));
     assert_ne!(run(3), run(4));
@@ -178,8 +178,8 @@ fn engines_that_store_nothing_still_count() {
             engine: row.kind,
             ..Load::default()
         };
-        let mut crew = crew(&load, &ground);
-        let total = to_the_end(crew.as_mut());
+        let mut pool = pool(&load, &ground);
+        let total = to_the_end(pool.as_mut());
         assert_eq!((total.ios(), total.bytes()), (5000, 5000 * BLOCK), "{}", row.name);
         // A fair mix of 5000 lies within 5 standard deviations of 35.
         let reads = total.tally(Op::Read).ios();
@@ -190,11 +190,11 @@ fn engines_that_store_nothing_still_count() {
 }
 
 #[test]
-fn a_simulated_device_needs_its_own_crew() {
-    use iogauge_io::crew::{CrewJob, ThreadCrew};
+fn a_simulated_device_needs_its_own_pool() {
+    use iogauge_io::pool::{PoolJob, ThreadPool};
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
-    let job = CrewJob { load, files: Arc::default(), extents: extent(MIB) };
-    let error = ThreadCrew::start(vec![job], 1).unwrap_err().to_string();
+    let job = PoolJob { load, files: Arc::default(), extents: extent(MIB) };
+    let error = ThreadPool::start(vec![job], 1).unwrap_err().to_string();
     assert!(error.contains("sim"), "{error}");
 }
 

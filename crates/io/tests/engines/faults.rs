@@ -1,7 +1,7 @@
 //! What every engine does when I/Os fail: they are counted, the first is told, nothing hangs.
 
 use crate::bench::{
-    BLOCK, Ground, crew, exchange, extent, files, on_files, open, to_the_end, usable,
+    BLOCK, Ground, exchange, extent, files, on_files, open, pool, to_the_end, usable,
 };
 use crate::support::{Loop, MIB, Mount, image, or_skip};
 use iogauge_io::buffers::BufferPool;
@@ -21,14 +21,14 @@ fn load(row: &EngineInfo, rw: Pattern) -> Load {
 
 /// Runs a load of which every I/O fails, and checks the books.
 fn assert_all_fail(row: &EngineInfo, load: &Load, ground: &Ground<'_>, errno: i32) {
-    let mut crew = crew(load, ground);
-    let total = to_the_end(crew.as_mut());
+    let mut pool = pool(load, ground);
+    let total = to_the_end(pool.as_mut());
     let workers = total.workers.len() as u64;
     let most = workers * (GIVE_UP + u64::from(DEPTH));
     assert_eq!(total.ios(), 0, "{}", row.name);
     let errors = total.errors();
     assert!((workers * GIVE_UP..most).contains(&errors), "{}: {errors}", row.name);
-    let (job, fault) = crew.fault().unwrap();
+    let (job, fault) = pool.fault().unwrap();
     let op = if load.rw.reads() { Op::Read } else { Op::Write };
     assert_eq!((job, fault.op, fault.errno, fault.part), (0, op, errno, 0), "{}", row.name);
     let Extent { base_bytes, size_bytes } = ground.extents[0];
@@ -41,34 +41,34 @@ fn a_read_across_the_end_is_short_and_one_behind_it_is_empty() {
     for row in on_files("a_read_across_the_end_is_short_and_one_behind_it_is_empty") {
         let image = image(SIZE);
         let opened: Files = Arc::new(vec![open(image.path(), false).unwrap()]);
-        let pool = BufferPool::new(3, BLOCK, 5).unwrap();
+        let buffers = BufferPool::new(3, BLOCK, 5).unwrap();
         let read = |slot: u32| Io {
             slot,
             op: Op::Read,
             file: 0,
             offset_bytes: u64::from(slot) * BLOCK,
             len: BLOCK as u32,
-            buffer: pool.buffer(slot),
+            buffer: buffers.buffer(slot),
         };
-        exchange(row, &opened, &pool, &[vec![read(0), read(1), read(2)]], |_, results| {
+        exchange(row, &opened, &buffers, &[vec![read(0), read(1), read(2)]], |_, results| {
             assert_eq!(results, [4096, 1904, 0], "{}", row.name);
         });
-        // A crew on the second block alone: each I/O comes back short, goes on, and ends.
+        // A pool on the second block alone: each I/O comes back short, goes on, and ends.
         let extents = vec![Extent { base_bytes: BLOCK, size_bytes: BLOCK }];
         let ground = Ground { files: opened, extents, sim: "" };
-        let mut crew = crew(&Load { direct: false, ..load(row, Pattern::RandRead) }, &ground);
-        let total = to_the_end(crew.as_mut());
+        let mut pool = pool(&Load { direct: false, ..load(row, Pattern::RandRead) }, &ground);
+        let total = to_the_end(pool.as_mut());
         let tally = total.tally(Op::Read);
         assert_eq!((tally.ios(), tally.short), (0, tally.errors), "{}", row.name);
         assert!(tally.errors >= GIVE_UP, "{}: {}", row.name, tally.errors);
-        let (_, fault) = crew.fault().unwrap();
+        let (_, fault) = pool.fault().unwrap();
         assert_eq!((fault.errno, fault.offset_bytes), (0, SIZE), "{}", row.name);
     }
 }
 
 #[test]
-fn errors_of_the_medium_are_counted_and_end_the_crew() {
-    const TEST: &str = "errors_of_the_medium_are_counted_and_end_the_crew";
+fn errors_of_the_medium_are_counted_and_end_the_pool() {
+    const TEST: &str = "errors_of_the_medium_are_counted_and_end_the_pool";
     for row in usable(TEST).filter(|row| row.kind != EngineKind::Null) {
         let device = or_skip!("errors_of_the_medium", Loop::new(4 * MIB));
         let opened = if row.kind == EngineKind::Sim {
@@ -81,11 +81,11 @@ fn errors_of_the_medium_are_counted_and_end_the_crew() {
         let bad = vec![Extent { base_bytes: 2 * MIB, size_bytes: MIB }];
         let ground = Ground { files: opened, extents: bad, sim: "eio=100" };
         assert_all_fail(row, &load(row, Pattern::RandRead), &ground, libc::EIO);
-        // Good and bad blocks in turn: errors are counted and the crew goes on.
+        // Good and bad blocks in turn: errors are counted and the pool goes on.
         let ground = Ground { extents: extent(4 * MIB), sim: "eio=75", ..ground };
         let some = Load { number_ios: Some(4000), ..load(row, Pattern::RandRead) };
-        let mut crew = crew(&some, &ground);
-        let total = to_the_end(crew.as_mut());
+        let mut pool = pool(&some, &ground);
+        let total = to_the_end(pool.as_mut());
         assert_eq!(total.ios() + total.errors(), 4000, "{}", row.name);
         // Three quarters fail, within 5 standard deviations of 27.
         assert!(total.errors().abs_diff(3000) < 137, "{}: {}", row.name, total.errors());
@@ -93,7 +93,7 @@ fn errors_of_the_medium_are_counted_and_end_the_crew() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_ends_the_crew() {
+fn a_full_disk_is_told_and_ends_the_pool() {
     for row in usable("a_full_disk").filter(|row| row.kind != EngineKind::Null) {
         let mount = or_skip!("a_full_disk", Mount::new(&["-t", "tmpfs", "-o", "size=1m", "none"]));
         let path = mount.point.join("file");
@@ -107,33 +107,33 @@ fn a_full_disk_is_told_and_ends_the_crew() {
         let errno = if row.kind == EngineKind::Mmap { libc::EIO } else { libc::ENOSPC };
         let mut ground = Ground { files: opened, extents: extent(64 * MIB), sim: "space=100k" };
         let load = Load { direct: false, ..load(row, Pattern::Write) };
-        let mut crew = crew(&load, &ground);
-        let total = to_the_end(crew.as_mut());
+        let mut pool = pool(&load, &ground);
+        let total = to_the_end(pool.as_mut());
         // Up to 124 KiB were left; then nothing more was written.
         assert!((10..=31).contains(&total.ios()), "{}: {}", row.name, total.ios());
         assert!(total.errors() >= GIVE_UP, "{}: {}", row.name, total.errors());
-        assert_eq!(crew.fault().unwrap().1.errno, errno, "{}", row.name);
-        drop(crew);
+        assert_eq!(pool.fault().unwrap().1.errno, errno, "{}", row.name);
+        drop(pool);
         ground.extents = vec![Extent { base_bytes: 32 * MIB, size_bytes: MIB }];
         assert_all_fail(row, &load, &ground, errno);
     }
 }
 
 #[test]
-fn a_file_cut_short_under_the_crew_ends_it() {
-    for row in on_files("a_file_cut_short_under_the_crew_ends_it") {
+fn a_file_cut_short_under_the_pool_ends_it() {
+    for row in on_files("a_file_cut_short_under_the_pool_ends_it") {
         let image = image(8 * MIB);
         let ground =
             Ground { files: files(row, &[image.path()]), extents: extent(8 * MIB), sim: "" };
-        let mut crew = crew(&load(row, Pattern::RandRead), &ground);
-        crew.advance(20_000_000).unwrap();
-        assert!(crew.cut().unwrap().ios() > 0, "{}", row.name);
+        let mut pool = pool(&load(row, Pattern::RandRead), &ground);
+        pool.advance(20_000_000).unwrap();
+        assert!(pool.take_window().unwrap().ios() > 0, "{}", row.name);
         image.as_file().set_len(0).unwrap();
-        let total = to_the_end(crew.as_mut());
+        let total = to_the_end(pool.as_mut());
         assert!(total.errors() >= GIVE_UP, "{}", row.name);
         // The end of a file is no errno; a mapped page behind it is one.
         let errno = if row.kind == EngineKind::Mmap { libc::EIO } else { 0 };
-        assert_eq!(crew.fault().unwrap().1.errno, errno, "{}", row.name);
+        assert_eq!(pool.fault().unwrap().1.errno, errno, "{}", row.name);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Guards of block devices.
 
 use crate::support::*;
-use iogauge_io::target::prefill::need;
-use iogauge_io::target::{
+use iogauge_io::targets::prefill::need;
+use iogauge_io::targets::{
     GuardError, OpenMode, PrefillNeed, Roots, TargetError, device_facts, sample_blocks,
 };
 use iogauge_model::load::SyncMode;
@@ -155,7 +155,7 @@ fn a_device_is_prefilled_where_a_sample_finds_zeros() {
 #[test]
 fn a_size_beyond_the_device_is_an_error() {
     let device = or_skip!("size_beyond", Loop::new(16 * MIB));
-    let asked = |bytes| iogauge_io::target::Intent { size_bytes: Some(bytes), ..reads() };
+    let asked = |bytes| iogauge_io::targets::Intent { size_bytes: Some(bytes), ..reads() };
     let error = resolve(&device.path, asked(17 * MIB)).unwrap_err();
     assert!(matches!(error, TargetError::SizeBeyondEnd { .. }), "{error}");
     assert_eq!(resolve(&device.path, asked(MIB + 5)).unwrap().parts[0].size_bytes, MIB);

@@ -1,7 +1,7 @@
 //! Guards of files and directories.
 
 use crate::support::*;
-use iogauge_io::target::{GuardError, Intent, OpenMode, Prefill, Roots, Target, TargetError};
+use iogauge_io::targets::{GuardError, Intent, OpenMode, Prefill, Roots, Target, TargetError};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -76,7 +76,7 @@ fn a_read_only_mount_is_refused() {
     assert!(refused.to_string().contains("file system is read-only"), "{refused}");
     let part = &resolve(&file, reads()).unwrap().parts[0];
     assert_eq!(part.file_system.as_deref(), Some("ext4"));
-    assert_eq!(part.device, iogauge_io::target::DeviceNumber::of_path(&device.path));
+    assert_eq!(part.device, iogauge_io::targets::DeviceNumber::of_path(&device.path));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A test file from its making over a killed prefill to its removal.
 
 use crate::support::*;
-use iogauge_io::target::prefill::need;
-use iogauge_io::target::{
+use iogauge_io::targets::prefill::need;
+use iogauge_io::targets::{
     BASE_BYTES, Cleaned, GuardError, Intent, LeftBecause, OpenMode, Part, Prefill, PrefillNeed,
     Roots, Target, TargetError, clean, extents, facts,
 };
@@ -119,7 +119,7 @@ fn a_strangers_sparse_file_is_doubted_and_not_filled() {
     assert_eq!(need(&reading).unwrap(), wanted);
     let caveats = facts(&reading, &Load::default(), &Roots::default()).unwrap();
     assert!(caveats.iter().any(|c| c.code == CaveatCode::SparseHoles), "{caveats:?}");
-    assert!(caveats.iter().all(|c| !c.remedy.is_empty() && !c.message.contains('\n')));
+    assert!(caveats.iter().all(|c| !c.hint.is_empty() && !c.message.contains('\n')));
     fill(file.path(), SIZE);
     assert_eq!(need(&reading).unwrap(), PrefillNeed::None);
     let cached = Load { direct: false, ..Load::default() };

@@ -1,7 +1,7 @@
 //! Loop devices on files and devices that somebody else uses, and on files that are removed.
 
 use crate::support::*;
-use iogauge_io::target::{
+use iogauge_io::targets::{
     BASE_BYTES, Cleaned, GuardError, Intent, LeftBecause, Marker, Ownership, TargetError, clean,
     clean_parts, ownership,
 };

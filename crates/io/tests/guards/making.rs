@@ -1,7 +1,7 @@
 //! A test file is there whole or not at all, whenever the process that makes it is killed.
 
 use crate::support::*;
-use iogauge_io::target::{
+use iogauge_io::targets::{
     Cleaned, GuardError, Intent, Marker, Ownership, Part, Prefill, Roots, TargetError, clean,
     ownership, side_file,
 };

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use iogauge_io::confine::{Domain, Protection, protection};
-use iogauge_io::target::{
+use iogauge_io::targets::{
     Cleaned, GuardError, Identity, LeftBecause, OpenMode, Part, Prefill, Roots, TargetError, clean,
     clean_parts, side_file,
 };
@@ -24,7 +24,7 @@ fn write_through(part: &Part, byte: u8) {
 
 /// A test file whose blocks are all written.
 fn made(dir: &Path, size_bytes: u64) -> Part {
-    let intent = iogauge_io::target::Intent { size_bytes: Some(size_bytes), ..writes() };
+    let intent = iogauge_io::targets::Intent { size_bytes: Some(size_bytes), ..writes() };
     let mut part = resolve(dir, intent).unwrap().parts.remove(0);
     let prefill = Prefill::begin(&mut part, &Roots::default()).unwrap().unwrap();
     let file = File::from(part.open(WRITE).unwrap().fd);
@@ -75,8 +75,8 @@ fn a_directory_swapped_before_the_file_is_made_does_not_matter() {
     assert_eq!(fs::read_dir(&moved).unwrap().count(), 0);
 }
 
-fn sized(size_bytes: u64) -> iogauge_io::target::Intent {
-    iogauge_io::target::Intent { size_bytes: Some(size_bytes), ..writes() }
+fn sized(size_bytes: u64) -> iogauge_io::targets::Intent {
+    iogauge_io::targets::Intent { size_bytes: Some(size_bytes), ..writes() }
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_device_node_swapped_after_the_check_does_not_matter() {
     };
     assert_eq!(first(&wanted.path), [9; 512]);
     assert_eq!(first(&precious.path), [0; 512]);
-    let number = iogauge_io::target::DeviceNumber::of_path(&wanted.path).unwrap();
+    let number = iogauge_io::targets::DeviceNumber::of_path(&wanted.path).unwrap();
     assert_eq!(part.identity(), Some(Identity::Device(number)));
 }
 
@@ -169,7 +169,7 @@ fn pipes_are_refused_at_once_wherever_a_file_belongs() {
             }
             let _ = clean(std::slice::from_ref(path)).unwrap();
         }
-        let _ = iogauge_io::target::ownership(&pipe);
+        let _ = iogauge_io::targets::ownership(&pipe);
         fs::remove_file(&link).unwrap();
         symlink("/dev/full", &link).unwrap();
         kinds.push(resolve(&link, writes_anything()).unwrap_err());

@@ -1,7 +1,7 @@
 //! The room that stays free.
 
 use crate::support::*;
-use iogauge_io::target::{GuardError, Intent, Part, Prefill, Roots, TargetError, Watched};
+use iogauge_io::targets::{GuardError, Intent, Part, Prefill, Roots, TargetError, Watched};
 use rustix::fs::FallocateFlags;
 use std::fs::{self, File};
 use std::path::Path;
@@ -130,7 +130,7 @@ fn a_file_of_ours_that_was_copied_by_reference_is_not_taken_for_written() {
 }
 
 fn fill_part(part: &Part) {
-    use iogauge_io::target::OpenMode;
+    use iogauge_io::targets::OpenMode;
     let mode = OpenMode { write: true, ..OpenMode::reading(false) };
     let file = File::from(part.open(mode).unwrap().fd);
     let block = vec![5; MIB as usize];

@@ -1,7 +1,7 @@
 //! Every format a tool of this machine can make is named before it is destroyed.
 
 use crate::support::*;
-use iogauge_io::target::{GuardError, Signature};
+use iogauge_io::targets::{GuardError, Signature};
 use std::path::Path;
 use std::process::{Command, Stdio};
 

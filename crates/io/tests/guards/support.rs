@@ -1,6 +1,6 @@
 //! Loop devices, mounts and processes that clean up after themselves.
 
-use iogauge_io::target::{GuardError, Intent, Roots, Target, TargetError};
+use iogauge_io::targets::{GuardError, Intent, Roots, Target, TargetError};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

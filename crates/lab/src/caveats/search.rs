@@ -1,8 +1,8 @@
 //! Doubts about the answer of a search.
 
 use super::{backlog, depth, rate};
-use crate::search::{Drift, Found, Starved};
-use iogauge_model::result::{Answer, CurvePoint, Regime, StoppedBy};
+use crate::search::{Drift, SearchOutcome, Starved};
+use iogauge_model::result::{Answer, CurvePoint, PerformanceShift, StoppedBy};
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Caveat, CaveatCode};
 
@@ -15,8 +15,8 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
     }
     match (point.rate_iops, point.offered_iops) {
         (Some(asked), offered) => {
-            let remedy = "a higher --max-depth, or a longer --budget";
-            caveats.extend(rate(offered.unwrap_or(asked), point.iops.mean, remedy));
+            let hint = "a higher --max-depth, or a longer --budget";
+            caveats.extend(rate(offered.unwrap_or(asked), point.iops.mean, hint));
             caveats.extend(backlog(point.backlog_max.unwrap_or(0), point.depth));
         }
         (None, _) => caveats.extend(depth(point.depth, point.depth_achieved)),
@@ -51,7 +51,7 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Caveat> {
 /// The search ended before the limit was reached.
 #[must_use]
 pub fn cut_short(answer: &Answer) -> Option<Caveat> {
-    let (why, remedy) = match answer.stopped_by {
+    let (why, hint) = match answer.stopped_by {
         StoppedBy::Budget => ("the time to measure ran out", "a longer --budget"),
         StoppedBy::MaxDepth => ("no larger depth was allowed", "a larger --max-depth"),
         _ => return None,
@@ -68,12 +68,12 @@ pub fn cut_short(answer: &Answer) -> Option<Caveat> {
         }
         (_, false) => "no load was found that keeps the limits",
     };
-    Some(Caveat::new(CaveatCode::SearchCutShort, format!("{why} at {place}: {told}"), remedy))
+    Some(Caveat::new(CaveatCode::SearchCutShort, format!("{why} at {place}: {told}"), hint))
 }
 
 /// Stretches of a search that are left out because the client lacked processor time.
 #[must_use]
-pub(crate) fn starved(found: &Found) -> Option<Caveat> {
+pub(crate) fn starved(found: &SearchOutcome) -> Option<Caveat> {
     let Starved { stretches, left_out, left_out_ns, lost } = found.starved;
     (left_out > 0).then(|| {
         let share = |ns: u64| 100.0 * ns as f64 / left_out_ns.max(1) as f64;
@@ -140,25 +140,25 @@ pub fn drift(drift: &Drift) -> Caveat {
 
 /// A target that gave something else before it gave the answer.
 #[must_use]
-pub fn regimes(regimes: &[Regime]) -> Vec<Caveat> {
-    let caveat = |regime: &Regime| {
-        let (before, after) = (Count(regime.before_iops), Count(regime.after_iops));
-        let how = if regime.after_iops < regime.before_iops {
+pub fn shifts(shifts: &[PerformanceShift]) -> Vec<Caveat> {
+    let caveat = |shift: &PerformanceShift| {
+        let (before, after) = (Count(shift.before_iops), Count(shift.after_iops));
+        let how = if shift.after_iops < shift.before_iops {
             "burst credits ran out, a cache filled, a throttle set in, or a neighbour came"
         } else {
             "a neighbour left, or a background task ended"
         };
         Caveat::new(
-            CaveatCode::RegimeChange,
+            CaveatCode::PerformanceShift,
             format!(
                 "the target gave {before} IOPS until {:.1} s into the search and {after} from then \
                  on: {how}; the answer is the later one",
-                regime.at_seconds
+                shift.at_seconds
             ),
             "a --budget of several minutes shows whether the later level lasts",
         )
     };
-    regimes.iter().map(caveat).collect()
+    shifts.iter().map(caveat).collect()
 }
 
 #[cfg(test)]
@@ -216,8 +216,8 @@ mod tests {
                 stopped_by_limit: None,
             })
         };
-        assert!(answer(StoppedBy::Budget).unwrap().remedy.contains("--budget"));
-        assert!(answer(StoppedBy::MaxDepth).unwrap().remedy.contains("--max-depth"));
+        assert!(answer(StoppedBy::Budget).unwrap().hint.contains("--budget"));
+        assert!(answer(StoppedBy::MaxDepth).unwrap().hint.contains("--max-depth"));
         assert_eq!(answer(StoppedBy::Limit), None);
     }
 }

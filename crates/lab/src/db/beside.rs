@@ -4,7 +4,7 @@ use super::measure::DbMeasured;
 use super::target::{DbLoad, DbTarget};
 use super::words::in_database_words;
 use crate::error::LabError;
-use crate::search::Found;
+use crate::search::SearchOutcome;
 use iogauge_db::backend::RunPlan;
 use iogauge_model::result::{Physical, StoppedBy};
 use iogauge_model::units::Bandwidth;
@@ -68,7 +68,11 @@ pub fn check_free(target: &DbTarget, load: &DbLoad) -> Result<(), LabError> {
 
 /// What keeps the database from more than the search found, as a step at that place shows: sentences.
 #[must_use]
-pub fn held_back_by(target: &DbTarget, found: &Found, measured: &DbMeasured) -> Vec<String> {
+pub fn held_back_by(
+    target: &DbTarget,
+    found: &SearchOutcome,
+    measured: &DbMeasured,
+) -> Vec<String> {
     let (answer, at_best) = (&found.answer, &measured.result);
     let mut reasons = Vec::new();
     if let Some(limit) = answer.stopped_by_limit.filter(|_| answer.stopped_by.is_limit()) {
@@ -109,7 +113,7 @@ pub fn held_back_by(target: &DbTarget, found: &Found, measured: &DbMeasured) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iogauge_model::fio::FioResult;
+    use iogauge_model::result::FioResult;
     use iogauge_model::result::StepResult;
 
     /// A step of so many seconds in which the devices had a hundred I/Os of 4 KiB.

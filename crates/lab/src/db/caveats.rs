@@ -4,11 +4,11 @@ use super::target::{DbLoad, DbTarget};
 use super::words::in_database_words;
 use crate::caveats;
 use crate::error::LabError;
-use crate::search::Found;
+use crate::search::SearchOutcome;
 use iogauge_db::DbError;
-use iogauge_db::crew::Mode;
-use iogauge_io::system::Memory;
-use iogauge_io::target::Roots;
+use iogauge_db::pool::Mode;
+use iogauge_io::machine::Memory;
+use iogauge_io::targets::Roots;
 use iogauge_model::result::{
     Answer, DatabaseCounts, DatabaseResult, Physical, StepResult, StoppedBy,
 };
@@ -105,7 +105,7 @@ pub(super) fn devices(target: &DbTarget, physical: Option<&Physical>) -> Option<
         return None;
     }
     let hidden = target.database.paths().map_or(true, |paths| paths.is_empty());
-    let (why, remedy) = if hidden {
+    let (why, hint) = if hidden {
         (
             "the database's files are on another machine, or this user may not know where they are",
             "iogauge on the server's own machine, as a user who may know that (PostgreSQL: GRANT \
@@ -117,7 +117,7 @@ pub(super) fn devices(target: &DbTarget, physical: Option<&Physical>) -> Option<
     Some(Caveat::new(
         CaveatCode::DevicesUnknown,
         format!("what the devices did is not known: {why}"),
-        remedy,
+        hint,
     ))
 }
 
@@ -200,7 +200,7 @@ pub fn of_rung(processes: u32, error: &LabError) -> Caveat {
 pub(super) fn of_search(
     target: &DbTarget,
     load: &DbLoad,
-    found: &Found,
+    found: &SearchOutcome,
     refused: Option<&DbError>,
 ) -> Vec<Caveat> {
     let (depth, met) = (found.answer.depth, found.answer.met);
@@ -208,7 +208,7 @@ pub(super) fn of_search(
     let mut general: Vec<Caveat> =
         answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
     general.extend(caveats::nothing_found(found));
-    general.extend(caveats::regimes(&found.regimes));
+    general.extend(caveats::shifts(&found.shifts));
     general.extend(found.drift.as_ref().map(caveats::drift));
     general.retain(|doubt| counts_for(load, doubt));
     let mut doubts: Vec<Caveat> = general.into_iter().map(own_words).collect();
@@ -238,8 +238,8 @@ fn counts_for(load: &DbLoad, doubt: &Caveat) -> bool {
 
 /// A doubt about a search, in a database's words.
 fn own_words(caveat: Caveat) -> Caveat {
-    let (message, remedy) = (in_database_words(&caveat.message), in_database_words(&caveat.remedy));
-    Caveat { message, remedy, ..caveat }
+    let (message, hint) = (in_database_words(&caveat.message), in_database_words(&caveat.hint));
+    Caveat { message, hint, ..caveat }
 }
 
 /// A search that ended before a limit did.

@@ -1,21 +1,21 @@
 //! The figures of a step that only databases have.
 
-use super::crew::DbCrew;
+use super::pool::DatabasePool;
 use iogauge_db::backend::{Counts, Cycle};
-use iogauge_db::books::Sums;
-use iogauge_db::crew::Mode;
+use iogauge_db::counts::Sums;
+use iogauge_db::pool::Mode;
 use iogauge_model::result::{
     DaemonCycle, DatabaseCounts, DatabaseResult, DatabaseWorker, Physical, StepResult,
 };
 use std::time::Instant;
 
 /// What workers did, as they wrote it down.
-pub(super) fn of(crew: &DbCrew, result: &StepResult) -> DatabaseResult {
-    let mode = crew.mode();
-    let workers = crew.measured();
+pub(super) fn of(pool: &DatabasePool, result: &StepResult) -> DatabaseResult {
+    let mode = pool.mode();
+    let workers = pool.measured();
     let sum = |of: fn(&Sums) -> u64| workers.iter().map(of).sum::<u64>();
     let (reads, hits) = (result.read.as_ref().map_or(0, |read| read.ios), sum(|s| s.read_hits));
-    let direct = mode.reads().then(|| crew.reads_directly());
+    let direct = mode.reads().then(|| pool.reads_directly());
     let read_transactions = sum(|s| s.read_transactions);
     let through = direct == Some(false) && reads > 0;
     DatabaseResult {

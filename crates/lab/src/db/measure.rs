@@ -1,20 +1,21 @@
 //! One step or one search on a database, with what the devices under it and the database itself did.
 
 use super::caveats as doubts;
-use super::crew::DbCrew;
 use super::figures;
+use super::pool::DatabasePool;
 use super::room::RoomWatch;
 use super::target::{DbLoad, DbTarget};
+use crate::caveats;
 use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::{self, Watch};
-use crate::search::{self, Found, SearchPlan, limit_value};
+use crate::search::{self, SearchOutcome, SearchPlan, limit_value};
+use crate::session::pauses;
 use crate::suite::judged;
-use crate::{caveats, pauses};
 use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
-use iogauge_db::crew::Crew as Workers;
-use iogauge_io::crew::Crew;
-use iogauge_io::system::{Counters, Logical, Sampler};
+use iogauge_db::pool::DbPool;
+use iogauge_io::machine::{Counters, Logical, Sampler};
+use iogauge_io::pool::WorkerPool;
 use iogauge_model::result::{Drain, Physical, StepResult, SystemPoint};
 use iogauge_model::{Caveat, Limit};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub struct DbMeasured {
 /// A database taken for a run.
 struct Taken {
     activity: Arc<dyn Activity>,
-    crew: DbCrew,
+    pool: DatabasePool,
     sampler: Sampler,
     /// The machine and the database before workers began.
     machine: Counters,
@@ -59,7 +60,7 @@ impl Taken {
     /// Takes the database and starts workers, of which there may later be `most`. Where it is to be drained
     /// at the end, it is now: whoever may not is told before anything is measured.
     fn take(target: &DbTarget, load: &DbLoad, most: u32, drain: bool) -> Result<Self, LabError> {
-        let plan = load.crew_plan(most);
+        let plan = load.pool_plan(most);
         let (reads, writes) = (plan.mode.reads(), plan.mode.writes());
         target.check_globals(&DbLoad { processes: most, ..*load })?;
         let run = RunPlan { workers: most, reads, writes };
@@ -72,21 +73,21 @@ impl Taken {
         let devices = target.devices()?;
         let mut sampler = Sampler::start(&devices, target.cadence)?;
         let workers =
-            Workers::new(activity.clone(), plan, &target.globals, &sequences, acknowledged)?;
+            DbPool::new(activity.clone(), plan, &target.globals, &sequences, acknowledged)?;
         if drain {
             activity.drain()?;
         }
         let machine = sampler.mark()?;
         let before = activity.counts()?;
         activity.cycles()?;
-        let crew = DbCrew::start(workers, load.processes, room)?;
-        Ok(Self { activity, crew, sampler, machine, before })
+        let pool = DatabasePool::start(workers, load.processes, room)?;
+        Ok(Self { activity, pool, sampler, machine, before })
     }
 
     /// Asks the database for what is known only when all is over, as far as it answers.
     fn ask(&mut self, drain: bool) -> Afterwards {
         let mut after = Afterwards::default();
-        if self.crew.database_fault().is_some() {
+        if self.pool.database_fault().is_some() {
             // A database that is gone can tell nothing more, and its worker has told that.
             after.cycles = self.activity.cycles().unwrap_or_default();
         } else {
@@ -99,7 +100,7 @@ impl Taken {
         after.counts = Some(self.activity.counts()?);
         after.cycles = self.activity.cycles()?;
         // Draining may take room for a while.
-        if drain && self.crew.no_room().is_none() {
+        if drain && self.pool.no_room().is_none() {
             let before = self.sampler.mark()?;
             let begin = Instant::now();
             self.activity.drain()?;
@@ -141,14 +142,14 @@ pub fn run(
     let mut taken = Taken::take(target, load, load.processes, times.drain)?;
     let step = load.step(target, times.runtime_ns);
     if times.ramp_ns > 0 {
-        measure::ramp(&mut taken.crew, times.ramp_ns, watch)?;
+        measure::ramp(&mut taken.pool, times.ramp_ns, watch)?;
     }
-    taken.crew.mark();
+    taken.pool.mark();
     let begin = Instant::now();
-    let measured = measure::step(&mut taken.crew, &step, Some(&mut taken.sampler), watch)?;
-    let fault = taken.crew.database_fault();
+    let measured = measure::step(&mut taken.pool, &step, Some(&mut taken.sampler), watch)?;
+    let fault = taken.pool.database_fault();
     let mut result = measured.result;
-    let first = fault.as_ref().map(|(_, error)| error).or(taken.crew.no_room());
+    let first = fault.as_ref().map(|(_, error)| error).or(taken.pool.no_room());
     if let Some(error) = first
         && result.ios() == 0
     {
@@ -160,9 +161,9 @@ pub fn run(
     {
         return Err(error);
     }
-    let Taken { crew, before, .. } = &taken;
+    let Taken { pool, before, .. } = &taken;
     let mut database = result.database.take().unwrap_or_default();
-    database.counted = after.counts.map(|after| figures::counted(crew.whole(), before, &after));
+    database.counted = after.counts.map(|after| figures::counted(pool.whole(), before, &after));
     let cycles = after.cycles.iter();
     database.cycles = cycles.filter_map(|cycle| figures::cycle(cycle, begin)).collect();
     database.drain = after.drain;
@@ -170,7 +171,7 @@ pub fn run(
         limits.iter().map(|limit| limit_value(limit, latencies, &result.series)).collect()
     });
     let (physical, updated_bytes) = match &after.physical {
-        Some(whole) => (Some(whole), crew.updated_bytes()),
+        Some(whole) => (Some(whole), pool.updated_bytes()),
         None => (result.physical.as_ref(), result.write.as_ref().map_or(0, |write| write.bytes)),
     };
     database.written_per_updated =
@@ -189,7 +190,7 @@ pub fn run(
         found.push(caveats::interrupted());
     }
     caveats::without_nothing(&mut found, measured.interrupted);
-    let no_room = taken.crew.no_room();
+    let no_room = taken.pool.no_room();
     found.extend(no_room.map(doubts::no_room));
     let (interrupted, no_room) = (measured.interrupted, no_room.cloned().map(LabError::from));
     Ok(DbMeasured { result, interrupted, caveats: found, fault: no_room.or(late).or(after.fault) })
@@ -199,7 +200,7 @@ pub fn run(
 #[derive(Debug)]
 pub struct DbSearched {
     /// What was found; depths are processes.
-    pub found: Found,
+    pub found: SearchOutcome,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
     /// When it began.
@@ -233,17 +234,17 @@ pub fn find(
     let one = DbLoad { processes: 1, ..*load };
     let mut taken = Taken::take(target, &one, most.max(1), false)?;
     let began = UtcTime::now();
-    taken.crew.begin_search(watch.interrupt);
-    let found = search::find(&mut taken.crew, &plan, watch)?;
+    taken.pool.begin_search(watch.interrupt);
+    let found = search::find(&mut taken.pool, &plan, watch)?;
     let machine_after = taken.sampler.mark()?;
-    taken.crew.stop()?;
-    let fault = taken.crew.database_fault();
-    let first = fault.as_ref().map(|(_, error)| error).or(taken.crew.no_room());
+    taken.pool.stop()?;
+    let fault = taken.pool.database_fault();
+    let first = fault.as_ref().map(|(_, error)| error).or(taken.pool.no_room());
     if let (Some(error), true) = (first, found.curve.is_empty()) {
         return Err(error.clone().into());
     }
     let after = taken.ask(false);
-    let Taken { crew, sampler, machine, before, .. } = &taken;
+    let Taken { pool, sampler, machine, before, .. } = &taken;
     let system = sampler.points_between(machine, &machine_after);
     let (ios, bytes) = found.logical;
     let totals = machine_after.since(machine, Logical { ios, bytes });
@@ -254,12 +255,12 @@ pub fn find(
     caveats.extend(pauses::caveat(&found.pauses, "iogauge", found.measured_seconds));
     caveats.extend(caveats::starved(&found));
     if let Some(after) = &after.counts {
-        caveats.extend(doubts::counts(&figures::counted(crew.whole(), before, after)));
+        caveats.extend(doubts::counts(&figures::counted(pool.whole(), before, after)));
     }
-    caveats.extend(doubts::of_search(target, load, &found, crew.refused()));
+    caveats.extend(doubts::of_search(target, load, &found, pool.refused()));
     caveats.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));
     caveats.extend(after.fault.as_ref().map(doubts::unanswered));
-    let no_room = taken.crew.no_room();
+    let no_room = taken.pool.no_room();
     if found.interrupted && no_room.is_none() {
         caveats.push(caveats::interrupted());
     }

@@ -1,13 +1,13 @@
-//! Tests through a database: the database opened, its workers as a crew, steps, searches, checks.
+//! Tests through a database: the database opened, its workers as a pool, steps, searches, checks.
 
 mod beside;
 mod caveats;
 mod check;
-mod crew;
 mod figures;
 mod ladder;
 mod measure;
 mod place;
+mod pool;
 mod purge;
 mod room;
 mod target;

@@ -2,7 +2,7 @@
 
 use iogauge_db::backend::FillPlace;
 use iogauge_db::{Database, DbError};
-use iogauge_io::target::{Roots, file_system_facts};
+use iogauge_io::targets::{Roots, file_system_facts};
 use iogauge_model::result::FileSystemFacts;
 use iogauge_model::units::Bytes;
 use std::os::unix::fs::MetadataExt;

@@ -2,12 +2,12 @@
 
 use super::place::place;
 use crate::error::LabError;
-use crate::profile::CADENCE;
+use crate::session::profile::CADENCE;
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, MOST_WORKERS, RunOfWorkers};
 use iogauge_db::backend::{self, About, Global, Size};
-use iogauge_db::crew::{CrewPlan, Mode};
+use iogauge_db::pool::{DbPoolPlan, Mode};
 use iogauge_db::{Database, DbError, DbUrl};
-use iogauge_io::system::DeviceTree;
+use iogauge_io::machine::DeviceTree;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern};
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ impl DbTarget {
     /// Where it is noted what a run acknowledges; `None` where it writes nothing or there is no place.
     pub(super) fn note(
         &self,
-        plan: &CrewPlan,
+        plan: &DbPoolPlan,
         sequences: &[u64],
     ) -> Result<Option<Acknowledged>, LabError> {
         if !plan.mode.writes() || plan.workers > MOST_WORKERS {
@@ -232,8 +232,8 @@ impl DbLoad {
         load
     }
 
-    pub(super) fn crew_plan(&self, most_processes: u32) -> CrewPlan {
-        CrewPlan {
+    pub(super) fn pool_plan(&self, most_processes: u32) -> DbPoolPlan {
+        DbPoolPlan {
             mode: self.mode,
             workers: most_processes,
             transaction_length: self.transaction_length,

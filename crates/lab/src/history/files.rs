@@ -60,7 +60,7 @@ struct Held {
 }
 
 /// What stands at a name.
-struct Found {
+struct FileEntry {
     device: u64,
     inode: u64,
     size_bytes: u64,
@@ -185,7 +185,7 @@ impl HistoryFiles {
         if is_ours && fits && !names_another { Ok(()) } else { Err(refused()) }
     }
 
-    fn ends_with_magic(&self, path: &Path, found: &Found) -> bool {
+    fn ends_with_magic(&self, path: &Path, found: &FileEntry) -> bool {
         let mut end = JOURNAL_MAGIC;
         let at = found.size_bytes.saturating_sub(end.len() as u64);
         let read = self.with(path, found, |file| file.read_exact_at(&mut end, at));
@@ -194,7 +194,7 @@ impl HistoryFiles {
     }
 
     /// The first bytes of a file.
-    fn head(&self, path: &Path, found: &Found) -> Result<Vec<u8>, Errno> {
+    fn head(&self, path: &Path, found: &FileEntry) -> Result<Vec<u8>, Errno> {
         self.with(path, found, read_head)?
     }
 
@@ -202,7 +202,7 @@ impl HistoryFiles {
     fn with<T>(
         &self,
         path: &Path,
-        found: &Found,
+        found: &FileEntry,
         read: impl FnOnce(&File) -> T,
     ) -> Result<T, Errno> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -309,9 +309,9 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, HistoryError> {
 }
 
 /// What stands at a path; a symbolic link is not followed.
-fn look(path: &Path) -> Result<Option<Found>, Errno> {
+fn look(path: &Path) -> Result<Option<FileEntry>, Errno> {
     match rustix::fs::lstat(path) {
-        Ok(stat) => Ok(Some(Found {
+        Ok(stat) => Ok(Some(FileEntry {
             device: stat.st_dev,
             inode: stat.st_ino,
             size_bytes: stat.st_size.cast_unsigned(),

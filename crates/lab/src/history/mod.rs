@@ -27,6 +27,7 @@
 mod error;
 mod export;
 mod files;
+pub mod fio_files;
 mod import;
 mod path;
 mod process;

@@ -64,7 +64,7 @@ FROM run JOIN step ON step.run_seq = run.seq, json_each(step.result, '$.database
 
 /// What an opened database is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Opened {
     /// Nothing in it yet.
     Empty,
     /// A history of this version.
@@ -75,16 +75,16 @@ pub(super) enum Found {
     Foreign,
 }
 
-pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Found> {
+pub(super) fn identify(connection: &Connection) -> rusqlite::Result<Opened> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
     let tables: u32 =
         connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     Ok(match (application, version, tables) {
-        (0, 0, 0) => Found::Empty,
-        (APPLICATION_ID, SCHEMA_VERSION, _) if has_tables(connection)? => Found::Current,
-        (APPLICATION_ID, later, _) if later > SCHEMA_VERSION => Found::Newer(later),
-        _ => Found::Foreign,
+        (0, 0, 0) => Opened::Empty,
+        (APPLICATION_ID, SCHEMA_VERSION, _) if has_tables(connection)? => Opened::Current,
+        (APPLICATION_ID, later, _) if later > SCHEMA_VERSION => Opened::Newer(later),
+        _ => Opened::Foreign,
     })
 }
 
@@ -119,7 +119,7 @@ pub(super) fn create_view(transaction: &Transaction<'_>) -> rusqlite::Result<()>
 
 /// Makes the tables. Several processes may come here at once: the first makes them.
 pub(super) fn create(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    if identify(transaction)? == Found::Empty {
+    if identify(transaction)? == Opened::Empty {
         transaction.execute_batch(TABLES)?;
         create_view(transaction)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;

@@ -3,7 +3,7 @@
 use super::HistoryError;
 use super::export::Broken;
 use super::files::HistoryFiles;
-use super::schema::{self, Found, SCHEMA_VERSION};
+use super::schema::{self, Opened, SCHEMA_VERSION};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
@@ -116,7 +116,7 @@ impl Store {
     fn open_to_write(path: &Path, files: &Arc<HistoryFiles>) -> Result<Self, HistoryError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut store = Self::connect(path, files, files.real().as_os_str(), flags, TO_WRITE)?;
-        if store.found()? == Found::Empty {
+        if store.found()? == Opened::Empty {
             // Made under a rollback journal, so that the file's first page tells what it is from
             // the moment anything is in it.
             store.write(Durability::Machine, schema::create)?;
@@ -165,20 +165,20 @@ impl Store {
         Ok(store)
     }
 
-    fn found(&self) -> Result<Found, HistoryError> {
+    fn found(&self) -> Result<Opened, HistoryError> {
         self.read(schema::identify)
     }
 
     fn refuse_unknown(&self) -> Result<(), HistoryError> {
         let path = self.path.clone();
         match self.found()? {
-            Found::Current => Ok(()),
-            Found::Newer(found) => {
+            Opened::Current => Ok(()),
+            Opened::Newer(found) => {
                 Err(HistoryError::NewerSchema { path, found, known: SCHEMA_VERSION })
             }
             // An empty file that cannot be written stays empty.
-            Found::Empty => Err(HistoryError::ReadOnly { path }),
-            Found::Foreign => Err(HistoryError::OtherApplication { path }),
+            Opened::Empty => Err(HistoryError::ReadOnly { path }),
+            Opened::Foreign => Err(HistoryError::OtherApplication { path }),
         }
     }
 

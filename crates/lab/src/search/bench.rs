@@ -1,20 +1,20 @@
-//! What a search measures on: a crew, the time it has, and those who watch.
+//! What a search measures on: a pool, the time it has, and those who watch.
 
 use super::decision::Decision;
 use super::evidence::Stray;
 use super::exceeding::Exceeding;
 use super::judge::Judged;
-use super::point::Seen;
+use super::point::Observed;
 use super::queue::FullQueue;
 use super::starvation::{Sieve, Starved};
 use super::{SearchPlan, judge};
 use crate::error::LabError;
 use crate::measure::Watch;
-use crate::observe::{Phase, Place, Status};
-use crate::pauses::Pauses;
-use crate::series::{Series, interval_with_bands};
-use iogauge_io::crew::{Crew, LiveFigures};
-use iogauge_io::system::ProcessCpu;
+use crate::measure::series::{Series, interval_with_bands};
+use crate::observe::{Phase, Setting, Status};
+use crate::session::pauses::Pauses;
+use iogauge_io::machine::ProcessCpu;
+use iogauge_io::pool::{LiveFigures, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::limit::Directions;
 use iogauge_model::result::{CurvePoint, IntervalPoint, StoppedBy};
@@ -36,9 +36,9 @@ const MOST_REPEATS: u32 = 3;
 /// A worker that spends this share of its time on the processor cannot do more.
 pub(crate) const CLIENT_BOUND_PERCENT: f64 = 95.0;
 
-/// A crew under measurement, with its budget.
+/// A pool under measurement, with its budget.
 pub(super) struct Bench<'a, 'b> {
-    pub(super) crew: &'a mut dyn Crew,
+    pub(super) pool: &'a mut dyn WorkerPool,
     pub(super) plan: &'a SearchPlan,
     watch: &'a mut Watch<'b>,
     start_ns: u64,
@@ -51,7 +51,7 @@ pub(super) struct Bench<'a, 'b> {
     spoilt_ns: u64,
     series: Series,
     /// What the last hold saw, for another stretch of it.
-    pub(super) held: Option<Sieve<Seen>>,
+    pub(super) held: Option<Sieve<Observed>>,
     /// The queue in front of the target, once it was seen to be full.
     pub(super) full_queue: Option<FullQueue>,
     /// Waits for I/Os of the depth before.
@@ -73,13 +73,13 @@ pub(super) struct Bench<'a, 'b> {
 
 impl<'a, 'b> Bench<'a, 'b> {
     pub(super) fn new(
-        crew: &'a mut dyn Crew,
+        pool: &'a mut dyn WorkerPool,
         plan: &'a SearchPlan,
         watch: &'a mut Watch<'b>,
     ) -> Self {
-        let start_ns = crew.now_ns();
+        let start_ns = pool.now_ns();
         Self {
-            crew,
+            pool,
             plan,
             watch,
             start_ns,
@@ -103,17 +103,17 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     /// Ends the window under way, which goes into the search's series whether it is measured or not.
     /// `None` where iogauge was paused in it.
-    pub(super) fn cut(&mut self) -> Result<Option<Window>, LabError> {
-        let window = self.crew.cut()?;
+    pub(super) fn take_window(&mut self) -> Result<Option<Window>, LabError> {
+        let window = self.pool.take_window()?;
         let paused = self.note(&window)?;
         Ok((!paused).then_some(window))
     }
 
-    /// Changes the depth, to what the crew can reach of it.
+    /// Changes the depth, to what the pool can reach of it.
     pub(super) fn ask_depth(&mut self, depth: u32) -> Result<u32, LabError> {
-        let window = self.crew.set_depth(depth)?;
+        let window = self.pool.set_depth(depth)?;
         self.note(&window)?;
-        let reached = self.crew.most_depth().map_or(depth, |most| most.min(depth));
+        let reached = self.pool.most_depth().map_or(depth, |most| most.min(depth));
         self.depth_asked = Some(reached);
         Ok(reached)
     }
@@ -136,12 +136,12 @@ impl<'a, 'b> Bench<'a, 'b> {
     /// The largest depth there is to try.
     pub(super) fn max_depth(&self) -> u32 {
         let queue = self.full_queue.as_ref().map_or(u32::MAX, |queue| queue.depth);
-        self.crew.most_depth().unwrap_or(u32::MAX).min(self.plan.max_depth).min(queue)
+        self.pool.most_depth().unwrap_or(u32::MAX).min(self.plan.max_depth).min(queue)
     }
 
     /// Changes the rate of arrivals.
     pub(super) fn ask_rate(&mut self, rate_iops: f64) -> Result<(), LabError> {
-        let window = self.crew.set_rate(Some(rate_iops))?;
+        let window = self.pool.set_rate(Some(rate_iops))?;
         self.note(&window)?;
         self.rate_asked_iops = Some(rate_iops);
         Ok(())
@@ -153,8 +153,8 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.errors += window.errors();
         let before_ns = self.pauses.paused.ns;
         let interrupt = self.watch.interrupt;
-        let paused = self.pauses.leave_out(self.crew, window, self.window_ns, interrupt)?;
-        self.window_ns = self.crew.now_ns();
+        let paused = self.pauses.leave_out(self.pool, window, self.window_ns, interrupt)?;
+        self.window_ns = self.pool.now_ns();
         if paused {
             if self.pauses.worked_ns() <= self.plan.budget_ns {
                 self.excluded_ns = self.pauses.left_out_ns;
@@ -205,7 +205,7 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     /// Time since the search began, without what is left out for pauses.
     pub(super) fn elapsed_ns(&self) -> u64 {
-        (self.crew.now_ns() - self.start_ns).saturating_sub(self.excluded_ns)
+        (self.pool.now_ns() - self.start_ns).saturating_sub(self.excluded_ns)
     }
 
     /// Part of that spent on points that were measured again.
@@ -231,7 +231,7 @@ impl<'a, 'b> Bench<'a, 'b> {
     pub(super) fn cut_by(&self) -> Option<StoppedBy> {
         if self.interrupted() {
             Some(StoppedBy::Interrupted)
-        } else if self.crew.finished() {
+        } else if self.pool.finished() {
             Some(StoppedBy::Ended)
         } else {
             self.is_stuck.then_some(StoppedBy::Budget)
@@ -248,27 +248,27 @@ impl<'a, 'b> Bench<'a, 'b> {
     pub(super) fn wait_for(
         &mut self,
         step_ns: u64,
-        is_over: impl Fn(&dyn Crew) -> bool,
+        is_over: impl Fn(&dyn WorkerPool) -> bool,
     ) -> Result<(), LabError> {
         let longest_ns = self.left_ns().saturating_sub(SHORTEST_NS).max(TICK_NS);
-        let end_ns = self.crew.now_ns() + longest_ns;
-        while !is_over(self.crew) && self.crew.now_ns() < end_ns && !self.must_end() {
-            self.crew.advance(step_ns)?;
+        let end_ns = self.pool.now_ns() + longest_ns;
+        while !is_over(self.pool) && self.pool.now_ns() < end_ns && !self.must_end() {
+            self.pool.advance(step_ns)?;
         }
-        self.is_stuck |= !is_over(self.crew) && !self.must_end();
+        self.is_stuck |= !is_over(self.pool) && !self.must_end();
         Ok(())
     }
 
     pub(super) fn live(&self) -> LiveFigures {
-        self.crew.live()
+        self.pool.live()
     }
 
     pub(super) fn workers(&self) -> u32 {
-        self.crew.workers() as u32
+        self.pool.workers() as u32
     }
 
     pub(super) fn could_add_worker(&self) -> bool {
-        self.crew.could_add_worker()
+        self.pool.could_add_worker()
     }
 
     pub(super) fn decide(&mut self, decision: Decision) {
@@ -289,7 +289,7 @@ impl<'a, 'b> Bench<'a, 'b> {
         self.watch.observer.window_begins();
     }
 
-    pub(super) fn window_ends(&mut self, window: &Window, place: Place) {
+    pub(super) fn window_ends(&mut self, window: &Window, place: Setting) {
         self.watch.observer.window_ends(window, place);
     }
 
@@ -333,12 +333,12 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     /// Processor time of those who do the I/O so far.
     fn cpu(&self) -> ProcessCpu {
-        self.crew.cpu().unwrap_or_else(ProcessCpu::now)
+        self.pool.cpu().unwrap_or_else(ProcessCpu::now)
     }
 
     /// Processor time used, in percent of one processor; 0 in virtual time.
     pub(super) fn cpu_percent(&self, since: &Stopwatch) -> f64 {
-        if self.crew.is_virtual() {
+        if self.pool.is_virtual() {
             return 0.0;
         }
         let used_ns = self.cpu().total_ns().saturating_sub(since.cpu.total_ns());
@@ -353,7 +353,7 @@ impl<'a, 'b> Bench<'a, 'b> {
 
     /// True where the workers had no more processor time to use at a depth.
     pub(super) fn client_bound(&self, cpu_percent: f64, depth: u32) -> bool {
-        if !self.crew.is_only_client() {
+        if !self.pool.is_only_client() {
             return false;
         }
         // A worker without an I/O of its own rests, and one without a processor waits.

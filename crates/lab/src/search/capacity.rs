@@ -40,7 +40,7 @@ const TELLING: f64 = 2.0;
 const SUREST: f64 = 1e-3;
 
 /// A point of the curve: its depth, or the statistic of the limit that binds, and the IOPS.
-pub(super) type Place = (f64, Estimate);
+pub(super) type CurvePlace = (f64, Estimate);
 
 /// The capacity, and how the IOPS follow the limit's statistic near it.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +95,7 @@ pub(super) fn slope_at(depth: u32, curve: impl Iterator<Item = DepthPlace>) -> f
         place.depth == depth || (APART[0]..=APART[1]).contains(&factor)
     };
     let apart: Vec<DepthPlace> = curve.filter(is_apart).collect();
-    let of_iops: Vec<Place> = apart.iter().map(|at| (f64::from(at.depth), at.iops)).collect();
+    let of_iops: Vec<CurvePlace> = apart.iter().map(|at| (f64::from(at.depth), at.iops)).collect();
     let rise = slope(&of_iops).clamp(0.0, STEEPEST);
     let of_statistic: Vec<(f64, f64, f64)> =
         apart.iter().map(|at| (f64::from(at.depth).ln(), at.statistic.ln(), 1.0)).collect();
@@ -105,14 +105,14 @@ pub(super) fn slope_at(depth: u32, curve: impl Iterator<Item = DepthPlace>) -> f
 }
 
 /// d ln IOPS / d ln statistic of an open loop at a statistic, where no line tells more.
-pub(super) fn slope_by_statistic(value: f64, curve: impl Iterator<Item = Place>) -> f64 {
-    let is_near = |place: &Place| (1.0 / NEAR..=NEAR).contains(&(place.0 / value));
+pub(super) fn slope_by_statistic(value: f64, curve: impl Iterator<Item = CurvePlace>) -> f64 {
+    let is_near = |place: &CurvePlace| (1.0 / NEAR..=NEAR).contains(&(place.0 / value));
     slope(&curve.filter(is_near).collect::<Vec<_>>()).clamp(0.0, 1.0)
 }
 
 /// Slope of the least-squares line through the logarithms; 0 where there is none.
-fn slope(places: &[Place]) -> f64 {
-    let weigh = |(value, iops): &Place| {
+fn slope(places: &[CurvePlace]) -> f64 {
+    let weigh = |(value, iops): &CurvePlace| {
         let error = if iops.n < 2 { f64::INFINITY } else { iops.relative_error().max(SUREST) };
         (value.ln(), iops.mean.ln(), error.powi(-2))
     };

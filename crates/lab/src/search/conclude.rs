@@ -4,17 +4,17 @@ use super::capacity::{self, Capacity, DepthPlace};
 use super::judge::{self, Judged};
 use super::point::{Point, longest_of_each_depth};
 use super::prediction::{self, Answered, Prediction, Ticks};
-use super::regime;
+use super::shift;
 use super::{Drift, Search, bench};
 use iogauge_model::Limit;
-use iogauge_model::result::{Answer, Regime, StoppedBy};
+use iogauge_model::result::{Answer, PerformanceShift, StoppedBy};
 
 /// What a search reports, once it is known which changes of level were noise.
 pub(super) struct Told {
     /// By rising depth, each once.
     pub(super) points: Vec<Point>,
     pub(super) near: Near,
-    pub(super) regimes: Vec<Regime>,
+    pub(super) shifts: Vec<PerformanceShift>,
     pub(super) drift: Option<Drift>,
 }
 
@@ -76,14 +76,14 @@ impl Search<'_, '_> {
         });
         let mut drifting = points.clone();
         longest_of_each_depth(&mut drifting);
-        let drift = regime::drift(&drifting);
+        let drift = shift::drift(&drifting);
         if levels.is_empty() {
             points.append(&mut self.before);
         }
         let near = Near::among(points.iter().chain(since(&aside, levels.len())), answer);
         longest_of_each_depth(&mut points);
-        let regimes = levels.into_iter().map(|level| level.regime).collect();
-        Told { points, near, regimes, drift }
+        let shifts = levels.into_iter().map(|level| level.shift).collect();
+        Told { points, near, shifts, drift }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::decision::Judgement;
 use super::exceeding::Exceeding;
-use crate::estimates::{self, Which};
+use crate::measure::estimates::{self, Which};
 use crate::stats::{effective_ios, quantile};
 use iogauge_io::engine::Op;
 use iogauge_model::limit::{Directions, Metric, Side};

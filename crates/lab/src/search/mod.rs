@@ -1,6 +1,6 @@
 //! The search for the capacity: the highest IOPS at which every limit holds.
 //!
-//! One crew runs throughout; its depth is changed while it works. The depth doubles until a limit
+//! One pool runs throughout; its depth is changed while it works. The depth doubles until a limit
 //! breaks, the gap is narrowed by what the curve so far predicts, and the answer is held for a
 //! longer window before it is given. Where the hold fails, the search goes back below it; where the
 //! target has come to another level meanwhile, it begins again from there.
@@ -9,10 +9,10 @@ mod bench;
 mod bracket;
 mod capacity;
 mod conclude;
+mod confirm;
 mod decision;
 mod evidence;
 mod exceeding;
-mod hold;
 mod judge;
 mod knee;
 mod narrow;
@@ -20,25 +20,27 @@ mod open;
 mod point;
 mod prediction;
 mod queue;
-mod regime;
+mod shift;
 mod starvation;
 
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::Phase;
-use crate::pauses::Pauses;
+use crate::session::pauses::Pauses;
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
 use bench::{Bench, SHORTEST_NS};
 use bracket::Bracket;
 use conclude::{Ended, Near, Told};
-use iogauge_io::crew::Crew;
+use iogauge_io::pool::WorkerPool;
 use iogauge_model::Limit;
 use iogauge_model::load::ArrivalProcess;
-use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint, Knee, Regime, StoppedBy};
+use iogauge_model::result::{
+    Answer, CurvePoint, Estimate, IntervalPoint, Knee, PerformanceShift, StoppedBy,
+};
 pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, Stretch, longest_of_each_depth};
-use regime::{Level, Windows};
+use shift::{Level, Windows};
 use std::ops::RangeBounds;
 
 pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
@@ -86,7 +88,7 @@ impl Default for SearchPlan {
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchOutcome {
     /// The capacity.
     pub answer: Answer,
     /// The smallest depth measured that gives nearly all of the answer.
@@ -97,7 +99,7 @@ pub struct Found {
     pub series: Vec<IntervalPoint>,
     /// Changes of the target's level that the search lived through; the answer and the curve are
     /// those after the last.
-    pub regimes: Vec<Regime>,
+    pub shifts: Vec<PerformanceShift>,
     /// Points of the curve that contradict each other.
     pub drift: Option<Drift>,
     /// Time spent measuring, in seconds, without what was left out for pauses.
@@ -169,18 +171,18 @@ fn is_flat(curve: &[CurvePoint]) -> bool {
     })
 }
 
-/// Searches the capacity on a crew that was started at depth 1.
+/// Searches the capacity on a pool that was started at depth 1.
 ///
 /// # Errors
 /// Where a worker's engine fails.
 pub fn find(
-    crew: &mut dyn Crew,
+    pool: &mut dyn WorkerPool,
     plan: &SearchPlan,
     watch: &mut Watch<'_>,
-) -> Result<Found, LabError> {
-    let start = crew.live();
+) -> Result<SearchOutcome, LabError> {
+    let start = pool.live();
     let mut search = Search {
-        bench: Bench::new(crew, plan, watch),
+        bench: Bench::new(pool, plan, watch),
         points: Vec::new(),
         before: Vec::new(),
         aside: Vec::new(),
@@ -197,7 +199,7 @@ pub fn find(
     let is_undecided = end.answer.met && !is_told;
     let live = search.bench.live();
     let logical = (live.ios - start.ios, live.bytes - start.bytes);
-    let Told { mut points, near, regimes, drift } = search.told(&end.answer);
+    let Told { mut points, near, shifts, drift } = search.told(&end.answer);
     let Search { bench, .. } = search;
     let starved = bench.starved;
     let full_queue = bench.full_queue.clone();
@@ -225,13 +227,13 @@ pub fn find(
     let knee = knee::of(&points, &place).filter(|_| answer.is_given());
     let curve = points.iter().map(Point::curve_point).collect();
     let with_starved = place.with_starved;
-    Ok(Found {
+    Ok(SearchOutcome {
         errors: bench.errors,
         answer,
         knee,
         curve,
         series: bench.into_series(),
-        regimes,
+        shifts,
         drift,
         measured_seconds,
         pauses,
@@ -393,7 +395,7 @@ impl Search<'_, '_> {
         point: &Point,
     ) -> Result<Option<u32>, LabError> {
         let earlier = self.points.iter().filter(|earlier| earlier.began_ns < point.began_ns);
-        let Some(before) = regime::contradicted(earlier, point).cloned() else { return Ok(None) };
+        let Some(before) = shift::contradicted(earlier, point).cloned() else { return Ok(None) };
         let is_known = self.bench.level_rose.is_some();
         let comes_back = self.bench.comes_back_by(false) && !self.bench.came_back;
         let matters = (!is_known || comes_back) && point.latency.n > 0;
@@ -404,7 +406,7 @@ impl Search<'_, '_> {
         let why = Why::Contradicted { before: before.iops, by: point.depth, iops: point.iops };
         self.bench.decide(Decision::Next(Next { depth: before.depth, why }));
         let again = self.measure(before.depth, Phase::Narrowing)?;
-        if again.latency.n == 0 || !regime::differs(&before, &again) {
+        if again.latency.n == 0 || !shift::differs(&before, &again) {
             return Ok(None);
         }
         if is_known {
@@ -412,10 +414,13 @@ impl Search<'_, '_> {
             return Ok(None);
         }
         let windows = Some(Windows::of(&before, &again));
-        let regime =
-            Regime { at_seconds, before_iops: before.iops.mean, after_iops: again.iops.mean };
+        let shift = PerformanceShift {
+            at_seconds,
+            before_iops: before.iops.mean,
+            after_iops: again.iops.mean,
+        };
         let depth = narrow::retreat_if_broken(&again);
-        self.comes_to(Level { regime, windows }, again);
+        self.comes_to(Level { shift, windows }, again);
         Ok(Some(depth))
     }
 
@@ -423,15 +428,15 @@ impl Search<'_, '_> {
     /// is of another level.
     fn leaves_level(&mut self, held: &Point) {
         let earlier = self.points.iter().filter(|earlier| earlier.began_ns < held.began_ns);
-        let Some(before) = regime::contradicted(earlier, held) else { return };
+        let Some(before) = shift::contradicted(earlier, held) else { return };
         if self.bench.level_rose.is_some() || held.latency.n == 0 {
             return;
         }
         let windows = Some(Windows::of(before, held));
         let (before_iops, after_iops) = (before.iops.mean, held.iops.mean);
         let at_seconds = bench::seconds(held.began_ns);
-        let regime = Regime { at_seconds, before_iops, after_iops };
-        let level = Level { regime, windows };
+        let shift = PerformanceShift { at_seconds, before_iops, after_iops };
+        let level = Level { shift, windows };
         if !level.is_noise(&Near::among(self.points.iter(), held).windows()) {
             self.comes_to(level, held.clone());
         }
@@ -439,7 +444,7 @@ impl Search<'_, '_> {
 
     /// Notes the change and forgets the points before it.
     fn comes_to(&mut self, level: Level, first: Point) {
-        let Regime { at_seconds, before_iops, after_iops } = level.regime;
+        let PerformanceShift { at_seconds, before_iops, after_iops } = level.shift;
         self.levels.push(level);
         self.before.append(&mut self.points);
         self.before.retain(|point| point.began_ns != first.began_ns);

@@ -16,12 +16,12 @@ use super::evidence::{
     SMALLER, Watched, are_longer_by, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
 };
 use super::judge::tightest;
-use super::{Decision, Found, SearchPlan, StoppedBy};
+use super::{Decision, SearchOutcome, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::Phase;
 use closed::{Closed, HEADROOM, in_closed_loop, without_rates};
-use iogauge_io::crew::Crew;
+use iogauge_io::pool::WorkerPool;
 use iogauge_model::limit::Metric;
 use iogauge_model::result::IntervalPoint;
 use point::{RatePoint, places};
@@ -44,18 +44,18 @@ const LAST_SHARE: u64 = 8;
 /// A window whose statistic is beyond this factor of the bound tells nothing of where it is met.
 const FAR: f64 = 2.5;
 
-/// Searches the highest rate on a crew that was started at depth 1 with a load that schedules
+/// Searches the highest rate on a pool that was started at depth 1 with a load that schedules
 /// arrivals. At most `plan.max_depth` I/Os are outstanding at a time; arrivals beyond wait, and their
 /// response times count it.
 ///
 /// # Errors
 /// Where a worker's engine fails.
 pub fn find_open(
-    crew: &mut dyn Crew,
+    pool: &mut dyn WorkerPool,
     plan: &SearchPlan,
     watch: &mut Watch<'_>,
-) -> Result<Found, LabError> {
-    let closed = in_closed_loop(crew, plan, watch)?;
+) -> Result<SearchOutcome, LabError> {
+    let closed = in_closed_loop(pool, plan, watch)?;
     if closed.interrupted || closed.answer.stopped_by == StoppedBy::Ended {
         return Ok(without_rates(closed, plan.max_depth));
     }
@@ -65,13 +65,13 @@ pub fn find_open(
     }
     let closed_ns = ((closed.measured_seconds - closed.spoilt_seconds) * 1e9) as u64;
     let rest = SearchPlan { budget_ns: plan.budget_ns.saturating_sub(closed_ns), ..plan.clone() };
-    let start = crew.live();
+    let start = pool.live();
     // In this order: a closed loop would fill the depth with I/Os.
-    crew.set_rate(Some(0.0))?;
-    crew.set_depth(plan.max_depth)?;
+    pool.set_rate(Some(0.0))?;
+    pool.set_depth(plan.max_depth)?;
     let mut search = Search {
         closed: Closed::of(&closed, plan),
-        bench: Bench::new(crew, &rest, watch),
+        bench: Bench::new(pool, &rest, watch),
         points: Vec::new(),
         precision: plan.precision,
         max_depth: plan.max_depth,
@@ -115,7 +115,7 @@ pub fn find_open(
     let is_starved = starved.is_most() || starved_decides;
     let stopped_by =
         conclude::why(stopped_by, cut_by, answer.response.n == 0, is_starved, is_undecided);
-    Ok(Found {
+    Ok(SearchOutcome {
         answer: answer.answer(
             plan.max_depth,
             most_iops,

@@ -7,12 +7,12 @@ use super::exceeding::Exceeding;
 use super::judge::{self, Judged, Verdict, tightest};
 use super::prediction::Ticks;
 use super::queue::FullQueue;
-use super::regime::Change;
+use super::shift::Change;
 use super::starvation::{Show, Sieve, WithStarved};
 use crate::error::LabError;
-use crate::estimates::{self, Which};
-use crate::observe::{Phase, Place};
-use crate::series::interval;
+use crate::measure::estimates::{self, Which};
+use crate::measure::series::interval;
+use crate::observe::{Phase, Setting};
 use crate::stats::mser5;
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::Window;
@@ -26,7 +26,7 @@ const LONGEST_SHARE: u64 = 16;
 /// and at most.
 const WARM_UP_NS: u64 = 200_000_000;
 const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
-/// Parts of a hold that are kept apart, so that what precedes a change of regime can be left out.
+/// Parts of a hold that are kept apart, so that what precedes a change of shift can be left out.
 const HOLD_PARTS: u64 = 48;
 /// Share of the budget that the first stretch of a hold takes.
 const FIRST_SHARE: u64 = 12;
@@ -138,12 +138,12 @@ impl Point {
 }
 
 impl Bench<'_, '_> {
-    /// Lets the crew work until its rate has settled, before the first window.
+    /// Lets the pool work until its rate has settled, before the first window.
     pub(super) fn warm_up(&mut self) -> Result<(), LabError> {
         let mut rates = Vec::new();
         while self.spent_ns() < WARM_UP_AT_MOST_NS.min(self.plan.budget_ns / 8) {
-            self.crew.advance(WARM_UP_NS / 40)?;
-            rates.extend(self.cut()?.map(|window| window.iops()));
+            self.pool.advance(WARM_UP_NS / 40)?;
+            rates.extend(self.take_window()?.map(|window| window.iops()));
             let settled = mser5(&rates).is_some() && self.spent_ns() >= WARM_UP_NS;
             if settled || self.must_end() {
                 break;
@@ -160,7 +160,7 @@ impl Bench<'_, '_> {
             return Ok(false);
         }
         while self.workers() < 2 * before {
-            let Some(window) = self.crew.add_worker()? else { break };
+            let Some(window) = self.pool.add_worker()? else { break };
             self.note(&window)?;
         }
         Ok(self.workers() > before)
@@ -190,25 +190,25 @@ impl Bench<'_, '_> {
         length: Stretch,
     ) -> Result<Option<Point>, LabError> {
         let (depth, length) = self.come_to(depth, length)?;
-        self.cut()?;
+        self.take_window()?;
         self.window_begins();
         let stopwatch = self.stopwatch();
         let queue = self.queue_begins();
         let mut look_ns = length.shortest_ns;
         let before = self.held.clone().filter(|_| length.resumes);
-        let mut alone = before.is_some().then(Sieve::<Seen>::default);
+        let mut alone = before.is_some().then(Sieve::<Observed>::default);
         let mut sieve = before.unwrap_or_else(|| {
             let parts = Parts::new(self.left_ns().max(length.longest_ns) / HOLD_PARTS);
-            Sieve::of(Seen {
+            Sieve::of(Observed {
                 began_ns: self.elapsed_ns(),
                 parts: (phase == Phase::Holding).then_some(parts),
-                ..Seen::default()
+                ..Observed::default()
             })
         });
         let mut stretches = self.stretches(&mut sieve, length.longest_ns);
         loop {
-            self.crew.advance(TICK_NS)?;
-            let window = self.cut()?;
+            self.pool.advance(TICK_NS)?;
+            let window = self.take_window()?;
             if window.is_none() && self.may_repeat() {
                 return Ok(None);
             }
@@ -240,7 +240,7 @@ impl Bench<'_, '_> {
         let cpu_percent = self.cpu_percent(&stopwatch);
         // Who traces has seen this stretch alone.
         let stretch = alone.as_ref().unwrap_or(&sieve).whole();
-        self.window_ends(stretch, Place { depth, rate_iops: None });
+        self.window_ends(stretch, Setting { depth, rate_iops: None });
         let full_queue = self.full_queue(queue, stretch);
         let with_starved = sieve.all().map(|all| self.with_starved(all));
         let mut seen = sieve.judged().clone();
@@ -282,7 +282,7 @@ impl Bench<'_, '_> {
         let (before, began_ns) = (self.depth_asked(), self.elapsed_ns());
         let depth = self.ask_depth(depth)?;
         self.drain(depth)?;
-        if let Some((before, strays)) = before.zip(self.cut()?) {
+        if let Some((before, strays)) = before.zip(self.take_window()?) {
             let judged = self.judge(&directions(&strays), &[], &Exceeding::default());
             let seconds = strays.seconds();
             self.strays.push(Stray { depth: before.max(depth), began_ns, seconds, judged });
@@ -293,14 +293,14 @@ impl Bench<'_, '_> {
     }
 
     /// A point by all that was seen of it.
-    fn with_starved(&self, all: &Seen) -> WithStarved {
+    fn with_starved(&self, all: &Observed) -> WithStarved {
         let judged = self.judge(&directions(&all.total), &all.series, &all.exceeding);
         let limits = judged.iter().map(Judged::limit_value).collect();
         WithStarved { iops: all.total.iops(), limits }
     }
 
     /// How the ticks of a window lie off its figures, by the limit nearest to its bound.
-    fn ticks(&self, seen: &Seen) -> Option<Ticks> {
+    fn ticks(&self, seen: &Observed) -> Option<Ticks> {
         let latencies = directions(&seen.total);
         let judged = self.judge(&latencies, &seen.series, &seen.exceeding);
         let limit = tightest(&judged)?;
@@ -310,9 +310,9 @@ impl Bench<'_, '_> {
     /// Waits until no I/O of the old depth is outstanding, so that the new window is its own. If the budget ends
     /// before, the search is stuck.
     fn drain(&mut self, depth: u32) -> Result<(), LabError> {
-        let begin_ns = self.crew.now_ns();
-        self.wait_for(TICK_NS / 5, |crew| crew.drained())?;
-        let (waited_ns, whole) = (self.crew.now_ns() - begin_ns, self.crew.drained());
+        let begin_ns = self.pool.now_ns();
+        self.wait_for(TICK_NS / 5, |pool| pool.drained())?;
+        let (waited_ns, whole) = (self.pool.now_ns() - begin_ns, self.pool.drained());
         if waited_ns >= NOTABLE_DRAIN_NS || !whole {
             self.decide(Decision::Drained { depth, seconds: seconds(waited_ns), whole });
         }
@@ -354,8 +354,8 @@ impl Bench<'_, '_> {
     }
 
     /// True once a longer window would change nothing.
-    fn is_enough(&self, phase: Phase, seen: &Seen) -> bool {
-        let Seen { total, series, .. } = seen;
+    fn is_enough(&self, phase: Phase, seen: &Observed) -> bool {
+        let Observed { total, series, .. } = seen;
         let latencies = directions(total);
         let spans = || self.spans(total.seconds(), total.service().mean_ns(), &latencies);
         if phase != Phase::Holding && !spans() {
@@ -375,8 +375,8 @@ impl Bench<'_, '_> {
         clear && iops <= COARSE * precision || precise && iops <= precision
     }
 
-    fn point(&self, depth: u32, seen: &Seen, cpu_percent: f64) -> Point {
-        let Seen { total, series, .. } = seen;
+    fn point(&self, depth: u32, seen: &Observed, cpu_percent: f64) -> Point {
+        let Observed { total, series, .. } = seen;
         let service = total.service();
         let judged = self.judge(&directions(total), series, &seen.exceeding);
         let judged_met = judged.iter().all(Judged::is_met);
@@ -384,7 +384,7 @@ impl Bench<'_, '_> {
         let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
         Point {
             depth,
-            depth_achieved: match self.crew.estimates_depth() {
+            depth_achieved: match self.pool.estimates_depth() {
                 // No more than asked can be.
                 true => total.depth().min(f64::from(depth)),
                 false => total.depth(),
@@ -421,7 +421,7 @@ fn directions(window: &Window) -> Directions<'_> {
 
 /// What a window, or a hold of several stretches, has shown so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
+pub(super) struct Observed {
     began_ns: u64,
     total: Window,
     /// Its ticks.
@@ -431,7 +431,7 @@ pub(super) struct Seen {
     parts: Option<Parts>,
 }
 
-impl Show for Seen {
+impl Show for Observed {
     fn append(&mut self, tick: &Window, limits: &[Limit]) {
         self.total.append(tick);
         // Workers that have ended take no time.
@@ -450,7 +450,7 @@ impl Show for Seen {
     }
 }
 
-impl Seen {
+impl Observed {
     /// Forgets the first ticks of a hold, in whole parts.
     fn forget_first(&mut self, ticks: usize) {
         let Some(parts) = &self.parts else { return };

@@ -2,7 +2,7 @@
 
 use super::bench::Bench;
 use super::point::Point;
-use iogauge_io::system::{QueueLimit, QueueReading};
+use iogauge_io::machine::{QueueLimit, QueueReading};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::result::QueueBound;
 
@@ -36,7 +36,7 @@ pub(super) struct FullQueue {
 impl Bench<'_, '_> {
     /// What was in the queue so far, and when that was read.
     pub(super) fn queue_begins(&self) -> Option<(QueueReading, u64)> {
-        self.crew.queue().map(|(reading, _)| (reading, self.crew.now_ns()))
+        self.pool.queue().map(|(reading, _)| (reading, self.pool.now_ns()))
     }
 
     /// The queue, where it was full in a window whose I/Os are these.
@@ -46,14 +46,14 @@ impl Bench<'_, '_> {
         window: &Window,
     ) -> Option<FullQueue> {
         let (before, began_ns) = since?;
-        let (now, QueueLimit { bound, counted }) = self.crew.queue()?;
+        let (now, QueueLimit { bound, counted }) = self.pool.queue()?;
         let QueueReading { in_flight_ns, requests } = now.since(&before);
         let ios = window.ios().max(1) as f64;
         let takes = bound.requests as f64;
         // A few I/Os of others are among the requests.
         let per_io = requests as f64 / ios;
         let requests_per_io = if (per_io - 1.0).abs() < ALIKE { 1.0 } else { per_io };
-        let in_flight = in_flight_ns as f64 / (self.crew.now_ns() - began_ns).max(1) as f64;
+        let in_flight = in_flight_ns as f64 / (self.pool.now_ns() - began_ns).max(1) as f64;
         let outstanding = window.depth() * requests_per_io;
         let missing = if outstanding >= takes * FAR_BEYOND { BUNCHED } else { ON_THE_WAY };
         let most_missing = (takes * missing).max(1.0).min(takes / 2.0);
@@ -75,7 +75,7 @@ impl Bench<'_, '_> {
         let mut short = smaller().filter(|p| !is_reached(p));
         let no_more = short.any(|p| p.depth_achieved >= most * REACHED);
         let idle_percent = BUSY_PERCENT * f64::from(self.workers().min(deepest.depth));
-        let is_idle = deepest.cpu_percent < idle_percent && self.crew.is_only_client();
+        let is_idle = deepest.cpu_percent < idle_percent && self.pool.is_only_client();
         (!is_reached(deepest) && was_near && no_more && is_idle).then(|| {
             let bound = QueueBound { requests: most.round() as u64, told_by: Vec::new() };
             FullQueue { depth: (most as u32).max(1), bound }

@@ -2,7 +2,7 @@
 //! target's doing: they are left out, and the window goes on for as long, while the budget allows.
 
 use super::bench::{Bench, SHORTEST_NS};
-use iogauge_io::system::Starvation;
+use iogauge_io::machine::Starvation;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
 use iogauge_model::result::LimitValue;
@@ -148,7 +148,7 @@ impl Bench<'_, '_> {
     /// Begins to look for starvation, with a window that is to take so long, and its first stretch.
     pub(super) fn stretches<S: Show>(&self, sieve: &mut Sieve<S>, longest_ns: u64) -> Stretches {
         let counts = self.plan.max_starvation < 1.0;
-        let before = self.crew.starvation().filter(|_| counts);
+        let before = self.pool.starvation().filter(|_| counts);
         if before.is_some() {
             sieve.before = sieve.seen.clone();
         }
@@ -156,25 +156,25 @@ impl Bench<'_, '_> {
         let hopeless = self.starved.stretches >= MANY && self.starved.is_most();
         let patience = if hopeless { 1 } else { PATIENCE };
         let longest_ns = longest_ns.max(self.left_ns().min(patience * longest_ns));
-        Stretches { before, began_ns: self.crew.now_ns(), left_out_ns: 0, longest_ns }
+        Stretches { before, began_ns: self.pool.now_ns(), left_out_ns: 0, longest_ns }
     }
 
     /// Begins a stretch anew, with what happened since the last one left out.
     pub(super) fn begin_stretch(&self, stretches: &mut Stretches) {
-        let now_ns = self.crew.now_ns();
+        let now_ns = self.pool.now_ns();
         stretches.left_out_ns += now_ns - stretches.began_ns;
-        (stretches.before, stretches.began_ns) = (self.crew.starvation(), now_ns);
+        (stretches.before, stretches.began_ns) = (self.pool.starvation(), now_ns);
     }
 
     /// Ends the stretch under way where it has lasted long enough, and at the end of a window where half of
     /// that is enough. Returns true where the client was starved in it; `None` where it goes on.
     pub(super) fn end_stretch(&mut self, stretches: &mut Stretches, at_end: bool) -> Option<bool> {
         let before = stretches.before?;
-        let length_ns = self.crew.now_ns() - stretches.began_ns;
+        let length_ns = self.pool.now_ns() - stretches.began_ns;
         if length_ns < if at_end { STRETCH_NS / 2 } else { STRETCH_NS } {
             return None;
         }
-        let now = self.crew.starvation()?;
+        let now = self.pool.starvation()?;
         let lost = now.since(&before);
         let starved = lost.lost_ns() as f64 > length_ns as f64 * self.plan.max_starvation;
         self.starved.stretches += 1;
@@ -184,7 +184,7 @@ impl Bench<'_, '_> {
             self.starved.lost.add(&lost);
             stretches.left_out_ns += length_ns;
         }
-        (stretches.before, stretches.began_ns) = (Some(now), self.crew.now_ns());
+        (stretches.before, stretches.began_ns) = (Some(now), self.pool.now_ns());
         Some(starved)
     }
 }

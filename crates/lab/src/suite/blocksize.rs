@@ -5,7 +5,9 @@
 //! blocks come at the same rate; from where it is bound by bandwidth on, larger blocks only wait longer.
 
 use super::figures::total;
-use super::{Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::{
+    Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
+};
 use iogauge_model::Caveat;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
@@ -63,7 +65,7 @@ struct BlockSize {
     size_bytes: Option<u64>,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let rw: Pattern = options.parsed("rw")?.unwrap_or(Pattern::RandRead);
     if rw.is_mixed() {
         let reason = "one direction at a time; hint: use randread or randwrite";
@@ -313,7 +315,9 @@ mod tests {
     fn options_that_make_no_sense_are_refused() {
         let built = |name: &str, text: &str| {
             let typed = [(name.to_owned(), text.to_owned())].into();
-            build(&Options::new(INFO.options, typed)).map(drop).map_err(|error| error.to_string())
+            build(&SuiteOptions::new(INFO.options, typed))
+                .map(drop)
+                .map_err(|error| error.to_string())
         };
         assert_eq!(built("iodepth", "1"), Ok(()));
         assert!(built("rw", "randrw").unwrap_err().contains("one direction at a time"));

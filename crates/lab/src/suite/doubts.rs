@@ -3,7 +3,7 @@
 use iogauge_model::{Caveat, CaveatCode};
 
 /// Doubts about several files or devices, one of each kind: the first that has the worst impact, with
-/// the number of the others. What suites have no option for is remedied otherwise than in a run.
+/// the number of the others. What suites have no option for is mended otherwise than in a run.
 #[must_use]
 pub fn of_target(caveats: Vec<Caveat>) -> Vec<Caveat> {
     let mut found: Vec<(Caveat, usize)> = Vec::new();
@@ -21,22 +21,22 @@ pub fn of_target(caveats: Vec<Caveat>) -> Vec<Caveat> {
     }
     let told = |(caveat, others): (Caveat, usize)| {
         let more = if others > 0 { format!(" (and {others} more like it)") } else { String::new() };
-        let remedy = remedy(&caveat);
-        Caveat { message: caveat.message + &more, remedy, ..caveat }
+        let hint = hint(&caveat);
+        Caveat { message: caveat.message + &more, hint, ..caveat }
     };
     found.into_iter().map(told).collect()
 }
 
 /// What to do about a doubt in a suite, whose options are others than those of a run.
-pub(super) fn remedy(caveat: &Caveat) -> String {
+pub(super) fn hint(caveat: &Caveat) -> String {
     match caveat.code {
         CaveatCode::SmallerThanCache => "a larger --size",
         CaveatCode::VolatileWriteCache => "iogauge run TARGET --sync=dsync measures durable writes",
         CaveatCode::TooFewSamples => "longer steps: --seconds, or a smaller --scale",
-        CaveatCode::NotSteady | CaveatCode::RegimeChange => {
+        CaveatCode::NotSteady | CaveatCode::PerformanceShift => {
             "longer steps (--seconds, or a smaller --scale), and a look at what else uses the device"
         }
-        _ => return caveat.remedy.clone(),
+        _ => return caveat.hint.clone(),
     }
     .to_owned()
 }
@@ -58,7 +58,7 @@ mod tests {
         let told = of_target(caveats);
         assert_eq!(told.len(), 2);
         assert_eq!(told[0].message, "b: small (and 2 more like it)");
-        assert_eq!((told[0].impact, told[0].remedy.as_str()), (Impact::Doubt, "a larger --size"));
-        assert_eq!((told[1].message.as_str(), told[1].remedy.as_str()), ("a: zeros", "write it"));
+        assert_eq!((told[0].impact, told[0].hint.as_str()), (Impact::Doubt, "a larger --size"));
+        assert_eq!((told[1].message.as_str(), told[1].hint.as_str()), ("a: zeros", "write it"));
     }
 }

@@ -1,6 +1,6 @@
 //! Figures of steps as tables and verdicts want them.
 
-use crate::estimates::{self, Which};
+use crate::measure::estimates::{self, Which};
 use iogauge_model::limit::Directions;
 use iogauge_model::result::{DirectionResult, Estimate, StepResult};
 use iogauge_model::{Histogram, Limit};

@@ -8,8 +8,10 @@ use super::figures::{Total, total};
 use super::fits::block_fits;
 use super::seconds::iops_by_second;
 use super::site::processors;
-use super::{Needs, Options, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
-use crate::ground::Ground;
+use super::{
+    Needs, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
+};
+use crate::session::Ground;
 use iogauge_model::Caveat;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
@@ -91,11 +93,11 @@ struct IoMeter {
     buffered: bool,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     Ok(Box::new(read(options)?))
 }
 
-fn read(options: &Options) -> Result<IoMeter, SuiteError> {
+fn read(options: &SuiteOptions) -> Result<IoMeter, SuiteError> {
     let file_bytes = match options.text("filesize").map(parse_count) {
         // A bare number is one of megabytes.
         Some(Ok(mib)) if options.text("filesize").is_some_and(is_bare) && mib > 0 => {
@@ -119,7 +121,7 @@ fn is_bare(text: &str) -> bool {
 
 /// Where a thread works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct Region {
     part: usize,
     offset_bytes: u64,
     size_bytes: u64,
@@ -131,7 +133,7 @@ impl IoMeter {
     }
 
     /// A place for each thread: a part of its own, or a stretch of one.
-    fn places(&self, site: &Site) -> Result<Vec<Place>, SuiteError> {
+    fn places(&self, site: &Site) -> Result<Vec<Region>, SuiteError> {
         let parts = site.part_bytes.len();
         let mut threads = self.wanted() as usize;
         if threads < parts {
@@ -146,7 +148,7 @@ impl IoMeter {
         (0..threads).map(|thread| self.place(site, thread, threads)).collect()
     }
 
-    fn place(&self, site: &Site, thread: usize, threads: usize) -> Result<Place, SuiteError> {
+    fn place(&self, site: &Site, thread: usize, threads: usize) -> Result<Region, SuiteError> {
         let parts = site.part_bytes.len();
         let (part, slot) = (thread % parts, thread / parts);
         let sharing = threads / parts + usize::from(part < threads % parts);
@@ -164,11 +166,11 @@ impl IoMeter {
             let option = if self.file_bytes.is_some() { "filesize" } else { "buffersize" };
             return Err(SuiteError::option(option, reason));
         }
-        Ok(Place { part, offset_bytes: slot as u64 * share_bytes, size_bytes })
+        Ok(Region { part, offset_bytes: slot as u64 * share_bytes, size_bytes })
     }
 
-    fn step(&self, site: &Site, places: &[Place], phase: &str, rw: Pattern) -> SuiteStep {
-        let job = |(thread, place): (usize, &Place)| Job {
+    fn step(&self, site: &Site, places: &[Region], phase: &str, rw: Pattern) -> SuiteStep {
+        let job = |(thread, place): (usize, &Region)| Job {
             name: format!("thread {}", thread + 1),
             load: Load {
                 rw,
@@ -278,7 +280,7 @@ impl Phase {
 }
 
 impl IoMeter {
-    fn table(&self, phases: &[Phase], places: &[Place]) -> Table {
+    fn table(&self, phases: &[Phase], places: &[Region]) -> Table {
         let each = places.iter().map(|place| place.size_bytes).min().unwrap_or(0);
         let title = format!(
             "{} with a file of {} each, by {}",
@@ -378,7 +380,7 @@ mod tests {
     #[test]
     fn each_thread_has_a_file_or_a_stretch_of_its_own() {
         let four = suite(&[("threads", "4"), ("filesize", "16")]);
-        let place = |part, offset_bytes| Place { part, offset_bytes, size_bytes: 16 * MIB };
+        let place = |part, offset_bytes| Region { part, offset_bytes, size_bytes: 16 * MIB };
         let files = four.places(&site(SiteKind::Files, &[16 * MIB; 4])).unwrap();
         assert_eq!(files, [place(0, 0), place(1, 0), place(2, 0), place(3, 0)]);
         let device = four.places(&site(SiteKind::Devices, &[64 * MIB])).unwrap();

@@ -1,10 +1,10 @@
 //! Sites, options and steps as they could have been, for tests of suites.
 
-use super::{Options, Site, SiteKind, SuiteOption};
-use iogauge_model::fio::FioResult;
+use super::{Site, SiteKind, SuiteOption, SuiteOptions};
 use iogauge_model::load::{EngineKind, Load};
+use iogauge_model::result::FioResult;
 use iogauge_model::result::{
-    DirectionResult, Estimate, LatencySummary, Place, StepResult, SuiteOutcome, SuiteStepResult,
+    DirectionResult, Estimate, LatencySummary, StepPlace, StepResult, SuiteOutcome, SuiteStepResult,
 };
 use iogauge_model::{Histogram, Step};
 
@@ -21,10 +21,10 @@ pub(crate) fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
     }
 }
 
-/// Options as they were typed.
-pub(crate) fn options(known: &[SuiteOption], typed: &[(&str, &str)]) -> Options {
+/// SuiteOptions as they were typed.
+pub(crate) fn options(known: &[SuiteOption], typed: &[(&str, &str)]) -> SuiteOptions {
     let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    Options::new(known, typed.collect())
+    SuiteOptions::new(known, typed.collect())
 }
 
 /// A hundred thousand I/Os of 4 KiB at a rate, each of one latency.
@@ -48,7 +48,7 @@ fn side((rate, latency_ns): (f64, u64)) -> DirectionResult {
 
 /// A step with the IOPS and the latency of its reads and its writes.
 pub(crate) fn step(
-    place: Place,
+    place: StepPlace,
     read: Option<(f64, u64)>,
     write: Option<(f64, u64)>,
 ) -> SuiteStepResult {

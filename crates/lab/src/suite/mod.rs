@@ -27,7 +27,7 @@ mod verify;
 pub use doubts::of_target;
 pub(crate) use figures::judged;
 use options::SIZE;
-pub use options::{DRAWN, Options, SuiteError, SuiteOption};
+pub use options::{DRAWN, SuiteError, SuiteOption, SuiteOptions};
 pub use own::{Own, OwnJob, OwnStep, content_word};
 pub use plan::{SuiteStep, Work, planned};
 pub use runner::{Ran, run};
@@ -89,8 +89,8 @@ pub struct SuiteInfo {
     /// Its options, beside those that all suites have.
     pub options: &'static [SuiteOption],
     /// Reads its options.
-    pub build: fn(&Options) -> Result<Box<dyn Suite>, SuiteError>,
-    /// Options of a short run on a simulated device, with which it is tested.
+    pub build: fn(&SuiteOptions) -> Result<Box<dyn Suite>, SuiteError>,
+    /// SuiteOptions of a short run on a simulated device, with which it is tested.
     pub trial: &'static [(&'static str, &'static str)],
 }
 

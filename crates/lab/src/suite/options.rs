@@ -1,4 +1,4 @@
-//! Options of suites: what may be typed, and what was.
+//! SuiteOptions of suites: what may be typed, and what was.
 
 use iogauge_model::Limit;
 use iogauge_model::limit::tightest;
@@ -70,15 +70,15 @@ impl SuiteError {
     }
 }
 
-/// Options as they were typed, with the defaults of the suite behind them.
+/// SuiteOptions as they were typed, with the defaults of the suite behind them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct SuiteOptions {
     typed: BTreeMap<String, String>,
     defaults: BTreeMap<&'static str, &'static str>,
 }
 
-impl Options {
-    /// What was typed, for a suite that has these options. Options without value are there with an
+impl SuiteOptions {
+    /// What was typed, for a suite that has these options. SuiteOptions without value are there with an
     /// empty one.
     #[must_use]
     pub fn new(known: &[SuiteOption], typed: BTreeMap<String, String>) -> Self {
@@ -232,9 +232,9 @@ mod tests {
         SuiteOption { name: "seconds", value: Some("TIME"), default: Some("60"), help: "" },
     ];
 
-    fn options(typed: &[(&str, &str)]) -> Options {
+    fn options(typed: &[(&str, &str)]) -> SuiteOptions {
         let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        Options::new(KNOWN, typed.collect())
+        SuiteOptions::new(KNOWN, typed.collect())
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use super::figures::{judged, total};
 use super::plan::{SuiteStep, Work};
 use super::{Needs, Site, Suite, SuiteError};
-use crate::ground::Ground;
 use crate::search::SearchPlan;
+use crate::session::Ground;
 use iogauge_model::limit::Side;
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    Cell, Conclusion, Place, SearchResult, StepResult, SuiteStepResult, SuiteTable, Table,
+    Cell, Conclusion, SearchResult, StepPlace, StepResult, SuiteStepResult, SuiteTable, Table,
 };
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Caveat, Limit, Step};
@@ -123,7 +123,7 @@ impl Own {
                 Work::Step(Step { label, jobs, ramp_ns, runtime_ns }.with_own_times())
             }
         };
-        let place = Place { key: step.key.clone(), phase: step.name.clone(), round: None };
+        let place = StepPlace { key: step.key.clone(), phase: step.name.clone(), round: None };
         let grounds = step.jobs.iter().map(|job| job.ground.clone()).collect();
         Ok(SuiteStep { place, work, grounds, sums_up: false })
     }

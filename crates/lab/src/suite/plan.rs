@@ -1,8 +1,8 @@
 //! The steps of a suite before they run.
 
-use crate::ground::Ground;
 use crate::search::SearchPlan;
-use iogauge_model::result::{Place, PlannedStep};
+use crate::session::Ground;
+use iogauge_model::result::{PlannedStep, StepPlace};
 use iogauge_model::{Load, Step};
 
 /// What a step does.
@@ -23,7 +23,7 @@ pub enum Work {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteStep {
     /// Where it stands.
-    pub place: Place,
+    pub place: StepPlace,
     /// What it does.
     pub work: Work,
     /// What each of its jobs is put on; all of the target for those behind the last.
@@ -60,7 +60,7 @@ impl SuiteStep {
     /// A step of one job on all of the target.
     #[must_use]
     pub fn single(phase: &str, key: impl Into<String>, step: Step) -> Self {
-        let place = Place { key: key.into(), phase: phase.to_owned(), round: None };
+        let place = StepPlace { key: key.into(), phase: phase.to_owned(), round: None };
         Self { place, work: Work::Step(step), grounds: Vec::new(), sums_up: false }
     }
 

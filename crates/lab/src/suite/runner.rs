@@ -6,11 +6,11 @@ use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::Watch;
 use crate::observe::{Observer, Status};
-use crate::rig::Rig;
 use crate::search::Decision;
 use crate::session;
+use crate::session::rig::Rig;
 use iogauge_model::result::{
-    Conclusion, Place, SearchResult, StepResult, SuiteOutcome, SuiteStepResult,
+    Conclusion, SearchResult, StepPlace, StepResult, SuiteOutcome, SuiteStepResult,
 };
 use iogauge_model::{Caveat, CaveatCode};
 
@@ -85,7 +85,7 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
         Work::Step(asked) => {
             let mut measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
             let mut caveats = session::step_caveats(rig, asked, &step.grounds, &measured);
-            if step.place.phase == Place::INIT {
+            if step.place.phase == StepPlace::INIT {
                 // Nobody goes by its figures.
                 let harms = |code| {
                     use CaveatCode::{Interrupted, IoErrors, NothingCompleted};
@@ -109,7 +109,7 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
                 knee: found.knee,
                 curve: found.curve,
                 series: found.series,
-                regimes: found.regimes,
+                shifts: found.shifts,
                 measured_seconds: found.measured_seconds,
                 system,
             };
@@ -162,7 +162,7 @@ fn caveats_of(
             1 => format!("{key}: {}", first.message),
             all => format!("{all} of {} steps, as {key}: {}", steps.len(), first.message),
         };
-        found.push(Caveat { message, remedy: doubts::remedy(first), ..first.clone() });
+        found.push(Caveat { message, hint: doubts::hint(first), ..first.clone() });
     }
     found
 }
@@ -170,13 +170,13 @@ fn caveats_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iogauge_model::fio::FioResult;
-    use iogauge_model::result::Place;
+    use iogauge_model::result::FioResult;
+    use iogauge_model::result::StepPlace;
     use iogauge_model::{Impact, Load, Step};
 
     fn step(key: &str, caveats: Vec<Caveat>) -> SuiteStepResult {
         SuiteStepResult {
-            place: Place { key: key.to_owned(), phase: String::new(), round: None },
+            place: StepPlace { key: key.to_owned(), phase: String::new(), round: None },
             started: String::new(),
             part: 0,
             asked: Step::single(Load::default(), 0, 0),
@@ -199,7 +199,7 @@ mod tests {
         let few = &told[0];
         assert_eq!(few.message, "3 of 3 steps, as b: doubted");
         assert_eq!(
-            (few.impact, few.remedy.as_str()),
+            (few.impact, few.hint.as_str()),
             (Impact::Doubt, "longer steps: --seconds, or a smaller --scale")
         );
         assert_eq!(told[1].message, "b: ended");

@@ -1,8 +1,8 @@
 //! What a suite needs of its target, and what it finds there.
 
-use crate::rig::Rig;
-use iogauge_io::system::Memory;
-use iogauge_io::target::{FileOrigin, Part, PartKind, Roots, device_facts};
+use crate::session::rig::Rig;
+use iogauge_io::machine::Memory;
+use iogauge_io::targets::{FileOrigin, Part, PartKind, Roots, device_facts};
 use iogauge_model::Load;
 use iogauge_model::load::EngineKind;
 

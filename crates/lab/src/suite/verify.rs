@@ -6,17 +6,19 @@
 //! fsync has returned, which is the record of what was acknowledged: a run that goes on after its process,
 //! or the machine, was killed first looks whether all of that is there.
 
-mod course;
+mod rounds;
 
 use super::plan::{SuiteStep, Work};
-use super::{DRAWN, Doubts, Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption};
-use crate::ground::Ground;
-use course::{Course, Stage};
+use super::{
+    DRAWN, Doubts, Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions,
+};
+use crate::session::Ground;
 use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
 use iogauge_model::plan::{Job, LONGEST_NS};
-use iogauge_model::result::{Conclusion, Place, SuiteStepResult};
+use iogauge_model::result::{Conclusion, StepPlace, SuiteStepResult};
 use iogauge_model::units::{Bytes, parse_count, size_word};
 use iogauge_model::{Caveat, CaveatCode, Step};
+use rounds::{RoundsDone, Stage};
 
 /// The suite.
 pub const INFO: SuiteInfo = SuiteInfo {
@@ -84,7 +86,7 @@ struct Rounds {
     size_bytes: Option<u64>,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let rw: Pattern = options.parsed("rw")?.unwrap_or(Pattern::RandWrite);
     if !matches!(rw, Pattern::Write | Pattern::RandWrite) {
         let reason = format!("{rw} does not write every block; hint: use randwrite or write");
@@ -182,8 +184,8 @@ impl Suite for Rounds {
 
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
         let blocks = self.part_bytes(site).iter().map(|bytes| bytes / self.block_bytes).sum();
-        let course = Course { blocks, block_bytes: self.block_bytes, rounds: self.rounds, steps };
-        (course.conclusion(), Vec::new())
+        let done = RoundsDone { blocks, block_bytes: self.block_bytes, rounds: self.rounds, steps };
+        (done.conclusion(), Vec::new())
     }
 }
 
@@ -211,8 +213,11 @@ impl Rounds {
             [] => String::new(),
         };
         let step = Step { label, jobs, ramp_ns: 0, runtime_ns: LONGEST_NS };
-        let place =
-            Place { key: stage.key(), phase: stage.phase().to_owned(), round: Some(stage.round()) };
+        let place = StepPlace {
+            key: stage.key(),
+            phase: stage.phase().to_owned(),
+            round: Some(stage.round()),
+        };
         let grounds = (0..parts).map(|part| Ground::Parts(vec![part])).collect();
         SuiteStep { place, work: Work::Step(step), grounds, sums_up: false }
     }
@@ -263,7 +268,7 @@ mod tests {
 
     fn suite(typed: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
         let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        build(&Options::new(INFO.options, typed.collect::<BTreeMap<_, _>>()))
+        build(&SuiteOptions::new(INFO.options, typed.collect::<BTreeMap<_, _>>()))
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The answer of a search, its row of the curve, and its interval say the same.
 
-use iogauge_io::target::Intent;
+use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::{Observer, Phase, Status};
-use iogauge_lab::search::{Decision, Found, Measured, Next, SearchPlan, Why};
+use iogauge_lab::search::{Decision, Measured, Next, SearchOutcome, SearchPlan, Why};
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::Load;
 use iogauge_model::limit::Metric;
@@ -22,7 +22,7 @@ const DEVICES: &[&str] = &[
 const LIMITS: &[&[&str]] =
     &[&["mean<=5ms"], &["p99<=20ms"], &["p99.9<=110ms", "mean<=10ms"], &["max<=30ms"]];
 
-fn find(device: &str, seed: u64, plan: &SearchPlan) -> Found {
+fn find(device: &str, seed: u64, plan: &SearchPlan) -> SearchOutcome {
     find_until(device, seed, plan, u32::MAX)
 }
 
@@ -83,26 +83,31 @@ impl Observer for Impatient {
     }
 }
 
-fn find_seen(device: &str, seed: u64, plan: &SearchPlan, seen: &mut Seen) -> Found {
+fn find_seen(device: &str, seed: u64, plan: &SearchPlan, seen: &mut Seen) -> SearchOutcome {
     find_with(device, seed, plan, &mut Watch { observer: seen, interrupt: &Interrupt::default() })
 }
 
-fn find_until(device: &str, seed: u64, plan: &SearchPlan, looks: u32) -> Found {
+fn find_until(device: &str, seed: u64, plan: &SearchPlan, looks: u32) -> SearchOutcome {
     find_impatient(device, seed, plan, &mut Impatient::after(looks))
 }
 
-fn find_impatient(device: &str, seed: u64, plan: &SearchPlan, observer: &mut Impatient) -> Found {
+fn find_impatient(
+    device: &str,
+    seed: u64,
+    plan: &SearchPlan,
+    observer: &mut Impatient,
+) -> SearchOutcome {
     let interrupt = observer.interrupt.clone();
     find_with(device, seed, plan, &mut Watch { observer, interrupt: &interrupt })
 }
 
-fn find_with(device: &str, seed: u64, plan: &SearchPlan, watch: &mut Watch<'_>) -> Found {
+fn find_with(device: &str, seed: u64, plan: &SearchPlan, watch: &mut Watch<'_>) -> SearchOutcome {
     let rig = Rig::open(&format!("sim:{device},seed={seed}"), Intent::default()).unwrap();
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
     session::find(&rig, &load, plan, watch).unwrap().found
 }
 
-fn assert_one_answer(found: &Found, what: &str) {
+fn assert_one_answer(found: &SearchOutcome, what: &str) {
     let answer = &found.answer;
     let rows: Vec<_> = found
         .curve
@@ -308,7 +313,7 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
             let found = find_seen(device, seed, &plan, &mut seen);
             let least = seen.maximum_broken.iter().min();
             broken += u32::from(least.is_some());
-            if !found.answer.is_given() || !found.regimes.is_empty() {
+            if !found.answer.is_given() || !found.shifts.is_empty() {
                 continue;
             }
             given += 1;

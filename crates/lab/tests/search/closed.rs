@@ -1,10 +1,12 @@
 //! The search for a depth.
 
 use crate::close;
-use iogauge_io::target::Intent;
+use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
-use iogauge_lab::search::{CARE, Decision, Found, Judgement, Next, SearchPlan, Verdict, Why};
+use iogauge_lab::search::{
+    CARE, Decision, Judgement, Next, SearchOutcome, SearchPlan, Verdict, Why,
+};
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
 use iogauge_model::load::{ArrivalProcess, EngineKind, Pattern};
@@ -165,7 +167,7 @@ impl Observer for Listener {
 }
 
 /// A search with all that it decided.
-fn listen(device: &str, plan: &SearchPlan) -> (Found, Vec<Decision>) {
+fn listen(device: &str, plan: &SearchPlan) -> (SearchOutcome, Vec<Decision>) {
     let rig = Rig::open(device, Intent::default()).unwrap();
     let load = Load { engine: EngineKind::Sim, ..Load::default() };
     let mut listener = Listener::default();
@@ -383,7 +385,7 @@ fn what_a_target_gave_before_it_changed_is_no_noise() {
         let [low, high] = found.answer.pi95.unwrap();
         close(found.answer.iops.mean, 3_000.0, 3.0);
         assert!(high - low < 100.0, "{limit}: {low} to {high}");
-        assert_eq!(found.regimes.len(), 1, "{limit}");
+        assert_eq!(found.shifts.len(), 1, "{limit}");
         assert!(found.curve.iter().all(|point| point.iops.mean < 3_500.0), "{limit}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::close;
 use crate::closed::find_of;
 use crate::mmc::Queue;
-use iogauge_io::target::Intent;
+use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
 use iogauge_lab::search::SearchPlan;

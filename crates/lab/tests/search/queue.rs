@@ -2,9 +2,9 @@
 
 use crate::close;
 use crate::closed::find;
-use iogauge_io::crew::{Arrivals, Crew, CrewJob, VirtualCrew, WorkerHandle};
 use iogauge_io::engine::Files;
 use iogauge_io::offsets::Extent;
+use iogauge_io::pool::{Arrivals, PoolJob, VirtualPool, WorkerHandle, WorkerPool};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::accounting::Window;
 use iogauge_lab::Interrupt;
@@ -42,43 +42,43 @@ fn a_limit_that_breaks_before_ends_it_first() {
     assert_eq!(*answer, without, "a queue that is never full changes nothing");
 }
 
-/// A crew whose target takes no more than so many I/Os at a time, and does not say so.
+/// A pool whose target takes no more than so many I/Os at a time, and does not say so.
 struct Bounded {
-    crew: VirtualCrew,
+    pool: VirtualPool,
     most: u32,
 }
 
-impl Crew for Bounded {
+impl WorkerPool for Bounded {
     fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
-        self.crew.advance(ns)
+        self.pool.advance(ns)
     }
 
-    fn cut(&mut self) -> Result<Window, WorkerError> {
-        self.crew.cut()
+    fn take_window(&mut self) -> Result<Window, WorkerError> {
+        self.pool.take_window()
     }
 
     fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
-        self.crew.set_depth(depth.min(self.most))
+        self.pool.set_depth(depth.min(self.most))
     }
 
     fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {
-        self.crew.set_rate(rate_iops)
+        self.pool.set_rate(rate_iops)
     }
 
     fn stop(&mut self) -> Result<Window, WorkerError> {
-        self.crew.stop()
+        self.pool.stop()
     }
 
     fn controls(&self) -> &[WorkerHandle] {
-        self.crew.controls()
+        self.pool.controls()
     }
 
     fn arrivals(&self) -> &Arrivals {
-        self.crew.arrivals()
+        self.pool.arrivals()
     }
 
     fn now_ns(&self) -> u64 {
-        self.crew.now_ns()
+        self.pool.now_ns()
     }
 
     fn is_virtual(&self) -> bool {
@@ -90,14 +90,14 @@ impl Crew for Bounded {
 fn a_target_that_takes_no_more_shows_it_by_what_is_outstanding() {
     let load = Load { engine: EngineKind::Sim, iodepth: 1, ..Load::default() };
     let extents = vec![Extent { base_bytes: 0, size_bytes: 1 << 30 }];
-    let job = CrewJob { load, files: Files::default(), extents };
+    let job = PoolJob { load, files: Files::default(), extents };
     let spec = "channels=8,service=100us".parse().unwrap();
-    let crew = VirtualCrew::start(vec![job], spec, 16_384).unwrap();
-    let mut crew = Bounded { crew, most: 679 };
+    let pool = VirtualPool::start(vec![job], spec, 16_384).unwrap();
+    let mut pool = Bounded { pool, most: 679 };
     let limits = vec!["p99<=1s".parse().unwrap()];
     let plan = SearchPlan { limits, ..SearchPlan::default() };
     let watch = &mut Watch { observer: &mut Blind, interrupt: &Interrupt::default() };
-    let found = search::find(&mut crew, &plan, watch).unwrap();
+    let found = search::find(&mut pool, &plan, watch).unwrap();
     assert_eq!(found.answer.stopped_by, StoppedBy::QueueFull, "{:?}", found.answer);
     assert_eq!(found.answer.queue, Some(QueueBound { requests: 679, told_by: Vec::new() }));
     close(f64::from(found.answer.depth), 679.0, 0.2);

@@ -12,7 +12,7 @@ mod scenarios;
 mod sweep;
 mod table;
 
-use iogauge_io::target::Intent;
+use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
 use iogauge_lab::search::SearchPlan;
@@ -133,7 +133,9 @@ fn a_drift_is_not_called_steady() {
     let told = on_all_processors(seeds, |seed| {
         let device = format!("sim:channels=8,service=1ms,fade=2,seed={}", seed + 1);
         let told = doubts(&device, "mean<=50ms", seed);
-        [CaveatCode::NotSteady, CaveatCode::RegimeChange].iter().any(|doubt| told.contains(doubt))
+        [CaveatCode::NotSteady, CaveatCode::PerformanceShift]
+            .iter()
+            .any(|doubt| told.contains(doubt))
     });
     let silent = told.iter().filter(|told| !**told).count();
     println!("drifting device: called steady in {silent} of {seeds} searches");
@@ -147,7 +149,7 @@ fn noise_is_not_called_another_level() {
     for noise in ["20%:500ms", "30%:1s"] {
         let told = on_all_processors(seeds, |seed| {
             let device = format!("sim:sata-ssd,noise={noise},seed={}", seed + 1);
-            doubts(&device, "mean<=1ms", seed).contains(&CaveatCode::RegimeChange)
+            doubts(&device, "mean<=1ms", seed).contains(&CaveatCode::PerformanceShift)
         });
         let changed = told.iter().filter(|told| **told).count();
         println!("noise of {noise}: called a change of level in {changed} of {seeds} searches");

@@ -4,7 +4,7 @@
 use super::table::{TELLING, WIDEST, oracle};
 use super::{on_all_processors, seeds};
 use iogauge_io::sim::SimSpec;
-use iogauge_io::target::Intent;
+use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
 use iogauge_lab::search::SearchPlan;

@@ -7,10 +7,10 @@
 
 use super::mmc::Queue;
 use super::{on_all_processors, seeds};
-use iogauge_io::target::Intent;
+use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
-use iogauge_lab::search::{Found, SearchPlan};
+use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::load::{ArrivalProcess, EngineKind, Load};
 use iogauge_model::result::StoppedBy;
@@ -157,7 +157,7 @@ impl Case {
         format!("find {device} --limit '{limit}' --budget {}ms{open_loop}", self.budget_ms)
     }
 
-    fn find(&self) -> Found {
+    fn find(&self) -> SearchOutcome {
         let rig = Rig::open(&self.device(), Intent::default()).expect("a device");
         let load = Load { engine: EngineKind::Sim, ..Load::default() };
         let plan = SearchPlan {
@@ -201,7 +201,7 @@ struct Outcome {
     is_over_budget: bool,
 }
 
-fn judge(case: &Case, found: &Found) -> Outcome {
+fn judge(case: &Case, found: &SearchOutcome) -> Outcome {
     let (answer, truth) = (&found.answer, case.truth());
     // Where too little is known for an interval, none is claimed.
     let [low, high] = if answer.iops.n < 2 { [0.0, f64::INFINITY] } else { answer.iops.ci95 };
@@ -224,7 +224,7 @@ fn judge(case: &Case, found: &Found) -> Outcome {
     if std::env::var_os("IOGAUGE_TRUTH_EACH").is_some()
         && (verdict != Verdict::Right || is_over_budget)
     {
-        let Found { answer, measured_seconds, .. } = found;
+        let SearchOutcome { answer, measured_seconds, .. } = found;
         println!(
             "{verdict:?}: {}: {:?} {:.1} {:?} of {truth:.1} by {:?} in {measured_seconds:.2} s",
             case.command(),

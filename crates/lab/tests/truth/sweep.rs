@@ -2,7 +2,7 @@
 
 use super::scenarios::Scenario;
 use iogauge_io::engine::Op;
-use iogauge_io::target::Intent;
+use iogauge_io::targets::Intent;
 use iogauge_lab::Rig;
 use iogauge_model::limit::Directions;
 use iogauge_model::load::{EngineKind, Load, Pattern};
@@ -36,11 +36,11 @@ fn measure(scenario: &Scenario, depth: u32) -> Option<f64> {
     let rig = Rig::open(&format!("sim:{},seed={SEED}", scenario.device), Intent::default())
         .expect("a device of the table");
     let load = Load { iodepth: depth, ..load(scenario) };
-    let mut crew = rig.crew(&load, depth).expect("a crew in virtual time");
-    crew.advance(SETTLE_NS).expect("virtual time passes");
-    crew.cut().expect("a window");
-    crew.advance(MEASURE_NS).expect("virtual time passes");
-    let window = crew.cut().expect("a window");
+    let mut pool = rig.pool(&load, depth).expect("a pool in virtual time");
+    pool.advance(SETTLE_NS).expect("virtual time passes");
+    pool.take_window().expect("a window");
+    pool.advance(MEASURE_NS).expect("virtual time passes");
+    let window = pool.take_window().expect("a window");
     let service = |op| &window.tally(op).service;
     let latencies = Directions::new(service(Op::Read), service(Op::Write), service(Op::Sync));
     let holds = scenario.plan().limits.iter().all(|limit| limit.holds(&latencies));

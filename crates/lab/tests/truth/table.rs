@@ -1,7 +1,7 @@
 //! What many searches of one device came to.
 
 use super::scenarios::{Scenario, Truth};
-use iogauge_lab::search::Found;
+use iogauge_lab::search::SearchOutcome;
 use std::fmt::Write;
 
 /// How far an answer without chance may be off: some I/Os of tens of thousands, those that begin
@@ -41,7 +41,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn new(found: &Found, truth: f64, budget_seconds: f64) -> Self {
+    pub fn new(found: &SearchOutcome, truth: f64, budget_seconds: f64) -> Self {
         let answer = &found.answer;
         let [low, high] = answer.iops.ci95;
         let point = found.curve.iter().find(|p| p.depth == answer.depth);

@@ -54,6 +54,25 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
+    /// Values of fio's `ioengine` that an engine here carries out.
+    pub const FIO_NAMES: &[(&str, Self)] = &[
+        ("io_uring", Self::IoUring),
+        ("libaio", Self::Libaio),
+        ("psync", Self::Psync),
+        // The same calls at other entry points: one buffer at an offset.
+        ("sync", Self::Psync),
+        ("pvsync", Self::Psync),
+        ("pvsync2", Self::Psync),
+        ("mmap", Self::Mmap),
+        ("null", Self::Null),
+    ];
+
+    /// The engine that carries out a value of fio's `ioengine`; `None` where there is none.
+    #[must_use]
+    pub fn of_fio(name: &str) -> Option<Self> {
+        Self::FIO_NAMES.iter().find(|(word, _)| *word == name).map(|(_, engine)| *engine)
+    }
+
     /// The word used on the command line; fio's, where fio has the engine.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

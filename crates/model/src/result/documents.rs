@@ -1,8 +1,8 @@
 //! The documents the commands print and the history keeps.
 
 use super::{
-    BlockTrace, Environment, Estimate, IntervalPoint, LatencySummary, Physical, Regime, StepResult,
-    SystemPoint,
+    BlockTrace, Environment, Estimate, IntervalPoint, LatencySummary, PerformanceShift, Physical,
+    StepResult, SystemPoint,
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
@@ -286,10 +286,10 @@ pub struct FindDocument {
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<IntervalPoint>,
-    /// Changes of the target's level that the search lived through; answer and curve are those after the
+    /// Performance shifts that the search lived through; answer and curve are those after the
     /// last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub regimes: Vec<Regime>,
+    #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
+    pub shifts: Vec<PerformanceShift>,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
     /// What the block layer saw, where it was traced: in the last window at the depth or rate of the

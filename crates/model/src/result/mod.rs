@@ -7,9 +7,10 @@ mod device;
 mod doctor;
 mod documents;
 mod estimate;
+mod fio;
 mod profile;
-mod regime;
 mod rounds;
+mod shift;
 mod step;
 mod suite;
 mod system;
@@ -33,13 +34,14 @@ pub use documents::{
     Via, Wander,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
+pub use fio::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
 pub use profile::ProfileDocument;
-pub use regime::Regime;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
+pub use shift::PerformanceShift;
 pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
 pub use suite::{
-    Cell, Conclusion, Place, PlannedStep, SearchResult, SuiteAsked, SuiteDocument, SuiteOutcome,
-    SuitePlanDocument, SuiteStepResult, SuiteTable, Table, TableColumn,
+    Cell, Conclusion, PlannedStep, SearchResult, StepPlace, SuiteAsked, SuiteDocument,
+    SuiteOutcome, SuitePlanDocument, SuiteStepResult, SuiteTable, Table, TableColumn,
 };
 pub use system::{CpuUse, DeviceCounters, Environment, Physical};
 pub use system_point::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};

@@ -1,10 +1,9 @@
 //! What one step measured.
 
 use super::{
-    BlockTrace, CpuUse, DatabaseResult, Estimate, LatencyBands, LatencySummary, Physical, Regime,
-    SystemPoint, VerifyResult,
+    BlockTrace, CpuUse, DatabaseResult, Estimate, FioResult, LatencyBands, LatencySummary,
+    PerformanceShift, Physical, SystemPoint, VerifyResult,
 };
-use crate::fio::FioResult;
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -211,9 +210,9 @@ pub struct StepResult {
     pub cpu: CpuUse,
     /// The load's figures over time.
     pub series: Vec<IntervalPoint>,
-    /// Changes of the target's level within the series, beyond chance.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub regimes: Vec<Regime>,
+    /// Performance shifts within the series, beyond chance.
+    #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
+    pub shifts: Vec<PerformanceShift>,
     /// The machine's figures over time.
     #[serde(default)]
     pub system: Vec<SystemPoint>,

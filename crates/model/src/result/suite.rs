@@ -1,8 +1,8 @@
 //! What a suite measured: its steps with their places, its tables, and what it makes of them.
 
 use super::{
-    Answer, CurvePoint, Environment, Head, IntervalPoint, Knee, Regime, RunDocument, StepResult,
-    SystemPoint,
+    Answer, CurvePoint, Environment, Head, IntervalPoint, Knee, PerformanceShift, RunDocument,
+    StepResult, SystemPoint,
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Where a step stands in its suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct StepPlace {
     /// Tells the step from every other one of its suite, the same in every run of the suite with
     /// the same options: `readrand 8k 16 users`.
     pub key: String,
@@ -24,7 +24,7 @@ pub struct Place {
     pub round: Option<u32>,
 }
 
-impl Place {
+impl StepPlace {
     /// Phase of steps that only make the target ready, and measure nothing.
     pub const INIT: &str = "init";
 }
@@ -44,10 +44,10 @@ pub struct SearchResult {
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<IntervalPoint>,
-    /// Changes of the target's level that the search lived through; answer and curve are those after the
+    /// Performance shifts that the search lived through; answer and curve are those after the
     /// last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub regimes: Vec<Regime>,
+    #[serde(default, rename = "regimes", skip_serializing_if = "Vec::is_empty")]
+    pub shifts: Vec<PerformanceShift>,
     /// Time spent measuring, in seconds.
     pub measured_seconds: f64,
     /// The machine's figures over the whole search; empty in results of versions that did not keep
@@ -71,7 +71,7 @@ pub enum SuiteOutcome {
 pub struct SuiteStepResult {
     /// Where it stands.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: StepPlace,
     /// When it began, RFC 3339 in UTC.
     pub started: String,
     /// How often the run had been taken up again before it.
@@ -218,7 +218,7 @@ impl SuiteAsked {
 pub struct PlannedStep {
     /// Where it stands.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: StepPlace,
     /// What is asked, in a few words.
     pub label: String,
     /// Time it takes, in seconds; `None` where it ends when its bytes are moved.
@@ -292,7 +292,7 @@ impl SuiteDocument {
     /// The steps that measured at a fixed concurrency or rate: without searches, and without what only
     /// made the target ready.
     pub fn measured(&self) -> impl Iterator<Item = (&SuiteStepResult, &StepResult)> {
-        let measuring = self.steps.iter().filter(|step| step.place.phase != Place::INIT);
+        let measuring = self.steps.iter().filter(|step| step.place.phase != StepPlace::INIT);
         measuring.filter_map(|step| Some((step, step.step()?)))
     }
 

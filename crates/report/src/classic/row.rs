@@ -1,7 +1,7 @@
 //! A row of the table.
 
 use super::share::{Bounds, Fold, fold};
-use iogauge_model::fio::{BlockRange, FioDirection, FioResult, LatencyShare};
+use iogauge_model::result::{BlockRange, FioDirection, FioResult, LatencyShare};
 
 /// Percentiles of the table.
 pub const PERCENTS: [f64; 6] = [95.0, 99.0, 99.5, 99.9, 99.95, 99.99];

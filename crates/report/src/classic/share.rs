@@ -1,7 +1,7 @@
 //! Shares of I/Os by latency, folded into the columns of the table.
 
 use iogauge_model::Histogram;
-use iogauge_model::fio::LatencyShare;
+use iogauge_model::result::LatencyShare;
 
 /// Columns as upper bounds in nanoseconds; the last one has what lies beyond.
 pub(crate) type Bounds<const N: usize> = [Option<u64>; N];

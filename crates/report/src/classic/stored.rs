@@ -3,9 +3,9 @@
 use super::row::{PERCENTS, Row, RowLatency};
 use super::share::of_histogram;
 use iogauge_model::Load;
-use iogauge_model::fio::BlockRange;
 use iogauge_model::load::{BlockSplit, Pattern, SyncMode};
 use iogauge_model::plan::Job;
+use iogauge_model::result::BlockRange;
 use iogauge_model::result::{
     CurvePoint, DirectionResult, FindDocument, LatencySummary, RunDocument, StepResult,
 };

@@ -1,7 +1,7 @@
 //! The system over time as CSV: a row for each sample, and one for each device in it.
 
 use super::Rows;
-use crate::exhibit::{Course, Exhibit};
+use crate::exhibit::{Exhibit, Timeline};
 use ::csv::Error;
 use iogauge_model::result::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};
 use std::io::Write;
@@ -117,7 +117,7 @@ pub fn system(exhibit: &Exhibit, writer: impl Write) -> Result<(), Error> {
 
 fn head(
     exhibit: &Exhibit,
-    course: &Course<'_>,
+    course: &Timeline<'_>,
     point: &SystemPoint,
     device: &str,
 ) -> [String; HEAD.len()] {

@@ -4,9 +4,9 @@ use super::rounds::counted;
 use super::{Capacity, Exhibit, Shown};
 use crate::classic::{of_all, planned};
 use iogauge_model::Limit;
-use iogauge_model::fio::FioResult;
 use iogauge_model::load::Load;
 use iogauge_model::plan::Job;
+use iogauge_model::result::FioResult;
 use iogauge_model::result::{CurvePoint, DirectionResult, StepResult};
 
 /// One load, its directions as one.

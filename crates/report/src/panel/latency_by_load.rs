@@ -323,7 +323,7 @@ fn description(along: Along, loads: &[Load]) -> String {
 mod tests {
     use super::*;
     use crate::classic::Row;
-    use iogauge_model::fio::BlockRange;
+    use iogauge_model::result::BlockRange;
 
     fn sample(users: u32, each: u32, size: u64, rate_iops: Option<f64>) -> Sample {
         let size = Some(BlockRange { min_bytes: size, max_bytes: size });

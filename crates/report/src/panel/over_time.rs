@@ -6,7 +6,7 @@ use super::{Figure, Panel};
 use crate::chart::{Ink, Scene, count, latency_ns, seconds};
 use crate::exhibit::Exhibit;
 use crate::terminal::Terms;
-use iogauge_model::result::{IntervalPoint, LatencyBands, Regime};
+use iogauge_model::result::{IntervalPoint, LatencyBands, PerformanceShift};
 
 pub const PANEL: Panel = Panel {
     name: "over-time",
@@ -24,11 +24,11 @@ pub const PANEL: Panel = Panel {
 type Intervals = Vec<(f64, IntervalPoint)>;
 
 /// What is drawn of a run.
-struct Course {
+struct Drawing {
     time: Time,
     intervals: Intervals,
     /// Changes of level.
-    regimes: Vec<Marked>,
+    shifts: Vec<Marked>,
     terms: Terms,
 }
 
@@ -36,11 +36,11 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     timeline::figures(exhibits, course, |course| (description(course), scene(course, width)))
 }
 
-fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
+fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
     let courses = exhibit.courses();
     let all: usize = courses.iter().map(|course| course.series.len()).sum();
     let mut time = Time::default();
-    let (mut intervals, mut regimes) = (Intervals::new(), Vec::new());
+    let (mut intervals, mut shifts) = (Intervals::new(), Vec::new());
     for course in courses {
         let Some(last) = course.series.last() else { continue };
         let begin = time.follow(last.at_seconds);
@@ -48,15 +48,15 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
         let share = (most * course.series.len()).div_ceil(all);
         intervals.extend(timeline::joined(&own.collect::<Vec<_>>(), share));
         let is_search = course.series.iter().any(is_of_search);
-        regimes.extend(course.regimes.iter().map(|regime| Marked {
-            at: begin + regime.at_seconds,
-            regime: *regime,
+        shifts.extend(course.shifts.iter().map(|shift| Marked {
+            at: begin + shift.at_seconds,
+            shift: *shift,
             is_search,
         }));
     }
-    time.marked = regimes.iter().map(|marked| (marked.at, marked.words())).collect();
+    time.marked = shifts.iter().map(|marked| (marked.at, marked.words())).collect();
     let terms = exhibit.terms();
-    (intervals.len() > 1).then_some(Course { time, intervals, regimes, terms })
+    (intervals.len() > 1).then_some(Drawing { time, intervals, shifts, terms })
 }
 
 /// True of intervals in which a search asked for something.
@@ -67,7 +67,7 @@ fn is_of_search(point: &IntervalPoint) -> bool {
 /// A change of level, and when it was, on the axis.
 struct Marked {
     at: f64,
-    regime: Regime,
+    shift: PerformanceShift,
     /// True where that is when a search saw it, and not when it came.
     is_search: bool,
 }
@@ -91,7 +91,7 @@ impl Marked {
     }
 
     fn levels(&self) -> [String; 2] {
-        [self.regime.before_iops, self.regime.after_iops].map(count)
+        [self.shift.before_iops, self.shift.after_iops].map(count)
     }
 }
 
@@ -121,7 +121,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(course: &Course, side: &Side, noun: &str) -> Option<Self> {
+    fn of(course: &Drawing, side: &Side, noun: &str) -> Option<Self> {
         let held = |point: &IntervalPoint| !(side.bands)(point).is_empty();
         let points = || course.intervals.iter().map(|(at, point)| (*at, point));
         // Lines over a map have their points in the middle of its columns.
@@ -148,8 +148,8 @@ impl Kept {
     }
 }
 
-fn scene(course: &Course, width: f64) -> Scene {
-    let Course { time, intervals, terms, .. } = course;
+fn scene(course: &Drawing, width: f64) -> Scene {
+    let Drawing { time, intervals, terms, .. } = course;
     let line = |name: &'static str, ink, of: fn(&IntervalPoint) -> Option<f64>| {
         let values: Vec<_> = intervals.iter().map(|(at, point)| (*at, of(point))).collect();
         values.iter().any(|(_, value)| value.is_some()).then(|| Line::solid(name, ink, values))
@@ -203,8 +203,8 @@ fn said((at, point): &(f64, IntervalPoint), terms: &Terms) -> (f64, Vec<String>)
     (*at, lines)
 }
 
-fn description(course: &Course) -> String {
-    let Course { time, intervals, regimes, terms } = course;
+fn description(course: &Drawing) -> String {
+    let Drawing { time, intervals, shifts, terms } = course;
     let rates = || intervals.iter().map(|(_, point)| point.iops());
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
     let slowest = intervals.iter().map(|(_, point)| point.latency_max_ns).max().unwrap_or(0);
@@ -223,7 +223,7 @@ fn description(course: &Course) -> String {
             terms.amount(deepest.ceil() as u32)
         ));
     }
-    for marked in regimes {
+    for marked in shifts {
         text.push_str(&format!(" {}", marked.sentence(terms.rates)));
     }
     text

@@ -26,7 +26,7 @@ const MOST_DEVICES: usize = 3;
 const DEVICE_INKS: [Ink; MOST_DEVICES] = [Ink::Series(2), Ink::Series(3), Ink::Series(5)];
 
 /// What is drawn of a run: samples of the machine and intervals of the load, by time.
-struct Course {
+struct Drawing {
     time: Time,
     machine: Vec<(f64, SystemPoint)>,
     load: Vec<(f64, IntervalPoint)>,
@@ -38,7 +38,7 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     timeline::figures(exhibits, course, |course| (description(course), scene(course, width)))
 }
 
-fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
+fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
     let (mut time, mut machine, mut load) = (Time::default(), Vec::new(), Vec::new());
     let courses = exhibit.courses();
     let samples: usize = courses.iter().map(|course| course.system.len()).sum();
@@ -52,7 +52,7 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Course> {
     }
     let load = timeline::joined(&load, most);
     let devices = busiest(&machine);
-    (machine.len() > 1).then_some(Course { time, machine, load, devices })
+    (machine.len() > 1).then_some(Drawing { time, machine, load, devices })
 }
 
 /// So many samples at a time as one.
@@ -83,7 +83,7 @@ fn busiest(machine: &[(f64, SystemPoint)]) -> Vec<String> {
     drawn.map(|(name, _)| name.clone()).collect()
 }
 
-impl Course {
+impl Drawing {
     /// A line of the machine; parted where a sample does not tell.
     fn machine(
         &self,
@@ -114,7 +114,7 @@ impl Course {
     }
 }
 
-fn scene(course: &Course, width: f64) -> Scene {
+fn scene(course: &Drawing, width: f64) -> Scene {
     let mut plots = vec![moved(course), busy(course)];
     if !course.devices.is_empty() {
         plots.extend(outstanding(course));
@@ -124,7 +124,7 @@ fn scene(course: &Course, width: f64) -> Scene {
     timeline::draw(&course.time, &plots, told.collect(), width)
 }
 
-fn moved(course: &Course) -> Plot<'_> {
+fn moved(course: &Drawing) -> Plot<'_> {
     let mut lines = Vec::new();
     if !course.load.is_empty() {
         lines.push(course.load("reads asked", Ink::Text, |point| point.read_bytes));
@@ -136,7 +136,7 @@ fn moved(course: &Course) -> Plot<'_> {
     Plot::linear(title, &bytes_per_sec, 0.0, lines)
 }
 
-fn busy(course: &Course) -> Plot<'_> {
+fn busy(course: &Drawing) -> Plot<'_> {
     let lines = match course.devices.as_slice() {
         [] => vec![course.machine("devices busy", Ink::Series(2), |p| Some(p.busy_percent))],
         _ => course.devices(|device| Some(device.busy_percent)),
@@ -145,7 +145,7 @@ fn busy(course: &Course) -> Plot<'_> {
 }
 
 /// The I/Os devices had at once, and how long those took.
-fn outstanding(course: &Course) -> [Plot<'_>; 2] {
+fn outstanding(course: &Drawing) -> [Plot<'_>; 2] {
     let queue = course.devices(|device| Some(device.queue_depth));
     let wait = course.devices(|device| {
         let (reads, writes) = (device.reads_per_sec, device.writes_per_sec);
@@ -159,7 +159,7 @@ fn outstanding(course: &Course) -> [Plot<'_>; 2] {
     ]
 }
 
-fn processors(course: &Course) -> Plot<'_> {
+fn processors(course: &Drawing) -> Plot<'_> {
     let mut lines = Vec::new();
     if course.machine.iter().any(|(_, point)| point.cpu.is_some()) {
         let kind = |name, ink, of: fn(&CpuKinds) -> f64| {
@@ -180,7 +180,7 @@ fn processors(course: &Course) -> Plot<'_> {
     Plot::linear("processors", &percent, 100.0, lines)
 }
 
-fn memory(course: &Course) -> Plot<'_> {
+fn memory(course: &Drawing) -> Plot<'_> {
     let available = |point: &SystemPoint| Some(point.memory_available_bytes as f64 / GIB);
     let dirty = |point: &SystemPoint| Some(point.dirty_bytes as f64 / GIB);
     let lines = vec![
@@ -203,7 +203,7 @@ fn told(at: f64, point: &SystemPoint) -> Vec<String> {
     ]
 }
 
-fn description(course: &Course) -> String {
+fn description(course: &Drawing) -> String {
     let mean = |of: fn(&SystemPoint) -> f64| {
         let sum: f64 = course.machine.iter().map(|(_, point)| of(point)).sum();
         sum / course.machine.len().max(1) as f64

@@ -12,7 +12,7 @@ use iogauge_model::result::{
 use iogauge_model::units::{Bytes, shell_word};
 
 /// The document as text: what to expect first, then target, devices, machine, and each doubt with
-/// its remedy.
+/// its hint.
 #[must_use]
 pub fn doctor(document: &DoctorDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);

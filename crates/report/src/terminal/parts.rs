@@ -76,8 +76,8 @@ fn list(sheet: &mut Sheet, paint: Paint, title: &str, caveats: &[&Caveat]) {
     sheet.line(if paint == Paint::Plain { Paint::Strong } else { paint }, title);
     for caveat in caveats {
         sheet.text(paint, &format!("- {}: {}", caveat.code.as_str(), caveat.message));
-        if !caveat.remedy.is_empty() {
-            sheet.below(Paint::Plain, &format!("→ {}", caveat.remedy));
+        if !caveat.hint.is_empty() {
+            sheet.below(Paint::Plain, &format!("→ {}", caveat.hint));
         }
     }
 }

@@ -6,7 +6,7 @@ use iogauge_model::Load;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
 use iogauge_model::result::{
-    Conclusion, Place, RoundsFindings, RoundsUnit, RoundsWindow, RunDocument, SUITE_FORMAT,
+    Conclusion, RoundsFindings, RoundsUnit, RoundsWindow, RunDocument, SUITE_FORMAT, StepPlace,
     StepResult, SuiteAsked, SuiteDocument, SuiteOutcome, SuiteStepResult, TrackedRounds,
 };
 use serde_json::json;
@@ -117,7 +117,7 @@ pub fn suite_step(
     result: StepResult,
 ) -> SuiteStepResult {
     SuiteStepResult {
-        place: Place { key, phase: "rounds".to_owned(), round },
+        place: StepPlace { key, phase: "rounds".to_owned(), round },
         started: "2026-11-21T10:15:30Z".to_owned(),
         part: 0,
         asked: Step::single(load, 0, 60_000_000_000),

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use device::Device;
 use iogauge_lab::db::{self, DbLoad, DbMeasured, DbSearched, DbTarget, DeviceWork, Times};
 use iogauge_lab::measure::Watch;
-use iogauge_lab::search::{Found, SearchPlan};
+use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::Caveat;
 use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head};
@@ -173,6 +173,6 @@ fn about(side: &str, doubts: Vec<Caveat>) -> Vec<Caveat> {
     own.map(named).collect()
 }
 
-fn side(load: String, found: Found) -> BesideSide {
+fn side(load: String, found: SearchOutcome) -> BesideSide {
     BesideSide { load, answer: found.answer, curve: found.curve }
 }

@@ -59,7 +59,7 @@ fn search(
         knee: found.knee,
         curve: found.curve,
         series: found.series,
-        regimes: found.regimes,
+        shifts: found.shifts,
         physical: searched.physical,
         trace: None,
         measured_seconds: found.measured_seconds,

@@ -3,7 +3,7 @@
 use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
 use crate::command::find::check_effort;
 use crate::exit::Usage;
-use iogauge_db::crew::Mode;
+use iogauge_db::pool::Mode;
 use iogauge_lab::db::{DbLoad, in_database_words};
 use iogauge_lab::search::SearchPlan;
 use iogauge_model::Limit;

@@ -24,7 +24,7 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         })?;
     }
     let doubt = of_size(args.size).map(|doubt| {
-        screen::message("warning", &format!("{}; hint: {}", doubt.message, doubt.remedy))
+        screen::message("warning", &format!("{}; hint: {}", doubt.message, doubt.hint))
     });
     let begin = Instant::now();
     let mut room = RoomWatch::begin(database.as_ref())?;

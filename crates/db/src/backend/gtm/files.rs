@@ -4,7 +4,7 @@ use super::settings::Settings;
 use super::tools::Tools;
 use crate::directory::{disk_bytes, fault};
 use crate::error::DbError;
-use crate::folder::{Folder, Found};
+use crate::folder::{Entry, Folder};
 use std::time::Duration;
 
 /// Where each global is kept.
@@ -76,7 +76,7 @@ fn is_time(rest: &str) -> bool {
 /// # Errors
 /// Where one cannot be removed.
 pub fn remove_routines(folder: &Folder) -> Result<(), DbError> {
-    let Found::Folder(routines) = folder.find(ROUTINES)? else { return Ok(()) };
+    let Entry::Folder(routines) = folder.find(ROUTINES)? else { return Ok(()) };
     for (name, _) in SOURCES {
         for name in [format!("{name}.m"), format!("{name}.o"), format!("{name}.new")] {
             remove(&routines, &name)?;
@@ -105,14 +105,14 @@ pub fn write_routines(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     for (name, text) in SOURCES {
         let (source, object) = (format!("{name}.m"), format!("{name}.o"));
         let there = place.read(&source, MOST_ROUTINE_BYTES).ok().flatten();
-        if matches!(place.find(&object)?, Found::File(_))
+        if matches!(place.find(&object)?, Entry::File(_))
             && there.as_deref() == Some(text.as_bytes())
         {
             continue;
         }
         // GT.M writes its object through a link.
         remove(&place, &object)?;
-        if !matches!(place.find(&object)?, Found::Nothing) {
+        if !matches!(place.find(&object)?, Entry::Nothing) {
             return Err(place.foreign(&object));
         }
         place.replace(&source, &format!("{name}.new"), text.as_bytes(), false)?;
@@ -186,7 +186,7 @@ fn note_load(folder: &Folder) -> Result<(), DbError> {
 
 /// True where a load was cut short and what it left was not removed yet.
 pub fn was_cut_short(folder: &Folder) -> bool {
-    matches!(folder.find(LOADING), Ok(Found::File(_)))
+    matches!(folder.find(LOADING), Ok(Entry::File(_)))
 }
 
 /// Removes the shared memory that killed processes left. They may have left it while they held what a
@@ -257,7 +257,7 @@ pub fn begin_journal(tools: &Tools, folder: &Folder, settings: &Settings) -> Res
 pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<bool, DbError> {
     let cut_short = was_cut_short(folder);
     note_load(folder)?;
-    if matches!(folder.find(UNJOURNALED)?, Found::Nothing) {
+    if matches!(folder.find(UNJOURNALED)?, Entry::Nothing) {
         tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "")?;
         folder.create(UNJOURNALED)?;
     }
@@ -279,14 +279,14 @@ pub fn end_load(folder: &Folder) -> Result<(), DbError> {
 /// # Errors
 /// Where it cannot be brought there.
 pub fn sync(folder: &Folder) -> Result<(), DbError> {
-    let Found::File(data) = folder.find(DATA)? else { return Err(folder.foreign(DATA)) };
+    let Entry::File(data) = folder.find(DATA)? else { return Err(folder.foreign(DATA)) };
     data.sync_all().map_err(|error| fault(&folder.path().join(DATA), &error))
 }
 
 /// Removes a regular file that may not be there.
 fn remove(folder: &Folder, name: &str) -> Result<(), DbError> {
     match folder.find(name)? {
-        Found::File(file) => folder.remove(name, &file).map(drop),
+        Entry::File(file) => folder.remove(name, &file).map(drop),
         _ => Ok(()),
     }
 }
@@ -307,7 +307,7 @@ pub fn make_room(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
 /// and a recovery goes back to one that is at least a second old.
 pub fn prune(folder: &Folder) {
     let age = |name: &String| {
-        let Ok(Found::File(file)) = folder.find(name) else { return Duration::ZERO };
+        let Ok(Entry::File(file)) = folder.find(name) else { return Duration::ZERO };
         let changed = file.metadata().and_then(|about| about.modified());
         changed.ok().and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
     };

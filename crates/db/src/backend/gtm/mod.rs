@@ -2,7 +2,7 @@
 //! routines.
 //!
 //! The folder of a database holds one region: a global directory, a data file of blocks of 8 KiB under
-//! the access method BG, a before-image journal, and the routines. Worker processes do whole transactions
+//! the access method BG, a before-image journal, and the routines. TransactionWorker processes do whole transactions
 //! by themselves and hear nothing but how many, so that what is measured is M code. They end when this
 //! process ends. The cache is shared memory of the processes that have the database open: it goes with
 //! the last of them, so that each run begins with a cold one.
@@ -26,7 +26,7 @@ use crate::confined::Confined;
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
 use crate::filler::Filler;
-use crate::folder::Found;
+use crate::folder::Entry;
 use crate::held::{Held, once_free};
 use crate::progress::Progress;
 use crate::url::DbUrl;
@@ -335,7 +335,7 @@ impl Database for Gtm {
             let _held = self.directory.lock()?;
             let folder = &self.directory.there()?;
             // GT.M goes by names: a link would lead it to another database's memory.
-            if matches!(folder.find(files::DATA)?, Found::File(_))
+            if matches!(folder.find(files::DATA)?, Entry::File(_))
                 && folder.check_files(files::is_ours).is_ok()
             {
                 files::forget(&self.tools)?;

@@ -4,7 +4,7 @@ use super::process::{Family, Process, hold};
 use super::stats::{Stats, Tally};
 use super::tools::Tools;
 use crate::backend::{Order, WorkerPlan, Writer};
-use crate::books::Books;
+use crate::counts::WorkerCounts;
 use crate::error::DbError;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -91,7 +91,7 @@ pub fn plan_line(plan: &WorkerPlan, durable: bool) -> String {
 }
 
 impl Writer for GtmWriter {
-    fn work(&mut self, order: &Order, books: &mut Books) -> Result<u64, DbError> {
+    fn work(&mut self, order: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let Order { transactions, until } = *order;
         self.idle = false;
         let left = until.saturating_duration_since(Instant::now()).as_micros();
@@ -103,7 +103,7 @@ impl Writer for GtmWriter {
         }
         let Self { transaction_length, value_bytes, .. } = self;
         let committed = process.hear(|line| {
-            note(line, *transaction_length, *value_bytes, books).ok_or_else(|| strange(line))
+            note(line, *transaction_length, *value_bytes, counts).ok_or_else(|| strange(line))
         })?;
         let committed = committed.parse().map_err(|_| strange(committed))?;
         drop(process);
@@ -112,10 +112,10 @@ impl Writer for GtmWriter {
     }
 }
 
-/// Books a line `tTIMETIME…` of whole transactions: when each began, when its updates began, when each of
+/// WorkerCounts a line `tTIMETIME…` of whole transactions: when each began, when its updates began, when each of
 /// them was done, when the commit was. In a transaction that was restarted the time from its begin to
 /// that of its updates is what the restarts undid, and counts to the commit.
-fn note(line: &str, updates: usize, value_bytes: u64, books: &mut Books) -> Option<()> {
+fn note(line: &str, updates: usize, value_bytes: u64, counts: &mut WorkerCounts) -> Option<()> {
     let (times, rest) = line.strip_prefix('t')?.as_bytes().as_chunks::<TIME_DIGITS>();
     let transactions = times.chunks_exact(updates + 3);
     if !rest.is_empty() || !transactions.remainder().is_empty() {
@@ -127,11 +127,11 @@ fn note(line: &str, updates: usize, value_bytes: u64, books: &mut Books) -> Opti
         let mut last = started;
         for time in done {
             let time = microseconds(time)?;
-            books.update(ns_between(last, time), value_bytes);
+            counts.update(ns_between(last, time), value_bytes);
             last = time;
         }
         let committed = microseconds(committed)?;
-        books.commit(ns_between(begun, started).saturating_add(ns_between(last, committed)));
+        counts.commit(ns_between(begun, started).saturating_add(ns_between(last, committed)));
     }
     Some(())
 }
@@ -139,7 +139,7 @@ fn note(line: &str, updates: usize, value_bytes: u64, books: &mut Books) -> Opti
 /// Reads a line of times for transactions of all lengths that it may hold.
 pub fn read_untrusted(line: &str) {
     for updates in 0..=line.len() / TIME_DIGITS {
-        let _ = note(line, updates, 100, &mut Books::default());
+        let _ = note(line, updates, 100, &mut WorkerCounts::default());
     }
 }
 
@@ -166,20 +166,23 @@ mod tests {
 
     #[test]
     fn lines_are_booked() {
-        let mut books = Books::default();
+        let mut counts = WorkerCounts::default();
         let line =
             |times: &[u64]| times.iter().fold("t".to_owned(), |l, t| l + &format!("{t:016}"));
         // The second was restarted after 200 µs, and meanwhile the clock was set back by 1.
         let times = [1000, 1000, 1012, 1024, 1500, 2000, 2200, 2199, 2212, 2300];
-        assert_eq!(note(&line(&times), 2, 100, &mut books), Some(()));
-        assert_eq!((books.updates.count(), books.update_bytes, books.commits.count()), (4, 400, 2));
-        assert_eq!(books.updates.sum_ns(), 12_000 + 12_000 + 13_000);
-        assert_eq!(books.commits.sum_ns(), 476_000 + 200_000 + 88_000);
-        assert_eq!(u128::from(books.busy_ns), books.updates.sum_ns() + books.commits.sum_ns());
+        assert_eq!(note(&line(&times), 2, 100, &mut counts), Some(()));
+        assert_eq!(
+            (counts.updates.count(), counts.update_bytes, counts.commits.count()),
+            (4, 400, 2)
+        );
+        assert_eq!(counts.updates.sum_ns(), 12_000 + 12_000 + 13_000);
+        assert_eq!(counts.commits.sum_ns(), 476_000 + 200_000 + 88_000);
+        assert_eq!(u128::from(counts.busy_ns), counts.updates.sum_ns() + counts.commits.sum_ns());
         let wrong =
             [line(&times[1..]), line(&times) + "1", line(&times).replace('5', "x"), "x1".into()];
         for line in wrong {
-            assert_eq!(note(&line, 2, 100, &mut Books::default()), None, "{line}");
+            assert_eq!(note(&line, 2, 100, &mut WorkerCounts::default()), None, "{line}");
         }
     }
 }

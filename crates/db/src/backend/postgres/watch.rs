@@ -18,13 +18,13 @@ const LATE: Duration = Duration::from_millis(50);
 /// Looks at the checkpointer from time to time, in a thread of its own. Dropped, it ends.
 #[derive(Debug)]
 pub(super) struct Watch {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<WatchState>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct WatchState {
     connection: Connection,
     statistics: Statistics,
     last: Daemon,
@@ -38,7 +38,8 @@ impl Watch {
         statistics: Statistics,
     ) -> Result<Self, DbError> {
         let last = statistics.daemon(&mut connection)?;
-        let seen = Arc::new(Mutex::new(Seen { connection, statistics, last, cycles: Vec::new() }));
+        let seen =
+            Arc::new(Mutex::new(WatchState { connection, statistics, last, cycles: Vec::new() }));
         let (stop, stopped) = channel();
         let shared = seen.clone();
         let look = move || {
@@ -68,7 +69,7 @@ impl Watch {
     }
 }
 
-impl Seen {
+impl WatchState {
     fn look(&mut self) -> Result<(), DbError> {
         let mut now = self.statistics.daemon(&mut self.connection)?;
         if now.checkpoint == self.last.checkpoint {

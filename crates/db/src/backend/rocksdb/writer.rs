@@ -4,7 +4,7 @@ use super::bulk::handle;
 use super::fault::fault;
 use super::library::{family_of, key};
 use crate::backend::{Order, WorkerPlan, Writer};
-use crate::books::Books;
+use crate::counts::WorkerCounts;
 use crate::draws::Draws;
 use crate::error::DbError;
 use crate::value::Stamp;
@@ -53,7 +53,7 @@ impl BatchWriter {
 }
 
 impl Writer for BatchWriter {
-    fn work(&mut self, _: &Order, books: &mut Books) -> Result<u64, DbError> {
+    fn work(&mut self, _: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let WorkerPlan { worker, global, transaction_length, .. } = self.plan;
         let sequence = self.sequence + 1;
         let mut begin = Instant::now();
@@ -66,13 +66,13 @@ impl Writer for BatchWriter {
             stamp.write(global.value_bytes, &mut self.value);
             batch.put_cf(family, key(subscript), &self.value);
             let end = Instant::now();
-            books.update(nanoseconds(end - begin), self.value.len() as u64);
+            counts.update(nanoseconds(end - begin), self.value.len() as u64);
             begin = end;
         }
         batch.put(key(u64::from(worker)), key(sequence));
         let written = self.db.write_opt(batch, &self.options);
         written.map_err(|error| fault(&self.folder, &error))?;
-        books.commit(nanoseconds(begin.elapsed()));
+        counts.commit(nanoseconds(begin.elapsed()));
         self.sequence = sequence;
         Ok(sequence)
     }

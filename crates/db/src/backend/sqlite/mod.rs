@@ -20,7 +20,7 @@ use super::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Siz
 use crate::confined::Confined;
 use crate::directory::{Directory, Marker, disk_bytes, fault as system_fault};
 use crate::error::DbError;
-use crate::folder::Found;
+use crate::folder::Entry;
 use crate::held::Held;
 use crate::progress::Progress;
 use connection::fault;
@@ -87,7 +87,7 @@ impl Sqlite {
     fn remove_global(&self, number: u32) -> Result<(), DbError> {
         let folder = self.dir.there()?;
         for name in files_of_global(number) {
-            if let Found::File(file) = folder.find(&name)?
+            if let Entry::File(file) = folder.find(&name)?
                 && is_ours(&folder, &name, &file)
             {
                 folder.remove(&name, &file)?;

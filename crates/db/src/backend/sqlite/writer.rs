@@ -4,7 +4,7 @@ use super::connection::{fault, to_work};
 use super::gate::{Gate, Pass};
 use super::settings::Settings;
 use crate::backend::{Order, WorkerPlan, Writer};
-use crate::books::Books;
+use crate::counts::WorkerCounts;
 use crate::error::DbError;
 use crate::statements::{Statements, Transactions};
 use rusqlite::{CachedStatement, Connection};
@@ -61,7 +61,7 @@ impl SqliteWriter {
     }
 
     /// One transaction. The statements are taken out of the connection's cache once for all its updates.
-    fn transaction(&mut self, books: &mut Books) -> Result<u64, DbError> {
+    fn transaction(&mut self, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let Self { path, connection, transactions, gate, notes, .. } = self;
         let prepare = |sql| connection.prepare_cached(sql).map_err(|error| fault(path, &error));
         let mut held = Held {
@@ -75,13 +75,13 @@ impl SqliteWriter {
             pass: None,
             notes,
         };
-        transactions.one(&mut held, books)
+        transactions.one(&mut held, counts)
     }
 }
 
 impl Writer for SqliteWriter {
-    fn work(&mut self, _: &Order, books: &mut Books) -> Result<u64, DbError> {
-        let done = self.transaction(books);
+    fn work(&mut self, _: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
+        let done = self.transaction(counts);
         if done.is_err() && !self.connection.is_autocommit() {
             // The first fault is the one to tell.
             let _ = self.connection.execute_batch("ROLLBACK");

@@ -3,8 +3,8 @@
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::observe::{Interrupt, Observer, Status};
-use crate::search::{self, Decision, Found, SearchPlan, StoppedBy};
-use iogauge_io::crew::Crew;
+use crate::search::{self, Decision, SearchOutcome, SearchPlan, StoppedBy};
+use iogauge_io::pool::WorkerPool;
 use iogauge_model::Histogram;
 use iogauge_model::limit::Metric;
 use iogauge_model::result::{Answer, Estimate, LatencySummary};
@@ -31,7 +31,7 @@ pub(super) struct Closed {
 }
 
 impl Closed {
-    pub(super) fn of(found: &Found, plan: &SearchPlan) -> Self {
+    pub(super) fn of(found: &SearchOutcome, plan: &SearchPlan) -> Self {
         let alone = found.curve.iter().find(|point| point.depth == 1);
         let highest = found.curve.iter().map(|point| point.iops.mean).fold(1.0, f64::max);
         let capacity = if found.answer.met { found.answer.iops.mean.max(1.0) } else { highest };
@@ -87,22 +87,22 @@ impl Observer for Unkept<'_> {
 
 /// What the target gives in a closed loop, which a part of the budget goes to.
 pub(super) fn in_closed_loop(
-    crew: &mut dyn Crew,
+    pool: &mut dyn WorkerPool,
     plan: &SearchPlan,
     watch: &mut Watch<'_>,
-) -> Result<Found, LabError> {
-    crew.set_rate(None)?;
+) -> Result<SearchOutcome, LabError> {
+    pool.set_rate(None)?;
     let budget_ns = (plan.budget_ns as f64 * CLOSED_SHARE) as u64;
     let longest_seconds = budget_ns as f64 / 1e9;
     watch.observer.decision(&Decision::ClosedLoopFirst { longest_seconds });
     let mut unkept = Unkept(&mut *watch.observer);
     let interrupt: &Interrupt = watch.interrupt;
     let plan = SearchPlan { budget_ns, ..plan.clone() };
-    search::find(crew, &plan, &mut Watch { observer: &mut unkept, interrupt })
+    search::find(pool, &plan, &mut Watch { observer: &mut unkept, interrupt })
 }
 
 /// A search that had to end before it had offered a rate: what the closed loop gave is no answer to it.
-pub(super) fn without_rates(closed: Found, max_depth: u32) -> Found {
+pub(super) fn without_rates(closed: SearchOutcome, max_depth: u32) -> SearchOutcome {
     let answer = Answer {
         met: false,
         iops: Estimate { mean: 0.0, ci95: [0.0; 2], n: 0 },
@@ -118,5 +118,12 @@ pub(super) fn without_rates(closed: Found, max_depth: u32) -> Found {
         stopped_by_limit: None,
         ..closed.answer
     };
-    Found { answer, knee: None, curve: Vec::new(), drift: None, with_starved: None, ..closed }
+    SearchOutcome {
+        answer,
+        knee: None,
+        curve: Vec::new(),
+        drift: None,
+        with_starved: None,
+        ..closed
+    }
 }

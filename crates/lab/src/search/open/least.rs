@@ -2,8 +2,8 @@
 
 use super::super::StoppedBy;
 use super::super::bench::SHORTEST_NS;
+use super::super::confirm::{LOOK_SHARE, LOOKS};
 use super::super::evidence::{pooled, surely_breaks, surely_holds};
-use super::super::hold::{LOOK_SHARE, LOOKS};
 use super::Search;
 use super::point::RatePoint;
 use crate::error::LabError;

@@ -10,9 +10,9 @@ use super::super::prediction::{self, Answered, Ticks};
 use super::super::starvation::{Show, Sieve, WithStarved};
 use super::super::{MeasuredRate, StoppedBy};
 use crate::error::LabError;
-use crate::estimates::{self, Which};
-use crate::observe::{Phase, Place};
-use crate::series::interval;
+use crate::measure::estimates::{self, Which};
+use crate::measure::series::interval;
+use crate::observe::{Phase, Setting};
 use crate::stats::NORMAL_95;
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::{Tally, Window};
@@ -268,18 +268,18 @@ impl Bench<'_, '_> {
         let holding = phase == Phase::Holding;
         let settling_ns = allowed_ns / SETTLING_SHARE;
         self.offer(rate_iops, settling_ns)?;
-        self.cut()?;
+        self.take_window()?;
         // What the last rate left behind took of the budget is not there any more.
         let longest_ns = (allowed_ns - settling_ns).min(self.left_ns()).max(SHORTEST_NS);
         self.window_begins();
         let began_ns = self.elapsed_ns();
         let stopwatch = self.stopwatch();
         let mut look_ns = if holding { longest_ns / HOPELESS_SHARE } else { SHORTEST_NS };
-        let mut sieve = Sieve::<Seen>::default();
+        let mut sieve = Sieve::<Observed>::default();
         let mut stretches = self.stretches(&mut sieve, longest_ns);
         loop {
-            self.crew.advance(TICK_NS)?;
-            let window = self.cut()?;
+            self.pool.advance(TICK_NS)?;
+            let window = self.take_window()?;
             if window.is_none() && self.may_repeat() {
                 return Ok(None);
             }
@@ -292,7 +292,7 @@ impl Bench<'_, '_> {
             sieve.sift(starved);
             if starved == Some(true) {
                 self.offer(rate_iops, settling_ns)?;
-                self.cut()?;
+                self.take_window()?;
                 self.begin_stretch(&mut stretches);
             }
             let passed_ns = self.passed_ns(&stopwatch);
@@ -315,7 +315,7 @@ impl Bench<'_, '_> {
         sieve.end(self.end_stretch(&mut stretches, true));
         let cpu_percent = self.cpu_percent(&stopwatch);
         let busy_percent = cpu_percent - self.polled_percent(&stopwatch);
-        let place = Place { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
+        let place = Setting { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
         self.window_ends(sieve.whole(), place);
         let with_starved = sieve.all().map(|all| self.rate_with_starved(all));
         let seen = sieve.judged();
@@ -331,7 +331,7 @@ impl Bench<'_, '_> {
     }
 
     /// A point by all that was seen of it.
-    fn rate_with_starved(&self, all: &Seen) -> WithStarved {
+    fn rate_with_starved(&self, all: &Observed) -> WithStarved {
         let judged = self.judge(&directions(&all.total), &all.responses, &all.exceeding);
         let limits = judged.iter().map(Judged::limit_value).collect();
         WithStarved { iops: all.total.iops(), limits }
@@ -353,10 +353,10 @@ impl Bench<'_, '_> {
     /// Runs for so long, or as long as there is time for a window behind it. False as soon as the client was starved.
     fn settles(&mut self, ns: u64) -> Result<bool, LabError> {
         let ns = ns.min(self.left_ns().saturating_sub(SHORTEST_NS));
-        let end_ns = self.crew.now_ns() + ns;
-        let mut stretches = self.stretches(&mut Sieve::<Seen>::default(), ns);
+        let end_ns = self.pool.now_ns() + ns;
+        let mut stretches = self.stretches(&mut Sieve::<Observed>::default(), ns);
         loop {
-            let left_ns = end_ns.saturating_sub(self.crew.now_ns());
+            let left_ns = end_ns.saturating_sub(self.pool.now_ns());
             let at_end = left_ns == 0 || self.must_end();
             if self.end_stretch(&mut stretches, at_end) == Some(true) {
                 return Ok(false);
@@ -364,7 +364,7 @@ impl Bench<'_, '_> {
             if at_end {
                 return Ok(true);
             }
-            self.crew.advance(TICK_NS.min(left_ns))?;
+            self.pool.advance(TICK_NS.min(left_ns))?;
         }
     }
 
@@ -372,11 +372,11 @@ impl Bench<'_, '_> {
     /// before, the search is stuck.
     fn empty(&mut self) -> Result<(), LabError> {
         self.ask_rate(0.0)?;
-        self.wait_for(TICK_NS / 25, |crew| crew.live().outstanding == 0)
+        self.wait_for(TICK_NS / 25, |pool| pool.live().outstanding == 0)
     }
 
     /// All limits together, as far as a window can tell.
-    fn verdict(&self, seen: &Seen) -> Verdict {
+    fn verdict(&self, seen: &Observed) -> Verdict {
         let responses = directions(&seen.total);
         if !self.spans(seen.total.seconds(), seen.response().mean_ns(), &responses) {
             return Verdict::Open;
@@ -389,7 +389,7 @@ impl Bench<'_, '_> {
         if holds && !seen.falls_short() { Verdict::Holds } else { Verdict::Open }
     }
 
-    fn rate_point(&self, rate_iops: f64, seen: &Seen, cpu_percent: f64) -> RatePoint {
+    fn rate_point(&self, rate_iops: f64, seen: &Observed, cpu_percent: f64) -> RatePoint {
         let (response, service) = (seen.response(), seen.total.service());
         let judged = self.judge(&directions(&seen.total), &seen.responses, &seen.exceeding);
         let falls_short = seen.falls_short();
@@ -436,7 +436,7 @@ fn directions(window: &Window) -> Directions<'_> {
 
 /// What a window has shown so far.
 #[derive(Debug, Clone, Default)]
-struct Seen {
+struct Observed {
     total: Window,
     /// Its ticks, with service times.
     services: Vec<IntervalPoint>,
@@ -445,7 +445,7 @@ struct Seen {
     exceeding: Exceeding,
 }
 
-impl Show for Seen {
+impl Show for Observed {
     fn append(&mut self, window: &Window, limits: &[Limit]) {
         self.total.append(window);
         // Workers that have ended take no time.
@@ -471,7 +471,7 @@ impl Show for Seen {
     }
 }
 
-impl Seen {
+impl Observed {
     fn response(&self) -> Histogram {
         self.total.response().unwrap_or_default()
     }

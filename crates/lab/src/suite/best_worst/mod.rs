@@ -11,7 +11,7 @@ mod tests;
 mod verdict;
 
 use super::{
-    Doubts, Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep,
+    Doubts, Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
 };
 use crate::stats::first_steady;
 use iogauge_model::load::{Load, Pattern};
@@ -113,7 +113,7 @@ struct BestWorst {
     size_bytes: Option<u64>,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let suite = BestWorst {
         block_bytes: options.size_bytes("bs")?.unwrap_or(4096),
         cache_bytes: options.size_bytes("cache")?,
@@ -190,8 +190,8 @@ fn concerns(doubt: &Caveat, step: &SuiteStepResult) -> bool {
     }
     // Rounds are there to become steady, and a cache is what makes the best of a device.
     let expected = match step.place.phase.as_str() {
-        plan::ROUNDS => &[CaveatCode::NotSteady, CaveatCode::RegimeChange][..],
-        plan::BEST => &[CaveatCode::NotSteady, CaveatCode::RegimeChange, CaveatCode::PageCache],
+        plan::ROUNDS => &[CaveatCode::NotSteady, CaveatCode::PerformanceShift][..],
+        plan::BEST => &[CaveatCode::NotSteady, CaveatCode::PerformanceShift, CaveatCode::PageCache],
         _ => &[],
     };
     !expected.contains(&doubt.code)

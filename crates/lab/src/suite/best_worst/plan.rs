@@ -7,7 +7,7 @@ use crate::suite::{Site, SuiteError, SuiteStep, Work};
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::{Job, LONGEST_NS};
-use iogauge_model::result::Place;
+use iogauge_model::result::StepPlace;
 use iogauge_model::units::{Bytes, size_word};
 
 /// Phases.
@@ -155,7 +155,7 @@ impl BestWorst {
             }
             let plan = SearchPlan { limits, budget_ns: self.budget_ns, ..SearchPlan::default() };
             Some(SuiteStep {
-                place: Place { key: key.to_owned(), phase: CAPACITY.to_owned(), round: None },
+                place: StepPlace { key: key.to_owned(), phase: CAPACITY.to_owned(), round: None },
                 work: Work::Search { load: Box::new(load), plan },
                 grounds: Vec::new(),
                 sums_up: false,

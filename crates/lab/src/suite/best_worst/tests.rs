@@ -4,7 +4,7 @@ use super::plan::{CACHED_READ, HYBRID, RANDOM_READ, RANDOM_WRITE, ROUNDS, SEQUEN
 use super::*;
 use crate::suite::made_up::{self, site};
 use crate::suite::{SiteKind, Work};
-use iogauge_model::result::Place;
+use iogauge_model::result::StepPlace;
 use serde_json::json;
 
 const GIB: u64 = 1 << 30;
@@ -21,7 +21,7 @@ type Side = Option<(f64, u64)>;
 
 fn step(phase: &str, key: &str, read: Side, write: Side) -> SuiteStepResult {
     let round = key.strip_prefix("round ").map(|number| number.parse().unwrap());
-    made_up::step(Place { key: key.to_owned(), phase: phase.to_owned(), round }, read, write)
+    made_up::step(StepPlace { key: key.to_owned(), phase: phase.to_owned(), round }, read, write)
 }
 
 fn round(number: usize, rate: f64) -> SuiteStepResult {

@@ -10,7 +10,9 @@ mod tests;
 
 use super::figures::short_of_samples;
 use super::fits::block_fits;
-use super::{Needs, Options, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep};
+use super::{
+    Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
+};
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable};
 use iogauge_model::{Caveat, CaveatCode, Limit, Step};
@@ -88,7 +90,7 @@ struct Ladder {
     size_bytes: Option<u64>,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let mut users = options.counts("users", 4096)?;
     users.sort_unstable();
     users.dedup();

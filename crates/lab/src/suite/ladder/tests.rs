@@ -3,7 +3,7 @@
 use super::*;
 use crate::suite::SiteKind;
 use crate::suite::made_up;
-use iogauge_model::result::{Cell, Estimate, Place};
+use iogauge_model::result::{Cell, Estimate, StepPlace};
 use serde_json::json;
 
 fn ladder(typed: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
@@ -16,7 +16,7 @@ fn refused(typed: &[(&str, &str)]) -> String {
 
 /// A rung that came to so many IOPS of one latency.
 fn step(users: u32, rate: f64, latency_ns: u64) -> SuiteStepResult {
-    let place = Place { key: key(users), phase: "ladder".to_owned(), round: None };
+    let place = StepPlace { key: key(users), phase: "ladder".to_owned(), round: None };
     made_up::step(place, Some((rate, latency_ns)), None)
 }
 

@@ -7,12 +7,12 @@ mod matrix;
 mod verdict;
 
 use super::{
-    Needs, Options, SIZE, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteStep,
+    Needs, SIZE, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
 };
-use crate::ground::Ground;
+use crate::session::Ground;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::{Job, LONGEST_NS};
-use iogauge_model::result::{Conclusion, Place, SuiteStepResult, SuiteTable};
+use iogauge_model::result::{Conclusion, StepPlace, SuiteStepResult, SuiteTable};
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, Step};
 use matrix::{Entry, Test};
@@ -89,7 +89,7 @@ struct Oltp {
     init: bool,
 }
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let typed = options
         .words("tests")
         .map(|word| word.parse::<Test>().map_err(|reason| SuiteError::option("tests", reason)));
@@ -311,7 +311,7 @@ fn init(site: &Site, part_bytes: &[u64]) -> SuiteStep {
             grounds.push(Ground::Parts(vec![part]));
         }
     }
-    SuiteStep { grounds, sums_up: true, ..SuiteStep::single(Place::INIT, "init", step) }
+    SuiteStep { grounds, sums_up: true, ..SuiteStep::single(StepPlace::INIT, "init", step) }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const MIB: u64 = 1 << 20;
 
 fn suite(typed: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
     let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    build(&Options::new(INFO.options, typed.collect()))
+    build(&SuiteOptions::new(INFO.options, typed.collect()))
 }
 
 fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
@@ -113,7 +113,7 @@ fn devices_are_written_to_their_last_block() {
     let site = site(SiteKind::Devices, &[3 * MIB + 1024, 2 * MIB]);
     let plan = steps(&[("init", ""), ("tests", "read"), ("users", "1")], &site);
     let init = &plan[0];
-    assert_eq!((init.place.key.as_str(), init.place.phase.as_str()), ("init", Place::INIT));
+    assert_eq!((init.place.key.as_str(), init.place.phase.as_str()), ("init", StepPlace::INIT));
     let cost = init.cost();
     assert_eq!((cost.time_ns, cost.written_bytes), (None, Some(5 * MIB + 1024)));
     let loads = jobs(init);

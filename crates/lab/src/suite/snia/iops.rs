@@ -1,6 +1,6 @@
 //! `snia-iops`: random accesses of seven mixes and eight block sizes, in rounds until steady.
 
-use super::super::{Options, Suite, SuiteError, SuiteInfo};
+use super::super::{Suite, SuiteError, SuiteInfo, SuiteOptions};
 use super::in_rounds::InRounds;
 use super::report::{Report, matrix, outstanding};
 use super::rounds::{Access, Figures, Measure, Rounds};
@@ -33,7 +33,7 @@ const TRACKERS: [Access; 3] = [
     Access { read_percent: 100, block_bytes: 1 << 20 },
 ];
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let rounds = Rounds {
         name: INFO.name,
         settings: Settings::read(options)?,

@@ -1,7 +1,7 @@
 //! `snia-latency`: one random I/O at a time, of three mixes and three block sizes, in rounds until
 //! steady.
 
-use super::super::{Options, Suite, SuiteError, SuiteInfo};
+use super::super::{Suite, SuiteError, SuiteInfo, SuiteOptions};
 use super::in_rounds::InRounds;
 use super::report::Report;
 use super::rounds::{Access, Measure, Rounds, mix};
@@ -29,7 +29,7 @@ const MIXES: [u32; 3] = [100, 65, 0];
 const SIZES_BYTES: [u64; 3] = [8 << 10, 4096, 512];
 const TRACKER: Access = Access { read_percent: 0, block_bytes: 4096 };
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let rounds = Rounds {
         name: INFO.name,
         settings: Settings::read(options)?,

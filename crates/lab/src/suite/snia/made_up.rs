@@ -57,7 +57,7 @@ pub(super) fn measured(step: &SuiteStep, iops: f64) -> SuiteStepResult {
         physical: None,
         cpu: CpuUse::default(),
         series: Vec::new(),
-        regimes: Vec::new(),
+        shifts: Vec::new(),
         system: Vec::new(),
         verify: None,
         database: None,

@@ -1,7 +1,7 @@
 //! `snia-saturation`: random writes to a purged device until four times its capacity is written.
 
 use super::super::figures::{p99999, total};
-use super::super::{Doubts, Needs, Options, Site, Suite, SuiteError, SuiteInfo, SuiteStep};
+use super::super::{Doubts, Needs, Site, Suite, SuiteError, SuiteInfo, SuiteOptions, SuiteStep};
 use super::conformance::Conformance;
 use super::report::{of_settings, outstanding};
 use super::settings::Settings;
@@ -40,7 +40,7 @@ const MOST_ROWS: usize = 20;
 #[derive(Debug)]
 struct Saturation(Settings);
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     Ok(Box::new(Saturation(Settings::read(options)?)))
 }
 
@@ -77,12 +77,14 @@ impl Suite for Saturation {
 
     fn doubts<'a>(&'a self, _: &'a Site, _: &'a [SuiteStepResult]) -> Doubts<'a> {
         // That it gets slower is what the test is about.
-        Box::new(|doubt, _| !matches!(doubt.code, CaveatCode::NotSteady | CaveatCode::RegimeChange))
+        Box::new(|doubt, _| {
+            !matches!(doubt.code, CaveatCode::NotSteady | CaveatCode::PerformanceShift)
+        })
     }
 
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
         let rounds = Round::of(steps);
-        let course = Course::of(&rounds);
+        let course = SaturationCurve::of(&rounds);
         let mut conformance = Conformance::of(&self.0, site, steps);
         let written_bytes = rounds.last().map_or(0, |round| round.written_bytes);
         if written_bytes < PASSES * site.size_bytes() && rounds.len() < MOST_ROUNDS as usize {
@@ -211,7 +213,7 @@ impl Round {
 
 /// How the writes went.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Course {
+struct SaturationCurve {
     /// IOPS of the first round.
     first_iops: f64,
     /// Mean IOPS of the last rounds.
@@ -223,7 +225,7 @@ struct Course {
     rounds: usize,
 }
 
-impl Course {
+impl SaturationCurve {
     /// `None` of no rounds.
     fn of(rounds: &[Round]) -> Option<Self> {
         let (first, last) = (rounds.first()?, rounds.last()?);

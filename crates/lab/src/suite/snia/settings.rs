@@ -1,6 +1,6 @@
 //! What all tests of the specification are asked.
 
-use super::super::{Needs, Options, SuiteError};
+use super::super::{Needs, SuiteError, SuiteOptions};
 use super::MINUTE_NS;
 
 /// A minute is at least a millisecond.
@@ -26,7 +26,7 @@ impl Settings {
     ///
     /// # Errors
     /// Where one cannot be.
-    pub fn read(options: &Options) -> Result<Self, SuiteError> {
+    pub fn read(options: &SuiteOptions) -> Result<Self, SuiteError> {
         Ok(Self {
             purged: options.has("purged"),
             scale: scale(options.text("scale").unwrap_or("1"))?,

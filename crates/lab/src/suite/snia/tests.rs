@@ -1,6 +1,6 @@
 //! The course of the rounds and what is made of it, with made-up steps.
 
-use super::super::{Options, Site, Suite, SuiteInfo, SuiteStep};
+use super::super::{Site, Suite, SuiteInfo, SuiteOptions, SuiteStep};
 use super::made_up::{measured, settings, site};
 use super::rounds::{Access, Measure, Rounds};
 use super::{iops, latency, saturation, throughput};
@@ -25,7 +25,7 @@ fn test_of_two() -> Rounds {
 
 fn suite(info: &SuiteInfo, typed: &[(&str, &str)]) -> Box<dyn Suite> {
     let typed = typed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    (info.build)(&Options::new(info.options, typed.collect())).unwrap()
+    (info.build)(&SuiteOptions::new(info.options, typed.collect())).unwrap()
 }
 
 /// Runs a plan the way the runner does, each step at the IOPS it is given.

@@ -1,6 +1,6 @@
 //! `snia-throughput`: sequential reads and writes of one block size, in rounds until steady.
 
-use super::super::{Options, Suite, SuiteError, SuiteInfo, SuiteOption};
+use super::super::{Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions};
 use super::in_rounds::InRounds;
 use super::report::{Report, outstanding};
 use super::rounds::{Access, Measure, Rounds, mix};
@@ -41,7 +41,7 @@ pub const INFO: SuiteInfo = SuiteInfo {
 /// Block sizes of the specification.
 const SIZES_BYTES: [u64; 2] = [1 << 20, 128 << 10];
 
-fn build(options: &Options) -> Result<Box<dyn Suite>, SuiteError> {
+fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let block_bytes = options.size_bytes("bs")?.unwrap_or(SIZES_BYTES[0]);
     if !SIZES_BYTES.contains(&block_bytes) {
         let reason = format!(

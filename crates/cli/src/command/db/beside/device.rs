@@ -4,8 +4,8 @@ use super::{about, side};
 use crate::args::DbBesideArgs;
 use crate::command::clean;
 use crate::exit::Usage;
-use iogauge_db::crew::Mode;
-use iogauge_io::target::{Intent, side_file};
+use iogauge_db::pool::Mode;
+use iogauge_io::targets::{Intent, side_file};
 use iogauge_lab::db::{DbLoad, DbTarget};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
@@ -87,7 +87,7 @@ impl Device {
         for path in rig.paths() {
             let prepare = format!("iogauge prepare {} --size", shell_word(&path.to_string_lossy()));
             for doubt in &mut found {
-                doubt.remedy = doubt.remedy.replace(&prepare, "iogauge db beside with --size");
+                doubt.hint = doubt.hint.replace(&prepare, "iogauge db beside with --size");
             }
         }
         Ok((side(label(load), searched.found), about("device", found)))

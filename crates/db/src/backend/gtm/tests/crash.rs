@@ -6,9 +6,9 @@ use crate::backend::gtm::process::Process;
 use crate::backend::gtm::tools::Tools;
 use crate::backend::gtm::{Gtm, files};
 use crate::backend::{Database, RunPlan};
-use crate::crew::{Crew, CrewPlan, Mode};
 use crate::draws::Draws;
 use crate::error::DbError;
+use crate::pool::{DbPool, DbPoolPlan, Mode};
 use crate::value::Stamp;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const WORKERS: u32 = 3;
 const SUBSCRIPTS: u64 = 1_000;
-const PLAN: CrewPlan = CrewPlan {
+const PLAN: DbPoolPlan = DbPoolPlan {
     mode: Mode::Write,
     workers: WORKERS,
     transaction_length: 10,
@@ -27,7 +27,7 @@ const PLAN: CrewPlan = CrewPlan {
 /// Names the place of the database that the child works on.
 const CHILD: &str = "IOGAUGE_TEST_GTM_CHILD";
 
-fn crew(db: &Gtm) -> Crew {
+fn pool(db: &Gtm) -> DbPool {
     let run = RunOfWorkers {
         format: FORMAT.to_owned(),
         database: db.identity().unwrap(),
@@ -40,10 +40,10 @@ fn crew(db: &Gtm) -> Crew {
     let file = Acknowledged::new(&db.directory.acknowledged(), run, &sequences);
     let activity = db.begin(&RunPlan { workers: WORKERS, reads: false, writes: true }).unwrap();
     let globals = db.globals().unwrap();
-    let mut crew =
-        Crew::start(Arc::from(activity), PLAN, &globals, &sequences, Some(file)).unwrap();
-    crew.set_active(WORKERS);
-    crew
+    let mut pool =
+        DbPool::start(Arc::from(activity), PLAN, &globals, &sequences, Some(file)).unwrap();
+    pool.set_active(WORKERS);
+    pool
 }
 
 /// Everything that was acknowledged is there, and whole transactions behind it at most.
@@ -92,17 +92,17 @@ fn wait_for_work(path: &Path) {
 
 /// Ends with SIGKILL the processes of a run whose command has one of these words.
 fn run_and_kill(db: &Gtm, words: &[&str]) {
-    let mut crew = crew(db);
+    let mut pool = pool(db);
     wait_for_work(&db.directory.acknowledged());
     let killed: usize = words.iter().map(|word| kill(db.directory.path(), word)).sum();
     assert!(killed >= words.len());
     let end = Instant::now() + Duration::from_secs(30);
-    while crew.fault().is_none() {
+    while pool.fault().is_none() {
         assert!(Instant::now() < end, "nobody notices");
         std::thread::sleep(Duration::from_millis(10));
     }
-    crew.stop();
-    let (_, fault) = crew.fault().unwrap();
+    pool.stop();
+    let (_, fault) = pool.fault().unwrap();
     assert!(matches!(&fault, DbError::Gone(text) if !text.contains('\n')), "{fault:?}");
 }
 
@@ -193,7 +193,7 @@ fn a_database_that_a_crash_left_can_be_purged() {
 fn child() {
     let Some(place) = std::env::var_os(CHILD) else { return };
     let db = gtm("child", &PathBuf::from(place), "cache=16M").unwrap();
-    let _crew = crew(&db);
+    let _pool = pool(&db);
     std::thread::sleep(Duration::from_secs(60));
 }
 
@@ -242,7 +242,7 @@ fn processes_that_are_stopped_do_not_hold_up_a_run() {
     for word in ["RanWorker", "RanKeeper"] {
         let plan = RunPlan { workers: 1, reads: false, writes: true };
         let activity: Arc<dyn crate::backend::Activity> = db.begin(&plan).unwrap().into();
-        let plan = CrewPlan {
+        let plan = DbPoolPlan {
             mode: Mode::Write,
             workers: 1,
             transaction_length: 5,
@@ -251,15 +251,15 @@ fn processes_that_are_stopped_do_not_hold_up_a_run() {
         };
         let globals = db.globals().unwrap();
         let sequences = [db.committed().unwrap().first().map_or(0, |(_, last)| *last)];
-        let mut crew = Crew::start(activity, plan, &globals, &sequences, None).unwrap();
-        crew.set_active(1);
+        let mut pool = DbPool::start(activity, plan, &globals, &sequences, None).unwrap();
+        pool.set_active(1);
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(signal(db.directory.path(), word, rustix::process::Signal::STOP), 1);
         std::thread::sleep(Duration::from_millis(100));
         let (done, waiting) = std::sync::mpsc::channel();
         let ending = std::thread::spawn(move || {
-            crew.stop();
-            let _ = done.send((crew.fault(), crew.activity().counts()));
+            pool.stop();
+            let _ = done.send((pool.fault(), pool.activity().counts()));
         });
         let (fault, counts) = waiting.recv_timeout(Duration::from_secs(60)).expect("it hangs");
         match word {

@@ -3,7 +3,7 @@
 use super::{gtm, progressing, set_up};
 use crate::backend::gtm::files;
 use crate::backend::{Database, Global, Order, RunPlan, WorkerPlan};
-use crate::books::Books;
+use crate::counts::WorkerCounts;
 use crate::error::DbError;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -81,11 +81,11 @@ fn a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing() {
     let plan =
         WorkerPlan { worker: 1, global, sequence: 0, draws_state: 1, transaction_length: 100 };
     let mut writer = activity.writer(plan).unwrap();
-    let (mut books, mut last) = (Books::default(), 0);
+    let (mut counts, mut last) = (WorkerCounts::default(), 0);
     let end = Instant::now() + Duration::from_secs(60);
     let error = loop {
         let until = Instant::now() + Duration::from_millis(50);
-        match writer.work(&Order { transactions: u32::MAX, until }, &mut books) {
+        match writer.work(&Order { transactions: u32::MAX, until }, &mut counts) {
             Ok(committed) => last = committed,
             Err(error) => break error,
         }

@@ -5,7 +5,7 @@ use crate::backend::gtm::files;
 use crate::backend::gtm::process::Process;
 use crate::backend::gtm::writer::plan_line;
 use crate::backend::{Activity, Counts, Database, Global, Order, RunPlan, WorkerPlan, Writer};
-use crate::books::Books;
+use crate::counts::WorkerCounts;
 use crate::draws::{Draws, MODULUS};
 use crate::error::DbError;
 use crate::value::Stamp;
@@ -53,8 +53,13 @@ fn m_draws_and_writes_what_rust_does() {
     }
 }
 
-fn work(writer: &mut dyn Writer, transactions: u32, time: Duration, books: &mut Books) -> u64 {
-    writer.work(&Order { transactions, until: Instant::now() + time }, books).unwrap()
+fn work(
+    writer: &mut dyn Writer,
+    transactions: u32,
+    time: Duration,
+    counts: &mut WorkerCounts,
+) -> u64 {
+    writer.work(&Order { transactions, until: Instant::now() + time }, counts).unwrap()
 }
 
 fn plan_of(db: &dyn Database, worker: u32, transaction_length: u32) -> WorkerPlan {
@@ -71,13 +76,13 @@ fn other(counts: &Counts, name: &str) -> u64 {
 fn flushes(activity: &dyn Activity, plan: WorkerPlan) -> (u64, u64) {
     let mut writer = activity.writer(plan).unwrap();
     let before = activity.counts().unwrap();
-    let mut books = Books::default();
-    work(writer.as_mut(), 50, Duration::from_secs(20), &mut books);
+    let mut counts = WorkerCounts::default();
+    work(writer.as_mut(), 50, Duration::from_secs(20), &mut counts);
     // Its own counts come when it ends.
     drop(writer);
     let after = activity.counts().unwrap();
     let commits = after.commits.unwrap() - before.commits.unwrap();
-    assert_eq!(commits, books.commits.count());
+    assert_eq!(commits, counts.commits.count());
     (commits, other(&after, "journal_flushes") - other(&before, "journal_flushes"))
 }
 
@@ -112,7 +117,7 @@ fn dirty_blocks_wait_for_the_drain() {
     set_up(&db, 2 << 20, 1, 100_000);
     let activity = db.begin(&RUN).unwrap();
     let mut writer = activity.writer(plan_of(&db, 1, 50)).unwrap();
-    work(writer.as_mut(), 200, Duration::from_secs(20), &mut Books::default());
+    work(writer.as_mut(), 200, Duration::from_secs(20), &mut WorkerCounts::default());
     drop(writer);
     let written = || activity.counts().unwrap().blocks_written.unwrap();
     let (before, _) = (written(), activity.cycles().unwrap());
@@ -132,13 +137,13 @@ fn an_order_ends_by_its_number_or_by_its_time() {
     set_up(&db, 2 << 20, 1, 1_000);
     let activity = db.begin(&RUN).unwrap();
     let mut writer = activity.writer(plan_of(&db, 1, 5)).unwrap();
-    let mut books = Books::default();
-    assert_eq!(work(writer.as_mut(), 20, Duration::from_secs(20), &mut books), 20);
-    assert_eq!((books.commits.count(), books.updates.count()), (20, 100));
-    assert_eq!(books.update_bytes, 10_000);
+    let mut counts = WorkerCounts::default();
+    assert_eq!(work(writer.as_mut(), 20, Duration::from_secs(20), &mut counts), 20);
+    assert_eq!((counts.commits.count(), counts.updates.count()), (20, 100));
+    assert_eq!(counts.update_bytes, 10_000);
     // One whose time is over is one transaction.
-    assert_eq!(work(writer.as_mut(), u32::MAX, Duration::ZERO, &mut books), 21);
-    assert_eq!(books.commits.count(), 21);
+    assert_eq!(work(writer.as_mut(), u32::MAX, Duration::ZERO, &mut counts), 21);
+    assert_eq!(counts.commits.count(), 21);
     drop((writer, activity));
     assert_eq!(processes(db.directory.path()), []);
 }
@@ -179,7 +184,7 @@ fn transactions_that_are_too_long_are_told() {
     let activity = db.begin(&RUN).unwrap();
     let mut writer = activity.writer(plan_of(&db, 1, 5_000)).unwrap();
     let order = Order { transactions: 1, until: Instant::now() };
-    let error = writer.work(&order, &mut Books::default()).unwrap_err();
+    let error = writer.work(&order, &mut WorkerCounts::default()).unwrap_err();
     assert!(matches!(&error, DbError::Usage(text) if text.contains("cache")), "{error:?}");
     assert_eq!(db.committed().unwrap(), []);
 }

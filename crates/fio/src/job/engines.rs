@@ -1,0 +1,296 @@
+//! fio's engines: those iogauge has, and why not the others.
+
+use super::value::Wrong;
+use super::via::Via;
+use iogauge_model::load::EngineKind;
+
+const NETWORK: &str = "it reaches storage over a network or a library of its own";
+
+/// fio's other engines by what they do instead.
+pub(super) const UNSUPPORTED: &[(&str, &[&str])] = &[
+    (
+        "it makes no I/O to a file or block device",
+        &[
+            "cpuio",
+            "exec",
+            "falloc",
+            "ftruncate",
+            "filecreate",
+            "filestat",
+            "filedelete",
+            "e4defrag",
+            "cpp_null",
+        ],
+    ),
+    (NETWORK, REMOTE),
+    (
+        NETWORK,
+        &[
+            "rdma",
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+            "libblkio",
+        ],
+    ),
+    (
+        "it goes past the kernel's block layer",
+        &[
+            "io_uring_cmd",
+            "sg",
+            "mtd",
+            "libzbc",
+            "xnvme",
+            "libcufile",
+            "pmemblk",
+            "dev-dax",
+            "libpmem",
+        ],
+    ),
+    (
+        "it issues I/O in another way than any engine here; hint: use psync or io_uring",
+        &["vsync", "posixaio", "splice", "solarisaio", "windowsaio", "external"],
+    ),
+];
+
+const SOCKETS: Via = Via::Only {
+    values: &["tcp", "tcpv6", "udp", "udpv6"],
+    why: "a socket in the file system would take the place of a file; hint: use protocol=tcp",
+};
+/// Belongs to an engine that fio does not get.
+const NEVER: Via = Via::Only { values: &[], why: "iogauge does not let fio use its engine" };
+const CONFIGURATION: Via = Via::Only {
+    values: &[],
+    why: "a configuration may name files to write; hint: use the library's default",
+};
+
+/// JobOptions that only engines without a counterpart here have, with their engine and what becomes of
+/// them where fio runs the job.
+pub(super) const OPTIONS: &[(&str, Via, &[&str])] = &[
+    ("cpuio", NEVER, &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
+    ("exec", NEVER, &["program", "arguments", "grace_time", "std_redirect"]),
+    ("e4defrag", NEVER, &["donorname", "inplace"]),
+    ("filestat", NEVER, &["stat_type"]),
+    (
+        "net",
+        Via::Pass,
+        &[
+            "hostname",
+            "port",
+            "nodelay",
+            "listen",
+            "pingpong",
+            "interface",
+            "ttl",
+            "window_size",
+            "mss",
+        ],
+    ),
+    ("net", SOCKETS, &["protocol", "proto"]),
+    ("rdma", NEVER, &["verb", "bindname", "gpu_dev_id"]),
+    (
+        "rados",
+        Via::Pass,
+        &["clustername", "pool", "clientname", "busy_poll", "touch_objects", "rbdname"],
+    ),
+    ("rados", CONFIGURATION, &["conf"]),
+    (
+        "http",
+        Via::Pass,
+        &[
+            "http_host",
+            "http_user",
+            "http_pass",
+            "http_s3_key",
+            "http_s3_keyid",
+            "http_s3_region",
+            "http_s3_sse_customer_key",
+            "http_s3_sse_customer_algorithm",
+            "http_s3_storage_class",
+            "http_swift_auth_token",
+            "http_mode",
+            "http_verbose",
+            "https",
+        ],
+    ),
+    ("gfapi", Via::Pass, &["volume", "brick", "single_instance"]),
+    ("libhdfs", Via::Pass, &["namenode", "hdfsdirectory", "chunk_size"]),
+    ("nbd", Via::Pass, &["uri"]),
+    ("nfs", Via::Pass, &["nfs_url"]),
+    ("dfs", Via::Pass, &["cont", "object_class"]),
+    ("librpma", NEVER, &["serverip", "direct_write_to_pmem", "busy_wait_polling"]),
+    ("io_uring_cmd", NEVER, &["cmd_type"]),
+    ("sg", NEVER, &["readfua", "writefua", "sg_write_mode", "stream_id"]),
+    ("mtd", NEVER, &["skip_bad"]),
+    (
+        "xnvme",
+        NEVER,
+        &["xnvme_async", "xnvme_sync", "xnvme_admin", "xnvme_dev_nsid", "xnvme_iovec"],
+    ),
+    ("libcufile", NEVER, &["gpu_dev_ids", "cuda_io"]),
+];
+
+/// Engines without a counterpart here that read and write the files and devices a job names.
+const OF_FILES: &[&str] = &["vsync", "posixaio", "splice"];
+/// Engines without a counterpart here that keep many I/Os outstanding in one thread.
+const ASYNCHRONOUS: &[&str] = &[
+    "posixaio",
+    "io_uring_cmd",
+    "sg",
+    "xnvme",
+    "libblkio",
+    "rados",
+    "rbd",
+    "nbd",
+    "nfs",
+    "libiscsi",
+    "gfapi_async",
+    "dfs",
+    "ime_aio",
+    "rdma",
+    "librpma_apm_client",
+    "librpma_gpspm_client",
+    "cpp_null",
+    "external",
+];
+
+/// Engines that fio may use on what lies behind a network: none of them opens a file that its job
+/// names.
+const REMOTE: &[&str] = &[
+    "net",
+    "netsplice",
+    "rados",
+    "rbd",
+    "http",
+    "gfapi",
+    "gfapi_async",
+    "libhdfs",
+    "libiscsi",
+    "nbd",
+    "nfs",
+    "dfs",
+    "ime_psync",
+    "ime_psyncv",
+    "ime_aio",
+];
+
+/// What an engine reaches where fio runs the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The files and block devices that its job names.
+    Files,
+    /// Something behind a network, by names that are none of files.
+    Remote,
+    /// Nothing at all.
+    Nothing,
+}
+
+/// What an engine reaches.
+///
+/// # Errors
+/// Why fio must not use it, or that it is none of fio's.
+pub(super) fn reach(word: &str) -> Result<Reach, Wrong> {
+    if word == "null" {
+        return Ok(Reach::Nothing);
+    }
+    if word == "cpuio" {
+        return Err(Wrong::unsupported(
+            "it makes no I/O, and there is nothing to measure; hint: use fio itself beside iogauge",
+        ));
+    }
+    if EngineKind::FIO_NAMES.iter().any(|(name, _)| *name == word) || OF_FILES.contains(&word) {
+        return Ok(Reach::Files);
+    }
+    if REMOTE.contains(&word) {
+        return Ok(Reach::Remote);
+    }
+    match engine(word) {
+        Err(Wrong::Unsupported(_)) => Err(Wrong::unsupported(
+            "through fio it would reach files and devices that the guards cannot judge; hint: use \
+             psync, libaio or io_uring",
+        )),
+        other => other.map(|_| Reach::Files),
+    }
+}
+
+/// The engine here that keeps I/Os outstanding and meets caches as an engine of fio's does.
+pub(super) fn nearest_kind(word: &str) -> EngineKind {
+    let base = word.split(':').next().unwrap_or("");
+    match EngineKind::FIO_NAMES.iter().find(|(name, _)| *name == word) {
+        Some((_, engine)) => *engine,
+        None if ASYNCHRONOUS.contains(&base) => EngineKind::Libaio,
+        None => EngineKind::Psync,
+    }
+}
+
+/// True where an engine has one I/O outstanding in each thread.
+pub(super) fn is_synchronous(word: &str) -> bool {
+    nearest_kind(word).is_synchronous()
+}
+
+/// Why an engine of fio's cannot be asked for by its name alone, where fio has it and iogauge lacks
+/// it.
+pub fn foreign(word: &str) -> Option<&'static str> {
+    let base = word.split(':').next().unwrap_or("");
+    UNSUPPORTED.iter().find(|(_, engines)| engines.contains(&base)).map(|(why, _)| *why)
+}
+
+/// The engine of a word.
+pub(super) fn engine(word: &str) -> Result<EngineKind, Wrong> {
+    if let Some((_, engine)) = EngineKind::FIO_NAMES.iter().find(|(name, _)| *name == word) {
+        return Ok(*engine);
+    }
+    let base = word.split(':').next().unwrap_or("");
+    let words = EngineKind::FIO_NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    match UNSUPPORTED.iter().find(|(_, engines)| engines.contains(&base)) {
+        Some((why, _)) => Err(Wrong::unsupported(format!("{why}; there are {words}"))),
+        None => Err(Wrong::value(format!("\"{word}\" is no engine of fio; there are {words}"))),
+    }
+}
+
+/// The name of an option as the table spells it, its engine, and what becomes of it where fio runs the
+/// job, where only an engine without a counterpart here has it.
+pub(super) fn option(name: &str) -> Option<(&'static str, &'static str, Via)> {
+    OPTIONS.iter().find_map(|(engine, via, options)| {
+        options.iter().find(|option| **option == name).map(|option| (*option, *engine, *via))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fio_gets_engines_that_reach_what_is_judged() {
+        for word in
+            EngineKind::FIO_NAMES.iter().map(|(word, _)| *word).chain(OF_FILES.iter().copied())
+        {
+            let reaches = if word == "null" { Reach::Nothing } else { Reach::Files };
+            assert_eq!(reach(word), Ok(reaches), "{word}");
+        }
+        // What makes no I/O has no figures.
+        assert!(matches!(reach("cpuio"), Err(Wrong::Unsupported(_))));
+        assert_eq!(reach("http"), Ok(Reach::Remote));
+        for word in ["exec", "filecreate", "filedelete", "ftruncate", "falloc", "e4defrag", "sg"] {
+            assert!(matches!(reach(word), Err(Wrong::Unsupported(_))), "{word}");
+        }
+        for word in ["external:./x.so", "./x.so", "dev-dax", "pmemblk", "io_uring_cmd"] {
+            assert!(reach(word).is_err(), "{word}");
+        }
+        assert_eq!(option("protocol").unwrap().2, SOCKETS);
+        assert!(matches!(option("program").unwrap().2, Via::Only { values: [], .. }));
+    }
+
+    #[test]
+    fn words_are_engines_here_or_say_why_not() {
+        assert_eq!(engine("sync"), Ok(EngineKind::Psync));
+        for (_, words) in UNSUPPORTED {
+            for word in *words {
+                assert!(matches!(engine(word), Err(Wrong::Unsupported(_))), "{word}");
+            }
+        }
+        assert!(matches!(engine("external:./my.so"), Err(Wrong::Unsupported(_))));
+        assert!(matches!(engine("uringg"), Err(Wrong::Value(_))));
+    }
+}

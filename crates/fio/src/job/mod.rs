@@ -1,0 +1,143 @@
+//! fio's job files in: text to sections to what runs, in fio's order.
+//!
+//! [`JobFile::read`] reads the text with all it includes, [`JobFile::plan`] unfolds it to [`Group`]s of
+//! jobs that run together. [`FioJobs::read`] reads it for fio to run, and [`FioJobs::text`] writes what fio
+//! gets. [`OPTIONS`] says of each of fio's options what becomes of it.
+
+mod engines;
+mod error;
+mod expression;
+mod for_fio;
+mod options;
+mod plan;
+mod reader;
+mod set;
+mod source;
+mod table;
+mod value;
+mod via;
+
+pub use engines::foreign as foreign_engine;
+pub use error::{Fault, JobFileError, SourceLine};
+pub use for_fio::{FioJob, FioJobs, FioText, GivenFile};
+pub use plan::{Group, PlannedJob, Search};
+pub use source::{MemorySource, Source};
+pub use table::{Handler, OPTIONS, OptionInfo, Status, find, nearest};
+pub use via::Via;
+
+use options::JobOptions;
+use reader::Written;
+use std::path::Path;
+use value::{Value, Wrong};
+
+/// A job file that was read: every line of it is right.
+#[derive(Debug, Clone)]
+pub struct JobFile {
+    sections: Vec<Section>,
+    /// JobOptions that iogauge lacks, in the order they stand. What is planned leaves them out.
+    pub unsupported: Vec<JobFileError>,
+    /// Stands for `randrepeat=0`.
+    random: u64,
+}
+
+/// A job as its section has it.
+#[derive(Debug, Clone)]
+struct Section {
+    name: String,
+    place: SourceLine,
+    options: JobOptions,
+}
+
+impl JobFile {
+    /// Reads a job file.
+    ///
+    /// # Errors
+    /// The first line that fio would not take either, or whose value asks for another load than
+    /// iogauge can make.
+    pub fn read(path: &Path, source: &dyn Source) -> Result<Self, JobFileError> {
+        let mut file =
+            Self { sections: Vec::new(), unsupported: Vec::new(), random: source.random() };
+        let mut global = JobOptions::default();
+        for section in reader::read(path, source)? {
+            if section.name == "global" {
+                file.take(&mut global, &section.options)?;
+                // A name is of one job only.
+                global.name = None;
+            } else {
+                let mut options = global.clone();
+                file.take(&mut options, &section.options)?;
+                let (name, place) = (section.name, section.place);
+                file.sections.push(Section { name, place, options });
+            }
+        }
+        if file.sections.is_empty() {
+            let place = SourceLine { file: path.into(), line: 0 };
+            return Err(JobFileError::form(&place, "has no job; hint: use [NAME]"));
+        }
+        Ok(file)
+    }
+
+    /// Takes options into a section. How sizes are read is settled first, wherever it stands.
+    fn take(&mut self, options: &mut JobOptions, written: &[Written]) -> Result<(), JobFileError> {
+        let is_base = |written: &&Written| written.name == "kb_base";
+        let bases = written.iter().filter(is_base);
+        for written in bases.chain(written.iter().filter(|written| !is_base(written))) {
+            self.take_one(options, written)?;
+        }
+        Ok(())
+    }
+
+    fn take_one(
+        &mut self,
+        options: &mut JobOptions,
+        written: &Written,
+    ) -> Result<(), JobFileError> {
+        let fail = |fault| JobFileError { place: written.place.clone(), fault };
+        let Some(row) = find(&written.name) else {
+            let Some((option, engine, _)) = engines::option(&written.name) else {
+                let (name, nearest) = (written.name.clone(), nearest(&written.name));
+                return Err(fail(Fault::UnknownOption { name, nearest }));
+            };
+            let why = format!("it belongs to engine {engine}, which iogauge lacks");
+            self.unsupported.push(fail(Fault::Unsupported { option, why }));
+            return Ok(());
+        };
+        let option = row.spelled(&written.name);
+        match row.status {
+            Status::Accepted(_) => {}
+            Status::Unsupported { off, why } => {
+                if !written.value.as_deref().is_some_and(|value| off.contains(&value)) {
+                    let why = why.to_owned();
+                    self.unsupported.push(fail(Fault::Unsupported { option, why }));
+                }
+            }
+            Status::Handled(Handler(setter)) => {
+                let value = Value { text: written.value.as_deref(), kb_base: options.kb_base };
+                setter(options, &value).map_err(|wrong| {
+                    fail(match wrong {
+                        Wrong::Value(reason) => Fault::Value { option, reason },
+                        Wrong::Unsupported(why) => {
+                            let value = written.value.clone().unwrap_or_default();
+                            Fault::UnsupportedValue { option, value, why }
+                        }
+                    })
+                })?;
+                options.note(row.name, &written.place);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the file asks to run: groups one after the other, the jobs of a group together.
+    ///
+    /// # Errors
+    /// The first job whose options do not go together.
+    pub fn plan(&self) -> Result<Vec<Group>, JobFileError> {
+        plan::plan(&self.sections, self.random)
+    }
+}
+
+#[cfg(test)]
+mod for_fio_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What becomes of an option where fio runs the job: whether it reaches fio, and which values may.
+
+use super::error::{Fault, JobFileError};
+use super::reader::Written;
+
+/// What becomes of an option where fio runs the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// It shapes the I/O and nothing else: fio gets it as it was written.
+    Pass,
+    /// iogauge carries it out itself, since it decides which files a job touches and how they are
+    /// made. fio gets what iogauge made of it, or nothing.
+    Decided,
+    /// fio writes a log by it, in a directory of its own; iogauge puts the log where it was asked for.
+    Log,
+    /// fio gets it with one of these values. Others are refused.
+    Only {
+        /// The values.
+        values: &'static [&'static str],
+        /// Why not others, and what there is instead.
+        why: &'static str,
+    },
+}
+
+/// Signs that fio's reader of job files gives a meaning of its own.
+const SPECIAL: &[char] = &['#', ';', '\'', '"', '\\', '$', '`'];
+
+/// True where fio reads a text as it stands, whatever the option.
+pub(super) fn is_plain(text: &str) -> bool {
+    text.trim_matches(' ') == text
+        && text.chars().all(|c| matches!(c, ' '..='~') && !SPECIAL.contains(&c))
+}
+
+impl Via {
+    /// The line by which fio gets an option; `None` where it does not get it.
+    ///
+    /// # Errors
+    /// A value that fio must not get, or might read in another way.
+    pub(super) fn line(
+        self,
+        option: &'static str,
+        written: &Written,
+    ) -> Result<Option<String>, JobFileError> {
+        let fail = |fault| Err(JobFileError { place: written.place.clone(), fault });
+        let value = written.value.as_deref();
+        match self {
+            Self::Decided | Self::Log => return Ok(None),
+            Self::Pass => {}
+            Self::Only { values, why } => {
+                if !value.is_some_and(|value| values.contains(&value)) {
+                    return fail(Fault::RefusedVia { option, why: why.to_owned() });
+                }
+            }
+        }
+        let Some(value) = value else { return Ok(Some(option.to_owned())) };
+        if !is_plain(value) {
+            let reason = "the value has characters that fio may read in another way; hint: use \
+                          ASCII without quotes, backslashes, # ; $"
+                .to_owned();
+            return fail(Fault::Value { option, reason });
+        }
+        Ok(Some(format!("{option}={value}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{OPTIONS, SourceLine};
+    use std::path::Path;
+
+    fn line(via: Via, value: Option<&str>) -> Result<Option<String>, JobFileError> {
+        let place = SourceLine { file: Path::new("a.fio").into(), line: 2 };
+        let written = Written { place, name: "bs".into(), value: value.map(str::to_owned) };
+        via.line("bs", &written)
+    }
+
+    #[test]
+    fn only_plain_values_reach_fio() {
+        for value in ["4k", "zipf:1.2", "4k/50:8k/50,16k/", "50%", "host name", ""] {
+            assert_eq!(line(Via::Pass, Some(value)), Ok(Some(format!("bs={value}"))), "{value}");
+        }
+        for value in [
+            "4k#", "a;b", "'f'", "\"t\"", "\\", "${X}", "$(x)", "`x`", "a\nb", "é", "a\u{a0}", " a",
+        ] {
+            assert!(line(Via::Pass, Some(value)).is_err(), "{value:?}");
+        }
+        assert_eq!(line(Via::Pass, None), Ok(Some("bs".to_owned())));
+    }
+
+    /// The column of the table: what is refused has a reason, and values that pass are plain.
+    #[test]
+    fn every_option_says_what_becomes_of_it() {
+        for row in OPTIONS {
+            match row.via {
+                Via::Only { values, why } => {
+                    assert!(why.len() > 8 && !why.contains('\n') && !why.ends_with('.'), "{why}");
+                    assert!(values.iter().all(|value| is_plain(value)), "{}", row.name);
+                    assert!(line(row.via, Some("no such value")).is_err(), "{}", row.name);
+                    assert!(line(row.via, None).is_err(), "{}", row.name);
+                    for value in values {
+                        assert!(line(row.via, Some(value)).is_ok(), "{}={value}", row.name);
+                    }
+                }
+                Via::Decided | Via::Log => {
+                    assert_eq!(line(row.via, Some("/a;b")), Ok(None), "{}", row.name);
+                }
+                Via::Pass => assert!(line(row.via, Some("a#b")).is_err(), "{}", row.name),
+            }
+        }
+    }
+
+    /// JobOptions whose value is a path, a command or a name of something outside the job.
+    #[test]
+    fn no_path_reaches_fio() {
+        for name in [
+            "filename",
+            "directory",
+            "opendir",
+            "read_iolog",
+            "write_iolog",
+            "merge_blktrace_file",
+            "write_bw_log",
+            "write_lat_log",
+            "write_iops_log",
+            "write_hist_log",
+            "exec_prerun",
+            "exec_postrun",
+            "mem",
+            "cgroup",
+            "ioscheduler",
+            "profile",
+            "filename_format",
+            "uid",
+        ] {
+            let row = super::super::find(name).unwrap();
+            assert_ne!(row.via, Via::Pass, "{name}");
+            if let Ok(Some(line)) = line(row.via, Some("/some/where")) {
+                panic!("{line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! fio's JSON and json+, of fio 2 and 3, of client/server runs too.
+
+mod asked;
+mod figures;
+mod split;
+mod stored;
+
+use super::asked::{ALL_CLIENTS, Asked};
+use super::results_in::{Problem, Reading, ResultKey, key};
+use asked::JobOptions;
+use figures::{figures, moved, real, shares, whole};
+use iogauge_model::result::{FioDirection, FioResult};
+use split::{Piece, Splitter, Step, Take};
+use std::collections::HashSet;
+use stored::{Direction, Job, StoredOptions};
+
+/// How much of the bytes a document took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fed {
+    /// All of them; it goes on.
+    All,
+    /// So many; it is over.
+    Ended(usize),
+    /// So many; the next one is not of it, and it has no end.
+    Broken(usize),
+}
+
+/// A JSON document of fio, read while its bytes come in.
+#[derive(Debug)]
+pub(super) struct Document<'a> {
+    splitter: Splitter,
+    content: Content<'a>,
+}
+
+#[derive(Debug)]
+struct Content<'a> {
+    file: &'a str,
+    first_line: u64,
+    version: String,
+    unix_seconds: Option<i64>,
+    options: StoredOptions,
+    /// What the clients so far have in common, and their processes: the result of all of them does
+    /// not say it.
+    clients: Option<(Asked, Option<u32>)>,
+    results: HashSet<ResultKey>,
+    has_jobs: bool,
+    /// Length of the last job.
+    job_bytes: usize,
+}
+
+impl<'a> Document<'a> {
+    /// A document whose first brace is at this line of `file`.
+    pub(super) fn new(file: &'a str, line: u64) -> Self {
+        let content = Content {
+            file,
+            first_line: line,
+            version: String::new(),
+            unix_seconds: None,
+            options: StoredOptions::default(),
+            clients: None,
+            results: HashSet::new(),
+            has_jobs: false,
+            job_bytes: 0,
+        };
+        Self { splitter: Splitter::new(line), content }
+    }
+
+    /// The line at hand.
+    pub(super) fn line(&self) -> u64 {
+        self.splitter.line()
+    }
+
+    /// True where nothing of the line at hand was taken.
+    pub(super) fn is_at_line_start(&self) -> bool {
+        self.splitter.is_at_line_start()
+    }
+
+    /// What tells its results from others.
+    pub(super) fn into_results(self) -> HashSet<ResultKey> {
+        self.content.results
+    }
+
+    /// Takes bytes, and hands out the results that are complete.
+    pub(super) fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Reading)) -> Fed {
+        let Self { splitter, content } = self;
+        let (taken, step) = splitter.feed(bytes, &mut Taking { content, sink });
+        match step {
+            Step::More => Fed::All,
+            Step::Ended => {
+                content.end(sink);
+                Fed::Ended(taken)
+            }
+            Step::Broken(reason) => {
+                content.problem(splitter.line(), reason, sink);
+                Fed::Broken(taken)
+            }
+        }
+    }
+
+    /// Says that the file ends before the document does.
+    pub(super) fn cut_off(&self, sink: &mut dyn FnMut(Reading)) {
+        let reason = format!(
+            "the file ends in the middle of the document that begins at line {}",
+            self.content.first_line
+        );
+        self.content.problem(self.splitter.line(), &reason, sink);
+    }
+}
+
+/// Content that takes pieces, and where its results go.
+struct Taking<'a, 'b> {
+    content: &'a mut Content<'b>,
+    sink: &'a mut dyn FnMut(Reading),
+}
+
+impl Take for Taking<'_, '_> {
+    fn piece(&mut self, piece: &Piece<'_>) {
+        self.content.take(piece, self.sink);
+    }
+
+    fn whole(&mut self, ahead: &Piece<'_>) -> Option<usize> {
+        // Jobs of a document are of about one length: reading one that is cut short would be in vain.
+        if !is_jobs(ahead.key) || ahead.value.len() < self.content.job_bytes {
+            return None;
+        }
+        let mut jobs = serde_json::Deserializer::from_slice(ahead.value).into_iter();
+        let job = jobs.next()?.ok()?;
+        self.content.job_bytes = jobs.byte_offset();
+        self.content.take_job(job, ahead.line, self.sink);
+        Some(self.content.job_bytes)
+    }
+}
+
+/// True for the members whose elements are results.
+fn is_jobs(key: &str) -> bool {
+    matches!(key, "jobs" | "client_stats")
+}
+
+impl Content<'_> {
+    fn problem(&self, line: u64, reason: &str, sink: &mut dyn FnMut(Reading)) {
+        sink(Reading::Problem(Problem::new(self.file, line, reason)));
+    }
+
+    fn take(&mut self, piece: &Piece<'_>, sink: &mut dyn FnMut(Reading)) {
+        let wrong = match (piece.key, piece.is_element) {
+            ("fio version", false) => read(piece.value).map(|text: String| {
+                self.version = text.strip_prefix("fio-").unwrap_or(&text).to_owned();
+            }),
+            ("timestamp", false) => read(piece.value).map(|time| self.unix_seconds = Some(time)),
+            ("global options", false) => read(piece.value).map(|options| self.options = options),
+            (key, true) if is_jobs(key) => {
+                (self.has_jobs, self.job_bytes) = (true, piece.value.len());
+                read(piece.value).map(|job| self.take_job(job, piece.line, sink))
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = wrong {
+            // serde_json counts lines from the piece's first one.
+            let line = piece.line + (error.line() as u64).saturating_sub(1);
+            let text = error.to_string();
+            let reason = text.split(" at line ").next().unwrap_or(&text);
+            self.problem(line, &format!("{}: {reason}", piece.key), sink);
+        }
+    }
+
+    fn take_job(&mut self, job: Job, line: u64, sink: &mut dyn FnMut(Reading)) {
+        self.has_jobs = true;
+        let result = self.result(job, line);
+        self.results.insert(key(&result));
+        sink(Reading::Result(Box::new(result)));
+    }
+
+    fn end(&self, sink: &mut dyn FnMut(Reading)) {
+        if !self.has_jobs {
+            let reason = "a JSON document without \"jobs\" or \"client_stats\": no result of fio";
+            self.problem(self.first_line, reason, sink);
+        }
+    }
+
+    fn add_client(&mut self, asked: &Asked, users: Option<u32>) {
+        let Some((common, all)) = &mut self.clients else {
+            self.clients = Some((asked.clone(), users));
+            return;
+        };
+        common.join(asked);
+        *all = all.and_then(|all| Some(all.saturating_add(users?)));
+    }
+
+    fn result(&mut self, job: Job, line: u64) -> FioResult {
+        let (asked, users) = if job.jobname == ALL_CLIENTS {
+            self.clients.take().unwrap_or_default()
+        } else {
+            let options = JobOptions::of(job.options.as_ref(), &self.options);
+            let ways = [&job.read, &job.write, &job.trim, &job.mixed].into_iter().flatten();
+            let runtime_ms = ways.map(|way| way.runtime).fold(0.0, f64::max);
+            let users = options.users(job.job_runtime, runtime_ms);
+            if !job.hostname.is_empty() {
+                self.add_client(&options.asked, users);
+            }
+            (options.asked, users)
+        };
+        let direction = |direction: Option<Direction>, index: usize| {
+            let asked_block = asked.blocks.get(index).copied().flatten();
+            direction.map(|d| FioDirection { block: asked_block, ..figures(d) }).filter(moved)
+        };
+        FioResult {
+            file: self.file.to_owned(),
+            line,
+            fio_version: self.version.clone(),
+            reported_unix_seconds: self.unix_seconds,
+            host: job.hostname,
+            name: job.jobname,
+            group: whole(job.groupid) as u32,
+            users,
+            iodepth: asked.iodepth,
+            error: job.error as i32,
+            failed_ios: whole(job.total_err),
+            read: direction(job.read, 0),
+            write: direction(job.write, 1),
+            trim: direction(job.trim, 2),
+            mixed: direction(job.mixed, 0),
+            sync: direction(job.sync, usize::MAX),
+            shares: shares(&[
+                (1, job.latency_ns),
+                (1000, job.latency_us),
+                (1_000_000, job.latency_ms),
+            ]),
+            user_cpu_percent: real(job.usr_cpu.unwrap_or_default()),
+            system_cpu_percent: real(job.sys_cpu.unwrap_or_default()),
+            rw: asked.rw,
+            engine: asked.engine,
+            is_synchronous: asked.is_synchronous,
+        }
+    }
+}
+
+/// Reads a piece, which may have what JSON has not: `nan`, `inf`, a comma too many.
+fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_slice(json).or_else(|error| {
+        // The error is that of what was written.
+        serde_json::from_slice(&repaired(json)).map_err(|_| error)
+    })
+}
+
+/// JSON with 0 for the words of floating point that C prints, and without commas before an end.
+fn repaired(json: &[u8]) -> Vec<u8> {
+    let mut repaired = Vec::with_capacity(json.len());
+    let (mut at, mut in_string) = (0, false);
+    while at < json.len() {
+        let byte = json[at];
+        if in_string && byte == b'\\' {
+            repaired.extend_from_slice(&json[at..(at + 2).min(json.len())]);
+            at += 2;
+            continue;
+        }
+        in_string ^= byte == b'"';
+        // A letter more than the longest of the words, which tells it from longer ones.
+        let ahead = &json[at..(at + 5).min(json.len())];
+        let word = ahead.iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
+        let word = &json[at..at + word];
+        if !in_string && [&b"nan"[..], b"-nan", b"inf", b"-inf"].contains(&word) {
+            repaired.push(b'0');
+            at += word.len();
+            continue;
+        }
+        if !in_string && matches!(byte, b'}' | b']') {
+            let kept = repaired.iter().rposition(|b| !b.is_ascii_whitespace());
+            if let Some(comma) = kept.filter(|at| repaired[*at] == b',') {
+                repaired.truncate(comma);
+            }
+        }
+        repaired.push(byte);
+        at += 1;
+    }
+    repaired
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn feed(text: &str, chunk: usize) -> (Vec<FioResult>, Vec<String>) {
+        let (mut results, mut problems) = (Vec::new(), Vec::new());
+        let mut sink = |found| match found {
+            Reading::Result(result) => results.push(*result),
+            Reading::Problem(problem) => problems.push(problem.to_string()),
+        };
+        let mut document = Document::new("a.json", 1);
+        for chunk in text.as_bytes().chunks(chunk) {
+            if document.feed(chunk, &mut sink) != Fed::All {
+                return (results, problems);
+            }
+        }
+        document.cut_off(&mut sink);
+        (results, problems)
+    }
+
+    /// As fio 2.2.10 writes it: microseconds, KiB in `io_bytes`, no options.
+    const FIO_2: &str = r#"{
+  "fio version" : "fio-2.2.10",
+  "timestamp" : 1444144664,
+  "jobs" : [
+    {
+      "jobname" : "a", "groupid" : 0, "error" : 0, "elapsed" : 26,
+      "read" : {
+        "io_bytes" : 7116, "bw" : 275, "iops" : 68.99, "runtime" : 25788, "total_ios" : 1779,
+        "slat" : { "min" : 0, "max" : 0, "mean" : 0.00, "stddev" : 0.00 },
+        "clat" : { "min" : 53, "max" : 6329, "mean" : 112.5, "stddev" : -nan,
+          "percentile" : { "95.000000" : 241, "0.00" : 0 },
+          "bins" : { "FIO_IO_U_PLAT_BITS" : 6, "53" : 1778, "192" : 1, } },
+        "lat" : { "min" : 54, "max" : 6330, "mean" : 113.5, "stddev" : 7.5 }
+      },
+      "latency_us" : { "2" : 0.00, "100" : 99.94 },
+      "latency_ms" : { "10" : 0.06, ">=2000" : 0.01 }
+    }
+  ]
+}"#;
+
+    #[test]
+    fn fio_2_in_microseconds_and_kibibytes() {
+        for chunk in [1, 7, 4096] {
+            let (results, problems) = feed(FIO_2, chunk);
+            assert_eq!(problems, [""; 0]);
+            let result = &results[0];
+            assert_eq!((result.fio_version.as_str(), result.users), ("2.2.10", None));
+            assert_eq!((result.line, result.reported_unix_seconds), (5, Some(1_444_144_664)));
+            let read = result.read.as_ref().unwrap();
+            assert_eq!((read.bytes, read.ios, read.slat.as_ref()), (7116 * 1024, 1779, None));
+            let clat = read.clat.as_ref().unwrap();
+            assert_eq!((clat.min_ns, clat.mean_ns, clat.stddev_ns), (53_000, 112_500.0, 0.0));
+            assert_eq!(clat.percentiles, [(95.0, 241_000)]);
+            assert_eq!(clat.bins, [(53_000, 1778), (258_000, 1)]);
+            assert_eq!(read.latency().unwrap().max_ns, 6_330_000);
+            let below: Vec<_> = result.shares.iter().map(|share| share.below_ns).collect();
+            assert_eq!(below, [Some(100_000), Some(10_000_000), None]);
+        }
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_read_leaves_the_others() {
+        let text = r#"{ "jobs" : [
+            {"jobname" : "a", "read" : {"io_bytes" : 4096,
+             "iops" : "many"}},
+            {"jobname" : "b", "write" : {"io_bytes" : 4096, "total_ios" : 1}},
+            {"jobname" : "c", "write" : {"io_bytes" : 40"#;
+        let (results, problems) = feed(text, 4096);
+        assert_eq!(results.len(), 1);
+        assert_eq!(results[0].name, "b");
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("a.json:3: jobs: invalid type"), "{}", problems[0]);
+        assert!(problems[1].contains("ends in the middle"), "{}", problems[1]);
+    }
+
+    proptest! {
+        #[test]
+        fn jobs_read_whole_are_those_that_are_cut(
+            at in 0..FIO_2.len(),
+            with in prop::sample::select(vec!["", "{", "}", "]", "\"", "\n", "\n{", "nan", ",", "\\"]),
+            chunk in 1usize..2000,
+        ) {
+            let sound = FIO_2.replace("-nan", "0.5").replace("1, }", "1 }").replace("    }\n  ]", "
+                }, {\"jobname\": \"b\", \"read\": {\"io_bytes\": 1}}, {\"jobname\": \"c\"}\n  ]");
+            let spoiled = [&sound[..at], with, &sound[at + 1..]].concat();
+            for text in [sound, spoiled] {
+                prop_assert_eq!(feed(&text, 1), feed(&text, chunk));
+            }
+        }
+    }
+
+    #[test]
+    fn clients_and_all_of_them() {
+        let client = |host: &str| {
+            format!(
+                r#"{{"jobname": "a", "hostname": "{host}", "job_runtime": 2000, "job options":
+                    {{"rw": "randread", "numjobs": "2", "group_reporting": "1"}},
+                    "read": {{"io_bytes": 8192, "io_kbytes": 8, "runtime": 1000, "total_ios": 2}}}}"#
+            )
+        };
+        let all = r#"{"jobname": "All clients", "hostname": "", "read": {"total_ios": 4}}"#;
+        let text = format!("{{\"client_stats\": [{}, {}, {all}]}}", client("one"), client("two"));
+        let (results, problems) = feed(&text, 4096);
+        assert_eq!(problems, [""; 0]);
+        let users: Vec<_> = results.iter().map(|result| result.users).collect();
+        assert_eq!(users, [Some(2), Some(2), Some(4)]);
+        assert_eq!((results[1].host.as_str(), results[2].rw.as_str()), ("two", "randread"));
+
+        let other = client("two").replace("randread", "write");
+        let text = format!("{{\"client_stats\": [{}, {other}, {all}]}}", client("one"));
+        let (results, _) = feed(&text, 4096);
+        assert_eq!((results[2].rw.as_str(), results[2].users), ("randread+write", Some(4)));
+    }
+
+    #[test]
+    fn other_documents_are_told_of() {
+        let (results, problems) = feed("{\"a\": {\"jobs\": [1]}}", 4096);
+        assert!(results.is_empty());
+        assert!(problems[0].contains("no result of fio"), "{problems:?}");
+    }
+}

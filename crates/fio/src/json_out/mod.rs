@@ -1,0 +1,316 @@
+//! A run as the JSON that fio 3.33 writes, for the tools that read it.
+//!
+//! What fio calls `lat`, from before the submission to the completion, is what iogauge measures:
+//! it stands in `lat_ns` and, as with fio's engines that submit and complete in one call, in
+//! `clat_ns` too; `slat_ns` has no samples. Figures that iogauge does not count are 0.
+
+mod direction;
+mod tables;
+mod time;
+
+use super::options::{self, file_list, time_word};
+use direction::{Direction, Flushes, Group};
+use iogauge_model::caveat::Caveat;
+use iogauge_model::plan::Job;
+use iogauge_model::result::{
+    DeviceCounters, DirectionResult, IntervalPoint, RunDocument, StepResult, WorkerResult,
+};
+use iogauge_model::units::size_word;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use tables::Table;
+
+/// Errno of an I/O error (errno(3)): results count failures and keep no errno of each.
+const EIO: u32 = 5;
+
+/// How much of the latencies goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// `json`: statistics and percentiles.
+    Percentiles,
+    /// `json+`: every bucket, too.
+    Bins,
+}
+
+/// Why a run has no such document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonOutError {
+    /// The loads that ran are not in the document, or not as many as the results.
+    #[error("the run keeps no load for each of its results, without which fio's JSON says nothing")]
+    NoLoads,
+    /// The start cannot be read.
+    #[error("the run started at {0:?}, which is no time; hint: use 2026-11-21T10:15:30Z")]
+    Started(String),
+}
+
+/// The document.
+#[derive(Debug, Serialize)]
+pub struct FioDocument {
+    #[serde(rename = "fio version")]
+    fio_version: String,
+    timestamp: i64,
+    timestamp_ms: i64,
+    time: String,
+    #[serde(rename = "global options")]
+    global_options: PrintedOptions,
+    jobs: Vec<JobEntry>,
+    disk_util: Vec<DiskUtil>,
+    iogauge: Origin,
+}
+
+/// What fio has no place for.
+#[derive(Debug, Serialize)]
+struct Origin {
+    version: String,
+    run_id: String,
+    caveats: Vec<Caveat>,
+}
+
+/// PrintedOptions in their order.
+#[derive(Debug)]
+struct PrintedOptions(Vec<(&'static str, String)>);
+
+impl Serialize for PrintedOptions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// One job: its workers together, as with fio's `group_reporting`.
+#[derive(Debug, Serialize)]
+struct JobEntry {
+    jobname: String,
+    groupid: u32,
+    error: u32,
+    eta: u32,
+    elapsed: u64,
+    #[serde(rename = "job options")]
+    job_options: PrintedOptions,
+    read: Direction,
+    write: Direction,
+    trim: Direction,
+    sync: Flushes,
+    job_runtime: u64,
+    usr_cpu: f64,
+    sys_cpu: f64,
+    ctx: u64,
+    majf: u64,
+    minf: u64,
+    iodepth_level: Table,
+    iodepth_submit: Table,
+    iodepth_complete: Table,
+    latency_ns: Table,
+    latency_us: Table,
+    latency_ms: Table,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_err: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_error: Option<u32>,
+    latency_depth: u32,
+    latency_target: u64,
+    latency_percentile: f64,
+    latency_window: u64,
+}
+
+/// What a device did.
+#[derive(Debug, Default, PartialEq, Serialize)]
+struct DiskUtil {
+    name: String,
+    read_ios: u64,
+    write_ios: u64,
+    read_merges: u64,
+    write_merges: u64,
+    read_ticks: u64,
+    write_ticks: u64,
+    in_queue: u64,
+    util: f64,
+}
+
+/// Makes the document of a run. Each step is a group, each of its jobs an entry in it.
+///
+/// # Errors
+/// Where the run does not tell what load each result is of, or when it started.
+pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, JsonOutError> {
+    let started = &run.head.started;
+    let timestamp =
+        time::unix_seconds(started).ok_or_else(|| JsonOutError::Started(started.clone()))?;
+    let mut jobs = run.head.jobs_of_steps().into_iter();
+    let seconds: f64 = run.steps.iter().map(|step| step.seconds).sum();
+    let mut entries = Vec::new();
+    for (group, step) in run.steps.iter().enumerate() {
+        let outcomes = outcomes(step);
+        let of_step = jobs.next().unwrap_or_default();
+        // Jobs reported as one are told by the first of them, as fio does it.
+        let is_sum = step.jobs.is_empty() && !of_step.is_empty();
+        if !is_sum && of_step.len() != outcomes.len() {
+            return Err(JsonOutError::NoLoads);
+        }
+        for (job, outcome) in of_step.iter().zip(&outcomes) {
+            entries.push(JobEntry {
+                groupid: group as u32,
+                elapsed: seconds.ceil() as u64,
+                ..entry(job, outcome, step, &run.head.target, detail)
+            });
+        }
+    }
+    Ok(FioDocument {
+        // The form of fio's own builds between releases, so that readers find the number they know.
+        fio_version: format!("fio-3.33-iogauge-{}", run.head.version),
+        timestamp,
+        timestamp_ms: timestamp * 1000,
+        time: time::shown(timestamp),
+        global_options: PrintedOptions(vec![("group_reporting", "1".to_owned())]),
+        jobs: entries,
+        disk_util: disk_util(&run.steps, seconds),
+        iogauge: Origin {
+            version: run.head.version.clone(),
+            run_id: run.head.run_id.clone(),
+            caveats: run.caveats.clone(),
+        },
+    })
+}
+
+/// What one job did.
+struct Outcome<'a> {
+    seconds: f64,
+    read: Option<&'a DirectionResult>,
+    write: Option<&'a DirectionResult>,
+    sync: Option<&'a DirectionResult>,
+    series: &'a [IntervalPoint],
+    workers: Vec<&'a WorkerResult>,
+}
+
+fn outcomes(step: &StepResult) -> Vec<Outcome<'_>> {
+    if step.jobs.is_empty() {
+        return vec![Outcome {
+            seconds: step.seconds,
+            read: step.read.as_ref(),
+            write: step.write.as_ref(),
+            sync: step.sync.as_ref(),
+            series: &step.series,
+            workers: step.workers.iter().collect(),
+        }];
+    }
+    let jobs = step.jobs.iter().zip(0..);
+    jobs.map(|(job, number)| Outcome {
+        seconds: job.seconds.unwrap_or(step.seconds),
+        read: job.read.as_ref(),
+        write: job.write.as_ref(),
+        sync: job.sync.as_ref(),
+        series: &job.series,
+        workers: step.workers.iter().filter(|worker| worker.job == number).collect(),
+    })
+    .collect()
+}
+
+fn entry(
+    job: &Job,
+    outcome: &Outcome<'_>,
+    step: &StepResult,
+    target: &Value,
+    detail: Detail,
+) -> JobEntry {
+    let runtime_ms = milliseconds(outcome.seconds);
+    let group = |direction: &Option<DirectionResult>| Group {
+        runtime_ms,
+        bytes_per_sec: direction.as_ref().map_or(0.0, |direction| direction.bytes_per_sec),
+        detail,
+        percentiles: &job.load.percentiles,
+    };
+    let series = outcome.series;
+    let all = [outcome.read, outcome.write, outcome.sync];
+    let errors: u64 = all.into_iter().flatten().map(|direction| direction.errors).sum();
+    let latency = tables::latency(outcome.read.into_iter().chain(outcome.write));
+    // fio's share is of the time of the job's threads; the time of the process is shared evenly.
+    let threads = step.workers.len().max(1) as f64;
+    let error = if errors > 0 { EIO } else { 0 };
+    JobEntry {
+        jobname: job.name.clone(),
+        groupid: 0,
+        error,
+        eta: 0,
+        elapsed: 0,
+        job_options: job_options(job, outcome.seconds, target),
+        read: Direction::of(outcome.read, series, &group(&step.read), direction::reads),
+        write: Direction::of(outcome.write, series, &group(&step.write), direction::writes),
+        trim: Direction::of(None, &[], &group(&None), direction::reads),
+        sync: Flushes::of(outcome.sync, &group(&None)),
+        job_runtime: runtime_ms * outcome.workers.len().max(1) as u64,
+        usr_cpu: step.cpu.user_percent / threads,
+        sys_cpu: step.cpu.system_percent / threads,
+        ctx: 0,
+        majf: 0,
+        minf: 0,
+        iodepth_level: tables::depth_level(&outcome.workers),
+        iodepth_submit: tables::uncounted_batches(),
+        iodepth_complete: tables::uncounted_batches(),
+        latency_ns: latency.ns,
+        latency_us: latency.us,
+        latency_ms: latency.ms,
+        total_err: (errors > 0).then_some(errors),
+        first_error: (errors > 0).then_some(error),
+        latency_depth: job.load.iodepth,
+        latency_target: 0,
+        latency_percentile: 100.0,
+        latency_window: 0,
+    }
+}
+
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0).round() as u64
+}
+
+/// The job in fio's words. Its time is the one measured: an interrupted run says how long it ran.
+fn job_options(job: &Job, seconds: f64, target: &Value) -> PrintedOptions {
+    let mut options = vec![("name", job.name.clone())];
+    let parts = target.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let paths: Vec<&str> =
+        parts.iter().filter_map(|part| part.get("path").and_then(Value::as_str)).collect();
+    let name = target.get("name").and_then(Value::as_str);
+    let filename =
+        if paths.is_empty() { name.map(str::to_owned) } else { Some(file_list(paths.into_iter())) };
+    options.extend(filename.map(|filename| ("filename", filename)));
+    let load = &job.load;
+    options.extend(options::of_load(load, load.iodepth, load.numjobs));
+    if load.offset_bytes > 0 {
+        options.push(("offset", size_word(load.offset_bytes)));
+    }
+    options.extend(load.size_bytes.map(|size| ("size", size_word(size))));
+    options.extend(load.offset_increment_bytes.map(|bytes| ("offset_increment", size_word(bytes))));
+    if !load.is_counted() {
+        options.push(("time_based", "1".to_owned()));
+        options.push(("runtime", time_word(milliseconds(seconds) * 1_000_000)));
+    }
+    PrintedOptions(options)
+}
+
+/// Each device over all steps.
+fn disk_util(steps: &[StepResult], seconds: f64) -> Vec<DiskUtil> {
+    let mut disks: Vec<DiskUtil> = Vec::new();
+    for device in steps.iter().filter_map(|step| step.physical.as_ref()).flat_map(|p| &p.devices) {
+        let index = disks.iter().position(|disk| disk.name == device.device);
+        let index = index.unwrap_or_else(|| {
+            disks.push(DiskUtil { name: device.device.clone(), ..DiskUtil::default() });
+            disks.len() - 1
+        });
+        disks[index].add(device, seconds);
+    }
+    disks
+}
+
+impl DiskUtil {
+    fn add(&mut self, device: &DeviceCounters, seconds: f64) {
+        let ms = |ns: u64| ns / 1_000_000;
+        self.read_ios += device.reads;
+        self.write_ios += device.writes;
+        self.read_merges += device.reads_merged;
+        self.write_merges += device.writes_merged;
+        self.read_ticks += ms(device.read_time_ns);
+        self.write_ticks += ms(device.write_time_ns);
+        self.in_queue += ms(device.queue_time_ns);
+        if seconds > 0.0 {
+            let share = device.busy_ns as f64 / (seconds * 1e9) * 100.0;
+            self.util = (self.util + share).min(100.0);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! fio's formats: job files and results, as fio reads and writes them.
+//!
+//! [`job`] reads job files, [`job_out`] writes a step as one, [`json_out`] writes a run as fio's JSON, and
+//! [`read_results`] reads what any version of fio printed. No system calls here.
+#![forbid(unsafe_code)]
+
+mod asked;
+pub mod job;
+pub mod job_out;
+mod json_in;
+pub mod json_out;
+mod options;
+mod results_in;
+mod text_in;
+
+pub use results_in::{Problem, Reading, read_results};

@@ -1,0 +1,296 @@
+//! A load in the words of fio's options.
+
+use iogauge_model::load::{
+    Content, CpuPolicy, Distribution, EngineKind, Load, Modifier, Pattern, SyncMode, Verify,
+};
+use iogauge_model::units::size_word;
+
+/// An option as it stands in a job file: name and value.
+pub(super) type FioOption = (&'static str, String);
+
+/// Direction, sizes, concurrency, engine and what else fio has an option for, as one worker of
+/// `clones` is told it: fio gives each clone of a job the whole of its rate and number of I/Os,
+/// where a [`Load`] has them over all workers. Options whose value is fio's default are left out,
+/// except those that readers of fio's results look for.
+pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> {
+    let load = &without_dependence(load);
+    let mut options = direction(load);
+    options.push(load.block.as_option());
+    if load.block.is_unaligned() {
+        options.push(("bs_unaligned", "1".to_owned()));
+    }
+    if let Some(bytes) = load.blockalign_bytes {
+        options.push(("blockalign", size_word(bytes)));
+    }
+    let direct = load.direct && load.engine != EngineKind::Mmap;
+    options.extend([
+        ("iodepth", iodepth.to_string()),
+        ("numjobs", clones.to_string()),
+        ("ioengine", load.engine.as_str().to_owned()),
+        ("direct", u8::from(direct).to_string()),
+    ]);
+    if !direct && !load.invalidate {
+        options.push(("invalidate", "0".to_owned()));
+    }
+    if !load.percentiles.is_empty() {
+        let percents: Vec<String> = load.percentiles.iter().map(f64::to_string).collect();
+        options.push(("percentile_list", percents.join(":")));
+    }
+    if load.rw.is_random() {
+        if load.distribution != Distribution::Uniform {
+            options.push(("random_distribution", load.distribution.to_string()));
+        }
+        options.push(("norandommap", u8::from(!load.coverage).to_string()));
+    }
+    if load.sync != SyncMode::None {
+        options.push(("sync", load.sync.as_str().to_owned()));
+    }
+    for (name, every) in [
+        ("fsync", load.fsync_every),
+        ("fdatasync", load.fdatasync_every),
+        ("end_fsync", u32::from(load.end_fsync)),
+    ] {
+        if every > 0 {
+            options.push((name, every.to_string()));
+        }
+    }
+    options.extend(pace(load, clones));
+    options.extend(content(&load.content));
+    options.extend(load.verify.iter().flat_map(verify));
+    if let Some(cpus) = &load.cpus {
+        options.push(("cpus_allowed", cpus.to_string()));
+        if load.cpu_policy == CpuPolicy::Split {
+            options.push(("cpus_allowed_policy", "split".to_owned()));
+        }
+    }
+    if load.nice != 0 {
+        options.push(("nice", load.nice.to_string()));
+    }
+    options.push(("randseed", load.seed.to_string()));
+    options
+}
+
+fn direction(load: &Load) -> Vec<FioOption> {
+    let mut options = vec![("rw", load.rw_word())];
+    if matches!(load.modifier, Modifier::Identical(_)) {
+        options.push(("rw_sequencer", "identical".to_owned()));
+    }
+    if load.rw.is_mixed() {
+        options.push(("rwmixread", load.read_percent.to_string()));
+    }
+    options
+}
+
+/// When I/Os are made, in what portions, and how many.
+fn pace(load: &Load, clones: u32) -> Vec<FioOption> {
+    let mut options = Vec::new();
+    if load.startdelay_ns > 0 {
+        options.push(("startdelay", time_word(load.startdelay_ns)));
+    }
+    if let Some(thinktime) = load.thinktime {
+        options.push(("thinktime", format!("{}us", thinktime.pause_ns.div_ceil(1000))));
+        options.push(("thinktime_blocks", thinktime.blocks.to_string()));
+    }
+    if let Some(arrivals) = load.arrivals {
+        let [reads, writes] = clone_rates(load, clones).map(whole_rate);
+        let value = if load.rw.is_mixed() {
+            format!("{reads},{writes}")
+        } else {
+            reads.max(writes).to_string()
+        };
+        options.push(("rate_iops", value));
+        options.push(("rate_process", arrivals.process.as_str().to_owned()));
+    }
+    if load.batch.submit > 0 {
+        options.push(("iodepth_batch_submit", load.batch.submit.to_string()));
+    }
+    if load.batch.complete_min > 1 {
+        options.push(("iodepth_batch_complete_min", load.batch.complete_min.to_string()));
+    }
+    if load.batch.complete_max > 0 {
+        options.push(("iodepth_batch_complete_max", load.batch.complete_max.to_string()));
+    }
+    // An engine that blocks has more clones than jobs, which share what a job does.
+    let of_clone =
+        |each: u64| each.saturating_mul(u64::from(load.numjobs)).div_ceil(u64::from(clones.max(1)));
+    if let Some(ios) = load.number_ios {
+        options.push(("number_ios", of_clone(ios).to_string()));
+    }
+    if let Some(bytes) = load.io_size_bytes {
+        options.push(("io_size", size_word(of_clone(bytes))));
+    }
+    options
+}
+
+fn verify(verify: &Verify) -> Vec<FioOption> {
+    let mut options = vec![("verify", verify.algorithm.to_string())];
+    if let Some(bytes) = verify.interval_bytes {
+        options.push(("verify_interval", size_word(bytes)));
+    }
+    if let Some(pattern) = &verify.pattern {
+        options.push(("verify_pattern", pattern.to_string()));
+    }
+    for (name, is_set, usual) in [
+        ("do_verify", verify.reads_back, true),
+        ("verify_fatal", verify.fatal, false),
+        ("verify_only", verify.only, false),
+    ] {
+        if is_set != usual {
+            options.push((name, u8::from(is_set).to_string()));
+        }
+    }
+    options
+}
+
+fn content(content: &Content) -> Vec<FioOption> {
+    let mut options = Vec::new();
+    if content.compress_percent > 0 {
+        options.push(("buffer_compress_percentage", content.compress_percent.to_string()));
+        let chunk = u64::from(content.compress_chunk_bytes);
+        options.push(("buffer_compress_chunk", size_word(chunk)));
+    }
+    if content.dedupe_percent > 0 {
+        options.push(("dedupe_percentage", content.dedupe_percent.to_string()));
+    }
+    options
+}
+
+/// The load with reads and writes that do not wait for each other, which is as near as fio comes
+/// to a block read, changed and written back.
+pub(super) fn without_dependence(load: &Load) -> Load {
+    let load = load.clone();
+    if load.dependent {
+        Load { rw: Pattern::RandRw, read_percent: 50, dependent: false, ..load }
+    } else {
+        load
+    }
+}
+
+/// Reads and writes per second that each of `clones` is to start. 0 for a direction the load has
+/// not.
+pub(super) fn clone_rates(load: &Load, clones: u32) -> [f64; 2] {
+    let rate = load.arrivals.map_or(0.0, |arrivals| arrivals.rate_iops) / f64::from(clones.max(1));
+    if load.rw.is_mixed() {
+        let reads = rate * f64::from(load.read_percent) / 100.0;
+        [reads, rate - reads]
+    } else if load.rw.reads() {
+        [rate, 0.0]
+    } else {
+        [0.0, rate]
+    }
+}
+
+/// fio takes whole I/Os per second, and 0 for no bound: a rate that there is stays one.
+pub(super) fn whole_rate(rate: f64) -> u64 {
+    if rate > 0.0 { (rate.round() as u64).max(1) } else { 0 }
+}
+
+/// A time in seconds, or in milliseconds or microseconds where it is no whole number of them.
+pub(super) fn time_word(ns: u64) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    const MILLISECOND: u64 = 1_000_000;
+    if ns.is_multiple_of(SECOND) {
+        (ns / SECOND).to_string()
+    } else if ns.is_multiple_of(MILLISECOND) {
+        format!("{}ms", ns / MILLISECOND)
+    } else {
+        format!("{}us", ns.div_ceil(1000))
+    }
+}
+
+/// Paths as fio's `filename` lists them: between colons, those inside a path escaped.
+pub(super) fn file_list<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    paths.map(|path| path.replace(':', "\\:")).collect::<Vec<_>>().join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::load::{ArrivalProcess, Arrivals, BlockSizes, Rw};
+    use iogauge_model::units::parse_size_bytes;
+    use proptest::prelude::*;
+
+    fn value(load: &Load, clones: u32, name: &str) -> Option<String> {
+        let options = of_load(load, load.iodepth, clones);
+        options.into_iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn block_sizes_of_every_form() {
+        let of = |block: BlockSizes| block.as_option();
+        assert_eq!(of(BlockSizes::fixed(4096)), ("bs", "4k".to_owned()));
+        assert_eq!(of(BlockSizes::parse_bs("4k,1m").unwrap()), ("bs", "4k,1m".to_owned()));
+        let split = BlockSizes::parse_bssplit("4k/60:512/40").unwrap();
+        assert_eq!(of(split), ("bssplit", "4k/60:512/40".to_owned()));
+        let split = BlockSizes::parse_bssplit("4k/60:64k/40,8k/100").unwrap();
+        assert_eq!(of(split), ("bssplit", "4k/60:64k/40,8k/100".to_owned()));
+        let range = BlockSizes::parse_bsrange("4k-64k,8k-1m").unwrap();
+        assert_eq!(of(range), ("bsrange", "4k-64k,8k-1m".to_owned()));
+    }
+
+    #[test]
+    fn rates_and_counts_are_those_of_a_clone() {
+        let arrivals = Some(Arrivals { rate_iops: 1000.0, process: ArrivalProcess::Poisson });
+        let load = Load { rw: Pattern::RandRw, read_percent: 70, arrivals, ..Load::default() };
+        assert_eq!(value(&load, 2, "rate_iops").unwrap(), "350,150");
+        assert_eq!(value(&load, 1, "rate_process").unwrap(), "poisson");
+        let load = Load { rw: Pattern::Write, number_ios: Some(10), ..load };
+        assert_eq!(value(&load, 4, "rate_iops").unwrap(), "250");
+        assert_eq!(value(&load, 1, "number_ios").unwrap(), "10");
+        assert_eq!(value(&load, 4, "number_ios").unwrap(), "3");
+        assert_eq!(whole_rate(0.2), 1);
+    }
+
+    #[test]
+    fn defaults_are_left_out_and_what_readers_look_for_is_not() {
+        let load = Load::default();
+        for name in ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"] {
+            assert!(value(&load, 1, name).is_some(), "{name}");
+        }
+        let left_out =
+            ["rwmixread", "sync", "fsync", "rate_iops", "number_ios", "random_distribution"];
+        for name in left_out {
+            assert_eq!(value(&load, 1, name), None, "{name}");
+        }
+        let dependent = Load { dependent: true, ..load.clone() };
+        assert_eq!(value(&dependent, 1, "rw").unwrap(), "randrw");
+        let load = Load { distribution: Distribution::Zipf(1.2), ..load };
+        assert_eq!(value(&load, 1, "random_distribution").unwrap(), "zipf:1.2");
+        let mapped = Load { engine: EngineKind::Mmap, ..load };
+        assert_eq!(value(&mapped, 1, "direct").unwrap(), "0");
+    }
+
+    #[test]
+    fn a_modifier_stands_behind_the_pattern() {
+        let of = |rw: &str, sequencer: &str| {
+            let typed: Rw = rw.parse().unwrap();
+            let modifier = typed.modifier(sequencer.parse().unwrap());
+            let load = Load { rw: typed.pattern, modifier, ..Load::default() };
+            (value(&load, 1, "rw").unwrap(), value(&load, 1, "rw_sequencer"))
+        };
+        assert_eq!(of("randread:8", "sequential"), ("randread:8".to_owned(), None));
+        let identical = Some("identical".to_owned());
+        assert_eq!(of("randread:8", "identical"), ("randread:8".to_owned(), identical));
+        assert_eq!(of("read:-8k", "sequential"), ("read:-8k".to_owned(), None));
+    }
+
+    #[test]
+    fn colons_in_paths_are_escaped() {
+        assert_eq!(file_list(["/a:b", "/c"].into_iter()), "/a\\:b:/c");
+    }
+
+    #[test]
+    fn times_keep_what_they_are() {
+        assert_eq!(time_word(10_000_000_000), "10");
+        assert_eq!(time_word(1_500_000_000), "1500ms");
+        assert_eq!(time_word(1_500), "2us");
+    }
+
+    proptest! {
+        #[test]
+        fn sizes_read_back(bytes in 0u64..1 << 50, shift in 0u32..12) {
+            let bytes = bytes << shift;
+            prop_assert_eq!(parse_size_bytes(&size_word(bytes)), Ok(bytes));
+        }
+    }
+}

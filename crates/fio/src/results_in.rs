@@ -1,0 +1,301 @@
+//! Results of fio out of files: text, JSON and json+, one after the other and with noise between.
+
+use super::json_in::{Document, Fed};
+use super::text_in::TextReader;
+use iogauge_model::result::{FioDirection, FioResult};
+use memchr::{memchr, memchr_iter, memchr3, memrchr};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+/// What reading comes upon.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// A result.
+    Result(Box<FioResult>),
+    /// Something that should have been one, or part of one; everything around it is read.
+    Problem(Problem),
+}
+
+/// What could not be read, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Problem {
+    pub(super) fn new(file: &str, line: u64, reason: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.reason)
+    }
+}
+
+/// Longer lines of text are read in pieces: fio writes none.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// More problems of a file are counted, not told: a file of another kind has one in each line.
+const MOST_PROBLEMS: u64 = 1000;
+
+/// Lines of text are taken together up to so many bytes, of which a few may be looked at again.
+const LINES_BYTES: usize = 1 << 12;
+
+/// Reads every result in the output of fio, of any version since 2.0.7: normal text, JSON and
+/// json+, several of them in one file, of client/server runs too, with anything else in between.
+/// Where one run was written both as text and as JSON, its JSON counts alone.
+///
+/// `file` names the source in what is found. Memory is that of one job's JSON, or of one run's
+/// text.
+///
+/// # Errors
+/// Where `input` fails. What cannot be understood is [`Reading::Problem`] instead.
+pub fn read_results(
+    file: &str,
+    mut input: impl BufRead,
+    sink: &mut dyn FnMut(Reading),
+) -> io::Result<()> {
+    let mut reader = Reader::new(file, sink);
+    let mut line = Vec::new();
+    loop {
+        let chunk = input.fill_buf()?;
+        if chunk.is_empty() {
+            break;
+        }
+        let taken = reader.bare_lines(chunk);
+        if taken > 0 {
+            input.consume(taken);
+            continue;
+        }
+        if reader.wants_bytes(chunk) {
+            // It takes at least a byte, or leaves a document that broke off.
+            let taken = reader.bytes(chunk);
+            input.consume(taken);
+            continue;
+        }
+        if let Some(end) = memchr(b'\n', &chunk[..chunk.len().min(LONGEST_LINE)]) {
+            reader.line(&chunk[..=end]);
+            input.consume(end + 1);
+            continue;
+        }
+        line.clear();
+        input.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
+        reader.line(&line);
+    }
+    reader.finish();
+    Ok(())
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    output: Output<'a>,
+    text: TextReader<'a>,
+    document: Option<Document<'a>>,
+    /// Number of the line at hand, from 1.
+    number: u64,
+    /// True where nothing of the line at hand was read.
+    at_line_start: bool,
+    /// True behind a document that broke off: what is left of it is not taken for another one,
+    /// which begins a line.
+    broken: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(file: &'a str, sink: &'a mut dyn FnMut(Reading)) -> Self {
+        Self {
+            file,
+            output: Output { sink, found: false, problems: 0, seen: HashSet::new() },
+            text: TextReader::new(file),
+            document: None,
+            number: 1,
+            at_line_start: true,
+            broken: false,
+        }
+    }
+
+    /// True where the bytes are blank, or of a document: no lines, which may be of any length.
+    fn wants_bytes(&self, chunk: &[u8]) -> bool {
+        let first = chunk.first().copied().unwrap_or_default();
+        let begins = first == b'{' && (self.at_line_start || !self.broken);
+        self.document.is_some() || first.is_ascii_whitespace() || begins
+    }
+
+    /// Takes bytes for which [`Self::wants_bytes`] holds; returns how many.
+    fn bytes(&mut self, chunk: &[u8]) -> usize {
+        if self.document.is_none() {
+            let blank = chunk.iter().take_while(|b| b.is_ascii_whitespace()).count();
+            for byte in &chunk[..blank] {
+                self.at_line_start = *byte == b'\n';
+                self.number += u64::from(*byte == b'\n');
+            }
+            if blank > 0 {
+                return blank;
+            }
+            self.begin();
+        }
+        self.feed(chunk)
+    }
+
+    fn begin(&mut self) {
+        self.document = Some(Document::new(self.file, self.number));
+        self.broken = false;
+    }
+
+    /// Gives the document at hand its bytes; returns how many it took.
+    fn feed(&mut self, bytes: &[u8]) -> usize {
+        let Some(document) = &mut self.document else { return 0 };
+        let taken = match document.feed(bytes, &mut |found| self.output.take(found)) {
+            Fed::All => return bytes.len(),
+            Fed::Ended(taken) => taken,
+            Fed::Broken(taken) => {
+                self.broken = true;
+                taken
+            }
+        };
+        self.end();
+        taken
+    }
+
+    /// Leaves the document at hand.
+    fn end(&mut self) {
+        let Some(document) = self.document.take() else { return };
+        self.number = document.line();
+        self.at_line_start = document.is_at_line_start();
+        self.output.seen = document.into_results();
+        for result in self.text.take_results() {
+            self.output.take_text(Reading::Result(result));
+        }
+    }
+
+    /// Takes a line of text, up to the document that begins in it.
+    fn line(&mut self, mut line: &[u8]) {
+        let ends = line.ends_with(b"\n");
+        while let Some(at) = document_in(line).filter(|_| !self.broken) {
+            self.text_line(&line[..at]);
+            self.begin();
+            let taken = self.feed(&line[at..]);
+            if self.document.is_some() {
+                return;
+            }
+            line = &line[at + taken..];
+        }
+        self.text_line(line);
+        self.number += u64::from(ends);
+        self.at_line_start = ends;
+    }
+
+    /// Takes whole lines as long as they have neither braces nor carriage returns, which is almost
+    /// all of fio's text; returns how many bytes. Many lines at once are sooner found to be UTF-8.
+    fn bare_lines(&mut self, chunk: &[u8]) -> usize {
+        let within = &chunk[..chunk.len().min(LINES_BYTES)];
+        let whole = memrchr(b'\n', within).map_or(0, |end| end + 1);
+        if whole == 0 || self.document.is_some() {
+            return 0;
+        }
+        let Ok(lines) = str::from_utf8(&within[..whole]) else { return 0 };
+        let mut taken = 0;
+        while let Some(length) = memchr3(b'\n', b'{', b'\r', &lines.as_bytes()[taken..]) {
+            let end = taken + length;
+            if lines.as_bytes()[end] != b'\n' {
+                break;
+            }
+            let line = lines[taken..end].trim_ascii();
+            if !line.is_empty() {
+                self.text.bare_line(line, self.number, &mut |found| self.output.take_text(found));
+            }
+            self.number += 1;
+            self.at_line_start = true;
+            taken = end + 1;
+        }
+        taken
+    }
+
+    fn text_line(&mut self, line: &[u8]) {
+        // Replacing what is no UTF-8 goes byte by byte; almost no line needs it.
+        let line = str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::from);
+        self.text.line(&line, self.number, &mut |found| self.output.take_text(found));
+    }
+
+    fn finish(mut self) {
+        if let Some(document) = &mut self.document {
+            document.cut_off(&mut |found| self.output.take(found));
+            self.end();
+        }
+        self.text.finish(&mut |found| self.output.take_text(found));
+        if !self.output.found {
+            let reason = "no result of fio is in it; hint: use its text or JSON output";
+            self.output.take(Reading::Problem(Problem::new(self.file, 1, reason)));
+        }
+        self.output.sum_up(self.file, self.number);
+    }
+}
+
+/// What tells the results of one run of fio apart, in either format: name, group, reads, writes.
+pub(super) type ResultKey = (String, u32, u64, u64);
+
+/// The key of a result.
+pub(super) fn key(result: &FioResult) -> ResultKey {
+    let ios = |direction: &Option<FioDirection>| direction.as_ref().map_or(0, |d| d.ios);
+    (result.name.clone(), result.group, ios(&result.read), ios(&result.write))
+}
+
+struct Output<'a> {
+    sink: &'a mut dyn FnMut(Reading),
+    /// True where something was found.
+    found: bool,
+    /// Problems come upon.
+    problems: u64,
+    /// Results of the last JSON document. Text beside it says the same of them in fewer digits.
+    seen: HashSet<ResultKey>,
+}
+
+impl Output<'_> {
+    fn take(&mut self, found: Reading) {
+        self.found = true;
+        if matches!(found, Reading::Problem(_)) {
+            self.problems += 1;
+            if self.problems > MOST_PROBLEMS {
+                return;
+            }
+        }
+        (self.sink)(found);
+    }
+
+    /// Tells how many problems were not told.
+    fn sum_up(&mut self, file: &str, line: u64) {
+        let untold = self.problems.saturating_sub(MOST_PROBLEMS);
+        if untold > 0 {
+            let problem =
+                Problem::new(file, line, format!("{untold} more problems before this line"));
+            (self.sink)(Reading::Problem(problem));
+        }
+    }
+
+    fn has_seen(&self, result: &FioResult) -> bool {
+        !self.seen.is_empty() && self.seen.contains(&key(result))
+    }
+
+    fn take_text(&mut self, found: Reading) {
+        match &found {
+            Reading::Result(result) if self.has_seen(result) => {}
+            _ => self.take(found),
+        }
+    }
+}
+
+/// Where a JSON document begins in a line of text: at a brace before a name or the line's end.
+fn document_in(line: &[u8]) -> Option<usize> {
+    memchr_iter(b'{', line).find(|at| {
+        let behind = line[at + 1..].iter().find(|b| !b.is_ascii_whitespace());
+        matches!(behind, None | Some(b'"'))
+    })
+}

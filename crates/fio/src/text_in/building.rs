@@ -1,0 +1,341 @@
+//! A result as its lines come in.
+
+use super::figure::{Figure, Prefix, bytes, cut, field, number, once, percent, pieces, unit_ns};
+use crate::asked::Asked;
+use iogauge_model::result::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
+use memchr::memrchr;
+
+/// Direction of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Read,
+    Write,
+    Trim,
+    Sync,
+    Mixed,
+}
+
+impl Way {
+    const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Trim, Self::Sync, Self::Mixed];
+
+    /// The direction a line begins with, and what stands behind its colon.
+    pub(super) fn of(text: &str) -> Option<(Self, &str)> {
+        let (word, rest) = once(text, b':')?;
+        let way = match word.trim_ascii_end() {
+            "read" | "READ" => Self::Read,
+            "write" | "WRITE" => Self::Write,
+            "trim" | "TRIM" => Self::Trim,
+            "mixed" | "MIXED" => Self::Mixed,
+            _ => return None,
+        };
+        Some((way, rest))
+    }
+
+    /// Where the figures of the direction stand.
+    pub(super) fn of_result(self, result: &mut FioResult) -> &mut Option<FioDirection> {
+        match self {
+            Self::Read => &mut result.read,
+            Self::Write => &mut result.write,
+            Self::Trim => &mut result.trim,
+            Self::Sync => &mut result.sync,
+            Self::Mixed => &mut result.mixed,
+        }
+    }
+}
+
+/// The three latencies of fio; a flush has one alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Slat,
+    Clat,
+    Lat,
+}
+
+/// Figures of a direction as printed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Printed {
+    iops: Option<Figure>,
+    bytes_per_sec: Option<Figure>,
+    bytes: Option<Figure>,
+    /// True for fio 2.14 and later, whose figures are cut to three digits.
+    abbreviated: bool,
+    runtime_ns: u64,
+}
+
+/// A result under way.
+#[derive(Debug, Clone)]
+pub(super) struct Building {
+    result: Box<FioResult>,
+    /// Block sizes asked of reads, writes and trims.
+    blocks: [Option<BlockRange>; 3],
+    /// By the number of the direction.
+    printed: [Printed; Way::ALL.len()],
+    /// The direction at hand.
+    way: Option<Way>,
+    issued: [u64; 4],
+    short: [u64; 4],
+    dropped: [u64; 4],
+    percentiles_of: Option<(Kind, f64)>,
+}
+
+/// So many are reported where fio was not told which.
+const USUAL_PERCENTILES: usize = 17;
+
+const UNREADABLE_LATENCY: &str = "a latency without unit, min=, max=, avg= or stdev=";
+
+impl Building {
+    pub(super) fn new(result: FioResult, asked: Asked) -> Self {
+        let none = [0; 4];
+        let Asked { host, rw, blocks, engine, iodepth, is_synchronous } = asked;
+        Self {
+            result: Box::new(FioResult { host, rw, engine, iodepth, is_synchronous, ..result }),
+            blocks,
+            printed: Default::default(),
+            way: None,
+            issued: none,
+            short: none,
+            dropped: none,
+            percentiles_of: None,
+        }
+    }
+
+    /// Takes a line that belongs to a result, others not at all; says what is wrong with one that
+    /// should have been readable.
+    pub(super) fn line(&mut self, text: &str) -> Result<(), &'static str> {
+        if let Some(percentiles) = text.strip_prefix('|') {
+            return self.percentiles(percentiles);
+        }
+        let (kind, word) = match text.as_bytes() {
+            [b'c', b'l', b'a', b't', ..] => (Kind::Clat, "clat"),
+            [b's', b'l', b'a', b't', ..] => (Kind::Slat, "slat"),
+            [b'l', b'a', b't', b' ', ..] => (Kind::Lat, "lat"),
+            [b's', b'y', b'n', b'c', b' ', ..] => (Kind::Lat, "sync"),
+            [b'c', b'p', b'u', ..] => return self.cpu(text),
+            [b'i', b's', b's', b'u', ..] => return self.counts(text),
+            [b'e', b'r', b'r', ..] => return self.errors(text),
+            [b'r' | b'w' | b't' | b'm', ..] => return self.way(text),
+            _ => {
+                self.percentiles_of = None;
+                return Ok(());
+            }
+        };
+        let rest = text[word.len()..].trim_ascii_start();
+        if rest.starts_with("percentiles (") {
+            let unit = unit_ns(rest).ok_or("percentiles without a unit")?;
+            self.percentiles_of = Some((kind, unit));
+            return Ok(());
+        }
+        if !rest.starts_with('(') {
+            // Of one priority, or of another kind than fio had when this was written.
+            self.percentiles_of = None;
+            return Ok(());
+        }
+        if word == "lat" && rest.contains('%') {
+            return self.shares(rest);
+        }
+        if word == "sync" && self.result.sync.is_none() {
+            self.result.sync = Some(FioDirection::default());
+            self.way = Some(Way::Sync);
+        }
+        let latency = latency(rest).ok_or(UNREADABLE_LATENCY)?;
+        let slot = self.slot(kind).ok_or("a latency before its direction")?;
+        *slot = Some(latency);
+        Ok(())
+    }
+
+    /// Where a latency of the direction at hand belongs.
+    fn slot(&mut self, kind: Kind) -> Option<&mut Option<FioLatency>> {
+        let direction = self.way?.of_result(&mut self.result).as_mut()?;
+        Some(match kind {
+            Kind::Slat => &mut direction.slat,
+            Kind::Clat => &mut direction.clat,
+            Kind::Lat => &mut direction.lat,
+        })
+    }
+
+    fn percentiles(&mut self, text: &str) -> Result<(), &'static str> {
+        let Some((kind, unit)) = self.percentiles_of else { return Ok(()) };
+        let Some(slot) = self.slot(kind) else { return Ok(()) };
+        let latency = slot.get_or_insert_default();
+        if latency.percentiles.is_empty() {
+            latency.percentiles.reserve(USUAL_PERCENTILES);
+        }
+        for entry in pieces(text, b']') {
+            let Some((percent, value)) = once(entry, b'[') else { continue };
+            let begin = percent.bytes().position(|byte| !matches!(byte, b',' | b' '));
+            let percent = &percent[begin.unwrap_or(percent.len())..];
+            let percent = percent.strip_suffix("th=").unwrap_or(percent);
+            let (Some(percent), Some(value)) = (number(percent), number(value)) else {
+                return Err("a percentile that is no number");
+            };
+            latency.percentiles.push((percent.value, (value.value * unit).round() as u64));
+        }
+        Ok(())
+    }
+
+    fn shares(&mut self, rest: &str) -> Result<(), &'static str> {
+        const WRONG: &str = "a share of latencies without bound or percent";
+        let unit = unit_ns(rest).ok_or("shares of latencies without a unit")?;
+        let (_, shares) = once(rest, b':').ok_or(WRONG)?;
+        for share in pieces(shares, b',').map(str::trim_ascii).filter(|share| !share.is_empty()) {
+            let at = memrchr(b'=', share.as_bytes()).ok_or(WRONG)?;
+            let (bound, share) = (&share[..at], &share[at + 1..]);
+            let below_ns = if bound.starts_with('>') {
+                None
+            } else {
+                Some((number(bound).ok_or(WRONG)?.value * unit).round() as u64)
+            };
+            let percent = percent(share).ok_or(WRONG)?;
+            self.result.shares.push(LatencyShare { below_ns, percent });
+        }
+        Ok(())
+    }
+
+    fn cpu(&mut self, text: &str) -> Result<(), &'static str> {
+        let share = |key| field(text, key).and_then(percent).ok_or("cpu without usr= and sys=");
+        self.result.user_cpu_percent = share("usr=")?;
+        self.result.system_cpu_percent = share("sys=")?;
+        Ok(())
+    }
+
+    fn errors(&mut self, text: &str) -> Result<(), &'static str> {
+        let Some(total) = field(text, "total=") else { return Ok(()) };
+        self.result.failed_ios = total.parse().map_err(|_| "errors: total= is no number")?;
+        Ok(())
+    }
+
+    /// `issued    : total=r=133222/w=0/d=0, short=…` or `issued rwts: total=9993,0,0,0 short=…`.
+    fn counts(&mut self, text: &str) -> Result<(), &'static str> {
+        let of = |key: &str| {
+            let (_, counts) = cut(text, key)?;
+            let parts = counts.split([',', '/', ' ']);
+            let mut numbers = parts.map_while(|part| {
+                part.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '=').parse().ok()
+            });
+            Some(std::array::from_fn(|_| numbers.next().unwrap_or(0)))
+        };
+        self.issued = of("total=").ok_or("issued without total=")?;
+        self.short = of("short=").unwrap_or_default();
+        self.dropped = of("dropped=").or_else(|| of("drop=")).unwrap_or_default();
+        Ok(())
+    }
+
+    /// The figures of a direction, in fio's old or new way of writing them.
+    fn way(&mut self, text: &str) -> Result<(), &'static str> {
+        let Some((way, rest)) = Way::of(text) else { return Ok(()) };
+        let printed = if cut(rest, "IOPS=").is_some() {
+            new_figures(rest)
+        } else if cut(rest, "iops=").is_some() {
+            old_figures(rest)
+        } else {
+            return Ok(());
+        };
+        let printed = printed.ok_or("a direction without rate, bandwidth, bytes or run time")?;
+        let direction = FioDirection { runtime_ns: printed.runtime_ns, ..FioDirection::default() };
+        *way.of_result(&mut self.result) = Some(direction);
+        self.printed[way as usize] = printed;
+        self.way = Some(way);
+        self.percentiles_of = None;
+        Ok(())
+    }
+
+    /// The result, with every figure as exact as the lines allow.
+    pub(super) fn finish(self) -> Box<FioResult> {
+        let Self { mut result, blocks, printed, issued, short, dropped, .. } = self;
+        for (way, printed) in Way::ALL.into_iter().zip(printed) {
+            let Some(direction) = way.of_result(&mut result) else { continue };
+            let slot = way as usize;
+            let of = |counts: [u64; 4]| match way {
+                Way::Mixed => counts[..3].iter().fold(0u64, |sum, n| sum.saturating_add(*n)),
+                _ => counts[slot],
+            };
+            direction.ios = of(issued);
+            direction.short_ios = of(short);
+            direction.dropped_ios = of(dropped);
+            direction.block = match way {
+                Way::Sync => None,
+                Way::Mixed => blocks[0],
+                _ => blocks[slot].or(blocks[0]),
+            };
+            exact(direction, printed);
+        }
+        result
+    }
+}
+
+/// What was cut when it was printed is counted again where the counts agree with what was printed.
+fn exact(d: &mut FioDirection, printed: Printed) {
+    let Printed { iops, bytes_per_sec, bytes, abbreviated, .. } = printed;
+    let seconds = d.runtime_ns as f64 / 1e9;
+    let per_sec = |total: f64| if seconds > 0.0 { total / seconds } else { 0.0 };
+    if d.ios == 0
+        && let Some(iops) = iops
+    {
+        d.ios = (iops.value * seconds).round() as u64;
+    }
+    if let Some(bytes) = bytes {
+        let counted = d.block.filter(|block| block.min_bytes == block.max_bytes);
+        // Up to 2.13 fio takes a remainder of 1024 for one of 1000, and the digit behind the point is
+        // anything: 1652.95 MB are printed as 1652.1MB.
+        let bytes = if abbreviated { bytes } else { Figure { step: bytes.step * 10.0, ..bytes } };
+        let counted = counted.map(|BlockRange { min_bytes, .. }| d.ios as f64 * min_bytes as f64);
+        d.bytes = counted.map_or(bytes.value, |counted| bytes.refined(counted)).round() as u64;
+    }
+    let cut = |figure: Figure, exact: f64| {
+        if abbreviated && figure.step > 1.0 { figure.refined(exact) } else { figure.value }
+    };
+    d.iops = iops.map_or(0.0, |iops| cut(iops, per_sec(d.ios as f64)));
+    d.bytes_per_sec = bytes_per_sec.map_or(0.0, |bw| cut(bw, per_sec(d.bytes as f64)));
+}
+
+/// `io=1040.9MB, bw=355140KB/s, iops=44392 , runt=  3001msec`.
+fn old_figures(text: &str) -> Option<Printed> {
+    let size = |key| bytes(field(text, key)?, Prefix::Binary);
+    Some(Printed {
+        iops: Some(number(field(text, "iops=")?)?),
+        bytes_per_sec: Some(size("bw=")?),
+        bytes: Some(size("io=")?),
+        abbreviated: false,
+        runtime_ns: runtime_ns(field(text, "runt=")?)?,
+    })
+}
+
+/// `IOPS=65.7k, BW=513MiB/s (538MB/s)(1539MiB/3001msec); 0 zone resets`.
+fn new_figures(text: &str) -> Option<Printed> {
+    let speed = field(text, "BW=")?;
+    let bracket = memrchr(b'(', speed.as_bytes())?;
+    let (moved, time) = once(&speed[bracket + 1..], b'/')?;
+    let speed = pieces(speed, b'(').next()?.trim_ascii_end();
+    Some(Printed {
+        iops: Some(number(field(text, "IOPS=")?)?),
+        bytes_per_sec: Some(bytes(speed, Prefix::Decimal)?),
+        bytes: Some(bytes(moved, Prefix::Decimal)?),
+        abbreviated: true,
+        runtime_ns: runtime_ns(pieces(time, b')').next()?)?,
+    })
+}
+
+fn runtime_ns(text: &str) -> Option<u64> {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit())?;
+    let runtime: u64 = text[..end].parse().ok()?;
+    let unit = match text[end..].trim_ascii() {
+        "msec" => 1_000_000,
+        "usec" => 1000,
+        "sec" => 1_000_000_000,
+        _ => return None,
+    };
+    runtime.checked_mul(unit)
+}
+
+/// `(usec): min=34 , max=8080 , avg=55.47, stdev=131.12`.
+fn latency(text: &str) -> Option<FioLatency> {
+    let unit = unit_ns(text)?;
+    let of = |key| Some(number(field(text, key)?)?.value * unit);
+    Some(FioLatency {
+        min_ns: of("min=")?.round() as u64,
+        max_ns: of("max=")?.round() as u64,
+        mean_ns: of("avg=")?,
+        stddev_ns: of("stdev=")?,
+        ..FioLatency::default()
+    })
+}

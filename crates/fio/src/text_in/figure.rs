@@ -1,0 +1,260 @@
+//! Numbers as fio's text output has them: with suffixes and units that moved between versions.
+
+use iogauge_model::calendar::{Civil, MONTHS};
+use memchr::{memchr, memchr_iter};
+
+/// What is printed as more is no measurement, and would not stay finite in sums.
+const LARGEST: f64 = 1e30;
+
+/// A printed number: its value, and one unit of its last printed digit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure {
+    pub(super) value: f64,
+    pub(super) step: f64,
+}
+
+impl Figure {
+    /// The exact value where it could have been printed as this figure, the figure otherwise.
+    pub(super) fn refined(self, exact: f64) -> f64 {
+        if (exact - self.value).abs() <= self.step { exact } else { self.value }
+    }
+}
+
+/// Text behind `key`, up to the next comma, without blanks around it.
+#[inline(always)]
+pub(super) fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let (_, text) = cut(line, key)?;
+    let end = memchr(b',', text.as_bytes()).unwrap_or(text.len());
+    Some(text[..end].trim_ascii())
+}
+
+/// What stands before `key`, and what behind it. Lines and keys are so short that the searcher of
+/// `str::split_once` takes longer to be made than to search.
+#[inline(always)]
+pub(super) fn cut<'a>(line: &'a str, key: &str) -> Option<(&'a str, &'a str)> {
+    let bytes = line.as_bytes();
+    let found = |at: &usize| bytes[*at..].starts_with(key.as_bytes());
+    let at = memchr_iter(*key.as_bytes().first()?, bytes).find(found)?;
+    Some((&line[..at], &line[at + key.len()..]))
+}
+
+/// What stands before a byte below 128, and what behind it: `str::split_once` without what it
+/// costs to look for a character of any length.
+#[inline]
+pub(super) fn once(text: &str, by: u8) -> Option<(&str, &str)> {
+    let at = memchr(by, text.as_bytes())?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+/// The pieces between such bytes, like `str::split`.
+pub(super) fn pieces(text: &str, by: u8) -> impl Iterator<Item = &str> {
+    let ends = memchr_iter(by, text.as_bytes()).chain([text.len()]);
+    ends.scan(0, move |begin, end| {
+        let piece = &text[*begin..end];
+        *begin = end + 1;
+        Some(piece)
+    })
+}
+
+/// The number `text` begins with, and what stands behind it.
+fn leading(text: &str) -> Option<(Figure, &str)> {
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix(">=").unwrap_or(text);
+    let (mut whole, mut decimals, mut points, mut end) = (0u64, 0, 0, 0);
+    for byte in text.bytes() {
+        match byte {
+            // Too many digits are read in another way.
+            b'0'..=b'9' => whole = whole.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')),
+            b'.' => points += 1,
+            _ => break,
+        }
+        decimals += usize::from(points > 0);
+        end += 1;
+    }
+    let (digits, rest) = text.split_at(end);
+    let decimals = decimals.saturating_sub(1);
+    let known = DECIMALS.get(decimals);
+    let value = match known {
+        // One division of exact numbers rounds once, as `str::parse` does (Clinger, "How to Read
+        // Floating Point Numbers Accurately", 1990), and takes a fraction of its time.
+        Some((power, _)) if end <= EXACT_DIGITS && points <= 1 && points < end => {
+            whole as f64 / power
+        }
+        _ => digits.parse().ok()?,
+    };
+    let step = match known {
+        Some((_, step)) => *step,
+        None => 0.1f64.powi(i32::try_from(decimals).ok()?),
+    };
+    Some((Figure { value, step }, rest))
+}
+
+/// By the number of decimals: ten to its power, and one unit of the last of them.
+const DECIMALS: [(f64, f64); 7] = [
+    (1.0, 1.0),
+    (1e1, 0.1),
+    (1e2, 0.01),
+    (1e3, 0.001),
+    (1e4, 0.000_1),
+    (1e5, 0.000_01),
+    (1e6, 0.000_001),
+];
+/// So many digits make a whole number without rounding.
+const EXACT_DIGITS: usize = 15;
+
+fn scaled(figure: Figure, factor: f64) -> Option<Figure> {
+    let value = figure.value * factor;
+    (value < LARGEST).then_some(Figure { value, step: figure.step * factor })
+}
+
+/// A count, rate or latency: `46.0k` is 46 000, `1.2M` is 1 200 000.
+pub(super) fn number(text: &str) -> Option<Figure> {
+    let (figure, rest) = leading(text)?;
+    let factor = match rest.trim_ascii_end() {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "m" | "M" => 1e6,
+        "g" | "G" => 1e9,
+        _ => return None,
+    };
+    scaled(figure, factor)
+}
+
+/// What `K`, `M` and `G` mean where no `i` stands behind them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Prefix {
+    /// Powers of 1024: fio before 2.14.
+    Binary,
+    /// Powers of 1000: fio since then, which writes `Ki` for 1024.
+    Decimal,
+}
+
+/// Bytes or bytes per second: `417688KB`, `513MiB/s`, `822173 B/s`, and `23.6Mi` as fio has it for
+/// all clients together.
+pub(super) fn bytes(text: &str, prefix: Prefix) -> Option<Figure> {
+    let (figure, rest) = leading(text)?;
+    let unit = rest.trim_ascii();
+    let unit = unit.strip_suffix("/s").unwrap_or(unit).trim_ascii_end();
+    let unit = unit.strip_suffix('B').unwrap_or(unit);
+    let (letter, base) = match unit.strip_suffix('i') {
+        Some(letter) => (letter, 1024f64),
+        None if prefix == Prefix::Binary => (unit, 1024.0),
+        None => (unit, 1000.0),
+    };
+    let power = match letter {
+        "" => 0,
+        "k" | "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        "P" => 5,
+        _ => return None,
+    };
+    scaled(figure, base.powi(power))
+}
+
+/// A share such as `47.29%`.
+pub(super) fn percent(text: &str) -> Option<f64> {
+    let (figure, rest) = leading(text)?;
+    (rest.trim_ascii() == "%").then_some(figure.value)
+}
+
+/// Nanoseconds of the unit in the first parentheses of a line: `clat (usec): min=…`.
+pub(super) fn unit_ns(line: &str) -> Option<f64> {
+    let (_, behind) = once(line, b'(')?;
+    match once(behind, b')')?.0.trim_ascii() {
+        "nsec" => Some(1.0),
+        "usec" => Some(1e3),
+        "msec" => Some(1e6),
+        "sec" => Some(1e9),
+        _ => None,
+    }
+}
+
+/// Seconds since 1970 of `Sat Nov 21 09:06:36 2026` (ctime(3)), as if it were UTC.
+pub(super) fn unix_seconds(text: &str) -> Option<i64> {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let [_, month, day, time, year] = words[..] else { return None };
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    let day: i64 = day.parse().ok().filter(|day| (1..=31).contains(day))?;
+    let year: i64 = year.parse().ok().filter(|year| (1970..10_000).contains(year))?;
+    let mut clock =
+        time.split(':').map(|part| part.parse::<i64>().ok().filter(|n| (0..61).contains(n)));
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    Some(Civil { year, month, day, hour, minute, second }.unix_seconds())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(figure: Option<Figure>) -> Option<f64> {
+        figure.map(|figure| figure.value)
+    }
+
+    #[test]
+    fn counts_have_suffixes() {
+        assert_eq!(value(number("46.0k")), Some(46_000.0));
+        assert_eq!(value(number(" 17392 ")), Some(17_392.0));
+        assert_eq!(value(number("1.2M")), Some(1_200_000.0));
+        assert_eq!(value(number("1305.5K")), Some(1_305_500.0));
+        assert_eq!(value(number(">=17113")), Some(17_113.0));
+        for wrong in ["", "k", "1.2.3", "12x", "-1", "nan"] {
+            assert_eq!(number(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn units_of_bytes_moved_between_versions() {
+        let old = |text| value(bytes(text, Prefix::Binary));
+        let new = |text| value(bytes(text, Prefix::Decimal));
+        assert_eq!(old("417688KB"), Some(417_688.0 * 1024.0));
+        assert_eq!(old("1046.3MB/s"), Some(1046.3 * 1048576.0));
+        assert_eq!(old("822173 B/s"), Some(822_173.0));
+        assert_eq!(old("8K"), Some(8192.0));
+        assert_eq!(new("13.0MiB/s"), Some(13.0 * 1048576.0));
+        assert_eq!(new("13.6MB/s"), Some(13.6e6));
+        assert_eq!(new("135kB/s"), Some(135e3));
+        assert_eq!(new("23.6Mi"), Some(23.6 * 1048576.0));
+        assert_eq!(new("8192B"), Some(8192.0));
+        assert_eq!(new("16.0KiB"), Some(16_384.0));
+        assert_eq!(new("12 parsecs"), None);
+    }
+
+    #[test]
+    fn what_was_printed_bounds_what_is_taken() {
+        let printed = number("65.7k").unwrap();
+        assert_eq!(printed.refined(65_650.8), 65_650.8);
+        assert_eq!(printed.refined(70_000.0), 65_700.0);
+    }
+
+    #[test]
+    fn times_of_ctime() {
+        assert_eq!(unix_seconds("Sat Nov 21 09:06:36 2026"), Some(1_795_251_996));
+        assert_eq!(unix_seconds("Thu Jan  1 00:00:00 1970"), Some(0));
+        assert_eq!(unix_seconds("Tue Feb 29 12:00:00 2000"), Some(951_825_600));
+        assert_eq!(unix_seconds("Sat Nov 21 2026"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_the_nearest_ones(digits in "[0-9]{0,20}[.]?[0-9]{0,20}[.]?") {
+            let figure = leading(&digits).map(|(figure, _)| figure.value);
+            prop_assert_eq!(figure, digits.parse::<f64>().ok());
+        }
+
+        #[test]
+        fn keys_are_found_where_they_are(line in "[ab=é]{0,12}", key in "[ab=é]{1,3}") {
+            prop_assert_eq!(cut(&line, &key), line.split_once(&key));
+            prop_assert_eq!(once(&line, b'='), line.split_once('='));
+            prop_assert!(pieces(&line, b'=').eq(line.split('=')));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = (number(&text), bytes(&text, Prefix::Binary), percent(&text));
+            let _ = (unit_ns(&text), unix_seconds(&text), field(&text, "="));
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! fio's normal text output, of fio 2.0.7 and everything since.
+//!
+//! A run is a line for each job, the version, a block of lines for each result, and a summary of
+//! each group. Lines that say nothing of a result are passed over.
+
+mod building;
+mod figure;
+mod job_line;
+
+use super::results_in::{Problem, Reading};
+use building::{Building, Way};
+use figure::{Prefix, bytes, field};
+use iogauge_model::result::FioResult;
+use job_line::AskedJobs;
+use memchr::memrchr;
+
+/// Results of two kilobytes each, in the boxes in which they are handed on.
+type Results = Vec<Box<FioResult>>;
+
+/// Reads text line by line. Holds the results of one run of fio, which it hands out when the run
+/// is over: the summary at its end has figures that belong to them.
+#[derive(Debug)]
+pub struct TextReader<'a> {
+    file: &'a str,
+    version: String,
+    jobs: AskedJobs,
+    building: Option<Building>,
+    results: Results,
+    summary: Vec<Summary>,
+    /// The group whose summary is being read.
+    summary_of: Option<u32>,
+    told_of_terse: bool,
+}
+
+/// A line `READ: io=1040.9MB, aggrb=355140KB/s, …` of the summary of a group.
+#[derive(Debug)]
+struct Summary {
+    group: u32,
+    way: Way,
+    bytes_per_sec: f64,
+}
+
+impl<'a> TextReader<'a> {
+    /// A reader of the text of `file`, which is named in what it finds.
+    #[must_use]
+    pub fn new(file: &'a str) -> Self {
+        Self {
+            file,
+            version: String::new(),
+            jobs: AskedJobs::default(),
+            building: None,
+            results: Vec::new(),
+            summary: Vec::new(),
+            summary_of: None,
+            told_of_terse: false,
+        }
+    }
+
+    /// Takes a line with its number, from 1.
+    pub fn line(&mut self, line: &str, number: u64, sink: &mut dyn FnMut(Reading)) {
+        // Behind a progress line stands what a terminal shows in its place.
+        let text = line.trim_ascii();
+        let shown = memrchr(b'\r', text.as_bytes()).map(|at| text[at + 1..].trim_ascii_start());
+        self.bare_line(shown.unwrap_or(text), number, sink);
+    }
+
+    /// As [`Self::line`], of one that has no blanks around it and was not written over.
+    pub fn bare_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Reading)) {
+        let file = self.file;
+        let tell = |sink: &mut dyn FnMut(Reading), reason: &str| {
+            sink(Reading::Problem(Problem::new(file, number, reason)));
+        };
+        if job_line::may_name_a_job(text) && self.job_line(text, number, sink) {
+            return;
+        }
+        if let Some(rest) = text.strip_prefix("Run status group ") {
+            self.close();
+            let group = rest.split(' ').next().unwrap_or_default();
+            self.summary_of = group.parse().ok();
+        } else if let Some(version) = version(text) {
+            self.version = version.to_owned();
+        } else if let Some(building) = &mut self.building {
+            if let Err(reason) = building.line(text) {
+                tell(sink, &format!("{reason}: \"{text}\""));
+            }
+        } else if self.summary_of.is_some() {
+            self.summary(text);
+        } else if is_terse(text) && !self.told_of_terse {
+            tell(sink, "terse output is not read; hint: use --output-format=json");
+            self.told_of_terse = true;
+        }
+    }
+
+    /// Takes a line that names a job; false where it is none.
+    fn job_line(&mut self, text: &str, number: u64, sink: &mut dyn FnMut(Reading)) -> bool {
+        match job_line::reported(text) {
+            Some(Ok(reported)) => {
+                self.close();
+                let asked = self.jobs.of(reported.group, reported.name, reported.users);
+                let result = FioResult {
+                    file: self.file.to_owned(),
+                    line: number,
+                    fio_version: self.version.clone(),
+                    reported_unix_seconds: reported.unix_seconds,
+                    name: reported.name.to_owned(),
+                    group: reported.group,
+                    users: Some(reported.users),
+                    error: reported.error,
+                    ..FioResult::default()
+                };
+                self.building = Some(Building::new(result, asked));
+                return true;
+            }
+            Some(Err(reason)) => {
+                self.close();
+                sink(Reading::Problem(Problem::new(self.file, number, reason)));
+                return true;
+            }
+            None => {}
+        }
+        let is_of_this_run = self.building.is_none() && self.results.is_empty();
+        if is_of_this_run && self.jobs.add_like_last(text) {
+            return true;
+        }
+        let Some((group, name, asked)) = job_line::asked(text) else { return false };
+        if !is_of_this_run {
+            self.finish(sink);
+            self.jobs.clear();
+        }
+        self.jobs.add(group, &name, asked);
+        self.jobs.remember(text);
+        true
+    }
+
+    /// Hands out what is left. To be called where the text ends.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Reading)) {
+        self.take_results().into_iter().for_each(|result| sink(Reading::Result(result)));
+    }
+
+    /// The results gathered so far.
+    pub(super) fn take_results(&mut self) -> Results {
+        self.close();
+        let mut results = std::mem::take(&mut self.results);
+        for Summary { group, way, bytes_per_sec } in self.summary.drain(..) {
+            let mut of_group = results.iter_mut().filter(|result| result.group == group);
+            // The sum of a group is the bandwidth of a result where the group has no other.
+            let (Some(result), None) = (of_group.next(), of_group.next()) else { continue };
+            if let Some(direction) = way.of_result(result) {
+                direction.bytes_per_sec = bytes_per_sec;
+            }
+        }
+        self.summary_of = None;
+        results
+    }
+
+    fn close(&mut self) {
+        self.results.extend(self.building.take().map(Building::finish));
+    }
+
+    /// Old summaries have the bandwidth to the digit, newer ones as the results have it.
+    fn summary(&mut self, text: &str) {
+        let Some((way, rest)) = Way::of(text) else { return };
+        let speed = field(rest, "aggrb=").and_then(|speed| bytes(speed, Prefix::Binary));
+        if let (Some(speed), Some(group)) = (speed, self.summary_of) {
+            self.summary.push(Summary { group, way, bytes_per_sec: speed.value });
+        }
+    }
+}
+
+/// The version in `fio 2.0.7`, `fio-3.33`, or `hostname=…, fio=fio-3.33, …` of a client.
+fn version(text: &str) -> Option<&str> {
+    let version = match text.strip_prefix("hostname=") {
+        Some(rest) => field(rest, " fio=")?.strip_prefix("fio-")?,
+        None => text.strip_prefix("fio-").or_else(|| text.strip_prefix("fio "))?,
+    };
+    let is_number = version.starts_with(|c: char| c.is_ascii_digit());
+    (is_number && !version.contains(char::is_whitespace)).then_some(version)
+}
+
+/// `3;fio-3.33;job;0;0;…`
+fn is_terse(text: &str) -> bool {
+    let mut fields = text.splitn(3, ';');
+    let version = fields.next().unwrap_or_default();
+    let is_number = !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit());
+    is_number && fields.next().is_some_and(|fio| fio.starts_with("fio"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Vec<FioResult>, Vec<String>) {
+        let (mut results, mut problems) = (Vec::new(), Vec::new());
+        let mut reader = TextReader::new("a.out");
+        let mut sink = |found| match found {
+            Reading::Result(result) => results.push(*result),
+            Reading::Problem(problem) => problems.push(problem.to_string()),
+        };
+        for (line, number) in text.lines().zip(1..) {
+            reader.line(line, number, &mut sink);
+        }
+        reader.finish(&mut sink);
+        (results, problems)
+    }
+
+    /// Lines as fio 2.8 and 2.17 and the client of 3.20 write them.
+    #[test]
+    fn spellings_between_versions() {
+        let (results, problems) = read(
+            "a: (g=0): rw=write, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=16\n\
+             fio-2.8-1-g87a0\n\
+             Starting 1 process\n\
+             a: (groupid=0, jobs=1): err= 0: pid=31563: Sat Jun 18 00:38:03 2016\n  \
+             write: io=462848B, bw=463775B/s, iops=113, runt=   998msec\n    \
+             slat (msec): min=7, max=56, avg= 8.82, stdev= 4.49\n    \
+             clat percentiles (msec):\n     \
+             |  1.00th=[    9],  5.00th=[   43], 99.99th=[>=128]\n    \
+             bw (KB  /s): min=  311, max=  311, per=68.81%, avg=311.00, stdev= 0.00\n    \
+             lat (msec) : 10=0.88%, >=2000=0.41%\n     \
+             issued    : total=r=0/w=113/d=0, short=r=0/w=0/d=0, drop=r=0/w=0/d=0\n",
+        );
+        assert_eq!(problems, [""; 0]);
+        let write = results[0].write.as_ref().unwrap();
+        assert_eq!((write.ios, write.bytes), (113, 462_848));
+        assert_eq!((write.iops, write.bytes_per_sec), (113.0, 463_775.0));
+        assert_eq!(write.slat.as_ref().unwrap().mean_ns, 8.82e6);
+        let percentiles = [(1.0, 9_000_000), (5.0, 43_000_000), (99.99, 128_000_000)];
+        assert_eq!(write.clat.as_ref().unwrap().percentiles, percentiles);
+        assert_eq!(results[0].shares[0].below_ns, Some(10_000_000));
+        assert_eq!(results[0].shares[1].below_ns, None);
+        assert_eq!(results[0].fio_version, "2.8-1-g87a0");
+
+        let (results, problems) = read(
+            "All clients: (groupid=0, jobs=4): err= 0: pid=0: Wed Aug 12 15:40:00 2020\n   \
+             read: IOPS=3025, BW=23.6Mi (24.8M)(2837MiB/120012msec)\n\
+             x: (groupid=1, jobs=1024): err= 0: pid=137705: Tue Jan 24 10:05:53 2017\n   \
+             read: IOPS=1859k, BW=7262MiB/s (7614MB/s)(213GiB/30073msec)\n     \
+             issued rwt: total=55905088,0,0, short=0,0,0, dropped=0,0,0\n",
+        );
+        assert_eq!(problems, [""; 0]);
+        let all = results[0].read.as_ref().unwrap();
+        assert_eq!((results[0].users, all.iops, all.ios), (Some(4), 3025.0, 363_036));
+        // 2837 MiB in 120.012 s say it more exactly than 23.6 MiB/s.
+        assert!((all.bytes_per_sec / 1048576.0 - 23.639).abs() < 0.001);
+        let many = results[1].read.as_ref().unwrap();
+        assert_eq!((many.ios, many.iops.round()), (55_905_088, 1_858_979.0));
+    }
+
+    #[test]
+    fn flushes_have_latencies_of_their_own() {
+        let (results, problems) = read(
+            "a: (groupid=0, jobs=1): err= 0: pid=1: Sat Nov 21 09:06:36 2026\n  \
+             write: IOPS=58, BW=132KiB/s (135kB/s)(21.0MiB/170299msec); 0 zone resets\n    \
+             clat (usec): min=2, max=167031, avg=53.34, stdev=1687.68\n  \
+             fsync/fdatasync/sync_file_range:\n    \
+             sync (usec): min=399, max=5729.7k, avg=16924.38, stdev=135471.87\n    \
+             sync percentiles (usec):\n     \
+             | 99.00th=[ 299893], 99.99th=[4244636]\n     \
+             issued rwts: total=0,10029,0,10028 short=10028,0,0,0 dropped=0,0,0,0\n",
+        );
+        assert_eq!(problems, [""; 0]);
+        let sync = results[0].sync.as_ref().unwrap();
+        assert_eq!((sync.ios, sync.lat.as_ref().unwrap().max_ns), (10_028, 5_729_700_000));
+        assert_eq!(sync.percentile_ns(99.99), Some(4_244_636_000));
+        let write = results[0].write.as_ref().unwrap();
+        assert_eq!(write.clat.as_ref().unwrap().percentiles, []);
+    }
+
+    #[test]
+    fn progress_lines_are_written_over() {
+        let (results, problems) = read(
+            "Jobs: 1 (f=1): [R(1)][100.0%][eta 00m:00s]\r\rjob: (groupid=3, jobs=2): err= 5: pid=1\r\n",
+        );
+        assert_eq!(problems, [""; 0]);
+        let result = &results[0];
+        assert_eq!((result.name.as_str(), result.group, result.error), ("job", 3, 5));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_and_the_rest_kept() {
+        let (results, problems) = read(
+            "a: (groupid=0, jobs=1): err= 0: pid=1\n\
+             read : io=1MB, bw=1MB/s, iops=1 , runt=  1000msec\n\
+             lat (usec): min=34 , max=what , avg=55.47, stdev=131.12\n\
+             lat (usec) : 50=47.29%, 100=many\n\
+             b: (groupid=0, jobs=none): err= 0: pid=1\n\
+             3;fio-3.33;a;0;0;1;2;3\n",
+        );
+        assert_eq!(results.len(), 1);
+        assert_eq!(results[0].shares.len(), 1);
+        assert!(results[0].read.is_some());
+        let places: Vec<_> = problems.iter().map(|p| p.split(": ").next().unwrap()).collect();
+        assert_eq!(places, ["a.out:3", "a.out:4", "a.out:5", "a.out:6"]);
+    }
+}

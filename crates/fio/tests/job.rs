@@ -1,0 +1,157 @@
+//! The table of options beside fio itself, its examples, and the page that describes it.
+#![allow(clippy::unwrap_used)]
+
+use iogauge_fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status, Via};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where Debian's package puts them.
+const EXAMPLES: &str = "/usr/share/doc/fio/examples";
+
+/// Says that a test was skipped; fails instead where everything is required.
+fn skip(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+    assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
+}
+
+/// A file that is there; variables that the examples leave to their user.
+fn source(path: &Path) -> MemorySource {
+    let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    let names = text.match_indices("${").filter_map(|(at, _)| text[at + 2..].split('}').next());
+    let value = |name: &str| match name {
+        "FIO_RW" => "randread",
+        "FIO_IODEPTH" => "4",
+        "FIO_BS" => "4k",
+        _ => "x",
+    };
+    let source = MemorySource::default().file(path, &text);
+    names.fold(source, |source, name| source.variable(name, value(name)))
+}
+
+/// Names that `fio --cmdhelp=all` lists, with underscores; `None` without fio.
+fn fio_names() -> Option<BTreeSet<String>> {
+    let output = Command::new("fio").arg("--cmdhelp=all").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let names = text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
+    Some(names.map(|name| name.replace('-', "_")).collect())
+}
+
+#[test]
+fn the_table_has_every_option_of_fio() {
+    const TEST: &str = "the_table_has_every_option_of_fio";
+    let Some(names) = fio_names() else { return skip(TEST, "fio is not installed") };
+    assert!(names.len() > 150, "{names:?}");
+    let unknown: Vec<&String> =
+        names.iter().filter(|name| job::find(name).is_none_or(|row| row.name != **name)).collect();
+    assert!(unknown.is_empty(), "fio has options that the table lacks: {unknown:?}");
+}
+
+#[test]
+fn aliases_are_those_of_fio() {
+    const TEST: &str = "aliases_are_those_of_fio";
+    if fio_names().is_none() {
+        return skip(TEST, "fio is not installed");
+    }
+    for row in OPTIONS.iter().filter(|row| !row.aliases.is_empty()) {
+        let output = Command::new("fio").arg(format!("--cmdhelp={}", row.name)).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let aliases = text.lines().filter_map(|line| line.trim().strip_prefix("alias:"));
+        let aliases: Vec<&str> = aliases.map(str::trim).collect();
+        assert_eq!(row.aliases, aliases, "{}", row.name);
+    }
+}
+
+/// True where the table says that an error's option, or its value, is not supported.
+fn is_listed(fault: &Fault) -> bool {
+    match fault {
+        Fault::Unsupported { option, .. } => {
+            job::find(option).is_none_or(|row| matches!(row.status, Status::Unsupported { .. }))
+        }
+        Fault::UnsupportedValue { option, .. } => {
+            job::find(option).is_some_and(|row| matches!(row.status, Status::Handled(_)))
+        }
+        Fault::Form(_)
+        | Fault::UnknownOption { .. }
+        | Fault::Value { .. }
+        | Fault::RefusedVia { .. } => false,
+    }
+}
+
+#[test]
+fn fios_examples_run_or_are_refused_by_name() {
+    const TEST: &str = "fios_examples_run_or_are_refused_by_name";
+    let Ok(entries) = std::fs::read_dir(EXAMPLES) else {
+        return skip(TEST, &format!("{EXAMPLES} is not there (package fio-examples)"));
+    };
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "fio"))
+        .collect();
+    files.sort();
+    let (mut run, mut refused) = (Vec::new(), Vec::new());
+    for path in &files {
+        let error = match JobFile::read(path, &source(path)) {
+            Err(error) => error,
+            Ok(file) => match (file.unsupported.first(), file.plan()) {
+                (Some(error), _) => error.clone(),
+                (None, Err(error)) => error,
+                (None, Ok(groups)) => {
+                    assert!(!groups.is_empty());
+                    run.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+                    continue;
+                }
+            },
+        };
+        assert!(is_listed(&error.fault), "{error}");
+        assert!(error.to_string().contains(error.option().unwrap()), "{error}");
+        assert!(error.place.line > 0, "{error}");
+        refused.push(error.to_string());
+    }
+    eprintln!("{} run: {run:?}\n{} are refused:\n{}", run.len(), refused.len(), refused.join("\n"));
+    for known in ["aio-read.fio", "fio-rand-RW.fio", "ssd-test.fio", "zipf.fio", "null.fio"] {
+        assert!(run.iter().any(|name| name == known), "{known} does not run");
+    }
+}
+
+#[test]
+fn the_page_names_every_option() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, jobs) = page.split_once("## Job files").unwrap();
+    let jobs = jobs.split_once("\n## ").map_or(jobs, |(jobs, _)| jobs);
+    let section = |title: &str| -> String {
+        let (_, text) = jobs.split_once(title).unwrap_or_else(|| panic!("no \"{title}\""));
+        text.split_once("\n### ").map_or(text, |(text, _)| text).to_owned()
+    };
+    let handled = section("### Handled");
+    let accepted = section("### Accepted without effect");
+    let unsupported = section("### Unsupported");
+    for row in OPTIONS {
+        let section = match row.status {
+            Status::Handled(_) => &handled,
+            Status::Accepted(_) => &accepted,
+            Status::Unsupported { .. } => &unsupported,
+        };
+        assert!(section.contains(&format!("`{}`", row.name)), "{} is not there", row.name);
+    }
+}
+
+/// The page lists what fio does not get as it stands.
+#[test]
+fn the_page_names_every_option_that_fio_does_not_get() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("### Job files through fio").unwrap();
+    let section = section.split_once("\n### ").unwrap().0;
+    for row in OPTIONS.iter().filter(|row| row.via != Via::Pass) {
+        assert!(section.contains(&format!("`{}`", row.name)), "{} is not there", row.name);
+        let values = match row.via {
+            Via::Only { values, .. } => values,
+            _ => &[],
+        };
+        for value in values.iter().filter(|value| !matches!(**value, "0" | "false")) {
+            assert!(section.contains(&format!("`{value}`")), "{}={value}", row.name);
+        }
+    }
+}

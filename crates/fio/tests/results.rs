@@ -1,0 +1,378 @@
+//! Real output of fio, read from files.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use iogauge_fio::{Reading, read_results};
+use iogauge_model::result::FioResult;
+use iogauge_model::result::StepResult;
+use proptest::prelude::*;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+fn data(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/fio").join(folder)
+}
+
+fn read_in(text: &[u8], chunk: usize) -> (Vec<FioResult>, Vec<String>) {
+    let (mut results, mut problems) = (Vec::new(), Vec::new());
+    let mut sink = |found| match found {
+        Reading::Result(result) => results.push(*result),
+        Reading::Problem(problem) => problems.push(problem.to_string()),
+    };
+    read_results("f", BufReader::with_capacity(chunk, text), &mut sink).unwrap();
+    (results, problems)
+}
+
+/// A source whose reads end where they please.
+struct Torn<'a> {
+    text: &'a [u8],
+    /// Lengths of the reads, over and over.
+    lengths: &'a [usize],
+    reads: usize,
+}
+
+impl Read for Torn<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let taken = self.fill_buf()?.read(buffer)?;
+        self.consume(taken);
+        Ok(taken)
+    }
+}
+
+impl BufRead for Torn<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let length = self.lengths[self.reads % self.lengths.len()];
+        Ok(&self.text[..length.min(self.text.len())])
+    }
+
+    fn consume(&mut self, taken: usize) {
+        self.reads += 1;
+        self.text = &self.text[taken..];
+    }
+}
+
+fn read_torn(text: &[u8], lengths: &[usize]) -> (Vec<FioResult>, Vec<String>) {
+    let (mut results, mut problems) = (Vec::new(), Vec::new());
+    let mut sink = |found| match found {
+        Reading::Result(result) => results.push(*result),
+        Reading::Problem(problem) => problems.push(problem.to_string()),
+    };
+    read_results("f", Torn { text, lengths, reads: 0 }, &mut sink).unwrap();
+    (results, problems)
+}
+
+fn read(text: &[u8]) -> Vec<FioResult> {
+    let (results, problems) = read_in(text, 1 << 16);
+    assert_eq!(problems, [""; 0]);
+    results
+}
+
+fn file(folder: &str, name: &str) -> Vec<u8> {
+    fs::read(data(folder).join(name)).unwrap()
+}
+
+fn outputs(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let mut names: Vec<_> = fs::read_dir(data(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".out") || name.ends_with(".json"))
+        .collect();
+    names.sort();
+    names.into_iter().map(|name| (name.clone(), file(folder, &name))).collect()
+}
+
+/// What does not depend on where a result was read.
+fn figures(mut results: Vec<FioResult>) -> Vec<FioResult> {
+    results.iter_mut().for_each(|result| result.line = 0);
+    results
+}
+
+#[test]
+fn every_output_of_2_0_7_is_one_result_as_its_name_says() {
+    let outputs = outputs("2.0.7");
+    assert_eq!(outputs.len(), 22);
+    for (name, text) in outputs {
+        let [result] = &read(&text)[..] else { panic!("{name}") };
+        let mut parts = name.trim_end_matches(".out").split('_');
+        let test = match parts.next().unwrap() {
+            "readrand" => "randread",
+            other => other,
+        };
+        let number = |part: Option<&str>| {
+            part.unwrap().trim_start_matches(char::is_alphabetic).parse::<u64>().unwrap()
+        };
+        let (users, kib) = (number(parts.next()), number(parts.next()));
+        assert_eq!(result.rw, test, "{name}");
+        assert_eq!(u64::from(result.users.unwrap()), users, "{name}");
+        assert_eq!((result.fio_version.as_str(), result.engine.as_str()), ("2.0.7", "psync"));
+        let (_, direction) = result.directions().next().unwrap();
+        assert_eq!(direction.block.unwrap().min_bytes, kib * 1024, "{name}");
+        assert_eq!(direction.bytes, direction.ios * kib * 1024, "{name}");
+        let rate = direction.ios as f64 / (direction.runtime_ns as f64 / 1e9);
+        assert_eq!(direction.iops, rate.floor(), "{name}");
+        let clat = direction.clat.as_ref().unwrap();
+        assert_eq!(clat.percentiles.len(), 17, "{name}");
+        assert!(clat.mean_ns <= direction.lat.as_ref().unwrap().mean_ns, "{name}");
+        let shares: f64 = result.shares.iter().map(|share| share.percent).sum();
+        assert!((shares - 100.0).abs() < 0.2, "{name}: {shares}");
+    }
+}
+
+#[test]
+fn groups_of_3_33_in_text() {
+    let results = read(&file("3.33", "mix.out"));
+    let [random, write, mixed] = &results[..] else { panic!("{results:?}") };
+    assert_eq!((random.rw.as_str(), random.users, random.iodepth), ("randread", Some(2), Some(16)));
+    assert_eq!((write.rw.as_str(), write.users, write.group), ("write", Some(4), 1));
+    assert_eq!((mixed.rw.as_str(), mixed.users, mixed.iodepth), ("randrw", Some(1), Some(8)));
+    assert_eq!(mixed.fio_version, "3.33");
+    // 21 November 2026, 09:06:36.
+    assert_eq!(mixed.reported_unix_seconds, Some(1_795_251_996));
+
+    let read = random.read.as_ref().unwrap();
+    assert!(random.write.is_none());
+    // IOPS=65.7k and 1539MiB say less than 197018 reads of 8 KiB in 3001 ms.
+    assert_eq!((read.ios, read.bytes), (197_018, 197_018 * 8192));
+    assert_eq!(read.iops, 197_018.0 / 3.001);
+    assert_eq!(read.bytes_per_sec, (197_018 * 8192) as f64 / 3.001);
+    assert_eq!(read.clat.as_ref().unwrap().max_ns, 6_720_700);
+    assert_eq!(read.lat.as_ref().unwrap().mean_ns, 486_930.0);
+    assert_eq!(read.percentile_ns(99.99), Some(6_718_000));
+    assert_eq!(random.shares[0].below_ns, Some(500));
+
+    // IOPS=3326 is all there is to say.
+    assert_eq!(write.write.as_ref().unwrap().iops, 3326.0);
+    let (read, write) = (mixed.read.as_ref().unwrap(), mixed.write.as_ref().unwrap());
+    assert_eq!((read.ios, write.ios), (74_103, 31_662));
+    assert_eq!(write.lat.as_ref().unwrap().mean_ns, 247_900.0);
+    assert_eq!((mixed.user_cpu_percent, mixed.system_cpu_percent), (2.63, 30.07));
+}
+
+#[test]
+fn groups_of_3_33_in_json_plus() {
+    let results = read(&file("3.33", "mix.json"));
+    let [random, write, mixed] = &results[..] else { panic!("{results:?}") };
+    assert_eq!((random.rw.as_str(), random.users, random.iodepth), ("randread", Some(2), Some(16)));
+    assert_eq!((write.rw.as_str(), write.users, write.iodepth), ("write", Some(4), Some(1)));
+    assert_eq!((mixed.rw.as_str(), mixed.users, mixed.iodepth), ("randrw", Some(1), Some(8)));
+    assert_eq!(mixed.reported_unix_seconds, Some(1_795_252_006));
+    let read = random.read.as_ref().unwrap();
+    assert_eq!((read.ios, read.bytes, read.iops), (197_682, 1_619_410_944, 65_872.042652));
+    assert_eq!(read.bytes_per_sec, 539_623_773.0);
+    let histogram = read.histogram().unwrap();
+    assert_eq!((histogram.count(), histogram.min_ns()), (read.ios, 210));
+    // fio's percentile is the upper end of a bucket, ours the middle of half of one.
+    for (percent, value_ns) in &read.clat.as_ref().unwrap().percentiles {
+        let ours = histogram.percentile_ns(*percent) as f64;
+        assert!((ours / *value_ns as f64 - 1.0).abs() < 0.016, "p{percent}: {ours} {value_ns}");
+    }
+    let shares: f64 = random.shares.iter().map(|share| share.percent).sum();
+    assert!((shares - 100.0).abs() < 0.1, "{shares}");
+    assert!(mixed.write.as_ref().unwrap().histogram().is_some());
+}
+
+#[test]
+fn noise_several_documents_and_both_formats_in_one_file() {
+    let json = file("3.33", "mix.json");
+    let text = file("3.33", "mix.out");
+    let noisy = [
+        &b"fio: this platform {does not} support process shared mutexes\n<host> note: \"x\"\n"[..],
+        &json[..],
+        b"}\nfio: file hash not empty on exit\n",
+        &text,
+        b"Jobs: 1 (f=1): [r(1)][100.0%][eta 00m:00s]\r",
+        &json,
+    ]
+    .concat();
+    let one = figures(read(&json));
+    // Text waits whether a document says the same in more digits.
+    let expected = [one.clone(), one, figures(read(&text))].concat();
+    for chunk in [1, 7, 4096, 1 << 20] {
+        let (results, problems) = read_in(&noisy, chunk);
+        assert_eq!(problems, [""; 0], "{chunk}");
+        assert_eq!(figures(results), expected, "{chunk}");
+    }
+}
+
+#[test]
+fn lines_are_told_where_they_are() {
+    let text = file("3.33", "mix.out");
+    let lines = String::from_utf8(text.clone()).unwrap();
+    let doubled = [&b"\n\n"[..], &text, &text].concat();
+    for (index, result) in read(&doubled).iter().enumerate() {
+        let line = result.line as usize - 3 - index / 3 * lines.lines().count();
+        let begins = format!("{}: (groupid=", result.name);
+        assert!(lines.lines().nth(line).unwrap().starts_with(&begins), "{}", result.line);
+    }
+    let json = file("3.33", "mix.json");
+    let lines = String::from_utf8(json.clone()).unwrap();
+    for result in read(&json) {
+        let line = lines.lines().nth(result.line as usize).unwrap();
+        assert_eq!(line.trim(), format!("\"jobname\" : \"{}\",", result.name));
+    }
+}
+
+#[test]
+fn a_document_cut_off_keeps_its_jobs_and_those_behind_it() {
+    let json = file("3.33", "mix.json");
+    let third = json.windows(7).position(|w| w == b"\"mixed\"").unwrap();
+    let in_the_middle = b"\"runtime\" : 30";
+    let cut = json[third..].windows(in_the_middle.len()).position(|w| w == in_the_middle).unwrap();
+    let two = &json[..third + cut + in_the_middle.len()];
+    let (results, problems) = read_in(two, 4096);
+    assert_eq!(results.len(), 2);
+    assert!(problems[0].contains("ends in the middle of the document"), "{problems:?}");
+    let (results, problems) = read_in(&[two, &b"\n"[..], &json].concat(), 4096);
+    assert_eq!(results.len(), 5);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let line = two.iter().filter(|b| **b == b'\n').count() + 2;
+    assert_eq!(problems[0], format!("f:{line}: the document ends in the middle"));
+}
+
+#[test]
+fn other_ends_of_lines_and_indentation() {
+    let text = String::from_utf8(file("3.33", "mix.out")).unwrap();
+    let expected = figures(read(text.as_bytes()));
+    let windows = text.replace('\n', "\r\n");
+    assert_eq!(figures(read(windows.as_bytes())), expected);
+    let indented: String = text.lines().map(|line| format!("    {line}\n")).collect();
+    assert_eq!(figures(read(indented.as_bytes())), expected);
+    let json = file("3.33", "mix.json");
+    let expected = figures(read(&json));
+    let flat: Vec<u8> = json.iter().copied().filter(|b| !b"\n ".contains(b)).collect();
+    // Names have blanks in them that went, too, and those are what is read here.
+    let flat = String::from_utf8(flat).unwrap();
+    let flat = flat.replace("joboptions", "job options").replace("globaloptions", "global options");
+    let flat = flat.replace("fioversion", "fio version");
+    assert_eq!(figures(read(flat.as_bytes())), expected);
+}
+
+/// Lines of noise longer than any of fio are read in pieces, the same whether they are in memory
+/// already or come in small reads.
+#[test]
+fn a_line_without_end_is_noise() {
+    let text = file("3.33", "mix.out");
+    let noise = [&b"x".repeat(5 << 19)[..], b"\xff\n"].concat();
+    let noisy = [&noise[..], &text, &noise, &text].concat();
+    let expected = figures([read(&text), read(&text)].concat());
+    let whole = read_in(&noisy, 1 << 16);
+    assert_eq!(read_torn(&noisy, &[noisy.len()]), whole);
+    assert_eq!(whole.1, [""; 0]);
+    assert_eq!(whole.0[0].line, 2 + read(&text)[0].line - 1);
+    assert_eq!(figures(whole.0), expected);
+}
+
+#[test]
+fn a_file_without_results_is_a_problem() {
+    for text in [&b""[..], b"hello\nworld", b"{}", b"{\"a\": 1}\n", b"\xff\xfe\0"] {
+        let (results, problems) = read_in(text, 16);
+        assert!(results.is_empty());
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("f:1: "), "{problems:?}");
+    }
+}
+
+/// A file with some of its bytes changed, cut or repeated.
+fn spoiled() -> impl Strategy<Value = Vec<u8>> {
+    let outputs: Vec<_> = ["2.0.7", "3.33"]
+        .iter()
+        .flat_map(|folder| outputs(folder))
+        .map(|(_, text)| text[..text.len().min(12_000)].to_vec())
+        .collect();
+    let change =
+        (any::<prop::sample::Index>(), prop::sample::select(b"{}[]\":,=()-9k\n \xff".to_vec()));
+    (
+        prop::sample::select(outputs),
+        prop::collection::vec(change, 0..8),
+        any::<prop::sample::Index>(),
+    )
+        .prop_map(|(mut text, changes, cut)| {
+            for (index, byte) in changes {
+                let at = index.index(text.len());
+                text[at] = byte;
+            }
+            let cut = cut.index(text.len());
+            [&text[..], &text[..cut]].concat()
+        })
+}
+
+/// Whatever was read can be kept and read again.
+fn kept(result: &FioResult) {
+    let stored = serde_json::to_string(&result.to_step()).unwrap();
+    let read: StepResult = serde_json::from_str(&stored).unwrap();
+    assert_eq!(read.fio.unwrap().name, result.name);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_panics_and_chunks_do_not_matter(text in spoiled(), chunk in 1usize..64) {
+        let whole = read_in(&text, 1 << 20);
+        prop_assert_eq!(&whole, &read_in(&text, chunk));
+        prop_assert!(!whole.0.is_empty() || !whole.1.is_empty());
+        whole.0.iter().for_each(kept);
+    }
+
+    #[test]
+    fn where_reads_end_does_not_matter(
+        text in spoiled(),
+        windows in any::<bool>(),
+        lengths in prop::collection::vec(1usize..200, 1..20),
+    ) {
+        let text = if windows {
+            text.split_inclusive(|byte| *byte == b'\n')
+                .flat_map(|line| match line.strip_suffix(b"\n") {
+                    Some(line) => [line, &b"\r\n"[..]].concat(),
+                    None => line.to_vec(),
+                })
+                .collect()
+        } else {
+            text
+        };
+        let whole = read_torn(&text, &[text.len()]);
+        prop_assert_eq!(&whole, &read_torn(&text, &lengths));
+        prop_assert_eq!(&whole, &read_in(&text, 4096));
+    }
+
+    #[test]
+    fn any_bytes_do(text in prop::collection::vec(any::<u8>(), 0..300)) {
+        read_in(&text, 64).0.iter().for_each(kept);
+    }
+
+    #[test]
+    fn any_lines_of_fio_do(
+        lines in prop::collection::vec(prop::sample::select(vec![
+            "a: (groupid=0, jobs=1): err= 0: pid=1", "a: (g=0): rw=read, bs=4K-4K, ioengine=x",
+            "read : io=1MB, bw=9999999999999999999TB/s, iops=1 , runt=99999999999999999999msec",
+            "read: IOPS=1k, BW=1MiB/s (1MB/s)(1MiB/1msec)", "|  1.00th=[    1],", "lat (usec): 2=1%",
+            "clat percentiles (usec):", "issued rwts: total=18446744073709551615,1,1,1 short=0",
+            "Run status group 0 (all jobs):", "READ: io=1MB, aggrb=1KB/s", "{", "{\"jobs\":[", "{}", "]}",
+            "\"read\":{\"total_ios\":1e300,\"runtime\":1e300,\"iops\":-1},", "{\"jobname\":\"a\",",
+        ]), 0..20),
+    ) {
+        let text = lines.join("\n");
+        read_in(text.as_bytes(), 16).0.iter().for_each(kept);
+    }
+}
+
+/// Wall time belongs to no assertion; `--ignored --nocapture` shows it, best of a release build.
+#[test]
+#[ignore = "it measures"]
+fn throughput() {
+    for (folder, name) in
+        [("2.0.7", "read_u08_kb1024.out"), ("3.33", "mix.out"), ("3.33", "mix.json")]
+    {
+        let one = file(folder, name);
+        let many = one.repeat((64 << 20) / one.len());
+        let begin = std::time::Instant::now();
+        let mut results = 0u64;
+        read_results("f", &many[..], &mut |found| {
+            results += u64::from(matches!(found, Reading::Result(_)));
+        })
+        .unwrap();
+        let speed = many.len() as f64 / 1e6 / begin.elapsed().as_secs_f64();
+        eprintln!("{folder} {name}: {results} results at {speed:.0} MB/s");
+        assert!(results > 0);
+    }
+}

@@ -1,0 +1,21 @@
+//! What iogauge refuses to do to a target.
+//!
+//! A mounted, swapped, stacked or held device is refused whatever the user asked for;
+//! `--destroy-data` allows no more than to lose what lies idle on a device.
+
+mod block;
+mod error;
+mod file;
+mod loops;
+mod patience;
+pub(crate) mod proc;
+mod signature;
+mod stack;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use block::claim_for_writing;
+pub use error::GuardError;
+pub(crate) use file::{directory_takes_files, holds_data, lets_remove, takes_writes};
+pub(crate) use patience::unless_held_for_long;
+pub use signature::{Contents, Signature};

@@ -1,0 +1,181 @@
+//! Which other devices share a device's data: its partitions, its disk, what is stacked on it, what
+//! it is made of, and loop devices on the same file or device.
+
+use super::loops::Loop;
+use crate::kernel::{BlockDevice, Roots};
+use crate::targets::judged::Identity;
+
+/// How a device shares data with the one in question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// It is the one.
+    Itself,
+    /// A partition of it.
+    Partition,
+    /// The disk it is a partition of.
+    Disk,
+    /// Stacked on it, on a partition of it, on its disk, or on a device beside it.
+    Above,
+    /// It is made of this one.
+    Below,
+    /// A loop device on what this one is made of, or a partition of such a device.
+    Beside,
+}
+
+/// A device that shares data with the one in question.
+#[derive(Debug, Clone)]
+pub(super) struct Related {
+    pub device: BlockDevice,
+    pub relation: Relation,
+    /// True where only a loop device lies between the two, which keeps nobody off this one.
+    pub left_by_loop: bool,
+    /// Words for a message, such as `dm-0 stacked on its partition sdb1`.
+    pub words: String,
+}
+
+/// Every device that shares data with `device`, itself first.
+///
+/// Other partitions of its disk share none, nor do other devices stacked on what it is made of. Of loop
+/// devices this is not known: two of them on one file count as one, whatever part of it each shows.
+pub(super) fn related(device: BlockDevice, loops: &[Loop], roots: &Roots) -> Vec<Related> {
+    let mut family = Family { found: Vec::new(), loops, roots };
+    family.add(device.clone(), Relation::Itself, "it".into());
+    for partition in device.partitions() {
+        let words = format!("its partition {}", partition.name);
+        family.add(partition, Relation::Partition, words);
+    }
+    if let Some(disk) = device.parent() {
+        let words = format!("its disk {}", disk.name);
+        family.add(disk, Relation::Disk, words);
+    }
+    family.add_all_above(0);
+    for upper in std::iter::once(device.clone()).chain(device.parent()) {
+        family.add_below(&upper);
+    }
+    let known = family.found.len();
+    family.add_beside();
+    family.add_all_above(known);
+    family.found
+}
+
+struct Family<'a> {
+    found: Vec<Related>,
+    loops: &'a [Loop],
+    roots: &'a Roots,
+}
+
+impl<'a> Family<'a> {
+    /// Adds a device unless it is known, which also ends loops in a broken tree.
+    fn add(&mut self, device: BlockDevice, relation: Relation, words: String) -> bool {
+        let new = self.found.iter().all(|known| known.device != device);
+        if new {
+            self.found.push(Related { device, relation, left_by_loop: false, words });
+        }
+        new
+    }
+
+    /// As [`Self::add`], of a device that a loop device leaves to others.
+    fn add_left(&mut self, device: BlockDevice, relation: Relation, words: String) -> bool {
+        let new = self.add(device, relation, words);
+        if let Some(added) = self.found.last_mut().filter(|_| new) {
+            added.left_by_loop = true;
+        }
+        new
+    }
+
+    /// The loop device that this device is; `None` for any other.
+    fn as_loop(&self, device: &BlockDevice) -> Option<&'a Loop> {
+        self.loops.iter().find(|candidate| candidate.device == *device)
+    }
+
+    /// Loop devices on a device.
+    fn loops_on(&self, device: &BlockDevice) -> Vec<&'a Loop> {
+        let Some(object) = device.number().map(Identity::Device) else { return Vec::new() };
+        self.loops.iter().filter(|candidate| candidate.is_on(object)).collect()
+    }
+
+    /// Adds what is stacked on those found from an index on. The list grows while it is walked: what
+    /// is stacked on a stacked device is found in turn.
+    fn add_all_above(&mut self, from: usize) {
+        let mut index = from;
+        while index < self.found.len() {
+            let lower = self.found[index].clone();
+            self.add_above(&lower);
+            index += 1;
+        }
+    }
+
+    fn add_above(&mut self, lower: &Related) {
+        let on = match lower.relation {
+            Relation::Itself => String::new(),
+            _ => format!(" on {}", lower.words),
+        };
+        if matches!(lower.relation, Relation::Above | Relation::Beside) {
+            for partition in lower.device.partitions() {
+                let words = format!("partition {}{on}", partition.name);
+                self.add(partition, lower.relation, words);
+            }
+        }
+        for holder in lower.device.holders() {
+            let words = format!("{} stacked{on}", holder.name);
+            self.add(holder, Relation::Above, words);
+        }
+        for candidate in self.loops_on(&lower.device) {
+            let words = format!("{} stacked{on}", candidate.device.name);
+            self.add(candidate.device.clone(), Relation::Above, words);
+        }
+    }
+
+    fn add_below(&mut self, upper: &BlockDevice) {
+        let underneath = |device: &BlockDevice| format!("{} underneath", device.name);
+        let mut lower = upper.slaves();
+        // The disk of the device in question is known already, and no longer new here.
+        lower.extend(upper.parent());
+        for device in lower {
+            if self.add(device.clone(), Relation::Below, underneath(&device)) {
+                self.add_below(&device);
+            }
+        }
+        let Some(Identity::Device(number)) = self.as_loop(upper).and_then(Loop::behind) else {
+            return;
+        };
+        let Some(behind) = BlockDevice::find(number, self.roots) else { return };
+        if self.add_left(behind.clone(), Relation::Below, underneath(&behind)) {
+            self.add_below(&behind);
+            // All of it is behind the loop device, partitions too.
+            for partition in behind.partitions() {
+                let words = underneath(&partition);
+                self.add(partition, Relation::Below, words);
+            }
+        }
+    }
+
+    /// Adds loop devices on what the device in question is made of.
+    fn add_beside(&mut self) {
+        let is_part = |relation| matches!(relation, Relation::Partition | Relation::Above);
+        let bases: Vec<Related> =
+            self.found.iter().filter(|known| !is_part(known.relation)).cloned().collect();
+        for base in bases {
+            if base.relation == Relation::Below {
+                for candidate in self.loops_on(&base.device) {
+                    let words = format!("{} on {}", candidate.device.name, base.words);
+                    self.add_left(candidate.device.clone(), Relation::Beside, words);
+                }
+            }
+            let Some(base) = self.as_loop(&base.device) else { continue };
+            for candidate in self.loops.iter().filter(|candidate| candidate.may_share(base)) {
+                let words = format!("{} {}", candidate.device.name, shared(candidate, base));
+                self.add_left(candidate.device.clone(), Relation::Beside, words);
+            }
+        }
+    }
+}
+
+/// What two loop devices share, in words.
+fn shared(one: &Loop, another: &Loop) -> &'static str {
+    match (one.behind(), another.behind()) {
+        (Some(Identity::File { .. }), Some(_)) => "on the same file",
+        (Some(Identity::Device(_)), Some(_)) => "on the same device",
+        _ => "that may be on the same file",
+    }
+}

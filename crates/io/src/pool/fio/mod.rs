@@ -1,0 +1,388 @@
+//! fio as the pool: its workers do the I/O, and its own documents say what they did.
+//!
+//! fio prints what it has counted since it began several times a second; windows are the differences
+//! of two such documents, on fio's clock. What runs cannot be changed: another depth is another fio.
+
+mod binary;
+mod directory;
+mod empty;
+mod error;
+mod handed;
+mod job_file;
+mod process;
+mod snapshot;
+mod work;
+
+pub use binary::FioBinary;
+pub use error::FioError;
+pub use handed::Handed;
+pub use job_file::{FioEnd, FioJobFile};
+pub use work::{FioWork, ForeignJob};
+
+use super::{Arrivals, LiveFigures, Paused, WorkerHandle, WorkerPool};
+use crate::clock::Clock;
+use crate::machine::{
+    DeviceQueues, ProcessCpu, QueueLimit, QueueReading, Roots, Starvation, StarvationReader,
+    Waiting,
+};
+use crate::worker::WorkerError;
+use crate::worker::accounting::Window;
+use process::{FioProcess, INTERVAL, Next};
+use snapshot::Snapshot;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// fio that has printed nothing after this long is given up.
+const PATIENCE_TO_BEGIN: Duration = Duration::from_secs(30);
+/// And one that prints documents without an I/O in them is waited for no longer: the target stands
+/// still.
+const PATIENCE_FOR_IO: Duration = Duration::from_secs(5);
+/// fio that goes on for so long when its time is over is ended.
+const PATIENCE_PAST_TIME: Duration = Duration::from_secs(10);
+/// An advance without a document ends after so many of fio's intervals, so that an interrupt is
+/// seen.
+const MISSED_INTERVALS: u32 = 10;
+
+/// Who keeps the time of what fio does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// fio: it ramps up, measures and ends as its job file says.
+    Own,
+    /// The controller: fio goes on until it is changed or stopped.
+    Open,
+}
+
+/// A pool whose workers are fio's.
+#[derive(Debug)]
+pub struct FioPool {
+    binary: FioBinary,
+    work: FioWork,
+    span: Span,
+    /// The files that the guards judged.
+    handed: Handed,
+    clock: Clock,
+    arrivals: Arrivals,
+    depth: u32,
+    process: Option<FioProcess>,
+    /// True once the process has printed a document.
+    any: bool,
+    /// When it was heard of last.
+    heard: Instant,
+    /// What it says before this moment may hold I/Os that were outstanding over a pause.
+    settled: Instant,
+    /// The last document of the process.
+    last: Snapshot,
+    /// What was measured since the last window.
+    pending: Window,
+    live: LiveFigures,
+    cpu: ProcessCpu,
+    /// What ended fio before its time, where it had measured something by then.
+    lost: Option<String>,
+    /// When fio that keeps its time has to be over.
+    overdue: Option<Instant>,
+    /// Pauses of processes that have ended.
+    paused: Paused,
+    starvation: StarvationReader,
+    queues: Option<DeviceQueues>,
+}
+
+impl FioPool {
+    /// Starts fio, and waits for its first figures where it does not keep its time itself: some
+    /// tenths of a second. fio gets the files that are handed to it, which stay open as long as the pool is
+    /// there.
+    ///
+    /// # Errors
+    /// Where fio does not start, refuses what it is to do, or prints nothing that can be read; the
+    /// latter two from [`WorkerPool::advance`] where fio keeps its time.
+    pub fn start(
+        binary: FioBinary,
+        work: FioWork,
+        span: Span,
+        handed: Handed,
+    ) -> Result<Self, WorkerError> {
+        let mut pool = Self {
+            depth: work.depth(),
+            binary,
+            work,
+            span,
+            handed,
+            lost: None,
+            overdue: None,
+            paused: Paused::default(),
+            queues: None,
+            starvation: StarvationReader::new(Roots::real()),
+            clock: Clock::get(),
+            arrivals: Arrivals::default(),
+            process: None,
+            any: false,
+            heard: Instant::now(),
+            settled: Instant::now(),
+            last: Snapshot::default(),
+            pending: Window::default(),
+            live: LiveFigures::default(),
+            cpu: ProcessCpu::default(),
+        };
+        pool.launch()?;
+        Ok(pool)
+    }
+
+    fn launch(&mut self) -> Result<(), FioError> {
+        let job_file = self.work.job_file(self.depth, self.span, &self.handed)?;
+        self.last = Snapshot::default();
+        self.process = Some(FioProcess::start(&self.binary, &job_file, self.handed.clone())?);
+        self.heard = Instant::now();
+        self.any = false;
+        let begin = Instant::now();
+        let lasts = self.work.lasts().filter(|_| self.span == Span::Own);
+        self.overdue = lasts.and_then(|lasts| begin.checked_add(lasts + PATIENCE_PAST_TIME));
+        while self.span == Span::Open && self.process.is_some() && !self.last.counts() {
+            self.take_next(INTERVAL)?;
+            if self.any && begin.elapsed() > PATIENCE_FOR_IO {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn silent(&mut self) -> FioError {
+        let said = self.process.take().map(|process| process.complaint()).unwrap_or_default();
+        let (version, seconds) = (self.version(), PATIENCE_TO_BEGIN.as_secs());
+        FioError::Silent { version, seconds, said }
+    }
+
+    fn version(&self) -> String {
+        self.binary.version().to_owned()
+    }
+
+    /// Waits for a document, at most so long.
+    fn take_next(&mut self, patience: Duration) -> Result<(), FioError> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        match process.next(patience) {
+            Next::Document(results) => {
+                (self.any, self.heard) = (true, Instant::now());
+                self.take(Snapshot::of(&results));
+                Ok(())
+            }
+            Next::Nothing if self.heard.elapsed() > PATIENCE_TO_BEGIN && !self.any => {
+                Err(self.silent())
+            }
+            Next::Nothing => Ok(()),
+            Next::Ended(status) => self.ended(status, false),
+        }
+    }
+
+    /// Adds what a document says that the one before it did not.
+    fn take(&mut self, snapshot: Snapshot) {
+        let now_ns = self.clock.now_ns();
+        if !snapshot.counts() {
+            return;
+        }
+        if snapshot.begins_anew(&self.last) {
+            self.last = Snapshot::default();
+        }
+        let mut window = snapshot.since(&self.last);
+        window.ended_ns = now_ns;
+        self.live.ios += window.ios();
+        self.live.bytes += window.bytes();
+        let service = window.service();
+        self.live.latency_ns += u64::try_from(service.sum_ns()).unwrap_or(u64::MAX);
+        self.live.outstanding = window.depth().round() as u32;
+        let (used, before) = (snapshot.cpu(), self.last.cpu());
+        self.cpu.user_ns += used.user_ns.saturating_sub(before.user_ns);
+        self.cpu.system_ns += used.system_ns.saturating_sub(before.system_ns);
+        self.pending.append(&window);
+        self.last = snapshot;
+    }
+
+    /// fio has ended: by itself, or because it was asked to.
+    fn ended(&mut self, status: ExitStatus, asked: bool) -> Result<(), FioError> {
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        self.paused.add(process.take_pauses());
+        if let Some(words) = process.empty_ios().filter(|_| self.span == Span::Own) {
+            self.lost = Some(words);
+            return Ok(());
+        }
+        // One that failed and says which I/Os did has done what it could.
+        let failed = || status.code().is_some() && self.last.whole().errors() > 0 && self.worked();
+        if asked || (status.success() && self.any) || failed() {
+            return Ok(());
+        }
+        let (version, said) = (self.version(), process.complaint());
+        if self.span == Span::Own && !status.success() && self.worked() {
+            self.lose(format!(
+                "{version} ended before its time ({}): {said}",
+                process.fate(status)
+            ));
+            return Ok(());
+        }
+        if status.success() {
+            return Err(FioError::Mute { version, said });
+        }
+        if status.code().is_some() && !self.worked() {
+            return Err(FioError::Refused { version, said });
+        }
+        Err(FioError::Ended { version, status: process.fate(status), said })
+    }
+
+    /// Ends fio, where it has not ended, with everything it has measured.
+    fn end(&mut self) -> Result<(), FioError> {
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        let status = process.end(|results| self.take(Snapshot::of(&results)));
+        self.process = Some(process);
+        self.live.outstanding = 0;
+        self.ended(status, true)
+    }
+
+    /// Ends fio that goes on although its time is over.
+    fn end_overdue(&mut self) -> Result<(), FioError> {
+        self.end()?;
+        if self.worked() {
+            self.lose(format!("{} went on when its time was over, and was ended", self.version()));
+        }
+        Ok(())
+    }
+
+    /// Notes that fio was lost with I/Os outstanding: what it measured stays, and counts one error.
+    fn lose(&mut self, why: String) {
+        let mut failed = self.last.clone();
+        failed.fail_once();
+        self.take(failed);
+        self.lost = Some(why);
+    }
+
+    /// True where an I/O was done.
+    fn worked(&self) -> bool {
+        self.live.ios > 0
+    }
+
+    fn window(&mut self) -> Window {
+        let mut window = std::mem::take(&mut self.pending);
+        window.ended_ns = window.ended_ns.max(self.clock.now_ns());
+        window
+    }
+}
+
+impl WorkerPool for FioPool {
+    /// Returns with fio's next document, which may be later than asked.
+    fn advance(&mut self, _ns: u64) -> Result<(), WorkerError> {
+        if self.process.is_some() && self.overdue.is_some_and(|end| Instant::now() >= end) {
+            self.end_overdue()?;
+        }
+        self.take_next(INTERVAL * MISSED_INTERVALS)?;
+        // So that all of a stop lies in one window.
+        while self.process.as_ref().is_some_and(FioProcess::is_stopped) {
+            self.take_next(INTERVAL)?;
+        }
+        Ok(())
+    }
+
+    /// Those of this process, and those of fio's.
+    fn take_pauses(&mut self) -> Paused {
+        let mut paused = std::mem::take(&mut self.paused);
+        if let Some(process) = &mut self.process {
+            paused.add(process.take_pauses());
+        }
+        if paused.times > 0 {
+            self.settled = Instant::now() + INTERVAL;
+        }
+        paused
+    }
+
+    /// fio's jobs share the processors as they are told to.
+    fn starvation(&self) -> Option<Starvation> {
+        Some(self.starvation.read(Waiting::Ignored))
+    }
+
+    fn watch_queues(&mut self, queues: DeviceQueues) {
+        self.queues = Some(queues);
+    }
+
+    fn queue(&self) -> Option<(QueueReading, QueueLimit)> {
+        let queues = self.queues.as_ref()?;
+        Some((queues.read()?, queues.limit(self.controls().len())))
+    }
+
+    fn take_window(&mut self) -> Result<Window, WorkerError> {
+        Ok(self.window())
+    }
+
+    /// Ends fio and starts another, which takes some tenths of a second.
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+        if depth == self.depth && self.process.is_some() {
+            return self.take_window();
+        }
+        self.end()?;
+        let window = self.window();
+        self.depth = depth;
+        self.launch()?;
+        Ok(window)
+    }
+
+    fn set_rate(&mut self, _rate_iops: Option<f64>) -> Result<Window, WorkerError> {
+        Err(FioError::OpenLoop.into())
+    }
+
+    fn stop(&mut self) -> Result<Window, WorkerError> {
+        self.end()?;
+        Ok(self.window())
+    }
+
+    fn controls(&self) -> &[WorkerHandle] {
+        &[]
+    }
+
+    fn workers(&self) -> usize {
+        self.work.workers(self.depth) as usize
+    }
+
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
+    fn cpu(&self) -> Option<ProcessCpu> {
+        Some(self.cpu)
+    }
+
+    fn estimates_depth(&self) -> bool {
+        true
+    }
+
+    fn keeps_its_time(&self) -> bool {
+        self.span == Span::Own
+    }
+
+    fn has_begun(&self) -> bool {
+        self.span == Span::Open || self.last.counts()
+    }
+
+    fn summed_up(&self) -> Option<Window> {
+        (self.span == Span::Own && self.process.is_none()).then(|| self.last.whole())
+    }
+
+    /// Another fio has no I/Os of the one before it.
+    /// An I/O that was outstanding over a pause may be in the next document, or in the one after it: fio writes one
+    /// as soon as it goes on.
+    fn drained(&self) -> bool {
+        self.heard >= self.settled
+    }
+
+    fn losses(&self) -> Vec<String> {
+        self.lost.iter().cloned().collect()
+    }
+
+    fn finished(&self) -> bool {
+        self.process.is_none()
+    }
+
+    fn live(&self) -> LiveFigures {
+        self.live
+    }
+}

@@ -1,0 +1,189 @@
+//! What fio is to do, as the job file it is started with.
+
+use super::handed::Handed;
+use super::{FioError, Span};
+use iogauge_fio::job::FioJobs;
+use iogauge_fio::job_out::{self, FilePart};
+use iogauge_model::load::{EngineKind, Load};
+use iogauge_model::plan::{Job, Step};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// As good as for ever; what goes on so long was forgotten.
+const FOR_EVER_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+
+/// What fio is to do.
+#[derive(Debug, Clone)]
+pub enum FioWork {
+    /// A step on parts of a target.
+    Step {
+        /// The step.
+        step: Step,
+        /// The parts of each job; those of the last for jobs behind it.
+        parts: Vec<Vec<FilePart>>,
+    },
+    /// A job of the user's own.
+    Foreign(ForeignJob),
+}
+
+/// A job file of one job, whose depth is not its own.
+#[derive(Debug, Clone)]
+pub struct ForeignJob {
+    /// The file as it was read.
+    pub jobs: FioJobs,
+    /// Its files in the order in which they are handed over.
+    pub paths: Vec<PathBuf>,
+    /// True where its engine has one I/O outstanding in each thread, so that depth takes threads.
+    pub synchronous: bool,
+}
+
+impl FioWork {
+    /// I/Os it keeps outstanding as it stands.
+    pub(super) fn depth(&self) -> u32 {
+        match self {
+            Self::Step { step, .. } => step.depth(),
+            Self::Foreign(_) => 1,
+        }
+    }
+
+    /// Threads or processes that do the I/O at a depth.
+    pub(super) fn workers(&self, depth: u32) -> u32 {
+        let of =
+            |load: &Load| if load.engine.is_synchronous() { load.depth() } else { load.numjobs };
+        match self {
+            Self::Step { step, .. } => jobs(step, depth).iter().map(|job| of(&job.load)).sum(),
+            Self::Foreign(job) => {
+                if job.synchronous {
+                    depth
+                } else {
+                    1
+                }
+            }
+        }
+    }
+
+    /// How long it goes on, ramp time and all; `None` where time does not end it.
+    pub(super) fn lasts(&self) -> Option<Duration> {
+        match self {
+            Self::Step { step, .. } if step.runtime_ns > 0 => {
+                Some(Duration::from_nanos(step.ramp_ns.saturating_add(step.runtime_ns)))
+            }
+            _ => None,
+        }
+    }
+
+    /// What of it fio does otherwise than asked, one line each.
+    #[must_use]
+    pub fn differs(&self) -> Vec<String> {
+        let Self::Step { step, parts } = self else { return Vec::new() };
+        let apart = step.jobs.len() > 1;
+        let step = Step { jobs: jobs(step, step.depth()), ..step.clone() };
+        job_out::driven_file(&step, parts, apart).map(|file| file.differs).unwrap_or_default()
+    }
+
+    /// The job file at a depth.
+    ///
+    /// # Errors
+    /// Where a job file cannot say it.
+    pub(super) fn job_file(
+        &self,
+        depth: u32,
+        span: Span,
+        handed: &Handed,
+    ) -> Result<String, FioError> {
+        match self {
+            Self::Step { step, parts } => {
+                let apart = step.jobs.len() > 1;
+                let step = Step { jobs: jobs(step, depth), ..step.clone() };
+                let step = match span {
+                    Span::Own => step,
+                    Span::Open => Step { ramp_ns: 0, runtime_ns: FOR_EVER_NS, ..step },
+                };
+                Ok(job_out::driven_file(&step, parts, apart)?.text)
+            }
+            Self::Foreign(job) => {
+                let given = |path: &Path| handed.file_at(&job.paths, path);
+                Ok(job.jobs.text(&given, Some(depth))?.text)
+            }
+        }
+    }
+}
+
+/// A job as jobs whose depths fio keeps: its io_uring rounds each up to a power of two, so that one
+/// of another depth becomes several of such, reported as one. Only random I/Os that nobody counts
+/// are the same from several jobs.
+fn kept(job: Job) -> Vec<Job> {
+    let load = &job.load;
+    let divides = load.rw.is_random()
+        && !load.coverage
+        && !load.dependent
+        && load.arrivals.is_none()
+        && !load.is_counted();
+    if load.engine != EngineKind::IoUring || load.iodepth.is_power_of_two() || !divides {
+        return vec![job];
+    }
+    let bits = (0..u32::BITS).rev().filter(|bit| load.iodepth >> bit & 1 == 1);
+    let of = |bit: u32| {
+        let seed = load.seed.wrapping_add(u64::from(bit) << 32);
+        let load = Load { iodepth: 1 << bit, seed, ..load.clone() };
+        Job { name: job.name.clone(), load }
+    };
+    bits.map(of).collect()
+}
+
+/// The step's jobs at a depth: that of its one job is shared out over its workers, and where it
+/// does not divide some have one I/O more, as a job of their own. Several jobs keep their depths.
+fn jobs(step: &Step, depth: u32) -> Vec<Job> {
+    let [job] = step.jobs.as_slice() else { return step.jobs.clone() };
+    if depth == job.load.depth() {
+        return kept(job.clone());
+    }
+    let workers = job.load.numjobs.min(depth).max(1);
+    let (each, more) = (depth / workers, depth % workers);
+    let of = |numjobs: u32, iodepth: u32, first: u32| {
+        let seed = job.load.seed.wrapping_add(u64::from(first));
+        let load = Load { numjobs, iodepth, seed, ..job.load.clone() };
+        (numjobs > 0).then(|| Job { name: job.name.clone(), load })
+    };
+    let shares = [of(workers - more, each, 0), of(more, each + 1, workers - more)];
+    shares.into_iter().flatten().flat_map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn step(load: Load) -> FioWork {
+        let part = FilePart { path: "/data/f".to_owned(), base_bytes: 0, size_bytes: 1 << 30 };
+        FioWork::Step { step: Step::single(load, 0, 1_000_000_000), parts: vec![vec![part]] }
+    }
+
+    #[test]
+    fn depth_is_iodepth_or_threads() {
+        let uring = step(Load::default()).job_file(20, Span::Open, &Handed::default()).unwrap();
+        // fio's io_uring would make 32 of 20.
+        assert!(uring.contains("\niodepth=16\nnumjobs=1\n"), "{uring}");
+        assert!(uring.contains("\niodepth=4\nnumjobs=1\n"), "{uring}");
+        assert!(uring.contains("\nruntime=604800\n") && !uring.contains("ramp_time"), "{uring}");
+        let psync = Load { engine: EngineKind::Psync, ..Load::default() };
+        let psync = step(psync).job_file(20, Span::Own, &Handed::default()).unwrap();
+        assert!(psync.contains("\niodepth=1\nnumjobs=20\n"), "{psync}");
+        assert!(psync.contains("\nruntime=1\n"), "{psync}");
+    }
+
+    proptest! {
+        #[test]
+        fn depth_is_shared_out_whole(depth in 1u32..5000, numjobs in 1u32..64) {
+            let load = Load { numjobs, engine: EngineKind::Libaio, ..Load::default() };
+            let jobs = jobs(&Step::single(load, 0, 1), depth);
+            prop_assert_eq!(jobs.iter().map(|job| job.load.depth()).sum::<u32>(), depth);
+            let workers: u32 = jobs.iter().map(|job| job.load.numjobs).sum();
+            prop_assert_eq!(workers, numjobs.min(depth));
+            let uring = Load { numjobs, ..Load::default() };
+            let jobs = super::jobs(&Step::single(uring, 0, 1), depth);
+            prop_assert_eq!(jobs.iter().map(|job| job.load.depth()).sum::<u32>(), depth);
+            prop_assert!(jobs.iter().all(|job| job.load.iodepth.is_power_of_two()));
+        }
+    }
+}

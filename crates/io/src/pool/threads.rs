@@ -1,0 +1,576 @@
+//! Workers on real targets: a thread each.
+
+use super::patience::Patience;
+use super::placement::place;
+use super::{
+    Arrivals, Footprint, Heartbeat, JobPlan, Paused, PoolJob, Room, WorkerHandle, WorkerPool,
+    collect, share, shares,
+};
+use crate::buffers::BufferPool;
+use crate::clock::Clock;
+use crate::confine::Domain;
+use crate::engine::io_uring::Uring;
+use crate::engine::libaio::Libaio;
+use crate::engine::mmap::Mmap;
+use crate::engine::null::Null;
+use crate::engine::psync::Psync;
+use crate::engine::{Engine, EngineError, Setup};
+use crate::machine::{
+    DeviceQueues, HeldThread, QueueLimit, QueueReading, Roots, Starvation, StarvationReader,
+    Waiting,
+};
+use crate::verify::verifier::JobVerify;
+use crate::worker::accounting::Window;
+use crate::worker::{Assignment, Turn, Worker, WorkerError};
+use iogauge_model::load::EngineKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Once};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Longest sleep of the controller between looks at its workers.
+const LOOK_NS: u64 = 20_000_000;
+/// A worker that has not applied after this long is woken from its system call.
+const WAKE_AFTER_NS: u64 = 200_000;
+/// A worker that has not applied after this long sits in a call that nothing interrupts.
+const PATIENCE_NS: u64 = 100_000_000;
+/// Longest sleep between looks at threads that are to end.
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+/// Stack of a worker thread: the loop needs little, and depth may take thousands of threads.
+pub(super) const STACK_BYTES: usize = 256 << 10;
+
+/// A thread of a worker.
+#[derive(Debug)]
+struct WorkerThread {
+    join: Option<JoinHandle<Result<(), WorkerError>>>,
+    /// Kernel's number of the thread, for waking it.
+    thread_id: rustix::process::Pid,
+}
+
+impl WorkerThread {
+    /// True where the thread was started and has not ended.
+    fn is_working(&self) -> bool {
+        self.join.as_ref().is_some_and(|join| !join.is_finished())
+    }
+
+    /// A thread that does not end, with what it waits for.
+    fn told(&self, handle: &WorkerHandle) -> String {
+        let id = self.thread_id.as_raw_nonzero().get().unsigned_abs();
+        let outstanding = handle.control.live.outstanding.load(Ordering::Relaxed);
+        let name = self.join.as_ref().and_then(|join| join.thread().name()).unwrap_or("iogauge");
+        HeldThread::of_own(id).map_or_else(
+            || format!("thread {name} ({id}) waits for {outstanding} I/Os that do not end"),
+            |held| held.to_string(),
+        )
+    }
+}
+
+/// A pool of threads in real time.
+#[derive(Debug)]
+pub struct ThreadPool {
+    clock: Clock,
+    handles: Vec<WorkerHandle>,
+    threads: Vec<WorkerThread>,
+    plans: Vec<JobPlan>,
+    arrivals: Arrivals,
+    heartbeat: Heartbeat,
+    starvation: StarvationReader,
+    queues: Option<DeviceQueues>,
+    max_depth: u32,
+    /// Set once the user wants the end.
+    hurry: Option<Arc<AtomicBool>>,
+    /// Workers that were not waited for.
+    left_behind: Vec<String>,
+    /// Where the system gave no further thread: the depth that can be had.
+    most_depth: Option<u32>,
+}
+
+/// What a thread says once its engine stands.
+type Ready = Result<rustix::process::Pid, WorkerError>;
+
+impl ThreadPool {
+    /// I/Os to keep outstanding over all workers.
+    fn depth(&self) -> u32 {
+        self.handles.iter().map(|handle| handle.depth).sum()
+    }
+
+    /// Processors that the workers may run on.
+    fn processors(&self) -> u32 {
+        let cpus = self.plans.first().and_then(|plan| plan.job.load.cpus.as_ref());
+        cpus.map_or_else(
+            || std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            |cpus| cpus.numbers().len() as u32,
+        )
+    }
+
+    /// Starts jobs, all workers together; the depth may later rise to `max_depth`.
+    ///
+    /// # Errors
+    /// Where a load does not fit its target, or an engine or thread cannot be had.
+    pub fn start(jobs: Vec<PoolJob>, max_depth: u32) -> Result<Self, WorkerError> {
+        Self::start_verified(jobs.into_iter().map(|job| (job, None)).collect(), max_depth)
+    }
+
+    /// As [`Self::start`], for jobs some of which verify.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_verified(
+        jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
+        max_depth: u32,
+    ) -> Result<Self, WorkerError> {
+        Footprint::of(jobs.iter().map(|(job, _)| &job.load)).check(&Room::here())?;
+        allow_wakes();
+        let mut pool = Self {
+            clock: Clock::get(),
+            handles: Vec::new(),
+            threads: Vec::new(),
+            plans: Vec::new(),
+            arrivals: Arrivals::default(),
+            queues: None,
+            heartbeat: Heartbeat::start().map_err(WorkerError::Thread)?,
+            starvation: StarvationReader::new(Roots::real()),
+            max_depth,
+            hurry: None,
+            left_behind: Vec::new(),
+            most_depth: None,
+        };
+        let mut begin = Vec::new();
+        for (index, (job, verify)) in jobs.into_iter().enumerate() {
+            let depth = job.load.depth();
+            let mut plan = JobPlan::new(job, verify, index as u32, pool.clock.now_ns());
+            let count = plan.workers_for(depth);
+            pool.start_workers(&mut plan, count, max_depth.max(depth))?;
+            begin.extend(shares(depth, count));
+            pool.arrivals.add(&plan);
+            pool.plans.push(plan);
+        }
+        pool.arrivals.begin(pool.clock.now_ns());
+        for (handle, depth) in pool.handles.iter_mut().zip(begin) {
+            handle.request(depth);
+        }
+        pool.wake_resting();
+        pool.await_obedience()?;
+        Ok(pool)
+    }
+
+    /// Adds workers to a job; they rest until they get a setting.
+    fn start_workers(
+        &mut self,
+        plan: &mut JobPlan,
+        count: u32,
+        max_depth: u32,
+    ) -> Result<(), WorkerError> {
+        for _ in 0..count {
+            let (sender, receiver) = channel();
+            let assignment = plan.assign(self.handles.len() as u32, max_depth)?;
+            let load = &assignment.load;
+            let setup = Setup {
+                files: plan.job.files.clone(),
+                max_depth: assignment.max_depth,
+                random: load.rw.is_random(),
+                writes: load.writes(),
+                syncs_data_only: load.fdatasync_every > 0,
+            };
+            let engine = load.engine;
+            let control = assignment.control.clone();
+            let join = std::thread::Builder::new()
+                .name(format!("iogauge-{}", assignment.number))
+                .stack_size(STACK_BYTES)
+                .spawn(move || work(engine, &setup, assignment, &sender))
+                .map_err(WorkerError::Thread)?;
+            let thread_id = match self.until_ready(&receiver) {
+                Some(Ok(Ok(thread_id))) => thread_id,
+                Some(Ok(Err(error))) => {
+                    // The thread ends by itself; it never was a worker.
+                    join_worker(join)?;
+                    return Err(error);
+                }
+                // It ended without a word: it panicked, and the panic goes on here.
+                Some(Err(_)) => return join_worker(join),
+                None => return Err(WorkerError::NotReady),
+            };
+            self.handles.push(WorkerHandle::new(plan.number, control));
+            self.threads.push(WorkerThread { join: Some(join), thread_id });
+        }
+        Ok(())
+    }
+
+    /// What a new worker says, or that it ended without a word; `None` where it says nothing for too long.
+    fn until_ready(&self, receiver: &Receiver<Ready>) -> Option<Result<Ready, RecvTimeoutError>> {
+        let mut patience = Patience::new(self.hurry.as_ref());
+        loop {
+            match receiver.recv_timeout(Duration::from_nanos(LOOK_NS)) {
+                Err(RecvTimeoutError::Timeout) if patience.is_over(0, Instant::now()) => {
+                    return None;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                said => return Some(said),
+            }
+        }
+    }
+
+    /// Adds workers to the pool's one job.
+    fn start_more(&mut self, count: u32) -> Result<(), WorkerError> {
+        let Some(mut plan) = self.plans.pop() else { return Ok(()) };
+        let started = self.start_workers(&mut plan, count, self.max_depth);
+        self.plans.push(plan);
+        started
+    }
+
+    /// Workers at rest sleep; everyone else sees a request at the next turn.
+    fn wake_resting(&self) {
+        for thread in &self.threads {
+            if let Some(join) = &thread.join {
+                join.thread().unpark();
+            }
+        }
+    }
+
+    /// Waits until the workers have applied the last request, waking those in long calls.
+    fn await_obedience(&mut self) -> Result<(), WorkerError> {
+        let start_ns = self.clock.now_ns();
+        let mut next_wake_ns = WAKE_AFTER_NS;
+        loop {
+            if self.handles.iter().all(|h| h.control.applied()) {
+                return self.failed_worker();
+            }
+            let waited_ns = self.clock.now_ns() - start_ns;
+            if waited_ns > PATIENCE_NS {
+                return self.failed_worker();
+            }
+            if waited_ns > next_wake_ns {
+                next_wake_ns = waited_ns + 5 * WAKE_AFTER_NS;
+                for (handle, thread) in self.handles.iter().zip(&self.threads) {
+                    if !handle.control.applied() {
+                        wake(thread.thread_id);
+                    }
+                }
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+
+    /// Waits until every thread has ended, waking those in long calls. One that sits in a call which nothing
+    /// interrupts is left to itself when patience is over: it owns its engine, its buffers and its files,
+    /// so all that it may still touch stays until it ends, or the process does.
+    fn await_ends(&mut self) {
+        let mut patience = Patience::new(self.hurry.as_ref());
+        let mut sleep = Duration::from_micros(20);
+        loop {
+            let threads = self.handles.iter().zip(&self.threads);
+            let working: Vec<_> = threads.filter(|(_, thread)| thread.is_working()).collect();
+            if working.is_empty() {
+                return;
+            }
+            let live = |handle: &WorkerHandle| handle.control.live.ios.load(Ordering::Relaxed);
+            let progress = self.handles.iter().map(live).sum::<u64>() + self.handles.len() as u64
+                - working.len() as u64;
+            if patience.is_over(progress, Instant::now()) {
+                break;
+            }
+            if sleep >= LONGEST_PAUSE {
+                working.iter().for_each(|(_, thread)| wake(thread.thread_id));
+            }
+            std::thread::sleep(sleep);
+            sleep = (sleep * 2).min(LONGEST_PAUSE);
+        }
+        self.leave_behind();
+    }
+
+    /// Gives up the threads that have not ended.
+    fn leave_behind(&mut self) {
+        for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
+            if thread.is_working() {
+                self.left_behind.push(thread.told(handle));
+                thread.join = None;
+            }
+        }
+    }
+
+    /// The error of a worker that ended with one.
+    fn failed_worker(&mut self) -> Result<(), WorkerError> {
+        for (handle, thread) in self.handles.iter().zip(&mut self.threads) {
+            // A thread that panicked is over without a word.
+            let over = thread.join.as_ref().is_some_and(JoinHandle::is_finished);
+            if (handle.control.is_finished() || over)
+                && let Some(join) = thread.join.take()
+            {
+                join_worker(join)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for each worker's depth and takes the window that ends with the change.
+    fn change(&mut self, depth: impl Fn(usize, u32) -> u32) -> Result<Window, WorkerError> {
+        let mut window = self.arrivals.window();
+        // Workers that did not apply in time the last time may have done so meanwhile; they hand
+        // over again only when that is taken.
+        collect(&self.handles, &mut window);
+        for (index, handle) in self.handles.iter_mut().enumerate() {
+            handle.request(depth(index, handle.depth));
+        }
+        self.wake_resting();
+        self.await_obedience()?;
+        Ok(self.collect(window))
+    }
+
+    /// Adds what was handed over, and what came due until then, to a window.
+    fn collect(&mut self, mut window: Window) -> Window {
+        collect(&self.handles, &mut window);
+        self.arrivals.count(&mut window);
+        window.ended_ns = self.clock.now_ns();
+        window
+    }
+}
+
+/// A worker's result; a panic of its thread goes on here.
+fn join_worker(join: JoinHandle<Result<(), WorkerError>>) -> Result<(), WorkerError> {
+    match join.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+impl WorkerPool for ThreadPool {
+    fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
+        let until_ns = self.clock.now_ns() + ns;
+        loop {
+            let rest_ns = until_ns.saturating_sub(self.clock.now_ns());
+            if rest_ns == 0 || self.finished() {
+                return self.failed_worker();
+            }
+            self.failed_worker()?;
+            std::thread::sleep(Duration::from_nanos(rest_ns.min(LOOK_NS)));
+        }
+    }
+
+    fn take_window(&mut self) -> Result<Window, WorkerError> {
+        self.change(|_, depth| depth)
+    }
+
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+        let missing = match self.plans.as_slice() {
+            [plan] => plan.workers_for(depth).saturating_sub(self.handles.len() as u32),
+            // Depth over several jobs is theirs to keep.
+            _ => 0,
+        };
+        // Where the system gives no further thread, those that are there go on.
+        let refused = missing > 0 && self.start_more(missing).is_err();
+        if refused {
+            self.most_depth = Some(self.handles.len() as u32);
+        }
+        let depth = self.most_depth.map_or(depth, |most| most.min(depth));
+        let workers = self.handles.len() as u32;
+        self.change(|index, _| share(depth, workers, index as u32))
+    }
+
+    /// False for several jobs, whose share of the load would change; for jobs whose I/Os depend on
+    /// the number of workers; and beyond one worker for each I/O outstanding and for each processor
+    /// the workers may run on.
+    fn could_add_worker(&self) -> bool {
+        let fits = matches!(self.plans.as_slice(), [plan] if plan.takes_more_workers());
+        fits && (self.handles.len() as u32) < self.processors().min(self.depth())
+    }
+
+    /// `None` also where the system refuses another thread, ring or buffer: those at work go on
+    /// without.
+    fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
+        let (workers, depth) = (self.handles.len() as u32, self.depth());
+        if !self.could_add_worker() || self.start_more(1).is_err() {
+            return Ok(None);
+        }
+        self.change(|index, _| share(depth, workers + 1, index as u32)).map(Some)
+    }
+
+    fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {
+        self.arrivals.set_rate(rate_iops, self.clock.now_ns());
+        self.take_window()
+    }
+
+    fn take_pauses(&mut self) -> Paused {
+        self.heartbeat.take()
+    }
+
+    /// Workers for which there are not enough processors wait for each other: that is the load's own doing.
+    fn starvation(&self) -> Option<Starvation> {
+        let fit = self.handles.len() as u32 <= self.processors();
+        Some(self.starvation.read(if fit { Waiting::Workers } else { Waiting::Ignored }))
+    }
+
+    fn watch_queues(&mut self, queues: DeviceQueues) {
+        self.queues = Some(queues);
+    }
+
+    fn queue(&self) -> Option<(QueueReading, QueueLimit)> {
+        let queues = self.queues.as_ref()?;
+        Some((queues.read()?, queues.limit(self.controls().len())))
+    }
+
+    fn hold_back_arrivals(&mut self, holds: bool) {
+        self.arrivals.hold_back(holds, self.clock.now_ns());
+    }
+
+    fn stop(&mut self) -> Result<Window, WorkerError> {
+        for handle in &self.handles {
+            handle.control.request_stop();
+        }
+        self.wake_resting();
+        self.await_obedience()?;
+        self.await_ends();
+        for thread in &mut self.threads {
+            if let Some(join) = thread.join.take() {
+                join_worker(join)?;
+            }
+        }
+        let window = self.arrivals.window();
+        Ok(self.collect(window))
+    }
+
+    fn controls(&self) -> &[WorkerHandle] {
+        &self.handles
+    }
+
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
+    fn most_depth(&self) -> Option<u32> {
+        self.most_depth
+    }
+
+    fn hurry_when(&mut self, wanted: Arc<AtomicBool>) {
+        self.hurry = Some(wanted);
+    }
+
+    fn left_behind(&self) -> &[String] {
+        &self.left_behind
+    }
+}
+
+impl Drop for ThreadPool {
+    /// No thread outlives its pool, unless nothing can end it: see `await_ends`.
+    fn drop(&mut self) {
+        for handle in &self.handles {
+            handle.control.request_stop();
+        }
+        self.wake_resting();
+        self.await_ends();
+        for join in self.threads.iter_mut().filter_map(|thread| thread.join.take()) {
+            let _ = join.join();
+        }
+    }
+}
+
+/// A worker thread: builds its engine, says that it is ready, and turns until it is done.
+fn work(
+    engine: EngineKind,
+    setup: &Setup,
+    assignment: Assignment,
+    ready: &Sender<Ready>,
+) -> Result<(), WorkerError> {
+    if let Err(error) = Domain::confine_worker() {
+        return refuse(error.into(), ready);
+    }
+    // Before anything is allocated, so that memory is near the processor.
+    if let Err(error) = place(&assignment.load, assignment.number) {
+        return refuse(error, ready);
+    }
+    let pool = assignment.pool().map_err(|source| WorkerError::Memory {
+        slots: assignment.max_depth,
+        block_bytes: assignment.load.block.largest(),
+        source,
+    });
+    let pool = match pool {
+        Ok(pool) => pool,
+        Err(error) => return refuse(error, ready),
+    };
+    match engine {
+        EngineKind::IoUring => match Uring::new(setup, &pool) {
+            Ok(engine) => run(engine, pool, assignment, ready),
+            Err(error) => refuse(error.into(), ready),
+        },
+        EngineKind::Libaio => match Libaio::new(setup) {
+            Ok(engine) => run(engine, pool, assignment, ready),
+            Err(error) => refuse(error.into(), ready),
+        },
+        EngineKind::Mmap => match Mmap::new(setup) {
+            Ok(engine) => run(engine, pool, assignment, ready),
+            Err(error) => refuse(error.into(), ready),
+        },
+        EngineKind::Psync => run(Psync::new(setup), pool, assignment, ready),
+        EngineKind::Null => run(Null::new(setup.max_depth), pool, assignment, ready),
+        // A simulated device has a pool of its own; here its clock would stand still.
+        EngineKind::Sim => {
+            let source = std::io::ErrorKind::Unsupported.into();
+            refuse(EngineError { engine: "sim", call: "start on threads", source }.into(), ready)
+        }
+    }
+}
+
+fn refuse(error: WorkerError, ready: &Sender<Ready>) -> Result<(), WorkerError> {
+    let _ = ready.send(Err(error));
+    Ok(())
+}
+
+fn run<E: Engine>(
+    engine: E,
+    pool: BufferPool,
+    assignment: Assignment,
+    ready: &Sender<Ready>,
+) -> Result<(), WorkerError> {
+    let mut worker = Worker::new(engine, pool, assignment);
+    // Sleeps before an arrival end when asked, not 50 µs later.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let _ = ready.send(Ok(rustix::thread::gettid()));
+    let result = loop {
+        match worker.turn() {
+            Ok(Turn::Going) => {}
+            Ok(Turn::Resting) => {
+                std::thread::park_timeout(Duration::from_millis(50));
+            }
+            Ok(Turn::Finished) => break Ok(()),
+            Err(error) => break Err(WorkerError::Engine(error)),
+        }
+    };
+    worker.finish();
+    result
+}
+
+/// Signal that ends a worker's wait in the kernel and does nothing else.
+fn wake_signal() -> i32 {
+    libc::SIGRTMIN() + 7
+}
+
+/// Installs the empty handler once.
+fn allow_wakes() {
+    extern "C" fn nothing(_signal: i32) {}
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        // SAFETY: a zeroed sigaction is a valid one; the handler does nothing. Without SA_RESTART
+        // the interrupted call returns.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = nothing as *const () as usize;
+            libc::sigaction(wake_signal(), &raw const action, std::ptr::null_mut());
+        }
+    });
+}
+
+/// Wakes a thread of this process from a waiting system call.
+fn wake(thread_id: rustix::process::Pid) {
+    let process = rustix::process::getpid().as_raw_nonzero().get();
+    let thread = thread_id.as_raw_nonzero().get();
+    // SAFETY: tgkill takes numbers only; a thread that has ended gives an error, which is right.
+    unsafe { libc::syscall(libc::SYS_tgkill, process, thread, wake_signal()) };
+}

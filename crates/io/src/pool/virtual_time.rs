@@ -1,0 +1,288 @@
+//! Workers on a simulated device: one thread, a clock that jumps, reproducible by seed.
+
+use super::{Arrivals, JobPlan, Paused, PoolJob, WorkerHandle, WorkerPool, collect, shares};
+use crate::engine::sim::{Sim, World};
+use crate::machine::{QueueLimit, QueueReading, Starvation};
+use crate::sim::{Absence, DeviceSlot, SimSpec};
+use crate::verify::JobVerify;
+use crate::worker::accounting::Window;
+use crate::worker::{Turn, Worker, WorkerError};
+use iogauge_model::result::QueueBound;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A pool in virtual time. A simulated second takes as long as its events: about a microsecond
+/// for each I/O.
+pub struct VirtualPool {
+    world: Rc<RefCell<World>>,
+    workers: Vec<Worker<Sim>>,
+    handles: Vec<WorkerHandle>,
+    arrivals: Arrivals,
+    /// What the last turn of each worker ended with.
+    turns: Vec<Turn>,
+    pauses: Option<Absences>,
+    /// Pauses that were not taken yet.
+    paused: Paused,
+    starvations: Option<Absences>,
+    starved: Starvation,
+}
+
+/// Absences that are made on purpose.
+struct Absences {
+    each: Absence,
+    /// When the next one begins.
+    next_ns: u64,
+}
+
+impl Absences {
+    fn of(each: Option<Absence>, begin_ns: u64) -> Option<Self> {
+        each.map(|each| Self { each, next_ns: begin_ns.saturating_add(each.every_ns) })
+    }
+
+    /// The end of one that begins now, where one does.
+    fn begins(absences: &mut Option<Self>, now_ns: u64) -> Option<u64> {
+        let absences = absences.as_mut().filter(|absences| absences.next_ns <= now_ns)?;
+        let Absence { every_ns, for_ns } = absences.each;
+        let end_ns = now_ns.saturating_add(for_ns);
+        absences.next_ns = end_ns.saturating_add(every_ns);
+        Some(end_ns)
+    }
+}
+
+impl std::fmt::Debug for VirtualPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VirtualPool").field("workers", &self.workers.len()).finish_non_exhaustive()
+    }
+}
+
+impl VirtualPool {
+    /// Starts jobs on a new simulated device; the depth may later rise to `max_depth`.
+    ///
+    /// # Errors
+    /// Where a load does not fit the device.
+    pub fn start(jobs: Vec<PoolJob>, spec: SimSpec, max_depth: u32) -> Result<Self, WorkerError> {
+        Self::start_on(jobs, &DeviceSlot::new(spec), max_depth)
+    }
+
+    /// Starts jobs on a simulated device as the last pool left it, its time included. The device is
+    /// free for the next pool when this one is dropped; what is outstanding then is completed, and
+    /// nobody is told.
+    ///
+    /// # Errors
+    /// Where a load does not fit the device, or another pool has it.
+    pub fn start_on(
+        jobs: Vec<PoolJob>,
+        slot: &DeviceSlot,
+        max_depth: u32,
+    ) -> Result<Self, WorkerError> {
+        Self::start_verified(jobs.into_iter().map(|job| (job, None)).collect(), slot, max_depth)
+    }
+
+    /// As [`Self::start_on`], for jobs some of which verify; the device has to keep its data.
+    ///
+    /// # Errors
+    /// As [`Self::start_on`].
+    pub fn start_verified(
+        jobs: Vec<(PoolJob, Option<Arc<JobVerify>>)>,
+        slot: &DeviceSlot,
+        max_depth: u32,
+    ) -> Result<Self, WorkerError> {
+        let world = World::of(slot).ok_or(WorkerError::DeviceInUse)?;
+        let begin_ns = world.borrow().now_ns();
+        let (mut workers, mut handles) = (Vec::new(), Vec::new());
+        let mut arrivals = Arrivals::default();
+        for (index, (job, verify)) in jobs.into_iter().enumerate() {
+            let depth = job.load.depth();
+            let mut plan = JobPlan::new(job, verify, index as u32, begin_ns);
+            let count = plan.workers_for(depth);
+            arrivals.add(&plan);
+            for depth_of_worker in shares(depth, count) {
+                let assignment = plan.assign(workers.len() as u32, max_depth.max(depth))?;
+                let control = assignment.control.clone();
+                let pool = assignment.pool().map_err(|source| WorkerError::Memory {
+                    slots: assignment.max_depth,
+                    block_bytes: assignment.load.block.largest(),
+                    source,
+                })?;
+                workers.push(Worker::new(Sim::new(world.clone()), pool, assignment));
+                let mut handle = WorkerHandle::new(plan.number, control);
+                handle.request(depth_of_worker);
+                handles.push(handle);
+            }
+        }
+        let turns = vec![Turn::Going; workers.len()];
+        arrivals.begin(begin_ns);
+        let mut pool = Self {
+            world,
+            workers,
+            handles,
+            arrivals,
+            turns,
+            pauses: Absences::of(slot.spec().pause, begin_ns),
+            paused: Paused::default(),
+            starvations: Absences::of(slot.spec().starve, begin_ns),
+            starved: Starvation::default(),
+        };
+        pool.turn_all()?;
+        Ok(pool)
+    }
+
+    /// Turns a worker as often as it would turn in no time.
+    fn turn(&mut self, index: usize) -> Result<(), WorkerError> {
+        while self.turns[index] != Turn::Finished {
+            self.turns[index] = self.workers[index].turn()?;
+            if self.turns[index] == Turn::Finished {
+                self.workers[index].finish();
+            }
+            if !self.workers[index].has_more_to_submit() && !self.has_enough(index) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// True where a worker that waits in the kernel would come back.
+    fn has_enough(&self, index: usize) -> bool {
+        self.world.borrow().due(index as u32) >= self.workers[index].waits_for()
+    }
+
+    fn turn_all(&mut self) -> Result<(), WorkerError> {
+        (0..self.workers.len()).try_for_each(|index| self.turn(index))
+    }
+
+    fn collect(&mut self) -> Window {
+        let mut window = self.arrivals.window();
+        collect(&self.handles, &mut window);
+        window.ended_ns = self.now_ns();
+        self.arrivals.count(&mut window);
+        window
+    }
+
+    fn request_all(&mut self, depth: impl Fn(usize, u32) -> u32) {
+        for (index, handle) in self.handles.iter_mut().enumerate() {
+            handle.request(depth(index, handle.depth));
+        }
+    }
+
+    /// Lets the device go on while no worker takes a turn, where an absence begins now.
+    fn be_absent_if_due(&mut self) -> Result<(), WorkerError> {
+        let now_ns = self.now_ns();
+        let paused_until = Absences::begins(&mut self.pauses, now_ns);
+        if let Some(end_ns) = paused_until {
+            self.paused.add(Paused { times: 1, ns: end_ns - now_ns });
+        }
+        let starved_until = Absences::begins(&mut self.starvations, now_ns);
+        if let Some(end_ns) = starved_until {
+            self.starved.wait_ns += end_ns - now_ns;
+            self.starved.others_ns += end_ns - now_ns;
+        }
+        let Some(end_ns) = paused_until.max(starved_until) else { return Ok(()) };
+        while self.now_ns() < end_ns {
+            self.world.borrow_mut().advance(end_ns);
+        }
+        self.turn_all()
+    }
+
+    /// Runs until `until_ns`, or until every worker has ended.
+    fn run_until(&mut self, until_ns: u64) -> Result<(), WorkerError> {
+        while self.now_ns() < until_ns && self.turns.contains(&Turn::Going) {
+            let due = self.workers.iter().filter_map(Worker::due_ns).min();
+            let bound = due.map_or(until_ns, |due| due.min(until_ns));
+            let absences = self.pauses.iter().chain(&self.starvations);
+            let bound = absences.fold(bound, |bound, absences| bound.min(absences.next_ns));
+            let owners = self.world.borrow_mut().advance(bound);
+            for owner in owners {
+                if self.has_enough(owner as usize) {
+                    self.turn(owner as usize)?;
+                }
+            }
+            self.be_absent_if_due()?;
+            let now = self.now_ns();
+            for index in 0..self.workers.len() {
+                if self.workers[index].due_ns().is_some_and(|due| due <= now) {
+                    self.turn(index)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl WorkerPool for VirtualPool {
+    fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
+        let until_ns = self.now_ns() + ns;
+        let was_finished = self.finished();
+        self.run_until(until_ns)?;
+        if was_finished || !self.finished() {
+            // At rest, time passes all the same; the step ends with its last I/O.
+            self.world.borrow_mut().advance_idle(until_ns);
+        }
+        Ok(())
+    }
+
+    fn take_window(&mut self) -> Result<Window, WorkerError> {
+        self.request_all(|_, depth| depth);
+        self.turn_all()?;
+        Ok(self.collect())
+    }
+
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+        let shares: Vec<u32> = shares(depth, self.handles.len() as u32).collect();
+        self.request_all(|index, _| shares[index]);
+        self.turn_all()?;
+        Ok(self.collect())
+    }
+
+    fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {
+        self.arrivals.set_rate(rate_iops, self.now_ns());
+        self.take_window()
+    }
+
+    fn take_pauses(&mut self) -> Paused {
+        std::mem::take(&mut self.paused)
+    }
+
+    fn starvation(&self) -> Option<Starvation> {
+        self.starvations.as_ref().map(|_| self.starved)
+    }
+
+    fn queue(&self) -> Option<(QueueReading, QueueLimit)> {
+        let (reading, most) = self.world.borrow().queue()?;
+        let told_by = vec![format!("queue={most}")];
+        let requests = u64::from(most);
+        Some((reading, QueueLimit { bound: QueueBound { requests, told_by }, counted: requests }))
+    }
+
+    fn hold_back_arrivals(&mut self, holds: bool) {
+        self.arrivals.hold_back(holds, self.now_ns());
+    }
+
+    fn stop(&mut self) -> Result<Window, WorkerError> {
+        // Whoever ends is not away any more.
+        (self.pauses, self.starvations) = (None, None);
+        for handle in &self.handles {
+            handle.control.request_stop();
+        }
+        self.turn_all()?;
+        // Outstanding I/Os of a simulated device always come back.
+        self.run_until(u64::MAX)?;
+        Ok(self.collect())
+    }
+
+    fn controls(&self) -> &[WorkerHandle] {
+        &self.handles
+    }
+
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.world.borrow().now_ns()
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
+    }
+}

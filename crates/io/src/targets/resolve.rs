@@ -1,0 +1,398 @@
+//! From what was typed to what will run.
+
+use super::align::Alignment;
+use super::error::TargetError;
+use super::header::Header;
+use super::judged::{
+    Identity, kind_of, look_at, look_at_directory, real_path, reopen, reopen_error, reopen_quietly,
+};
+use super::marker::{BASE_BYTES, Ownership, TEST_FILE_NAME, judge};
+use super::part::{FileOrigin, OpenMode, Part, PartKind, Permission};
+use super::place::FilePlace;
+use super::room::{SIZE_STEP_BYTES, check_common_room, check_room, written_range};
+use super::volume::{Room, Volume};
+use crate::guard::{self, GuardError};
+use crate::kernel::{Roots, is_among_devices};
+use rustix::fs::{CWD, FileType, OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Size of a new test file where none is asked for and the disk has the room.
+pub const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
+
+/// What a run wants to do with its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Intent {
+    /// True where the load writes.
+    pub writes: bool,
+    /// True where the user typed `--destroy-data`.
+    pub destroy_data: bool,
+    /// True where the user typed `--overwrite`.
+    pub overwrite: bool,
+    /// Usable size of each part in bytes. `None` for all of a device or an existing file, and for
+    /// a new file for 1 GiB or, on a disk without room for that, all it can spare.
+    pub size_bytes: Option<u64>,
+    /// True where the load bypasses the page cache.
+    pub direct: bool,
+    /// True where a missing test file may be made.
+    pub create: bool,
+}
+
+impl Default for Intent {
+    /// Reads directly, makes its test file.
+    fn default() -> Self {
+        Self {
+            writes: false,
+            destroy_data: false,
+            overwrite: false,
+            size_bytes: None,
+            direct: true,
+            create: true,
+        }
+    }
+}
+
+/// A target that the guards let pass.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its files and devices, in the order given.
+    pub parts: Vec<Part>,
+}
+
+impl Target {
+    /// Finds out what the paths are and lets the guards judge them. Makes and changes nothing;
+    /// block devices to be written are taken exclusively until the target is dropped.
+    ///
+    /// # Errors
+    /// [`TargetError::Guard`] for a refusal, others where something is missing or does not fit.
+    pub fn resolve(paths: &[PathBuf], intent: &Intent, roots: &Roots) -> Result<Self, TargetError> {
+        let wanted: Vec<_> = paths.iter().map(|path| (path.clone(), *intent)).collect();
+        let target = Self::resolve_each(&wanted, roots)?;
+        if target.parts.is_empty() { Err(TargetError::Nothing) } else { Ok(target) }
+    }
+
+    /// As [`Self::resolve`], with an intent for each path. Without any the target has no parts.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_each(wanted: &[(PathBuf, Intent)], roots: &Roots) -> Result<Self, TargetError> {
+        let mut parts: Vec<Part> = Vec::new();
+        for (path, intent) in wanted {
+            let part = resolve_path(path, intent, roots)?;
+            check_file_limit(&part)?;
+            let same = |known: &&Part| {
+                known.path == part.path
+                    || (known.judged.is_some() && known.identity() == part.identity())
+            };
+            if let Some(known) = parts.iter().find(same) {
+                let (first, second) = (known.path.clone(), path.clone());
+                return Err(TargetError::NamedTwice { first, second });
+            }
+            parts.push(part);
+        }
+        check_common_room(&parts)?;
+        Ok(Self { parts })
+    }
+
+    /// Keeps other runs of iogauge off the target's files until it is dropped.
+    ///
+    /// # Errors
+    /// [`GuardError::InUse`] where one is there, [`TargetError::NotPrepared`] before the prefill
+    /// has made the files.
+    pub fn lock(&mut self) -> Result<(), TargetError> {
+        self.parts.iter_mut().try_for_each(Part::take_lock)
+    }
+}
+
+fn resolve_path(path: &Path, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
+    match look_at(CWD, path, true) {
+        Ok(found) => match kind_of(&found, path)? {
+            FileType::Directory => {
+                // Once more, so that what is mounted on demand is mounted.
+                let directory = look_at_directory(path)
+                    .map_err(|source| TargetError::io(path, "open it", source))?;
+                resolve_file(FilePlace::within(directory, TEST_FILE_NAME, path)?, intent, roots)
+            }
+            FileType::BlockDevice => resolve_device(path, &found, intent, roots),
+            FileType::RegularFile => resolve_file(FilePlace::of(path)?, intent, roots),
+            other => Err(wrong_kind(path, other).into()),
+        },
+        Err(Errno::NOENT) => resolve_file(FilePlace::of(path)?, intent, roots),
+        Err(source) => Err(TargetError::io(path, "look at it", source)),
+    }
+}
+
+fn wrong_kind(path: &Path, kind: FileType) -> GuardError {
+    let kind = match kind {
+        FileType::CharacterDevice => "character device",
+        FileType::Fifo => "named pipe",
+        FileType::Socket => "socket",
+        FileType::Directory => "directory",
+        _ => "block device",
+    };
+    GuardError::WrongKind { path: path.into(), kind }
+}
+
+fn resolve_device(
+    path: &Path,
+    found: &OwnedFd,
+    intent: &Intent,
+    roots: &Roots,
+) -> Result<Part, TargetError> {
+    // The open device keeps its number from being given to another one.
+    let judged = reopen(found, OFlags::RDONLY).map_err(|error| reopen_error(path, error))?;
+    let Some(Identity::Device(number)) = Identity::of(&judged) else {
+        return Err(TargetError::Changed { path: path.into() });
+    };
+    let judged = File::from(judged);
+    let mut part = Part {
+        kind: PartKind::BlockDevice,
+        base_bytes: 0,
+        size_bytes: 0,
+        logical_block_bytes: 0,
+        dio_mem_align_bytes: 0,
+        dio_offset_align_bytes: 0,
+        file_system: None,
+        device: Some(number),
+        place: None,
+        load_writes: intent.writes,
+        permission: Permission::Read,
+        lock: None,
+        path: real_path(found, path)?,
+        judged: None,
+    };
+    if intent.writes {
+        let destroy_data = intent.destroy_data;
+        let claims = guard::claim_for_writing(&judged, &part.path, number, destroy_data, roots)?;
+        part.permission = Permission::WriteDevice(Arc::new(claims));
+    }
+    let end = rustix::fs::seek(&judged, SeekFrom::End(0))
+        .map_err(|source| TargetError::io(&part.path, "ask for its size", source))?;
+    part.judged = Some(Arc::new(judged));
+    part.look()?;
+    part.size_bytes = existing_size(&part, end, intent)?;
+    Ok(part)
+}
+
+/// The file at a place, open, or the place where it is to be made.
+fn resolve_file(place: FilePlace, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
+    let found = place.look()?;
+    let Some(found) = found else {
+        if intent.create {
+            return to_make(place, intent, roots);
+        }
+        return Err(TargetError::NotFound {
+            wanted: format!("iogauge prepare {}", place.path().display()),
+            path: place.path().into(),
+        });
+    };
+    match kind_of(&found, place.path())? {
+        FileType::RegularFile => existing(&found, place, intent, roots),
+        FileType::Symlink => through_link(&place, intent, roots),
+        other => Err(wrong_kind(place.path(), other).into()),
+    }
+}
+
+/// A link is followed for reads, to a file that exists, and never for writes.
+fn through_link(place: &FilePlace, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
+    let path = place.path();
+    let leads_to = look_at(place.directory(), place.name(), true);
+    let found = match leads_to {
+        Ok(found) if !intent.writes => found,
+        _ => {
+            let leads_to = path.canonicalize().or_else(|_| path.read_link()).unwrap_or_default();
+            return Err(GuardError::Symlink { path: path.into(), leads_to }.into());
+        }
+    };
+    match kind_of(&found, path)? {
+        FileType::RegularFile => {
+            let real = FilePlace::of(&real_path(&found, path)?)?;
+            if real.identity() != Identity::of(&found) {
+                return Err(TargetError::Changed { path: path.into() });
+            }
+            existing(&found, real, intent, roots)
+        }
+        other => Err(wrong_kind(path, other).into()),
+    }
+}
+
+fn file_part(place: FilePlace, volume: Option<Volume>, intent: &Intent, roots: &Roots) -> Part {
+    Part {
+        kind: PartKind::File(FileOrigin::ToMake),
+        base_bytes: BASE_BYTES,
+        size_bytes: 0,
+        logical_block_bytes: volume.as_ref().map_or(4096, |v| v.logical_block_bytes(roots)),
+        dio_mem_align_bytes: 0,
+        dio_offset_align_bytes: 0,
+        device: volume.as_ref().and_then(|v| v.device),
+        file_system: volume.map(|v| v.file_system),
+        judged: None,
+        load_writes: intent.writes,
+        permission: Permission::Read,
+        lock: None,
+        path: place.path().to_owned(),
+        place: Some(place),
+    }
+}
+
+fn existing(
+    found: &OwnedFd,
+    place: FilePlace,
+    intent: &Intent,
+    roots: &Roots,
+) -> Result<Part, TargetError> {
+    // Before it is opened: some of the kernel's files act when they are.
+    guard::holds_data(found, place.path())?;
+    let judged = reopen_quietly(found, OFlags::RDONLY);
+    let judged = judged.map_err(|error| reopen_error(place.path(), error))?;
+    let volume = Volume::of(&judged, place.path(), roots);
+    let ownership = judge(&judged, &place)?;
+    let part = Part { judged: Some(Arc::new(judged)), ..file_part(place, volume, intent, roots) };
+    match ownership {
+        Ownership::Ours(header) => ours(part, header, intent, roots),
+        Ownership::NotOurs(reason) => foreign(part, reason, intent, roots),
+    }
+}
+
+fn to_make(place: FilePlace, intent: &Intent, roots: &Roots) -> Result<Part, TargetError> {
+    guard::holds_data(place.directory(), place.directory_path())?;
+    if is_among_devices(place.directory()) {
+        return Err(GuardError::AmongDevices { path: place.path().into() }.into());
+    }
+    guard::directory_takes_files(place.directory(), place.directory_path())?;
+    let volume = Volume::of(place.directory(), place.path(), roots);
+    if intent.direct && volume.as_ref().is_some_and(Volume::is_memory) {
+        return Err(TargetError::DirectUnsupported {
+            file_system: volume.map(|v| v.file_system).unwrap_or_default(),
+            path: place.path().into(),
+        });
+    }
+    let room = Room::of(place.directory(), place.directory_path())?;
+    let mut part = file_part(place, volume, intent, roots);
+    let alignment = Alignment::cautious(part.logical_block_bytes.max(4096));
+    part.dio_mem_align_bytes = alignment.memory_bytes;
+    part.dio_offset_align_bytes = alignment.offset_bytes;
+    part.permission = Permission::WriteFile;
+    part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(default_size(&room)))?;
+    check_room(&part)?;
+    Ok(part)
+}
+
+/// 1 GiB, or what the disk can spare.
+fn default_size(room: &Room) -> u64 {
+    let spare = room.spare_bytes().saturating_sub(BASE_BYTES) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
+    // With no room at all the guard's message should speak of a size worth having.
+    if spare == 0 { DEFAULT_SIZE_BYTES } else { spare.min(DEFAULT_SIZE_BYTES) }
+}
+
+fn ours(
+    mut part: Part,
+    header: Header,
+    intent: &Intent,
+    roots: &Roots,
+) -> Result<Part, TargetError> {
+    part.kind = PartKind::File(FileOrigin::Ours(header));
+    // Taken and let go: a run under way shows before its open file looks like a stranger's.
+    drop(super::marker::lock(part.judged_file()?, &part.path, false)?);
+    match guard::takes_writes(part.judged()?, &part.path, true, roots) {
+        Ok(()) => part.permission = Permission::WriteFile,
+        Err(refusal) if intent.writes => return Err(refusal),
+        Err(_) => {}
+    }
+    part.look()?;
+    check_direct(&part, intent)?;
+    part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(header.size_bytes))?;
+    check_room(&part)?;
+    Ok(part)
+}
+
+fn foreign(
+    mut part: Part,
+    reason: String,
+    intent: &Intent,
+    roots: &Roots,
+) -> Result<Part, TargetError> {
+    part.kind = PartKind::File(FileOrigin::Foreign);
+    part.base_bytes = 0;
+    if intent.writes {
+        if !intent.overwrite {
+            return Err(GuardError::NotOurs { path: part.path, reason }.into());
+        }
+        guard::takes_writes(part.judged()?, &part.path, false, roots)?;
+        part.permission = Permission::WriteFile;
+    }
+    part.look()?;
+    check_direct(&part, intent)?;
+    let length = part
+        .judged_file()?
+        .metadata()
+        .map_err(|source| TargetError::io(&part.path, "ask for its size", source))?
+        .len();
+    part.size_bytes = existing_size(&part, length, intent)?;
+    check_room(&part)?;
+    Ok(part)
+}
+
+/// Opens the part as the load will, to hear now where that cannot be.
+fn check_direct(part: &Part, intent: &Intent) -> Result<(), TargetError> {
+    part.open(OpenMode::reading(intent.direct)).map(drop)
+}
+
+/// Checks that this process may write a file as far as it is going to (`ulimit -f`).
+fn check_file_limit(part: &Part) -> Result<(), TargetError> {
+    let end_bytes = part.base_bytes.saturating_add(part.size_bytes);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    match limit.filter(|limit_bytes| written_range(part).end > *limit_bytes) {
+        Some(limit_bytes) if !written_range(part).is_empty() => {
+            Err(TargetError::FileLimit { path: part.path.clone(), end_bytes, limit_bytes })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Usable size of something that cannot grow.
+fn existing_size(part: &Part, end_bytes: u64, intent: &Intent) -> Result<u64, TargetError> {
+    match intent.size_bytes {
+        Some(asked_bytes) if asked_bytes > end_bytes => Err(TargetError::SizeBeyondEnd {
+            path: part.path.clone(),
+            size_bytes: end_bytes,
+            asked_bytes,
+        }),
+        asked => whole_blocks(part, asked.unwrap_or(end_bytes)),
+    }
+}
+
+/// The size without the part of a block at its end.
+fn whole_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
+    let block_bytes = u64::from(part.block_bytes());
+    let whole = size_bytes / block_bytes * block_bytes;
+    if whole == 0 {
+        return Err(TargetError::TooSmall { path: part.path.clone(), size_bytes, block_bytes });
+    }
+    Ok(whole)
+}
+
+/// Usable size of a file that iogauge makes or may enlarge: all that is asked, up to the end of a block.
+fn in_blocks(part: &Part, size_bytes: u64) -> Result<u64, TargetError> {
+    let whole = whole_blocks(part, size_bytes)?;
+    let more = u64::from(whole < size_bytes) * u64::from(part.block_bytes());
+    Ok(whole.saturating_add(more))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_size_never_takes_the_reserve() {
+        let gib = 1u64 << 30;
+        let room = |available| Room { total_bytes: 10 * gib, available_bytes: available };
+        assert_eq!(default_size(&room(5 * gib)), gib);
+        let tight = default_size(&room(gib + gib / 2));
+        assert_eq!(tight, gib / 2 - BASE_BYTES);
+        assert!(room(gib + gib / 2).available_bytes - tight - BASE_BYTES >= gib);
+    }
+}

@@ -1,0 +1,296 @@
+//! The room that stays free on a disk, whatever runs on it.
+//!
+//! A check alone is true for a moment: another run may take the same room. So a prefill takes its
+//! blocks before it writes the first one (`fallocate`), and only then looks whether enough is left;
+//! what it took it gives back otherwise. Of several that begin together each sees what the others
+//! have taken. A lock on the directory the file system is mounted on, which writes nothing and
+//! which the kernel takes back, lets them take it one after the other: without it two of which one
+//! fits could each give way to the other.
+//!
+//! Where blocks cannot be taken beforehand (a file system without `fallocate`, extents shared with
+//! another file, files of others, whose holes are not ours to give back), the room is looked at as
+//! blocks are written: [`Watched`].
+
+use super::error::TargetError;
+use super::extents::{ExtentSource, extents};
+use super::marker::BASE_BYTES;
+use super::part::{FileOrigin, Part, PartKind};
+use super::volume::{Room, mount_point_of};
+use crate::guard::GuardError;
+use crate::kernel::Roots;
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Sizes proposed to the user are whole mebibytes.
+pub(super) const SIZE_STEP_BYTES: u64 = 1 << 20;
+/// How often and how long another run is waited for that is taking its room.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Bytes of a file that will be written: by the load all, by a prefill those that are missing.
+pub(super) fn written_range(part: &Part) -> Range<u64> {
+    let end = part.base_bytes.saturating_add(part.size_bytes);
+    let start = match part.kind {
+        PartKind::BlockDevice => end,
+        PartKind::File(FileOrigin::ToMake) => 0,
+        PartKind::File(_) if part.load_writes => part.base_bytes,
+        PartKind::File(FileOrigin::Ours(header)) if part.may_write() => {
+            part.base_bytes.saturating_add(header.prefilled_bytes)
+        }
+        PartKind::File(_) => end,
+    };
+    start.min(end)..end
+}
+
+/// Bytes that writing a part takes from its file system: those without blocks of their own. Blocks
+/// that are allocated and unwritten are there already.
+pub(super) fn will_allocate(part: &Part) -> Result<u64, TargetError> {
+    let range = written_range(part);
+    let length = range.end - range.start;
+    let Some(file) = part.judged.as_deref().filter(|_| length > 0) else { return Ok(length) };
+    let report = extents(file, &part.path, range.start, length)?;
+    // A write of what is shared copies it, and one of what is compressed finds it too small.
+    let copied = report.shared_bytes.saturating_add(report.encoded_bytes);
+    let by_extents = report.hole_bytes.saturating_add(copied).min(length);
+    if report.source == ExtentSource::Fiemap {
+        return Ok(by_extents);
+    }
+    // Some file systems show data where there is none; the count of blocks tells better.
+    let about = file.metadata();
+    let about = about.map_err(|source| TargetError::io(&part.path, "look at it", source))?;
+    let by_blocks = length.saturating_sub(about.blocks().saturating_mul(512));
+    Ok(by_extents.max(by_blocks))
+}
+
+fn is_written_file(part: &Part) -> bool {
+    matches!(part.kind, PartKind::File(_)) && part.may_write()
+}
+
+/// The room of the file system a file lies on, or is to lie on.
+pub(super) fn room_of(part: &Part) -> Result<Room, TargetError> {
+    match (&part.judged, &part.place) {
+        (Some(file), _) => Room::of(file, &part.path),
+        (None, Some(place)) => Room::of(place.directory(), place.directory_path()),
+        (None, None) => Err(TargetError::NotPrepared { path: part.path.clone() }),
+    }
+}
+
+/// Checks that writing a file leaves the disk its reserve.
+pub(super) fn check_room(part: &Part) -> Result<(), TargetError> {
+    check_room_of(&[part])
+}
+
+/// Each file fits alone by now; those on one file system have to fit together.
+pub(super) fn check_common_room(parts: &[Part]) -> Result<(), TargetError> {
+    let mut volumes: Vec<(u64, Vec<&Part>)> = Vec::new();
+    for part in parts.iter().filter(|part| is_written_file(part)) {
+        let Some(place) = &part.place else { continue };
+        let Ok(stat) = rustix::fs::fstat(place.directory()) else { continue };
+        match volumes.iter_mut().find(|(device, _)| *device == stat.st_dev) {
+            Some((_, own)) => own.push(part),
+            None => volumes.push((stat.st_dev, vec![part])),
+        }
+    }
+    let shared = volumes.iter().filter(|(_, own)| own.len() > 1);
+    shared.map(|(_, own)| own).try_for_each(|own| check_room_of(own))
+}
+
+/// Checks that writing files on one file system, at least one, leaves it its reserve.
+fn check_room_of(parts: &[&Part]) -> Result<(), TargetError> {
+    let (mut needed_bytes, mut sizes_bytes) = (0u64, 0u64);
+    for part in parts {
+        let needed = will_allocate(part)?;
+        needed_bytes = needed_bytes.saturating_add(needed);
+        // Files that take nothing leave nothing to save.
+        let size = if needed > 0 { part.size_bytes } else { 0 };
+        sizes_bytes = sizes_bytes.saturating_add(size);
+    }
+    let Some(first) = parts.first().filter(|_| needed_bytes > 0) else { return Ok(()) };
+    let room = room_of(first)?;
+    let missing_bytes = needed_bytes.saturating_sub(room.spare_bytes());
+    if missing_bytes == 0 {
+        return Ok(());
+    }
+    let each = sizes_bytes.saturating_sub(missing_bytes) / parts.len() as u64;
+    Err(no_room(first, needed_bytes, &room, each))
+}
+
+fn no_room(part: &Part, needed_bytes: u64, room: &Room, fits_bytes: u64) -> TargetError {
+    GuardError::NoRoom {
+        path: part.path.clone(),
+        needed_bytes,
+        reserve_bytes: room.reserve_bytes(),
+        fits_bytes: fits_bytes / SIZE_STEP_BYTES * SIZE_STEP_BYTES,
+    }
+    .into()
+}
+
+/// Takes the blocks of a file of ours that is to be written. True where they are taken; false where
+/// the file system cannot, and [`Watched`] has to do.
+///
+/// # Errors
+/// A [`GuardError::NoRoom`] where less than the reserve would be left. What was taken by then is for
+/// the caller to give back.
+pub(super) fn reserve(part: &Part, file: &File, roots: &Roots) -> Result<bool, TargetError> {
+    let _turn = turn(file, &part.path, roots);
+    check_room(part)?;
+    let range = written_range(part);
+    let length = range.end - range.start;
+    if length == 0 {
+        return Ok(true);
+    }
+    let needed_bytes = will_allocate(part)?;
+    let flags = FallocateFlags::KEEP_SIZE;
+    loop {
+        match rustix::fs::fallocate(file, flags, range.start, length) {
+            Ok(()) => break,
+            Err(Errno::INTR) => {}
+            Err(Errno::NOSPC | Errno::DQUOT) => {
+                return Err(no_room(part, needed_bytes, &room_of(part)?, 0));
+            }
+            Err(_) => return Ok(false),
+        }
+    }
+    // Others may have taken room meanwhile, and shared extents are not copied by this.
+    let room = room_of(part)?;
+    let still_needed = will_allocate(part)?;
+    if room.available_bytes < room.reserve_bytes().saturating_add(still_needed) {
+        let missing = room.reserve_bytes().saturating_add(still_needed) - room.available_bytes;
+        return Err(no_room(part, needed_bytes, &room, part.size_bytes.saturating_sub(missing)));
+    }
+    Ok(still_needed == 0)
+}
+
+/// Gives back blocks of a file of ours that were taken and not written, between these usable bytes.
+/// What the file system does not take back stays allocated until the file goes.
+pub(super) fn release(file: &File, written_bytes: u64, end_bytes: u64) {
+    let start = BASE_BYTES.saturating_add(written_bytes);
+    let length = end_bytes.saturating_sub(written_bytes);
+    if length > 0 {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(file, flags, start, length);
+    }
+}
+
+/// The turn of this process to take room on a file system; waits for others. `None` where there can
+/// be no turns: the room is looked at again after it was taken.
+fn turn(file: &File, path: &Path, roots: &Roots) -> Option<OwnedFd> {
+    let point = mount_point_of(file, path, roots)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(&point, flags, Mode::empty()).ok()?;
+    for _ in 0..LOCK_TRIES {
+        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(directory),
+            Err(Errno::WOULDBLOCK) => thread::sleep(LOCK_PAUSE),
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Looks at the room of files whose blocks could not be taken beforehand, while they are written.
+#[derive(Debug, Default)]
+pub struct Watched {
+    files: Vec<WatchedFile>,
+}
+
+#[derive(Debug)]
+struct WatchedFile {
+    path: PathBuf,
+    file: Arc<File>,
+    /// What has to stay free.
+    floor_bytes: u64,
+    /// What was free at the last look.
+    available_bytes: u64,
+}
+
+impl Watched {
+    /// The parts that a load writes and that may take room while it does: holes, shared and
+    /// compressed extents, and all files of a file system that writes nothing in its place.
+    ///
+    /// # Errors
+    /// Where a part cannot be looked at.
+    pub fn of(parts: &[Part]) -> Result<Self, TargetError> {
+        let mut watched = Self::default();
+        for part in parts.iter().filter(|part| is_written_file(part) && part.load_writes) {
+            if part.judged.is_some() && (is_copied(part) || will_allocate(part)? > 0) {
+                watched.add(part)?;
+            }
+        }
+        Ok(watched)
+    }
+
+    /// A directory in which another program writes files.
+    ///
+    /// # Errors
+    /// Where it cannot be looked at.
+    pub fn of_directory(path: &Path) -> Result<Self, TargetError> {
+        let directory = File::open(path);
+        let directory = directory.map_err(|source| TargetError::io(path, "look at it", source))?;
+        let mut watched = Self::default();
+        watched.add_file(path, Arc::new(directory))?;
+        Ok(watched)
+    }
+
+    /// Adds a file that is written elsewhere than it lies.
+    pub(super) fn add_if_copied(&mut self, part: &Part) -> Result<(), TargetError> {
+        if is_copied(part) { self.add(part) } else { Ok(()) }
+    }
+
+    pub(super) fn add(&mut self, part: &Part) -> Result<(), TargetError> {
+        self.add_file(&part.path, Arc::clone(part.judged_file()?))
+    }
+
+    fn add_file(&mut self, path: &Path, file: Arc<File>) -> Result<(), TargetError> {
+        let room = Room::of(&file, path)?;
+        self.files.push(WatchedFile {
+            path: path.to_owned(),
+            file,
+            // A disk that was too full before may be written where nothing has to be allocated.
+            floor_bytes: room.reserve_bytes().min(room.available_bytes / 2),
+            available_bytes: room.available_bytes,
+        });
+        Ok(())
+    }
+
+    /// True where nothing has to be looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Looks whether what has to stay free still is, and will be at the next look if twice as much
+    /// goes until then as went since the last one.
+    ///
+    /// # Errors
+    /// [`TargetError::ReserveReached`].
+    pub fn check(&mut self) -> Result<(), TargetError> {
+        for watched in &mut self.files {
+            let room = Room::of(&watched.file, &watched.path)?;
+            let gone_bytes = watched.available_bytes.saturating_sub(room.available_bytes);
+            watched.available_bytes = room.available_bytes;
+            let margin_bytes = gone_bytes.saturating_mul(2);
+            if room.available_bytes < watched.floor_bytes.saturating_add(margin_bytes) {
+                return Err(TargetError::ReserveReached {
+                    path: watched.path.clone(),
+                    reserve_bytes: watched.floor_bytes,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// True for a file whose file system writes a block elsewhere than it lay.
+fn is_copied(part: &Part) -> bool {
+    let name = part.file_system.as_deref();
+    name.is_some_and(|name| matches!(name, "btrfs" | "zfs" | "bcachefs" | "nilfs2" | "f2fs"))
+}

@@ -1,0 +1,200 @@
+//! The file system a path lies on, its room and the device under it.
+
+use super::device::device_facts;
+use super::error::TargetError;
+use super::judged::{look_at, real_path};
+use crate::kernel::{
+    BlockDevice, DeviceNumber, Mount, Roots, mount_of_open, mounts_of, path_of_fd,
+};
+use crate::machine::DeviceTree;
+use iogauge_model::result::FileSystemFacts;
+use rustix::fs::CWD;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// What prefilling leaves free at least, in bytes, whatever the size of the disk.
+const LEAST_FREE_BYTES: u64 = 1 << 30;
+/// Part of the disk prefilling leaves free at least.
+const LEAST_FREE_PART: u64 = 20;
+
+/// The file system a path lies on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Volume {
+    /// Name as the kernel has it, such as `ext4`.
+    pub file_system: String,
+    /// The block device under it; the first one where there are several, none for network and
+    /// memory file systems.
+    pub device: Option<DeviceNumber>,
+}
+
+impl Volume {
+    /// The volume of something that is open; `path` is its absolute path without symbolic links,
+    /// which decides where procfs does not tell the mount.
+    pub fn of(fd: impl AsFd, path: &Path, roots: &Roots) -> Option<Self> {
+        let mount = mount_of_open(fd, roots).or_else(|| mount_of(path, roots))?;
+        let device = Some(mount.device)
+            .filter(|number| BlockDevice::find(*number, roots).is_some())
+            .or_else(|| DeviceNumber::of_path(&mount.source));
+        Some(Self { file_system: mount.file_system, device })
+    }
+
+    /// True for file systems that accept `O_DIRECT` and go through memory all the same.
+    pub fn is_memory(&self) -> bool {
+        is_memory(&self.file_system)
+    }
+
+    /// Logical block of the device underneath; 4096 where it cannot be told.
+    pub fn logical_block_bytes(&self, roots: &Roots) -> u32 {
+        self.device
+            .and_then(|number| device_facts(number, roots)?.logical_block_bytes)
+            .and_then(|bytes| u32::try_from(bytes).ok())
+            .filter(|bytes| bytes.is_power_of_two())
+            .unwrap_or(4096)
+    }
+}
+
+/// What is behind a file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Behind {
+    /// A block device, or several.
+    Device,
+    /// Memory, by the name of the file system that is.
+    Memory(String),
+    /// Nothing that shows from here.
+    Unknown,
+}
+
+/// Most overlays on overlays that are followed; the kernel allows two.
+const MOST_LAYERS: u32 = 8;
+
+/// What is behind the file system that something open lies on, of an overlay behind its upper layer.
+pub(super) fn behind(fd: impl AsFd, path: &Path, roots: &Roots) -> Behind {
+    behind_layers(fd, path, roots, MOST_LAYERS)
+}
+
+fn behind_layers(fd: impl AsFd, path: &Path, roots: &Roots, layers: u32) -> Behind {
+    if DeviceTree::under_in(roots, &path_of_fd(&fd)).is_ok_and(|tree| !tree.is_empty()) {
+        return Behind::Device;
+    }
+    let mount = mount_of_open(&fd, roots).or_else(|| mount_of(path, roots));
+    let Some(mount) = mount else { return Behind::Unknown };
+    if is_memory(&mount.file_system) {
+        return Behind::Memory(mount.file_system);
+    }
+    // Seen from inside a container the directory is out of sight, and another may have its path.
+    let upper = mount.upper_dir.filter(|upper| upper.is_absolute() && layers > 0);
+    let upper = upper.and_then(|upper| Some((look_at(CWD, &upper, true).ok()?, upper)));
+    upper.map_or(Behind::Unknown, |(fd, path)| behind_layers(fd, &path, roots, layers - 1))
+}
+
+/// True for the names of file systems that are memory.
+pub(super) fn is_memory(file_system: &str) -> bool {
+    matches!(file_system, "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")
+}
+
+/// Where the file system of something open is mounted; `None` where procfs shows no mount of it.
+pub(super) fn mount_point_of(fd: impl AsFd, path: &Path, roots: &Roots) -> Option<PathBuf> {
+    mount_of_open(fd, roots).or_else(|| mount_of(path, roots)).map(|mount| mount.mount_point)
+}
+
+/// The mount a path without symbolic links lies on.
+fn mount_of(path: &Path, roots: &Roots) -> Option<Mount> {
+    mounts_of("self", roots)
+        .into_iter()
+        // Where two are mounted on the same point, the later one hides the other.
+        .filter(|mount| path.starts_with(&mount.mount_point))
+        .max_by_key(|mount| mount.mount_point.components().count())
+}
+
+/// The file system of a path that is there; `None` where procfs shows no mount of it.
+#[must_use]
+pub fn file_system_facts(path: &Path, roots: &Roots) -> Option<FileSystemFacts> {
+    let open = look_at(CWD, path, true).ok()?;
+    let mount =
+        mount_of_open(&open, roots).or_else(|| mount_of(&real_path(&open, path).ok()?, roots))?;
+    let room = Room::of(&open, path).ok()?;
+    let mut options: Vec<&str> = mount.options.split(',').collect();
+    for option in mount.super_options.split(',').filter(|option| !option.is_empty()) {
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    Some(FileSystemFacts {
+        name: mount.file_system.clone(),
+        mount_point: mount.mount_point.to_string_lossy().into_owned(),
+        options: options.join(","),
+        total_bytes: room.total_bytes,
+        available_bytes: room.available_bytes,
+        reserve_bytes: room.reserve_bytes(),
+    })
+}
+
+/// Where a block device is mounted, as this process sees it.
+#[must_use]
+pub fn mounted_on(number: DeviceNumber, roots: &Roots) -> Vec<String> {
+    let mounts = mounts_of("self", roots).into_iter().filter(|mount| mount.device == number);
+    mounts.map(|mount| mount.mount_point.to_string_lossy().into_owned()).collect()
+}
+
+/// Space of a file system, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub total_bytes: u64,
+    /// What an unprivileged user may still take.
+    pub available_bytes: u64,
+}
+
+impl Room {
+    /// The room of the file system that something open lies on; `path` is for messages.
+    pub fn of(fd: impl AsFd, path: &Path) -> Result<Self, TargetError> {
+        let stat = rustix::fs::fstatvfs(fd)
+            .map_err(|source| TargetError::io(path, "ask for free space", source))?;
+        Ok(Self {
+            total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+            available_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+        })
+    }
+
+    /// What must stay free: 5 % or 1 GiB, whichever is more.
+    pub fn reserve_bytes(&self) -> u64 {
+        (self.total_bytes / LEAST_FREE_PART).max(LEAST_FREE_BYTES)
+    }
+
+    /// What may be taken.
+    pub fn spare_bytes(&self) -> u64 {
+        self.available_bytes.saturating_sub(self.reserve_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn small_disks_keep_a_gibibyte_and_large_ones_a_twentieth() {
+        let small = Room { total_bytes: 4 << 30, available_bytes: 3 << 30 };
+        assert_eq!((small.reserve_bytes(), small.spare_bytes()), (1 << 30, 2 << 30));
+        let large = Room { total_bytes: 1 << 40, available_bytes: 1 << 39 };
+        assert_eq!(large.reserve_bytes(), (1 << 40) / 20);
+        let full = Room { total_bytes: 1 << 40, available_bytes: 1 << 30 };
+        assert_eq!(full.spare_bytes(), 0);
+    }
+
+    #[test]
+    fn this_machines_root_has_a_file_system() {
+        let root = look_at(CWD, "/", true).unwrap();
+        let volume = Volume::of(&root, Path::new("/"), &Roots::default()).unwrap();
+        assert!(!volume.file_system.is_empty());
+        assert!(volume.logical_block_bytes(&Roots::default()) >= 512);
+    }
+
+    proptest! {
+        #[test]
+        fn taking_the_spare_leaves_the_reserve(total: u64, available: u64) {
+            let room = Room { total_bytes: total, available_bytes: available };
+            let spare = room.spare_bytes();
+            prop_assert!(spare == 0 || available - spare >= room.reserve_bytes());
+        }
+    }
+}

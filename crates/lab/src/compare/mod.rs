@@ -1,0 +1,3 @@
+//! Comparisons: measurements of the same in turns.
+
+pub mod crosscheck;

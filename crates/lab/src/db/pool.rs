@@ -1,0 +1,280 @@
+//! The workers of a database as a pool: reads of blocks, updates and commits are its reads, writes and
+//! flushes, so that steps, searches and statistics are those of devices.
+
+use super::figures;
+use super::room::RoomWatch;
+use crate::observe::Interrupt;
+use iogauge_db::DbError;
+use iogauge_db::counts::{Sums, WorkerCounts};
+use iogauge_db::pool::{DbPool, Mode};
+use iogauge_io::clock::Clock;
+use iogauge_io::engine::Op;
+use iogauge_io::machine::{Roots, Starvation, StarvationReader, Waiting};
+use iogauge_io::pool::{Arrivals, Heartbeat, LiveFigures, Paused, Room, WorkerHandle, WorkerPool};
+use iogauge_io::worker::WorkerError;
+use iogauge_io::worker::accounting::{Tally, Window, WorkerWindow};
+use iogauge_model::result::StepResult;
+use std::time::Duration;
+
+/// How long is waited at a time for workers that may have ended.
+const LOOK_NS: u64 = 10_000_000;
+
+/// DbPool of a database under one hand.
+#[derive(Debug)]
+pub(super) struct DatabasePool {
+    workers: DbPool,
+    clock: Clock,
+    arrivals: Arrivals,
+    live: LiveFigures,
+    /// `None` where the system refuses a thread for it: pauses are then not noticed.
+    heartbeat: Option<Heartbeat>,
+    starvation: StarvationReader,
+    /// What each worker did since the last mark, as far as windows hold it.
+    measured: Vec<Sums>,
+    /// What all workers did since the begin.
+    whole: Sums,
+    /// Bytes they updated since then.
+    updated_bytes: u64,
+    /// Why there are fewer workers than asked.
+    refused: Option<DbError>,
+    /// Sees that the disks keep their reserve, where something is written.
+    room: Option<RoomWatch>,
+    /// Why all workers were ended before their time.
+    no_room: Option<DbError>,
+    /// Ends a search, which does not look whether its workers have.
+    search: Option<Interrupt>,
+}
+
+impl DatabasePool {
+    /// So many workers at work.
+    ///
+    /// # Errors
+    /// Where there are not as many threads to be had, or one cannot be connected.
+    pub(super) fn start(
+        mut workers: DbPool,
+        active: u32,
+        room: Option<RoomWatch>,
+    ) -> Result<Self, DbError> {
+        let most = Room::here().workers;
+        if u64::from(active) > most {
+            return Err(DbError::Usage(format!(
+                "{active} processes take a thread each, and this system has room for {most}; hint: use \
+                 fewer --processes"
+            )));
+        }
+        workers.connect(active)?;
+        let mut pool = Self {
+            workers,
+            clock: Clock::get(),
+            arrivals: Arrivals::default(),
+            live: LiveFigures::default(),
+            heartbeat: Heartbeat::start().ok(),
+            starvation: StarvationReader::new(Roots::real()),
+            measured: Vec::new(),
+            whole: Sums::default(),
+            updated_bytes: 0,
+            refused: None,
+            room,
+            no_room: None,
+            search: None,
+        };
+        pool.workers.set_active(active);
+        Ok(pool)
+    }
+
+    /// From now on what workers do counts as measured.
+    pub(super) fn mark(&mut self) {
+        self.measured.clear();
+    }
+
+    /// What each worker did since the mark.
+    pub(super) fn measured(&self) -> &[Sums] {
+        &self.measured
+    }
+
+    /// What all workers did since the begin.
+    pub(super) fn whole(&self) -> &Sums {
+        &self.whole
+    }
+
+    /// Bytes that all workers updated since the begin.
+    pub(super) fn updated_bytes(&self) -> u64 {
+        self.updated_bytes
+    }
+
+    /// What each worker does.
+    pub(super) fn mode(&self) -> Mode {
+        self.workers.plan().mode
+    }
+
+    pub(super) fn reads_directly(&self) -> bool {
+        self.workers.reads_directly()
+    }
+
+    /// The first fault, with the worker's number.
+    pub(super) fn database_fault(&self) -> Option<(u32, DbError)> {
+        self.workers.fault()
+    }
+
+    /// Why there are fewer workers than a search asked for.
+    pub(super) fn refused(&self) -> Option<&DbError> {
+        self.refused.as_ref()
+    }
+
+    /// A search goes on with it, which ends with its workers.
+    pub(super) fn begin_search(&mut self, interrupt: &Interrupt) {
+        self.search = Some(interrupt.clone());
+    }
+
+    /// Why all workers were ended before their time: a disk has no more room than what stays free.
+    pub(super) fn no_room(&self) -> Option<&DbError> {
+        self.no_room.as_ref()
+    }
+
+    /// Ends all workers where a disk has only left what stays free.
+    fn look_at_room(&mut self) {
+        if self.no_room.is_none()
+            && let Some(Err(error)) = self.room.as_mut().map(RoomWatch::check)
+        {
+            self.workers.end();
+            self.no_room = Some(error);
+            if let Some(search) = &self.search {
+                search.set();
+            }
+        }
+    }
+
+    fn window(&mut self, workers: &[WorkerCounts], counts: bool) -> Window {
+        let mut window = Window { ended_ns: self.clock.now_ns(), ..Window::default() };
+        let writes = self.mode().writes();
+        for workers in workers {
+            add(&mut window.directions[Op::Read as usize], &workers.reads, workers.read_bytes);
+            add(&mut window.directions[Op::Write as usize], &workers.updates, workers.update_bytes);
+            add(&mut window.directions[Op::Sync as usize], &workers.commits, 0);
+            let failed = if writes { Op::Write } else { Op::Read };
+            window.directions[failed as usize].errors += workers.errors;
+            window.workers.push(WorkerWindow {
+                job: 0,
+                ios: workers.operations(),
+                bytes: workers.read_bytes + workers.update_bytes,
+                errors: workers.errors,
+                elapsed_ns: workers.elapsed_ns,
+                depth_integral: u128::from(workers.busy_ns),
+            });
+        }
+        if counts {
+            self.measured.resize(self.measured.len().max(workers.len()), Sums::default());
+            self.measured.iter_mut().zip(workers).for_each(|(sums, workers)| sums.add(workers));
+        }
+        workers.iter().for_each(|workers| self.whole.add(workers));
+        self.updated_bytes += workers.iter().map(|workers| workers.update_bytes).sum::<u64>();
+        self.live.ios += window.ios();
+        self.live.bytes += window.bytes();
+        self.live.outstanding = self.workers.active();
+        window
+    }
+}
+
+fn add(tally: &mut Tally, latencies: &iogauge_model::Histogram, bytes: u64) {
+    tally.service.merge(latencies);
+    tally.bytes += bytes;
+}
+
+impl WorkerPool for DatabasePool {
+    fn advance(&mut self, ns: u64) -> Result<(), WorkerError> {
+        let end_ns = self.clock.now_ns().saturating_add(ns);
+        while !self.workers.finished() {
+            self.look_at_room();
+            let left_ns = end_ns.saturating_sub(self.clock.now_ns());
+            if left_ns == 0 {
+                break;
+            }
+            std::thread::sleep(Duration::from_nanos(left_ns.min(LOOK_NS)));
+        }
+        Ok(())
+    }
+
+    fn take_window(&mut self) -> Result<Window, WorkerError> {
+        let workers = self.workers.take_window();
+        Ok(self.window(&workers, true))
+    }
+
+    /// A depth is a number of processes. Where the database gives no more connections, those that are
+    /// there go on.
+    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+        let window = self.take_window()?;
+        let depth = self.most_depth().map_or(depth, |most| most.min(depth));
+        if let Err(error) = self.workers.connect(depth) {
+            self.refused.get_or_insert(error);
+        }
+        self.workers.set_active(depth);
+        Ok(window)
+    }
+
+    fn most_depth(&self) -> Option<u32> {
+        self.refused.as_ref().map(|_| self.workers.connected())
+    }
+
+    /// Transactions have no schedule: the rate stays what the database makes of it.
+    fn set_rate(&mut self, _rate_iops: Option<f64>) -> Result<Window, WorkerError> {
+        self.take_window()
+    }
+
+    fn take_pauses(&mut self) -> Paused {
+        self.heartbeat.as_mut().map(Heartbeat::take).unwrap_or_default()
+    }
+
+    /// Processes that wait for a processor may wait for the database, which is what is measured.
+    fn starvation(&self) -> Option<Starvation> {
+        Some(self.starvation.read(Waiting::Ignored))
+    }
+
+    fn stop(&mut self) -> Result<Window, WorkerError> {
+        let workers = self.workers.stop();
+        Ok(self.window(&workers, false))
+    }
+
+    fn controls(&self) -> &[WorkerHandle] {
+        &[]
+    }
+
+    fn workers(&self) -> usize {
+        self.workers.active() as usize
+    }
+
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    fn is_virtual(&self) -> bool {
+        false
+    }
+
+    fn is_only_client(&self) -> bool {
+        false
+    }
+
+    fn tells_workers_apart(&self) -> bool {
+        true
+    }
+
+    fn drained(&self) -> bool {
+        self.workers.is_settled()
+    }
+
+    fn finished(&self) -> bool {
+        self.workers.finished()
+    }
+
+    fn live(&self) -> LiveFigures {
+        self.live
+    }
+
+    fn complete(&self, result: &mut StepResult) {
+        result.database = Some(Box::new(figures::of(self, result)));
+    }
+}

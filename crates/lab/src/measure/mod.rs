@@ -1,0 +1,443 @@
+//! One step: let it run for its time, and make a result of what the workers wrote down.
+
+pub(crate) mod estimates;
+pub(crate) mod series;
+pub(crate) mod steadiness;
+
+use self::estimates::Which;
+use crate::error::LabError;
+use crate::history::UtcTime;
+use crate::measure::series::Series;
+use crate::measure::steadiness::shifts;
+use crate::observe::{Interrupt, Observer, Phase, Setting, Status};
+use crate::session::pauses::Pauses;
+use iogauge_io::engine::Op;
+use iogauge_io::machine::{Counters, Logical, ProcessCpu, Sampler};
+use iogauge_io::pool::WorkerPool;
+use iogauge_io::worker::accounting::{Tally, Window};
+use iogauge_io::worker::control::IoFault;
+use iogauge_model::Step;
+use iogauge_model::result::{
+    CpuUse, DirectionResult, Estimate, IntervalPoint, JobResult, StepResult, WorkerResult,
+};
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the workers.
+pub(crate) const TICK_NS: u64 = 100_000_000;
+
+/// A measured step.
+#[derive(Debug)]
+pub struct Measured {
+    /// Its figures.
+    pub result: StepResult,
+    /// True where it ended before its time.
+    pub interrupted: bool,
+    /// The first I/O that failed.
+    pub fault: Option<IoFault>,
+    /// Workers that could not be ended.
+    pub left_behind: Vec<String>,
+    /// What engines had to give up.
+    pub fallbacks: Vec<String>,
+    /// Workers at work.
+    pub workers: usize,
+    /// Why workers were lost before their time.
+    pub losses: Vec<String>,
+    /// I/Os that failed in the ramp.
+    pub failed_before: u64,
+    /// Pauses of who did the I/O while it was measured.
+    pub pauses: Pauses,
+}
+
+/// What a measurement reports to and obeys.
+pub struct Watch<'a> {
+    /// Sees the progress.
+    pub observer: &'a mut dyn Observer,
+    /// Ends it.
+    pub interrupt: &'a Interrupt,
+}
+
+impl std::fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("interrupt", self.interrupt).finish_non_exhaustive()
+    }
+}
+
+/// Runs a step on a pool that was just started with its jobs. `sampler` watches the machine; a
+/// simulated target has none. A step without ramp counts from the first I/O on: who starts its pool
+/// has told the observer that the window begins.
+///
+/// # Errors
+/// Where a worker's engine fails.
+pub fn step(
+    pool: &mut dyn WorkerPool,
+    step: &Step,
+    sampler: Option<&mut Sampler>,
+    watch: &mut Watch<'_>,
+) -> Result<Measured, LabError> {
+    let mut failed_before = 0;
+    if step.ramp_ns > 0 || !pool.has_begun() {
+        failed_before = ramp(pool, step.ramp_ns, watch)?;
+    }
+    if step.ramp_ns > 0 {
+        watch.observer.window_begins();
+    }
+    // A simulated device has a clock of its own.
+    let mut machine = sampler.map(|sampler| Machine::begin(sampler, pool)).transpose()?;
+    let mut account = Account::begin(step);
+    let mut looks = Looks::begin();
+    let mut see = |window: &Window, pool: &dyn WorkerPool, observer: &mut dyn Observer| {
+        account.add(window);
+        if looks.is_due() {
+            observer.so_far(&mut || so_far(&account, machine.as_ref(), pool));
+        }
+    };
+    let mut pauses = Pauses::default();
+    let whole = run_for(pool, step.runtime_ns, Phase::Measuring, watch, &mut pauses, &mut see)?;
+    // The machine's counters belong to the window that has just ended, not to the draining.
+    let after = machine.as_mut().map(|machine| machine.sampler.mark()).transpose()?;
+    let place = Setting { depth: step.depth(), rate_iops: rate_of(step) };
+    let ends_by_itself = step.jobs.iter().any(|job| job.load.ends_by_itself());
+    let is_over = pool.finished() && ends_by_itself;
+    if !is_over {
+        watch.observer.window_ends(&account.total, place);
+    }
+    let workers = pool.workers();
+    let tail = pool.stop()?;
+    if pool.finished() && ends_by_itself {
+        // A job that ends by itself counts all its I/Os.
+        account.total.append(&tail);
+    }
+    if is_over {
+        watch.observer.window_ends(&account.total, place);
+    }
+    let windows = Stretch::of(&account.total, &pauses);
+    if let Some(summed_up) = pool.summed_up() {
+        // The errors of the ramp are among its own, and so is a pause.
+        failed_before = 0;
+        if pauses.paused.times == 0 {
+            account.total = summed_up;
+        }
+    }
+    let fallbacks = pool.fallbacks();
+    let mut result = account.result(pool);
+    if let Some(machine) = machine {
+        machine.tell(&mut result, after.as_ref(), &windows, pool);
+    }
+    Ok(Measured {
+        result,
+        interrupted: !whole,
+        fault: pool.fault().map(|(_, fault)| fault),
+        left_behind: pool.left_behind().to_vec(),
+        fallbacks,
+        workers,
+        losses: pool.losses(),
+        failed_before,
+        pauses,
+    })
+}
+
+/// When a step under way is kept as far as it came: the longer it runs, the rarer, so that what is written
+/// of it stays little beside the result itself.
+struct Looks {
+    begin: Instant,
+    next: Duration,
+}
+
+impl Looks {
+    const FIRST: Duration = Duration::from_secs(5);
+    const LONGEST: Duration = Duration::from_secs(3600);
+
+    fn begin() -> Self {
+        Self { begin: Instant::now(), next: Self::FIRST }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let passed = self.begin.elapsed();
+        let due = passed >= self.next;
+        if due {
+            self.next = passed + (passed / 8).clamp(Self::FIRST, Self::LONGEST);
+        }
+        due
+    }
+}
+
+/// What the windows of a step hold so far.
+struct Account<'a> {
+    step: &'a Step,
+    series: Series,
+    /// A series for each job, where there are several.
+    jobs: Vec<Series>,
+    total: Window,
+}
+
+impl<'a> Account<'a> {
+    fn begin(step: &'a Step) -> Self {
+        let jobs = if step.jobs.len() > 1 { step.jobs.len() } else { 0 };
+        let jobs = (0..jobs).map(|_| Series::new()).collect();
+        Self { step, series: Series::new(), jobs, total: Window::default() }
+    }
+
+    fn add(&mut self, window: &Window) {
+        self.series.push(window);
+        for (job, series) in self.jobs.iter_mut().enumerate() {
+            series.push(&window.of_job(job as u32));
+        }
+        self.total.append(window);
+    }
+
+    fn result(&self, pool: &dyn WorkerPool) -> StepResult {
+        let Self { step, series, jobs, total } = self;
+        let mut result = result(step, total, series.points().to_vec());
+        if !pool.tells_workers_apart() {
+            // Another program's workers, which it does not tell apart.
+            result.workers.clear();
+        }
+        let jobs = jobs.iter().map(|series| series.points().to_vec()).enumerate();
+        result.jobs = jobs.map(|(job, series)| job_result(step, job, total, series)).collect();
+        pool.complete(&mut result);
+        result
+    }
+}
+
+/// The result of a step that goes on. Where the machine cannot be read it lacks that; whoever reads it at the
+/// end hears why.
+fn so_far(
+    account: &Account<'_>,
+    machine: Option<&Machine<'_>>,
+    pool: &dyn WorkerPool,
+) -> StepResult {
+    let after = machine.and_then(|machine| machine.sampler.look().ok());
+    let mut result = account.result(pool);
+    if let Some(machine) = machine {
+        let seen = Stretch::of(&account.total, &Pauses::default());
+        machine.tell(&mut result, after.as_ref(), &seen, pool);
+    }
+    result
+}
+
+/// What the machine does beside a step.
+struct Machine<'a> {
+    sampler: &'a mut Sampler,
+    before: Counters,
+    began: UtcTime,
+    cpu_before: Option<ProcessCpu>,
+    polled_ns_before: u64,
+}
+
+impl<'a> Machine<'a> {
+    fn begin(sampler: &'a mut Sampler, pool: &dyn WorkerPool) -> Result<Self, LabError> {
+        let before = sampler.mark()?;
+        let polled_ns_before = pool.live().polled_ns;
+        let (began, cpu_before) = (UtcTime::now(), pool.cpu());
+        Ok(Self { sampler, before, began, cpu_before, polled_ns_before })
+    }
+
+    /// Adds to a result what the machine did until `after`, beside these I/Os.
+    fn tell(
+        &self,
+        result: &mut StepResult,
+        after: Option<&Counters>,
+        windows: &Stretch,
+        pool: &dyn WorkerPool,
+    ) {
+        result.began = Some(self.began.to_string());
+        let Some(after) = after else { return };
+        let totals = after.since(&self.before, Logical { ios: windows.ios, bytes: windows.bytes });
+        result.physical = totals.physical;
+        let used = pool.cpu().zip(self.cpu_before).map(|(after, before)| after.since(&before));
+        result.cpu = cpu_of(&totals.cpu, used, windows.seconds, windows.ios);
+        let polled_ns = pool.live().polled_ns.saturating_sub(self.polled_ns_before);
+        result.cpu.polled_percent = polled_percent(polled_ns, windows.seconds);
+        result.system = self.sampler.points_between(&self.before, after);
+    }
+}
+
+/// Lets a pool work for so long without counting what it does, but for the I/Os that failed.
+pub(crate) fn ramp(
+    pool: &mut dyn WorkerPool,
+    duration_ns: u64,
+    watch: &mut Watch<'_>,
+) -> Result<u64, LabError> {
+    let pauses = &mut Pauses::default();
+    let mut failed = 0;
+    let mut see =
+        |window: &Window, _: &dyn WorkerPool, _: &mut dyn Observer| failed += window.errors();
+    run_for(pool, duration_ns, Phase::Ramp, watch, pauses, &mut see)?;
+    Ok(failed + pool.take_window()?.errors())
+}
+
+/// What was done between two marks of the machine: what the windows hold, and what was left out.
+struct Stretch {
+    ios: u64,
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Stretch {
+    fn of(total: &Window, pauses: &Pauses) -> Self {
+        Self {
+            ios: total.ios() + pauses.ios,
+            bytes: total.bytes() + pauses.bytes,
+            seconds: total.seconds(),
+        }
+    }
+}
+
+/// Processor use with the time of those who did the I/O, where they are not of this process.
+pub(crate) fn cpu_of(cpu: &CpuUse, used: Option<ProcessCpu>, seconds: f64, ios: u64) -> CpuUse {
+    let Some(used) = used else { return *cpu };
+    let percent = |ns: u64| if seconds > 0.0 { ns as f64 / 1e7 / seconds } else { 0.0 };
+    CpuUse {
+        user_percent: percent(used.user_ns),
+        system_percent: percent(used.system_ns),
+        ns_per_io: if ios > 0 { used.total_ns() as f64 / ios as f64 } else { 0.0 },
+        // Nobody told how long they waited for a processor.
+        wait_percent: 0.0,
+        ..*cpu
+    }
+}
+
+/// Time polled for arrivals over so many seconds, in percent of one processor.
+pub(crate) fn polled_percent(polled_ns: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { polled_ns as f64 / 1e7 / seconds } else { 0.0 }
+}
+
+/// Lets the pool work for so long, a tick at a time; false where it was interrupted. Time left out for
+/// pauses comes on top, up to twice the time asked in which iogauge was not paused.
+fn run_for(
+    pool: &mut dyn WorkerPool,
+    duration_ns: u64,
+    phase: Phase,
+    watch: &mut Watch<'_>,
+    pauses: &mut Pauses,
+    see: &mut dyn FnMut(&Window, &dyn WorkerPool, &mut dyn Observer),
+) -> Result<bool, LabError> {
+    let begin_ns = pool.now_ns();
+    let mut end_ns = begin_ns.saturating_add(duration_ns);
+    let goes_on = |pool: &dyn WorkerPool, end_ns: u64| match phase {
+        Phase::Measuring if pool.keeps_its_time() => true,
+        _ => pool.now_ns() < end_ns || !pool.has_begun(),
+    };
+    let mut since_ns = begin_ns;
+    while goes_on(pool, end_ns) && !pool.finished() {
+        if watch.interrupt.is_set() {
+            return Ok(false);
+        }
+        pool.advance(TICK_NS.min(end_ns.saturating_sub(pool.now_ns())))?;
+        let window = pool.take_window()?;
+        let paused = pauses.leave_out(pool, &window, since_ns, watch.interrupt)?;
+        since_ns = pool.now_ns();
+        if paused {
+            if pauses.worked_ns() <= duration_ns {
+                let left_out_ns = pauses.left_out_ns;
+                end_ns = begin_ns.saturating_add(duration_ns).saturating_add(left_out_ns);
+            }
+            continue;
+        }
+        see(&window, pool, watch.observer);
+        watch.observer.status(&Status {
+            phase,
+            depth: pool.live().outstanding,
+            iops: window.iops(),
+            bytes_per_sec: window.bytes_per_sec(),
+            latency_mean_ns: window.service().mean_ns(),
+            limits: &[],
+            left_ns: Some(end_ns.saturating_sub(pool.now_ns())).filter(|ns| *ns < 1 << 60),
+        });
+    }
+    Ok(true)
+}
+
+/// The rate all jobs of a step ask together, where each asks one.
+fn rate_of(step: &Step) -> Option<f64> {
+    step.jobs.iter().map(|job| job.load.arrivals.map(|arrivals| arrivals.rate_iops)).sum()
+}
+
+/// The figures of a window as a step's result, without those of the machine.
+fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult {
+    let seconds = total.seconds();
+    let direction = |op: Op| direction(total.tally(op), op, seconds, &series);
+    let workers = total.workers.iter().enumerate().map(|(index, worker)| {
+        let elapsed = (worker.elapsed_ns as f64).max(1.0);
+        WorkerResult {
+            job: worker.job,
+            worker: index as u32,
+            ios: worker.ios,
+            bytes: worker.bytes,
+            errors: worker.errors,
+            depth_achieved: worker.depth_integral as f64 / elapsed,
+            iops: worker.ios as f64 * 1e9 / elapsed,
+        }
+    });
+    StepResult {
+        label: step.label.clone(),
+        depth: step.depth(),
+        depth_achieved: total.depth(),
+        rate_iops: rate_of(step),
+        seconds,
+        began: None,
+        read: direction(Op::Read),
+        write: direction(Op::Write),
+        sync: direction(Op::Sync),
+        jobs: Vec::new(),
+        workers: workers.collect(),
+        physical: None,
+        cpu: CpuUse::default(),
+        shifts: shifts(&series),
+        series,
+        system: Vec::new(),
+        verify: None,
+        database: None,
+        fio: None,
+        trace: None,
+    }
+}
+
+/// One job's share of the figures of a window.
+fn job_result(step: &Step, job: usize, total: &Window, series: Vec<IntervalPoint>) -> JobResult {
+    let window = total.of_job(job as u32);
+    let direction = |op: Op| direction(window.tally(op), op, window.seconds(), &series);
+    JobResult {
+        name: step.jobs[job].name.clone(),
+        seconds: Some(window.seconds()),
+        depth: step.jobs[job].load.depth(),
+        depth_achieved: window.depth(),
+        read: direction(Op::Read),
+        write: direction(Op::Write),
+        sync: direction(Op::Sync),
+        series,
+    }
+}
+
+fn direction(
+    tally: &Tally,
+    op: Op,
+    seconds: f64,
+    series: &[IntervalPoint],
+) -> Option<DirectionResult> {
+    if tally.ios() + tally.errors == 0 {
+        return None;
+    }
+    let per_sec = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let iops = estimates::iops(series, Which::Only(op), per_sec(tally.ios()));
+    let mean = estimates::latency_mean(series, Which::Only(op), tally.service.mean_ns());
+    let response_ns = tally.response.as_ref().map(|histogram| {
+        // Response and service time differ by the wait for a slot; intervals keep sums of the
+        // latter only, so the interval is scaled.
+        let scale = histogram.mean_ns() / tally.service.mean_ns().max(1.0);
+        let (mean_ns, ci95) = (histogram.mean_ns(), mean.ci95.map(|end| end * scale));
+        estimates::latency_summary(histogram, &Estimate { mean: mean_ns, ci95, n: mean.n })
+    });
+    Some(DirectionResult {
+        ios: tally.ios(),
+        bytes: tally.bytes,
+        errors: tally.errors,
+        short: tally.short,
+        iops,
+        bytes_per_sec: per_sec(tally.bytes),
+        service_ns: estimates::latency_summary(&tally.service, &mean),
+        response_ns,
+        service_histogram: tally.service.clone(),
+        response_histogram: tally.response.clone(),
+    })
+}

@@ -1,0 +1,321 @@
+//! The hold: the answer is measured for longer, and what bounds it is measured again.
+//!
+//! No single window decides. A depth that breaks a limit is measured again after the hold of the one below
+//! it, some time later; where it keeps the limit now, noise broke it, and the search goes on from there. That
+//! the smallest load breaks a limit takes several windows that agree.
+
+use super::bench::{self, SHORTEST_NS};
+use super::decision::{Decision, Next, Why};
+use super::judge::Judged;
+use super::point::{Point, Stretch};
+use super::shift::{Change, Level};
+use super::{MUCH_DEEPER, Pass, Search, SearchPlan, narrow, rises};
+use crate::error::LabError;
+use crate::measure::estimates;
+use crate::observe::Phase;
+use iogauge_model::result::StoppedBy;
+
+/// No hold is shorter than this part of the budget.
+const HOLD_SHARE: u64 = 20;
+/// The smallest load is looked at so many times at least, each for this part of the budget.
+pub(super) const LOOKS: u32 = 3;
+pub(super) const LOOK_SHARE: u64 = 8;
+/// So many windows suffice where the budget ends before [`LOOKS`].
+const AGREEING: usize = 2;
+/// A statistic that would be less than this share of its bound at a depth that broke it shows that noise did.
+const ROOM: f64 = 0.8;
+/// Where it would be less than this share the depth is looked at again up to so many times.
+const MUCH_ROOM: f64 = 0.4;
+const CEILING_LOOKS: usize = 3;
+/// A hold that breaks a limit by no more than chance may explain goes on so many times.
+const OPEN_LOOKS: u32 = 1;
+
+/// A hold that does not say enough goes on for this share of its time at least.
+const MORE: f64 = 0.125;
+
+/// What became of holding one depth.
+enum Held {
+    Point(Box<Point>),
+    /// Noise had broken a limit above it: the search goes on from there.
+    Again(Next),
+}
+
+/// A hold that is shorter would confirm nothing.
+fn shortest_hold_ns(plan: &SearchPlan) -> u64 {
+    (plan.budget_ns / HOLD_SHARE).max(SHORTEST_NS)
+}
+
+impl Search<'_, '_> {
+    /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
+    /// depth holds or the budget ends. Goes up from one that holds where there is room.
+    pub(super) fn hold(
+        &mut self,
+        plan: &SearchPlan,
+        mut depth: u32,
+        stopped_by: StoppedBy,
+    ) -> Result<Pass, LabError> {
+        let mut failed = 0;
+        // Held before the search went up from it.
+        let mut held: Option<Point> = None;
+        loop {
+            let answer = match self.hold_one(plan, depth)? {
+                Held::Again(next) => return Ok(Pass::Again(next)),
+                Held::Point(point) => *point,
+            };
+            let levels = self.levels.len();
+            if let Some(change) = answer.change {
+                self.changes_level(&change, &answer);
+                if self.may_begin_again(plan) {
+                    return Ok(Pass::at_another_level(narrow::retreat_if_broken(&answer)));
+                }
+            } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
+                return Ok(Pass::at_another_level(depth));
+            } else if !self.may_begin_again(plan) {
+                self.leaves_level(&answer);
+            }
+            // What the target does not give any more is no answer.
+            held.take_if(|_| self.levels.len() > levels);
+            let (answer, fell_back) = match held.take() {
+                Some(lower) if !answer.met || self.bench.must_end() => (lower, true),
+                _ => (answer, false),
+            };
+            if self.bench.must_end() {
+                return Ok(Pass::over(answer, stopped_by));
+            }
+            if answer.met {
+                if !fell_back && let Some(higher) = self.higher(plan, &answer) {
+                    let why = Why::Room { held: answer.depth };
+                    self.bench.decide(Decision::Next(Next { depth: higher, why }));
+                    (depth, held) = (higher, Some(answer));
+                    continue;
+                }
+                let stopped_by = self.confirmed(&answer, stopped_by)?;
+                return Ok(Pass::over(answer, stopped_by));
+            }
+            let below = self.best_below(depth);
+            // The next hold begins when this one's I/Os have come back.
+            let least_ns = if depth == 1 { SHORTEST_NS } else { shortest_hold_ns(plan) };
+            if self.bench.left_ns() < least_ns + answer.latency.p99 {
+                self.bench.decide_over(Phase::Holding);
+                return Ok(Pass::over(below.unwrap_or(answer), StoppedBy::Budget));
+            }
+            if depth == 1 {
+                return self.look_longer_at_one(plan);
+            }
+            depth = narrow::retreat(&answer, below.as_ref(), failed);
+            failed += 1;
+            self.bench.decide(answer.going_back(depth));
+        }
+    }
+
+    /// The depth to hold after one that was held with room for it, where the time left is enough.
+    fn higher(&self, plan: &SearchPlan, held: &Point) -> Option<u32> {
+        let least_seconds = (held.seconds / 2.0).max(bench::seconds(shortest_hold_ns(plan)));
+        let left_seconds = bench::seconds(self.bench.left_ns()) - held.latency.p99 as f64 / 1e9;
+        let kept = self.best_below(self.ceiling(held.depth)?.depth)?;
+        narrow::climb(held, &kept).filter(|_| left_seconds >= least_seconds)
+    }
+
+    /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest. What
+    /// bounds it from above is looked at again while there is time to go there.
+    fn hold_one(&mut self, plan: &SearchPlan, depth: u32) -> Result<Held, LabError> {
+        let Stretch { shortest_ns, longest_ns, .. } = self.bench.stretch(Phase::Holding);
+        let [shortest_seconds, longest_seconds] = [shortest_ns, longest_ns].map(bench::seconds);
+        self.bench.decide(Decision::Hold { depth, shortest_seconds, longest_seconds });
+        let stretch = self.bench.first_stretch();
+        let mut held = self.look_for(depth, Phase::Holding, stretch)?;
+        self.keep(held.clone());
+        let mut open = 0;
+        loop {
+            let is_over = self.bench.left_ns() < SHORTEST_NS + held.latency.p99;
+            if is_over || held.change.is_some() || self.bench.must_end() {
+                return Ok(Held::Point(Box::new(held)));
+            }
+            if !held.met {
+                // Chance may have broken the limit, which some more of the same shows.
+                open += 1;
+                if open > OPEN_LOOKS || held.breaks() {
+                    return Ok(Held::Point(Box::new(held)));
+                }
+            } else if let Some(next) = self.finds_room_above(plan, &held)? {
+                return Ok(Held::Again(next));
+            }
+            if self.bench.left_ns() < SHORTEST_NS + held.latency.p99 {
+                return Ok(Held::Point(Box::new(held)));
+            }
+            let unwatched_seconds = self.unwatched_seconds(&held);
+            let is_long = held.seconds >= shortest_seconds && unwatched_seconds <= 0.0;
+            let is_sure = self.is_sure(&held);
+            if held.met
+                && is_long
+                && is_sure
+                && estimates::known_error(&held.iops) <= plan.precision
+            {
+                return Ok(Held::Point(Box::new(held)));
+            }
+            // Who looks often enough sees what he wants.
+            let more_seconds = if is_sure { 0.0 } else { held.seconds * MORE };
+            let left_seconds = (shortest_seconds - held.seconds).max(unwatched_seconds);
+            let left_seconds = left_seconds.max(more_seconds);
+            let left_ns = (left_seconds * 1e9) as u64;
+            let stretch = match held.met {
+                true => self.bench.rest_of_hold(left_ns),
+                false => Stretch { resumes: true, ..self.bench.first_stretch() },
+            };
+            let longest_seconds = bench::seconds(stretch.longest_ns);
+            self.bench.decide(Decision::HoldingOn { depth, longest_seconds });
+            let whole = self.look_for(depth, Phase::Holding, stretch)?;
+            // It has what was held before in it.
+            self.points.retain(|point| point.began_ns != whole.began_ns);
+            self.keep(whole.clone());
+            held = whole;
+        }
+    }
+
+    /// Measures again the depth that broke a limit next above one that was held, where that was held with room to
+    /// spare, or chance may have broken it. Where it keeps the limit now, returns it to go on from, with what was
+    /// measured beyond forgotten.
+    fn finds_room_above(
+        &mut self,
+        plan: &SearchPlan,
+        held: &Point,
+    ) -> Result<Option<Next>, LabError> {
+        let Some(ceiling) = self.ceiling(held.depth).map(|point| point.depth) else {
+            return Ok(None);
+        };
+        let mut at_ceiling = self.points.iter().filter(|point| point.depth == ceiling);
+        if at_ceiling.any(Point::breaks_maximum) {
+            self.confirms_maximum(held, ceiling)?;
+            return Ok(None);
+        }
+        let is_open = self.open_above(held).is_some();
+        // Past saturation latency is in proportion to depth; before it grows less.
+        let deeper = f64::from(ceiling) / f64::from(held.depth);
+        let share = held.tightest().map_or(f64::INFINITY, Judged::share);
+        let room = share * deeper;
+        let most = if is_open || room <= MUCH_ROOM { CEILING_LOOKS } else { 1 };
+        let looks = self.times_broken(ceiling);
+        let has_time = self.bench.has_time_for_window(held.latency.p99);
+        if (room > ROOM && !is_open) || looks > most || !has_time || self.bench.must_end() {
+            return Ok(None);
+        }
+        let why = match room <= ROOM {
+            true => Why::Ceiling { held: held.depth },
+            false => Why::Open { below: held.depth },
+        };
+        self.look_again_at(plan, Next { depth: ceiling, why })
+    }
+
+    /// Measures the depth that broke a maximum a second time, where one time does not show that depth is to blame.
+    fn confirms_maximum(&mut self, held: &Point, ceiling: u32) -> Result<(), LabError> {
+        let is_open = self.unwatched_seconds(held) > 0.0 && self.times_broken(ceiling) == 1;
+        if !is_open || !self.bench.has_time_for_window(held.latency.p99) || self.bench.must_end() {
+            return Ok(());
+        }
+        self.bench.decide(Decision::Next(Next { depth: ceiling, why: Why::Maximum }));
+        let again = self.look_at(ceiling, Phase::Narrowing)?;
+        self.keep(again);
+        Ok(())
+    }
+
+    /// Measures again a depth that broke a limit. Where it keeps the limits now, sets aside what noise has broken from
+    /// there on, and returns it to go on from.
+    fn look_again_at(&mut self, plan: &SearchPlan, next: Next) -> Result<Option<Next>, LabError> {
+        self.bench.decide(Decision::Next(next));
+        let again = self.look_at(next.depth, Phase::Narrowing)?;
+        let is_met = again.met && again.is_whole() && self.outweighs(&again);
+        self.keep(again);
+        let is_noise =
+            is_met && (!matches!(next.why, Why::Open { .. }) || self.is_kept_at(next.depth));
+        if is_noise {
+            self.set_noise_aside(next.depth..);
+        }
+        let goes_on = is_noise && self.may_begin_again(plan);
+        Ok(goes_on.then_some(Next { why: Why::Higher, ..next }))
+    }
+
+    /// Why the search ended, once what says so was measured a second time.
+    fn confirmed(&mut self, held: &Point, stopped_by: StoppedBy) -> Result<StoppedBy, LabError> {
+        if let Some(broken) = self.ceiling(held.depth) {
+            // What fewer workers than it takes have broken says nothing of the limit.
+            let short_of_client = self.short_of_client(broken);
+            let is_open = self.open_above(held).is_some();
+            let stopped_by = if is_open { StoppedBy::Budget } else { StoppedBy::Limit };
+            return Ok(short_of_client.unwrap_or(stopped_by));
+        }
+        match stopped_by {
+            // Nothing above the answer breaks a limit any more, and there was no time to go there.
+            StoppedBy::Limit => Ok(StoppedBy::Budget),
+            StoppedBy::Saturated | StoppedBy::MaxDepth
+                if held.depth > 1 && self.bench.has_time_for_window(held.latency.p99) =>
+            {
+                let shallower = (f64::from(held.depth) / MUCH_DEEPER) as u32;
+                let below = self.points.iter().map(|point| point.depth);
+                let depth = below.filter(|depth| *depth <= shallower).max().unwrap_or(shallower);
+                let next = Next { depth, why: Why::Flat { deeper: held.depth } };
+                self.bench.decide(Decision::Next(next));
+                let again = self.look_at(depth, Phase::Narrowing)?;
+                let flat = !rises(&again.iops, &held.iops);
+                self.keep(again);
+                Ok(if flat { StoppedBy::Saturated } else { StoppedBy::MaxDepth })
+            }
+            stopped_by => Ok(stopped_by),
+        }
+    }
+
+    /// Notes a change within a window. Its ticks are of both levels.
+    fn changes_level(&mut self, change: &Change, window: &Point) {
+        let shift = change.shift(bench::seconds(self.bench.elapsed_ns()));
+        let mut first = window.clone();
+        first.ticks = None;
+        self.comes_to(Level { shift, windows: None }, first);
+    }
+
+    /// Looks at the smallest load several times before saying that it breaks a limit.
+    pub(super) fn look_longer_at_one(&mut self, plan: &SearchPlan) -> Result<Pass, LabError> {
+        let mut met = 0;
+        let (mut looks, mut has_looked) = (0, false);
+        let led_here = self.points.iter().filter(|p| p.depth == 1 && !p.met && p.latency.n > 0);
+        let led_here: Vec<&Point> = led_here.collect();
+        let mut broken = led_here.len();
+        let mut is_maximum = led_here.iter().any(|point| point.breaks_maximum());
+        let answer = loop {
+            let look_ns = (plan.budget_ns / LOOK_SHARE).min(self.bench.left_ns()).max(SHORTEST_NS);
+            let resumes = std::mem::replace(&mut has_looked, true);
+            self.bench.decide(Decision::Next(Next { depth: 1, why: Why::Smallest }));
+            let stretch = Stretch { shortest_ns: look_ns, longest_ns: look_ns, resumes };
+            let point = self.look_for(1, Phase::Holding, stretch)?;
+            // A window without an I/O says nothing.
+            looks += u32::from(point.told_at_last);
+            met += u32::from(point.met_at_last);
+            if let Some(change) = point.change {
+                // What it was before says nothing of the level it is at.
+                self.changes_level(&change, &point);
+                (looks, met, broken, is_maximum) = (1, u32::from(point.met), 0, false);
+            }
+            let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;
+            // Where they disagree, or all break it, all of them together have to decide it.
+            let is_decided = met == looks || point.holds() || point.breaks();
+            if (looks >= LOOKS && is_decided) || over || self.bench.must_end() {
+                break point;
+            }
+        };
+        if self.bench.must_end() {
+            self.keep(answer.clone());
+            return Ok(Pass::over(answer, StoppedBy::Interrupted));
+        }
+        self.set_aside(|point| point.depth == 1);
+        self.keep(answer.clone());
+        let agree = looks as usize + broken >= AGREEING;
+        if met == 0 && agree && answer.breaks() {
+            return Ok(Pass::over(answer, StoppedBy::Unattainable));
+        }
+        let keeps = (met == looks || answer.holds()) && !is_maximum;
+        if keeps && self.may_begin_again(plan) {
+            self.points.retain(|point| point.met || point.breaks_maximum());
+            return Ok(Pass::Again(Next { depth: 1, why: Why::Higher }));
+        }
+        let agree = keeps || (met == 0 && !answer.met);
+        Ok(Pass::over(answer, if agree { StoppedBy::Budget } else { StoppedBy::Undecided }))
+    }
+}

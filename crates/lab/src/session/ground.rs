@@ -1,0 +1,57 @@
+//! The part of a target that a job works on.
+
+use iogauge_io::targets::{Part, Target};
+use iogauge_model::Step;
+use iogauge_model::load::Load;
+
+/// What of a target a job does its I/O on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ground {
+    /// All of it.
+    All,
+    /// These parts, by their number from 0.
+    Parts(Vec<usize>),
+    /// No part: engine null pretends that there are so many bytes.
+    Nothing {
+        /// Bytes.
+        size_bytes: u64,
+    },
+}
+
+impl Ground {
+    /// The loads of a step with the ground of each: all of the target for those behind the last.
+    pub(crate) fn of_jobs(step: &Step, grounds: &[Self]) -> Vec<(Load, Self)> {
+        let grounds = grounds.iter().cloned().chain(std::iter::repeat(Self::All));
+        step.jobs.iter().map(|job| job.load.clone()).zip(grounds).collect()
+    }
+
+    pub(crate) fn parts(&self, target: &Target) -> Vec<Part> {
+        match self {
+            Self::All => target.parts.clone(),
+            Self::Parts(numbers) => {
+                numbers.iter().filter_map(|number| target.parts.get(*number).cloned()).collect()
+            }
+            Self::Nothing { .. } => Vec::new(),
+        }
+    }
+
+    /// The target's numbers of its parts.
+    pub(crate) fn numbers(&self, target: &Target) -> Vec<usize> {
+        let all = target.parts.len();
+        match self {
+            Self::All => (0..all).collect(),
+            Self::Parts(numbers) => numbers.iter().copied().filter(|n| *n < all).collect(),
+            Self::Nothing { .. } => Vec::new(),
+        }
+    }
+
+    /// The target's number of a part of this ground.
+    pub(crate) fn number_of(&self, part: u32) -> u32 {
+        match self {
+            Self::Parts(numbers) => {
+                numbers.get(part as usize).map_or(part, |number| *number as u32)
+            }
+            Self::All | Self::Nothing { .. } => part,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The files that the jobs of a job file touch, and what is intended with each.
+
+use iogauge_fio::job::PlannedJob;
+use iogauge_io::targets::Intent;
+use iogauge_model::load::EngineKind;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What is intended with each file of each job, in the order in which they are named.
+#[must_use]
+pub fn wanted<'a>(
+    jobs: impl Iterator<Item = &'a PlannedJob>,
+    destroy_data: bool,
+    overwrite: bool,
+) -> Vec<(PathBuf, Intent)> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut numbers: BTreeMap<&Path, usize> = BTreeMap::new();
+    for job in jobs.filter(|job| job.engine() != EngineKind::Null) {
+        for path in &job.files {
+            let own = Intent {
+                writes: job.writes(),
+                destroy_data,
+                overwrite,
+                size_bytes: job.file_size_bytes,
+                direct: job.direct(),
+                create: job.may_create,
+            };
+            let Some(number) = numbers.get(path.as_path()) else {
+                numbers.insert(path, wanted.len());
+                wanted.push(Wanted { path: path.clone(), all: own, whole: job.takes_all });
+                continue;
+            };
+            let Wanted { all, whole, .. } = &mut wanted[*number];
+            *whole |= job.takes_all;
+            all.writes |= own.writes;
+            all.size_bytes = all.size_bytes.max(own.size_bytes);
+            all.direct &= own.direct;
+            all.create |= own.create;
+        }
+    }
+    for Wanted { path, all, .. } in wanted.iter_mut().filter(|wanted| wanted.whole) {
+        // One that is large enough for all its jobs is used as it is.
+        let is_enough = |size: u64| path.metadata().is_ok_and(|m| !m.is_file() || m.len() >= size);
+        if all.size_bytes.is_some_and(is_enough) {
+            all.size_bytes = None;
+        }
+    }
+    wanted.into_iter().map(|Wanted { path, all, .. }| (path, all)).collect()
+}
+
+/// A file with what all its jobs intend.
+struct Wanted {
+    path: PathBuf,
+    all: Intent,
+    /// True where a job counts on the whole of a file that is there.
+    whole: bool,
+}

@@ -1,0 +1,349 @@
+//! One invocation that measures: target made ready, load measured, doubts gathered.
+
+mod ground;
+pub mod job_files;
+pub mod pauses;
+pub mod prepare;
+pub mod profile;
+pub mod rig;
+mod room;
+pub mod trace;
+pub mod verify;
+pub mod via;
+mod via_logs;
+
+pub use ground::Ground;
+pub use rig::Rig;
+
+use crate::caveats;
+use crate::error::LabError;
+use crate::history::UtcTime;
+use crate::measure::{self, Measured, Watch};
+use crate::search::{self, SearchOutcome, SearchPlan};
+use crate::session::prepare::{Prepared, prepare, prepare_own};
+use crate::session::verify::Checks;
+use iogauge_io::clock::Clock;
+use iogauge_io::engine;
+use iogauge_io::machine::{self, DeviceQueues, Logical, Roots, Sampler};
+use iogauge_io::pool::fio::FioError;
+use iogauge_io::pool::{Footprint, Room};
+use iogauge_io::worker::WorkerError;
+use iogauge_io::worker::control::IoFault;
+use iogauge_model::load::{Arrivals, EngineKind, Load};
+use iogauge_model::result::{Environment, Physical, SystemPoint, VerifyEnd};
+use iogauge_model::{Caveat, CaveatCode, Impact, Step};
+
+/// Most threads that wait for arrivals.
+const MOST_THREADS: u32 = 512;
+/// First writes and rewrites that differ by more than this factor are worth a word.
+const FIRST_WRITE_DIFFERS: f64 = 1.3;
+
+/// Makes the target ready for these loads, each on its ground, and gathers the doubts that show
+/// before a run. Does nothing to a target that no load touches.
+///
+/// # Errors
+/// As [`prepare`], and where a part cannot be looked at.
+pub fn ready_on(
+    rig: &mut Rig,
+    jobs: &[(Load, Ground)],
+    watch: &mut Watch<'_>,
+) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
+    if rig.foreign().is_some() || (rig.via().is_some() && jobs.is_empty()) {
+        // A job file of the user's, whose files are used as they are.
+        let files = rig.target().is_some_and(|target| !target.parts.is_empty());
+        let prepared = files.then(|| prepare_own(rig, watch)).transpose()?;
+        let jobs = rig.foreign().map(|job| via::loads(rig, &job.jobs, &job.paths)).transpose()?;
+        return Ok((prepared, doubts_before(rig, &jobs.unwrap_or_default())?));
+    }
+    if !rig.is_simulated() {
+        // Before blocks are written for a step that cannot be.
+        let loads = jobs.iter().map(|(load, _)| load);
+        let through_fio = rig.via().is_some();
+        let footprint =
+            if through_fio { Footprint::through_fio(loads) } else { Footprint::of(loads) };
+        footprint.check(&Room::here()).map_err(WorkerError::from)?;
+    }
+    let touched = jobs.iter().any(|(load, _)| load.engine != EngineKind::Null);
+    let mut prepared = None;
+    let mut caveats = Vec::new();
+    if touched && !rig.is_simulated() {
+        let done = prepare(rig, watch)?;
+        if jobs.iter().any(|(load, _)| load.writes()) {
+            caveats.extend(first_write(&done));
+        }
+        prepared = Some(done);
+    }
+    caveats.extend(doubts_before(rig, jobs)?);
+    Ok((prepared, caveats::distinct(caveats)))
+}
+
+/// Doubts that show before loads run, each on its ground.
+///
+/// # Errors
+/// Where a part cannot be looked at.
+pub fn doubts_before(rig: &Rig, jobs: &[(Load, Ground)]) -> Result<Vec<Caveat>, LabError> {
+    let mut caveats = Vec::new();
+    let mut seen: Vec<(Load, &Ground)> = Vec::new();
+    for (load, ground) in jobs {
+        // Clones differ by their seed alone, and a look at a file takes its time.
+        let unseeded = (Load { seed: 0, ..load.clone() }, ground);
+        if seen.contains(&unseeded) {
+            continue;
+        }
+        caveats.extend(rig.facts_on(load, ground)?);
+        seen.push(unseeded);
+    }
+    Ok(caveats::distinct(caveats))
+}
+
+fn first_write(prepared: &Prepared) -> Option<Caveat> {
+    let ratio = prepared.rewrite_ratio()?;
+    let differs = !(1.0 / FIRST_WRITE_DIFFERS..=FIRST_WRITE_DIFFERS).contains(&ratio);
+    differs.then(|| {
+        Caveat::of(
+            CaveatCode::FirstWriteDiffers,
+            format!(
+                "rewriting ran at {ratio:.1} times the speed of the first write: the device \
+                 allocates or erases when a block is written first"
+            ),
+        )
+        // What is measured is rewritten, and stands.
+        .with_impact(Impact::Note)
+    })
+}
+
+/// Runs one step on a target that is ready, with a ground for each of its jobs; all of the target
+/// for jobs behind the last.
+///
+/// # Errors
+/// Where a worker cannot be made or its engine fails.
+pub fn run_on(
+    rig: &Rig,
+    step: &Step,
+    grounds: &[Ground],
+    watch: &mut Watch<'_>,
+) -> Result<Measured, LabError> {
+    let jobs = Ground::of_jobs(step, grounds);
+    let mut sampler = sampler(rig)?;
+    // fio checks what it writes itself.
+    let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs)? };
+    if step.ramp_ns == 0 {
+        watch.observer.window_begins();
+    }
+    let mut pool = match &checks {
+        Some(checks) => rig.pool_verified(&jobs, &checks.jobs, step.depth())?,
+        None => rig.pool_of(step, grounds)?,
+    };
+    pool.hurry_when(watch.interrupt.flag());
+    let mut measured = room::watched(rig, watch, |watch| {
+        measure::step(pool.as_mut(), step, sampler.as_mut(), watch)
+    })?;
+    measured.fault = pool
+        .fault()
+        .map(|(job, fault)| IoFault { part: jobs[job as usize].1.number_of(fault.part), ..fault });
+    if let Some(checks) = &checks {
+        // Nothing is being written any more, and files are closed.
+        drop(pool);
+        let verified = checks.read_back(rig, &jobs, measured.interrupted, watch)?;
+        measured.interrupted |= verified.end == VerifyEnd::Interrupted;
+        measured.result.verify = Some(verified);
+    }
+    Ok(measured)
+}
+
+/// A search with what the machine did meanwhile.
+#[derive(Debug)]
+pub struct Searched {
+    /// What was found.
+    pub found: SearchOutcome,
+    /// What the devices did over the whole search.
+    pub physical: Option<Physical>,
+    /// When it began, RFC 3339 in UTC; `None` beside a simulated target, whose time is its own.
+    pub began: Option<String>,
+    /// The machine over the whole search; empty beside a simulated target.
+    pub system: Vec<SystemPoint>,
+    /// Doubts about it.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Searches the capacity of a target that is ready.
+///
+/// # Errors
+/// Where a worker cannot be made or its engine fails.
+pub fn find(
+    rig: &Rig,
+    load: &Load,
+    plan: &SearchPlan,
+    watch: &mut Watch<'_>,
+) -> Result<Searched, LabError> {
+    if plan.open_loop.is_some() && rig.via().is_some() {
+        return Err(WorkerError::from(FioError::OpenLoop).into());
+    }
+    let mut sampler = sampler(rig)?;
+    let before = sampler.as_mut().map(Sampler::mark).transpose()?;
+    let began = sampler.is_some().then(|| UtcTime::now().to_string());
+    // The search sets the rate itself.
+    let arrivals = plan.open_loop.map(|process| Arrivals { rate_iops: 1.0, process });
+    let load = Load { iodepth: 1, arrivals, ..load.clone() };
+    let plan = &in_reach(plan, &load, rig);
+    let mut pool = rig.pool(&load, plan.max_depth)?;
+    pool.hurry_when(watch.interrupt.flag());
+    if !rig.is_simulated() {
+        let queues = DeviceQueues::under(&rig.devices()?, &Roots::real());
+        queues.into_iter().for_each(|queues| pool.watch_queues(queues));
+    }
+    let found = room::watched(rig, watch, |watch| match plan.open_loop {
+        None => search::find(pool.as_mut(), plan, watch),
+        Some(_) => search::find_open(pool.as_mut(), plan, watch),
+    })?;
+    // Read while the workers are there: the kernel forgets what a thread waited when it ends.
+    let after = sampler.as_mut().map(Sampler::mark).transpose()?;
+    pool.stop()?;
+    let mut caveats = caveats::fallbacks(pool.fallbacks());
+    caveats.extend(caveats::left_behind(pool.left_behind()));
+    let workers = pool.workers();
+    let (cpu, polled_ns) = (pool.cpu(), pool.live().polled_ns);
+    let fault = pool.fault().map(|(_, fault)| fault);
+    let mut physical = None;
+    let mut system = Vec::new();
+    if let (Some(sampler), Some(after), Some(before)) = (&sampler, &after, &before) {
+        system = sampler.points_between(before, after);
+        let (ios, bytes) = found.logical;
+        let totals = after.since(before, Logical { ios, bytes });
+        let direct = engine::is_direct(&load);
+        caveats.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
+        if load.engine != EngineKind::Null {
+            let mut cpu = measure::cpu_of(&totals.cpu, cpu, found.measured_seconds, ios);
+            cpu.polled_percent = measure::polled_percent(polled_ns, found.measured_seconds);
+            caveats.extend(caveats::machine(&cpu, workers));
+        }
+        physical = totals.physical;
+    }
+    caveats.extend(pauses::caveat(&found.pauses, who(rig), found.measured_seconds));
+    caveats.extend(caveats::starved(&found));
+    caveats.extend(caveats::errors(found.errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
+    let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);
+    let answer = found.curve.iter().find(|p| p.depth == depth && p.rate_iops == rate_iops);
+    if let Some(point) = answer {
+        caveats.extend(caveats::of_answer(point, found.answer.met));
+    }
+    caveats.extend(caveats::nothing_found(&found));
+    if !found.answer.is_empty() {
+        caveats.extend(caveats::cut_short(&found.answer));
+    }
+    caveats.extend(caveats::shifts(&found.shifts));
+    if !caveats.iter().any(|caveat| caveat.code == CaveatCode::NotSteady) {
+        caveats.extend(found.drift.as_ref().map(caveats::drift));
+    }
+    if found.interrupted {
+        caveats.push(ended_early(rig));
+    }
+    caveats::without_nothing(&mut caveats, found.interrupted);
+    Ok(Searched { found, physical, began, system, caveats })
+}
+
+/// The plan with as many I/Os outstanding as an open loop can have at all: where each takes a thread,
+/// thousands of them would wait for arrivals that never come so thick. Or as many as fio can have, or as
+/// there is memory and threads for.
+fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
+    let mut plan = plan.clone();
+    if rig.via().is_some() {
+        plan.max_depth = plan.max_depth.min(via::most_depth(rig, load));
+    }
+    if plan.open_loop.is_some() && load.engine.is_synchronous() {
+        plan.max_depth = plan.max_depth.min(MOST_THREADS);
+    }
+    if !rig.is_simulated() {
+        plan.max_depth = Footprint::deepest(load, plan.max_depth, &Room::here());
+    }
+    plan
+}
+
+/// Doubts about a measured step that ran on these grounds.
+#[must_use]
+pub fn step_caveats(
+    rig: &Rig,
+    step: &Step,
+    grounds: &[Ground],
+    measured: &Measured,
+) -> Vec<Caveat> {
+    let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
+    let mut caveats = caveats::fallbacks(measured.fallbacks.clone());
+    caveats.extend(caveats::left_behind(&measured.left_behind));
+    if !loads.iter().all(|load| load.engine == EngineKind::Null) {
+        caveats.extend(caveats::nothing_in(&measured.result, why_nothing(rig, measured)));
+        caveats.extend(caveats::of_step(&measured.result, &loads, measured.workers));
+    }
+    caveats.extend(pauses::caveat(&measured.pauses, who(rig), measured.result.seconds));
+    let fault = measured.fault.as_ref();
+    let before = measured.failed_before;
+    caveats.extend(caveats::errors_before(before, fault, &part_path(rig, fault)));
+    caveats.extend(caveats::errors(measured.result.errors(), fault, &part_path(rig, fault)));
+    caveats.extend(measured.losses.iter().map(|why| via::lost(why)));
+    if measured.interrupted {
+        caveats.push(ended_early(rig));
+    }
+    caveats::without_nothing(&mut caveats, measured.interrupted);
+    if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
+        caveats.extend(via::differences(step, grounds, target));
+    }
+    caveats
+}
+
+/// Who does the I/O, and may be paused.
+fn who(rig: &Rig) -> &'static str {
+    if rig.via().is_some() { "iogauge or fio" } else { "iogauge" }
+}
+
+/// Why nothing came of a step, where more is known than its figures say.
+fn why_nothing(rig: &Rig, measured: &Measured) -> Option<&'static str> {
+    if measured.failed_before > 0 {
+        return Some("the I/Os in the ramp before it failed");
+    }
+    (rig.via().is_some() && measured.result.seconds == 0.0).then_some("fio reported none")
+}
+
+/// Why a measurement holds less than was asked: the user, or the room on a disk.
+#[must_use]
+pub fn ended_early(rig: &Rig) -> Caveat {
+    let told = caveats::interrupted();
+    match rig.stopped_by() {
+        Some(reason) => Caveat::of(told.code, reason),
+        None => told,
+    }
+}
+
+fn part_path(rig: &Rig, fault: Option<&IoFault>) -> String {
+    let path = fault.and_then(|fault| rig.paths().get(fault.part as usize).cloned());
+    path.map_or_else(|| rig.text().to_owned(), |path| path.display().to_string())
+}
+
+/// Watches the machine beside a real target.
+fn sampler(rig: &Rig) -> Result<Option<Sampler>, LabError> {
+    if rig.is_simulated() {
+        return Ok(None);
+    }
+    Ok(Some(Sampler::start(&rig.devices()?, rig.cadence())?))
+}
+
+/// Where the run takes place.
+#[must_use]
+pub fn environment(rig: &Rig) -> Environment {
+    environment_on(match (rig.via(), rig.is_simulated()) {
+        (Some(_), _) => "fio",
+        (None, true) => "virtual",
+        (None, false) => real_clock(),
+    })
+}
+
+/// The clock that measures what is not simulated.
+#[must_use]
+pub fn real_clock() -> &'static str {
+    Clock::get().name()
+}
+
+/// This machine, with the clock that measured.
+#[must_use]
+pub fn environment_on(clock: &str) -> Environment {
+    Environment { iogauge: env!("CARGO_PKG_VERSION").to_owned(), ..machine::environment(clock) }
+}

@@ -1,0 +1,148 @@
+//! Pauses of iogauge itself. They are looked for after each window, and what they touched is left out
+//! of every figure; a caveat says so.
+
+use crate::error::LabError;
+use crate::observe::Interrupt;
+use iogauge_io::pool::{Paused, WorkerPool};
+use iogauge_io::worker::accounting::Window;
+use iogauge_model::units::Count;
+use iogauge_model::{Caveat, CaveatCode};
+
+/// Longest wait for I/Os that were outstanding over a pause.
+const SETTLING_NS: u64 = 10_000_000_000;
+/// Time between two looks meanwhile.
+const LOOK_NS: u64 = 25_000_000;
+/// Pauses that follow each other while I/Os come back; a further one is seen after the next window.
+const IN_A_ROW: u32 = 3;
+
+/// Pauses in a measurement, and what is in no figure because of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// The pauses themselves.
+    pub paused: Paused,
+    /// Reads and writes that are left out.
+    pub ios: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Time that is left out, on the pool's clock, in nanoseconds: the pauses, the windows they lie in,
+    /// and the wait for what was outstanding.
+    pub left_out_ns: u64,
+    /// Points of a search that were measured again.
+    pub repeats: u32,
+}
+
+impl Pauses {
+    /// Looks for pauses in the window that has just ended and began at `since_ns`. Where there is one,
+    /// leaves out the window, and all that is done until the I/Os outstanding over the pause have come
+    /// back. True in that case: another window has begun.
+    ///
+    /// # Errors
+    /// Where a worker's engine fails.
+    pub(crate) fn leave_out(
+        &mut self,
+        pool: &mut dyn WorkerPool,
+        window: &Window,
+        since_ns: u64,
+        interrupt: &Interrupt,
+    ) -> Result<bool, LabError> {
+        let mut new = pool.take_pauses();
+        if new.times == 0 {
+            return Ok(false);
+        }
+        self.note(window);
+        for _ in 0..IN_A_ROW {
+            self.paused.add(new);
+            self.settle(pool, interrupt)?;
+            new = pool.take_pauses();
+            if new.times == 0 {
+                break;
+            }
+        }
+        self.paused.add(new);
+        self.left_out_ns += pool.now_ns().saturating_sub(since_ns);
+        Ok(true)
+    }
+
+    /// Lets what was outstanding over a pause come back.
+    fn settle(&mut self, pool: &mut dyn WorkerPool, interrupt: &Interrupt) -> Result<(), LabError> {
+        // What came due in the pause would be served in a burst, and what comes due now behind it.
+        pool.hold_back_arrivals(true);
+        // What is outstanding now is told from what is issued from here on.
+        self.note(&pool.take_window()?);
+        let end_ns = pool.now_ns().saturating_add(SETTLING_NS);
+        loop {
+            pool.advance(LOOK_NS)?;
+            if pool.drained() || pool.finished() || pool.now_ns() >= end_ns || interrupt.is_set() {
+                break;
+            }
+        }
+        pool.hold_back_arrivals(false);
+        self.note(&pool.take_window()?);
+        Ok(())
+    }
+
+    /// Counts a window that is left out.
+    fn note(&mut self, window: &Window) {
+        self.ios += window.ios();
+        self.bytes += window.bytes();
+    }
+
+    /// Time left out in which iogauge was not paused, in nanoseconds.
+    pub(crate) fn worked_ns(&self) -> u64 {
+        self.left_out_ns.saturating_sub(self.paused.ns)
+    }
+
+    /// Adds those of a measurement that followed.
+    pub(crate) fn add(&mut self, others: &Self) {
+        self.paused.add(others.paused);
+        self.ios += others.ios;
+        self.bytes += others.bytes;
+        self.left_out_ns += others.left_out_ns;
+        self.repeats += others.repeats;
+    }
+}
+
+/// Pauses of who does the I/O while it was measured for so many seconds.
+#[must_use]
+pub(crate) fn caveat(pauses: &Pauses, who: &str, seconds: f64) -> Option<Caveat> {
+    let Pauses { paused, ios, left_out_ns, repeats, .. } = pauses;
+    (paused.times > 0).then(|| {
+        let paused_seconds = paused.ns as f64 / 1e9;
+        let times = times(paused);
+        let again = match repeats {
+            0 => String::new(),
+            1 => "; one point was measured again".to_owned(),
+            repeats => format!("; points were measured again {repeats} times"),
+        };
+        Caveat::of(
+            CaveatCode::Paused,
+            format!(
+                "{who} was paused {times}, for {paused_seconds:.1} s: the {:.1} s around that and \
+                 the {} I/Os in them are left out{again}",
+                *left_out_ns as f64 / 1e9,
+                Count(*ios as f64),
+            ),
+        )
+        .weighed(paused_seconds / (paused_seconds + seconds).max(1e-9))
+    })
+}
+
+/// Pauses that are in the figures of so many seconds.
+#[must_use]
+pub(crate) fn caveat_within(paused: Paused, seconds: f64) -> Option<Caveat> {
+    (paused.times > 0).then(|| {
+        let (times, paused_seconds) = (times(&paused), paused.ns as f64 / 1e9);
+        Caveat::of(
+            CaveatCode::Paused,
+            format!(
+                "iogauge or fio was paused {times}, for {paused_seconds:.1} s, which are in the \
+                 figures: fio measures a job file as a whole"
+            ),
+        )
+        .weighed(paused_seconds / seconds.max(paused_seconds).max(1e-9))
+    })
+}
+
+fn times(paused: &Paused) -> String {
+    if paused.times == 1 { "once".to_owned() } else { format!("{} times", paused.times) }
+}

@@ -1,0 +1,592 @@
+//! A target with everything that is needed to put loads on it.
+
+use crate::caveats::{self, surroundings};
+use crate::error::LabError;
+use crate::session::ground::Ground;
+use crate::session::profile::CADENCE;
+use crate::session::via;
+use iogauge_io::engine::{self, Files};
+use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, SystemError};
+use iogauge_io::offsets::Extent;
+use iogauge_io::pool::fio::{FioBinary, FioPool, FioWork, ForeignJob, Span};
+use iogauge_io::pool::{PoolJob, ThreadPool, VirtualPool, WorkerPool};
+use iogauge_io::sim::DeviceSlot;
+use iogauge_io::targets::{
+    Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, advise, device_facts,
+    device_facts_of,
+};
+use iogauge_io::verify::JobVerify;
+use iogauge_model::load::{EngineKind, Load, SyncMode};
+use iogauge_model::result::DeviceFacts;
+use iogauge_model::{Caveat, CaveatCode, Limit, Step};
+use serde_json::{Value, json};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// A simulated device that takes as long for one I/O stands for a disk that turns.
+const SERVICE_OF_DISKS_NS: u64 = 2_000_000;
+
+/// What loads are put on.
+#[derive(Debug)]
+enum Medium {
+    /// Files and devices.
+    Real(Target),
+    /// A device in virtual time, which each pool finds as the last one left it.
+    Simulated(DeviceSlot),
+}
+
+/// A target that the guards let pass, ready to be prepared and measured.
+#[derive(Debug)]
+pub struct Rig {
+    /// TARGET as typed.
+    text: String,
+    medium: Medium,
+    intent: Intent,
+    roots: Roots,
+    /// Does the I/O instead of workers of this process.
+    via: Option<FioBinary>,
+    /// What it does instead of the loads that are put on the target.
+    foreign: Option<ForeignJob>,
+    /// True where block devices are measured as they were left.
+    fresh_devices: bool,
+    /// Time between two samples of the machine beside the load.
+    cadence: Duration,
+    /// Why a measurement on it was stopped.
+    stopped: OnceLock<String>,
+}
+
+/// A mistyped directory or device must not become a test file somewhere else: a file of a name of
+/// its own is made only where its size is given.
+pub(crate) fn there_or_sized(path: &Path, intent: &Intent) -> Result<(), TargetError> {
+    let error = path.symlink_metadata().err().map(|error| error.kind());
+    let under_a_file = error == Some(ErrorKind::NotADirectory);
+    let missing = under_a_file || error == Some(ErrorKind::NotFound);
+    let meant_directory = under_a_file || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    if !missing || (intent.size_bytes.is_some() && !meant_directory) {
+        return Ok(());
+    }
+    Err(TargetError::NotFound {
+        path: path.to_owned(),
+        wanted: if meant_directory {
+            "a directory that exists".to_owned()
+        } else {
+            "a directory, file or device that does, or --size=1g to make a file of this name"
+                .to_owned()
+        },
+    })
+}
+
+impl Rig {
+    /// Finds the target out and lets the guards judge what is intended. Changes nothing.
+    ///
+    /// # Errors
+    /// Where the target cannot be read as one, does not exist, or is refused.
+    pub fn open(text: &str, intent: Intent) -> Result<Self, LabError> {
+        let roots = Roots::default();
+        let medium = match text.parse::<TargetSpec>()? {
+            TargetSpec::Simulated(spec) => {
+                let spec = spec.trim_start_matches("sim:").parse()?;
+                Medium::Simulated(DeviceSlot::new(spec))
+            }
+            TargetSpec::Paths(paths) => {
+                paths.iter().try_for_each(|path| there_or_sized(path, &intent))?;
+                Medium::Real(Target::resolve(&paths, &intent, &roots)?)
+            }
+        };
+        Ok(Self::of(text, medium, intent, roots))
+    }
+
+    /// Finds out what these files and devices are and lets the guards judge what is intended with
+    /// each. Without any the target has no parts, and only loads of engine null can run on it.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_each(text: &str, wanted: &[(PathBuf, Intent)]) -> Result<Self, LabError> {
+        let roots = Roots::default();
+        for (path, intent) in wanted {
+            there_or_sized(path, intent).map_err(|error| match error {
+                TargetError::NotFound { path, .. } => {
+                    let wanted = "a file or device that does, or size=1g in its job to make it";
+                    TargetError::NotFound { path, wanted: wanted.to_owned() }
+                }
+                other => other,
+            })?;
+        }
+        let medium = Medium::Real(Target::resolve_each(wanted, &roots)?);
+        let mut intent = wanted.first().map_or_else(Intent::default, |(_, intent)| *intent);
+        intent.writes = wanted.iter().any(|(_, intent)| intent.writes);
+        Ok(Self::of(text, medium, intent, roots))
+    }
+
+    fn of(text: &str, medium: Medium, intent: Intent, roots: Roots) -> Self {
+        let text = text.to_owned();
+        let (via, foreign, fresh_devices, cadence) = (None, None, false, CADENCE);
+        let stopped = OnceLock::new();
+        Self { text, medium, intent, roots, via, foreign, fresh_devices, cadence, stopped }
+    }
+
+    /// From now on the machine is sampled so often beside loads on a real target.
+    pub fn sample_every(&mut self, cadence: Duration) {
+        self.cadence = cadence;
+    }
+
+    /// Why a measurement was stopped that nobody interrupted.
+    pub(crate) fn stopped_by(&self) -> Option<&str> {
+        self.stopped.get().map(String::as_str)
+    }
+
+    pub(crate) fn stop_because(&self, reason: String) {
+        // The first reason is the one.
+        let _ = self.stopped.set(reason);
+    }
+
+    /// Time between two samples of the machine.
+    #[must_use]
+    pub fn cadence(&self) -> Duration {
+        self.cadence
+    }
+
+    /// From now on block devices are not prefilled, and what is on them raises no doubt: who
+    /// measures writes them first.
+    pub fn keep_devices_fresh(&mut self) {
+        self.fresh_devices = true;
+    }
+
+    /// True where block devices are not prefilled.
+    pub(crate) fn keeps_devices_fresh(&self) -> bool {
+        self.fresh_devices
+    }
+
+    /// TARGET as typed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What was intended when the target was opened.
+    #[must_use]
+    pub fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    /// True where nothing real is measured.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        matches!(self.medium, Medium::Simulated(_))
+    }
+
+    pub(crate) fn target_mut(&mut self) -> Option<(&mut Target, &Roots)> {
+        match &mut self.medium {
+            Medium::Real(target) => Some((target, &self.roots)),
+            Medium::Simulated(_) => None,
+        }
+    }
+
+    /// The real target, where there is one.
+    #[must_use]
+    pub fn target(&self) -> Option<&Target> {
+        match &self.medium {
+            Medium::Real(target) => Some(target),
+            Medium::Simulated(_) => None,
+        }
+    }
+
+    /// Paths of the files and devices; empty for a simulated one.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.target().map_or_else(Vec::new, |t| t.parts.iter().map(|p| p.path.clone()).collect())
+    }
+
+    /// Usable bytes over all parts.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        match &self.medium {
+            Medium::Real(target) => target.parts.iter().map(|p| p.size_bytes).sum(),
+            Medium::Simulated(slot) => slot.spec().size_bytes,
+        }
+    }
+
+    /// The engine to use: the one asked for, or the default of this target and kernel. A default
+    /// that has to give way to another one gives a caveat.
+    ///
+    /// # Errors
+    /// Where the engine asked for does not go with the target or the kernel.
+    pub fn engine(
+        &self,
+        asked: Option<EngineKind>,
+    ) -> Result<(EngineKind, Option<Caveat>), LabError> {
+        match (asked, self.is_simulated()) {
+            (None | Some(EngineKind::Sim), true) => return Ok((EngineKind::Sim, None)),
+            (Some(other), true) => {
+                return Err(LabError::Mismatch(format!(
+                    "ioengine {} cannot reach the simulated device {}; hint: use no \
+                     --ioengine",
+                    engine::info(other).name,
+                    self.text
+                )));
+            }
+            (Some(EngineKind::Sim), false) => {
+                return Err(LabError::Mismatch(format!(
+                    "ioengine sim simulates a device and cannot reach {}; hint: use the \
+                     target sim:…",
+                    self.text
+                )));
+            }
+            _ => {}
+        }
+        let Some(kind) = asked else { return Ok(default_engine()) };
+        match engine::probe(kind) {
+            Ok(()) => Ok((kind, None)),
+            Err(source) => {
+                let (engine, instead) = (engine::info(kind).name, "--ioengine=libaio");
+                Err(LabError::EngineRefused { engine, source, instead })
+            }
+        }
+    }
+
+    /// From now on fio does the I/O.
+    ///
+    /// # Errors
+    /// Where the target is nothing fio can reach.
+    pub fn go_via(&mut self, fio: FioBinary) -> Result<(), LabError> {
+        if self.is_simulated() {
+            return Err(LabError::Mismatch(format!(
+                "--via fio: fio cannot reach the simulated device {}; hint: use a directory, \
+                 a file or a block device",
+                self.text
+            )));
+        }
+        self.via = Some(fio);
+        Ok(())
+    }
+
+    /// From now on fio does the I/O, and what it does is a job of its own: loads say only at which
+    /// depth.
+    ///
+    /// # Errors
+    /// As [`Self::go_via`].
+    pub fn go_via_job(&mut self, fio: FioBinary, job: ForeignJob) -> Result<(), LabError> {
+        self.go_via(fio)?;
+        self.foreign = Some(job);
+        Ok(())
+    }
+
+    /// The job that fio does whatever the load, where there is one.
+    #[must_use]
+    pub fn foreign(&self) -> Option<&ForeignJob> {
+        self.foreign.as_ref()
+    }
+
+    /// From now on workers of this process do the I/O.
+    pub fn go_alone(&mut self) {
+        self.via = None;
+    }
+
+    /// The fio that does the I/O, where one does.
+    #[must_use]
+    pub fn via(&self) -> Option<&FioBinary> {
+        self.via.as_ref()
+    }
+
+    /// Starts what does the I/O of a load, until it is stopped. The depth may later rise to
+    /// `max_depth`.
+    ///
+    /// # Errors
+    /// Where a load does not fit the target, a file cannot be opened or a worker not be made.
+    pub fn pool(&self, load: &Load, max_depth: u32) -> Result<Box<dyn WorkerPool>, LabError> {
+        if let (Some(fio), Some(job)) = (&self.via, &self.foreign) {
+            let handed = via::handed_to_job(self, &job.jobs, &job.paths)?;
+            let work = FioWork::Foreign(job.clone());
+            return Ok(Box::new(FioPool::start(fio.clone(), work, Span::Open, handed)?));
+        }
+        if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
+            let step = Step::single(load.clone(), 0, 0);
+            return via::pool(target, fio, &step, &[], Span::Open);
+        }
+        self.pool_on(&[(load.clone(), Ground::All)], max_depth)
+    }
+
+    /// Starts what does the I/O of a step, each job on its own ground.
+    ///
+    /// # Errors
+    /// As [`Self::pool`].
+    pub fn pool_of(
+        &self,
+        step: &Step,
+        grounds: &[Ground],
+    ) -> Result<Box<dyn WorkerPool>, LabError> {
+        if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
+            return via::pool(target, fio, step, grounds, Span::Own);
+        }
+        self.pool_on(&Ground::of_jobs(step, grounds), step.depth())
+    }
+
+    /// Starts workers, each job on its own ground. A simulated target is one ground for all.
+    ///
+    /// # Errors
+    /// As [`Self::pool`].
+    fn pool_on(
+        &self,
+        jobs: &[(Load, Ground)],
+        max_depth: u32,
+    ) -> Result<Box<dyn WorkerPool>, LabError> {
+        match &self.medium {
+            Medium::Simulated(slot) => {
+                let jobs = jobs.iter().map(|(load, _)| self.simulated_job(load));
+                Ok(Box::new(VirtualPool::start_on(jobs.collect(), slot, max_depth)?))
+            }
+            Medium::Real(target) => {
+                let jobs = jobs.iter().map(|(load, ground)| job(target, load, ground));
+                let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+                Ok(Box::new(ThreadPool::start(jobs, max_depth)?))
+            }
+        }
+    }
+
+    /// A load on all of the simulated device.
+    fn simulated_job(&self, load: &Load) -> PoolJob {
+        let extents = vec![Extent { base_bytes: 0, size_bytes: self.size_bytes() }];
+        PoolJob { load: load.clone(), files: Files::default(), extents }
+    }
+
+    /// As [`Self::pool_on`], for jobs some of which verify.
+    pub(crate) fn pool_verified(
+        &self,
+        jobs: &[(Load, Ground)],
+        verify: &[Option<Arc<JobVerify>>],
+        max_depth: u32,
+    ) -> Result<Box<dyn WorkerPool>, LabError> {
+        let target = match &self.medium {
+            Medium::Real(target) => target,
+            Medium::Simulated(slot) => {
+                let jobs = jobs.iter().zip(verify);
+                let jobs =
+                    jobs.map(|((load, _), verify)| (self.simulated_job(load), verify.clone()));
+                let pool = VirtualPool::start_verified(jobs.collect(), slot, max_depth)?;
+                return Ok(Box::new(pool));
+            }
+        };
+        let jobs = jobs.iter().zip(verify).map(|((load, ground), verify)| {
+            job(target, load, ground).map(|job| (job, verify.clone()))
+        });
+        let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(ThreadPool::start_verified(jobs, max_depth)?))
+    }
+
+    /// Whether the target keeps what is written to it.
+    ///
+    /// # Errors
+    /// A simulated device that does not, with what would be right.
+    pub(crate) fn check_keeps_data(&self) -> Result<(), LabError> {
+        match &self.medium {
+            Medium::Simulated(slot) if !slot.spec().keep_data => Err(LabError::Mismatch(format!(
+                "verify: the simulated device {} carries no data; hint: use data=keep in it, or \
+                 a file",
+                self.text
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Number and usable stretch of each part of a ground; a simulated target is one part.
+    pub(crate) fn extents_on(&self, ground: &Ground) -> Vec<(u32, Extent)> {
+        let Medium::Real(target) = &self.medium else {
+            return vec![(0, Extent { base_bytes: 0, size_bytes: self.size_bytes() })];
+        };
+        let parts = ground.parts(target).into_iter().enumerate();
+        parts.map(|(index, part)| (ground.number_of(index as u32), extent(&part))).collect()
+    }
+
+    /// The files of a load, open for reading alone.
+    pub(crate) fn files_to_read(&self, load: &Load, ground: &Ground) -> Result<Files, LabError> {
+        let Medium::Real(target) = &self.medium else { return Ok(Files::default()) };
+        let mode = OpenMode::reading(engine::is_direct(load));
+        let parts = ground.parts(target);
+        let files = parts.iter().map(|part| Ok(part.open(mode)?.fd));
+        Ok(Arc::new(files.collect::<Result<Vec<_>, LabError>>()?))
+    }
+
+    /// The devices under the target; empty for simulated and memory-backed ones, and where sysfs does
+    /// not show them.
+    ///
+    /// # Errors
+    /// Where the kernel's device tree cannot be read.
+    pub fn devices(&self) -> Result<DeviceTree, LabError> {
+        // A test file yet to be made lies on the devices of its directory.
+        let there = self.paths().into_iter().map(|path| match path.parent() {
+            Some(parent) if !path.exists() => parent.to_owned(),
+            _ => path,
+        });
+        match DeviceTree::under_all(there) {
+            // Counters are missing in the result, which is no reason to have none.
+            Err(SystemError::UnknownDevice { .. }) => Ok(DeviceTree::default()),
+            tree => Ok(tree?),
+        }
+    }
+
+    /// The limit of a search of the target that was given none: that of disks where one turns under it. A
+    /// virtual disk does not tell, whatever it says of itself.
+    #[must_use]
+    pub fn usual_limit(&self) -> Limit {
+        let turns = |name: &str| {
+            device_facts_of(name, &self.roots)
+                .is_some_and(|facts| facts.rotational == Some(true) && !facts.is_virtual())
+        };
+        let is_disk = match &self.medium {
+            Medium::Simulated(slot) => {
+                slot.spec().seek_ns > 0 || slot.spec().service_ns >= SERVICE_OF_DISKS_NS
+            }
+            Medium::Real(_) => {
+                self.devices().is_ok_and(|tree| tree.leaves().into_iter().any(turns))
+            }
+        };
+        if is_disk { Limit::USUAL_OF_DISKS } else { Limit::USUAL }
+    }
+
+    /// Doubts that show before a run on a ground.
+    ///
+    /// # Errors
+    /// Where a part cannot be looked at.
+    pub fn facts_on(&self, load: &Load, ground: &Ground) -> Result<Vec<Caveat>, LabError> {
+        let mut caveats = Vec::new();
+        match &self.medium {
+            Medium::Simulated(_) => caveats.push(Caveat::of(
+                CaveatCode::Simulated,
+                "the target is a simulated device: the figures are those of a model",
+            )),
+            Medium::Real(_) if load.engine == EngineKind::Null => caveats.push(Caveat::of(
+                CaveatCode::NoIo,
+                "engine null issues no I/O: the figures are what the tool itself can do",
+            )),
+            Medium::Real(target) => {
+                let parts = ground.parts(target);
+                caveats.extend(doubts(&parts, load, &self.devices()?, &self.roots)?);
+            }
+        }
+        if self.fresh_devices {
+            let of_contents = [CaveatCode::ZeroBlocks, CaveatCode::CompressibleData];
+            caveats.retain(|caveat| !of_contents.contains(&caveat.code));
+        }
+        Ok(caveats)
+    }
+
+    /// The target for a document.
+    #[must_use]
+    pub fn describe(&self) -> Value {
+        match &self.medium {
+            Medium::Simulated(slot) => json!({
+                "name": self.text,
+                "kind": "simulated",
+                "size_bytes": slot.spec().size_bytes,
+                "channels": slot.spec().channels,
+                "service_ns": slot.spec().service_ns,
+                "seed": slot.spec().seed,
+            }),
+            Medium::Real(target) => {
+                let devices: Vec<DeviceFacts> = target
+                    .parts
+                    .iter()
+                    .filter_map(|p| device_facts(p.device?, &self.roots))
+                    .collect();
+                json!({
+                    "name": self.text,
+                    "kind": "real",
+                    "size_bytes": self.size_bytes(),
+                    "parts": target.parts.iter().map(|p| p.describe()).collect::<Vec<_>>(),
+                    "devices": devices,
+                    "chain": self.devices().map(|tree| tree.chain()).unwrap_or_default(),
+                })
+            }
+        }
+    }
+}
+
+/// The engine that measures where none is asked for, with a caveat where it is the second best.
+pub(crate) fn default_engine() -> (EngineKind, Option<Caveat>) {
+    let Err(source) = engine::probe(EngineKind::IoUring) else {
+        return (EngineKind::IoUring, None);
+    };
+    let libaio = engine::probe(EngineKind::Libaio).is_ok();
+    let instead = if libaio { EngineKind::Libaio } else { EngineKind::Psync };
+    let caveat = Caveat::of(
+        CaveatCode::EngineFallback,
+        format!(
+            "io_uring cannot be used here ({source}); {} measured instead, which costs more \
+             processor time per I/O",
+            engine::info(instead).name
+        ),
+    );
+    (instead, Some(caveat))
+}
+
+/// Doubts that show before a load runs on parts that lie on these devices.
+pub(crate) fn doubts(
+    parts: &[Part],
+    load: &Load,
+    devices: &DeviceTree,
+    roots: &Roots,
+) -> Result<Vec<Caveat>, LabError> {
+    let direct = engine::is_direct(load);
+    let mut found = Vec::new();
+    for part in parts {
+        found.extend(access_time(part, direct)?);
+        found.extend(iogauge_io::targets::facts(part, load, roots)?);
+    }
+    let memory_bytes = Memory::read(roots).unwrap_or_default().total_bytes;
+    let groups = GroupLimits::read(roots);
+    found.extend(surroundings::doubts(load, &groups, devices, memory_bytes, roots));
+    Ok(caveats::distinct(found))
+}
+
+/// Reads of a file of another user note their time in it, which costs.
+fn access_time(part: &Part, direct: bool) -> Result<Option<Caveat>, LabError> {
+    let noted = match part.open(OpenMode::reading(direct)) {
+        Ok(opened) => opened.atime_fallback,
+        Err(TargetError::NotPrepared { .. }) => false,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(noted.then(|| {
+        Caveat::new(
+            CaveatCode::FeatureFallback,
+            "the file belongs to another user, so that reads update its access time (no O_NOATIME)",
+            "run as the file's owner, or mount with noatime",
+        )
+    }))
+}
+
+fn job(target: &Target, load: &Load, ground: &Ground) -> Result<PoolJob, LabError> {
+    let parts = ground.parts(target);
+    let files =
+        if load.engine == EngineKind::Null { Files::default() } else { open_parts(&parts, load)? };
+    let extents = match ground {
+        Ground::Nothing { size_bytes } => {
+            vec![Extent { base_bytes: 0, size_bytes: *size_bytes }]
+        }
+        Ground::All | Ground::Parts(_) => parts.iter().map(extent).collect(),
+    };
+    Ok(PoolJob { load: load.clone(), files, extents })
+}
+
+fn extent(part: &Part) -> Extent {
+    Extent { base_bytes: part.base_bytes, size_bytes: part.size_bytes }
+}
+
+/// One descriptor for each part, opened as the load wants it.
+fn open_parts(parts: &[Part], load: &Load) -> Result<Files, LabError> {
+    let mode = OpenMode {
+        write: load.writes(),
+        direct: engine::is_direct(load),
+        sync: if load.writes() { load.sync } else { SyncMode::None },
+    };
+    let mut files = Vec::new();
+    for part in parts {
+        let fd = part.open(mode)?.fd;
+        if !mode.direct {
+            advise(&fd, load.rw.is_random(), load.invalidate);
+        }
+        files.push(fd);
+    }
+    Ok(Arc::new(files))
+}

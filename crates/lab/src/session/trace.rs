@@ -1,0 +1,430 @@
+//! The block layer, traced beside a load.
+
+use crate::error::LabError;
+use crate::observe::{Interrupt, Observer, Setting, Status};
+use crate::search::Decision;
+use crate::session::rig::Rig;
+use crate::suite::SuiteStep;
+use iogauge_io::engine::Op;
+use iogauge_io::trace::{TraceError, Tracer};
+use iogauge_io::worker::accounting::{Tally, Window};
+use iogauge_model::result::{
+    Answer, BlockTrace, CurvePoint, IoTime, StepResult, SuiteStepResult, SystemPoint,
+    TracedRequests,
+};
+use iogauge_model::units::Bytes;
+use iogauge_model::{Caveat, CaveatCode};
+use std::time::Duration;
+
+/// Requests and I/Os stand one for one where they differ by no more than this share of them, and by
+/// those that were under way as the window began and ended.
+const ALIKE_SHARE: f64 = 0.02;
+/// The device cannot take longer for an I/O than the I/O takes, but for what two clocks differ by.
+const LONGER_SHARE: f64 = 0.02;
+/// From this share of the requests on it is worth a word that their begin is not known.
+const UNMATCHED_SHARE: f64 = 0.01;
+
+/// What of a window stands beside its trace.
+#[derive(Debug)]
+struct Traced {
+    place: Setting,
+    trace: BlockTrace,
+    caveats: Vec<Caveat>,
+}
+
+/// A tracer with what it saw, or the reason why there is none.
+#[derive(Debug)]
+pub struct Tracing {
+    tracer: Option<Tracer>,
+    fault: Option<TraceError>,
+    /// The last window of each place.
+    windows: Vec<Traced>,
+}
+
+impl Tracing {
+    /// Starts tracing the devices under a target, which takes a second or so. Where that cannot be,
+    /// the reason becomes a caveat of what is measured.
+    ///
+    /// # Errors
+    /// Where the kernel's device tree cannot be read.
+    pub fn start(rig: &Rig, interrupt: &Interrupt) -> Result<Self, LabError> {
+        let (tracer, fault) = match Tracer::start(&rig.devices()?, &|| interrupt.is_set()) {
+            Ok(tracer) => (Some(tracer), None),
+            Err(fault) => (None, Some(fault)),
+        };
+        Ok(Self { tracer, fault, windows: Vec::new() })
+    }
+
+    fn begin(&mut self) {
+        let Some(tracer) = &mut self.tracer else { return };
+        if let Err(fault) = tracer.begin() {
+            self.give_up(fault);
+        }
+    }
+
+    fn end(&mut self, window: &Window, place: Setting) {
+        let Some(tracer) = &mut self.tracer else { return };
+        match tracer.end() {
+            Ok(mut trace) => {
+                let asked = [Op::Read, Op::Write, Op::Sync].map(|op| Asked::of(window.tally(op)));
+                let caveats = set_against(&mut trace, asked, window.depth());
+                self.windows.retain(|traced| traced.place != place);
+                self.windows.push(Traced { place, trace, caveats });
+            }
+            Err(fault) => self.give_up(fault),
+        }
+    }
+
+    fn give_up(&mut self, fault: TraceError) {
+        self.tracer = None;
+        self.fault = Some(fault);
+    }
+
+    /// Puts the trace of the step that was just measured into its result, and returns what has to be
+    /// known of it.
+    pub fn of_step(&mut self, step: &mut StepResult) -> Vec<Caveat> {
+        let last = self.windows.pop();
+        self.windows.clear();
+        let (trace, caveats) = self.told(last);
+        step.trace = trace;
+        caveats
+    }
+
+    /// The trace of the last window at the place of an answer, with what has to be known of it.
+    pub fn of_answer(&mut self, answer: &Answer) -> (Option<Box<BlockTrace>>, Vec<Caveat>) {
+        let place = Setting { depth: answer.depth, rate_iops: answer.rate_iops };
+        let at = self.windows.iter().position(|traced| traced.place == place);
+        let traced = at.map(|at| self.windows.swap_remove(at));
+        self.told(traced)
+    }
+
+    fn told(&mut self, traced: Option<Traced>) -> (Option<Box<BlockTrace>>, Vec<Caveat>) {
+        let mut caveats: Vec<Caveat> = self.fault.take().iter().map(not_traced).collect();
+        let trace = traced.map(|traced| {
+            caveats.push(cost());
+            caveats.extend(traced.caveats);
+            Box::new(traced.trace)
+        });
+        (trace, caveats)
+    }
+}
+
+fn not_traced(fault: &TraceError) -> Caveat {
+    let message = format!("--trace: {fault}; the figures are those of a run without it");
+    Caveat::new(CaveatCode::NotTraced, message, fault.hint())
+}
+
+fn cost() -> Caveat {
+    Caveat::of(
+        CaveatCode::Traced,
+        "bpftrace counted within the kernel as each request was begun and completed, which takes \
+         processor time of a microsecond or so each: the figures are those of the load with it",
+    )
+}
+
+/// What a load asked for in one direction, and what it got.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    ios: u64,
+    bytes: u64,
+    mean_ns: f64,
+}
+
+impl Asked {
+    fn of(tally: &Tally) -> Self {
+        Self { ios: tally.ios(), bytes: tally.bytes, mean_ns: tally.service.mean_ns() }
+    }
+
+    /// The mean time of an I/O beside the device's, summed over all.
+    fn beside(self, device_time_ns: f64) -> IoTime {
+        let device_ns = device_time_ns / self.ios.max(1) as f64;
+        IoTime { ios: self.ios, mean_ns: self.mean_ns, device_ns }
+    }
+}
+
+/// By how many I/Os two counts of one window may differ.
+#[derive(Debug, Clone, Copy)]
+struct Slack {
+    ios: f64,
+}
+
+impl Slack {
+    /// True where two counts of things of `each` are the same, as far as can be told.
+    fn are_alike(self, asked: f64, seen: f64, each: f64) -> bool {
+        (asked - seen).abs() <= asked * ALIKE_SHARE + self.ios * each
+    }
+}
+
+/// Tells what of the time of I/Os was the device's, where their requests stand one for one with them;
+/// returns where they do not. The load asked for reads, writes and syncs, and had so many outstanding.
+fn set_against(trace: &mut BlockTrace, [read, write, sync]: [Asked; 3], depth: f64) -> Vec<Caveat> {
+    let slack = Slack { ios: depth.ceil() + 1.0 };
+    let flush_ns = trace.flush.as_ref().map_or(0.0, TracedRequests::device_time_ns);
+    // Flushes that nobody asked for by themselves are part of the writes that are to be durable.
+    let of_writes_ns = if sync.ios == 0 { flush_ns } else { 0.0 };
+    // A load that only reads is not put in doubt by a journal's few writes.
+    let beside_bytes = (read.bytes + write.bytes) as f64 * ALIKE_SHARE;
+    let mut told = Vec::new();
+    for (word, asked, requests, more_ns) in
+        [("read", read, &mut trace.read, 0.0), ("write", write, &mut trace.write, of_writes_ns)]
+    {
+        let differs = differs(word, asked, requests.as_ref(), slack, beside_bytes);
+        told.extend(differs.clone());
+        if let (None, Some(requests)) = (differs, requests) {
+            told.extend(give_share(word, asked, requests, more_ns));
+        }
+    }
+    if let Some(flush) = &mut trace.flush
+        && sync.ios > 0
+        && slack.are_alike(sync.ios as f64, flush.requests as f64, 1.0)
+    {
+        flush.io = Some(sync.beside(flush_ns));
+    }
+    let parts = [&trace.read, &trace.write, &trace.flush];
+    let requests: u64 = parts.into_iter().flatten().map(|part| part.requests).sum();
+    if trace.unmatched as f64 > requests as f64 * UNMATCHED_SHARE + slack.ios {
+        told.push(format!(
+            "the begin of {} requests is not known, and they are in no figure; {requests} are",
+            trace.unmatched
+        ));
+    }
+    told.into_iter().map(|message| Caveat::of(CaveatCode::TraceDiffers, message)).collect()
+}
+
+/// In which way the requests of a direction are not its I/Os.
+fn differs(
+    word: &str,
+    asked: Asked,
+    requests: Option<&TracedRequests>,
+    slack: Slack,
+    beside_bytes: f64,
+) -> Option<String> {
+    let (ios, bytes) = (asked.ios as f64, asked.bytes as f64);
+    let seen = requests.map_or((0.0, 0.0), |r| (r.requests as f64, r.bytes as f64));
+    let each = bytes / ios.max(1.0);
+    let (moved, wanted) = (Bytes(seen.1 as u64), Bytes(asked.bytes));
+    if seen.1 > bytes + beside_bytes + slack.ios * each {
+        return Some(format!(
+            "{word} requests moved {moved} where the load asked for {wanted}: others used the devices, \
+             or the file system and the page cache added I/O of their own"
+        ));
+    }
+    if ios == 0.0 {
+        return None;
+    }
+    if !slack.are_alike(bytes, seen.1, each) {
+        return Some(if seen.1 < bytes {
+            format!(
+                "{word} requests moved {moved} of the {wanted} that the load asked for: a cache before \
+                 the block layer took the rest"
+            )
+        } else {
+            format!("{word} requests moved {moved} where the load asked for {wanted}")
+        });
+    }
+    if slack.are_alike(ios, seen.0, 1.0) {
+        return None;
+    }
+    let per = seen.0.max(1.0) / ios;
+    Some(if per > 1.0 {
+        format!(
+            "each {word} became {per:.1} requests, which were under way together: what of its time was \
+             the device's cannot be told"
+        )
+    } else {
+        format!(
+            "{:.1} {word}s became one request: what of the time of each was the device's cannot be told",
+            1.0 / per
+        )
+    })
+}
+
+/// Tells the share of the device, to which `more_ns` beside its requests belong, or why there is none.
+fn give_share(
+    word: &str,
+    asked: Asked,
+    requests: &mut TracedRequests,
+    more_ns: f64,
+) -> Option<String> {
+    if asked.ios == 0 {
+        return None;
+    }
+    let io = asked.beside(requests.device_time_ns() + more_ns);
+    if io.device_ns > io.mean_ns * (1.0 + LONGER_SHARE) {
+        return Some(format!(
+            "the device had the requests for longer than the {word}s took: requests of others, or \
+             flushes that several share, are among them"
+        ));
+    }
+    requests.io = Some(io);
+    None
+}
+
+/// An observer beside which windows are traced, where there is something to trace them with.
+pub struct Beside<'a> {
+    observer: &'a mut dyn Observer,
+    tracing: Option<&'a mut Tracing>,
+}
+
+impl std::fmt::Debug for Beside<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Beside").field("tracing", &self.tracing).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Beside<'a> {
+    /// The observer, with what traces beside it.
+    pub fn new(observer: &'a mut dyn Observer, tracing: Option<&'a mut Tracing>) -> Self {
+        Self { observer, tracing }
+    }
+}
+
+impl Observer for Beside<'_> {
+    fn status(&mut self, status: &Status<'_>) {
+        self.observer.status(status);
+    }
+
+    fn window_begins(&mut self) {
+        if let Some(tracing) = &mut self.tracing {
+            tracing.begin();
+        }
+    }
+
+    fn window_ends(&mut self, window: &Window, place: Setting) {
+        if let Some(tracing) = &mut self.tracing {
+            tracing.end(window, place);
+        }
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        self.observer.decision(decision);
+    }
+
+    fn point(&mut self, point: &CurvePoint) {
+        self.observer.point(point);
+    }
+
+    fn step(&mut self, step: &StepResult) {
+        self.observer.step(step);
+    }
+
+    fn so_far(&mut self, make: &mut dyn FnMut() -> StepResult) {
+        self.observer.so_far(make);
+    }
+
+    fn system(&mut self, point: &SystemPoint, left: Option<Duration>) {
+        self.observer.system(point, left);
+    }
+
+    fn suite_step_begins(&mut self, index: usize, of: usize, step: &SuiteStep) {
+        self.observer.suite_step_begins(index, of, step);
+    }
+
+    fn suite_step(&mut self, step: &SuiteStepResult) {
+        self.observer.suite_step(step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iogauge_model::Histogram;
+    use iogauge_model::result::RequestSize;
+
+    /// So many requests of so many bytes, each of 100 µs.
+    fn requests(requests: u64, bytes: u64) -> TracedRequests {
+        let mut times = Histogram::new();
+        times.record_n(100_000, requests);
+        TracedRequests::new(vec![RequestSize { bytes, requests }], times)
+    }
+
+    fn reads(seen: Option<TracedRequests>, ios: u64, bytes: u64) -> (BlockTrace, Vec<String>) {
+        let mut trace = BlockTrace { read: seen, ..BlockTrace::default() };
+        let asked = Asked { ios, bytes: ios * bytes, mean_ns: 120_000.0 };
+        let told = set_against(&mut trace, [asked, Asked::default(), Asked::default()], 4.0);
+        (trace, told.into_iter().map(|caveat| caveat.message).collect())
+    }
+
+    #[test]
+    fn requests_that_are_the_ios_give_a_share() {
+        for seen in [995, 1000, 1005] {
+            let (trace, told) = reads(Some(requests(seen, 4096)), 1000, 4096);
+            let io = trace.read.unwrap().io.unwrap();
+            assert!(
+                (io.device_ns - 100.0 * seen as f64).abs() < 1.0 && told.is_empty(),
+                "{told:?}"
+            );
+            assert_eq!((io.ios, io.mean_ns), (1000, 120_000.0));
+        }
+    }
+
+    #[test]
+    fn others_are_told_with_the_reason() {
+        let cases = [
+            (Some(requests(2000, 4096)), 1000, 4096, "where the load asked for"),
+            (Some(requests(10, 4096)), 1000, 4096, "a cache before the block layer took the rest"),
+            (None, 1000, 4096, "moved 0 B of the"),
+            (Some(requests(4000, 4096)), 1000, 16_384, "each read became 4.0 requests"),
+            (Some(requests(250, 16_384)), 1000, 4096, "4.0 reads became one request"),
+        ];
+        for (seen, ios, bytes, wanted) in cases {
+            let (trace, told) = reads(seen, ios, bytes);
+            assert!(told.len() == 1 && told[0].contains(wanted), "{wanted}: {told:?}");
+            assert!(trace.read.is_none_or(|read| read.io.is_none()), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn nothing_asked_and_nothing_seen_is_nothing_told() {
+        let (_, told) = reads(None, 0, 0);
+        assert!(told.is_empty(), "{told:?}");
+    }
+
+    #[test]
+    fn a_journal_beside_reads_is_not_worth_a_word_and_a_neighbour_is() {
+        let asked = Asked { ios: 1000, bytes: 4_096_000, mean_ns: 120_000.0 };
+        let with_writes = |writes| {
+            let (read, write) = (Some(requests(1000, 4096)), Some(requests(writes, 4096)));
+            let mut trace = BlockTrace { read, write, ..BlockTrace::default() };
+            set_against(&mut trace, [asked, Asked::default(), Asked::default()], 4.0)
+        };
+        assert!(with_writes(10).is_empty());
+        assert!(with_writes(500)[0].message.starts_with("write requests moved"));
+    }
+
+    #[test]
+    fn flushes_belong_to_durable_writes_or_to_syncs() {
+        let writes = Asked { ios: 1000, bytes: 4_096_000, mean_ns: 250_000.0 };
+        let trace = |syncs| {
+            let (write, flush) = (Some(requests(1000, 4096)), Some(requests(1000, 0)));
+            let mut trace = BlockTrace { write, flush, ..BlockTrace::default() };
+            let sync = Asked { ios: syncs, bytes: 0, mean_ns: 150_000.0 };
+            let told = set_against(&mut trace, [Asked::default(), writes, sync], 1.0);
+            (trace, told)
+        };
+        let share = |requests: &Option<TracedRequests>| {
+            requests.as_ref().unwrap().io.map(|io| io.device_ns)
+        };
+        let (durable, told) = trace(0);
+        assert_eq!((share(&durable.write), share(&durable.flush)), (Some(200_000.0), None));
+        assert!(told.is_empty(), "{told:?}");
+        let (synced, _) = trace(1000);
+        assert_eq!(
+            (share(&synced.write), share(&synced.flush)),
+            (Some(100_000.0), Some(100_000.0))
+        );
+        // One flush in ten is nobody's in particular.
+        assert_eq!(share(&trace(10_000).0.flush), None);
+    }
+
+    #[test]
+    fn times_that_cannot_be_and_begins_that_were_missed_are_told() {
+        let asked = Asked { ios: 1000, bytes: 4_096_000, mean_ns: 90_000.0 };
+        let read = Some(requests(1000, 4096));
+        let mut trace = BlockTrace { read, unmatched: 50, ..BlockTrace::default() };
+        let told = set_against(&mut trace, [asked, Asked::default(), Asked::default()], 4.0);
+        assert!(told[0].message.contains("for longer than the reads took"), "{told:?}");
+        assert!(told[1].message.contains("the begin of 50 requests is not known"), "{told:?}");
+        assert_eq!(trace.read.unwrap().io, None);
+    }
+}

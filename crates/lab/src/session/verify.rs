@@ -1,0 +1,171 @@
+//! Whether a step's data is what was written: the ledger its workers keep, and the reading back when
+//! they are done.
+
+use crate::error::LabError;
+use crate::measure::{TICK_NS, Watch};
+use crate::observe::{Phase, Status};
+use crate::session::ground::Ground;
+use crate::session::rig::Rig;
+use iogauge_io::engine::Files;
+use iogauge_io::verify::check::{Check, CheckJob};
+use iogauge_io::verify::{BadUnit, Findings, JobVerify, Ledger, Writer};
+use iogauge_model::Step;
+use iogauge_model::load::Load;
+use iogauge_model::result::{VerifyEnd, VerifyFinding, VerifyResult};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Time that reads under way have to end once the user wants the end.
+const MOST_PATIENCE: Duration = Duration::from_secs(3);
+
+/// What the jobs of a step need to verify.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    findings: Arc<Findings>,
+    /// One for each job; `None` for those that do not.
+    pub(crate) jobs: Vec<Option<Arc<JobVerify>>>,
+}
+
+/// Whether the jobs of a step leave each other the data that one of them checks.
+///
+/// # Errors
+/// The first two jobs that do not.
+pub fn check_together(rig: &Rig, step: &Step, grounds: &[Ground]) -> Result<(), LabError> {
+    Checks::of(rig, &Ground::of_jobs(step, grounds)).map(drop)
+}
+
+impl Checks {
+    /// What these jobs need; `None` where none of them verifies.
+    pub(crate) fn of(rig: &Rig, jobs: &[(Load, Ground)]) -> Result<Option<Self>, LabError> {
+        if jobs.iter().all(|(load, _)| load.verify.is_none()) {
+            return Ok(None);
+        }
+        rig.check_keeps_data()?;
+        let parts: Vec<_> = jobs.iter().map(|(_, ground)| rig.extents_on(ground)).collect();
+        let both = jobs.iter().zip(&parts);
+        let writers: Vec<_> = both.map(|((load, _), parts)| Writer { load, parts }).collect();
+        let ledger = Ledger::new(&writers)?;
+        let findings = Arc::default();
+        let job = |writer: &Writer<'_>| {
+            JobVerify::of(writer.load, writer.parts, &ledger, &findings).map(Arc::new)
+        };
+        let jobs = writers.iter().map(job).collect();
+        Ok(Some(Self { findings, jobs }))
+    }
+
+    /// Reads back what the jobs have written, where they want it, and tells what was found, in their
+    /// reads too. A step that was interrupted is not read back.
+    pub(crate) fn read_back(
+        &self,
+        rig: &Rig,
+        jobs: &[(Load, Ground)],
+        interrupted: bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<VerifyResult, LabError> {
+        let wants = |load: &Load| load.verify.as_ref().is_some_and(|verify| verify.reads_back);
+        let writes: Vec<_> =
+            jobs.iter().zip(&self.jobs).filter(|((load, _), _)| load.writes()).collect();
+        let verifying = writes.iter().filter_map(|((load, ground), verify)| {
+            verify.as_ref().map(|verify| (load, ground, verify.clone()))
+        });
+        let mut check = Vec::new();
+        for (load, ground, verify) in verifying.clone().filter(|(load, ..)| wants(load)) {
+            let files: Files = rig.files_to_read(load, ground)?;
+            check.push(CheckJob { load: load.clone(), files, verify });
+        }
+        let begun = Instant::now();
+        let reads = !check.is_empty();
+        let nothing_asked = !reads && verifying.clone().next().is_some();
+        let end = if interrupted {
+            VerifyEnd::Interrupted
+        } else if self.findings.is_over() {
+            VerifyEnd::Fatal
+        } else if nothing_asked {
+            VerifyEnd::NotAsked
+        } else if !reads {
+            VerifyEnd::Complete
+        } else {
+            self.drive(check, watch)?
+        };
+        let seconds = if reads { begun.elapsed().as_secs_f64() } else { 0.0 };
+        Ok(self.result(rig, jobs, end, seconds))
+    }
+
+    fn drive(&self, jobs: Vec<CheckJob>, watch: &mut Watch<'_>) -> Result<VerifyEnd, LabError> {
+        let unit_bytes = jobs.first().map_or(0, |job| job.load.verify_unit_bytes());
+        let depth = jobs.iter().map(|job| job.load.depth()).sum();
+        let begun = Instant::now();
+        let check = Check::start(jobs)?;
+        let mut interrupted = None;
+        // A short check is over before the first tick.
+        let mut pause = Duration::from_millis(1);
+        while !check.is_over() {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_nanos(TICK_NS));
+            if watch.interrupt.is_set() {
+                check.stop();
+                if interrupted.get_or_insert_with(Instant::now).elapsed() > MOST_PATIENCE {
+                    // The result is kept, whatever the last reads wait for.
+                    check.leave();
+                    return Ok(VerifyEnd::Interrupted);
+                }
+            }
+            let (done, total) = (check.done_units(), check.total_units());
+            let bytes_per_sec =
+                (done * unit_bytes) as f64 / begun.elapsed().as_secs_f64().max(1e-9);
+            let left_bytes = (total.saturating_sub(done) * unit_bytes) as f64;
+            watch.observer.status(&Status {
+                phase: Phase::Checking {
+                    done_bytes: done * unit_bytes,
+                    total_bytes: total * unit_bytes,
+                },
+                depth,
+                iops: 0.0,
+                bytes_per_sec,
+                latency_mean_ns: 0.0,
+                limits: &[],
+                left_ns: (done > 0).then(|| (left_bytes / bytes_per_sec * 1e9) as u64),
+            });
+        }
+        check.finish()?;
+        Ok(if interrupted.is_some() {
+            VerifyEnd::Interrupted
+        } else if self.findings.is_over() {
+            VerifyEnd::Fatal
+        } else {
+            VerifyEnd::Complete
+        })
+    }
+
+    fn result(
+        &self,
+        rig: &Rig,
+        jobs: &[(Load, Ground)],
+        end: VerifyEnd,
+        seconds: f64,
+    ) -> VerifyResult {
+        let verifies = jobs.iter().filter_map(|(load, _)| load.verify.as_ref());
+        let mut algorithms: Vec<String> = verifies.map(|v| v.algorithm.to_string()).collect();
+        algorithms.dedup();
+        let paths = rig.paths();
+        let finding = |found: BadUnit| VerifyFinding {
+            path: paths
+                .get(found.part as usize)
+                .map_or_else(|| rig.text().to_owned(), |path| path.display().to_string()),
+            offset_bytes: found.offset_bytes,
+            length_bytes: found.len.into(),
+            reason: found.fault,
+        };
+        let totals = self.findings.totals();
+        VerifyResult {
+            algorithm: algorithms.join(", "),
+            units: totals.units,
+            bytes: totals.bytes,
+            unjudged: totals.unjudged,
+            corrupted: totals.corrupted,
+            seconds,
+            end,
+            findings: self.findings.first().into_iter().map(finding).collect(),
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Plans driven through real fio instead of iogauge's own workers.
+
+use super::{job_files, pauses, room};
+use crate::caveats;
+use crate::error::LabError;
+use crate::measure::Watch;
+use crate::observe::{Phase, Status};
+use crate::session::ground::Ground;
+use crate::session::rig::Rig;
+use crate::session::via_logs::{self, Logs};
+use iogauge_fio::job::{FioJobs, FioText};
+use iogauge_fio::job_out::FilePart;
+use iogauge_io::pool::fio::{
+    FioBinary, FioEnd, FioError, FioJobFile, FioPool, FioWork, Handed, Span,
+};
+use iogauge_io::pool::{Footprint, Paused, Room, WorkerPool};
+use iogauge_io::targets::{Part, Target, Watched};
+use iogauge_io::worker::WorkerError;
+use iogauge_model::result::FioResult;
+use iogauge_model::result::{StepResult, Via};
+use iogauge_model::{Caveat, CaveatCode, Impact, Load, Step};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Most threads of fio's: as many as it has jobs for, and some are left.
+pub(crate) const MOST_CLONES: u32 = 2048;
+
+/// Starts fio on a step of a target, each job on its own ground.
+pub(crate) fn pool(
+    target: &Target,
+    fio: &FioBinary,
+    step: &Step,
+    grounds: &[Ground],
+    span: Span,
+) -> Result<Box<dyn WorkerPool>, LabError> {
+    let mut writes = vec![false; target.parts.len()];
+    for (_, ground) in Ground::of_jobs(step, grounds).iter().filter(|(load, _)| load.writes()) {
+        for number in ground.numbers(target) {
+            writes[number] = true;
+        }
+    }
+    let handed = Handed::open(&target.parts.iter().zip(writes).collect::<Vec<_>>())?;
+    let name = |number: usize| handed.file(number).map(|file| file.name);
+    let work = work(target, step, grounds, &name);
+    Ok(Box::new(FioPool::start(fio.clone(), work, span, handed)?))
+}
+
+/// The parts of a target as a job file names them.
+#[must_use]
+pub fn file_parts(target: &Target) -> Vec<FilePart> {
+    target.parts.iter().map(file_part).collect()
+}
+
+fn file_part(part: &Part) -> FilePart {
+    FilePart {
+        path: part.path.to_string_lossy().into_owned(),
+        base_bytes: part.base_bytes,
+        size_bytes: part.size_bytes,
+    }
+}
+
+/// A step as fio is asked it, its files by the names that fio gets.
+fn work(
+    target: &Target,
+    step: &Step,
+    grounds: &[Ground],
+    name: &dyn Fn(usize) -> Option<String>,
+) -> FioWork {
+    let part = |number: usize| {
+        let part = file_part(target.parts.get(number)?);
+        Some(FilePart { path: name(number)?, ..part })
+    };
+    let parts =
+        |(_, ground): (Load, Ground)| ground.numbers(target).into_iter().filter_map(part).collect();
+    let parts = Ground::of_jobs(step, grounds).into_iter().map(parts).collect();
+    FioWork::Step { step: step.clone(), parts }
+}
+
+/// How documents tell which program did the I/O.
+#[must_use]
+pub fn describe(fio: &FioBinary) -> Via {
+    Via { version: fio.version().to_owned(), binary: fio.path().display().to_string() }
+}
+
+/// What a reader of figures that fio measured has to know.
+#[must_use]
+pub fn caveat(fio: &FioBinary) -> Caveat {
+    Caveat::of(
+        CaveatCode::ViaFio,
+        format!(
+            "{} did the I/O and took its latencies: the depth achieved is rate times latency \
+             (Little's law), and percentiles come from buckets of 1/64",
+            fio.version()
+        ),
+    )
+}
+
+/// Doubts about loads that fio cannot make exactly, each on its own ground.
+#[must_use]
+pub fn differences(step: &Step, grounds: &[Ground], target: &Target) -> Vec<Caveat> {
+    let name = |number: usize| Some(format!("{number}"));
+    let differs = work(target, step, grounds, &name).differs();
+    let of = |line: &String| {
+        Caveat::new(
+            CaveatCode::ViaFio,
+            format!("fio was asked for another load: {line}"),
+            "leave out --via to measure the load itself",
+        )
+        .with_impact(Impact::Doubt)
+    };
+    let rated = step.jobs.iter().any(|job| job.load.arrivals.is_some());
+    let late = Caveat::new(
+        CaveatCode::ViaFio,
+        "fio measures an I/O from when it is issued, not from when it was due: with --rate_iops its \
+         latencies hide what waits",
+        "leave out --via to measure response times",
+    )
+    .with_impact(Impact::Doubt);
+    differs.iter().map(of).chain(rated.then_some(late)).collect()
+}
+
+/// The largest depth a search may ask of fio for a load.
+#[must_use]
+pub(crate) fn most_depth(rig: &Rig, load: &Load) -> u32 {
+    let synchronous = rig.foreign().map_or(load.engine.is_synchronous(), |job| job.synchronous);
+    if synchronous { MOST_CLONES } else { u32::MAX }
+}
+
+/// What is said of a fio that was lost.
+#[must_use]
+pub fn lost(why: &str) -> Caveat {
+    Caveat::new(
+        CaveatCode::ViaFio,
+        format!("{why}; what it had measured by then is kept"),
+        "run it again",
+    )
+    .with_impact(Impact::Doubt)
+}
+
+/// A job file that the guards let pass for fio to run.
+#[derive(Debug)]
+pub struct JudgedFile {
+    /// The files and devices of its jobs.
+    pub rig: Rig,
+    /// The file as it was read.
+    pub jobs: FioJobs,
+    /// The files as it names them, in the order of the parts.
+    pub paths: Vec<PathBuf>,
+}
+
+/// Lets the guards judge what the jobs of a job file do. `name` is the file's, for messages.
+///
+/// # Errors
+/// A refusal, or a file that cannot be used.
+pub fn judge(
+    name: &str,
+    jobs: FioJobs,
+    destroy_data: bool,
+    overwrite: bool,
+) -> Result<JudgedFile, LabError> {
+    if let Some(job) = jobs.jobs().iter().find(|job| job.writes_remotely())
+        && !destroy_data
+    {
+        return Err(LabError::Refused(format!(
+            "{name}: [{}]: engine {} writes where iogauge cannot look; --destroy-data lets it",
+            job.name, job.engine
+        )));
+    }
+    via_logs::judge(&jobs.log_prefixes())?;
+    let planned = jobs.jobs().iter().flat_map(|job| &job.clones);
+    let wanted = job_files::wanted(planned, destroy_data, overwrite);
+    let mut rig = Rig::open_each(name, &wanted)?;
+    rig.keep_devices_fresh();
+    let paths = wanted.into_iter().map(|(path, _)| path).collect();
+    Ok(JudgedFile { rig, jobs, paths })
+}
+
+/// The files of a job file's jobs as fio gets them, in the order of their paths.
+pub(crate) fn handed_to_job(
+    rig: &Rig,
+    jobs: &FioJobs,
+    paths: &[PathBuf],
+) -> Result<Handed, LabError> {
+    let writing = jobs.jobs().iter().flat_map(|job| &job.clones).filter(|job| job.writes());
+    let written: BTreeSet<&PathBuf> = writing.flat_map(|job| &job.files).collect();
+    let parts = rig.target().map_or(&[][..], |target| &target.parts);
+    let parts = parts.iter().zip(paths.iter().map(|path| written.contains(path)));
+    Ok(Handed::open(&parts.collect::<Vec<_>>())?)
+}
+
+impl JudgedFile {
+    /// What fio gets of it, once its files are there.
+    ///
+    /// # Errors
+    /// A job that does not fit its files, or files that cannot be opened.
+    pub fn for_fio(&self) -> Result<(FioText, Handed), LabError> {
+        text_for_fio(&self.rig, &self.jobs, &self.paths)
+    }
+}
+
+/// As [`JudgedFile::for_fio`], of its parts.
+///
+/// # Errors
+/// As there.
+pub fn text_for_fio(
+    rig: &Rig,
+    jobs: &FioJobs,
+    paths: &[PathBuf],
+) -> Result<(FioText, Handed), LabError> {
+    let handed = handed_to_job(rig, jobs, paths)?;
+    let numbers: BTreeMap<&Path, usize> =
+        paths.iter().enumerate().map(|(number, path)| (path.as_path(), number)).collect();
+    let given = |path: &Path| handed.file(*numbers.get(path)?);
+    let text = jobs.text(&given, None).map_err(FioError::from).map_err(WorkerError::from)?;
+    Ok((text, handed))
+}
+
+/// The loads of a job file's jobs, as far as they say what may mislead, each with its ground. Jobs that reach
+/// no storage of this machine have none.
+///
+/// # Errors
+/// A job that does not fit its files.
+pub fn loads(
+    rig: &Rig,
+    jobs: &FioJobs,
+    paths: &[PathBuf],
+) -> Result<Vec<(Load, Ground)>, LabError> {
+    let parts = rig.target().map_or(&[][..], |target| &target.parts);
+    let numbers: BTreeMap<&Path, usize> =
+        paths.iter().enumerate().map(|(number, path)| (path.as_path(), number)).collect();
+    let mut loads = Vec::new();
+    for job in jobs.jobs() {
+        if job.is_null() {
+            loads.push((job.shape.clone(), Ground::Nothing { size_bytes: 0 }));
+        }
+        for clone in &job.clones {
+            let own = clone.files.iter().filter_map(|file| numbers.get(file.as_path()).copied());
+            let own: Vec<usize> = own.collect();
+            let sizes: Vec<u64> =
+                own.iter().filter_map(|n| parts.get(*n)).map(|part| part.size_bytes).collect();
+            let load = clone.load(&sizes).map_err(FioError::from).map_err(WorkerError::from)?;
+            loads.push((Load { engine: job.shape.engine, ..load }, Ground::Parts(own)));
+        }
+    }
+    Ok(loads)
+}
+
+/// Whether there is the memory that fio takes for the jobs of a job file.
+///
+/// # Errors
+/// Where there is not.
+pub fn check_footprint(jobs: &FioJobs) -> Result<(), LabError> {
+    let footprint = Footprint::through_fio(jobs.jobs().iter().map(|job| &job.shape));
+    Ok(footprint.check(&Room::here()).map_err(WorkerError::from)?)
+}
+
+/// Doubts that show in what fio reported of the jobs of a job file.
+#[must_use]
+pub fn doubts(steps: &[StepResult], paused: Paused) -> Vec<Caveat> {
+    let is_null = |step: &StepResult| step.fio.as_ref().is_some_and(|fio| fio.engine == "null");
+    let mut found = Vec::new();
+    for step in steps.iter().filter(|step| !is_null(step)) {
+        found.extend(caveats::nothing_in(step, Some("fio reported none")));
+        found.extend(caveats::of_figures(step));
+    }
+    let seconds = steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
+    found.extend(pauses::caveat_within(paused, seconds));
+    caveats::one_of_each(found)
+}
+
+/// What came of a job file that fio ran.
+#[derive(Debug)]
+pub struct RanFile {
+    /// What fio reported of each job or group.
+    pub results: Vec<FioResult>,
+    /// True where the user ended it.
+    pub interrupted: bool,
+    /// Why fio ended before its time, where it did.
+    pub lost: Option<String>,
+    /// The logs that fio wrote, where they were asked for.
+    pub logs: Vec<PathBuf>,
+    /// What is wrong with logs, and why; each a line.
+    pub bad_logs: Vec<String>,
+    /// Times in which iogauge or fio stood still.
+    pub paused: Paused,
+}
+
+/// fio is looked after so often while it may write logs, and so often else.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOK_WITHOUT_LOGS: Duration = Duration::from_millis(200);
+/// fio that was asked to end is waited for so long: it may have logs to write.
+const PATIENCE_TO_END: Duration = Duration::from_secs(5);
+
+/// Lets fio run a job file as iogauge wrote it. It is ended before less is free on a disk than has to
+/// stay free, as by an interrupt, and before the logs it writes fill the file system of its directory.
+///
+/// # Errors
+/// Where fio does not run it, or a file cannot be looked at.
+pub fn run_file(
+    rig: &Rig,
+    fio: &FioBinary,
+    file: FioText,
+    handed: Handed,
+    watch: &mut Watch<'_>,
+) -> Result<RanFile, LabError> {
+    let logs = file.logs.clone();
+    let (end, interrupted, logs) = room::watched(rig, watch, |watch| {
+        let started = FioJobFile::start(fio.clone(), file, handed);
+        let mut running = started.map_err(WorkerError::from)?;
+        let followed = follow(&mut running, !logs.is_empty(), watch)?;
+        let mut moved = Logs::default();
+        let end = running.finish(|directory| moved = via_logs::move_out(directory, &logs));
+        moved.wrong.splice(..0, followed.cut_off);
+        Ok((end.map_err(WorkerError::from)?, followed.interrupted, moved))
+    })?;
+    let FioEnd { results, lost, paused } = end;
+    let Logs { made: logs, wrong: bad_logs } = logs;
+    Ok(RanFile { results, interrupted, lost, logs, bad_logs, paused })
+}
+
+/// How a fio came to its end.
+struct Followed {
+    interrupted: bool,
+    /// Why it was cut off, where its logs would have filled a file system.
+    cut_off: Option<String>,
+}
+
+/// Shows what fio does until it ends.
+fn follow(
+    running: &mut FioJobFile,
+    has_logs: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Followed, LabError> {
+    let mut room = Watched::default();
+    if has_logs {
+        room = Watched::of_directory(running.directory())?;
+    }
+    let look = if has_logs { LOOK } else { LOOK_WITHOUT_LOGS };
+    let mut cut_off = None;
+    let mut asked: Option<Instant> = None;
+    while !running.has_ended() {
+        let window = running.advance(look);
+        if asked.is_some_and(|since| since.elapsed() >= PATIENCE_TO_END) {
+            running.cut_off();
+        }
+        if let Err(error) = room.check() {
+            running.cut_off();
+            cut_off = Some(format!("fio was ended while it wrote its logs: {error}"));
+        }
+        if watch.interrupt.is_set() && asked.is_none() {
+            running.ask_to_end();
+            asked = Some(Instant::now());
+        }
+        watch.observer.status(&Status {
+            phase: Phase::Measuring,
+            depth: window.depth().round() as u32,
+            iops: window.iops(),
+            bytes_per_sec: window.bytes_per_sec(),
+            latency_mean_ns: window.service().mean_ns(),
+            limits: &[],
+            left_ns: None,
+        });
+    }
+    Ok(Followed { interrupted: asked.is_some(), cut_off })
+}

@@ -1,0 +1,189 @@
+//! Logs that a job file asks fio for: written in fio's own directory, and put where they were asked for.
+//! A log is a new file, always.
+
+use crate::error::LabError;
+use iogauge_io::kernel::is_among_devices;
+use iogauge_io::targets::Watched;
+use rustix::fs::{Mode, OFlags};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a log that are copied between two looks at the room there is.
+const COPIED_BYTES: usize = 1 << 20;
+
+/// What fio puts behind the beginning of a log's name.
+const KINDS: &[&str] = &["_bw.", "_iops.", "_lat.", "_slat.", "_clat.", "_clat_hist."];
+
+/// Directory and beginning of the names of logs.
+fn split(prefix: &Path) -> Option<(PathBuf, String)> {
+    let name = prefix.file_name()?.to_str()?.to_owned();
+    let directory = prefix.parent().filter(|parent| *parent != Path::new(""));
+    Some((directory.unwrap_or(Path::new(".")).to_owned(), name))
+}
+
+/// Checks that logs of these names can be made and stand nowhere yet.
+///
+/// # Errors
+/// A log that would take the place of a file, or has no directory.
+pub(crate) fn judge(prefixes: &[PathBuf]) -> Result<(), LabError> {
+    for prefix in prefixes {
+        let shown = prefix.display();
+        let Some((directory, name)) = split(prefix) else {
+            let text = format!("{shown}: a log needs a name; hint: use write_bw_log=DIR/NAME");
+            return Err(LabError::Mismatch(text));
+        };
+        let entries = fs::read_dir(&directory).map_err(|error| {
+            let directory = directory.display();
+            LabError::Mismatch(format!("{directory}: logs cannot be put there: {error}"))
+        })?;
+        if File::open(&directory).is_ok_and(|directory| is_among_devices(&directory)) {
+            return Err(LabError::Refused(format!(
+                "{shown}: logs would be files named {shown}_bw.1.log and the like, and no file is made \
+                 among devices; hint: use a name in another directory, or no log"
+            )));
+        }
+        for entry in entries.flatten() {
+            let found = entry.file_name();
+            let found = found.to_string_lossy();
+            let rest = found.strip_prefix(&name).unwrap_or_default();
+            if KINDS.iter().any(|kind| rest.starts_with(kind)) {
+                return Err(LabError::Refused(format!(
+                    "{}: it is there already, and a log of fio's may take its place; hint: use \
+                     another name than {shown}",
+                    directory.join(found.as_ref()).display()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Logs of fio's, once it has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Logs {
+    /// Those that were put where they were asked for.
+    pub made: Vec<PathBuf>,
+    /// What is wrong with a log, one line each: it is not whole, or was not put there and is gone with fio's
+    /// directory.
+    pub wrong: Vec<String>,
+}
+
+/// Puts the logs of fio's directory where they were asked for: each with the beginning of its name
+/// there and that wanted.
+pub(crate) fn move_out(directory: &Path, logs: &[(String, PathBuf)]) -> Logs {
+    let mut all = Logs::default();
+    if logs.is_empty() {
+        return all;
+    }
+    let mut found: Vec<_> = match fs::read_dir(directory) {
+        Ok(entries) => entries.flatten().map(|entry| entry.file_name()).collect(),
+        Err(error) => {
+            all.wrong.push(format!("{}: the logs cannot be read: {error}", directory.display()));
+            return all;
+        }
+    };
+    found.sort();
+    for name in found {
+        let shown = name.to_string_lossy();
+        let is_its = |(own, _): &&(String, PathBuf)| {
+            shown.strip_prefix(own.as_str()).is_some_and(|rest| rest.starts_with('_'))
+        };
+        let Some((own, prefix)) = logs.iter().find(is_its) else { continue };
+        let mut to = prefix.clone().into_os_string();
+        to.push(&shown[own.len()..]);
+        let to = PathBuf::from(to);
+        match copy_new(&directory.join(&name), &to) {
+            Ok(wrong) => {
+                all.wrong.extend(wrong);
+                all.made.push(to);
+            }
+            Err(error) => all.wrong.push(format!(
+                "{}: {error}; this log is lost, and the result is kept; hint: use another name, which \
+                 nobody else uses",
+                to.display()
+            )),
+        }
+    }
+    all
+}
+
+/// Copies a log to a name that is free, as far as there is room; what is wrong with it then, if anything.
+fn copy_new(from: &Path, to: &Path) -> std::io::Result<Option<String>> {
+    // fio may have made something else of the name.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut from = File::from(rustix::fs::open(from, flags, Mode::empty())?);
+    if !from.metadata()?.is_file() {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    let shown = to.display();
+    let mut file = File::create_new(to)?;
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let room = Watched::of_directory(parent.unwrap_or(Path::new(".")));
+    let mut room = room.map_err(std::io::Error::other)?;
+    let (mut buffer, mut last) = (vec![0; COPIED_BYTES], None);
+    loop {
+        if let Err(error) = room.check() {
+            return Ok(Some(format!("log {shown} is cut off: {error}")));
+        }
+        let n = from.read(&mut buffer)?;
+        let Some(byte) = n.checked_sub(1).map(|end| buffer[end]) else { break };
+        file.write_all(&buffer[..n])?;
+        last = Some(byte);
+    }
+    // Each entry of a log is a line. A log without one is as fio left it: of a run shorter than log_avg_msec, say.
+    let is_whole = last.is_none_or(|byte| byte == b'\n');
+    Ok((!is_whole)
+        .then(|| format!("log {shown} is cut off: fio did not write its last line whole")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_takes_nobodys_place() {
+        let place = tempfile::tempdir().unwrap();
+        let (own, out) = (place.path().join("own"), place.path().join("out"));
+        fs::create_dir(&own).unwrap();
+        fs::create_dir(&out).unwrap();
+        for name in ["log0_bw.1.log", "log0_clat.2.log", "log1_iops.log", "other", "log10_bw.log"] {
+            fs::write(own.join(name), format!("{name}\n")).unwrap();
+        }
+        fs::write(own.join("log0_clat.2.log"), "1, 2, 3, 4, 0\n5, 6").unwrap();
+        fs::write(own.join("log1_iops.log"), "").unwrap();
+        let logs = [("log0".to_owned(), out.join("x")), ("log1".to_owned(), out.join("y"))];
+        let prefixes: Vec<PathBuf> = logs.iter().map(|(_, prefix)| prefix.clone()).collect();
+        judge(&prefixes).unwrap();
+        let Logs { made, wrong } = move_out(&own, &logs);
+        assert_eq!(wrong.len(), 1, "{wrong:?}");
+        assert!(wrong[0].contains("x_clat.2.log is cut off"), "{wrong:?}");
+        let wanted = ["x_bw.1.log", "x_clat.2.log", "y_iops.log"].map(|name| out.join(name));
+        assert_eq!(made, wanted);
+        assert_eq!(fs::read_to_string(&wanted[0]).unwrap(), "log0_bw.1.log\n");
+        assert!(matches!(judge(&prefixes), Err(LabError::Refused(_))));
+        // One whose name was taken meanwhile is lost; the others are not.
+        fs::write(own.join("log0_clat.2.log"), "1, 2, 3, 4, 0\n").unwrap();
+        fs::remove_file(&wanted[1]).unwrap();
+        fs::write(&wanted[0], "another's").unwrap();
+        let Logs { made, wrong } = move_out(&own, &logs);
+        assert_eq!((made, wrong.len()), (vec![wanted[1].clone()], 2));
+        assert!(wrong[0].starts_with(wanted[0].to_str().unwrap()), "{wrong:?}");
+        assert_eq!(fs::read_to_string(&wanted[0]).unwrap(), "another's");
+        assert!(
+            judge(&[place.path().join("no/x")]).is_err() && judge(&[PathBuf::from("/")]).is_err()
+        );
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_log_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("secret"), "x").unwrap();
+        std::os::unix::fs::symlink(place.path().join("secret"), place.path().join("log0_bw.log"))
+            .unwrap();
+        let logs = [("log0".to_owned(), place.path().join("out"))];
+        let Logs { made, wrong } = move_out(place.path(), &logs);
+        assert_eq!((made.len(), wrong.len()), (0, 1));
+        assert!(!place.path().join("out_bw.log").exists());
+    }
+}
