@@ -126,7 +126,7 @@ fn line(status: &Status<'_>) -> String {
     let limits =
         if limits.is_empty() { String::new() } else { format!("  (limit {})", limits.join(", ")) };
     format!(
-        "{:<9}  depth {:<5}  {:>9} IOPS  mean {:>8}{left}{limits}",
+        "{:<10}  QD {:<5}  {:>9} IOPS  mean {:>8}{left}{limits}",
         status.phase.word(),
         status.depth,
         Count(status.iops.round()).to_string(),

@@ -72,7 +72,7 @@ impl Phase {
             Self::Checking { .. } => "checking",
             Self::Doubling => "doubling",
             Self::Narrowing => "narrowing",
-            Self::Holding => "holding",
+            Self::Holding => "confirming",
         }
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 
-const UNTOLD: &str = "Whether each write was synced is not told by these results.";
+const UNTOLD: &str = "These results do not show whether each write was synced.";
 const REFUSED: &str = "Writes that do not wait for the medium have no marks";
 
 fn run(document: RunDocument) -> Exhibit {

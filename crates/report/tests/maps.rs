@@ -48,8 +48,8 @@ fn sizes_are_lines_at_two_depths_and_a_map_at_many() {
     assert_eq!(lines(&figure.scene), 6);
     // 1 GB/s is there from 16 KiB on, where 32 are outstanding, and 4 MiB take 134 ms then.
     let words = &figure.description;
-    assert!(words.contains("At depth 32 sizes from 16K on bring nine tenths"), "{words}");
-    assert!(words.contains("keep mean <= 10 ms, "), "{words}");
+    assert!(words.contains("At queue depth 32 sizes of 16K and more reach at least 90 %"), "{words}");
+    assert!(words.contains("Within mean <= 10 ms, "), "{words}");
     let [figure] = &drawn("block-size-map", &[run(sizes_and_depths())], WIDE)[..] else { panic!() };
     assert_eq!(lines(&figure.scene), 0);
     // A value in each cell of each of three maps.
@@ -72,7 +72,7 @@ fn the_best_size_keeps_the_limit() {
     let best = as_fast.min_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns)).unwrap();
     assert_eq!((best.access.block_bytes, best.access.depth), (65_536, 16));
     let [figure] = &drawn("block-size-map", &[exhibit], WIDE)[..] else { panic!() };
-    let said = "64K at depth 16 moves the most bytes";
+    let said = "64K at queue depth 16 moves the most bytes";
     assert!(figure.description.contains(said), "{}", figure.description);
 }
 
@@ -91,7 +91,7 @@ fn each_load_is_judged_by_its_own_limit() {
         figures.retain(|figure| figure.title.starts_with("random writes"));
         let [figure] = &figures[..] else { panic!("{}", figures.len()) };
         let words = &figure.description;
-        assert!(words.starts_with("Loads have different limits: "), "{words}");
+        assert!(words.starts_with("Workloads have different limits: "), "{words}");
         assert!(!words.contains("moves the most bytes"), "{words}");
         let words = texts(&figure.scene);
         assert!(words.contains(&"breaks its own limit"), "{words:?}");
@@ -178,13 +178,17 @@ fn rounds_tell_when_they_were_steady() {
     let exhibit = of_suite(document);
     assert_eq!(exhibit.rounds().unwrap().tracked.len(), 21);
     let [figure] = &drawn("rounds", &[exhibit], WIDE)[..] else { panic!() };
-    assert!(figure.description.starts_with("7 rounds, which no rule judges."));
+    assert!(figure.description.starts_with("7 rounds; no rule judges them."));
     // One that is not steady says so.
     let mut document = rounds();
     document.conclusion.findings["steady"] = json!(false);
     document.conclusion.findings["tracked"][1]["steady"] = json!(false);
     let [figure] = &drawn("rounds", &[of_suite(document)], WIDE)[..] else { panic!() };
-    assert!(figure.description.starts_with("Not steady within 7 rounds; rounds 3 to 7 stand in."));
+    assert!(
+        figure
+            .description
+            .starts_with("Not steady within 7 rounds; rounds 3 to 7 are shown instead.")
+    );
     assert!(texts(&figure.scene).contains(&"not steady"));
     assert!(drawn("rounds", &[of_suite(suite(Vec::new(), json!({})))], WIDE).is_empty());
 }
@@ -272,7 +276,7 @@ fn searches_with_several_sizes_are_one_map() {
     };
     let exhibits = [4096, 16_384, 65_536].map(search);
     let [figure] = &drawn("block-size-map", &exhibits, WIDE)[..] else { panic!() };
-    assert!(figure.description.contains("64K at depth 256 moves the most bytes"));
+    assert!(figure.description.contains("64K at queue depth 256 moves the most bytes"));
 }
 
 #[test]

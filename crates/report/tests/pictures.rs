@@ -349,7 +349,9 @@ fn changes_of_level_are_marked_with_their_words() {
             assert!(all.contains(&words), "{words} at {width}: {all:?}");
         }
         assert!(
-            figures[0].description.contains("At 4 s it went from 30k to 3000 I/Os per second.")
+            figures[0]
+                .description
+                .contains("At 4 s the rate shifted from 30k to 3000 I/Os per second.")
         );
         assert!(outside(&figures[0].scene).is_empty());
     }
@@ -366,18 +368,19 @@ fn a_search_is_drawn_over_time_with_the_depth_asked() {
     document.shifts =
         vec![PerformanceShift { at_seconds: 6.8, before_iops: 140_000.0, after_iops: 199_000.0 }];
     let figures = drawn("over-time", &exhibit(Shown::Find(Box::new(document))), WIDE);
-    assert!(texts(&figures[0]).contains(&"depth asked"));
+    assert!(texts(&figures[0]).contains(&"queue depth requested"));
     // When it came, a search does not know.
     assert!(texts(&figures[0]).contains(&"seen at 6.8 s: 140k → 199k"));
-    let sentence = "At 6.8 s the search saw it go from 140k to 199k I/Os per second.";
+    let sentence = "At 6.8 s the search noticed a shift from 140k to 199k I/Os per second.";
     assert!(figures[0].description.contains(sentence), "{}", figures[0].description);
     // What was asked is broken, and above what was outstanding.
     let series = |wanted: &str| {
         let is_it = |mark: &Mark| matches!(mark, Mark::Series { name, .. } if name == wanted);
         figures[0].scene.marks.iter().position(is_it).unwrap()
     };
-    assert!(series("I/Os outstanding") < series("depth asked"));
-    let Mark::Series { marks, .. } = &figures[0].scene.marks[series("depth asked")] else {
+    assert!(series("I/Os outstanding") < series("queue depth requested"));
+    let Mark::Series { marks, .. } = &figures[0].scene.marks[series("queue depth requested")]
+    else {
         panic!("no series")
     };
     assert!(matches!(&marks[0], Mark::Line { stroke, .. } if stroke.dashed), "{marks:?}");
@@ -405,7 +408,7 @@ fn a_curve_says_why_its_search_ended() {
     assert!(wide.description.contains(reason) && narrow.description.contains(reason));
     let saturated = exhibit(Shown::Find(Box::new(find_document(StoppedBy::Saturated))));
     let words = texts(&drawn("capacity-curve", &saturated, NARROW)[0]).join(" ");
-    assert!(words.contains("brings no more IOPS, and the limit is not in the way."), "{words}");
+    assert!(words.contains("adds no IOPS, and the limit still holds."), "{words}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub struct Timeline<'a> {
     pub began: Option<&'a str>,
     /// The load's intervals, by seconds since then; none of the system alone.
     pub series: &'a [IntervalPoint],
-    /// Changes of the target's level meanwhile.
+    /// Performance shifts meanwhile.
     pub shifts: &'a [PerformanceShift],
     /// Samples of the system, by seconds since then.
     pub system: &'a [SystemPoint],

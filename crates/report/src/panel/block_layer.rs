@@ -10,9 +10,9 @@ use std::borrow::Cow;
 pub const PANEL: Panel = Panel {
     name: "block-layer",
     title: "Device and path",
-    about: "Latencies of I/Os as the load had them, beside those of the requests that the device completed \
-            meanwhile. What lies between the two lines is the path: system call, file system, waits for room in \
-            the queue, and the wake-up at the end. The bars below show what of a mean I/O's time was the device's.",
+    about: "Latencies of the workload's I/Os beside those of the requests that the device completed. The gap \
+            between the two lines is the path: system call, file system, waits for room in the queue, and the \
+            wake-up at the end. The bars below show the device's share of the mean latency.",
     draw,
 };
 

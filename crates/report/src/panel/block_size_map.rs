@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const PANEL: Panel = Panel {
     name: "block-size-map",
     title: "Block sizes",
-    about: "What each block size brings in I/Os and in bytes, and what it costs in latency. As long as a target is \
-            bound by I/Os, larger blocks come at the same rate and bring more bytes; from where its bandwidth is used \
-            up, larger blocks only wait longer. Green is the load that moves the most bytes while the limit holds: \
-            the one searched under, else a mean of 10 ms. Where loads have different limits, each is judged by its \
-            own, and none is green.",
+    about: "I/Os per second, bandwidth and latency of each block size. While a target is bound by I/Os, larger \
+            blocks keep the rate and move more bytes. Once its bandwidth is used up, larger blocks only wait \
+            longer. Green marks the workload that moves the most bytes within the limit: the limit of the \
+            search, otherwise a mean of 10 ms. Where workloads have different limits, each is judged by its own \
+            and none is green.",
     draw,
 };
 
@@ -260,17 +260,20 @@ fn hover(map: &Map<'_>, lines: &[Line<'_>], x: Scale, [top, bottom]: [f64; 2]) -
 fn description(map: &Map<'_>) -> String {
     let mut sentences = vec![match (map.limits(), map.best()) {
         (Some(limits), Some(best)) => format!(
-            "Of the loads that keep {limits}, {} at depth {} moves the most bytes: {} in {} I/Os per second, mean {}.",
+            "Within {limits}, {} at queue depth {} moves the most bytes: {} at {} I/Os per second, mean {}.",
             size_word(best.access.block_bytes),
             best.access.depth,
             bytes_per_sec(best.bytes_per_sec),
             count(best.iops),
             latency_ns(best.mean_ns)
         ),
-        (Some(limits), None) => format!("No load keeps {limits}."),
+        (Some(limits), None) => format!("No workload meets {limits}."),
         (None, _) => {
             let within = map.cells.values().filter(|total| total.within).count();
-            format!("Loads have different limits: {within} of {} keep their own.", map.cells.len())
+            format!(
+                "Workloads have different limits: {within} of {} meet their own.",
+                map.cells.len()
+            )
         }
     }];
     let deepest = map.columns.values.iter().rev().map(|(depth, _)| *depth);
@@ -281,7 +284,7 @@ fn description(map: &Map<'_>) -> String {
     if let Some(line) = deepest.map(line).find(|line| line.points.len() > 1) {
         if let Some(from) = saturated_from(&line) {
             sentences.push(format!(
-                "At depth {} sizes from {} on bring nine tenths of the largest bandwidth or more.",
+                "At queue depth {} sizes of {} and more reach at least 90 % of the largest bandwidth.",
                 line.depth,
                 size_word(from)
             ));

@@ -15,10 +15,11 @@ use iogauge_model::result::{CurvePoint, LatencySummary};
 pub const PANEL: Panel = Panel {
     name: "capacity-curve",
     title: "Capacity",
-    about: "Latency against I/Os per second (of a database, against its operations), from one outstanding on the left to the most that were tried. \
-            The broken line is the limit; the answer is the most I/Os per second below it, with its 95 % \
-            interval as a bar. The knee is the smallest depth that gives 95 % of the answer: past it more depth buys latency \
-            and hardly an I/O. Below the curve stands why the search ended there.",
+    about: "Latency against I/Os per second (for a database: operations per second), from one I/O outstanding on \
+            the left to the largest queue depth tried. The dashed line is the limit. The answer is the highest \
+            rate within the limit; the bar is its 95 % confidence interval. The knee is the smallest queue depth \
+            that gives 95 % of the answer: a larger one adds latency and almost no I/Os. The reason why the \
+            search stopped is below the curve.",
     draw,
 };
 

@@ -13,9 +13,9 @@ use named::{Named, named};
 pub const PANEL: Panel = Panel {
     name: "distribution",
     title: "Distribution of latencies",
-    about: "On the left the share of I/Os (of a database's operations) that took at most so long. On the right the tail: each mark of the lower \
-            axis leaves a tenth of the I/Os of the mark before, so that a line that rises there has slow ones that \
-            a mean does not show.",
+    about: "On the left: the share of I/Os (for a database: operations) that took at most this long. On the \
+            right: the tail. Each mark of the lower axis leaves a tenth of the I/Os of the mark before. A line \
+            that rises there has slow I/Os that the mean hides.",
     draw,
 };
 
@@ -33,7 +33,7 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
     for figure in &mut figures {
         figure.title = format!("{}, of the {runs} of each", figure.title);
         figure.description = format!(
-            "Of each load the {runs} are drawn; {left_out} curves of earlier ones are left out. {}",
+            "The picture shows the {runs} of each workload and leaves out {left_out} curves of earlier ones. {}",
             figure.description
         );
     }

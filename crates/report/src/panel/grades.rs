@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 pub const PANEL: Panel = Panel {
     name: "grades",
     title: "Report card",
-    about: "Marks from A+ to D for latency at the first number of users, and for how latency grows to the second: \
-            growth of latency over growth of users, 0 where it stays the same. For the mean, and for the latency \
-            that 95 % and 99 % of the I/Os keep. Writes have marks where each waited for the medium, or where nothing \
-            tells whether it did; the picture says which.",
+    about: "Marks from A+ to D for latency at the first number of users, and for the growth of latency to the \
+            second: growth of latency divided by growth of users; 0 means no growth. Marks are given for the \
+            mean and for the 95th and 99th percentiles. Writes have marks if each waited for the medium, or if \
+            the results do not show whether it did; the picture says which.",
     draw,
 };
 
@@ -88,10 +88,10 @@ struct Graded {
 }
 
 /// Said where nothing tells whether writes waited.
-const UNTOLD: &str = "Whether each write was synced is not told by these results.";
+const UNTOLD: &str = "These results do not show whether each write was synced.";
 /// Said where writes did not wait.
-const REFUSED: &str = "Writes that do not wait for the medium have no marks: --sync=dsync has them wait, and a flush \
-                       behind a write (--fsync) is no part of its latency.";
+const REFUSED: &str = "Writes that do not wait for the medium have no marks. Use --sync=dsync to make them wait; a \
+                       flush after a write (--fsync) is not part of its latency.";
 
 /// The marks of one test: of latency, and of scaling, for each of [`FIGURES`].
 #[derive(Debug)]

@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const PANEL: Panel = Panel {
     name: "latency-by-load",
     title: "Latency by load",
-    about: "Above, on a logarithmic scale: the mean, the bands up to 95 % and 99 % of the I/Os, the slowest one \
-            (broken line), and at each load how many took how long. The background tells the shares under 1 ms \
-            (likely a cache), under 10 ms, and over 10 ms. In the middle the mean, and as bars how much it grew \
-            for the growth of the load: light red where it grew, dark red where throughput fell as well, light \
-            blue where it fell. Below the throughput, sliced by the latency of the I/Os that made it.",
+    about: "Top, on a logarithmic scale: the mean, bands up to the 95th and 99th percentiles, the slowest I/O \
+            (dashed line), and the distribution of latencies at each load. The background shows the shares below \
+            1 ms (probably a cache), below 10 ms, and above 10 ms. Middle: the mean, and bars for the growth of \
+            latency relative to the growth of the load. Light red: it grew. Dark red: it grew and throughput \
+            fell. Light blue: it fell. Bottom: throughput, divided by the latency of the I/Os that made it.",
     draw,
 };
 

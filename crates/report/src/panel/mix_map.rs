@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const PANEL: Panel = Panel {
     name: "mix-map",
     title: "Reads and writes together",
-    about: "Each column is a mix, from writes alone (0) to reads alone (100), each row a block size or a depth; darker \
-            is more, by ratios. Rows that darken to the right have writes that cost more than reads; a middle that is \
-            paler than both ends has reads and writes that are in each other's way. A red edge breaks the limit: the \
-            one searched under, else a mean of 10 ms; where loads have different ones, each its own.",
+    about: "Each column is a mix, from writes only (0) to reads only (100). Each row is a block size or a queue \
+            depth. Darker means more, on a scale of ratios. In rows that darken to the right, writes cost more \
+            than reads. Where the middle is paler than both ends, reads and writes disturb each other. A red \
+            edge marks a broken limit: the limit of the search, otherwise a mean of 10 ms; where workloads have \
+            different limits, each has its own.",
     draw,
 };
 
@@ -101,7 +102,7 @@ fn description(map: &Map<'_>) -> String {
     let slowest = map.cells.values().max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns));
     let slowest = slowest.map(|total| {
         format!(
-            "The longest mean is {}, of {} % reads with blocks of {} at depth {}.",
+            "The longest mean is {}: {} % reads, blocks of {}, queue depth {}.",
             latency_ns(total.mean_ns),
             total.access.read_percent,
             size_word(total.access.block_bytes),

@@ -1,4 +1,4 @@
-//! Over time: I/Os per second, a heat map of latency, I/Os outstanding, changes of level.
+//! Over time: I/Os per second, a heat map of latency, I/Os outstanding, performance shifts.
 
 use super::heat::Column;
 use super::timeline::{self, Line, Plot, Time};
@@ -11,12 +11,11 @@ use iogauge_model::result::{IntervalPoint, LatencyBands, PerformanceShift};
 pub const PANEL: Panel = Panel {
     name: "over-time",
     title: "Over time",
-    about: "I/Os per second, latency, and how many I/Os were outstanding, one step or search behind the other. In \
-            the heat map of latency each column is an interval: the darker (on a dark page the brighter) a place, \
-            the more of the interval's I/Os took that long; over it the mean and the slowest one. Two stripes \
-            are two kinds of I/O, as from a cache and from the medium, that a single mean hides. A broken line \
-            from top to bottom marks a change of level beyond chance: credits that ran out, a cache that \
-            filled, a throttle.",
+    about: "I/Os per second, latency, and I/Os outstanding, one step or search after the other. In the heat map \
+            of latency each column is an interval: the darker (on a dark page the brighter) a cell, the more of \
+            the interval's I/Os took that long. The lines are the mean and the slowest I/O. Two stripes are two \
+            kinds of I/O, for example from a cache and from the medium, which one mean hides. A vertical dashed \
+            line marks a performance shift beyond chance: exhausted credits, a full cache, a throttle.",
     draw,
 };
 
@@ -27,7 +26,7 @@ type Intervals = Vec<(f64, IntervalPoint)>;
 struct Drawing {
     time: Time,
     intervals: Intervals,
-    /// Changes of level.
+    /// Performance shifts.
     shifts: Vec<Marked>,
     terms: Terms,
 }
@@ -64,7 +63,7 @@ fn is_of_search(point: &IntervalPoint) -> bool {
     point.depth_asked.is_some() || point.rate_asked_iops.is_some()
 }
 
-/// A change of level, and when it was, on the axis.
+/// A performance shift and its time on the axis.
 struct Marked {
     at: f64,
     shift: PerformanceShift,
@@ -84,9 +83,9 @@ impl Marked {
         let [before, after] = self.levels();
         let at = seconds(self.at);
         if self.is_search {
-            format!("At {at} the search saw it go from {before} to {after} {rates}.")
+            format!("At {at} the search noticed a shift from {before} to {after} {rates}.")
         } else {
-            format!("At {at} it went from {before} to {after} {rates}.")
+            format!("At {at} the rate shifted from {before} to {after} {rates}.")
         }
     }
 

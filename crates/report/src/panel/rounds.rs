@@ -12,10 +12,11 @@ use iogauge_model::result::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRou
 pub const PANEL: Panel = Panel {
     name: "rounds",
     title: "Rounds",
-    about: "What is tracked, round by round. The shaded rounds count: the first five that are steady, or the last five \
-            where none were. In them the green line is the mean, the broken ones are 90 % and 110 % of it, and the red \
-            one is the line of best fit. Steady is what ranges over no more than 20 % of its mean, while the line rises \
-            or falls by no more than 10 % of it (SNIA Solid State Storage Performance Test Specification).",
+    about: "The tracked values, round by round. The shaded rounds count: the first five that are steady, \
+            otherwise the last five. In them the green line is the mean, the dashed lines are 90 % and 110 % of \
+            it, and the red line is the line of best fit. A value is steady if it ranges over no more than 20 % \
+            of its mean and the line rises or falls by no more than 10 % of it (SNIA Solid State Storage \
+            Performance Test Specification).",
     draw,
 };
 
@@ -204,10 +205,10 @@ fn description(rounds: &RoundsFindings) -> String {
             format!("Steady in rounds {first_round} to {last_round} of {}.", rounds.rounds)
         }
         Some(RoundsWindow { first_round, last_round }) => format!(
-            "Not steady within {} rounds; rounds {first_round} to {last_round} stand in.",
+            "Not steady within {} rounds; rounds {first_round} to {last_round} are shown instead.",
             rounds.rounds
         ),
-        None => format!("{} rounds, which no rule judges.", rounds.rounds),
+        None => format!("{} rounds; no rule judges them.", rounds.rounds),
     };
     let one = |tracked: &TrackedRounds| {
         let label = label(tracked.unit);

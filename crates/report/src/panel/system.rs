@@ -9,10 +9,10 @@ use iogauge_model::result::{CpuKinds, DevicePoint, IntervalPoint, SystemPoint};
 pub const PANEL: Panel = Panel {
     name: "system",
     title: "The system beside it",
-    about: "What the load asked for and what the devices did (less where a cache answered, more where a file system \
-            or a database adds to it), how busy the devices were, how many I/Os they had at once and how long those \
-            took, what the processors did, and memory: what iostat, vmstat and system profiles tell, on the load's \
-            own axis of time.",
+    about: "What the workload requested and what the devices did (less where a cache answered, more where a file \
+            system or a database adds I/O), how busy the devices were, their queue depth and latency, the \
+            processors, and memory: the figures of iostat, vmstat and system profiles on the workload's time \
+            axis.",
     draw,
 };
 

@@ -110,7 +110,7 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
 fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
     let open_loop = document.curve.iter().any(|point| point.rate_iops.is_some());
     let terms = Terms::of(&document.head);
-    let first = if open_loop { "offered" } else { terms.depth };
+    let first = if open_loop { "offered" } else { terms.depth_heading() };
     let judged = judged_apart(&document.limits);
     let bounded = |metric| document.limits.iter().any(|limit| is_of_all(limit, metric));
     // What was judged stays on a narrow page.

@@ -12,7 +12,7 @@ pub(crate) struct Terms {
     pub rate: &'static str,
     /// The same written out.
     pub rates: &'static str,
-    /// What is raised: `depth`, `processes`.
+    /// What a search raises: `queue depth`, `processes`.
     pub depth: &'static str,
     is_database: bool,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Terms {
 impl Terms {
     /// Those of a device or a file.
     pub(crate) const DEVICE: Self =
-        Self { rate: "IOPS", rates: "I/Os per second", depth: "depth", is_database: false };
+        Self { rate: "IOPS", rates: "I/Os per second", depth: "queue depth", is_database: false };
     /// Those of a database that reads and writes.
     pub(crate) const DATABASE: Self = Self {
         rate: "operations/s",
@@ -48,7 +48,7 @@ impl Terms {
         if self.is_database {
             format!("with {}", processes(depth))
         } else {
-            format!("at depth {depth}")
+            format!("at queue depth {depth}")
         }
     }
 
@@ -64,12 +64,17 @@ impl Terms {
 
     /// What a search asks for.
     pub(crate) fn asked_for(self) -> &'static str {
-        if self.is_database { "processes asked" } else { "depth asked" }
+        if self.is_database { "processes requested" } else { "queue depth requested" }
     }
 
     /// So much of what is raised.
     pub(crate) fn amount(self, depth: u32) -> String {
-        if self.is_database { processes(depth) } else { format!("depth {depth}") }
+        if self.is_database { processes(depth) } else { format!("queue depth {depth}") }
+    }
+
+    /// The same as the heading of a column.
+    pub(super) fn depth_heading(self) -> &'static str {
+        if self.is_database { self.depth } else { "QD" }
     }
 
     /// The three directions.
@@ -87,23 +92,22 @@ impl Terms {
     }
 
     /// The verb that goes with what is raised.
-    pub(super) fn bring(self) -> &'static str {
-        if self.is_database { "bring" } else { "brings" }
-    }
-
-    /// The verb that goes with what is raised.
     pub(super) fn add(self) -> &'static str {
         if self.is_database { "add" } else { "adds" }
     }
 
     /// Where a search may not go beyond.
     pub(super) fn most(self) -> &'static str {
-        if self.is_database { "the most processes allowed" } else { "the largest depth allowed" }
+        if self.is_database {
+            "the most processes allowed"
+        } else {
+            "the largest queue depth allowed"
+        }
     }
 
     /// A place on the curve.
     pub(super) fn place(self) -> &'static str {
-        if self.is_database { "fewer processes" } else { "a depth" }
+        if self.is_database { "fewer processes" } else { "a queue depth" }
     }
 
     /// The option that bounds the search.
@@ -114,7 +118,7 @@ impl Terms {
     /// What was asked, and what came of it.
     pub(super) fn asked(self, depth: u32, achieved: f64) -> String {
         match self.is_database {
-            false => format!("depth {depth} asked, {achieved:.1} achieved"),
+            false => format!("queue depth {depth} requested, {achieved:.1} achieved"),
             true => format!("{}, {achieved:.1} in the database on average", processes(depth)),
         }
     }

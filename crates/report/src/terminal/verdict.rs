@@ -19,7 +19,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
     if answer.is_empty() {
         if answer.stopped_by == StoppedBy::Interrupted && answer.rate_iops.is_some() {
             return format!(
-                "No rate was measured on {target}: the search was interrupted in the closed loop that comes first."
+                "No rate was measured on {target}: the search was interrupted during the closed loop that precedes it."
             );
         }
         return format!("Nothing was measured on {target}: {}.", why_nothing(answer.stopped_by));
@@ -31,7 +31,7 @@ pub fn find_verdict(document: &FindDocument) -> String {
     let place = place(document);
     let measured = names::measured(document);
     if answer.stopped_by == StoppedBy::Undecided {
-        let asked = format!("It is undecided what {target} sustains of {load} while {limits}:");
+        let asked = format!("The capacity of {target} for {load} while {limits} is undecided:");
         let ios = names::count(answer.latency_ns.n as f64);
         return match () {
             () if exceeds_at_times(document) => format!(
@@ -43,15 +43,15 @@ pub fn find_verdict(document: &FindDocument) -> String {
                  sure that any load keeps the limit."
             ),
             () => format!(
-                "It is undecided whether {target} can do {load} so that {limits}: {place}, the smallest load, some \
-                 windows keep the limit and others break it ({measured})."
+                "Whether {target} can do {load} while {limits} is undecided: {place}, the smallest load, some \
+                 windows meet the limit and others break it ({measured})."
             ),
         };
     }
     if answer.stopped_by == StoppedBy::Starved {
         let seen = names::count(answer.iops.mean);
         return format!(
-            "It is undecided what {target} sustains of {load} while {limits}: this machine had too little \
+            "The capacity of {target} for {load} while {limits} is undecided: this machine had too little \
              processor time for iogauge; {place} it saw {seen} {} with {measured}.",
             terms.rate
         );
@@ -59,10 +59,10 @@ pub fn find_verdict(document: &FindDocument) -> String {
     if !answer.met {
         return match answer.stopped_by {
             StoppedBy::Unattainable => format!(
-                "{target} cannot do {load} so that {limits}: even {place} it gives {iops} with {measured}."
+                "{target} cannot do {load} while {limits}: even {place} it delivers {iops} with {measured}."
             ),
             _ => format!(
-                "No load was found at which {limits} for {load} on {target}; {place} it gives {iops} with {measured}; {}.",
+                "No load was found at which {limits} for {load} on {target}; {place} it delivers {iops} with {measured}; {}.",
                 stop_reason(answer, terms)
             ),
         };
@@ -100,7 +100,7 @@ fn wanders(document: &FindDocument) -> Option<String> {
     // A twentieth of fewer is none.
     let most = if windows < 20 { "each" } else { "95 %" };
     Some(format!(
-        " The rate wanders, by {} over {over_seconds:.0} s: {most} of {windows} windows of 1 s gave {} {rate} or \
+        " The rate varies by {} over {over_seconds:.0} s: {most} of {windows} windows of 1 s gave {} {rate} or \
          more.",
         names::percent(deviation),
         names::count(kept_iops)
@@ -117,7 +117,7 @@ fn nearly_all(document: &FindDocument) -> Option<String> {
         [share.mean, share.ci95[0], share.ci95[1]].map(|share| format!("{:.0}", share * 100.0));
     let interval = if low == high { String::new() } else { format!(" ({low}–{high} %)") };
     let measured = names::measured_at(document, point);
-    Some(format!(" Already {place} it gives {percent} % of that{interval}, with {measured}."))
+    Some(format!(" The knee, {place}, gives {percent} % of that{interval}, with {measured}."))
 }
 
 /// The answer alone, for a list in which target and load stand beside it:
@@ -282,28 +282,33 @@ fn why_stopped(answer: &Answer, terms: Terms) -> String {
         }
         StoppedBy::Saturated => {
             return format!(
-                "stopped by saturation: more {depth} {} no more {rate}, and the limit is not in the way",
-                terms.bring()
+                "stopped by saturation: more {depth} {} no {rate}, and the limit still holds",
+                terms.add()
             );
         }
         StoppedBy::QueueFull => {
             return format!(
-                "stopped by a full queue: {}, and what is beyond waits in front of it",
+                "stopped by a full queue: {}, and further I/Os wait in front of it",
                 names::queue(answer.queue.as_ref())
             );
         }
         StoppedBy::Client => {
-            "stopped by this machine, which gave out before the target: the target may do more"
+            "stopped by this machine, which reached its limit before the target: the target may do more"
         }
         StoppedBy::MaxDepth => {
-            return format!("stopped at {}, the limit still holding: it may do more", terms.most());
+            return format!(
+                "stopped at {}, where the limit still holds: the target may do more",
+                terms.most()
+            );
         }
-        StoppedBy::Budget => "stopped when the measuring budget ran out: it may do more",
+        StoppedBy::Budget => "stopped when the measuring budget ran out: the target may do more",
         StoppedBy::Unattainable => "stopped at the smallest load, which breaks the limit",
         StoppedBy::Undecided => "undecided, because what was measured leaves the limit open",
         StoppedBy::Starved => "undecided, because iogauge lacked processor time",
         StoppedBy::Ended => "stopped because I/Os failed",
-        StoppedBy::Interrupted => "interrupted before the search came to its end: it may do more",
+        StoppedBy::Interrupted => {
+            "interrupted before the search was complete: the target may do more"
+        }
     };
     words.to_owned()
 }
@@ -314,12 +319,12 @@ fn why_unmet(stopped_by: StoppedBy, terms: Terms) -> String {
         StoppedBy::Undecided => "windows disagree about the limit",
         StoppedBy::Starved => "iogauge lacked processor time",
         StoppedBy::Ended => "I/Os failed",
-        StoppedBy::Saturated => "the target is saturated there already",
-        StoppedBy::QueueFull => "the queue of the target is full there already",
-        StoppedBy::Client => "this machine gave out before the target",
+        StoppedBy::Saturated => "the target is already saturated there",
+        StoppedBy::QueueFull => "the target's queue is already full there",
+        StoppedBy::Client => "this machine reached its limit before the target",
         StoppedBy::MaxDepth => return format!("that is {}", terms.most()),
         StoppedBy::Budget => "the measuring budget ran out",
-        StoppedBy::Interrupted => "interrupted before the search came to its end",
+        StoppedBy::Interrupted => "interrupted before the search was complete",
     };
     words.to_owned()
 }
@@ -343,7 +348,7 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             }
             let target = names::target(&document.head.target);
             let Ok(load) = serde_json::from_value(document.head.load.clone()) else {
-                return "a longer --budget, and the same again on another day.".to_owned();
+                return "a longer --budget, and a repetition on another day.".to_owned();
             };
             let command = options::run_command(&target, &load, document.answer.depth);
             let via = document.head.via.as_ref().map_or("", |_| " --via fio");
@@ -366,20 +371,20 @@ pub(super) fn next_step(document: &FindDocument) -> String {
                 .to_owned()
         }
         StoppedBy::MaxDepth => format!("a larger {} finds the end of the curve.", terms.option()),
-        StoppedBy::Budget => "a longer --budget ends the search.".to_owned(),
+        StoppedBy::Budget => "a longer --budget finishes the search.".to_owned(),
         StoppedBy::Unattainable => format!(
             "a --limit above {} could be met.",
             names::broken(document)
         ),
         StoppedBy::Undecided => {
-            "a longer --budget, a limit that is clearly above or below, or a quieter hour.".to_owned()
+            "a longer --budget, a limit that is clearly above or below, or a quieter time.".to_owned()
         }
         StoppedBy::Starved => {
-            "a machine with idle processors, or --max-starvation=100%, which takes such times as they are."
+            "a machine with idle processors, or --max-starvation=100%, which leaves nothing out."
                 .to_owned()
         }
-        StoppedBy::Ended => "mend what made I/Os fail, and give the same command again.".to_owned(),
-        StoppedBy::Interrupted => "give the same command again to end the search.".to_owned(),
+        StoppedBy::Ended => "remove the cause of the I/O errors and run the same command again.".to_owned(),
+        StoppedBy::Interrupted => "run the same command again to finish the search.".to_owned(),
     }
 }
 
