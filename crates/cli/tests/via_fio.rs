@@ -376,7 +376,10 @@ fn a_search_decides_the_depth_of_a_job_file() {
         "--budget=10s",
         "-q",
     ];
-    let found = place.run(&[&line[..], &["--json"]].concat()).ends(0).json();
+    let done = place.run(&[&line[..], &["--json"]].concat());
+    // A search beside other work may not be sure of its answer.
+    assert!([Some(0), Some(7)].contains(&done.code), "{done:?}");
+    let found = done.json();
     let depths: Vec<u64> =
         found["curve"].as_array().unwrap().iter().map(|p| p["depth"].as_u64().unwrap()).collect();
     assert_eq!(depths.first(), Some(&1));

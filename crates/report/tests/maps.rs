@@ -48,7 +48,10 @@ fn sizes_are_lines_at_two_depths_and_a_map_at_many() {
     assert_eq!(lines(&figure.scene), 6);
     // 1 GB/s is there from 16 KiB on, where 32 are outstanding, and 4 MiB take 134 ms then.
     let words = &figure.description;
-    assert!(words.contains("At queue depth 32 sizes of 16K and more reach at least 90 %"), "{words}");
+    assert!(
+        words.contains("At queue depth 32 sizes of 16K and more reach at least 90 %"),
+        "{words}"
+    );
     assert!(words.contains("Within mean <= 10 ms, "), "{words}");
     let [figure] = &drawn("block-size-map", &[run(sizes_and_depths())], WIDE)[..] else { panic!() };
     assert_eq!(lines(&figure.scene), 0);
