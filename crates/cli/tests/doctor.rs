@@ -2,15 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
 
 use common::{Done, Place};
+use iogauge_test_support::{Loop, MIB, fill, image, mounted_ext4, or_skip};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use support::{Loop, MIB, fill, image, mounted_ext4, or_skip};
 
 const REFUSED: i32 = 3;
 const NULL: serde_json::Value = serde_json::Value::Null;

@@ -2,17 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
 
 use common::{Place, Started, children, eventually, is_gone, state_of};
+use iogauge_test_support::{Loop, MIB, Mount, mounted_ext4, or_skip};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
-use support::{Loop, MIB, Mount, mounted_ext4, or_skip};
 
 /// The end comes within 10 s of the signal; a machine that is busy with other tests gets as much again.
 const LATEST: Duration = Duration::from_secs(20);
@@ -38,7 +35,7 @@ impl Medium {
     }
 
     fn freeze(&self) -> Result<Frozen, String> {
-        support::run("fsfreeze", &["--freeze", self.mount.point.to_str().unwrap()])?;
+        iogauge_test_support::run("fsfreeze", &["--freeze", self.mount.point.to_str().unwrap()])?;
         Ok(Frozen(self.mount.point.clone()))
     }
 }
@@ -48,7 +45,7 @@ struct Frozen(PathBuf);
 
 impl Drop for Frozen {
     fn drop(&mut self) {
-        let _ = support::run("fsfreeze", &["--unfreeze", self.0.to_str().unwrap()]);
+        let _ = iogauge_test_support::run("fsfreeze", &["--unfreeze", self.0.to_str().unwrap()]);
     }
 }
 
@@ -101,7 +98,7 @@ fn a_worker_in_a_frozen_file_system_is_named() {
         std::thread::sleep(Duration::from_secs(2));
         let frozen = match medium.freeze() {
             Ok(frozen) => frozen,
-            Err(why) => return support::skip(NAME, &why),
+            Err(why) => return iogauge_test_support::skip(NAME, &why),
         };
         await_held_thread(worker);
         let begin = Instant::now();
@@ -181,7 +178,7 @@ fn a_process_that_is_held_before_its_end_is_killed_and_named() {
     eventually(|| Path::new(&medium.file("history.db-wal")).exists());
     let frozen = match medium.freeze() {
         Ok(frozen) => frozen,
-        Err(why) => return support::skip(NAME, &why),
+        Err(why) => return iogauge_test_support::skip(NAME, &why),
     };
     let begin = Instant::now();
     run.signal(Signal::TERM);
@@ -211,7 +208,7 @@ fn a_second_signal_after_a_second_leaves_at_once() {
     eventually(|| written_bytes(worker) > MIB);
     let frozen = match medium.freeze() {
         Ok(frozen) => frozen,
-        Err(why) => return support::skip(NAME, &why),
+        Err(why) => return iogauge_test_support::skip(NAME, &why),
     };
     await_held_thread(worker);
     run.signal(Signal::INT);
@@ -232,7 +229,7 @@ fn interrupt_filling(name: &str, medium: &Medium, line: &[&str]) {
     eventually(|| written_bytes(worker) > MIB);
     let frozen = match medium.freeze() {
         Ok(frozen) => frozen,
-        Err(why) => return support::skip(name, &why),
+        Err(why) => return iogauge_test_support::skip(name, &why),
     };
     await_held_thread(worker);
     let begin = Instant::now();

@@ -2,13 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
-#[path = "../../io/tests/support/mmc.rs"]
-mod mmc;
 
 use common::answer::{assert_none_is_more, assert_one_answer};
 use common::{EIGHT, Place, near};
 use iogauge_model::result::FindDocument;
-use mmc::Queue;
+use iogauge_test_support::mmc::Queue;
 use serde_json::{Value, json};
 
 /// Every leaf of `shape` must be in `value` with the type its text names.

@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
 
 use common::{Done, Place, direct_io};
+use iogauge_test_support::{Loop, MIB, Mount, available, fill, mounted, or_skip, run};
 use rustix::fs::FallocateFlags;
 use serde_json::Value;
 use std::fs::File;
@@ -15,7 +13,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Loop, MIB, Mount, available, fill, mounted, or_skip, run};
 
 const GIB: u64 = 1 << 30;
 const SHORT: [&str; 4] = ["--runtime=200ms", "--ramp-time=0", "--history=none", "--json"];
@@ -197,7 +194,7 @@ fn without_sysfs_only_a_file_that_the_run_makes_is_written() {
     let image = place.work().join("image");
     File::create(&image).unwrap().set_len(32 * MIB).unwrap();
     let device = or_skip!("without_sysfs", Loop::on(&image, &[]));
-    let mount = or_skip!("without_sysfs", support::mounted_ext4(&device.path));
+    let mount = or_skip!("without_sysfs", iogauge_test_support::mounted_ext4(&device.path));
     let write = ["run", "image", "--rw=randwrite", "--overwrite", "--direct=0", "--size=8m"];
     let prepare = ["prepare", "image", "--overwrite"];
     for line in [&[&write[..], &SHORT].concat()[..], &prepare] {
@@ -289,10 +286,10 @@ fn a_test_file_behind_a_loop_device_outlives_run_and_clean() {
 
 #[test]
 fn a_loop_device_beside_one_that_is_mounted_is_not_written() {
-    let image = support::image(64 * MIB);
+    let image = iogauge_test_support::image(64 * MIB);
     let used = or_skip!("beside_mounted", Loop::on(image.path(), &[]));
     let target = or_skip!("beside_mounted", Loop::on(image.path(), &["--offset", "1048576"]));
-    let mount: Mount = or_skip!("beside_mounted", support::mounted_ext4(&used.path));
+    let mount: Mount = or_skip!("beside_mounted", iogauge_test_support::mounted_ext4(&used.path));
     let path: &Path = &target.path;
     let place = Place::new();
     let line = ["prepare", path.to_str().unwrap(), "--size=32m", "--destroy-data"];

@@ -2,16 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
-#[path = "../../io/tests/support/throttle.rs"]
-mod throttle;
 
 use common::Place;
+use iogauge_test_support::{Loop, MIB, Throttle, or_skip};
 use serde_json::Value;
-use support::{Loop, MIB, or_skip};
-use throttle::Throttle;
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))

@@ -2,29 +2,23 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
-#[path = "../../io/tests/support/throttle.rs"]
-mod throttle;
 
 use assert_cmd::Command;
 use common::{Done, EIGHT, Place, eventually};
+use iogauge_test_support::{Loop, MIB, Throttle, or_skip};
 use serde_json::Value;
 use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use support::{Loop, MIB, or_skip};
-use throttle::Throttle;
 
 /// Longer than iogauge waits for a bpftrace that says nothing.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Whether the real one can trace here; else why not.
 fn bpftrace() -> Result<(), String> {
-    let traced = support::run(
+    let traced = iogauge_test_support::run(
         "bpftrace",
         &["-e", "tracepoint:block:block_rq_issue { exit(); } BEGIN { exit(); }"],
     );
@@ -259,7 +253,7 @@ fn without_tracefs() -> bool {
 fn not_traced() {
     let place = Place::new();
     if without_tracefs() {
-        return support::skip("not_traced", "no tracefs");
+        return iogauge_test_support::skip("not_traced", "no tracefs");
     }
     let device = or_skip!("not_traced", Loop::new(64 * MIB));
     let target = device.path.to_str().unwrap();

@@ -2,20 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
-#[path = "../../io/tests/support/throttle.rs"]
-mod throttle;
 
 use common::answer::assert_one_answer;
 use common::fio::{codes, document, fake, fio, job_file, number, program};
 use common::{Done, Place, computed, eventually};
+use iogauge_test_support::{Loop, MIB, Throttle, or_skip};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use support::{Loop, MIB, or_skip};
-use throttle::Throttle;
 
 /// Held by whoever measures a device's own rate: one load takes the processors from another.
 static MEASURING: Mutex<()> = Mutex::new(());

@@ -2,17 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
 
 use common::fio::{caveats, fio, job_file, number, told};
 use common::{Done, Place, children, computed, eventually};
+use iogauge_test_support::{MIB, Mount, or_skip};
 use serde_json::Value;
 use std::fs::File;
 use std::process::Command;
 use std::time::Duration;
-use support::{MIB, Mount, or_skip};
 
 const VIA: [&str; 4] = ["--via=fio", "--json", "-q", "--history=none"];
 
@@ -30,7 +27,7 @@ fn run_job(place: &Place, options: &str) -> Done {
 fn noise(place: &Place, name: &str, size_bytes: u64) {
     let path = place.work().join(name);
     File::create(&path).unwrap();
-    support::fill(&path, size_bytes);
+    iogauge_test_support::fill(&path, size_bytes);
 }
 
 #[test]

@@ -1,23 +1,16 @@
 //! A device whose speed is known: the kernel lets so many I/Os through in a second.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-#[path = "guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
-#[path = "support/throttle.rs"]
-mod throttle;
-
 use iogauge_io::engine::{self, Files};
 use iogauge_io::offsets::Extent;
 use iogauge_io::pool::{PoolJob, ThreadPool, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{EngineKind, Load};
+use iogauge_test_support::{Loop, MIB, Throttle, or_skip};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{Loop, MIB, or_skip};
-use throttle::Throttle;
 
 const MS: u64 = 1_000_000;
 const IOPS: u32 = 1000;

@@ -9,9 +9,6 @@ mod cases;
 #[path = "../common/mod.rs"]
 mod common;
 mod harmless;
-#[path = "../../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
 mod world;
 
 use cases::{Case, Reach};

@@ -1,8 +1,8 @@
 //! What a case must not touch, and how it shows where it did.
 
 use crate::cases::{Case, Reach};
-use crate::support::{Loop, MIB, Mount, run};
 use iogauge_fio::job::Source;
+use iogauge_test_support::{Loop, MIB, Mount, run};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};

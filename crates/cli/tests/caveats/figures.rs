@@ -1,8 +1,8 @@
 //! Doubts that the figures themselves raise, mostly on simulated devices made for them.
 
 use crate::common::Place;
-use crate::support::MIB;
 use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short};
+use iogauge_test_support::MIB;
 
 /// A run of a minute of virtual time.
 fn minute<'a>(target: &'a str, options: &[&'a str]) -> Vec<&'a str> {

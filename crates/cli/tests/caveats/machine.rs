@@ -2,8 +2,8 @@
 
 use crate::common::{Place, Started, direct_io, eventually};
 use crate::group::{Group, number_of};
-use crate::support::{Loop, MIB, or_skip};
 use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short, word};
+use iogauge_test_support::{Loop, MIB, or_skip};
 use std::fs::File;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;

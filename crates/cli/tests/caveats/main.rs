@@ -7,9 +7,6 @@ mod common;
 mod figures;
 mod group;
 mod machine;
-#[path = "../../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
 mod target;
 
 use common::{Done, Place};
@@ -36,7 +33,7 @@ pub fn word(path: &Path) -> &str {
 pub fn noise(place: &Place, name: &str, size_bytes: u64) -> PathBuf {
     let path = place.work().join(name);
     File::create(&path).unwrap();
-    support::fill(&path, size_bytes);
+    iogauge_test_support::fill(&path, size_bytes);
     path
 }
 

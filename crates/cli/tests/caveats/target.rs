@@ -1,8 +1,8 @@
 //! Doubts about the target: what its blocks hold, and what stands before it.
 
 use crate::common::{Place, direct_io};
-use crate::support::{Loop, MIB, Mount, fill, image, or_skip, run};
 use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short, word};
+use iogauge_test_support::{Loop, MIB, Mount, fill, image, or_skip, run};
 use std::fs::File;
 use std::path::PathBuf;
 

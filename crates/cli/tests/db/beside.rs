@@ -2,10 +2,10 @@
 
 use crate::common::answer::assert_rows_agree;
 use crate::common::{Done, Started, eventually, names};
-use crate::support::{Mount, or_skip, run};
 use crate::{Db, assert_fits, assert_one_line, codes};
 use iogauge_io::targets::{Ownership, ownership};
 use iogauge_model::result::{BesideDocument, BesideSide, StoppedBy};
+use iogauge_test_support::{Mount, or_skip, run};
 use std::path::{Path, PathBuf};
 
 #[test]

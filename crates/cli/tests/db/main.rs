@@ -13,9 +13,6 @@ mod mistakes;
 mod noted;
 mod run;
 mod server;
-#[path = "../../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
 #[path = "../../../db/tests/postgres/server.rs"]
 mod throwaway;
 

@@ -2,10 +2,10 @@
 
 use crate::common::{Done, Place, eventually, names};
 use crate::life::shell;
-use crate::support::{Loop, MIB, Mount, or_skip};
 use crate::{Db, SHORT, URL, assert_one_line};
 use iogauge_db::Progress;
 use iogauge_db::backend::{self, Global};
+use iogauge_test_support::{Loop, MIB, Mount, or_skip};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -207,7 +207,7 @@ fn tmpfs(size_bytes: u64) -> Result<Mount, String> {
 }
 
 fn remount_read_only(point: &Path) {
-    crate::support::run("mount", &["-o", "remount,ro", point.to_str().unwrap()]).unwrap();
+    iogauge_test_support::run("mount", &["-o", "remount,ro", point.to_str().unwrap()]).unwrap();
 }
 
 /// Makes a database on a disk that the command would leave alone.
@@ -253,7 +253,7 @@ fn what_would_fill_the_disk_is_refused() {
 /// A disk with the room that the guard wants.
 fn roomy() -> Result<(Loop, Mount), String> {
     let device = Loop::new(2 << 30)?;
-    let disk = crate::support::mounted_ext4(&device.path)?;
+    let disk = iogauge_test_support::mounted_ext4(&device.path)?;
     Ok((device, disk))
 }
 

@@ -11,8 +11,5 @@ mod oltp;
 mod own;
 mod resume;
 mod snia;
-#[path = "../../../io/tests/guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;
 mod table;
 mod verify;

@@ -1,7 +1,7 @@
 //! `oltp`: the truth on simulated devices, files of users, block devices, fio.
 
 use crate::common::{EIGHT, Place, near, skip};
-use crate::support::{Loop, MIB, or_skip};
+use iogauge_test_support::{Loop, MIB, or_skip};
 use serde_json::Value;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;

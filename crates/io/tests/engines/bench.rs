@@ -28,7 +28,7 @@ pub fn usable(test: &str) -> impl Iterator<Item = &'static EngineInfo> {
     ENGINES.iter().filter(move |row| match engine::probe(row.kind) {
         Ok(()) => true,
         Err(error) => {
-            crate::support::skip(&format!("{test} ({})", row.name), &error.to_string());
+            iogauge_test_support::skip(&format!("{test} ({})", row.name), &error.to_string());
             false
         }
     })

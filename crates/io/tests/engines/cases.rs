@@ -1,10 +1,10 @@
 //! What every engine does when nothing fails.
 
 use crate::bench::{BLOCK, Ground, exchange, extent, files, on_files, pool, to_the_end, usable};
-use crate::support::{Loop, MIB, image, or_skip};
 use iogauge_io::buffers::BufferPool;
 use iogauge_io::engine::{EngineInfo, Io, Op};
 use iogauge_model::load::{EngineKind, Load, Pattern};
+use iogauge_test_support::{Loop, MIB, image, or_skip};
 use std::collections::HashSet;
 use std::sync::Arc;
 

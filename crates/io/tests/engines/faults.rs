@@ -3,11 +3,11 @@
 use crate::bench::{
     BLOCK, Ground, exchange, extent, files, on_files, open, pool, to_the_end, usable,
 };
-use crate::support::{Loop, MIB, Mount, image, or_skip};
 use iogauge_io::buffers::BufferPool;
 use iogauge_io::engine::{EngineInfo, Files, Io, Op};
 use iogauge_io::offsets::Extent;
 use iogauge_model::load::{EngineKind, Load, Pattern};
+use iogauge_test_support::{Loop, MIB, Mount, image, or_skip};
 use std::sync::Arc;
 
 /// Failures in a row after which a worker gives up.

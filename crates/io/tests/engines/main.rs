@@ -4,6 +4,3 @@
 mod bench;
 mod cases;
 mod faults;
-#[path = "../guards/support.rs"]
-#[allow(dead_code, unused_imports, unused_macros, reason = "shared with the guards' tests")]
-mod support;

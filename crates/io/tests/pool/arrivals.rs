@@ -1,10 +1,10 @@
 //! The open loop against the closed forms of queueing theory, in virtual time.
 
-use crate::mmc::Queue;
 use iogauge_io::offsets::Extent;
 use iogauge_io::pool::{PoolJob, VirtualPool, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{ArrivalProcess, Arrivals, EngineKind, Load};
+use iogauge_test_support::mmc::Queue;
 use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;

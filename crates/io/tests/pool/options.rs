@@ -1,10 +1,10 @@
 //! Options of a load as fio has them, by what they leave in files.
 
-use crate::support::{MIB, image};
 use crate::threads::{MS, alone, start_on, to_the_end, usable};
 use iogauge_io::engine::Op;
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::load::{BlockSizes, Content, CpuPolicy, Load, Pattern, Thinktime};
+use iogauge_test_support::{MIB, image};
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -164,7 +164,10 @@ fn workers_run_where_they_are_to() {
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
     let mine: iogauge_model::load::Cpus = list.unwrap().parse().unwrap();
     let [first, second, ..] = *mine.numbers() else {
-        return crate::support::skip("workers_run_where_they_are_to", "it takes two processors");
+        return iogauge_test_support::skip(
+            "workers_run_where_they_are_to",
+            "it takes two processors",
+        );
     };
     let base = nice_of(&std::fs::read_to_string("/proc/self/stat").unwrap());
     for engine in usable() {

@@ -1,11 +1,11 @@
 //! In real time, on files.
 
-use crate::support::{Loop, MIB, image, mounted_ext4, or_skip, run};
 use iogauge_io::engine::{Files, Op};
 use iogauge_io::offsets::Extent;
 use iogauge_io::pool::{PoolJob, ThreadPool, WorkerPool};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::load::{ArrivalProcess, Arrivals, Batch, EngineKind, Load, Pattern};
+use iogauge_test_support::{Loop, MIB, image, mounted_ext4, or_skip, run};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -192,7 +192,7 @@ fn an_added_worker_repeats_no_other() {
     const TEST: &str = "an_added_worker_repeats_no_other";
     let _alone = alone();
     if processors() < 2 {
-        return crate::support::skip(TEST, "it takes two processors");
+        return iogauge_test_support::skip(TEST, "it takes two processors");
     }
     for engine in usable().filter(|kind| *kind != EngineKind::Psync) {
         let image = image(SIZE);
@@ -481,7 +481,7 @@ fn a_worker_stuck_in_the_kernel_holds_up_no_cut_and_loses_nothing() {
         pool.advance(50 * MS).unwrap();
         let frozen = match Frozen::new(&mount.point) {
             Ok(frozen) => frozen,
-            Err(why) => return crate::support::skip(TEST, &why),
+            Err(why) => return iogauge_test_support::skip(TEST, &why),
         };
         std::thread::sleep(Duration::from_millis(50));
         let asked = Instant::now();

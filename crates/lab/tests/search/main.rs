@@ -3,8 +3,6 @@
 
 mod answer;
 mod closed;
-#[path = "../../../io/tests/support/mmc.rs"]
-mod mmc;
 mod open;
 mod queue;
 mod starvation;

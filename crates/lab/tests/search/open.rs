@@ -2,7 +2,6 @@
 
 use crate::close;
 use crate::closed::find_of;
-use crate::mmc::Queue;
 use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::observe::Blind;
@@ -12,6 +11,7 @@ use iogauge_lab::{Interrupt, Rig};
 use iogauge_model::load::{ArrivalProcess, EngineKind, Pattern};
 use iogauge_model::result::StoppedBy;
 use iogauge_model::{CaveatCode, Load};
+use iogauge_test_support::mmc::Queue;
 
 fn find(device: &str, limit: &str, change: impl FnOnce(&mut SearchPlan)) -> Searched {
     find_with(device, limit, &Interrupt::default(), change)

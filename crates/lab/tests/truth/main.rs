@@ -4,8 +4,6 @@
 //! in docs/search.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-#[path = "../../../io/tests/support/mmc.rs"]
-mod mmc;
 mod noise;
 mod random;
 mod scenarios;
@@ -20,7 +18,7 @@ use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::CaveatCode;
 use iogauge_model::limit::Metric;
 use iogauge_model::load::{EngineKind, Load};
-use mmc::Queue;
+use iogauge_test_support::mmc::Queue;
 use scenarios::{CLOSED, OPEN, Scenario, Truth};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

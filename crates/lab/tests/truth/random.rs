@@ -5,7 +5,6 @@
 //! more. So the capacity is that of all channels, or no depth keeps the limit. Open loop: Erlang's formula for
 //! exponential service.
 
-use super::mmc::Queue;
 use super::{on_all_processors, seeds};
 use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
@@ -14,6 +13,7 @@ use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::load::{ArrivalProcess, EngineKind, Load};
 use iogauge_model::result::StoppedBy;
+use iogauge_test_support::mmc::Queue;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
 //! Queues of Poisson arrivals and exponential service (M/M/c), whose figures have closed forms.
 //!
 //! L. Kleinrock, Queueing Systems I, 3.5; A. K. Erlang's formula C by the recursion of his B.
-#![allow(dead_code, reason = "each test file uses part of it")]
 
 /// A queue; rates are in arrivals per unit of the service time.
 #[derive(Clone, Copy)]
 pub struct Queue {
+    /// Those that serve at the same time.
     pub servers: u32,
     /// Mean service time.
     pub service: f64,

@@ -1,0 +1,107 @@
+//! Loop devices and swap that clean up after themselves.
+
+use crate::processes::run;
+use crate::text;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+static SEARCH: Mutex<()> = Mutex::new(());
+
+/// A loop device; its image, where it made one, goes with it.
+pub struct Loop {
+    /// `/dev/loopN`.
+    pub path: PathBuf,
+    image: Option<tempfile::NamedTempFile>,
+    partitions: u32,
+}
+
+impl Loop {
+    /// A device of so many bytes, all of them holes.
+    pub fn new(size_bytes: u64) -> Result<Self, String> {
+        Self::with_image(image(size_bytes), &[])
+    }
+
+    /// A device on an image, with options of losetup(8).
+    pub fn with_image(image: tempfile::NamedTempFile, options: &[&str]) -> Result<Self, String> {
+        let mut device = Self::on(image.path(), options)?;
+        device.image = Some(image);
+        Ok(device)
+    }
+
+    /// A device on a file or device that stays.
+    pub fn on(backing: &Path, options: &[&str]) -> Result<Self, String> {
+        let mut arguments = vec!["--find", "--show"];
+        arguments.extend(options);
+        arguments.push(text(backing));
+        // One search at a time: losetup opens the free device it found for writing, even where
+        // another search has taken it in the meantime.
+        let _one = SEARCH.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut result = run("losetup", &arguments);
+        for _ in 0..5 {
+            if result.is_ok() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            result = run("losetup", &arguments);
+        }
+        Ok(Self { path: PathBuf::from(result?), image: None, partitions: 0 })
+    }
+
+    /// The image that goes with the device.
+    pub fn image(&self) -> &Path {
+        self.image.as_ref().unwrap().path()
+    }
+
+    /// Adds a partition without writing a table; sizes are in sectors of 512 bytes.
+    pub fn add_partition(&mut self, start: u64, size: u64) -> Result<PathBuf, String> {
+        let number = self.partitions + 1;
+        let (start, size) = (start.to_string(), size.to_string());
+        run("addpart", &[text(&self.path), &number.to_string(), &start, &size])?;
+        self.partitions = number;
+        let path = PathBuf::from(format!("{}p{number}", text(&self.path)));
+        if path.exists() { Ok(path) } else { Err(format!("{} did not appear", path.display())) }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        for number in 1..=self.partitions {
+            let _ = run("delpart", &[text(&self.path), &number.to_string()]);
+        }
+        let _ = run("losetup", &["--detach", text(&self.path)]);
+    }
+}
+
+/// A sparse file of so many bytes.
+pub fn image(size_bytes: u64) -> tempfile::NamedTempFile {
+    let image = tempfile::NamedTempFile::new().unwrap();
+    image.as_file().set_len(size_bytes).unwrap();
+    image
+}
+
+/// Active swap.
+pub struct Swap(PathBuf);
+
+impl Swap {
+    /// Makes a file or device swap and uses it.
+    pub fn on(path: &Path) -> Result<Self, String> {
+        run("mkswap", &[text(path)])?;
+        run("swapon", &[text(path)])?;
+        Ok(Self(path.to_owned()))
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        let _ = run("swapoff", &[text(&self.0)]);
+    }
+}
+
+/// Writes data that repeats nowhere.
+pub fn fill(path: &Path, size_bytes: u64) {
+    let mut random = File::open("/dev/urandom").unwrap();
+    let mut file = File::options().write(true).open(path).unwrap();
+    std::io::copy(&mut std::io::Read::take(&mut random, size_bytes), &mut file).unwrap();
+    file.sync_all().unwrap();
+}

@@ -1,0 +1,50 @@
+//! What the tests of several crates share. Everything that it makes on the machine goes with its value.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod devices;
+pub mod mmc;
+mod mounts;
+mod processes;
+mod throttle;
+
+pub use devices::{Loop, Swap, fill, image};
+pub use mounts::{Immutable, Mount, available, mounted, mounted_ext4};
+pub use processes::{Holder, run};
+pub use throttle::Throttle;
+
+use std::path::Path;
+
+/// 2^20.
+pub const MIB: u64 = 1 << 20;
+
+/// Says that a test was skipped because its external part is missing; fails instead where
+/// `IOGAUGE_REQUIRE_ALL` is set.
+#[track_caller]
+pub fn skip(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+    assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
+}
+
+/// Takes the value, or ends the test as skipped.
+#[macro_export]
+macro_rules! or_skip {
+    ($test:expr, $value:expr) => {
+        match $value {
+            Ok(value) => value,
+            Err(why) => return $crate::skip($test, &why),
+        }
+    };
+}
+
+/// Names in a directory, sorted.
+pub fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

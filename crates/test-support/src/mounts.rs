@@ -1,0 +1,95 @@
+//! Mounted file systems that clean up after themselves.
+
+use crate::devices::Loop;
+use crate::processes::run;
+use crate::text;
+use std::path::{Path, PathBuf};
+
+/// A mounted file system.
+pub struct Mount {
+    /// Where it is mounted.
+    pub point: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Mount {
+    /// Mounts with these arguments of mount(8), in a directory of its own.
+    pub fn new(arguments: &[&str]) -> Result<Self, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let point = dir.path().canonicalize().unwrap();
+        let mut all = arguments.to_vec();
+        all.push(text(&point));
+        run("mount", &all)?;
+        Ok(Self { point, _dir: dir })
+    }
+
+    /// A file system in memory of so many bytes.
+    pub fn tmpfs(size_bytes: u64) -> Result<Self, String> {
+        Self::new(&["-t", "tmpfs", "-o", &format!("size={size_bytes}"), "iogauge-test"])
+    }
+
+    /// The ext4 file system of a device.
+    pub fn of(device: &Path) -> Result<Self, String> {
+        Self::new(&["-t", "ext4", text(device)])
+    }
+
+    /// Mounts it again with these options: `ro`, `rw`.
+    pub fn remount(&self, options: &str) -> Result<(), String> {
+        run("mount", &["-o", &format!("remount,{options}"), text(&self.point)]).map(drop)
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Guards of runs beside this test look at what processes have open, and hold the mount meanwhile.
+        let mut gone = run("umount", &[text(&self.point)]).is_ok();
+        for _ in 0..50 {
+            if gone {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            gone = run("umount", &[text(&self.point)]).is_ok();
+        }
+        let _ = run("umount", &["--lazy", text(&self.point)]);
+    }
+}
+
+/// An ext4 file system on a device, mounted.
+pub fn mounted_ext4(device: &Path) -> Result<Mount, String> {
+    run("mkfs.ext4", &["-q", "-F", text(device)])?;
+    Mount::of(device)
+}
+
+/// Bytes that are free for a user.
+pub fn available(path: &Path) -> u64 {
+    let stat = rustix::fs::statvfs(path).unwrap();
+    stat.f_bavail * stat.f_frsize
+}
+
+/// A file system made by a command on a device of so many bytes, mounted.
+pub fn mounted(kind: &str, size_bytes: u64) -> Result<(Mount, Loop), String> {
+    let device = Loop::new(size_bytes)?;
+    let path = device.path.to_str().unwrap();
+    match kind {
+        "ext4" => run("mkfs.ext4", &["-q", "-F", "-m", "0", path])?,
+        _ => run(&format!("mkfs.{kind}"), &["-q", "-f", path])?,
+    };
+    Ok((Mount::new(&["-t", kind, path])?, device))
+}
+
+/// An attribute of chattr(1), taken away again at the end.
+pub struct Immutable(PathBuf);
+
+impl Immutable {
+    /// Makes a file immutable.
+    pub fn set(path: &Path) -> Result<Self, String> {
+        run("chattr", &["+i", text(path)])?;
+        Ok(Self(path.to_owned()))
+    }
+}
+
+impl Drop for Immutable {
+    fn drop(&mut self) {
+        let _ = run("chattr", &["-i", text(&self.0)]);
+    }
+}
