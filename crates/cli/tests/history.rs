@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{Place, eventually, skip};
+use common::{Place, eventually};
+use iogauge_test_support::{Mount, or_skip};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::Command;
 
 const QUICK: [&str; 4] = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0"];
@@ -128,55 +128,30 @@ fn a_newer_schema_is_refused_and_kept() {
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
 }
 
-/// A tmpfs of so many KiB, unmounted with the value.
-struct Tmpfs(PathBuf);
-
-impl Tmpfs {
-    fn new(point: PathBuf, size_kib: u32) -> Result<Self, String> {
-        std::fs::create_dir_all(&point).unwrap();
-        let size = format!("size={size_kib}k");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &size, "none"]).arg(&point);
-        let output = mount.output().map_err(|error| error.to_string())?;
-        if output.status.success() {
-            return Ok(Self(point));
-        }
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_full_disk_costs_the_history_and_not_the_result() {
     let place = Place::new();
-    let tmpfs = match Tmpfs::new(place.work().join("tiny"), 512) {
-        Ok(tmpfs) => tmpfs,
-        Err(why) => return skip("a_full_disk_costs_the_history_and_not_the_result", &why),
-    };
-    let history = tmpfs.0.join("history.db");
+    let tmpfs =
+        or_skip!("a_full_disk_costs_the_history_and_not_the_result", Mount::tmpfs(512 << 10));
+    let history = tmpfs.point.join("history.db");
     let line = ["run", "sim:nvme", "--history", history.to_str().unwrap()];
     place.run(&[&line[..], &["--runtime=10ms", "-q"]].concat()).ends(0);
 
     // Full from the start: nothing is measured, as nothing could be kept.
-    std::fs::write(tmpfs.0.join("ballast"), vec![1; 1 << 20]).unwrap_err();
+    std::fs::write(tmpfs.point.join("ballast"), vec![1; 1 << 20]).unwrap_err();
     let full = place.run(&line).ends(1);
     assert_eq!(full.stdout, "");
     crate::common::assert_one_message(&full.stderr);
     assert!(full.stderr.contains("no space left"), "{}", full.stderr);
 
     // Full in between: the result is printed, and a line says that it is not kept.
-    std::fs::remove_file(tmpfs.0.join("ballast")).unwrap();
+    std::fs::remove_file(tmpfs.point.join("ballast")).unwrap();
     let long = ["--runtime=100d", "--ramp-time=0", "-q"];
     let run = place.start(&[&line[..], &long].concat());
     let under_way =
         ["history", "list", "--state", "running", "--history", history.to_str().unwrap()];
     eventually(|| place.run(&under_way).stdout.contains("running"));
-    std::fs::write(tmpfs.0.join("ballast"), vec![1; 1 << 20]).unwrap_err();
+    std::fs::write(tmpfs.point.join("ballast"), vec![1; 1 << 20]).unwrap_err();
     run.signal("INT");
     let done = run.end().ends(130);
     assert!(done.stdout.contains("IOPS"), "{}", done.stdout);

@@ -3,59 +3,19 @@
 
 mod common;
 
-use common::{Place, eventually, skip};
+use common::{Place, eventually};
 use iogauge_model::result::{FindDocument, ProfileDocument, RunDocument, SystemPoint};
+use iogauge_test_support::{Loop, or_skip};
 use std::path::Path;
-use std::process::Command;
 
 const REQUIRED: [&str; 3] = ["at_seconds", "device", "reads_per_sec"];
 
-/// A loop device in memory, which nobody else uses; it goes when it is dropped.
-struct Loop {
-    device: String,
-    _dir: tempfile::TempDir,
-}
-
-impl Loop {
-    /// `None`, told, where this machine cannot have one.
-    fn new(test: &str) -> Option<Self> {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let image = dir.path().join("image");
-        std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
-        let made = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
-        match made {
-            Ok(output) if output.status.success() => {
-                let device = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                Some(Self { device, _dir: dir })
-            }
-            Ok(output) => {
-                skip(test, &String::from_utf8_lossy(&output.stderr));
-                None
-            }
-            Err(error) => {
-                skip(test, &format!("losetup: {error}"));
-                None
-            }
-        }
-    }
-
-    fn name(&self) -> &str {
-        self.device.trim_start_matches("/dev/")
-    }
-
-    /// Reads and bytes read since it was made, as the kernel counts them.
-    fn read(&self) -> (f64, f64) {
-        let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", self.name())).unwrap();
-        let counters: Vec<f64> =
-            stat.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
-        (counters[0], counters[2] * 512.0)
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
-    }
+/// Reads and bytes read of a device since it was made, as the kernel counts them.
+fn read(disk: &Loop) -> (f64, f64) {
+    let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", disk.name())).unwrap();
+    let counters: Vec<f64> =
+        stat.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
+    (counters[0], counters[2] * 512.0)
 }
 
 fn profile_of(text: &str) -> ProfileDocument {
@@ -77,21 +37,25 @@ fn read_by(points: &[SystemPoint], device: &str) -> (f64, f64) {
 
 #[test]
 fn a_profile_sees_what_another_program_does() {
-    let Some(disk) = Loop::new("a_profile_sees_what_another_program_does") else { return };
+    let disk = or_skip!(
+        "a_profile_sees_what_another_program_does",
+        Loop::new_in(Path::new("/dev/shm"), 64 << 20)
+    );
     let place = Place::new();
     let profile = place.start(&[
         "profile",
-        &disk.device,
+        disk.as_str(),
         "--every=200ms",
         "--note=beside a run",
         "--json",
         "-q",
     ]);
     eventually(|| place.history().exists() && place.runs().iter().any(|run| run.1 == "running"));
-    let before = disk.read();
-    let line = ["run", &disk.device, "--bs=8k", "--rate_iops=400", "--runtime=3s", "--ramp-time=0"];
+    let before = read(&disk);
+    let line =
+        ["run", disk.as_str(), "--bs=8k", "--rate_iops=400", "--runtime=3s", "--ramp-time=0"];
     let load = place.run(&[&line[..], &["--profile=100ms", "--json", "-q"]].concat()).ends(0);
-    let after = disk.read();
+    let after = read(&disk);
     profile.signal("INT");
     // Nothing was cut short: no time had been asked for.
     let document = profile_of(&profile.end().ends(0).stdout);

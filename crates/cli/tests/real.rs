@@ -5,9 +5,8 @@ mod common;
 
 use common::answer::assert_one_answer;
 use common::{Done, Place, direct_io, names, skip};
+use iogauge_test_support::{Loop, Mount, or_skip, run as run_tool};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 const REFUSED: i32 = 3;
 const SHORT: [&str; 3] = ["--size=16m", "--runtime=200ms", "--ramp-time=0"];
@@ -199,59 +198,17 @@ fn two_directories_are_one_target() {
     assert_eq!(names(&place.work().join("b")), [""; 0]);
 }
 
-/// Runs a command and returns what it printed.
-fn tool(command: &str, arguments: &[&str]) -> Result<String, String> {
-    let run = Command::new(command).args(arguments).stdin(Stdio::null()).output();
-    let output = run.map_err(|error| format!("{command}: {error}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
-}
-
-/// A loop device on a file of the test's place, and a mount of it.
-struct Loop {
-    path: String,
-    mounted: Option<PathBuf>,
-}
-
-impl Loop {
-    fn new(image: &Path) -> Result<Self, String> {
-        let path = tool("losetup", &["--find", "--show", image.to_str().unwrap()])?;
-        Ok(Self { path, mounted: None })
-    }
-
-    fn mount(&mut self, point: &Path) -> Result<(), String> {
-        std::fs::create_dir_all(point).unwrap();
-        tool("mount", &["-t", "ext4", &self.path, point.to_str().unwrap()])?;
-        self.mounted = Some(point.to_owned());
-        Ok(())
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Some(point) = &self.mounted {
-            let _ = tool("umount", &[point.to_str().unwrap()]);
-        }
-        let _ = tool("losetup", &["--detach", &self.path]);
-    }
-}
-
 #[test]
 fn a_block_device() {
     const NAME: &str = "a_block_device";
     let place = Place::new();
     let image = place.work().join("image");
     std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
-    if let Err(why) = tool("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]) {
-        return skip(NAME, &why);
-    }
-    let mut device = match Loop::new(&image) {
-        Ok(device) => device,
-        Err(why) => return skip(NAME, &why),
-    };
-    let path = device.path.clone();
+    or_skip!(NAME, run_tool("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]));
+    let device = or_skip!(NAME, Loop::on(&image, &[]));
+    let path = device.as_str();
     let quick = ["--runtime=100ms", "--ramp-time=0"];
-    let run = |more: &[&str]| place.run(&[&["run", path.as_str()][..], &quick, more].concat());
+    let run = |more: &[&str]| place.run(&[&["run", path][..], &quick, more].concat());
 
     let read = run(&["--json", "--iodepth=4"]).ends(0).json();
     assert!(codes(&read).contains(&"zero-blocks"), "{:?}", codes(&read));
@@ -261,19 +218,17 @@ fn a_block_device() {
     assert!(refused.stderr.contains("ext4"), "{}", refused.stderr);
     crate::common::assert_one_message(&refused.stderr);
     run(&["--rw=randwrite", "--overwrite"]).ends(REFUSED);
-    place.run(&["prepare", &path]).ends(REFUSED);
+    place.run(&["prepare", path]).ends(REFUSED);
 
-    if let Err(why) = device.mount(&place.work().join("mounted")) {
-        return skip(NAME, &why);
-    }
+    let mount = or_skip!(NAME, Mount::of(&device.path));
     run(&[]).ends(0);
     let mounted = run(&["--rw=randwrite", "--destroy-data"]).ends(REFUSED);
     assert!(mounted.stderr.contains("mounted on"), "{}", mounted.stderr);
-    tool("umount", &[device.mounted.take().unwrap().to_str().unwrap()]).unwrap();
+    drop(mount);
 
     let written = run(&["--rw=randwrite", "--destroy-data", "--json"]).ends(0);
     assert!(written.json()["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
-    assert!(place.run(&["clean", &path]).ends(0).stdout.contains("block device"));
+    assert!(place.run(&["clean", path]).ends(0).stdout.contains("block device"));
 }
 
 /// Every "again with 4 workers" that a search explained: the processor time that led there, in percent

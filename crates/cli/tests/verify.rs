@@ -5,10 +5,11 @@
 mod common;
 
 use common::{Done, Place, direct_io, eventually, skip};
+use iogauge_test_support::{Loop, or_skip};
 use serde_json::Value;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const USAGE: i32 = 2;
@@ -353,38 +354,14 @@ fn job_files_check_what_fio_checks() {
     }
 }
 
-/// A loop device on an image.
-struct Loop(PathBuf);
-
-impl Loop {
-    fn new(image: &Path) -> Result<Self, String> {
-        let output = Command::new("losetup").args(["--find", "--show"]).arg(image).output();
-        let output = output.map_err(|error| error.to_string())?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        if !output.status.success() {
-            return Err(text(&output.stderr));
-        }
-        Ok(Self(text(&output.stdout).into()))
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_bit_flipped_under_a_block_device_is_found() {
     const TEST: &str = "a_bit_flipped_under_a_block_device_is_found";
     let place = Place::new();
     let image = place.work().join("image");
     File::create(&image).unwrap().set_len(8 << 20).unwrap();
-    let device = match Loop::new(&image) {
-        Ok(device) => device,
-        Err(why) => return skip(TEST, &why),
-    };
-    let path = device.0.to_str().unwrap();
+    let device = or_skip!(TEST, Loop::on(&image, &[]));
+    let path = device.as_str();
     let line =
         ["run", path, "--destroy-data", "--bs=8k", "--io_size=8m", "--verify=crc32c", "--json"];
     let write = place.run(&[&line[..], &["--rw=write", "--iodepth=4", "--do_verify=0"]].concat());

@@ -2,18 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 use iogauge_fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status, Via};
+use iogauge_test_support::skip;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where Debian's package puts them.
 const EXAMPLES: &str = "/usr/share/doc/fio/examples";
-
-/// Says that a test was skipped; fails instead where everything is required.
-fn skip(test: &str, why: &str) {
-    eprintln!("SKIPPED {test}: {why}");
-    assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
-}
 
 /// A file that is there; variables that the examples leave to their user.
 fn source(path: &Path) -> MemorySource {

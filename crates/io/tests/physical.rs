@@ -3,69 +3,14 @@
 
 use iogauge_io::machine::{DeviceTree, Logical, Roots, Sampler};
 use iogauge_model::result::{Physical, SystemPoint};
+use iogauge_test_support::{Loop, or_skip, skip};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
 const MIB: usize = 1 << 20;
-
-/// A loop device on a file of its own; both go when it is dropped.
-struct Loop {
-    device: PathBuf,
-    image: File,
-    _dir: tempfile::TempDir,
-}
-
-impl Loop {
-    /// `None` with a word on stderr where this machine cannot have one.
-    fn new(test: &str, dir: &Path) -> Option<Self> {
-        match Self::try_new(dir) {
-            Ok(made) => Some(made),
-            Err(why) => {
-                skipped(test, &why);
-                None
-            }
-        }
-    }
-
-    fn try_new(dir: &Path) -> Result<Self, String> {
-        let dir = tempfile::tempdir_in(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-        let image = dir.path().join("image");
-        let file = File::create_new(&image).unwrap();
-        file.set_len(32 * MIB as u64).unwrap();
-        let output = Command::new("losetup")
-            .args(["--find", "--show", "--partscan"])
-            .arg(&image)
-            .output()
-            .map_err(|e| format!("losetup: {e}"))?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
-        }
-        let device = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-        Ok(Self { device, image: file, _dir: dir })
-    }
-
-    fn name(&self) -> &str {
-        self.device.file_name().unwrap().to_str().unwrap()
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let detached = Command::new("losetup").arg("--detach").arg(&self.device).status();
-        if !detached.is_ok_and(|status| status.success()) {
-            eprintln!("could not detach {}", self.device.display());
-        }
-    }
-}
-
-fn skipped(test: &str, why: &str) {
-    let required = std::env::var("IOGAUGE_REQUIRE_ALL").is_ok_and(|value| value == "1");
-    assert!(!required, "{test}: {why}");
-    eprintln!("SKIPPED {test}: {why}");
-}
+const SIZE_BYTES: u64 = 32 << 20;
 
 /// Memory aligned for O_DIRECT.
 #[repr(align(4096))]
@@ -95,7 +40,7 @@ fn physical_of_8_mib(
     write_direct(device, 8);
     // A loop device keeps what it was given in the page cache of its file, unless a flush reaches
     // it; one that was told to be write-through gets none.
-    disk.image.sync_all().unwrap();
+    File::open(disk.image()).unwrap().sync_all().unwrap();
     let after = sampler.mark().unwrap();
     std::thread::sleep(Duration::from_millis(200));
     let logical = Logical { ios: 8, bytes: 8 * MIB as u64 };
@@ -106,11 +51,11 @@ fn physical_of_8_mib(
 #[test]
 fn a_loop_device_in_memory_counts_exactly_what_was_written() {
     let test = "a_loop_device_in_memory_counts_exactly_what_was_written";
-    let Some(disk) = Loop::new(test, Path::new("/dev/shm")) else { return };
-    let tree = DeviceTree::under(&disk.device).unwrap();
+    let disk = or_skip!(test, Loop::new_in(Path::new("/dev/shm"), SIZE_BYTES));
+    let tree = DeviceTree::under(&disk.path).unwrap();
     assert_eq!(tree.leaves(), [disk.name()], "memory has no devices: the loop device is the leaf");
 
-    let (physical, points) = physical_of_8_mib(&disk, &disk.device, &tree);
+    let (physical, points) = physical_of_8_mib(&disk, &disk.path, &tree);
     assert_eq!(physical.write_bytes, 8 * MIB as u64);
     assert!(physical.writes >= 8, "{physical:?}");
     assert_eq!(physical.devices[0].device, disk.name());
@@ -132,14 +77,14 @@ fn a_loop_device_on_a_disk_is_counted_on_the_disk() {
     let here = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let under_here = DeviceTree::under(here).unwrap();
     if !under_here.is_counted() {
-        return skipped(test, "the build directory lies on no counted block device");
+        return skip(test, "the build directory lies on no counted block device");
     }
-    let Some(disk) = Loop::new(test, here) else { return };
-    let tree = DeviceTree::under(&disk.device).unwrap();
+    let disk = or_skip!(test, Loop::new_in(here, SIZE_BYTES));
+    let tree = DeviceTree::under(&disk.path).unwrap();
     assert_eq!(tree.leaves(), under_here.leaves());
     assert_eq!(tree.chain(), format!("{} on {}", disk.name(), under_here.chain()));
 
-    let (physical, _) = physical_of_8_mib(&disk, &disk.device, &tree);
+    let (physical, _) = physical_of_8_mib(&disk, &disk.path, &tree);
     // The disk is shared with everything else that runs: at least our bytes have to show.
     assert!(physical.write_bytes >= 8 * MIB as u64, "{physical:?}");
     assert!(physical.ratio_to_logical.unwrap() >= 1.0);
@@ -148,19 +93,13 @@ fn a_loop_device_on_a_disk_is_counted_on_the_disk() {
 #[test]
 fn a_partition_of_a_loop_device_lies_on_it() {
     let test = "a_partition_of_a_loop_device_lies_on_it";
-    let Some(disk) = Loop::new(test, Path::new("/dev/shm")) else { return };
-    // Asked for by number: a kernel may know no partition table. Thanks to --partscan it goes
-    // with the loop device.
-    let added = Command::new("addpart").arg(&disk.device).args(["1", "2048", "32768"]).status();
-    if !added.is_ok_and(|status| status.success()) {
-        return skipped(test, "addpart cannot make a partition");
-    }
-    let partition = PathBuf::from(format!("{}p1", disk.device.display()));
+    let mut disk = or_skip!(test, Loop::new_in(Path::new("/dev/shm"), SIZE_BYTES));
+    let partition = or_skip!(test, disk.add_partition(2048, 32768));
     let tree = DeviceTree::under(&partition).unwrap();
     assert_eq!(tree.chain(), format!("{0}p1 on {0}", disk.name()));
     assert_eq!(tree.leaves(), [disk.name()]);
 
-    let both = DeviceTree::under_all([&partition, &disk.device, &partition]).unwrap();
+    let both = DeviceTree::under_all([&partition, &disk.path, &partition]).unwrap();
     assert_eq!(both.leaves(), [disk.name()]);
     assert_eq!(both.layers().len(), 2);
 

@@ -5,50 +5,10 @@ mod common;
 
 use common::new_run;
 use iogauge_lab::history::{Ending, Filter, History, HistoryError, RunRef, RunState, Running};
+use iogauge_test_support::{Mount, or_skip};
 use serde_json::json;
-use std::env;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use tempfile::TempDir;
-
-/// A small file system in memory, unmounted with the test.
-struct SmallDisk(TempDir);
-
-impl SmallDisk {
-    /// `None` where the test may not mount.
-    fn mount(test: &str) -> Option<Self> {
-        let directory = TempDir::new().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-            .arg(directory.path())
-            .output();
-        let why = match mounted {
-            Ok(output) if output.status.success() => return Some(Self(directory)),
-            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            Err(e) => e.to_string(),
-        };
-        eprintln!("SKIPPED {test}: cannot mount a tmpfs: {why}");
-        assert_ne!(env::var("IOGAUGE_REQUIRE_ALL").as_deref(), Ok("1"), "{test} was skipped");
-        None
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn forbid_writing(&self) {
-        let status =
-            Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()).status().unwrap();
-        assert!(status.success());
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.path()).status();
-    }
-}
 
 fn keep_one(path: &Path) {
     let history = History::open(path).unwrap();
@@ -59,12 +19,10 @@ fn keep_one(path: &Path) {
 
 #[test]
 fn a_full_disk_is_named_and_what_was_kept_stays() {
-    let Some(disk) = SmallDisk::mount("a_full_disk_is_named_and_what_was_kept_stays") else {
-        return;
-    };
-    let path = disk.path().join("history.db");
+    let disk = or_skip!("a_full_disk_is_named_and_what_was_kept_stays", Mount::tmpfs(1 << 20));
+    let path = disk.point.join("history.db");
     keep_one(&path);
-    let other = disk.path().join("other");
+    let other = disk.point.join("other");
     fs::write(&other, vec![0u8; 600 << 10]).unwrap();
     let history = History::open(&path).unwrap();
     let mut writer = history.begin(&new_run()).unwrap();
@@ -81,7 +39,7 @@ fn a_full_disk_is_named_and_what_was_kept_stays() {
     drop(history);
 
     // Nothing at all is left, not even for the files SQLite shares between processes.
-    let _ = fs::write(disk.path().join("filler"), vec![0u8; 1 << 20]);
+    let _ = fs::write(disk.point.join("filler"), vec![0u8; 1 << 20]);
     let history = History::open(&path).unwrap();
     let first = history.show(&RunRef::Back(1)).unwrap();
     assert_eq!((first.row.state, first.steps.len()), (RunState::Done, 1));
@@ -97,30 +55,28 @@ fn a_full_disk_is_named_and_what_was_kept_stays() {
 
 #[test]
 fn a_disk_full_from_the_start_is_named_before_measuring() {
-    let Some(disk) = SmallDisk::mount("a_disk_full_from_the_start_is_named_before_measuring")
-    else {
-        return;
-    };
-    let path = disk.path().join("history.db");
+    let disk =
+        or_skip!("a_disk_full_from_the_start_is_named_before_measuring", Mount::tmpfs(1 << 20));
+    let path = disk.point.join("history.db");
     keep_one(&path);
-    let _ = fs::write(disk.path().join("filler"), vec![0u8; 1 << 20]);
+    let _ = fs::write(disk.point.join("filler"), vec![0u8; 1 << 20]);
     let history = History::open(&path).unwrap();
     assert_eq!(history.list(&Filter::default()).unwrap().len(), 1);
     let error = history.check_writable().unwrap_err();
     assert!(matches!(error, HistoryError::DiskFull { .. }), "{error}");
     let error = history.begin(&new_run()).unwrap_err();
     assert!(matches!(error, HistoryError::DiskFull { .. }), "{error}");
-    let error = History::open(&disk.path().join("new.db")).unwrap_err();
+    let error = History::open(&disk.point.join("new.db")).unwrap_err();
     assert!(matches!(error, HistoryError::DiskFull { .. }), "{error}");
 }
 
 #[test]
 fn a_read_only_history_reads_and_says_why_it_cannot_be_written() {
     let test = "a_read_only_history_reads_and_says_why_it_cannot_be_written";
-    let Some(disk) = SmallDisk::mount(test) else { return };
-    let path = disk.path().join("history %3f.db");
+    let disk = or_skip!(test, Mount::tmpfs(1 << 20));
+    let path = disk.point.join("history %3f.db");
     keep_one(&path);
-    disk.forbid_writing();
+    disk.remount("ro").unwrap();
 
     let mut history = History::open(&path).unwrap();
     assert_eq!(history.show(&RunRef::Back(0)).unwrap().steps.len(), 1);
@@ -132,8 +88,8 @@ fn a_read_only_history_reads_and_says_why_it_cannot_be_written() {
         assert!(matches!(error, HistoryError::ReadOnly { .. }), "{error}");
         assert!(error.to_string().contains("--history FILE"), "{error}");
     }
-    let missing = History::open(&disk.path().join("new.db")).unwrap_err();
+    let missing = History::open(&disk.point.join("new.db")).unwrap_err();
     assert!(matches!(missing, HistoryError::CannotOpen { .. }), "{missing}");
-    let missing = History::open(&disk.path().join("sub/new.db")).unwrap_err();
+    let missing = History::open(&disk.point.join("sub/new.db")).unwrap_err();
     assert!(matches!(missing, HistoryError::Directory { .. }), "{missing}");
 }

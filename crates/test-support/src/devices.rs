@@ -48,6 +48,23 @@ impl Loop {
         Ok(Self { path: PathBuf::from(result?), image: None, partitions: 0 })
     }
 
+    /// A device on an image in a directory: in `/dev/shm` nobody else uses what is below it.
+    pub fn new_in(directory: &Path, size_bytes: u64) -> Result<Self, String> {
+        let image = tempfile::NamedTempFile::new_in(directory).map_err(|e| e.to_string())?;
+        image.as_file().set_len(size_bytes).map_err(|error| error.to_string())?;
+        Self::with_image(image, &[])
+    }
+
+    /// Its path, `/dev/loopN`.
+    pub fn as_str(&self) -> &str {
+        text(&self.path)
+    }
+
+    /// Its name, `loopN`.
+    pub fn name(&self) -> &str {
+        self.as_str().trim_start_matches("/dev/")
+    }
+
     /// The image that goes with the device.
     pub fn image(&self) -> &Path {
         self.image.as_ref().unwrap().path()

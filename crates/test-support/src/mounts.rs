@@ -9,18 +9,24 @@ use std::path::{Path, PathBuf};
 pub struct Mount {
     /// Where it is mounted.
     pub point: PathBuf,
-    _dir: tempfile::TempDir,
+    /// Goes after the mount.
+    directory: Option<tempfile::TempDir>,
 }
 
 impl Mount {
     /// Mounts with these arguments of mount(8), in a directory of its own.
     pub fn new(arguments: &[&str]) -> Result<Self, String> {
         let dir = tempfile::tempdir().unwrap();
-        let point = dir.path().canonicalize().unwrap();
-        let mut all = arguments.to_vec();
-        all.push(text(&point));
-        run("mount", &all)?;
-        Ok(Self { point, _dir: dir })
+        let mut mount = Self::at(&dir.path().canonicalize().unwrap(), arguments)?;
+        mount.directory = Some(dir);
+        Ok(mount)
+    }
+
+    /// Mounts with these arguments at a directory that stays; makes it where it is not there.
+    pub fn at(point: &Path, arguments: &[&str]) -> Result<Self, String> {
+        std::fs::create_dir_all(point).map_err(|error| format!("{}: {error}", point.display()))?;
+        run("mount", &[arguments, &[text(point)]].concat())?;
+        Ok(Self { point: point.to_owned(), directory: None })
     }
 
     /// A file system in memory of so many bytes.

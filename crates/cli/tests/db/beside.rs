@@ -6,7 +6,6 @@ use crate::{Db, assert_fits, assert_one_line, codes};
 use iogauge_io::targets::{Ownership, ownership};
 use iogauge_model::result::{BesideDocument, BesideSide, StoppedBy};
 use iogauge_test_support::{Mount, or_skip, run};
-use std::path::{Path, PathBuf};
 
 #[test]
 fn beside_tells_what_share_of_the_device_is_reached() {
@@ -117,22 +116,6 @@ fn beside_measures_nothing_under_another_run_or_in_a_foreign_file() {
 }
 
 /// A file system that is seen at a second place.
-struct Bound(PathBuf);
-
-impl Bound {
-    fn new(of: &Path, at: &Path) -> Result<Self, String> {
-        let text = |path: &Path| path.to_str().unwrap().to_owned();
-        run("mount", &["--bind", &text(of), &text(at)])?;
-        Ok(Self(at.to_owned()))
-    }
-}
-
-impl Drop for Bound {
-    fn drop(&mut self) {
-        let _ = run("umount", &[self.0.to_str().unwrap()]);
-    }
-}
-
 #[test]
 fn besides_file_lies_on_the_file_system_of_the_database() {
     let db = Db::new(1, 100);
@@ -155,12 +138,11 @@ fn besides_file_lies_on_the_file_system_of_the_database() {
         assert_eq!(names(&work.join(directory)), [""; 0]);
     }
     // The same files as a file system of their own.
-    let memory = or_skip!(
-        "besides_file_lies_on_the_file_system_of_the_database",
-        Mount::new(&["-t", "tmpfs", "-o", "size=64m", "iogauge-test"])
-    );
+    let memory =
+        or_skip!("besides_file_lies_on_the_file_system_of_the_database", Mount::tmpfs(64 << 20));
     run("cp", &["-a", folder.to_str().unwrap(), memory.point.to_str().unwrap()]).unwrap();
-    let _bound = Bound::new(&memory.point.join("RAN"), &folder).unwrap();
+    let made = memory.point.join("RAN");
+    let _bound = Mount::at(&folder, &["--bind", made.to_str().unwrap()]).unwrap();
     assert_one_line(beside(&[]), 2, &["has a file system of its own", "--directory"]);
     let other = beside(&["--directory", "other"]);
     assert_one_line(other, 2, &["is not on the file system of the database"]);

@@ -1,9 +1,8 @@
 //! Tests after the SNIA specification, on devices that settle, never settle, and settle late.
 
-use crate::common::{Done, Place, near, skip};
+use crate::common::{Done, Place, near};
+use iogauge_test_support::{Loop, or_skip};
 use serde_json::Value;
-use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 fn suite(place: &Place, name: &str, target: &str, more: &[&str]) -> Done {
@@ -231,37 +230,14 @@ fn an_interrupted_run_goes_on_in_the_middle_of_a_round() {
     assert!(found["reasons"].to_string().contains("taken up again"), "{}", found["reasons"]);
 }
 
-/// A loop device, given back at the end.
-struct Loop(String);
-
-impl Loop {
-    fn of(image: &Path) -> Result<Self, String> {
-        let output = Command::new("losetup").args(["--find", "--show"]).arg(image).output();
-        let output = output.map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-        }
-        Ok(Self(String::from_utf8_lossy(&output.stdout).trim().to_owned()))
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_block_device_is_not_written_before_its_test() {
     let place = Place::new();
     let image = place.work().join("image");
     std::fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
-    let device = match Loop::of(&image) {
-        Ok(device) => device,
-        Err(why) => return skip("a_block_device_is_not_written_before_its_test", &why),
-    };
+    let device = or_skip!("a_block_device_is_not_written_before_its_test", Loop::on(&image, &[]));
     let options =
-        ["suite", "snia-saturation", &device.0, "--destroy-data", "--scale=1000", "--json"];
+        ["suite", "snia-saturation", device.as_str(), "--destroy-data", "--scale=1000", "--json"];
     let done = place.run(&[&options[..], &["--purged"]].concat()).ends(0);
     assert!(!done.stderr.contains("prefilled"), "{}", done.stderr);
     let document = done.json();

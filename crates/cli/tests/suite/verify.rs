@@ -2,54 +2,39 @@
 //! device is found and named.
 
 use crate::common::{Done, Place, direct_io, eventually, skip};
+use iogauge_test_support::Loop;
 use serde_json::Value;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 const WRONG: i32 = 4;
 /// 512 blocks.
 const SIZE: u64 = 2 << 20;
 
-/// A loop device on an image, with direct I/O to it so that it holds what was flushed.
-struct Loop {
-    device: PathBuf,
+/// A loop device on an image in the place of a test.
+struct Disk {
+    device: Loop,
     image: PathBuf,
 }
 
-impl Loop {
+impl Disk {
     /// `None`, with a word, where there are no loop devices.
     fn new(place: &Place, test: &str) -> Option<Self> {
         let image = place.work().join("image");
         File::create(&image).unwrap().set_len(SIZE).unwrap();
-        let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
-        let why = match output {
-            Ok(output) if output.status.success() => {
-                let device = String::from_utf8_lossy(&output.stdout).trim().into();
-                return Some(Self { device, image });
-            }
-            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            Err(error) => error.to_string(),
-        };
-        skip(test, &why);
-        None
+        let device = Loop::on(&image, &[]).map_err(|why| skip(test, &why)).ok()?;
+        Some(Self { device, image })
     }
 
     fn path(&self) -> &str {
-        self.device.to_str().unwrap()
+        self.device.as_str()
     }
 
     /// The file behind it, to be spoilt.
     fn spoiler(&self) -> Spoiler {
         Spoiler::of(&self.image)
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.device).status();
     }
 }
 
@@ -84,7 +69,7 @@ impl Spoiler {
     }
 }
 
-fn verify(device: &Loop, more: &[&str]) -> Vec<String> {
+fn verify(device: &Disk, more: &[&str]) -> Vec<String> {
     let words = ["suite", "verify", device.path(), "--destroy-data", "--quiet"];
     words.iter().chain(more).map(|word| (*word).to_owned()).collect()
 }
@@ -107,7 +92,7 @@ fn kept(place: &Place) -> Vec<String> {
 }
 
 /// Runs rounds until a step is kept, and kills the process there and then.
-fn killed_behind(place: &Place, device: &Loop, key: &str, more: &[&str]) {
+fn killed_behind(place: &Place, device: &Disk, key: &str, more: &[&str]) {
     let words = verify(device, more);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let running = place.start(&words);
@@ -167,7 +152,7 @@ fn a_device_without_data_is_refused() {
 fn each_way_to_be_wrong_is_named_with_its_block() {
     const TEST: &str = "each_way_to_be_wrong_is_named_with_its_block";
     let place = Place::new();
-    let Some(device) = Loop::new(&place, TEST) else { return };
+    let Some(device) = Disk::new(&place, TEST) else { return };
     let file = device.spoiler();
     // Slow enough to be met between two steps.
     killed_behind(&place, &device, "read 1", &["--rounds=1000", "--iodepth=1"]);
@@ -214,7 +199,7 @@ fn each_way_to_be_wrong_is_named_with_its_block() {
 fn a_device_that_goes_back_in_time_is_found_out() {
     const TEST: &str = "a_device_that_goes_back_in_time_is_found_out";
     let place = Place::new();
-    let Some(device) = Loop::new(&place, TEST) else { return };
+    let Some(device) = Disk::new(&place, TEST) else { return };
     let file = device.spoiler();
     killed_behind(&place, &device, "read 1", &["--rounds=1000", "--iodepth=1"]);
     let first = file.all();
@@ -240,7 +225,7 @@ fn a_device_that_goes_back_in_time_is_found_out() {
 fn what_an_earlier_run_wrote_is_told_from_what_is_lost() {
     const TEST: &str = "what_an_earlier_run_wrote_is_told_from_what_is_lost";
     let place = Place::new();
-    let Some(device) = Loop::new(&place, TEST) else { return };
+    let Some(device) = Disk::new(&place, TEST) else { return };
     let file = device.spoiler();
     run(&place, &verify(&device, &["--rounds=1"])).ends(0);
     let old = file.block(7);
@@ -255,7 +240,7 @@ fn what_an_earlier_run_wrote_is_told_from_what_is_lost() {
 fn kills_at_any_moment_are_no_false_alarm() {
     const TEST: &str = "kills_at_any_moment_are_no_false_alarm";
     let place = Place::new();
-    let Some(device) = Loop::new(&place, TEST) else { return };
+    let Some(device) = Disk::new(&place, TEST) else { return };
     let mut words = verify(&device, &["--rounds=30", "--iodepth=8"]);
     // Moments spread over steps of every kind.
     for pause_ms in [90u64, 260, 170, 330, 210] {

@@ -11,6 +11,7 @@ mod pauses;
 
 use fixture::Fixture;
 use iogauge_db::BACKENDS;
+use iogauge_test_support::skip;
 
 /// Walks every backend through a case.
 fn walk(name: &str, case: fn(&Fixture)) {
@@ -27,11 +28,6 @@ fn walk(name: &str, case: fn(&Fixture)) {
             Err(why) => skip(&format!("{name} on {}", info.name), &why),
         }
     }
-}
-
-fn skip(test: &str, why: &str) {
-    eprintln!("SKIPPED {test}: {why}");
-    assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
 }
 
 /// Makes a test of each case.

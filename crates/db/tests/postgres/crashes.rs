@@ -2,9 +2,10 @@
 
 use crate::model::{AtWork, Expected, plan, sequences, set_up};
 use crate::server::Server;
-use crate::{line, open, server_or_skip};
+use crate::{line, open};
 use iogauge_db::pool::Mode;
 use iogauge_db::{DbError, DbUrl};
+use iogauge_test_support::or_skip;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ const URL: &str = "IOGAUGE_TEST_POSTGRES_URL";
 #[test]
 fn a_server_that_crashes_keeps_what_was_acknowledged() {
     let name = "a_server_that_crashes_keeps_what_was_acknowledged";
-    let mut server = server_or_skip!("a_server_that_crashes", Server::make());
+    let mut server = or_skip!("a_server_that_crashes", Server::make());
     let db = open(&server.url());
     let globals = set_up(db.as_ref(), &[2000, 2000]);
     let mut expected = Expected::initial(&globals);
@@ -63,7 +64,7 @@ fn a_server_that_crashes_keeps_what_was_acknowledged() {
 
 #[test]
 fn a_session_that_is_ended_is_gone() {
-    let server = server_or_skip!("a_session_that_is_ended_is_gone", Server::make());
+    let server = or_skip!("a_session_that_is_ended_is_gone", Server::make());
     let db = open(&server.url());
     set_up(db.as_ref(), &[1000]);
     let mut at_work = AtWork::begin(db.as_ref(), plan(Mode::Write, 1, 7));
@@ -84,7 +85,7 @@ fn a_session_that_is_ended_is_gone() {
 #[test]
 fn a_client_that_is_killed_leaves_whole_transactions() {
     let name = "a_client_that_is_killed";
-    let server = server_or_skip!("a_client_that_is_killed", Server::make());
+    let server = or_skip!("a_client_that_is_killed", Server::make());
     let db = open(&server.url());
     let globals = set_up(db.as_ref(), &[1000, 1000]);
     let mut client = Command::new(std::env::current_exe().unwrap())

@@ -2,58 +2,35 @@
 
 use crate::model::{followed, global, set_up};
 use crate::server::Server;
-use crate::{line, open, server_or_skip};
+use crate::{line, open};
 use iogauge_db::DbError;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use iogauge_test_support::{Mount, or_skip};
+use std::path::PathBuf;
 
-/// A file system of so many bytes in memory. Dropped, it goes.
-struct SmallDisk {
-    dir: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    fn make(size: &str) -> Result<Self, String> {
-        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "iogauge-test"]).arg(dir.path());
-        let out = mount.output().map_err(|error| format!("mount: {error}"))?;
-        if !out.status.success() {
-            return Err(format!("mount: {}", String::from_utf8_lossy(&out.stderr).trim()));
-        }
-        Ok(Self { dir })
-    }
-
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.dir.path()).status();
-    }
+/// A disk of 100 MiB.
+fn small_disk() -> Result<Mount, String> {
+    Mount::tmpfs(100 << 20)
 }
 
 /// A server on a small disk, with its log on it or elsewhere.
-fn server_on(disk: &SmallDisk, log: Option<PathBuf>) -> Result<Server, String> {
+fn server_on(disk: &Mount, log: Option<PathBuf>) -> Result<Server, String> {
     let waldir = log.map(|log| format!("--waldir={}", log.display()));
     let mut initdb = vec!["-A", "trust"];
     initdb.extend(waldir.as_deref());
-    Server::make_in(disk.path().to_owned(), None, &initdb)
+    Server::make_in(disk.point.clone(), None, &initdb)
 }
 
 #[test]
 fn what_does_not_fit_is_gone_again() {
     let name = "what_does_not_fit_is_gone_again";
     let log = tempfile::tempdir().unwrap();
-    let disk = server_or_skip!("what_does_not_fit_is_gone_again", SmallDisk::make("100m"));
+    let disk = or_skip!("what_does_not_fit_is_gone_again", small_disk());
     let waldir = log.path().join("wal");
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(log.path(), open_to_all).unwrap();
-    let server = server_or_skip!("what_does_not_fit_is_gone_again", server_on(&disk, Some(waldir)));
+    let server = or_skip!("what_does_not_fit_is_gone_again", server_on(&disk, Some(waldir)));
     let db = open(&server.url());
-    let free = || rustix::fs::statvfs(disk.path()).map(|about| about.f_bavail * about.f_frsize);
+    let free = || rustix::fs::statvfs(&disk.point).map(|about| about.f_bavail * about.f_frsize);
     let before = free().unwrap();
     let (made, _) = followed(|progress| db.setup(1 << 30, progress));
     let error = made.unwrap_err();
@@ -77,10 +54,10 @@ fn the_places_of_data_and_log_are_told() {
     let log = tempfile::tempdir().unwrap();
     let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(log.path(), open_to_all).unwrap();
-    let disk = server_or_skip!("the_places_of_data_and_log_are_told", SmallDisk::make("100m"));
+    let disk = or_skip!("the_places_of_data_and_log_are_told", small_disk());
     let waldir = log.path().join("wal");
     let made = server_on(&disk, Some(waldir.clone()));
-    let server = server_or_skip!("the_places_of_data_and_log_are_told", made);
+    let server = or_skip!("the_places_of_data_and_log_are_told", made);
     server.psql("ALTER SYSTEM SET max_wal_size = '48MB'");
     server.psql("SELECT pg_reload_conf()");
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
@@ -89,7 +66,7 @@ fn the_places_of_data_and_log_are_told() {
     }
     let places = open(&server.url()).fill_places().unwrap();
     assert_eq!(places.len(), 2, "{places:?}");
-    assert!(places[0].path.starts_with(disk.path()) && places[0].most_bytes.is_none());
+    assert!(places[0].path.starts_with(&disk.point) && places[0].most_bytes.is_none());
     assert_eq!(places[1].path.canonicalize().unwrap(), waldir.canonicalize().unwrap());
     // A segment of the log is there already.
     assert_eq!(places[1].most_bytes, Some(32 << 20));
@@ -97,8 +74,8 @@ fn the_places_of_data_and_log_are_told() {
 
 #[test]
 fn a_log_that_is_full_is_told_too() {
-    let disk = server_or_skip!("a_log_that_is_full_is_told_too", SmallDisk::make("100m"));
-    let mut server = server_or_skip!("a_log_that_is_full_is_told_too", server_on(&disk, None));
+    let disk = or_skip!("a_log_that_is_full_is_told_too", small_disk());
+    let mut server = or_skip!("a_log_that_is_full_is_told_too", server_on(&disk, None));
     let db = open(&server.url());
     let (made, _) = followed(|progress| db.setup(1 << 30, progress));
     let error = made.unwrap_err();

@@ -2,8 +2,9 @@
 
 use crate::model::set_up;
 use crate::server::Server;
-use crate::{line, open, server_or_skip};
+use crate::{line, open};
 use iogauge_db::{DbError, DbUrl, backend};
+use iogauge_test_support::or_skip;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -56,14 +57,13 @@ fn passwords_are_asked_for(method: &str, port: u16) {
 
 #[test]
 fn scram_passwords_are_asked_for() {
-    let (_server, port) =
-        server_or_skip!("scram_passwords_are_asked_for", guarded("scram-sha-256"));
+    let (_server, port) = or_skip!("scram_passwords_are_asked_for", guarded("scram-sha-256"));
     passwords_are_asked_for("scram", port);
 }
 
 #[test]
 fn md5_passwords_are_asked_for() {
-    let (_server, port) = server_or_skip!("md5_passwords_are_asked_for", guarded("md5"));
+    let (_server, port) = or_skip!("md5_passwords_are_asked_for", guarded("md5"));
     passwords_are_asked_for("md5", port);
 }
 
@@ -104,7 +104,7 @@ fn what_cannot_be_asked_of_a_server_is_told_before() {
 
 #[test]
 fn a_database_that_is_not_there_is_missing() {
-    let server = server_or_skip!("a_database_that_is_not_there_is_missing", Server::make());
+    let server = or_skip!("a_database_that_is_not_there_is_missing", Server::make());
     let url = format!("postgres://tester@/nowhere?host={}", server.dir().display());
     let error = backend::open(&url.parse().unwrap()).unwrap_err();
     assert!(matches!(error, DbError::Missing(_)), "{error:?}");
@@ -117,7 +117,7 @@ fn a_database_that_is_not_there_is_missing() {
 
 #[test]
 fn settings_of_the_session_are_told() {
-    let server = server_or_skip!("settings_of_the_session_are_told", Server::make());
+    let server = or_skip!("settings_of_the_session_are_told", Server::make());
     let db = open(&server.url());
     set_up(db.as_ref(), &[10]);
     assert_eq!(db.about().unwrap().may_lose, None);

@@ -14,22 +14,6 @@ mod server;
 
 use iogauge_db::{Database, DbError, DbUrl, backend};
 
-/// A server, or why the test ends here.
-macro_rules! server_or_skip {
-    ($test:literal, $server:expr) => {
-        match $server {
-            Ok(server) => server,
-            Err(why) => return crate::skip($test, &why),
-        }
-    };
-}
-use server_or_skip;
-
-fn skip(test: &str, why: &str) {
-    eprintln!("SKIPPED {test}: {why}");
-    assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
-}
-
 /// The database that a URL names.
 fn open(url: &DbUrl) -> Box<dyn Database> {
     backend::open(url).unwrap()

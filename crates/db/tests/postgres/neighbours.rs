@@ -2,8 +2,9 @@
 
 use crate::model::{SIZE_BYTES, followed, global, set_up};
 use crate::server::Server;
-use crate::{line, open, server_or_skip};
+use crate::{line, open};
 use iogauge_db::{DbError, Progress};
+use iogauge_test_support::or_skip;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const COUNT_OF_SCHEMA: &str =
@@ -11,7 +12,7 @@ const COUNT_OF_SCHEMA: &str =
 
 #[test]
 fn a_foreign_schema_is_left_alone() {
-    let server = server_or_skip!("a_foreign_schema_is_left_alone", Server::make());
+    let server = or_skip!("a_foreign_schema_is_left_alone", Server::make());
     let db = open(&server.url());
     // Neither the name nor the comment alone make it ours.
     for sql in [
@@ -41,7 +42,7 @@ fn a_foreign_schema_is_left_alone() {
 
 #[test]
 fn foreign_tables_stay_where_ours_go() {
-    let server = server_or_skip!("foreign_tables_stay_where_ours_go", Server::make());
+    let server = or_skip!("foreign_tables_stay_where_ours_go", Server::make());
     let db = open(&server.url());
     set_up(db.as_ref(), &[10]);
     server.psql(
@@ -69,7 +70,7 @@ fn foreign_tables_stay_where_ours_go() {
 
 #[test]
 fn an_index_that_is_not_wanted_is_none() {
-    let server = server_or_skip!("an_index_that_is_not_wanted_is_none", Server::make());
+    let server = or_skip!("an_index_that_is_not_wanted_is_none", Server::make());
     let db = open(&server.url());
     set_up(db.as_ref(), &[10]);
     let stop = AtomicBool::new(false);

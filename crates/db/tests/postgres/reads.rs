@@ -1,18 +1,19 @@
 //! Blocks that come through the server, and what it says of its cache.
 
 use crate::model::{AtWork, SIZE_BYTES, plan, set_up};
+use crate::open;
 use crate::server::Server;
-use crate::{open, server_or_skip};
 use iogauge_db::backend::RunPlan;
 use iogauge_db::blocks::Blocks;
 use iogauge_db::pool::Mode;
+use iogauge_test_support::or_skip;
 use std::time::Duration;
 
 const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: false };
 
 #[test]
 fn the_server_says_what_its_cache_had() {
-    let mut server = server_or_skip!("the_server_says_what_its_cache_had", Server::make());
+    let mut server = or_skip!("the_server_says_what_its_cache_had", Server::make());
     let url = server.url().with_setting("reads=server").unwrap();
     let db = open(&url);
     set_up(db.as_ref(), &[2000]);
@@ -43,7 +44,7 @@ fn the_server_says_what_its_cache_had() {
 
 #[test]
 fn a_run_of_reads_agrees_with_the_server() {
-    let server = server_or_skip!("a_run_of_reads_agrees_with_the_server", Server::make());
+    let server = or_skip!("a_run_of_reads_agrees_with_the_server", Server::make());
     let db = open(&server.url().with_setting("reads=server").unwrap());
     set_up(db.as_ref(), &[2000, 2000]);
     // Without the tree, which a session looks at when it plans a statement.
@@ -68,9 +69,9 @@ fn a_run_of_reads_agrees_with_the_server() {
 #[test]
 fn files_are_read_around_the_server_where_they_can_be() {
     let name = "files_are_read_around_the_server";
-    let server = server_or_skip!("files_are_read_around_the_server", Server::make());
+    let server = or_skip!("files_are_read_around_the_server", Server::make());
     if !rustix::process::getuid().is_root() {
-        return crate::skip(name, "only root can read the server's files here");
+        return iogauge_test_support::skip(name, "only root can read the server's files here");
     }
     let db = open(&server.url().with_setting("reads=direct").unwrap());
     set_up(db.as_ref(), &[2000]);
@@ -87,7 +88,7 @@ fn files_are_read_around_the_server_where_they_can_be() {
 
 #[test]
 fn a_standby_can_be_read() {
-    let mut server = server_or_skip!("a_standby_can_be_read", Server::make());
+    let mut server = or_skip!("a_standby_can_be_read", Server::make());
     let url = server.url().with_setting("reads=server").unwrap();
     set_up(open(&url).as_ref(), &[2000]);
     server.psql("CHECKPOINT");

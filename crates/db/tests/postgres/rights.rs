@@ -2,15 +2,16 @@
 
 use crate::model::{AtWork, Expected, plan, set_up};
 use crate::server::Server;
-use crate::{line, open, server_or_skip};
+use crate::{line, open};
 use iogauge_db::backend::RunPlan;
 use iogauge_db::pool::Mode;
 use iogauge_db::{DbError, DbUrl};
+use iogauge_test_support::or_skip;
 use std::time::Duration;
 
 #[test]
 fn a_plain_user_can_do_most() {
-    let server = server_or_skip!("a_plain_user_can_do_most", Server::make());
+    let server = or_skip!("a_plain_user_can_do_most", Server::make());
     server.psql("CREATE ROLE plain LOGIN");
     let url = format!("postgres://plain@/postgres?host={}", server.dir().display());
     let url: DbUrl = url.parse().unwrap();

@@ -120,12 +120,6 @@ pub(crate) fn check(db: &dyn Database) {
     }
 }
 
-/// What a test without its means says.
-pub(crate) fn skip(test: &str, why: &str) {
-    eprintln!("SKIPPED {test}: {why}");
-    assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
-}
-
 pub(crate) fn one_line(error: &DbError) {
     let text = error.to_string();
     assert!(!text.contains('\n') && text.contains("hint: "), "{text}");

@@ -1,23 +1,14 @@
 //! Disks that are full or cannot be written, and what others left in the directory.
 
 use crate::model::{AtWork, Expected, followed, global, plan, sequences};
-use crate::support::{Mount, database, names, skip};
+use crate::support::database;
 use iogauge_db::DbError;
 use iogauge_db::backend::RunPlan;
 use iogauge_db::pool::Mode;
+use iogauge_test_support::{Mount, names, or_skip};
 use std::time::{Duration, Instant};
 
 const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
-
-/// Takes a file system, or ends the test as skipped.
-macro_rules! mount {
-    ($test:literal, $bytes:expr) => {
-        match Mount::of($bytes) {
-            Ok(mount) => mount,
-            Err(why) => return skip($test, &why),
-        }
-    };
-}
 
 fn assert_full(result: &Result<(), DbError>) {
     assert!(matches!(result, Err(DbError::Full(_))), "{result:?}");
@@ -41,26 +32,26 @@ fn with_room(act: &dyn Fn() -> Result<(), DbError>) {
 
 #[test]
 fn a_setup_that_finds_no_room_leaves_nothing() {
-    let disk = mount!("a_setup_that_finds_no_room_leaves_nothing", 4 << 20);
-    let db = database(&disk.path().join("made"), "");
+    let disk = or_skip!("a_setup_that_finds_no_room_leaves_nothing", Mount::tmpfs(4 << 20));
+    let db = database(&disk.point.join("made"), "");
     assert_full(&followed(|progress| db.setup(16 << 20, progress)).0);
-    assert!(names(disk.path()).is_empty(), "{:?}", names(disk.path()));
+    assert!(names(&disk.point).is_empty(), "{:?}", names(&disk.point));
     // Not even a marker goes onto a disk that has no room at all.
-    std::fs::write(disk.path().join("others"), vec![1; 8 << 20]).unwrap_err();
+    std::fs::write(disk.point.join("others"), vec![1; 8 << 20]).unwrap_err();
     assert_full(&followed(|progress| db.setup(1 << 20, progress)).0);
-    assert_eq!(names(disk.path()), ["others"]);
-    std::fs::remove_file(disk.path().join("others")).unwrap();
+    assert_eq!(names(&disk.point), ["others"]);
+    std::fs::remove_file(disk.point.join("others")).unwrap();
     with_room(&|| followed(|progress| db.setup(1 << 20, progress)).0);
 }
 
 #[test]
 fn a_global_that_finds_no_room_leaves_nothing() {
-    let disk = mount!("a_global_that_finds_no_room_leaves_nothing", 4 << 20);
-    let db = database(&disk.path().join("made"), "cache=1m");
+    let disk = or_skip!("a_global_that_finds_no_room_leaves_nothing", Mount::tmpfs(4 << 20));
+    let db = database(&disk.point.join("made"), "cache=1m");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
-    let before = names(&disk.path().join("made/RAN"));
+    let before = names(&disk.point.join("made/RAN"));
     assert_full(&followed(|progress| db.create_global(global(1, 100_000, 100), progress)).0);
-    assert_eq!(names(&disk.path().join("made/RAN")), before);
+    assert_eq!(names(&disk.point.join("made/RAN")), before);
     assert_eq!(db.globals().unwrap(), []);
     with_room(&|| followed(|progress| db.create_global(global(1, 1000, 100), progress)).0);
     assert_eq!(db.count_subscripts(1).unwrap(), 1000);
@@ -68,9 +59,12 @@ fn a_global_that_finds_no_room_leaves_nothing() {
 
 #[test]
 fn a_disk_that_fills_during_a_run_costs_nothing_acknowledged() {
-    let disk = mount!("a_disk_that_fills_during_a_run_costs_nothing_acknowledged", 8 << 20);
+    let disk = or_skip!(
+        "a_disk_that_fills_during_a_run_costs_nothing_acknowledged",
+        Mount::tmpfs(8 << 20)
+    );
     // The log is never emptied.
-    let db = database(&disk.path().join("made"), "checkpoint=1h&checkpoint_size=1t");
+    let db = database(&disk.point.join("made"), "checkpoint=1h&checkpoint_size=1t");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
     let only = global(1, 1000, 100);
     followed(|progress| db.create_global(only, progress)).0.unwrap();
@@ -97,18 +91,18 @@ fn a_disk_that_fills_during_a_run_costs_nothing_acknowledged() {
 
 #[test]
 fn a_read_only_disk_is_told() {
-    let disk = mount!("a_read_only_disk_is_told", 4 << 20);
-    let place = disk.path().join("made");
+    let disk = or_skip!("a_read_only_disk_is_told", Mount::tmpfs(4 << 20));
+    let place = disk.point.join("made");
     let db = database(&place, "");
     followed(|progress| db.setup(1 << 20, progress)).0.unwrap();
     followed(|progress| db.create_global(global(1, 100, 100), progress)).0.unwrap();
-    disk.make_read_only();
+    disk.remount("ro").unwrap();
     let told = |what: &str, error: Option<DbError>| {
         assert!(matches!(error, Some(DbError::ReadOnly(_))), "{what}: {error:?}");
         let text = error.unwrap().to_string();
         assert!(text.contains("hint: ") && !text.contains('\n'), "{what}: {text}");
     };
-    let other = database(&disk.path().join("other"), "");
+    let other = database(&disk.point.join("other"), "");
     told("setup", followed(|progress| other.setup(1 << 20, progress)).0.err());
     let second = global(2, 100, 100);
     told("create_global", followed(|progress| db.create_global(second, progress)).0.err());

@@ -5,60 +5,24 @@ use crate::backend::gtm::files;
 use crate::backend::{Database, Global, Order, RunPlan, WorkerPlan};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use iogauge_test_support::{Mount, names, or_skip};
 use std::time::{Duration, Instant};
-
-/// A disk in memory; it goes with this value.
-struct Disk(tempfile::TempDir);
-
-impl Disk {
-    fn of(test: &str, mebibytes: u32) -> Option<Self> {
-        let dir = tempfile::tempdir().unwrap();
-        let options = format!("size={mebibytes}m");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
-            .arg(dir.path())
-            .status()
-            .is_ok_and(|status| status.success());
-        if !mounted {
-            eprintln!("SKIPPED {test}: nothing can be mounted");
-            assert!(std::env::var_os("IOGAUGE_REQUIRE_ALL").is_none(), "{test} was skipped");
-            return None;
-        }
-        Some(Self(dir))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
-    }
-}
-
-fn names(place: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(place).unwrap().flatten().map(|entry| entry.path()).collect()
-}
 
 #[test]
 fn a_setup_that_does_not_fit_leaves_nothing() {
     let name = "a_setup_that_does_not_fit_leaves_nothing";
-    let Some(disk) = Disk::of(name, 64) else { return };
-    let Some(db) = gtm(name, disk.path(), "cache=1M") else { return };
+    let disk = or_skip!(name, Mount::tmpfs(64 << 20));
+    let Some(db) = gtm(name, &disk.point, "cache=1M") else { return };
     let made = progressing(|progress| db.setup(100 << 20, progress));
     assert!(matches!(&made, Err(DbError::Full(text)) if !text.contains('\n')), "{made:?}");
-    assert_eq!(names(disk.path()), [] as [PathBuf; 0]);
+    assert_eq!(names(&disk.point), [""; 0]);
 }
 
 #[test]
 fn a_global_that_does_not_fit_leaves_the_others() {
     let name = "a_global_that_does_not_fit_leaves_the_others";
-    let Some(disk) = Disk::of(name, 120) else { return };
-    let Some(db) = gtm(name, disk.path(), "cache=1M") else { return };
+    let disk = or_skip!(name, Mount::tmpfs(120 << 20));
+    let Some(db) = gtm(name, &disk.point, "cache=1M") else { return };
     set_up(&db, 16 << 20, 1, 1_000);
     let global = Global { number: 2, subscripts: 2_000_000, value_bytes: 100 };
     let made = progressing(|progress| db.create_global(global, progress));
@@ -73,8 +37,8 @@ fn a_global_that_does_not_fit_leaves_the_others() {
 #[test]
 fn a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing() {
     let name = "a_disk_that_the_journal_fills_ends_the_run_and_loses_nothing";
-    let Some(disk) = Disk::of(name, 90) else { return };
-    let Some(db) = gtm(name, disk.path(), "cache=8M") else { return };
+    let disk = or_skip!(name, Mount::tmpfs(90 << 20));
+    let Some(db) = gtm(name, &disk.point, "cache=8M") else { return };
     set_up(&db, 16 << 20, 1, 10_000);
     let activity = db.begin(&RunPlan { workers: 1, reads: false, writes: true }).unwrap();
     let global = db.globals().unwrap()[0];
@@ -125,19 +89,14 @@ fn a_load_that_was_killed_is_removed_by_whoever_comes_next() {
 #[test]
 fn a_directory_that_cannot_be_written_is_told() {
     let name = "a_directory_that_cannot_be_written_is_told";
-    let Some(disk) = Disk::of(name, 64) else { return };
-    let Some(db) = gtm(name, disk.path(), "cache=1M") else { return };
+    let disk = or_skip!(name, Mount::tmpfs(64 << 20));
+    let Some(db) = gtm(name, &disk.point, "cache=1M") else { return };
     set_up(&db, 2 << 20, 1, 100);
-    let path = disk.path();
-    let remount = |how: &str| {
-        let status = Command::new("mount").args(["-o", how]).arg(path).status().unwrap();
-        assert!(status.success());
-    };
-    remount("remount,ro");
+    disk.remount("ro").unwrap();
     let begun = db.begin(&RunPlan { workers: 1, reads: true, writes: true }).err();
     assert!(matches!(&begun, Some(DbError::ReadOnly(_))), "{begun:?}");
-    let other = gtm(name, &path.join("other"), "cache=1M").unwrap();
+    let other = gtm(name, &disk.point.join("other"), "cache=1M").unwrap();
     let made = progressing(|progress| other.setup(2 << 20, progress));
     assert!(matches!(&made, Err(DbError::ReadOnly(_))), "{made:?}");
-    remount("remount,rw");
+    disk.remount("rw").unwrap();
 }
