@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "caveats/group.rs"]
-mod group;
 
 use common::{Done, Place, skip};
-use group::Group;
+use iogauge_test_support::Group;
 use std::fmt::Write;
 use std::process::Command;
 

@@ -2,11 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "caveats/group.rs"]
-mod group;
 
 use common::{Done, Place, eventually, skip};
-use group::Group;
+use iogauge_test_support::Group;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;

@@ -1,18 +1,25 @@
 //! What the tests of several crates share. Everything that it makes on the machine goes with its value.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod cgroup;
 mod devices;
 pub mod mmc;
 mod mounts;
 mod processes;
+pub mod program;
 mod throttle;
 
+pub use cgroup::{Group, number_of};
 pub use devices::{Loop, Swap, fill, image};
 pub use mounts::{Immutable, Mount, available, mounted, mounted_ext4};
 pub use processes::{Holder, run};
 pub use throttle::Throttle;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Longer than anything that the tests wait for takes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// 2^20.
 pub const MIB: u64 = 1 << 20;
@@ -43,6 +50,16 @@ pub fn names(directory: &Path) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+/// Waits until something holds, at most a minute.
+#[track_caller]
+pub fn eventually(mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "it did not come to pass");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn text(path: &Path) -> &str {

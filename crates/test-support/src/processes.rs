@@ -4,6 +4,7 @@ use crate::text;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Runs a command and returns what it printed.
 pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
@@ -50,4 +51,34 @@ impl Drop for Holder {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Processes that a thread of this process started.
+pub fn children(process: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let texts = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let texts: Vec<String> = texts.collect();
+    texts.iter().flat_map(|text| text.split_whitespace()).map(|id| id.parse().unwrap()).collect()
+}
+
+/// State of a process, as proc_pid_stat(5) has it; `None` where there is none.
+pub fn state_of(process: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// Processor time that processes have used (proc_pid_stat(5)); none for those that have ended.
+pub fn computed(processes: &[u32]) -> Duration {
+    let ticks_of = |process: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11).map(str::parse::<u64>);
+        Some(fields.next()?.ok()? + fields.next()?.ok()?)
+    };
+    // The kernel counts in 1/100 s here, whatever its own tick (time(7), USER_HZ).
+    Duration::from_millis(10 * processes.iter().filter_map(ticks_of).sum::<u64>())
+}
+
+/// True once a process has ended.
+pub fn is_gone(process: u32) -> bool {
+    state_of(process).is_none_or(|state| state == 'Z')
 }

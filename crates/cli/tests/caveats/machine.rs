@@ -1,9 +1,8 @@
 //! Doubts about the machine beside the load: control groups, processors, neighbours, privileges.
 
 use crate::common::{Place, Started, direct_io, eventually};
-use crate::group::{Group, number_of};
 use crate::{assert_provoked, assert_raised, assert_silent, noise, of_code, short, word};
-use iogauge_test_support::{Loop, MIB, or_skip};
+use iogauge_test_support::{Group, Loop, MIB, number_of, or_skip};
 use std::fs::File;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;

@@ -5,7 +5,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod figures;
-mod group;
 mod machine;
 mod target;
 

@@ -3,7 +3,8 @@
 use crate::common::names;
 use crate::pair::Run;
 use crate::seen::{Op, Step};
-use crate::stage::{Stage, tool};
+use crate::stage::Stage;
+use iogauge_test_support::run;
 use std::path::Path;
 
 /// In front of files that iogauge made stands what tells that it did.
@@ -11,7 +12,7 @@ const HEADER_BYTES: u64 = 1 << 20;
 
 /// Blocks of a file, by `filefrag`: first byte of each in the file and on the device.
 fn blocks(path: &Path) -> Result<Vec<(u64, u64)>, String> {
-    let text = tool("filefrag", &["-b4096", "-e", path.to_str().unwrap()])?;
+    let text = run("filefrag", &["-b4096", "-e", path.to_str().unwrap()])?;
     let mut blocks = Vec::new();
     for line in text.lines() {
         // `EXTENT: LOGICAL.. LOGICAL: PHYSICAL.. PHYSICAL: LENGTH: …`.

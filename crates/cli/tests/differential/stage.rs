@@ -5,26 +5,14 @@ use crate::pair::{Pair, Run};
 use crate::reports;
 use crate::seen::Seen;
 use crate::trace::Trace;
+use iogauge_test_support::{Loop, Mount, run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 
 /// Size of each device.
 pub const DEVICE_BYTES: u64 = 64 << 20;
 /// Size of a file system: iogauge leaves 1 GiB of it free.
 const FILE_SYSTEM_BYTES: u64 = 2 << 30;
-
-/// One search for a free device at a time: losetup opens what it found though another search has
-/// taken it in the meantime.
-static SEARCH: Mutex<()> = Mutex::new(());
-
-/// Runs a command and returns what it printed.
-pub fn tool(command: &str, arguments: &[&str]) -> Result<String, String> {
-    let run = Command::new(command).args(arguments).stdin(Stdio::null()).output();
-    let output = run.map_err(|error| format!("{command}: {error}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
-}
 
 /// What was written before, so that iogauge has nothing to write before it measures: no block is
 /// empty, and none compresses.
@@ -40,17 +28,15 @@ fn content() -> Vec<u8> {
     (0..DEVICE_BYTES / 8).flat_map(|_| word()).collect()
 }
 
-/// A loop device on a file, and a mount of it.
-pub struct Loop {
-    pub path: String,
-    mounted: Option<PathBuf>,
+/// A loop device on a file, and a mount of it, which goes first.
+pub struct Device {
+    mount: Option<Mount>,
+    device: Loop,
 }
 
-impl Loop {
+impl Device {
     fn new(image: &Path) -> Result<Self, String> {
-        let _one = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = tool("losetup", &["--find", "--show", image.to_str().unwrap()])?;
-        let device = Self { path, mounted: None };
+        let device = Self { mount: None, device: Loop::on(image, &[])? };
         // One that was once told to write through swallows flushes ever after, whoever has it.
         let cache = device.attribute("queue/write_cache");
         std::fs::write(&cache, "write back").map_err(|error| format!("{cache}: {error}"))?;
@@ -59,16 +45,15 @@ impl Loop {
 
     /// Makes a file system on the device and mounts it.
     fn mount(&mut self, point: &Path) -> Result<(), String> {
-        tool("mkfs.ext4", &["-q", "-F", "-b", "4096", "-N", "64", &self.path])?;
-        std::fs::create_dir_all(point).map_err(|error| error.to_string())?;
-        tool("mount", &["-t", "ext4", &self.path, point.to_str().unwrap()])?;
-        self.mounted = Some(point.to_owned());
+        let path = self.device.as_str();
+        run("mkfs.ext4", &["-q", "-F", "-b", "4096", "-N", "64", path])?;
+        self.mount = Some(Mount::at(point, &["-t", "ext4", path])?);
         Ok(())
     }
 
     /// Where the kernel tells something of it.
     fn attribute(&self, name: &str) -> String {
-        format!("/sys/block/{}/{name}", self.path.trim_start_matches("/dev/"))
+        format!("/sys/block/{}/{name}", self.device.name())
     }
 
     /// Major and minor number.
@@ -83,20 +68,11 @@ impl Loop {
     }
 }
 
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Some(point) = &self.mounted {
-            let _ = tool("umount", &[point.to_str().unwrap()]);
-        }
-        let _ = tool("losetup", &["--detach", &self.path]);
-    }
-}
-
 /// Devices, and the place the tools run in. Fields are dropped in this order: the trace before its
 /// mount point, devices before their images.
 pub struct Stage {
     trace: Trace,
-    devices: Vec<Loop>,
+    devices: Vec<Device>,
     pub place: Place,
 }
 
@@ -107,7 +83,7 @@ impl Stage {
     }
 
     fn set_up() -> Result<Self, String> {
-        tool("fio", &["--version"])?;
+        run("fio", &["--version"])?;
         let place = Place::new();
         let image = |name: &str| place.work().join(name);
         for name in ["a", "b"] {
@@ -118,8 +94,8 @@ impl Stage {
 
     fn on(place: Place, images: &[&str]) -> Result<Self, String> {
         let images = images.iter().map(|name| place.work().join(name));
-        let devices = images.map(|image| Loop::new(&image)).collect::<Result<Vec<_>, _>>()?;
-        let numbers = devices.iter().map(Loop::number).collect::<Result<Vec<_>, _>>()?;
+        let devices = images.map(|image| Device::new(&image)).collect::<Result<Vec<_>, _>>()?;
+        let numbers = devices.iter().map(Device::number).collect::<Result<Vec<_>, _>>()?;
         let trace = Trace::new(&place.work().join("tracing"), &numbers)?;
         Ok(Self { trace, devices, place })
     }
@@ -130,7 +106,7 @@ impl Stage {
     }
 
     fn set_up_files() -> Result<(Self, PathBuf), String> {
-        tool("filefrag", &["-V"])?;
+        run("filefrag", &["-V"])?;
         let place = Place::new();
         let (image, point) = (place.work().join("image"), place.work().join("mounted"));
         let file = std::fs::File::create(&image).map_err(|error| error.to_string())?;
@@ -150,7 +126,9 @@ impl Stage {
         let mut all: Vec<(String, String)> =
             more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let names = ["DEVICE", "OTHER"].into_iter().zip(&self.devices);
-        all.extend(names.map(|(name, device)| (name.to_owned(), device.path.clone())));
+        all.extend(
+            names.map(|(name, device)| (name.to_owned(), device.device.as_str().to_owned())),
+        );
         all
     }
 

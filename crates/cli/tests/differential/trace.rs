@@ -2,7 +2,7 @@
 //! once for each I/O, from the task that asked for it, before anything is merged or put in order.
 
 use crate::seen::{Io, Op};
-use crate::stage::tool;
+use iogauge_test_support::Mount;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,22 +13,21 @@ const BUFFER_KB: &str = "8192";
 
 /// A trace of its own, of some devices alone.
 pub struct Trace {
-    mount: PathBuf,
     instance: PathBuf,
     devices: Vec<(u32, u32)>,
+    /// Unmounted when the instance is gone.
+    _mount: Mount,
 }
 
 impl Trace {
     /// Mounts tracefs on a new directory and makes an instance that hears of these devices.
     pub fn new(mount: &Path, devices: &[(u32, u32)]) -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        std::fs::create_dir(mount).map_err(|error| error.to_string())?;
-        tool("mount", &["-t", "tracefs", "iogauge-test", mount.to_str().unwrap()])?;
+        let mount = Mount::at(mount, &["-t", "tracefs", "iogauge-test"])?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("iogauge-{}-{number}", std::process::id());
-        let instance = mount.join("instances").join(name);
-        let (mount, devices) = (mount.to_owned(), devices.to_owned());
-        let trace = Self { mount, instance, devices };
+        let instance = mount.point.join("instances").join(name);
+        let trace = Self { instance, devices: devices.to_owned(), _mount: mount };
         let make = |error| format!("{}: {error}", trace.instance.display());
         std::fs::create_dir(&trace.instance).map_err(make)?;
         // dev_t of the kernel itself: the minor number in the lower 20 bits.
@@ -98,6 +97,5 @@ impl Drop for Trace {
     fn drop(&mut self) {
         let _ = self.set("events/block/block_bio_queue/enable", "0");
         let _ = std::fs::remove_dir(&self.instance);
-        let _ = tool("umount", &[self.mount.to_str().unwrap()]);
     }
 }

@@ -1,6 +1,6 @@
 //! fio, programs that pretend to be it, and what documents of runs through it hold.
 
-use super::{Place, skip};
+use super::{Sandbox, skip};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub fn fio(test: &str) -> bool {
 }
 
 /// Writes the job file `a.fio`; returns its path.
-pub fn job_file(place: &Place, text: &str) -> PathBuf {
+pub fn job_file(place: &Sandbox, text: &str) -> PathBuf {
     let path = place.work().join("a.fio");
     std::fs::write(&path, text).unwrap();
     path
@@ -31,7 +31,7 @@ pub fn program(directory: &Path, name: &str, script: &str) -> PathBuf {
 }
 
 /// A value for `--via`: a program that tells fio's version, and otherwise runs a script.
-pub fn fake(place: &Place, script: &str) -> String {
+pub fn fake(place: &Sandbox, script: &str) -> String {
     let version = "if [ \"$1\" = --version ]; then echo fio-3.99; exit 0; fi";
     let path = program(&place.work(), "fake", &format!("{version}\n{script}"));
     format!("fio={}", path.display())

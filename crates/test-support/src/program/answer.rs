@@ -1,13 +1,13 @@
 //! One answer everywhere: in the document, its curve, and the text that people read.
 
-use super::Place;
+use super::Sandbox;
 use iogauge_model::result::{Answer, CurvePoint, FindDocument, StoppedBy};
 use iogauge_model::units::Count;
 use serde_json::Value;
 
 /// Fails where the last search of a place says different things of its answer.
 #[track_caller]
-pub fn assert_one_answer(place: &Place, document: &Value) {
+pub fn assert_one_answer(place: &Sandbox, document: &Value) {
     let found: FindDocument = serde_json::from_value(document.clone()).unwrap();
     let answer = &found.answer;
     assert_rows_agree(answer, &found.curve);

@@ -1,7 +1,7 @@
 //! Control groups that the tests make.
-#![allow(dead_code, reason = "several tests share this, and none needs all of it")]
 
-use crate::common::{Done, Place, eventually};
+use crate::eventually;
+use crate::program::{Done, Sandbox};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -71,12 +71,12 @@ impl Group {
     }
 
     /// Runs a command line of iogauge in the group.
-    pub fn run(&self, place: &Place, line: &[&str]) -> Done {
+    pub fn run(&self, place: &Sandbox, line: &[&str]) -> Done {
         self.command(place, line).output().unwrap().into()
     }
 
     /// A command line of iogauge that runs in the group, not started.
-    pub fn command(&self, place: &Place, line: &[&str]) -> Command {
+    pub fn command(&self, place: &Sandbox, line: &[&str]) -> Command {
         let typed = place.command(line);
         // A shell enters the group and becomes the command: threads that the kernel starts for it
         // are in the group as well.
