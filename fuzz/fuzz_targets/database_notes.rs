@@ -1,6 +1,3 @@
 #![no_main]
 
-#[path = "../src/database.rs"]
-mod database;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| database::database_notes(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| iogauge_test_support::fuzz::database_notes(bytes));

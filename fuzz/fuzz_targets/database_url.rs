@@ -1,6 +1,3 @@
 #![no_main]
 
-#[path = "../src/database.rs"]
-mod database;
-
-libfuzzer_sys::fuzz_target!(|text: &str| database::database_url(text));
+libfuzzer_sys::fuzz_target!(|text: &str| iogauge_test_support::fuzz::database_url(text));

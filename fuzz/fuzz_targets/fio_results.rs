@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| iogauge_fuzz::fio_results(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| iogauge_test_support::fuzz::fio_results(bytes));

@@ -1,6 +1,3 @@
 #![no_main]
 
-#[path = "../src/database.rs"]
-mod database;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| database::postgres_messages(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| iogauge_test_support::fuzz::postgres_messages(bytes));

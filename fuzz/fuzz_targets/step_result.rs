@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| iogauge_fuzz::step_result(text));
+libfuzzer_sys::fuzz_target!(|text: &str| iogauge_test_support::fuzz::step_result(text));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| iogauge_fuzz::suite_file(text));
+libfuzzer_sys::fuzz_target!(|text: &str| iogauge_test_support::fuzz::suite_file(text));

@@ -4,12 +4,7 @@
 //! that is not at hand (`scripts/fuzz.sh`).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-#[path = "../../../fuzz/src/made_up.rs"]
-mod made_up;
-#[path = "../../../fuzz/src/database.rs"]
-mod targets;
-
-use made_up::fuzz;
+use iogauge_test_support::fuzz::{self as targets, fuzz};
 use proptest::prelude::*;
 use proptest::sample::select;
 

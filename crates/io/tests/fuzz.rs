@@ -4,14 +4,9 @@
 //! libFuzzer where that is not at hand (`scripts/fuzz.sh`).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-#[path = "../../../fuzz/src/made_up.rs"]
-mod made_up;
-#[path = "../../../fuzz/src/lib.rs"]
-mod targets;
-
 use iogauge_fio::job::OPTIONS;
 use iogauge_fio::{Reading, read_results};
-use made_up::fuzz;
+use iogauge_test_support::fuzz::{self as targets, fuzz};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::path::{Path, PathBuf};

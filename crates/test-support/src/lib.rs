@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod cgroup;
+pub mod database;
 mod devices;
+pub mod fuzz;
 pub mod mmc;
 mod mounts;
+pub mod postgres;
 mod processes;
 pub mod program;
 mod throttle;

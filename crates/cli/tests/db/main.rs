@@ -13,8 +13,6 @@ mod mistakes;
 mod noted;
 mod run;
 mod server;
-#[path = "../../../db/tests/postgres/server.rs"]
-mod throwaway;
 
 use common::{Done, Place, Started, eventually};
 use iogauge_db::DbUrl;

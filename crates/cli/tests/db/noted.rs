@@ -2,7 +2,7 @@
 
 use crate::SHORT;
 use crate::common::{Place, names, skip};
-use crate::throwaway::Server;
+use iogauge_test_support::postgres::Server;
 
 #[test]
 fn what_was_noted_of_a_database_goes_with_it() {

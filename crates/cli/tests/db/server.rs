@@ -1,9 +1,9 @@
 //! A server of PostgreSQL that goes away, takes no more processes, or tells its user little.
 
 use crate::common::{Done, Place, eventually, skip};
-use crate::throwaway::Server;
 use crate::{assert_one_line, codes};
 use iogauge_model::result::{FindDocument, StoppedBy};
+use iogauge_test_support::postgres::Server;
 use serde_json::Value;
 
 /// A server with settings, or why there is none.

@@ -1,12 +1,12 @@
 //! Workers on a database: what they say they did is what is there, and what the database counted.
 
 use crate::fixture::Fixture;
-use crate::model::{AtWork, Expected, plan, sequences, set_up};
 use iogauge_db::DbError;
 use iogauge_db::backend::{Activity, Counts, Cycle, Order, RunPlan, WorkerPlan, Writer};
 use iogauge_db::blocks::{BlockFile, Blocks};
 use iogauge_db::counts::WorkerCounts;
 use iogauge_db::pool::{DbPoolPlan, Mode};
+use iogauge_test_support::database::{AtWork, Expected, plan, sequences, set_up};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ pub fn blocks_hold_data_and_can_be_read(fixture: &Fixture) {
 /// Every block can be read, and next to none holds nothing but zeros.
 fn check_files(files: &[BlockFile], block_bytes: u64) {
     let all: u64 = files.iter().map(|file| file.blocks).sum();
-    assert!(all * block_bytes >= crate::model::SIZE_BYTES, "{files:?}");
+    assert!(all * block_bytes >= iogauge_test_support::database::SIZE_BYTES, "{files:?}");
     let mut zeros = 0;
     let mut block = vec![0; block_bytes as usize];
     for file in files {

@@ -1,9 +1,9 @@
 //! The life of a database: made, filled, looked at, gone again.
 
 use crate::fixture::Fixture;
-use crate::model::{Expected, SIZE_BYTES, followed, global, interrupted, set_up};
 use iogauge_db::backend::{self, RunPlan};
 use iogauge_db::{Database, DbError};
+use iogauge_test_support::database::{Expected, SIZE_BYTES, followed, global, interrupted, set_up};
 
 const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: true };
 

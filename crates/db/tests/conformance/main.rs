@@ -6,7 +6,6 @@
 mod cases;
 mod fixture;
 mod life;
-mod model;
 mod pauses;
 
 use fixture::Fixture;

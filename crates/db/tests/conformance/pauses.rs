@@ -1,9 +1,9 @@
 //! Pauses between transactions: whichever database it is, they are those that were asked for.
 
 use crate::fixture::Fixture;
-use crate::model::{AtWork, plan, set_up};
 use iogauge_db::Database;
 use iogauge_db::pool::{DbPoolPlan, Mode};
+use iogauge_test_support::database::{AtWork, plan, set_up};
 use std::time::{Duration, Instant};
 
 /// Pauses that are measured in one try.

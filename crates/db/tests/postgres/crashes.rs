@@ -1,11 +1,11 @@
 //! Servers and clients that are killed in the middle of a run.
 
-use crate::model::{AtWork, Expected, plan, sequences, set_up};
-use crate::server::Server;
 use crate::{line, open};
 use iogauge_db::pool::Mode;
 use iogauge_db::{DbError, DbUrl};
+use iogauge_test_support::database::{AtWork, Expected, plan, sequences, set_up};
 use iogauge_test_support::or_skip;
+use iogauge_test_support::postgres::Server;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

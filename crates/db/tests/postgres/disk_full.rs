@@ -1,9 +1,9 @@
 //! A disk that has no room for what is asked.
 
-use crate::model::{followed, global, set_up};
-use crate::server::Server;
 use crate::{line, open};
 use iogauge_db::DbError;
+use iogauge_test_support::database::{followed, global, set_up};
+use iogauge_test_support::postgres::Server;
 use iogauge_test_support::{Mount, or_skip};
 use std::path::PathBuf;
 

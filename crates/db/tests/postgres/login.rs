@@ -1,10 +1,10 @@
 //! Who may log in, and what is said where nobody can.
 
-use crate::model::set_up;
-use crate::server::Server;
 use crate::{line, open};
 use iogauge_db::{DbError, DbUrl, backend};
+use iogauge_test_support::database::set_up;
 use iogauge_test_support::or_skip;
+use iogauge_test_support::postgres::Server;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

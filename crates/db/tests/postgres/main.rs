@@ -4,13 +4,9 @@
 mod crashes;
 mod disk_full;
 mod login;
-#[allow(dead_code, reason = "shared with the conformance test, which uses all of it")]
-#[path = "../conformance/model.rs"]
-mod model;
 mod neighbours;
 mod reads;
 mod rights;
-mod server;
 
 use iogauge_db::{Database, DbError, DbUrl, backend};
 

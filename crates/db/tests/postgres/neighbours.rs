@@ -1,10 +1,10 @@
 //! What others have in the same database stays theirs.
 
-use crate::model::{SIZE_BYTES, followed, global, set_up};
-use crate::server::Server;
 use crate::{line, open};
 use iogauge_db::{DbError, Progress};
+use iogauge_test_support::database::{SIZE_BYTES, followed, global, set_up};
 use iogauge_test_support::or_skip;
+use iogauge_test_support::postgres::Server;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const COUNT_OF_SCHEMA: &str =

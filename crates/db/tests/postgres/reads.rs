@@ -1,12 +1,12 @@
 //! Blocks that come through the server, and what it says of its cache.
 
-use crate::model::{AtWork, SIZE_BYTES, plan, set_up};
 use crate::open;
-use crate::server::Server;
 use iogauge_db::backend::RunPlan;
 use iogauge_db::blocks::Blocks;
 use iogauge_db::pool::Mode;
+use iogauge_test_support::database::{AtWork, SIZE_BYTES, plan, set_up};
 use iogauge_test_support::or_skip;
+use iogauge_test_support::postgres::Server;
 use std::time::Duration;
 
 const RUN: RunPlan = RunPlan { workers: 1, reads: true, writes: false };

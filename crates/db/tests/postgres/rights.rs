@@ -1,12 +1,12 @@
 //! A user who is nobody special: everything goes, but for what the server keeps to its own.
 
-use crate::model::{AtWork, Expected, plan, set_up};
-use crate::server::Server;
 use crate::{line, open};
 use iogauge_db::backend::RunPlan;
 use iogauge_db::pool::Mode;
 use iogauge_db::{DbError, DbUrl};
+use iogauge_test_support::database::{AtWork, Expected, plan, set_up};
 use iogauge_test_support::or_skip;
+use iogauge_test_support::postgres::Server;
 use std::time::Duration;
 
 #[test]
@@ -43,7 +43,7 @@ fn a_plain_user_can_do_most() {
     assert!(matches!(begun, Some(DbError::ReadOnly(_))), "{begun:?}");
     let mut tell = |_, _| {};
     let made = db.create_global(
-        crate::model::global(2, 10, 100),
+        iogauge_test_support::database::global(2, 10, 100),
         &mut iogauge_db::Progress::new(&mut tell, &stop),
     );
     assert!(matches!(made, Err(DbError::ReadOnly(_))), "{made:?}");

@@ -1,10 +1,10 @@
 //! Disks that are full or cannot be written, and what others left in the directory.
 
-use crate::model::{AtWork, Expected, followed, global, plan, sequences};
 use crate::support::database;
 use iogauge_db::DbError;
 use iogauge_db::backend::RunPlan;
 use iogauge_db::pool::Mode;
+use iogauge_test_support::database::{AtWork, Expected, followed, global, plan, sequences};
 use iogauge_test_support::{Mount, names, or_skip};
 use std::time::{Duration, Instant};
 

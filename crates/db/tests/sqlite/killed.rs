@@ -1,11 +1,11 @@
 //! A run that is killed: what was acknowledged is there.
 
-use crate::model::{Expected, followed, global, plan, sequences};
 use crate::support::database;
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::RunPlan;
 use iogauge_db::pool::{DbPool, Mode};
 use iogauge_db::{Database, DbError};
+use iogauge_test_support::database::{Expected, followed, global, plan, sequences};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,12 +1,12 @@
 //! The logs of a run, and the thread that empties them.
 
-use crate::model::{AtWork, Expected, followed, global, plan};
 use crate::support::database;
 use iogauge_db::Database;
 use iogauge_db::backend::{Order, RunPlan, WorkerPlan};
 use iogauge_db::counts::WorkerCounts;
 use iogauge_db::draws::Draws;
 use iogauge_db::pool::Mode;
+use iogauge_test_support::database::{AtWork, Expected, followed, global, plan};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

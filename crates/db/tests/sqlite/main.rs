@@ -4,7 +4,4 @@
 mod disks;
 mod killed;
 mod logs;
-#[path = "../conformance/model.rs"]
-#[allow(dead_code, reason = "the conformance test uses all of it")]
-mod model;
 mod support;

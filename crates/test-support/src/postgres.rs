@@ -1,6 +1,7 @@
 //! A throw-away server of PostgreSQL in a directory of its own.
-#![allow(dead_code, reason = "two tests share it, and each uses a part")]
 
+use crate::PATIENCE;
+use crate::processes::{children, is_gone};
 use iogauge_db::DbUrl;
 use std::fs;
 use std::os::unix::fs::chown;
@@ -10,8 +11,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server. Dropped, it ends, and its directory goes.
 pub struct Server {
@@ -70,6 +69,7 @@ impl Server {
         url.parse().unwrap()
     }
 
+    /// Where its data and socket are.
     pub fn dir(&self) -> &Path {
         &self.place.dir
     }
@@ -95,7 +95,7 @@ impl Server {
         self.child.wait().unwrap();
         // A new server takes the place of an old one when the last of its processes is gone.
         let end = Instant::now() + PATIENCE;
-        while sessions.iter().any(|process| is_alive(*process)) {
+        while sessions.iter().any(|process| !is_gone(*process)) {
             assert!(Instant::now() < end, "a session outlives its server");
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -248,22 +248,4 @@ fn signal(process: u32, signal: rustix::process::Signal) {
     if let Some(pid) = rustix::process::Pid::from_raw(process as i32) {
         let _ = rustix::process::kill_process(pid, signal);
     }
-}
-
-/// State and parent of a process.
-fn state(process: u32) -> Option<(char, u32)> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Behind the name, which may hold anything.
-    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
-    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
-}
-
-fn is_alive(process: u32) -> bool {
-    state(process).is_some_and(|(state, _)| state != 'Z')
-}
-
-fn children(parent: u32) -> Vec<u32> {
-    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|process| state(*process).is_some_and(|(_, of)| of == parent)).collect()
 }

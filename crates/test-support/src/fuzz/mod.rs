@@ -2,6 +2,12 @@
 //! word. `fuzz_targets/` runs them under libFuzzer; `crates/io/tests/fuzz.rs` runs the same ones on
 //! made-up input where that is not at hand.
 
+mod database;
+mod made_up;
+
+pub use database::{database_notes, database_url, gtm_lines, postgres_messages};
+pub use made_up::fuzz;
+
 use iogauge_fio::job::{JobFile, MemorySource};
 use iogauge_fio::{Reading, read_results};
 use iogauge_io::kernel::parse_mountinfo;

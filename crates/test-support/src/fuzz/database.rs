@@ -1,7 +1,6 @@
 //! What is fuzzed of databases: servers, programs and files that say anything. Each function panics where the code
 //! under test breaks its word. `fuzz_targets/` runs them under libFuzzer; `crates/db/tests/fuzz.rs` runs the same
 //! ones on made-up input where that is not at hand.
-#![allow(dead_code, reason = "each target takes one of them")]
 
 use iogauge_db::untrusted;
 

@@ -34,6 +34,7 @@ pub fn interrupted<T>(act: impl FnOnce(&mut Progress<'_>) -> T) -> T {
     act(&mut Progress::new(&mut tell, &stop))
 }
 
+/// A global of so many subscripts and bytes of each value.
 pub fn global(number: u32, subscripts: u64, value_bytes: usize) -> Global {
     Global { number, subscripts, value_bytes }
 }
@@ -54,6 +55,7 @@ pub struct Expected {
 }
 
 impl Expected {
+    /// What `create_global` wrote.
     pub fn initial(globals: &[Global]) -> Self {
         let stamps = |global: &Global| {
             let subscripts = 1..=global.subscripts;
@@ -95,14 +97,18 @@ impl Expected {
 
 /// A pool on a database, with a file of acknowledged transactions and the counts from before.
 pub struct AtWork {
+    /// The workers.
     pub pool: DbPool,
+    /// What they do.
     pub plan: DbPoolPlan,
     /// Last transaction of each worker before.
     pub before: Vec<u64>,
+    /// What the database had counted before.
     pub counts_before: Counts,
     dir: tempfile::TempDir,
 }
 
+/// A plan of workers without think time, whose transactions have ten operations.
 pub fn plan(mode: Mode, workers: u32, seed: u64) -> DbPoolPlan {
     DbPoolPlan { mode, workers, transaction_length: 10, hang: Duration::ZERO, seed }
 }
