@@ -1,9 +1,9 @@
 //! Exit codes, and which error leads to which.
 
-use iogauge_db::DbError;
-use iogauge_io::output::OutputError;
 use iogauge_lab::LabError;
+use iogauge_lab::db::DbError;
 use iogauge_lab::history::HistoryError;
+use iogauge_lab::output::OutputError;
 use iogauge_lab::suite::SuiteError;
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 use iogauge_db::DbError;
 use iogauge_io::engine::EngineError;
 use iogauge_io::machine::SystemError;
+use iogauge_io::pool::fio::FioError;
 use iogauge_io::sim::SimError;
 use iogauge_io::targets::{SpecError, TargetError};
 use iogauge_io::verify::LedgerError;
@@ -65,6 +66,12 @@ pub enum LabError {
         /// What the kernel said.
         source: std::io::Error,
     },
+}
+
+impl From<FioError> for LabError {
+    fn from(error: FioError) -> Self {
+        Self::Worker(error.into())
+    }
 }
 
 impl LabError {

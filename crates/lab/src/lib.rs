@@ -16,3 +16,38 @@ pub mod suite;
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};
 pub use session::{Ground, Rig};
+
+/// Engines by name.
+pub mod engine {
+    pub use iogauge_io::engine::parse;
+}
+
+/// fio as the program that does the I/O.
+pub mod fio {
+    pub use iogauge_io::pool::fio::{FioBinary, FioError, ForeignJob};
+}
+
+/// What the machine has, and what processes may take of it.
+pub mod machine {
+    pub use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, Roots, machine};
+}
+
+/// Files that a user asked for: whole or not there, and never in place of a file of others.
+pub mod output {
+    pub use iogauge_io::output::{OutputDirectory, OutputError, OutputFile, Replace};
+}
+
+/// The process that measures and the one that waits for it.
+pub mod process {
+    pub use iogauge_io::machine::HeldThread;
+    pub use iogauge_io::pool::AddressSpace;
+    pub use iogauge_io::{fork, share_one_heap};
+}
+
+/// What is measured: its kinds and files, what may be done to it, and what removes it again.
+pub mod target {
+    pub use iogauge_io::targets::{
+        DEFAULT_SIZE_BYTES, FileOrigin, Intent, PartKind, TargetError, TargetSpec, clean,
+        clean_parts, numbered_test_file, side_file,
+    };
+}

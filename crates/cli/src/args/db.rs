@@ -3,7 +3,7 @@
 use super::guide::GuideParser;
 use super::{OutputArgs, SamplingArgs};
 use clap::{Args, Subcommand, ValueEnum};
-use iogauge_db::{DbError, DbUrl};
+use iogauge_lab::db::{DbError, DbUrl};
 use iogauge_lab::history::{HistoryPath, RunRef};
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
@@ -22,7 +22,7 @@ pub struct DbArgs {
 /// Every kind of database with its settings.
 fn backends() -> String {
     let mut text = String::from("Databases:\n");
-    for info in iogauge_db::BACKENDS {
+    for info in iogauge_lab::db::BACKENDS {
         // Each text has its line: what is too long for the page is wrapped at the line's own indent.
         text.push_str(&format!("  {}\n      {}\n", info.url, info.about));
         if let Some(why) = (info.absent)() {
@@ -85,7 +85,7 @@ pub struct UrlArgs {
     /// sqlite:DIR, postgres://USER@HOST/DATABASE, …: see iogauge db --help
     pub url: String,
     /// Name of the database there
-    #[arg(long, value_name = "NAME", default_value = iogauge_db::url::DEFAULT_NAME)]
+    #[arg(long, value_name = "NAME", default_value = iogauge_lab::db::DEFAULT_NAME)]
     pub name: String,
     /// A setting, as after the question mark of the URL; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]

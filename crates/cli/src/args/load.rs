@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser};
 use iogauge_fio::job::foreign_engine;
-use iogauge_io::engine;
+use iogauge_lab::engine;
 use iogauge_model::load::{
     ArrivalProcess, Arrivals, Batch, BlockSizes, Content, CpuPolicy, Cpus, Distribution,
     EngineKind, Load, LoadError, Pattern, Rw, Sequencer, SyncMode, Thinktime, Verify,

@@ -1,8 +1,7 @@
 //! `--via`: the program that does the I/O.
 
-use iogauge_io::pool::fio::{FioBinary, FioError};
-use iogauge_io::worker::WorkerError;
 use iogauge_lab::LabError;
+use iogauge_lab::fio::FioBinary;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -38,7 +37,7 @@ impl ViaArg {
     /// # Errors
     /// Where it does not start, or is not fio.
     pub fn find(&self) -> Result<FioBinary, LabError> {
-        FioBinary::find(&self.binary).map_err(|error: FioError| WorkerError::from(error).into())
+        Ok(FioBinary::find(&self.binary)?)
     }
 }
 

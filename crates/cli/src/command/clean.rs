@@ -3,7 +3,7 @@
 use crate::args::CleanArgs;
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use iogauge_io::targets::{TargetSpec, clean, clean_parts};
+use iogauge_lab::target::{TargetSpec, clean, clean_parts};
 use iogauge_lab::{LabError, Rig};
 use std::path::{Path, PathBuf};
 

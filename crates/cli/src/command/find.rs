@@ -4,7 +4,7 @@ use super::invocation::{self, Invocation, Outcome};
 use super::{job_file, via_file};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
-use iogauge_io::pool::fio::FioError;
+use iogauge_lab::fio::FioError;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::session::trace::Beside;

@@ -224,12 +224,12 @@ pub fn refuse_history(rig: &Rig, history: &HistoryPath) -> Result<(), HistoryErr
     }
 }
 
-fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_io::targets::Intent {
+fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_lab::target::Intent {
     let writes = |load: &LoadArgs| {
         let only_checks = load.verify_only.unwrap_or(false);
         (load.pattern().writes() && !only_checks) || load.dependent.unwrap_or(false)
     };
-    iogauge_io::targets::Intent {
+    iogauge_lab::target::Intent {
         writes: typed.iter().any(writes),
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,

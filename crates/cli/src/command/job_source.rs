@@ -1,7 +1,7 @@
 //! Files, environment and machine behind a job file.
 
 use iogauge_fio::job::Source;
-use iogauge_io::machine::{GroupLimits, Memory, Roots, machine};
+use iogauge_lab::machine::{GroupLimits, Memory, Roots, machine};
 use std::collections::hash_map::RandomState;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};

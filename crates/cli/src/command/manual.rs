@@ -3,7 +3,7 @@
 use crate::args::Cli;
 use crate::exit::Exit;
 use clap::CommandFactory;
-use iogauge_io::output::{OutputDirectory, OutputFile, Replace};
+use iogauge_lab::output::{OutputDirectory, OutputFile, Replace};
 use std::path::Path;
 
 /// Writes a page for the program and one for each command. `force` replaces files that iogauge did not

@@ -4,10 +4,10 @@ use super::invocation::{prepared_line, refuse_history};
 use crate::args::PrepareArgs;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
-use iogauge_io::targets::Intent;
 use iogauge_lab::history::HistoryPath;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::session::prepare::prepare;
+use iogauge_lab::target::Intent;
 use iogauge_lab::{Interrupt, Rig};
 use iogauge_model::units::Bytes;
 

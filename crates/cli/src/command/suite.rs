@@ -7,13 +7,13 @@ use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, TargetArgs, ViaArg, Which};
 use crate::detach;
 use crate::exit::{Exit, Refused, Usage};
 use crate::screen;
-use iogauge_io::targets::{
-    DEFAULT_SIZE_BYTES, Intent, PartKind, TargetError, TargetSpec, clean, numbered_test_file,
-};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::session::{self, verify};
 use iogauge_lab::suite::{
     self, DRAWN, Needs, Ran, SUITES, Site, Suite, SuiteInfo, SuiteOptions, SuiteStep, Work,
+};
+use iogauge_lab::target::{
+    DEFAULT_SIZE_BYTES, Intent, PartKind, TargetError, TargetSpec, clean, numbered_test_file,
 };
 use iogauge_lab::{Interrupt, LabError, Rig, caveats};
 use iogauge_model::result::{

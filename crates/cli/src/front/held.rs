@@ -1,6 +1,6 @@
 //! The lines that the front prints when the working process does not end in time.
 
-use iogauge_io::machine::HeldThread;
+use iogauge_lab::process::HeldThread;
 
 /// More threads are counted, not named.
 const MOST_NAMED: usize = 3;

@@ -10,8 +10,8 @@ pub use report::Reporter;
 use crate::exit::Exit;
 use crate::screen;
 use anyhow::Context;
-use iogauge_io::machine::HeldThread;
-use iogauge_io::pool::AddressSpace;
+use iogauge_lab::process::AddressSpace;
+use iogauge_lab::process::HeldThread;
 use report::Reports;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -48,7 +48,7 @@ pub fn start(work: fn(&Reporter) -> Exit) -> anyhow::Result<ExitCode> {
     // Before there is another process: what cannot be had is then told once.
     let wake = Wake::new().context("cannot watch signals")?;
     let front = system::getpid();
-    match iogauge_io::fork().context("cannot start the process that measures")? {
+    match iogauge_lab::process::fork().context("cannot start the process that measures")? {
         None => {
             drop((reports, wake));
             in_child(front, reporter, work)
@@ -81,7 +81,7 @@ fn in_child(
         );
     }
     if left_bytes < u64::MAX {
-        iogauge_io::share_one_heap();
+        iogauge_lab::process::share_one_heap();
     }
     let run = move || {
         let exit = work(&reporter);

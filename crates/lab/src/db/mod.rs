@@ -23,3 +23,15 @@ pub use purge::purge;
 pub use room::{RoomWatch, check_room};
 pub use target::{DbLoad, DbTarget};
 pub use words::in_database_words;
+
+pub use iogauge_db::backend::{BACKENDS, Global, open};
+pub use iogauge_db::pool::Mode;
+pub use iogauge_db::url::DEFAULT_NAME;
+pub use iogauge_db::value::DEFAULT_BYTES as DEFAULT_VALUE_BYTES;
+pub use iogauge_db::{Database, DbError, DbUrl, Progress};
+
+use iogauge_db::value::{LEAST_BYTES, MOST_BYTES};
+use std::ops::RangeInclusive;
+
+/// Sizes that a value may have, in bytes.
+pub const VALUE_BYTES: RangeInclusive<usize> = LEAST_BYTES..=MOST_BYTES;

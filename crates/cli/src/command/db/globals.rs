@@ -4,11 +4,11 @@ use super::work::{Unit, with_progress};
 use crate::args::{GlobalsArgs, OneArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
-use iogauge_db::backend::{self, Global};
-use iogauge_db::value::{DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES};
-use iogauge_db::{Database, DbError, DbUrl, Progress};
 use iogauge_lab::Interrupt;
-use iogauge_lab::db::{RoomWatch, check_room};
+use iogauge_lab::db::{
+    DEFAULT_VALUE_BYTES, Database, DbError, DbUrl, Global, Progress, RoomWatch, VALUE_BYTES,
+    check_room, open,
+};
 use iogauge_model::units::Count;
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
 /// Where there are some already, or no room.
 pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
-    let database = backend::open(&url)?;
+    let database = open(&url)?;
     let there = database.globals()?;
     if !there.is_empty() {
         let (n, made) = match there.len() {
@@ -39,7 +39,7 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
         let text = "--subscripts says how large the globals are; hint: use --subscripts 1m";
         return Err(Usage(text.to_owned()).into());
     };
-    make(args, &url, database.as_ref(), 0, subscripts, DEFAULT_BYTES, interrupt)
+    make(args, &url, database.as_ref(), 0, subscripts, DEFAULT_VALUE_BYTES, interrupt)
 }
 
 /// Makes more globals.
@@ -48,7 +48,7 @@ pub fn create(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit>
 /// Where there is none yet, or no room.
 pub fn add(args: &GlobalsArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
-    let database = backend::open(&url)?;
+    let database = open(&url)?;
     let there = database.globals()?;
     let Some(first) = there.first() else {
         let text = format!(
@@ -73,9 +73,10 @@ fn make(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
     let value_bytes = args.value_size.map_or(value_bytes, |bytes| bytes as usize);
-    if !(LEAST_BYTES..=MOST_BYTES).contains(&value_bytes) {
+    if !VALUE_BYTES.contains(&value_bytes) {
+        let (least, most) = VALUE_BYTES.into_inner();
         let text = format!(
-            "--value-size {value_bytes} is not from {LEAST_BYTES} to {MOST_BYTES}, what a value and a \
+            "--value-size {value_bytes} is not from {least} to {most}, what a value and a \
              block have room for"
         );
         return Err(Usage(text).into());
@@ -134,7 +135,7 @@ fn create_one(
 /// # Errors
 /// Where it cannot be read.
 pub fn count(args: &OneArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
-    let database = backend::open(&args.url.url()?)?;
+    let database = open(&args.url.url()?)?;
     let mut differs = false;
     for global in database.globals()? {
         if interrupt.is_set() {
@@ -154,7 +155,7 @@ pub fn count(args: &OneArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
 /// # Errors
 /// Where it is not there.
 pub fn sizes(args: &OneArgs) -> anyhow::Result<Exit> {
-    let globals = backend::open(&args.url.url()?)?.globals()?;
+    let globals = open(&args.url.url()?)?.globals()?;
     let mut words = vec![globals.len().to_string()];
     words.extend(globals.iter().map(|global| global.subscripts.to_string()));
     screen::print(&words.join(","))?;

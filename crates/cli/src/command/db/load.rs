@@ -3,8 +3,7 @@
 use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
 use crate::command::find::check_effort;
 use crate::exit::Usage;
-use iogauge_db::pool::Mode;
-use iogauge_lab::db::{DbLoad, in_database_words};
+use iogauge_lab::db::{DbLoad, Mode, in_database_words};
 use iogauge_lab::search::SearchPlan;
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;

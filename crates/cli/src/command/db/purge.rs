@@ -3,8 +3,8 @@
 use crate::args::PurgeArgs;
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_db::backend;
 use iogauge_lab::db;
+use iogauge_lab::db::open;
 use iogauge_model::units::Bytes;
 
 /// Runs the command.
@@ -13,7 +13,7 @@ use iogauge_model::units::Bytes;
 /// Where it is not iogauge's, or a run has it.
 pub fn run(args: &PurgeArgs) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
-    let database = backend::open(&url)?;
+    let database = open(&url)?;
     let question = format!("remove the database {} at {url}?", url.name);
     if !args.yes && !screen::confirmed(&question, "--yes")? {
         screen::tell("nothing removed");

@@ -4,8 +4,7 @@ use crate::args::ResetArgs;
 use crate::command::history;
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_db::DbUrl;
-use iogauge_lab::db::place;
+use iogauge_lab::db::{DbUrl, place};
 use iogauge_lab::history::{Filter, History, HistoryError, RunRef, Running};
 
 /// Runs the command.

@@ -4,9 +4,8 @@ use super::work::{Unit, with_progress};
 use crate::args::SetupArgs;
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_db::backend;
 use iogauge_lab::Interrupt;
-use iogauge_lab::db::{RoomWatch, check_room, of_size};
+use iogauge_lab::db::{RoomWatch, check_room, of_size, open};
 use iogauge_model::units::{Bandwidth, Bytes};
 use std::time::Instant;
 
@@ -16,7 +15,7 @@ use std::time::Instant;
 /// Where there is something already, or no room.
 pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let url = args.url.url()?;
-    let database = backend::open(&url)?;
+    let database = open(&url)?;
     // What is there already is the first thing to tell.
     if !database.is_there()? {
         check_room(database.as_ref(), args.size, |fits| {

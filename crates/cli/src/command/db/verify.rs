@@ -4,8 +4,7 @@ use super::work::{Unit, with_progress};
 use crate::args::VerifyArgs;
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_db::DbError;
-use iogauge_lab::db::check;
+use iogauge_lab::db::{DbError, check};
 use iogauge_lab::{Interrupt, LabError};
 use iogauge_report::terminal;
 

@@ -2,8 +2,8 @@
 
 use crate::progress::Progress;
 use crate::screen;
-use iogauge_db::DbError;
 use iogauge_lab::Interrupt;
+use iogauge_lab::db::DbError;
 use iogauge_model::units::{Bytes, Count};
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ pub fn with_progress<T>(
     quiet: bool,
     mut doubt: Option<String>,
     interrupt: &Interrupt,
-    work: impl FnOnce(&mut iogauge_db::Progress<'_>) -> Result<T, DbError>,
+    work: impl FnOnce(&mut iogauge_lab::db::Progress<'_>) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
     let mut shown = Progress::new(quiet);
     let begin = Instant::now();
@@ -62,7 +62,7 @@ pub fn with_progress<T>(
         shown.show_line(&format!("{word}  {so_far} of {all}{noun} ({percent:.0} %){left}"));
     };
     let stop = interrupt.flag();
-    let done = work(&mut iogauge_db::Progress::new(&mut tell, &stop));
+    let done = work(&mut iogauge_lab::db::Progress::new(&mut tell, &stop));
     shown.clear();
     if let (Some(doubt), true) = (doubt, done.is_ok()) {
         screen::tell(&screen::line(&doubt));
