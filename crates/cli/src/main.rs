@@ -7,7 +7,6 @@ mod detach;
 mod exit;
 mod front;
 mod keeper;
-mod progress;
 mod screen;
 
 use anyhow::Context;

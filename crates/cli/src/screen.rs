@@ -1,15 +1,17 @@
 //! What a measurement shows and keeps while it goes on, and where its text goes.
 
+mod progress;
+
+pub use progress::Progress;
+
 use crate::exit::Usage;
 use crate::keeper::Keeper;
-use crate::progress::Progress;
 use anyhow::Context;
 use iogauge_lab::history::{HistoryError, RunWriter};
-use iogauge_lab::search::Decision;
-use iogauge_lab::suite::SuiteStep;
+use iogauge_lab::observe::Decision;
 use iogauge_lab::{Observer, Status};
 use iogauge_model::plain_text::{Secrets, json_shown, shown, shown_in_line, with_short_names};
-use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult, SystemPoint};
+use iogauge_model::result::{CurvePoint, StepPlace, StepResult, SuiteStepResult, SystemPoint};
 use iogauge_report::terminal::{self, Page};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{BufRead, IsTerminal, Write};
@@ -84,8 +86,8 @@ impl Observer for Screen {
         self.progress.show_system(point, left);
     }
 
-    fn suite_step_begins(&mut self, index: usize, of: usize, step: &SuiteStep) {
-        self.progress.set_step(index + 1, of, &step.place.key);
+    fn suite_step_begins(&mut self, index: usize, of: usize, place: &StepPlace) {
+        self.progress.set_step(index + 1, of, &place.key);
     }
 
     fn suite_step(&mut self, step: &SuiteStepResult) {

@@ -1,7 +1,8 @@
 //! `iogauge crosscheck`: does fio measure the same?
 
-use super::invocation::{self, Invocation, Outcome};
-use super::job_file;
+use super::invocation::{self, Invocation};
+use super::job_source;
+use super::record::Outcome;
 use crate::args::CrosscheckArgs;
 use crate::exit::{Exit, Usage};
 use iogauge_lab::compare::crosscheck::{self, CrosscheckPlan};
@@ -19,7 +20,7 @@ use iogauge_report::terminal;
 /// Wrong usage, no such fio, a refused target, or a fault while measuring.
 pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
-    if job_file::named(&args.target.target).is_some() {
+    if job_source::named(&args.target.target).is_some() {
         return refuse("crosscheck measures the load that its options say, not a job file");
     }
     if args.load.number_ios.is_some() || args.load.io_size.is_some() {

@@ -3,7 +3,7 @@
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
 use crate::screen;
-use iogauge_lab::caveats::doctor::examine;
+use iogauge_lab::session::doctor::examine;
 use iogauge_report::terminal;
 
 /// Runs the command. A target that a run could not read is told of as any other, and ends with

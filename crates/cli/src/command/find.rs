@@ -1,19 +1,15 @@
 //! `iogauge find`: the capacity under a limit.
 
-use super::invocation::{self, Invocation, Outcome};
-use super::{job_file, via_file};
+use super::invocation::{self, Invocation};
+use super::{job_source, search, via_file};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
 use iogauge_lab::fio::FioError;
-use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
-use iogauge_lab::session::trace::Beside;
-use iogauge_lab::{Interrupt, LabError, session};
+use iogauge_lab::{Interrupt, LabError};
 use iogauge_model::limit::tightest;
-use iogauge_model::load::{ArrivalProcess, Arrivals};
-use iogauge_model::result::{Answer, CurvePoint, FIND_FORMAT, FindDocument, StoppedBy};
-use iogauge_model::{CaveatCode, Limit, Load};
-use iogauge_report::terminal;
+use iogauge_model::load::ArrivalProcess;
+use iogauge_model::{Limit, Load};
 
 /// Least time a search can do anything with.
 const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;
@@ -24,7 +20,7 @@ const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
-    if let (Some(fio), Some(path)) = (&args.via, job_file::named(&args.target.target)) {
+    if let (Some(fio), Some(path)) = (&args.via, job_source::named(&args.target.target)) {
         return via_file::find(args, &plan, path, fio, interrupt);
     }
     let (target, output) = (&args.target, &args.output);
@@ -33,23 +29,7 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     opened.rig.sample_every(args.sampling.every);
     let mut invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
     invocation.wants_trace = args.trace;
-    run_on(invocation, &plan)
-}
-
-/// Searches with the first load of an invocation, on all of its target.
-///
-/// # Errors
-/// A fault while measuring.
-pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::Result<Exit> {
-    let mut plan = plan.clone();
-    if plan.limits.is_empty() {
-        plan.limits.push(invocation.rig.usual_limit());
-    }
-    let measured = search(&mut invocation, &plan).map(|document| {
-        let exit = exit(&document);
-        Outcome { document, instead: None, exit }
-    });
-    invocation.end(measured, terminal::find_brief, terminal::find)
+    search::run_on(invocation, &plan)
 }
 
 fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
@@ -122,75 +102,4 @@ fn limits(args: &FindArgs) -> anyhow::Result<Vec<Limit>> {
         })?;
     }
     Ok(limits)
-}
-
-fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<FindDocument> {
-    let load = invocation.loads[0].clone();
-    let limits: Vec<String> = plan.limits.iter().map(ToString::to_string).collect();
-    let words = invocation.words.clone();
-    let words = words.unwrap_or_else(|| format!("{} {}", load.rw, load.block));
-    invocation.begin(&format!("{words} under {}", limits.join(", ")))?;
-    let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
-    let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
-    let searched =
-        session::find(rig, &load, plan, &mut Watch { observer: &mut observer, interrupt })?;
-    let mut caveats = std::mem::take(&mut invocation.caveats);
-    caveats.extend(searched.caveats);
-    let found = searched.found;
-    let mut trace = None;
-    if let Some(tracing) = &mut invocation.tracing {
-        let (of_answer, told) = tracing.of_answer(&found.answer);
-        trace = of_answer;
-        caveats.extend(told);
-    }
-    let rate_iops = found.answer.rate_iops;
-    let arrivals = rate_iops.zip(plan.open_loop);
-    let load = Load {
-        arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process }),
-        ..load
-    };
-    invocation.record.tell_nothing(&caveats);
-    let what = match &invocation.words {
-        Some(words) => serde_json::json!({ "label": words }),
-        None => serde_json::to_value(&load)?,
-    };
-    Ok(FindDocument {
-        head: invocation.head(FIND_FORMAT, what),
-        limits: plan.limits.clone(),
-        answer: found.answer,
-        knee: found.knee,
-        curve: found.curve,
-        series: found.series,
-        shifts: found.shifts,
-        physical: searched.physical,
-        trace,
-        measured_seconds: found.measured_seconds,
-        began: searched.began,
-        system: searched.system,
-        caveats,
-        environment: session::environment(&invocation.rig),
-    })
-}
-
-/// How a search ends.
-pub(super) fn exit(document: &FindDocument) -> Exit {
-    let failed = document.caveats.iter().any(|caveat| caveat.code == CaveatCode::IoErrors);
-    match exit_of(&document.answer, &document.curve) {
-        Exit::Interrupted => Exit::Interrupted,
-        _ if failed => Exit::IoErrors,
-        exit => exit,
-    }
-}
-
-/// How a search ends that has this answer and this curve.
-pub(super) fn exit_of(answer: &Answer, curve: &[CurvePoint]) -> Exit {
-    match answer.stopped_by {
-        StoppedBy::Interrupted => Exit::Interrupted,
-        _ if answer.is_empty() || curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
-        StoppedBy::Ended => Exit::IoErrors,
-        StoppedBy::Unattainable => Exit::Unattainable,
-        StoppedBy::Undecided | StoppedBy::Starved => Exit::Undecided,
-        _ if !answer.met => Exit::Undecided,
-        _ => Exit::Done,
-    }
 }

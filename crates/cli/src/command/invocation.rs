@@ -1,6 +1,6 @@
 //! What `run` and `find` have in common: target, engine, history, documents, the way out.
 
-use super::record::{Record, Resumed};
+use super::record::{Outcome, Record, Resumed};
 use crate::args::{LoadArgs, OutputArgs, TargetArgs, ViaArg};
 use crate::detach;
 use crate::exit::{Exit, Usage};
@@ -47,17 +47,6 @@ pub struct Invocation {
     pub record: Record,
     /// Ends the measurement.
     pub interrupt: Interrupt,
-}
-
-/// What came of a measurement.
-#[derive(Debug)]
-pub struct Outcome<D> {
-    /// Its document.
-    pub document: D,
-    /// What goes to stdout in place of the text.
-    pub instead: Option<String>,
-    /// How the command ends.
-    pub exit: Exit,
 }
 
 /// A target behind its guards, with what is to be put on it.

@@ -1,8 +1,8 @@
 //! `iogauge run FILE.fio`: the jobs of a fio job file, in fio's order.
 
-use super::find;
 use super::invocation::{Invocation, Opened};
 use super::job_source::Here;
+use super::search;
 use super::steps::{self, Wanted};
 use crate::args::{LoadArgs, RunArgs, TargetArgs};
 use crate::exit::{Exit, Usage};
@@ -22,12 +22,6 @@ const MOST_NAMED: usize = 4;
 const SEARCH_NS: u64 = 30_000_000_000;
 /// Least time a search can do anything with.
 const SHORTEST_SEARCH_NS: u64 = 1_000_000_000;
-
-/// The job file a TARGET is, if it is one.
-pub fn named(target: &str) -> Option<&Path> {
-    let path = Path::new(target);
-    path.extension().is_some_and(|extension| extension == "fio").then_some(path)
-}
 
 /// Runs the command.
 ///
@@ -58,7 +52,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
             Invocation::on("find", &args.target, &args.output, false, interrupt, opened)?;
         invocation.unlink = unlinked(&groups);
         invocation.wants_trace = args.trace;
-        return find::run_on(invocation, &search_plan(search, *runtime_ns));
+        return search::run_on(invocation, &search_plan(search, *runtime_ns));
     }
     let mut plan = Plan::default();
     let mut grounds = Vec::new();

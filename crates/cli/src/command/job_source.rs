@@ -8,6 +8,12 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{Error, ErrorKind, Read};
 use std::path::Path;
 
+/// The job file a TARGET is, if it is one.
+pub fn named(target: &str) -> Option<&Path> {
+    let path = Path::new(target);
+    path.extension().is_some_and(|extension| extension == "fio").then_some(path)
+}
+
 /// A larger file is none that somebody wrote.
 const LARGEST_BYTES: u64 = 16 << 20;
 

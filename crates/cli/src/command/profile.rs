@@ -1,6 +1,6 @@
 //! `iogauge profile`: the system alone, beside any other program's load.
 
-use super::invocation::Outcome;
+use super::record::Outcome;
 use super::record::Record;
 use crate::args::ProfileArgs;
 use crate::exit::{Exit, Usage};

@@ -1,6 +1,5 @@
 //! A run on its way into the history and onto the screen: begun, its steps kept, ended.
 
-use super::invocation::Outcome;
 use crate::args::OutputArgs;
 use crate::detach;
 use crate::exit::Exit;
@@ -33,6 +32,17 @@ pub struct Resumed {
     pub started: UtcTime,
     /// Steps that stay as they are.
     pub steps: u32,
+}
+
+/// What came of a measurement.
+#[derive(Debug)]
+pub struct Outcome<D> {
+    /// Its document.
+    pub document: D,
+    /// What goes to stdout in place of the text.
+    pub instead: Option<String>,
+    /// How the command ends.
+    pub exit: Exit,
 }
 
 impl Record {

@@ -2,13 +2,14 @@
 
 use super::invocation::{self, Invocation};
 use super::job_file;
+use super::job_source;
 use super::steps::{self, Wanted};
 use super::via_file;
 use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_fio::job_out;
-use iogauge_lab::session::via;
+use iogauge_lab::session;
 use iogauge_lab::target::{FileOrigin, PartKind};
 use iogauge_lab::{Interrupt, Rig};
 use iogauge_model::plan::{Job, LONGEST_NS};
@@ -22,7 +23,7 @@ const RAMP_NS: u64 = 1_000_000_000;
 /// # Errors
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
-    if let Some(path) = job_file::named(&args.target.target) {
+    if let Some(path) = job_source::named(&args.target.target) {
         if let Some(fio) = &args.via {
             return via_file::run(args, path, fio, interrupt);
         }
@@ -57,7 +58,7 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
 /// Prints the job file of a step; what it cannot say goes to stderr.
 fn print_fio(rig: &Rig, step: &Step) -> anyhow::Result<Exit> {
     let parts = rig.target().map_or(&[][..], |target| &target.parts);
-    let files = rig.target().map(via::file_parts).unwrap_or_default();
+    let files = session::file_parts(rig.parts());
     let file =
         job_out::job_file(step, &files).map_err(|error| Usage(format!("--print-fio: {error}")))?;
     screen::data(&file.text)?;

@@ -1,6 +1,7 @@
 //! Steps measured one after the other, and the run they make.
 
-use super::invocation::{Invocation, Outcome};
+use super::invocation::Invocation;
+use super::record::Outcome;
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::screen;

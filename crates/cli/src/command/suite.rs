@@ -1,7 +1,10 @@
 //! `iogauge suite`: lists the suites, tells what one would do, runs it, takes it up again.
 
-use super::invocation::{Invocation, Opened, Outcome};
-use super::suite_own::OwnFile;
+mod own;
+
+use self::own::OwnFile;
+use super::invocation::{Invocation, Opened};
+use super::record::Outcome;
 use super::suite_resume::{self, Earlier};
 use crate::args::{SuiteArgs, SuiteCommon, SuiteRun, TargetArgs, ViaArg, Which};
 use crate::detach;

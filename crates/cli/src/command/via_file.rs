@@ -1,9 +1,10 @@
 //! `--via fio` with a job file: what only fio can do, under iogauge's guards, search and history.
 
-use super::find;
-use super::invocation::{Invocation, Opened, Outcome};
+use super::invocation::{Invocation, Opened};
 use super::job_file;
 use super::job_source::Here;
+use super::record::Outcome;
+use super::search;
 use crate::args::{FindArgs, LoadArgs, RunArgs, TargetArgs, ViaArg};
 use crate::exit::{Exit, Refused, Usage};
 use crate::screen;
@@ -157,7 +158,7 @@ pub fn find(
     invocation.wants_trace = args.trace;
     invocation.unlink = unlink;
     invocation.words = Some(format!("{} through {} ({})", job.rw, job.engine, job.name));
-    find::run_on(invocation, plan)
+    search::run_on(invocation, plan)
 }
 
 /// Reads the file and lets the guards judge what it touches.

@@ -1,6 +1,5 @@
 //! Doubts that show in what was measured.
 
-pub mod doctor;
 mod search;
 pub(crate) mod surroundings;
 

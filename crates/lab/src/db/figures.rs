@@ -1,6 +1,5 @@
 //! The figures of a step that only databases have.
 
-use super::pool::DatabasePool;
 use iogauge_db::backend::{Counts, Cycle};
 use iogauge_db::counts::Sums;
 use iogauge_db::pool::Mode;
@@ -9,13 +8,15 @@ use iogauge_model::result::{
 };
 use std::time::Instant;
 
-/// What workers did, as they wrote it down.
-pub(super) fn of(pool: &DatabasePool, result: &StepResult) -> DatabaseResult {
-    let mode = pool.mode();
-    let workers = pool.measured();
+/// What workers did, as they wrote it down; `direct` says whether their reads bypass the page cache.
+pub(super) fn of(
+    mode: Mode,
+    workers: &[Sums],
+    direct: Option<bool>,
+    result: &StepResult,
+) -> DatabaseResult {
     let sum = |of: fn(&Sums) -> u64| workers.iter().map(of).sum::<u64>();
     let (reads, hits) = (result.read.as_ref().map_or(0, |read| read.ios), sum(|s| s.read_hits));
-    let direct = mode.reads().then(|| pool.reads_directly());
     let read_transactions = sum(|s| s.read_transactions);
     let through = direct == Some(false) && reads > 0;
     DatabaseResult {

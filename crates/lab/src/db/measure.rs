@@ -8,9 +8,9 @@ use super::target::{DbLoad, DbTarget};
 use crate::caveats;
 use crate::error::LabError;
 use crate::history::UtcTime;
+use crate::measure::process_pauses;
 use crate::measure::{self, Watch};
 use crate::search::{self, SearchOutcome, SearchPlan, limit_value};
-use crate::session::pauses;
 use crate::suite::judged;
 use iogauge_db::backend::{Activity, Counts, Cycle, RunPlan};
 use iogauge_db::pool::DbPool;
@@ -181,7 +181,7 @@ pub fn run(
         .and_then(|drained| figures::blocks_per_device_write(drained, target.about.block_bytes));
     result.database = Some(database);
     let mut found = doubts::of_step(target, load, &result);
-    found.extend(pauses::caveat(&measured.pauses, "iogauge", result.seconds));
+    found.extend(process_pauses::caveat(&measured.pauses, "iogauge", result.seconds));
     found.extend(fault.as_ref().map(|(worker, error)| doubts::fault(*worker, error)));
     found.extend(after.fault.as_ref().map(doubts::unanswered));
     // A worker that failed once the time was over is no error of an operation that was measured.
@@ -252,7 +252,7 @@ pub fn find(
     let mut caveats = doubts::of_target(target, load);
     caveats.extend(caveats::steal(&totals.cpu));
     caveats.extend(doubts::devices(target, physical.as_ref()));
-    caveats.extend(pauses::caveat(&found.pauses, "iogauge", found.measured_seconds));
+    caveats.extend(process_pauses::caveat(&found.pauses, "iogauge", found.measured_seconds));
     caveats.extend(caveats::starved(&found));
     if let Some(after) = &after.counts {
         caveats.extend(doubts::counts(&figures::counted(pool.whole(), before, after)));

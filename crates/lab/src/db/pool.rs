@@ -275,6 +275,8 @@ impl WorkerPool for DatabasePool {
     }
 
     fn complete(&self, result: &mut StepResult) {
-        result.database = Some(Box::new(figures::of(self, result)));
+        let mode = self.mode();
+        let direct = mode.reads().then(|| self.reads_directly());
+        result.database = Some(Box::new(figures::of(mode, self.measured(), direct, result)));
     }
 }

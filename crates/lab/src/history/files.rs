@@ -9,7 +9,6 @@
 //! SQLite holds included. What is opened here therefore stays open as long as the history is.
 
 use super::HistoryError;
-use super::run_lock::RunLock;
 use iogauge_io::output::HISTORY_APPLICATION_ID;
 use iogauge_io::sqlite_calls::{self, IsRight};
 use iogauge_io::sqlite_file::{self, JOURNAL_MAGIC, application_id, logged_pages};
@@ -48,8 +47,8 @@ pub(super) struct HistoryFiles {
     /// Absolute, without symbolic links.
     real: PathBuf,
     held: Mutex<Vec<Held>>,
-    /// By which the runs of this process prove themselves.
-    pub(super) run_lock: Mutex<Option<RunLock>>,
+    /// The file of the lock by which the runs of this process prove themselves, once it is held.
+    pub(super) run_lock: Mutex<Option<File>>,
 }
 
 #[derive(Debug)]

@@ -8,9 +8,6 @@ use iogauge_model::result::{RunDocument, StepResult};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// The kind of the runs that are kept here.
-pub const IMPORT: &str = "import";
-
 /// Finds imported runs by their content: the head's `target.content`. Not one of the tables, which
 /// a history of the same version may be without.
 const CONTENT_INDEX: &str = "CREATE INDEX IF NOT EXISTS import_content
@@ -19,7 +16,7 @@ const CONTENT_INDEX: &str = "CREATE INDEX IF NOT EXISTS import_content
 /// A run to be kept, with everything that is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholeRun {
-    /// What every run has. Its kind is [`IMPORT`]; its head has `target.content`, which tells what
+    /// What every run has. Its kind is [`IMPORT`](super::IMPORT); its head has `target.content`, which tells what
     /// was imported from everything else.
     pub run: NewRun,
     /// Its document without the steps, which are kept once; `run_id` is filled in.

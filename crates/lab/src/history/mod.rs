@@ -45,11 +45,12 @@ pub use error::HistoryError;
 pub use export::{
     EXPORT_CSV_COLUMNS, EXPORT_CSV_FORMAT, EXPORT_FORMAT, ExportFormat, ExportFormatError,
 };
-pub use import::{IMPORT, Imported, Importer, ReadySteps, UnderWay, WholeRun};
+pub use import::{Imported, Importer, ReadySteps, UnderWay, WholeRun};
 pub use path::{HistoryPath, data_directory};
 pub use query::{Filter, RunRow, RunState, StateError, StoredRun, StoredStep};
 pub use run_id::RunId;
 pub use run_ref::RunRef;
+pub use schema::IMPORT;
 pub use schema::SCHEMA_VERSION;
 pub use stop::Stopped;
 pub use utc::UtcTime;

@@ -1,7 +1,7 @@
 //! Reading runs back.
 
-use super::import::IMPORT;
 use super::process::{Liveness, ProcessIdentity, Surroundings};
+use super::schema::IMPORT;
 use super::{RunId, UtcTime};
 use rusqlite::{Connection, Row, params};
 use serde::{Serialize, Serializer};

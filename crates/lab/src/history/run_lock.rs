@@ -20,10 +20,6 @@ const CONTENT: &[u8] = b"iogauge.history-lock/1\n";
 /// Linux gives processes no number from here on (proc(5), `pid_max`).
 const PID_BITS: u32 = 22;
 
-/// A lock that lasts until its value goes.
-#[derive(Debug)]
-pub(super) struct RunLock(File);
-
 /// Locks the byte of this process, unless it is locked already.
 pub(super) fn hold(files: &HistoryFiles, process: &ProcessIdentity) -> Result<(), HistoryError> {
     let mut held = files.run_lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +34,7 @@ pub(super) fn hold(files: &HistoryFiles, process: &ProcessIdentity) -> Result<()
         return Err(HistoryError::Beside { path });
     }
     lock_byte(&file, byte_of(process)).map_err(fault)?;
-    *held = Some(RunLock(file));
+    *held = Some(file);
     Ok(())
 }
 
@@ -47,7 +43,7 @@ pub(super) fn is_held_by(files: &HistoryFiles, process: &ProcessIdentity) -> boo
     let held = files.run_lock.lock().unwrap_or_else(PoisonError::into_inner);
     let opened;
     let file = match held.as_ref() {
-        Some(RunLock(file)) => file,
+        Some(file) => file,
         None => match open(&files.beside(SUFFIX), OFlags::RDONLY) {
             Ok(file) if is_lock(&file) => {
                 opened = file;

@@ -3,6 +3,9 @@
 use iogauge_io::output::HISTORY_APPLICATION_ID as APPLICATION_ID;
 use rusqlite::{Connection, Error, ErrorCode, Transaction};
 
+/// The kind of the runs that were imported.
+pub const IMPORT: &str = "import";
+
 /// `PRAGMA user_version`: version of the tables this program reads and writes.
 pub const SCHEMA_VERSION: i32 = 1;
 

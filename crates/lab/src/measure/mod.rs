@@ -1,16 +1,17 @@
 //! One step: let it run for its time, and make a result of what the workers wrote down.
 
 pub(crate) mod estimates;
+pub mod process_pauses;
 pub(crate) mod series;
 pub(crate) mod steadiness;
 
 use self::estimates::Which;
 use crate::error::LabError;
 use crate::history::UtcTime;
+use crate::measure::process_pauses::Pauses;
 use crate::measure::series::Series;
 use crate::measure::steadiness::shifts;
 use crate::observe::{Interrupt, Observer, Phase, Setting, Status};
-use crate::session::pauses::Pauses;
 use iogauge_io::engine::Op;
 use iogauge_io::machine::{Counters, Logical, ProcessCpu, Sampler};
 use iogauge_io::pool::WorkerPool;

@@ -1,6 +1,5 @@
 //! What a search measures on: a pool, the time it has, and those who watch.
 
-use super::decision::Decision;
 use super::evidence::Stray;
 use super::exceeding::Exceeding;
 use super::judge::Judged;
@@ -10,9 +9,10 @@ use super::starvation::{Sieve, Starved};
 use super::{SearchPlan, judge};
 use crate::error::LabError;
 use crate::measure::Watch;
+use crate::measure::process_pauses::Pauses;
 use crate::measure::series::{Series, interval_with_bands};
+use crate::observe::Decision;
 use crate::observe::{Phase, Setting, Status};
-use crate::session::pauses::Pauses;
 use iogauge_io::machine::ProcessCpu;
 use iogauge_io::pool::{LiveFigures, WorkerPool};
 use iogauge_io::worker::accounting::Window;

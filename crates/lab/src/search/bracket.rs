@@ -1,12 +1,12 @@
 //! The bracket: a depth that holds and a deeper one that does not, and how it is narrowed.
 
 use super::bench;
-use super::decision::{Decision, Next, Why};
 use super::point::{Point, longest_of_each_depth};
 use super::queue::FullQueue;
 use super::{Search, SearchPlan, narrow};
 use crate::error::LabError;
 use crate::observe::Phase;
+use crate::observe::{Decision, Next, Why};
 
 /// A depth that holds and one that does not, as far as there are such.
 pub(super) enum Bracket {

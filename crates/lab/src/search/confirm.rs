@@ -5,7 +5,6 @@
 //! the smallest load breaks a limit takes several windows that agree.
 
 use super::bench::{self, SHORTEST_NS};
-use super::decision::{Decision, Next, Why};
 use super::judge::Judged;
 use super::point::{Point, Stretch};
 use super::shift::{Change, Level};
@@ -13,6 +12,7 @@ use super::{MUCH_DEEPER, Pass, Search, SearchPlan, narrow, rises};
 use crate::error::LabError;
 use crate::measure::estimates;
 use crate::observe::Phase;
+use crate::observe::{Decision, Next, Why};
 use iogauge_model::result::StoppedBy;
 
 /// No hold is shorter than this part of the budget.

@@ -4,9 +4,10 @@
 //! one surely, or to give no more.
 
 use super::Search;
-use super::judge::{FAR, Judged, Verdict};
+use super::judge::{FAR, Judged};
 use super::narrow::WORTH;
 use super::point::Point;
+use crate::observe::Verdict;
 use crate::stats::at_most;
 use iogauge_model::limit::Metric;
 

@@ -1,8 +1,8 @@
 //! What a window says about a limit: the statistic, how far it may be off, and the verdict.
 
-use super::decision::Judgement;
 use super::exceeding::Exceeding;
 use crate::measure::estimates::{self, Which};
+use crate::observe::{Judgement, Verdict};
 use crate::stats::{effective_ios, quantile};
 use iogauge_io::engine::Op;
 use iogauge_model::limit::{Directions, Metric, Side};
@@ -16,17 +16,6 @@ pub const CARE: f64 = 1.5;
 
 /// A statistic this many times the bound, or the bound this many times the statistic.
 pub(super) const FAR: f64 = 2.0;
-
-/// Whether a limit holds, as far as a window can tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The whole interval lies within the bound.
-    Holds,
-    /// The whole interval lies beyond it.
-    Breaks,
-    /// The interval encloses the bound.
-    Open,
-}
 
 /// A limit's statistic in a window, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]

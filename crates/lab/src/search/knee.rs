@@ -1,7 +1,7 @@
 //! The smallest depth that gives nearly all of the answer, and the points by which a curve shows it.
 
-use super::decision::{Next, Why};
 use super::point::Point;
+use crate::observe::{Next, Why};
 use iogauge_model::result::{Estimate, Knee};
 
 /// Depths around the knee that are within this factor of each other tell where it is.

@@ -10,7 +10,6 @@ mod bracket;
 mod capacity;
 mod conclude;
 mod confirm;
-mod decision;
 mod evidence;
 mod exceeding;
 mod judge;
@@ -25,8 +24,8 @@ mod starvation;
 
 use crate::error::LabError;
 use crate::measure::Watch;
-use crate::observe::Phase;
-use crate::session::pauses::Pauses;
+use crate::measure::process_pauses::Pauses;
+use crate::observe::{Decision, Next, Phase, Why};
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
 use bench::{Bench, SHORTEST_NS};
 use bracket::Bracket;
@@ -43,8 +42,7 @@ use point::{Point, Stretch, longest_of_each_depth};
 use shift::{Level, Windows};
 use std::ops::RangeBounds;
 
-pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Why};
-pub use judge::{CARE, Verdict};
+pub use judge::CARE;
 pub use starvation::{Starved, WithStarved};
 
 /// How a search is to go.

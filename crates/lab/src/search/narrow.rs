@@ -1,8 +1,8 @@
 //! Which depth to try next.
 
-use super::decision::{Crossing, Next, Why};
 use super::judge::Judged;
 use super::point::Point;
+use crate::observe::{Crossing, Next, Why};
 use crate::stats::NORMAL_95;
 
 /// More depth, or more IOPS, by this share is worth a hold.

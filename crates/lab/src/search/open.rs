@@ -16,9 +16,10 @@ use super::evidence::{
     SMALLER, Watched, are_longer_by, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
 };
 use super::judge::tightest;
-use super::{Decision, SearchOutcome, SearchPlan, StoppedBy};
+use super::{SearchOutcome, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;
+use crate::observe::Decision;
 use crate::observe::Phase;
 use closed::{Closed, HEADROOM, in_closed_loop, without_rates};
 use iogauge_io::pool::WorkerPool;

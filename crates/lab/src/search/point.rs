@@ -1,10 +1,9 @@
 //! One point of the curve: set the depth, let the old I/Os drain, measure as long as it takes.
 
 use super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, is_whole, next_look_ns, seconds};
-use super::decision::{Decision, Measured};
 use super::evidence::{Stray, breaks_maximum, surely_breaks, surely_holds};
 use super::exceeding::Exceeding;
-use super::judge::{self, Judged, Verdict, tightest};
+use super::judge::{self, Judged, tightest};
 use super::prediction::Ticks;
 use super::queue::FullQueue;
 use super::shift::Change;
@@ -12,6 +11,8 @@ use super::starvation::{Show, Sieve, WithStarved};
 use crate::error::LabError;
 use crate::measure::estimates::{self, Which};
 use crate::measure::series::interval;
+use crate::observe::Verdict;
+use crate::observe::{Decision, Measured};
 use crate::observe::{Phase, Setting};
 use crate::stats::mser5;
 use iogauge_io::engine::Op;

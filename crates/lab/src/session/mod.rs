@@ -1,24 +1,26 @@
 //! One invocation that measures: target made ready, load measured, doubts gathered.
 
-mod ground;
+pub mod doctor;
+mod fio_pool;
 pub mod job_files;
-pub mod pauses;
 pub mod prepare;
 pub mod profile;
+mod region;
+mod reserve;
 pub mod rig;
-mod room;
 pub mod trace;
 pub mod verify;
 pub mod via;
 mod via_logs;
 
-pub use ground::Ground;
+pub use fio_pool::file_parts;
+pub use region::Ground;
 pub use rig::Rig;
 
 use crate::caveats;
 use crate::error::LabError;
 use crate::history::UtcTime;
-use crate::measure::{self, Measured, Watch};
+use crate::measure::{self, Measured, Watch, process_pauses};
 use crate::search::{self, SearchOutcome, SearchPlan};
 use crate::session::prepare::{Prepared, prepare, prepare_own};
 use crate::session::verify::Checks;
@@ -135,7 +137,7 @@ pub fn run_on(
         None => rig.pool_of(step, grounds)?,
     };
     pool.hurry_when(watch.interrupt.flag());
-    let mut measured = room::watched(rig, watch, |watch| {
+    let mut measured = reserve::watched(rig, watch, |watch| {
         measure::step(pool.as_mut(), step, sampler.as_mut(), watch)
     })?;
     measured.fault = pool
@@ -192,7 +194,7 @@ pub fn find(
         let queues = DeviceQueues::under(&rig.devices()?, &Roots::real());
         queues.into_iter().for_each(|queues| pool.watch_queues(queues));
     }
-    let found = room::watched(rig, watch, |watch| match plan.open_loop {
+    let found = reserve::watched(rig, watch, |watch| match plan.open_loop {
         None => search::find(pool.as_mut(), plan, watch),
         Some(_) => search::find_open(pool.as_mut(), plan, watch),
     })?;
@@ -219,7 +221,7 @@ pub fn find(
         }
         physical = totals.physical;
     }
-    caveats.extend(pauses::caveat(&found.pauses, who(rig), found.measured_seconds));
+    caveats.extend(process_pauses::caveat(&found.pauses, who(rig), found.measured_seconds));
     caveats.extend(caveats::starved(&found));
     caveats.extend(caveats::errors(found.errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
     let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);
@@ -274,7 +276,7 @@ pub fn step_caveats(
         caveats.extend(caveats::nothing_in(&measured.result, why_nothing(rig, measured)));
         caveats.extend(caveats::of_step(&measured.result, &loads, measured.workers));
     }
-    caveats.extend(pauses::caveat(&measured.pauses, who(rig), measured.result.seconds));
+    caveats.extend(process_pauses::caveat(&measured.pauses, who(rig), measured.result.seconds));
     let fault = measured.fault.as_ref();
     let before = measured.failed_before;
     caveats.extend(caveats::errors_before(before, fault, &part_path(rig, fault)));

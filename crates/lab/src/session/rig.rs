@@ -2,9 +2,9 @@
 
 use crate::caveats::{self, surroundings};
 use crate::error::LabError;
-use crate::session::ground::Ground;
+use crate::session::fio_pool;
 use crate::session::profile::CADENCE;
-use crate::session::via;
+use crate::session::region::Ground;
 use iogauge_io::engine::{self, Files};
 use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, SystemError};
 use iogauge_io::offsets::Extent;
@@ -193,10 +193,16 @@ impl Rig {
         }
     }
 
+    /// The files and devices; none for a simulated one.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        self.target().map_or(&[], |target| &target.parts)
+    }
+
     /// Paths of the files and devices; empty for a simulated one.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
-        self.target().map_or_else(Vec::new, |t| t.parts.iter().map(|p| p.path.clone()).collect())
+        self.parts().iter().map(|part| part.path.clone()).collect()
     }
 
     /// Usable bytes over all parts.
@@ -297,13 +303,13 @@ impl Rig {
     /// Where a load does not fit the target, a file cannot be opened or a worker not be made.
     pub fn pool(&self, load: &Load, max_depth: u32) -> Result<Box<dyn WorkerPool>, LabError> {
         if let (Some(fio), Some(job)) = (&self.via, &self.foreign) {
-            let handed = via::handed_to_job(self, &job.jobs, &job.paths)?;
+            let handed = fio_pool::handed_to_job(self.parts(), &job.jobs, &job.paths)?;
             let work = FioWork::Foreign(job.clone());
             return Ok(Box::new(FioPool::start(fio.clone(), work, Span::Open, handed)?));
         }
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
             let step = Step::single(load.clone(), 0, 0);
-            return via::pool(target, fio, &step, &[], Span::Open);
+            return fio_pool::pool(target, fio, &step, &[], Span::Open);
         }
         self.pool_on(&[(load.clone(), Ground::All)], max_depth)
     }
@@ -318,7 +324,7 @@ impl Rig {
         grounds: &[Ground],
     ) -> Result<Box<dyn WorkerPool>, LabError> {
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
-            return via::pool(target, fio, step, grounds, Span::Own);
+            return fio_pool::pool(target, fio, step, grounds, Span::Own);
         }
         self.pool_on(&Ground::of_jobs(step, grounds), step.depth())
     }

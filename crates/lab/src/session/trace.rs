@@ -1,15 +1,14 @@
 //! The block layer, traced beside a load.
 
 use crate::error::LabError;
+use crate::observe::Decision;
 use crate::observe::{Interrupt, Observer, Setting, Status};
-use crate::search::Decision;
 use crate::session::rig::Rig;
-use crate::suite::SuiteStep;
 use iogauge_io::engine::Op;
 use iogauge_io::trace::{TraceError, Tracer};
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_model::result::{
-    Answer, BlockTrace, CurvePoint, IoTime, StepResult, SuiteStepResult, SystemPoint,
+    Answer, BlockTrace, CurvePoint, IoTime, StepPlace, StepResult, SuiteStepResult, SystemPoint,
     TracedRequests,
 };
 use iogauge_model::units::Bytes;
@@ -316,8 +315,8 @@ impl Observer for Beside<'_> {
         self.observer.system(point, left);
     }
 
-    fn suite_step_begins(&mut self, index: usize, of: usize, step: &SuiteStep) {
-        self.observer.suite_step_begins(index, of, step);
+    fn suite_step_begins(&mut self, index: usize, of: usize, place: &StepPlace) {
+        self.observer.suite_step_begins(index, of, place);
     }
 
     fn suite_step(&mut self, step: &SuiteStepResult) {

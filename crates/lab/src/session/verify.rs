@@ -4,7 +4,7 @@
 use crate::error::LabError;
 use crate::measure::{TICK_NS, Watch};
 use crate::observe::{Phase, Status};
-use crate::session::ground::Ground;
+use crate::session::region::Ground;
 use crate::session::rig::Rig;
 use iogauge_io::engine::Files;
 use iogauge_io::verify::check::{Check, CheckJob};

@@ -1,81 +1,28 @@
 //! Plans driven through real fio instead of iogauge's own workers.
 
-use super::{job_files, pauses, room};
+use super::{job_files, reserve};
 use crate::caveats;
 use crate::error::LabError;
-use crate::measure::Watch;
+use crate::measure::{Watch, process_pauses};
 use crate::observe::{Phase, Status};
-use crate::session::ground::Ground;
+use crate::session::fio_pool::{handed_to_job, work};
+use crate::session::region::Ground;
 use crate::session::rig::Rig;
 use crate::session::via_logs::{self, Logs};
 use iogauge_fio::job::{FioJobs, FioText};
-use iogauge_fio::job_out::FilePart;
-use iogauge_io::pool::fio::{
-    FioBinary, FioEnd, FioError, FioJobFile, FioPool, FioWork, Handed, Span,
-};
-use iogauge_io::pool::{Footprint, Paused, Room, WorkerPool};
-use iogauge_io::targets::{Part, Target, Watched};
+use iogauge_io::pool::fio::{FioBinary, FioEnd, FioError, FioJobFile, Handed};
+use iogauge_io::pool::{Footprint, Paused, Room};
+use iogauge_io::targets::{Target, Watched};
 use iogauge_io::worker::WorkerError;
 use iogauge_model::result::FioResult;
 use iogauge_model::result::{StepResult, Via};
 use iogauge_model::{Caveat, CaveatCode, Impact, Load, Step};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Most threads of fio's: as many as it has jobs for, and some are left.
 pub(crate) const MOST_CLONES: u32 = 2048;
-
-/// Starts fio on a step of a target, each job on its own ground.
-pub(crate) fn pool(
-    target: &Target,
-    fio: &FioBinary,
-    step: &Step,
-    grounds: &[Ground],
-    span: Span,
-) -> Result<Box<dyn WorkerPool>, LabError> {
-    let mut writes = vec![false; target.parts.len()];
-    for (_, ground) in Ground::of_jobs(step, grounds).iter().filter(|(load, _)| load.writes()) {
-        for number in ground.numbers(target) {
-            writes[number] = true;
-        }
-    }
-    let handed = Handed::open(&target.parts.iter().zip(writes).collect::<Vec<_>>())?;
-    let name = |number: usize| handed.file(number).map(|file| file.name);
-    let work = work(target, step, grounds, &name);
-    Ok(Box::new(FioPool::start(fio.clone(), work, span, handed)?))
-}
-
-/// The parts of a target as a job file names them.
-#[must_use]
-pub fn file_parts(target: &Target) -> Vec<FilePart> {
-    target.parts.iter().map(file_part).collect()
-}
-
-fn file_part(part: &Part) -> FilePart {
-    FilePart {
-        path: part.path.to_string_lossy().into_owned(),
-        base_bytes: part.base_bytes,
-        size_bytes: part.size_bytes,
-    }
-}
-
-/// A step as fio is asked it, its files by the names that fio gets.
-fn work(
-    target: &Target,
-    step: &Step,
-    grounds: &[Ground],
-    name: &dyn Fn(usize) -> Option<String>,
-) -> FioWork {
-    let part = |number: usize| {
-        let part = file_part(target.parts.get(number)?);
-        Some(FilePart { path: name(number)?, ..part })
-    };
-    let parts =
-        |(_, ground): (Load, Ground)| ground.numbers(target).into_iter().filter_map(part).collect();
-    let parts = Ground::of_jobs(step, grounds).into_iter().map(parts).collect();
-    FioWork::Step { step: step.clone(), parts }
-}
 
 /// How documents tell which program did the I/O.
 #[must_use]
@@ -176,19 +123,6 @@ pub fn judge(
     Ok(JudgedFile { rig, jobs, paths })
 }
 
-/// The files of a job file's jobs as fio gets them, in the order of their paths.
-pub(crate) fn handed_to_job(
-    rig: &Rig,
-    jobs: &FioJobs,
-    paths: &[PathBuf],
-) -> Result<Handed, LabError> {
-    let writing = jobs.jobs().iter().flat_map(|job| &job.clones).filter(|job| job.writes());
-    let written: BTreeSet<&PathBuf> = writing.flat_map(|job| &job.files).collect();
-    let parts = rig.target().map_or(&[][..], |target| &target.parts);
-    let parts = parts.iter().zip(paths.iter().map(|path| written.contains(path)));
-    Ok(Handed::open(&parts.collect::<Vec<_>>())?)
-}
-
 impl JudgedFile {
     /// What fio gets of it, once its files are there.
     ///
@@ -208,7 +142,7 @@ pub fn text_for_fio(
     jobs: &FioJobs,
     paths: &[PathBuf],
 ) -> Result<(FioText, Handed), LabError> {
-    let handed = handed_to_job(rig, jobs, paths)?;
+    let handed = handed_to_job(rig.parts(), jobs, paths)?;
     let numbers: BTreeMap<&Path, usize> =
         paths.iter().enumerate().map(|(number, path)| (path.as_path(), number)).collect();
     let given = |path: &Path| handed.file(*numbers.get(path)?);
@@ -226,7 +160,7 @@ pub fn loads(
     jobs: &FioJobs,
     paths: &[PathBuf],
 ) -> Result<Vec<(Load, Ground)>, LabError> {
-    let parts = rig.target().map_or(&[][..], |target| &target.parts);
+    let parts = rig.parts();
     let numbers: BTreeMap<&Path, usize> =
         paths.iter().enumerate().map(|(number, path)| (path.as_path(), number)).collect();
     let mut loads = Vec::new();
@@ -265,7 +199,7 @@ pub fn doubts(steps: &[StepResult], paused: Paused) -> Vec<Caveat> {
         found.extend(caveats::of_figures(step));
     }
     let seconds = steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
-    found.extend(pauses::caveat_within(paused, seconds));
+    found.extend(process_pauses::caveat_within(paused, seconds));
     caveats::one_of_each(found)
 }
 
@@ -305,7 +239,7 @@ pub fn run_file(
     watch: &mut Watch<'_>,
 ) -> Result<RanFile, LabError> {
     let logs = file.logs.clone();
-    let (end, interrupted, logs) = room::watched(rig, watch, |watch| {
+    let (end, interrupted, logs) = reserve::watched(rig, watch, |watch| {
         let started = FioJobFile::start(fio.clone(), file, handed);
         let mut running = started.map_err(WorkerError::from)?;
         let followed = follow(&mut running, !logs.is_empty(), watch)?;

@@ -5,8 +5,8 @@ use super::{Site, Suite, doubts};
 use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::Watch;
+use crate::observe::Decision;
 use crate::observe::{Observer, Status};
-use crate::search::Decision;
 use crate::session;
 use crate::session::rig::Rig;
 use iogauge_model::result::{
@@ -58,7 +58,7 @@ pub fn run(
             interrupted = true;
             break;
         }
-        watch.observer.suite_step_begins(index, number, step);
+        watch.observer.suite_step_begins(index, number, &step.place);
         let measured = SuiteStepResult { part, ..one(rig, step, watch)? };
         watch.observer.suite_step(&measured);
         interrupted = measured.interrupted;

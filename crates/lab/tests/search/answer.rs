@@ -2,8 +2,8 @@
 
 use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
-use iogauge_lab::observe::{Observer, Phase, Status};
-use iogauge_lab::search::{Decision, Measured, Next, SearchOutcome, SearchPlan, Why};
+use iogauge_lab::observe::{Decision, Measured, Next, Observer, Phase, Status, Why};
+use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, Rig, session};
 use iogauge_model::Load;
 use iogauge_model::limit::Metric;

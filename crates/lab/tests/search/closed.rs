@@ -3,10 +3,8 @@
 use crate::close;
 use iogauge_io::targets::Intent;
 use iogauge_lab::measure::Watch;
-use iogauge_lab::observe::Blind;
-use iogauge_lab::search::{
-    CARE, Decision, Judgement, Next, SearchOutcome, SearchPlan, Verdict, Why,
-};
+use iogauge_lab::observe::{Blind, Decision, Judgement, Next, Verdict, Why};
+use iogauge_lab::search::{CARE, SearchOutcome, SearchPlan};
 use iogauge_lab::session::{self, Searched};
 use iogauge_lab::{Interrupt, Observer, Rig, Status};
 use iogauge_model::load::{ArrivalProcess, EngineKind, Pattern};

@@ -3,9 +3,9 @@
 use super::load;
 use super::run::{head, of_fault, tell};
 use crate::args::DbFindArgs;
-use crate::command::find::exit_of;
-use crate::command::invocation::Outcome;
+use crate::command::record::Outcome;
 use crate::command::record::Record;
+use crate::command::search::exit_of;
 use crate::exit::Exit;
 use iogauge_lab::db::{self, DbLoad, DbTarget};
 use iogauge_lab::measure::Watch;

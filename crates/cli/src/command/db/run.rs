@@ -2,7 +2,7 @@
 
 use super::load;
 use crate::args::DbRunArgs;
-use crate::command::invocation::Outcome;
+use crate::command::record::Outcome;
 use crate::command::record::Record;
 use crate::exit::{Exit, Usage};
 use crate::screen;

@@ -1,7 +1,7 @@
 //! Work on a database that takes its time: how far it is, how long it will take, and how it is ended.
 
-use crate::progress::Progress;
 use crate::screen;
+use crate::screen::Progress;
 use iogauge_lab::Interrupt;
 use iogauge_lab::db::DbError;
 use iogauge_model::units::{Bytes, Count};

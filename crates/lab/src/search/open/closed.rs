@@ -2,8 +2,9 @@
 
 use crate::error::LabError;
 use crate::measure::Watch;
+use crate::observe::Decision;
 use crate::observe::{Interrupt, Observer, Status};
-use crate::search::{self, Decision, SearchOutcome, SearchPlan, StoppedBy};
+use crate::search::{self, SearchOutcome, SearchPlan, StoppedBy};
 use iogauge_io::pool::WorkerPool;
 use iogauge_model::Histogram;
 use iogauge_model::limit::Metric;

@@ -1,17 +1,19 @@
 //! One rate: let the queue empty, offer the arrivals, measure as long as it takes.
 
+use super::super::StoppedBy;
 use super::super::bench::{self, Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use super::super::capacity::{self, Capacity, RatePlace};
 use super::super::conclude::{self, Ended};
 use super::super::evidence::surely_breaks;
 use super::super::exceeding::Exceeding;
-use super::super::judge::{self, Judged, Verdict, tightest};
+use super::super::judge::{self, Judged, tightest};
 use super::super::prediction::{self, Answered, Ticks};
 use super::super::starvation::{Show, Sieve, WithStarved};
-use super::super::{MeasuredRate, StoppedBy};
 use crate::error::LabError;
 use crate::measure::estimates::{self, Which};
 use crate::measure::series::interval;
+use crate::observe::MeasuredRate;
+use crate::observe::Verdict;
 use crate::observe::{Phase, Setting};
 use crate::stats::NORMAL_95;
 use iogauge_io::engine::Op;

@@ -1,10 +1,10 @@
 //! `iogauge suite FILE`: steps of the user's own, from a TOML file or a job file of fio's.
 
-use super::invocation::Opened;
-use super::job_file;
-use super::job_source::Here;
-use super::suite::{self, Ready};
+use super::{Ready, open};
 use crate::args::{LoadArgs, SuiteCommon, TargetArgs};
+use crate::command::invocation::Opened;
+use crate::command::job_file;
+use crate::command::job_source::{Here, named};
 use crate::exit::Usage;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use iogauge_fio::job::{Group, JobFileError, PlannedJob, Source};
@@ -48,7 +48,7 @@ impl OwnFile {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         let text = Here.read(path).map_err(|error| Usage(format!("{shown}: {error}")))?;
-        let steps = if job_file::named(&path.to_string_lossy()).is_some() {
+        let steps = if named(&path.to_string_lossy()).is_some() {
             let groups = job_file::groups(path, false)?;
             Steps::Fio(groups)
         } else {
@@ -92,7 +92,7 @@ impl OwnFile {
     /// Where the guards refuse the target, or a step does not fit it.
     pub fn open(self, common: &SuiteCommon) -> anyhow::Result<Ready> {
         let (own, opened, unlink) = match &self.steps {
-            Steps::Own(own) => (own.clone(), suite::open(common, own.needs)?, Vec::new()),
+            Steps::Own(own) => (own.clone(), open(common, own.needs)?, Vec::new()),
             Steps::Fio(groups) => {
                 let wanted = job_file::wanted(groups, &common.target);
                 if common.target.target == job_file::text(&wanted, &self.path) {
@@ -138,7 +138,7 @@ fn on_target(path: &Path, groups: &[Group], common: &SuiteCommon) -> anyhow::Res
         direct: jobs().all(PlannedJob::direct),
         ..Needs::default()
     };
-    let opened = suite::open(common, needs)?;
+    let opened = open(common, needs)?;
     let rig = &opened.rig;
     let sizes: Vec<u64> = match rig.target() {
         Some(target) => target.parts.iter().map(|part| part.size_bytes).collect(),

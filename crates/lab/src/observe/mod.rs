@@ -1,10 +1,12 @@
-//! How a measurement shows its progress and hears that it should end.
+//! How a measurement shows its progress and is asked to end.
 
-use crate::search::Decision;
-use crate::suite::SuiteStep;
+mod decision;
+
+pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Verdict, Why};
+
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
-use iogauge_model::result::{CurvePoint, StepResult, SuiteStepResult, SystemPoint};
+use iogauge_model::result::{CurvePoint, StepPlace, StepResult, SuiteStepResult, SystemPoint};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -133,7 +135,7 @@ pub trait Observer {
     fn system(&mut self, _point: &SystemPoint, _left: Option<Duration>) {}
 
     /// A step of a suite begins, by its number in the plan from 0, with how many there are.
-    fn suite_step_begins(&mut self, _index: usize, _of: usize, _step: &SuiteStep) {}
+    fn suite_step_begins(&mut self, _index: usize, _of: usize, _place: &StepPlace) {}
 
     /// A step of a suite is over: the time to keep it.
     fn suite_step(&mut self, _step: &SuiteStepResult) {}

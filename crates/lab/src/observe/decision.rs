@@ -1,7 +1,6 @@
 //! What a search decides, and the figures each decision rests on.
 
-use super::judge::Verdict;
-use crate::observe::Phase;
+use super::Phase;
 use iogauge_model::Limit;
 use iogauge_model::limit::Bound;
 use iogauge_model::result::{Estimate, LimitValue, QueueBound};
@@ -75,7 +74,7 @@ pub struct Next {
 
 impl Next {
     /// The same, no deeper than allowed.
-    pub(super) fn at_most(self, depth: u32) -> Self {
+    pub(crate) fn at_most(self, depth: u32) -> Self {
         Self { depth: self.depth.min(depth), ..self }
     }
 }
@@ -152,6 +151,17 @@ pub enum Why {
     Higher,
     /// The target came to another level, and the search begins again.
     Again,
+}
+
+/// Whether a limit holds, as far as a window can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The whole interval lies within the bound.
+    Holds,
+    /// The whole interval lies beyond it.
+    Breaks,
+    /// The interval encloses the bound.
+    Open,
 }
 
 /// A decision of a search, or an event it goes by.

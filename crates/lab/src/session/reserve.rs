@@ -65,8 +65,7 @@ pub(crate) fn watched<T>(
     watch: &mut Watch<'_>,
     work: impl FnOnce(&mut Watch<'_>) -> Result<T, LabError>,
 ) -> Result<T, LabError> {
-    let parts = rig.target().map_or(&[][..], |target| &target.parts);
-    let mut room = Watched::of(parts)?;
+    let mut room = Watched::of(rig.parts())?;
     if room.is_empty() {
         return work(watch);
     }

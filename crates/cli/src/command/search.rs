@@ -1,0 +1,100 @@
+//! A search for the capacity with an invocation that stands ready.
+
+use super::invocation::Invocation;
+use super::record::Outcome;
+use crate::exit::Exit;
+use iogauge_lab::measure::Watch;
+use iogauge_lab::search::SearchPlan;
+use iogauge_lab::session;
+use iogauge_lab::session::trace::Beside;
+use iogauge_model::CaveatCode;
+use iogauge_model::load::{Arrivals, Load};
+use iogauge_model::result::{Answer, CurvePoint, FIND_FORMAT, FindDocument, StoppedBy};
+use iogauge_report::terminal;
+
+/// Searches with the first load of an invocation, on all of its target.
+///
+/// # Errors
+/// A fault while measuring.
+pub(super) fn run_on(mut invocation: Invocation, plan: &SearchPlan) -> anyhow::Result<Exit> {
+    let mut plan = plan.clone();
+    if plan.limits.is_empty() {
+        plan.limits.push(invocation.rig.usual_limit());
+    }
+    let measured = search(&mut invocation, &plan).map(|document| {
+        let exit = exit(&document);
+        Outcome { document, instead: None, exit }
+    });
+    invocation.end(measured, terminal::find_brief, terminal::find)
+}
+
+fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<FindDocument> {
+    let load = invocation.loads[0].clone();
+    let limits: Vec<String> = plan.limits.iter().map(ToString::to_string).collect();
+    let words = invocation.words.clone();
+    let words = words.unwrap_or_else(|| format!("{} {}", load.rw, load.block));
+    invocation.begin(&format!("{words} under {}", limits.join(", ")))?;
+    let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
+    let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
+    let searched =
+        session::find(rig, &load, plan, &mut Watch { observer: &mut observer, interrupt })?;
+    let mut caveats = std::mem::take(&mut invocation.caveats);
+    caveats.extend(searched.caveats);
+    let found = searched.found;
+    let mut trace = None;
+    if let Some(tracing) = &mut invocation.tracing {
+        let (of_answer, told) = tracing.of_answer(&found.answer);
+        trace = of_answer;
+        caveats.extend(told);
+    }
+    let rate_iops = found.answer.rate_iops;
+    let arrivals = rate_iops.zip(plan.open_loop);
+    let load = Load {
+        arrivals: arrivals.map(|(rate_iops, process)| Arrivals { rate_iops, process }),
+        ..load
+    };
+    invocation.record.tell_nothing(&caveats);
+    let what = match &invocation.words {
+        Some(words) => serde_json::json!({ "label": words }),
+        None => serde_json::to_value(&load)?,
+    };
+    Ok(FindDocument {
+        head: invocation.head(FIND_FORMAT, what),
+        limits: plan.limits.clone(),
+        answer: found.answer,
+        knee: found.knee,
+        curve: found.curve,
+        series: found.series,
+        shifts: found.shifts,
+        physical: searched.physical,
+        trace,
+        measured_seconds: found.measured_seconds,
+        began: searched.began,
+        system: searched.system,
+        caveats,
+        environment: session::environment(&invocation.rig),
+    })
+}
+
+/// How a search ends.
+pub(super) fn exit(document: &FindDocument) -> Exit {
+    let failed = document.caveats.iter().any(|caveat| caveat.code == CaveatCode::IoErrors);
+    match exit_of(&document.answer, &document.curve) {
+        Exit::Interrupted => Exit::Interrupted,
+        _ if failed => Exit::IoErrors,
+        exit => exit,
+    }
+}
+
+/// How a search ends that has this answer and this curve.
+pub(super) fn exit_of(answer: &Answer, curve: &[CurvePoint]) -> Exit {
+    match answer.stopped_by {
+        StoppedBy::Interrupted => Exit::Interrupted,
+        _ if answer.is_empty() || curve.iter().any(|point| point.errors > 0) => Exit::IoErrors,
+        StoppedBy::Ended => Exit::IoErrors,
+        StoppedBy::Unattainable => Exit::Unattainable,
+        StoppedBy::Undecided | StoppedBy::Starved => Exit::Undecided,
+        _ if !answer.met => Exit::Undecided,
+        _ => Exit::Done,
+    }
+}
