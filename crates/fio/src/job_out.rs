@@ -1,11 +1,9 @@
 //! A step as the fio job file that asks the same of the same target.
 
-use super::options::{
-    self, clone_rates, file_list, of_load, time_word, whole_rate, without_dependence,
-};
+use super::options::{self, clone_rates, file_list, of_load, whole_rate, without_dependence};
 use iogauge_model::load::{Distribution, EngineKind, Load};
 use iogauge_model::plan::Step;
-use iogauge_model::units::size_word;
+use iogauge_model::units::{size_word, time_word};
 
 /// A file or device of the target.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,158 +1,66 @@
 //! A load in the words of fio's options.
 
-use iogauge_model::load::{
-    Content, CpuPolicy, Distribution, EngineKind, Load, Modifier, Pattern, SyncMode, Verify,
-};
-use iogauge_model::units::size_word;
+use iogauge_model::load::options::{LoadOption, ROWS};
+use iogauge_model::load::{EngineKind, Load, Pattern};
 
 /// An option as it stands in a job file: name and value.
 pub(super) type FioOption = (&'static str, String);
+
+/// Options whose defaults fio has otherwise, or that readers of fio's results look for.
+const ALWAYS: &[&str] = &[
+    "rw",
+    "rwmixread",
+    "bs",
+    "iodepth",
+    "numjobs",
+    "ioengine",
+    "direct",
+    "norandommap",
+    "thinktime_blocks",
+    "rate_process",
+    "buffer_compress_chunk",
+    "randseed",
+];
+/// Where a job goes in its files, which takes the files.
+const OF_FILES: &[&str] = &["size", "offset", "offset_increment"];
 
 /// Direction, sizes, concurrency, engine and what else fio has an option for, as one worker of
 /// `clones` is told it: fio gives each clone of a job the whole of its rate and number of I/Os,
 /// where a [`Load`] has them over all workers. Options whose value is fio's default are left out,
 /// except those that readers of fio's results look for.
 pub(super) fn of_load(load: &Load, iodepth: u32, clones: u32) -> Vec<FioOption> {
-    let load = &without_dependence(load);
-    let mut options = direction(load);
-    options.push(load.block.as_option());
-    if load.block.is_unaligned() {
-        options.push(("bs_unaligned", "1".to_owned()));
-    }
-    if let Some(bytes) = load.blockalign_bytes {
-        options.push(("blockalign", size_word(bytes)));
-    }
-    let direct = load.direct && load.engine != EngineKind::Mmap;
-    options.extend([
-        ("iodepth", iodepth.to_string()),
-        ("numjobs", clones.to_string()),
-        ("ioengine", load.engine.as_str().to_owned()),
-        ("direct", u8::from(direct).to_string()),
-    ]);
-    if !direct && !load.invalidate {
-        options.push(("invalidate", "0".to_owned()));
-    }
-    if !load.percentiles.is_empty() {
-        let percents: Vec<String> = load.percentiles.iter().map(f64::to_string).collect();
-        options.push(("percentile_list", percents.join(":")));
-    }
-    if load.rw.is_random() {
-        if load.distribution != Distribution::Uniform {
-            options.push(("random_distribution", load.distribution.to_string()));
-        }
-        options.push(("norandommap", u8::from(!load.coverage).to_string()));
-    }
-    if load.sync != SyncMode::None {
-        options.push(("sync", load.sync.as_str().to_owned()));
-    }
-    for (name, every) in [
-        ("fsync", load.fsync_every),
-        ("fdatasync", load.fdatasync_every),
-        ("end_fsync", u32::from(load.end_fsync)),
-    ] {
-        if every > 0 {
-            options.push((name, every.to_string()));
-        }
-    }
-    options.extend(pace(load, clones));
-    options.extend(content(&load.content));
-    options.extend(load.verify.iter().flat_map(verify));
-    if let Some(cpus) = &load.cpus {
-        options.push(("cpus_allowed", cpus.to_string()));
-        if load.cpu_policy == CpuPolicy::Split {
-            options.push(("cpus_allowed_policy", "split".to_owned()));
-        }
-    }
-    if load.nice != 0 {
-        options.push(("nice", load.nice.to_string()));
-    }
-    options.push(("randseed", load.seed.to_string()));
-    options
-}
-
-fn direction(load: &Load) -> Vec<FioOption> {
-    let mut options = vec![("rw", load.rw_word())];
-    if matches!(load.modifier, Modifier::Identical(_)) {
-        options.push(("rw_sequencer", "identical".to_owned()));
-    }
-    if load.rw.is_mixed() {
-        options.push(("rwmixread", load.read_percent.to_string()));
-    }
-    options
-}
-
-/// When I/Os are made, in what portions, and how many.
-fn pace(load: &Load, clones: u32) -> Vec<FioOption> {
-    let mut options = Vec::new();
-    if load.startdelay_ns > 0 {
-        options.push(("startdelay", time_word(load.startdelay_ns)));
-    }
-    if let Some(thinktime) = load.thinktime {
-        options.push(("thinktime", format!("{}us", thinktime.pause_ns.div_ceil(1000))));
-        options.push(("thinktime_blocks", thinktime.blocks.to_string()));
-    }
-    if let Some(arrivals) = load.arrivals {
-        let [reads, writes] = clone_rates(load, clones).map(whole_rate);
-        let value = if load.rw.is_mixed() {
-            format!("{reads},{writes}")
-        } else {
-            reads.max(writes).to_string()
-        };
-        options.push(("rate_iops", value));
-        options.push(("rate_process", arrivals.process.as_str().to_owned()));
-    }
-    if load.batch.submit > 0 {
-        options.push(("iodepth_batch_submit", load.batch.submit.to_string()));
-    }
-    if load.batch.complete_min > 1 {
-        options.push(("iodepth_batch_complete_min", load.batch.complete_min.to_string()));
-    }
-    if load.batch.complete_max > 0 {
-        options.push(("iodepth_batch_complete_max", load.batch.complete_max.to_string()));
-    }
     // An engine that blocks has more clones than jobs, which share what a job does.
     let of_clone =
         |each: u64| each.saturating_mul(u64::from(load.numjobs)).div_ceil(u64::from(clones.max(1)));
-    if let Some(ios) = load.number_ios {
-        options.push(("number_ios", of_clone(ios).to_string()));
-    }
-    if let Some(bytes) = load.io_size_bytes {
-        options.push(("io_size", size_word(of_clone(bytes))));
-    }
-    options
+    let load = &without_dependence(load);
+    let load = Load {
+        iodepth,
+        numjobs: clones,
+        direct: load.direct && load.engine != EngineKind::Mmap,
+        number_ios: load.number_ios.map(of_clone),
+        io_size_bytes: load.io_size_bytes.map(of_clone),
+        ..load.clone()
+    };
+    let value = |row: &LoadOption| match row.name {
+        "rate_iops" => rate_iops(&load, clones),
+        // The page cache is out of the way.
+        "invalidate" if load.direct => None,
+        "invalidate" => (!load.invalidate).then(|| "0".to_owned()),
+        name if ALWAYS.contains(&name) => (row.show)(&load),
+        name if OF_FILES.contains(&name) => None,
+        _ => row.shown(&load),
+    };
+    ROWS.iter().filter_map(|row| Some((row.name, value(row)?))).collect()
 }
 
-fn verify(verify: &Verify) -> Vec<FioOption> {
-    let mut options = vec![("verify", verify.algorithm.to_string())];
-    if let Some(bytes) = verify.interval_bytes {
-        options.push(("verify_interval", size_word(bytes)));
-    }
-    if let Some(pattern) = &verify.pattern {
-        options.push(("verify_pattern", pattern.to_string()));
-    }
-    for (name, is_set, usual) in [
-        ("do_verify", verify.reads_back, true),
-        ("verify_fatal", verify.fatal, false),
-        ("verify_only", verify.only, false),
-    ] {
-        if is_set != usual {
-            options.push((name, u8::from(is_set).to_string()));
-        }
-    }
-    options
-}
-
-fn content(content: &Content) -> Vec<FioOption> {
-    let mut options = Vec::new();
-    if content.compress_percent > 0 {
-        options.push(("buffer_compress_percentage", content.compress_percent.to_string()));
-        let chunk = u64::from(content.compress_chunk_bytes);
-        options.push(("buffer_compress_chunk", size_word(chunk)));
-    }
-    if content.dedupe_percent > 0 {
-        options.push(("dedupe_percentage", content.dedupe_percent.to_string()));
-    }
-    options
+fn rate_iops(load: &Load, clones: u32) -> Option<String> {
+    load.arrivals?;
+    let [reads, writes] = clone_rates(load, clones).map(whole_rate);
+    Some(if load.rw.is_mixed() {
+        format!("{reads},{writes}")
+    } else {
+        reads.max(writes).to_string()
+    })
 }
 
 /// The load with reads and writes that do not wait for each other, which is as near as fio comes
@@ -185,19 +93,6 @@ pub(super) fn whole_rate(rate: f64) -> u64 {
     if rate > 0.0 { (rate.round() as u64).max(1) } else { 0 }
 }
 
-/// A time in seconds, or in milliseconds or microseconds where it is no whole number of them.
-pub(super) fn time_word(ns: u64) -> String {
-    const SECOND: u64 = 1_000_000_000;
-    const MILLISECOND: u64 = 1_000_000;
-    if ns.is_multiple_of(SECOND) {
-        (ns / SECOND).to_string()
-    } else if ns.is_multiple_of(MILLISECOND) {
-        format!("{}ms", ns / MILLISECOND)
-    } else {
-        format!("{}us", ns.div_ceil(1000))
-    }
-}
-
 /// Paths as fio's `filename` lists them: between colons, those inside a path escaped.
 pub(super) fn file_list<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     paths.map(|path| path.replace(':', "\\:")).collect::<Vec<_>>().join(":")
@@ -206,8 +101,8 @@ pub(super) fn file_list<'a>(paths: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iogauge_model::load::{ArrivalProcess, Arrivals, BlockSizes, Rw};
-    use iogauge_model::units::parse_size_bytes;
+    use iogauge_model::load::{ArrivalProcess, Arrivals, BlockSizes, Distribution, Rw};
+    use iogauge_model::units::{parse_size_bytes, size_word, time_word};
     use proptest::prelude::*;
 
     fn value(load: &Load, clones: u32, name: &str) -> Option<String> {

@@ -60,32 +60,50 @@ pub fn parse_size_bytes(text: &str) -> Result<u64, UnitError> {
 /// # Errors
 /// When the text is not a number with one of the units ns, us, ms, s, m, h, d.
 pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
-    duration_ns(text, 1e9)
-}
-
-/// Reads a duration in nanoseconds; a bare number means microseconds, as in fio's `thinktime`.
-///
-/// # Errors
-/// When the text is not a number with one of the units ns, us, ms, s, m, h, d.
-pub fn parse_short_duration_ns(text: &str) -> Result<u64, UnitError> {
-    duration_ns(text, 1e3)
-}
-
-fn duration_ns(text: &str, bare: f64) -> Result<u64, UnitError> {
     let fail = || UnitError::new(text, "a duration", "30s, 10ms, 250us or 5m");
+    if let Some(ns) = clock_ns(text) {
+        return Ok(ns);
+    }
     let (number, unit) = split(text).ok_or_else(fail)?;
     let factor = match unit.as_str() {
         "ns" | "nsec" => 1.0,
         "us" | "usec" | "µs" | "μs" => 1e3,
         "ms" | "msec" => 1e6,
-        "" => bare,
-        "s" | "sec" => 1e9,
+        "" | "s" | "sec" => 1e9,
         "m" | "min" => 60e9,
         "h" => 3600e9,
         "d" => 86400e9,
         _ => return Err(fail()),
     };
     scale(number, factor).ok_or_else(fail)
+}
+
+/// A duration as a clock shows it, in nanoseconds: `[DAYS:]HOURS:MINUTES:SECONDS` or `MINUTES:SECONDS`.
+#[must_use]
+pub fn clock_ns(text: &str) -> Option<u64> {
+    let parts: Vec<&str> = text.rsplit(':').collect();
+    if !(2..=4).contains(&parts.len()) {
+        return None;
+    }
+    let seconds = parts.iter().zip([1u64, 60, 3600, 86_400]).try_fold(0u64, |sum, (part, unit)| {
+        let digits = part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit());
+        Some(sum + part.parse::<u64>().ok().filter(|_| digits)? * unit)
+    });
+    seconds?.checked_mul(1_000_000_000).filter(|ns| *ns < 9_200_000_000_000_000_000)
+}
+
+/// A time in seconds, or in milliseconds or microseconds where it is no whole number of them.
+#[must_use]
+pub fn time_word(ns: u64) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    const MILLISECOND: u64 = 1_000_000;
+    if ns.is_multiple_of(SECOND) {
+        (ns / SECOND).to_string()
+    } else if ns.is_multiple_of(MILLISECOND) {
+        format!("{}ms", ns / MILLISECOND)
+    } else {
+        format!("{}us", ns.div_ceil(1000))
+    }
 }
 
 /// Reads a count such as an I/O rate; `k` and `m` are powers of 1000, for nobody means 1024 I/Os.
@@ -277,7 +295,9 @@ mod tests {
         assert_eq!(parse_duration_ns("250us"), Ok(250_000));
         assert_eq!(parse_duration_ns("30"), Ok(30_000_000_000));
         assert_eq!(parse_duration_ns("5m"), Ok(300_000_000_000));
+        assert_eq!(parse_duration_ns("00:00:02"), Ok(2_000_000_000));
         assert!(parse_duration_ns("10 parsec").is_err());
+        assert!(parse_duration_ns("1::2").is_err());
         assert_eq!(parse_count("20k"), Ok(20_000));
         assert_eq!(parse_bytes_per_sec("300MB/s"), Ok(300_000_000));
         assert_eq!(parse_bytes_per_sec("2GiB/s"), Ok(2 << 30));

@@ -3,14 +3,13 @@
 use clap::{Args, Parser};
 use iogauge_fio::job::foreign_engine;
 use iogauge_lab::engine;
+use iogauge_model::load::options::{Dialect, Value, Wrong};
 use iogauge_model::load::{
     ArrivalProcess, Arrivals, Batch, BlockSizes, Content, CpuPolicy, Cpus, Distribution,
     EngineKind, Load, LoadError, Pattern, Rw, Sequencer, SyncMode, Thinktime, Verify,
     VerifyAlgorithm, VerifyPattern,
 };
-use iogauge_model::units::{
-    parse_count, parse_duration_ns, parse_short_duration_ns, parse_size_bytes,
-};
+use iogauge_model::units::{parse_count, parse_duration_ns, parse_size_bytes};
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
 
@@ -90,7 +89,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "0|1", value_parser = flag, num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub end_fsync: Option<bool>,
     /// Think time of each worker after its I/Os; microseconds if no unit is given
-    #[arg(long, value_name = "TIME", value_parser = parse_short_duration_ns)]
+    #[arg(long, value_name = "TIME", value_parser = short_time)]
     pub thinktime: Option<u64>,
     /// I/Os between two think times; also the most outstanding then [default: 1]
     #[arg(long, value_name = "N")]
@@ -189,15 +188,13 @@ fn flag(text: &str) -> Result<bool, String> {
     }
 }
 
-/// An engine; one that fio alone has is told how to get.
-pub(super) fn engine_word(text: &str) -> Result<EngineKind, String> {
-    engine::parse(text).map_err(|error| match foreign_engine(text) {
-        Some(why) => format!(
-            "iogauge has no engine {text}: {why}; hint: use a job file with ioengine={text}, \
-             run with --via fio FILE.fio"
-        ),
-        None => error.to_string(),
-    })
+/// An engine.
+pub(super) fn engine_word(text: &str) -> Result<EngineKind, Wrong> {
+    EngineKind::parse(text, Dialect::Iogauge)
+}
+
+fn short_time(text: &str) -> Result<u64, Wrong> {
+    Value { text: Some(text), dialect: Dialect::Iogauge }.duration_ns(1e3)
 }
 
 /// A job typed as one text: `rw=write bs=128k`.

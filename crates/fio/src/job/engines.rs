@@ -1,58 +1,8 @@
-//! fio's engines: those iogauge has, and why not the others.
+//! fio's engines where fio runs the job: what each reaches, and its options.
 
-use super::value::Wrong;
 use super::via::Via;
-use iogauge_model::load::EngineKind;
-
-const NETWORK: &str = "it reaches storage over a network or a library of its own";
-
-/// fio's other engines by what they do instead.
-pub(super) const UNSUPPORTED: &[(&str, &[&str])] = &[
-    (
-        "it makes no I/O to a file or block device",
-        &[
-            "cpuio",
-            "exec",
-            "falloc",
-            "ftruncate",
-            "filecreate",
-            "filestat",
-            "filedelete",
-            "e4defrag",
-            "cpp_null",
-        ],
-    ),
-    (NETWORK, REMOTE),
-    (
-        NETWORK,
-        &[
-            "rdma",
-            "librpma_apm_client",
-            "librpma_apm_server",
-            "librpma_gpspm_client",
-            "librpma_gpspm_server",
-            "libblkio",
-        ],
-    ),
-    (
-        "it goes past the kernel's block layer",
-        &[
-            "io_uring_cmd",
-            "sg",
-            "mtd",
-            "libzbc",
-            "xnvme",
-            "libcufile",
-            "pmemblk",
-            "dev-dax",
-            "libpmem",
-        ],
-    ),
-    (
-        "it issues I/O in another way than any engine here; hint: use psync or io_uring",
-        &["vsync", "posixaio", "splice", "solarisaio", "windowsaio", "external"],
-    ),
-];
+use iogauge_model::load::options::{Dialect, KbBase, Wrong};
+use iogauge_model::load::{EngineKind, REMOTE_ENGINES};
 
 const SOCKETS: Via = Via::Only {
     values: &["tcp", "tcpv6", "udp", "udpv6"],
@@ -65,7 +15,7 @@ const CONFIGURATION: Via = Via::Only {
     why: "a configuration may name files to write; hint: use the library's default",
 };
 
-/// JobOptions that only engines without a counterpart here have, with their engine and what becomes of
+/// Options that only engines without a counterpart here have, with their engine and what becomes of
 /// them where fio runs the job.
 pub(super) const OPTIONS: &[(&str, Via, &[&str])] = &[
     ("cpuio", NEVER, &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
@@ -155,26 +105,6 @@ const ASYNCHRONOUS: &[&str] = &[
     "external",
 ];
 
-/// Engines that fio may use on what lies behind a network: none of them opens a file that its job
-/// names.
-const REMOTE: &[&str] = &[
-    "net",
-    "netsplice",
-    "rados",
-    "rbd",
-    "http",
-    "gfapi",
-    "gfapi_async",
-    "libhdfs",
-    "libiscsi",
-    "nbd",
-    "nfs",
-    "dfs",
-    "ime_psync",
-    "ime_psyncv",
-    "ime_aio",
-];
-
 /// What an engine reaches where fio runs the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
@@ -202,10 +132,10 @@ pub(super) fn reach(word: &str) -> Result<Reach, Wrong> {
     if EngineKind::FIO_NAMES.iter().any(|(name, _)| *name == word) || OF_FILES.contains(&word) {
         return Ok(Reach::Files);
     }
-    if REMOTE.contains(&word) {
+    if REMOTE_ENGINES.contains(&word) {
         return Ok(Reach::Remote);
     }
-    match engine(word) {
+    match EngineKind::parse(word, Dialect::Fio(KbBase::Old)) {
         Err(Wrong::Unsupported(_)) => Err(Wrong::unsupported(
             "through fio it would reach files and devices that the guards cannot judge; hint: use \
              psync, libaio or io_uring",
@@ -227,26 +157,6 @@ pub(super) fn nearest_kind(word: &str) -> EngineKind {
 /// True where an engine has one I/O outstanding in each thread.
 pub(super) fn is_synchronous(word: &str) -> bool {
     nearest_kind(word).is_synchronous()
-}
-
-/// Why an engine of fio's cannot be asked for by its name alone, where fio has it and iogauge lacks
-/// it.
-pub fn foreign(word: &str) -> Option<&'static str> {
-    let base = word.split(':').next().unwrap_or("");
-    UNSUPPORTED.iter().find(|(_, engines)| engines.contains(&base)).map(|(why, _)| *why)
-}
-
-/// The engine of a word.
-pub(super) fn engine(word: &str) -> Result<EngineKind, Wrong> {
-    if let Some((_, engine)) = EngineKind::FIO_NAMES.iter().find(|(name, _)| *name == word) {
-        return Ok(*engine);
-    }
-    let base = word.split(':').next().unwrap_or("");
-    let words = EngineKind::FIO_NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    match UNSUPPORTED.iter().find(|(_, engines)| engines.contains(&base)) {
-        Some((why, _)) => Err(Wrong::unsupported(format!("{why}; there are {words}"))),
-        None => Err(Wrong::value(format!("\"{word}\" is no engine of fio; there are {words}"))),
-    }
 }
 
 /// The name of an option as the table spells it, its engine, and what becomes of it where fio runs the
@@ -280,17 +190,5 @@ mod tests {
         }
         assert_eq!(option("protocol").unwrap().2, SOCKETS);
         assert!(matches!(option("program").unwrap().2, Via::Only { values: [], .. }));
-    }
-
-    #[test]
-    fn words_are_engines_here_or_say_why_not() {
-        assert_eq!(engine("sync"), Ok(EngineKind::Psync));
-        for (_, words) in UNSUPPORTED {
-            for word in *words {
-                assert!(matches!(engine(word), Err(Wrong::Unsupported(_))), "{word}");
-            }
-        }
-        assert!(matches!(engine("external:./my.so"), Err(Wrong::Unsupported(_))));
-        assert!(matches!(engine("uringg"), Err(Wrong::Value(_))));
     }
 }

@@ -1,24 +1,6 @@
 //! What can be wrong with a job file, and where it stands.
 
-use std::fmt;
-use std::path::Path;
-use std::sync::Arc;
-
-/// A line of a job file or of a file it includes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceLine {
-    /// The file, as it was named.
-    pub file: Arc<Path>,
-    /// The line, from 1; 0 for the file as a whole.
-    pub line: u32,
-}
-
-impl fmt::Display for SourceLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if self.line > 0 { write!(f, ":{}", self.line) } else { Ok(()) }
-    }
-}
+use iogauge_model::load::options::{SourceLine, Typed, Wrong};
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +52,18 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// What is wrong with the value of an option.
+    pub(super) fn of_value(option: &'static str, value: Option<&str>, wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::Value(reason) => Self::Value { option, reason },
+            Wrong::Unsupported(why) => {
+                Self::UnsupportedValue { option, value: value.unwrap_or_default().to_owned(), why }
+            }
+        }
+    }
+}
+
 fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; hint: use {name}"))
 }
@@ -95,6 +89,16 @@ impl JobFileError {
         reason: impl Into<String>,
     ) -> Self {
         Self { place: place.clone(), fault: Fault::Value { option, reason: reason.into() } }
+    }
+
+    /// What is wrong with an option, where it was typed, or with its section where it was not.
+    pub(super) fn of(
+        typed: &Typed,
+        section: &SourceLine,
+        option: &'static str,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self::value(typed.place(option).unwrap_or(section), option, reason)
     }
 
     /// The option it is about, where it is about one that fio has.

@@ -2,19 +2,18 @@
 //! fio gets. So there is one reading of it, that of the guards.
 
 use super::engines::{self, Reach};
-use super::error::{Fault, JobFileError, SourceLine};
-use super::options::JobOptions;
+use super::error::{Fault, JobFileError};
 use super::plan::{self, PlannedJob, job_name};
 use super::reader::{self, Written};
-use super::value::{Value, Wrong};
 use super::via::{Via, is_plain};
-use super::{Handler, OptionInfo, Section, Source, Status, find, nearest};
+use super::{OptionInfo, Section, Source, Status, find, nearest};
+use iogauge_model::load::options::{SourceLine, Typed, Value, Wrong};
 use iogauge_model::load::{EngineKind, Load};
 use std::path::{Path, PathBuf};
 
 /// A job file of more text than this for fio is none that somebody needs.
 pub(super) const LONGEST_TEXT_BYTES: usize = 16 << 20;
-/// JobOptions that fio gets as they stand and that iogauge reads as well, since they say which bytes of
+/// Options that fio gets as they stand and that iogauge reads as well, since they say which bytes of
 /// which files a job touches, how, and how much memory it takes.
 const READ_TOO: &[&str] =
     &["kb_base", "bs", "bsrange", "bssplit", "iodepth", "direct", "buffered", "io_size"];
@@ -125,7 +124,7 @@ pub struct FioText {
 /// What a section has come to, line by line.
 #[derive(Debug, Clone)]
 struct State {
-    options: JobOptions,
+    options: Typed,
     rw: String,
     engine: String,
     logs: Vec<Log>,
@@ -139,7 +138,7 @@ impl FioJobs {
     /// The first line that is none of a job file, or has an option or value that fio does not get.
     pub fn read(path: &Path, source: &dyn Source) -> Result<Self, JobFileError> {
         let mut state = State {
-            options: JobOptions::default(),
+            options: Typed::fio(),
             rw: "read".to_owned(),
             engine: "psync".to_owned(),
             logs: Vec::new(),
@@ -227,7 +226,8 @@ impl State {
         match option {
             "rw" => self.rw = direction(written).map_err(wrong)?.to_owned(),
             "ioengine" => {
-                let word = Value { text: written.value.as_deref(), kb_base: self.options.kb_base };
+                let dialect = self.options.dialect;
+                let word = Value { text: written.value.as_deref(), dialect };
                 let word = word.word().map_err(wrong)?;
                 engines::reach(word).map_err(wrong)?;
                 self.engine = word.to_owned();
@@ -249,10 +249,8 @@ impl State {
             self.kept.push(Written { name: row.name.to_owned(), ..written.clone() });
         }
         let decides = row.via == Via::Decided || READ_TOO.contains(&row.name);
-        if let (true, Status::Handled(Handler(setter))) = (decides, row.status) {
-            let kb_base = self.options.kb_base;
-            setter(&mut self.options, &Value { text: written.value.as_deref(), kb_base })?;
-            self.options.note(row.name, &written.place);
+        if let (true, Status::Handled(handled)) = (decides, row.status) {
+            self.options.set(handled, written.value.as_deref(), Some(&written.place))?;
         }
         Ok(())
     }
@@ -282,7 +280,7 @@ impl State {
             iodepth: o.iodepth,
             numjobs: o.numjobs,
             direct: o.direct,
-            block: plan::blocks(o),
+            block: o.block(),
             ..Load::default()
         };
         Ok(FioJob {
@@ -455,8 +453,8 @@ impl Writer<'_> {
 
     /// The section that a job waits for.
     fn awaited(&self, index: usize) -> Result<Option<usize>, JobFileError> {
-        let Section { options, place, .. } = &self.jobs.jobs[index].section;
-        let Some(awaited) = &options.wait_for else { return Ok(None) };
+        let section = &self.jobs.jobs[index].section;
+        let Some(awaited) = &section.options.wait_for else { return Ok(None) };
         let before = &self.jobs.jobs[..index.min(self.numbers.len())];
         let is_awaited = |job: &FioJob| job.name == *awaited;
         let found: Vec<usize> = (0..before.len()).filter(|i| is_awaited(&before[*i])).collect();
@@ -465,7 +463,7 @@ impl Writer<'_> {
             [] => format!("no job above has the name \"{awaited}\""),
             _ => format!("\"{awaited}\" stands for several jobs; hint: use stonewall"),
         };
-        Err(options.error(place, "wait_for", reason))
+        Err(section.error("wait_for", reason))
     }
 
     fn line(&mut self, line: &str, place: &SourceLine) -> Result<(), JobFileError> {

@@ -6,35 +6,30 @@
 
 mod engines;
 mod error;
-mod expression;
 mod for_fio;
-mod options;
 mod plan;
 mod reader;
-mod set;
 mod source;
 mod table;
-mod value;
 mod via;
 
-pub use engines::foreign as foreign_engine;
-pub use error::{Fault, JobFileError, SourceLine};
+pub use error::{Fault, JobFileError};
 pub use for_fio::{FioJob, FioJobs, FioText, GivenFile};
+pub use iogauge_model::load::options::SourceLine;
 pub use plan::{Group, PlannedJob, Search};
 pub use source::{MemorySource, Source};
-pub use table::{Handler, OPTIONS, OptionInfo, Status, find, nearest};
+pub use table::{OPTIONS, OptionInfo, Status, find, nearest};
 pub use via::Via;
 
-use options::JobOptions;
+use iogauge_model::load::options::Typed;
 use reader::Written;
 use std::path::Path;
-use value::{Value, Wrong};
 
 /// A job file that was read: every line of it is right.
 #[derive(Debug, Clone)]
 pub struct JobFile {
     sections: Vec<Section>,
-    /// JobOptions that iogauge lacks, in the order they stand. What is planned leaves them out.
+    /// Options that iogauge lacks, in the order they stand. What is planned leaves them out.
     pub unsupported: Vec<JobFileError>,
     /// Stands for `randrepeat=0`.
     random: u64,
@@ -45,7 +40,7 @@ pub struct JobFile {
 struct Section {
     name: String,
     place: SourceLine,
-    options: JobOptions,
+    options: Typed,
 }
 
 impl JobFile {
@@ -57,7 +52,7 @@ impl JobFile {
     pub fn read(path: &Path, source: &dyn Source) -> Result<Self, JobFileError> {
         let mut file =
             Self { sections: Vec::new(), unsupported: Vec::new(), random: source.random() };
-        let mut global = JobOptions::default();
+        let mut global = Typed::fio();
         for section in reader::read(path, source)? {
             if section.name == "global" {
                 file.take(&mut global, &section.options)?;
@@ -78,7 +73,7 @@ impl JobFile {
     }
 
     /// Takes options into a section. How sizes are read is settled first, wherever it stands.
-    fn take(&mut self, options: &mut JobOptions, written: &[Written]) -> Result<(), JobFileError> {
+    fn take(&mut self, options: &mut Typed, written: &[Written]) -> Result<(), JobFileError> {
         let is_base = |written: &&Written| written.name == "kb_base";
         let bases = written.iter().filter(is_base);
         for written in bases.chain(written.iter().filter(|written| !is_base(written))) {
@@ -87,11 +82,7 @@ impl JobFile {
         Ok(())
     }
 
-    fn take_one(
-        &mut self,
-        options: &mut JobOptions,
-        written: &Written,
-    ) -> Result<(), JobFileError> {
+    fn take_one(&mut self, options: &mut Typed, written: &Written) -> Result<(), JobFileError> {
         let fail = |fault| JobFileError { place: written.place.clone(), fault };
         let Some(row) = find(&written.name) else {
             let Some((option, engine, _)) = engines::option(&written.name) else {
@@ -111,18 +102,10 @@ impl JobFile {
                     self.unsupported.push(fail(Fault::Unsupported { option, why }));
                 }
             }
-            Status::Handled(Handler(setter)) => {
-                let value = Value { text: written.value.as_deref(), kb_base: options.kb_base };
-                setter(options, &value).map_err(|wrong| {
-                    fail(match wrong {
-                        Wrong::Value(reason) => Fault::Value { option, reason },
-                        Wrong::Unsupported(why) => {
-                            let value = written.value.clone().unwrap_or_default();
-                            Fault::UnsupportedValue { option, value, why }
-                        }
-                    })
-                })?;
-                options.note(row.name, &written.place);
+            Status::Handled(handled) => {
+                let value = written.value.as_deref();
+                let set = options.set(handled, value, Some(&written.place));
+                set.map_err(|wrong| fail(Fault::of_value(option, value, wrong)))?;
             }
         }
         Ok(())

@@ -1,14 +1,11 @@
 //! From sections to what runs: groups, clones, files, stretches and amounts.
 
 use super::Section;
-use super::error::{Fault, JobFileError, SourceLine};
-use super::options::JobOptions;
-use super::set::MOST;
-use super::value::Span;
-use iogauge_model::limit::{Limit, Metric, Side};
+use super::error::{Fault, JobFileError};
+use iogauge_model::limit::Limit;
+use iogauge_model::load::options::{MOST, SourceLine, Span, Typed};
 use iogauge_model::load::{
-    Arrivals, Batch, BlockSizes, BlockSplit, Distribution, EngineKind, Load, Modifier, OwnTime,
-    Thinktime, Verify,
+    Batch, Distribution, EngineKind, Load, LoadError, Modifier, OwnTime, Thinktime,
 };
 use std::path::{Path, PathBuf};
 
@@ -53,7 +50,7 @@ pub struct PlannedJob {
     load: Load,
     /// The clone's number, from 0.
     clone: u32,
-    options: JobOptions,
+    options: Typed,
 }
 
 /// fio's `latency_target`: the highest depth at which a limit holds.
@@ -77,7 +74,7 @@ pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobF
         threads += section.options.numjobs;
         if threads > MOST {
             let reason = format!("the file has more than {MOST} jobs and clones");
-            return Err(section.options.error(&section.place, "numjobs", reason));
+            return Err(section.error("numjobs", reason));
         }
         let jobs = clones(section, random, threads - section.options.numjobs)?;
         if let Some(group) = groups.last_mut() {
@@ -90,7 +87,7 @@ pub(super) fn plan(sections: &[Section], random: u64) -> Result<Vec<Group>, JobF
         && jobs.len() > 1
     {
         let reason = "a search has the storage for itself; hint: use a file of one job";
-        return Err(job.options.error(&job.place, "latency_target", reason));
+        return Err(job.error("latency_target", reason));
     }
     Ok(groups)
 }
@@ -106,14 +103,14 @@ fn waits(
     let is_awaited = |other: &Section| job_name(other) == *awaited || other.name == *awaited;
     let Some(index) = before.iter().position(is_awaited) else {
         let reason = format!("no job above has the name \"{awaited}\"");
-        return Err(section.options.error(&section.place, "wait_for", reason));
+        return Err(section.error("wait_for", reason));
     };
     let Some(group) = groups.last().filter(|group| group.iter().any(|(of, _)| *of == index)) else {
         return Ok(false);
     };
     if group.iter().any(|(of, _)| *of != index) {
         let why = "other jobs run beside that one; hint: use stonewall, which waits for all";
-        let place = section.options.error(&section.place, "wait_for", "").place;
+        let place = section.error("wait_for", "").place;
         let (value, why) = (awaited.clone(), why.to_owned());
         return Err(JobFileError {
             place,
@@ -156,20 +153,20 @@ pub(super) fn clones(
     let load = load(section)?;
     if o.engine == EngineKind::Null && file_size(o, 1, 0).is_none() {
         let reason = "engine null has no file to take it from; hint: use size=1g";
-        return Err(o.error(&section.place, "size", reason));
+        return Err(section.error("size", reason));
     }
     let search = search(o);
     if search.is_some() && load.arrivals.is_some() {
         let reason = "the search sets the load itself; hint: use no rate beside it";
-        return Err(o.error(&section.place, "latency_target", reason));
+        return Err(section.error("latency_target", reason));
     }
     if search.is_some() && load.verify.is_some() {
         let reason = "a search checks no data; hint: use a job of its own for each";
-        return Err(o.error(&section.place, "verify", reason));
+        return Err(section.error("verify", reason));
     }
     if search.is_some() && o.engine == EngineKind::Null {
         let reason = "engine null has no storage behind it; hint: use another";
-        return Err(o.error(&section.place, "latency_target", reason));
+        return Err(section.error("latency_target", reason));
     }
     let apart = matches!(o.offset_increment, Span::Bytes(0) | Span::Percent(0));
     let together = load.rw.is_random() && !o.filename.is_empty() && apart;
@@ -177,7 +174,7 @@ pub(super) fn clones(
     let each = (o.filename.len() as u64).max(u64::from(o.nrfiles));
     if each * u64::from(jobs) > MOST_FILES {
         let reason = format!("the clones have more than {MOST_FILES} files in all");
-        return Err(o.error(&section.place, "nrfiles", reason));
+        return Err(section.error("nrfiles", reason));
     }
     let job = |clone: u32| {
         // One after the other, so that no two jobs draw the same.
@@ -195,7 +192,7 @@ pub(super) fn clones(
             name: job_name(section),
             place: section.place.clone(),
             file_size_bytes: file_size(o, files.len() as u64, clone),
-            takes_all: has_shares(o) || (o.size.is_none() && o.file_size.is_none()),
+            takes_all: o.has_shares() || (o.size.is_none() && o.file_size.is_none()),
             files,
             may_create: o.allow_file_create,
             unlink: o.unlink,
@@ -209,16 +206,9 @@ pub(super) fn clones(
 }
 
 /// What `latency_target` asks for.
-fn search(o: &JobOptions) -> Option<Search> {
-    let metric = if o.latency_percentile < 100.0 {
-        Metric::Percentile(o.latency_percentile)
-    } else {
-        Metric::Max
-    };
-    (o.latency_target_ns > 0).then(|| Search {
-        limit: Limit { side: Side::Any, metric, bound_ns: o.latency_target_ns },
-        max_depth: o.iodepth.saturating_mul(o.numjobs).min(65_536),
-    })
+fn search(o: &Typed) -> Option<Search> {
+    let max_depth = o.iodepth.saturating_mul(o.numjobs).min(65_536);
+    o.latency_limit().map(|limit| Search { limit, max_depth })
 }
 
 /// Paths of a clone's files, by fio's rules for their names.
@@ -255,101 +245,53 @@ fn plain(path: &Path) -> PathBuf {
     }
 }
 
-fn has_shares(o: &JobOptions) -> bool {
-    let is_share = |span: &Span| matches!(span, Span::Percent(_));
-    o.size.iter().chain([&o.offset, &o.offset_increment]).any(is_share)
-}
-
 /// Size each file has to have: up to the end of the stretch.
-fn file_size(o: &JobOptions, files: u64, clone: u32) -> Option<u64> {
-    let bytes = |span: Span| match span {
-        Span::Bytes(bytes) => bytes,
-        Span::Percent(_) => 0,
-    };
-    let increment = bytes(o.offset_increment).saturating_mul(u64::from(clone));
-    let offset = bytes(o.offset).saturating_add(increment);
-    let stretch = o.size.map_or(0, bytes) / files.max(1);
-    o.file_size.or((stretch > 0).then(|| offset.saturating_add(stretch)))
+fn file_size(o: &Typed, files: u64, clone: u32) -> Option<u64> {
+    let stretch = o.size.map_or(0, Span::bytes) / files.max(1);
+    o.file_size.or((stretch > 0).then(|| o.offset_bytes(0, clone).saturating_add(stretch)))
 }
 
 /// The load of a section, but for stretch and amount.
 fn load(section: &Section) -> Result<Load, JobFileError> {
     let o = &section.options;
-    let block = blocks(o);
-    let block = if o.bs_unaligned { block.unaligned() } else { block };
-    let modifier = o.rw_number.map_or(Modifier::None, |rw| rw.modifier(o.rw_sequencer));
-    for size in block.sizes() {
-        if size == 0 || size > 1 << 30 {
-            let reason = format!("{size} is not from 1 byte to 1 GiB");
-            return Err(o.error(&section.place, "bs", reason));
-        }
-    }
+    let fail = |error: LoadError| section.error(error.option, error.reason);
+    let shape = o.shape();
     // A thread of its own for each I/O is what these engines mean by depth; fio's have one.
     let iodepth = if o.engine.is_synchronous() { 1 } else { o.iodepth };
-    let aligned = o.blockalign.is_none() && modifier == Modifier::None;
+    let is_random = o.rw.is_random();
+    let aligned = o.blockalign.is_none() && shape.modifier == Modifier::None;
     let uniform = o.distribution == Distribution::Uniform;
-    let (arrivals, read_percent) = arrivals(section, &block)?;
+    let (arrivals, read_percent) = o.arrivals().map_err(fail)?;
     let load = Load {
-        rw: o.rw,
         read_percent,
-        distribution: if o.rw.is_random() { o.distribution.clone() } else { Distribution::Uniform },
+        distribution: if is_random { o.distribution.clone() } else { Distribution::Uniform },
         // As in fio: other alignments and several I/Os at an offset leave no map to keep.
-        coverage: o.rw.is_random() && uniform && !o.norandommap && aligned,
-        modifier,
-        blockalign_bytes: o.blockalign.filter(|_| o.rw.is_random()),
-        direct: o.direct,
-        invalidate: o.invalidate,
-        sync: o.sync,
-        fsync_every: o.fsync_every,
-        fdatasync_every: o.fdatasync_every,
-        end_fsync: o.end_fsync,
-        startdelay_ns: o.startdelay_ns,
-        thinktime: (o.thinktime_ns > 0)
-            .then_some(Thinktime { pause_ns: o.thinktime_ns, blocks: o.thinktime_blocks }),
-        content: o.content,
-        verify: verify(o),
-        cpus: o.cpus.clone(),
-        cpu_policy: o.cpu_policy,
-        nice: o.nice,
-        percentiles: o.percentiles.clone(),
+        coverage: is_random && uniform && shape.coverage && aligned,
+        blockalign_bytes: o.blockalign.filter(|_| is_random),
+        thinktime: shape
+            .thinktime
+            .map(|thinktime| Thinktime { blocks: thinktime.blocks.max(1), ..thinktime }),
+        numjobs: 1,
         iodepth,
         arrivals,
         batch: batch(o, iodepth),
-        engine: o.engine,
-        block,
-        ..Load::default()
+        ..shape
     };
     // The files' sizes say how much it does.
     let ends = !(o.time_based && o.runtime_ns > 0);
-    let counted = Load { number_ios: o.number_ios.or(ends.then_some(1)), ..load.clone() };
-    counted.validate().map_err(|error| o.error(&section.place, error.option, error.reason))?;
+    let counted = Load { number_ios: number_ios(o).or(ends.then_some(1)), ..load.clone() };
+    counted.validate().map_err(fail)?;
     Ok(load)
 }
 
-fn verify(o: &JobOptions) -> Option<Verify> {
-    o.verify.map(|algorithm| Verify {
-        algorithm,
-        interval_bytes: o.verify_interval,
-        pattern: o.verify_pattern.clone(),
-        reads_back: o.do_verify,
-        fatal: o.verify_fatal,
-        round: None,
-        only: o.verify_only,
-    })
-}
-
-/// Block sizes of reads and writes.
-pub(super) fn blocks(o: &JobOptions) -> BlockSizes {
-    BlockSizes { read: split(o, 0), write: split(o, 1) }
-}
-
-fn split(o: &JobOptions, direction: usize) -> BlockSplit {
-    o.split[direction].clone().unwrap_or_else(|| BlockSplit::fixed(o.block_bytes[direction]))
+/// fio takes 0 for no number.
+fn number_ios(o: &Typed) -> Option<u64> {
+    o.number_ios.filter(|ios| *ios > 0)
 }
 
 /// fio holds batches to the depth; a minimum of 0 asks to look without waiting first, which is done
 /// always.
-fn batch(o: &JobOptions, iodepth: u32) -> Batch {
+fn batch(o: &Typed, iodepth: u32) -> Batch {
     let complete_min = o.batch_complete_min.unwrap_or(1).clamp(1, iodepth);
     Batch {
         submit: o.batch_submit.unwrap_or(0).min(iodepth),
@@ -358,41 +300,18 @@ fn batch(o: &JobOptions, iodepth: u32) -> Batch {
     }
 }
 
-/// Arrivals by `rate` or `rate_iops`, and the share of reads that goes with them.
-fn arrivals(
-    section: &Section,
-    block: &BlockSizes,
-) -> Result<(Option<Arrivals>, u32), JobFileError> {
-    let o = &section.options;
-    let (option, rates) = if o.rate_iops.iter().any(Option::is_some) {
-        ("rate_iops", o.rate_iops.map(|rate| rate.map(|rate| rate as f64)))
-    } else {
-        let [read, write] = o.rate.map(|rate| rate.map(|rate| rate as f64));
-        let read = read.map(|rate| rate / block.read.mean_bytes());
-        ("rate", [read, write.map(|rate| rate / block.write.mean_bytes())])
-    };
-    if option == "rate_iops" && o.rate.iter().any(Option::is_some) {
-        let reason = "rate and rate_iops bound the same; drop one";
-        return Err(o.error(&section.place, "rate", reason));
+impl Section {
+    /// What is wrong with an option, where it was set.
+    pub(super) fn error(&self, option: &'static str, reason: impl Into<String>) -> JobFileError {
+        JobFileError::of(&self.options, &self.place, option, reason)
     }
-    let (rate_iops, read_percent) = match (o.rw.reads(), o.rw.writes(), rates) {
-        (true, false, [read, _]) => (read, o.read_percent),
-        (false, true, [_, write]) => (write, o.read_percent),
-        (_, _, [None, None]) => (None, o.read_percent),
-        (_, _, [Some(read), Some(write)]) => {
-            let total = read + write;
-            (Some(total), (read / total * 100.0).round() as u32)
-        }
-        _ => {
-            let reason = "a mixed job needs a rate for reads and one for writes";
-            return Err(o.error(&section.place, option, reason));
-        }
-    };
-    let process = o.rate_process;
-    Ok((rate_iops.map(|rate_iops| Arrivals { rate_iops, process }), read_percent))
 }
 
 impl PlannedJob {
+    fn error(&self, option: &'static str, reason: impl Into<String>) -> JobFileError {
+        JobFileError::of(&self.options, &self.place, option, reason)
+    }
+
     /// True where it changes its files.
     #[must_use]
     pub fn writes(&self) -> bool {
@@ -422,7 +341,7 @@ impl PlannedJob {
         match (self.options.size, self.options.file_size, self.options.io_size) {
             (Some(Span::Bytes(size)), Some(_), None) => Some(size),
             (Some(Span::Bytes(size)), Some(_), Some(Span::Percent(percent))) => {
-                Some((u128::from(size) * u128::from(percent) / 100) as u64)
+                Some(Span::Percent(percent).of(size))
             }
             _ => None,
         }
@@ -435,41 +354,25 @@ impl PlannedJob {
     pub fn load(&self, file_bytes: &[u64]) -> Result<Load, JobFileError> {
         let o = &self.options;
         let whole = file_bytes.first().copied().unwrap_or(0);
-        if has_shares(o) && file_bytes.iter().any(|bytes| *bytes != whole) {
+        if o.has_shares() && file_bytes.iter().any(|bytes| *bytes != whole) {
             let reason = "files of different sizes have no share in common; hint: use bytes";
-            return Err(o.error(&self.place, "size", reason));
+            return Err(self.error("size", reason));
         }
         let least = file_bytes.iter().min().copied().unwrap_or(0);
-        let offset = self.offset(whole);
+        let offset = o.offset_bytes(whole, self.clone);
         if offset >= least {
             let reason = format!("{offset} is not before the end of a file of {least} bytes");
-            return Err(o.error(&self.place, "offset", reason));
+            return Err(self.error("offset", reason));
         }
         let size = self.stretch(whole, file_bytes.len() as u64);
         let covered = file_bytes.iter().map(|bytes| size.unwrap_or(u64::MAX).min(bytes - offset));
         let mut load = Load { offset_bytes: offset, size_bytes: size, ..self.load.clone() };
         if self.search.is_none() {
-            load.number_ios = o.number_ios;
+            load.number_ios = number_ios(o);
             load.io_size_bytes = self.amount(covered.sum());
         }
-        load.validate().map_err(|error| o.error(&self.place, error.option, error.reason))?;
+        load.validate().map_err(|error| self.error(error.option, error.reason))?;
         Ok(load)
-    }
-
-    fn offset(&self, whole: u64) -> u64 {
-        let o = &self.options;
-        let share = |percent: u32| {
-            let bytes = (u128::from(whole) * u128::from(percent) / 100) as u64;
-            let step =
-                if o.offset_align > 0 { o.offset_align } else { self.load.block.alignment() };
-            bytes.checked_next_multiple_of(step.max(1)).unwrap_or(bytes)
-        };
-        let bytes = |span: Span| match span {
-            Span::Bytes(bytes) => bytes,
-            Span::Percent(percent) => share(percent),
-        };
-        let increment = bytes(o.offset_increment).saturating_mul(u64::from(self.clone));
-        bytes(o.offset).saturating_add(increment)
     }
 
     /// Bytes of each file from the offset on; `None` for all there are.
@@ -480,10 +383,7 @@ impl PlannedJob {
         }
         let bytes = match o.size? {
             Span::Bytes(bytes) => bytes / files.max(1),
-            Span::Percent(percent) => {
-                let bytes = (u128::from(whole) * u128::from(percent) / 100) as u64;
-                bytes - bytes % self.load.block.alignment().max(1)
-            }
+            share => o.blocks_of(share, whole),
         };
         Some(bytes).filter(|bytes| *bytes > 0)
     }
@@ -498,13 +398,9 @@ impl PlannedJob {
             (Some(Span::Bytes(size)), Some(_)) => size,
             _ => covered_bytes,
         };
-        let bytes = match o.io_size {
-            Some(Span::Bytes(bytes)) => bytes,
-            Some(Span::Percent(percent)) => (u128::from(size) * u128::from(percent) / 100) as u64,
-            None => size,
-        };
+        let bytes = o.io_size.map_or(size, |amount| amount.of(size));
         // Whole blocks only, but one at least.
         let block = self.load.block.alignment().max(1);
-        Some((bytes - bytes % block).max(block).saturating_mul(o.loops))
+        Some((bytes - bytes % block).max(block).saturating_mul(o.loops.max(1)))
     }
 }

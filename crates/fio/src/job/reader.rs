@@ -1,9 +1,8 @@
 //! From text to sections of options: lines, comments, includes, `${NAME}` and `$ncpus`.
 
-use super::error::{JobFileError, SourceLine};
-use super::expression::evaluate;
-use super::set::MOST;
+use super::error::JobFileError;
 use super::source::Source;
+use iogauge_model::load::options::{MOST, SourceLine, evaluate};
 use std::path::Path;
 use std::sync::Arc;
 

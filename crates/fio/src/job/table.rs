@@ -1,14 +1,14 @@
 //! Every option fio 3.33 has, and what becomes of it here: the one place to look.
 
-use super::set::{self, Setter};
 use super::via::Via;
 use Via::{Decided as DECIDED, Log as LOG, Pass as PASS};
+use iogauge_model::load::options::{self, LoadOption};
 
 /// What becomes of an option.
 #[derive(Debug, Clone, Copy)]
 pub enum Status {
     /// It does what it does in fio.
-    Handled(Handler),
+    Handled(&'static LoadOption),
     /// It is taken without effect, since it cannot matter here; with the reason.
     Accepted(&'static str),
     /// It is refused.
@@ -19,10 +19,6 @@ pub enum Status {
         why: &'static str,
     },
 }
-
-/// Takes an option's value into a section.
-#[derive(Debug, Clone, Copy)]
-pub struct Handler(pub(super) Setter);
 
 /// One of fio's options.
 #[derive(Debug, Clone, Copy)]
@@ -44,13 +40,9 @@ impl OptionInfo {
     }
 }
 
-const fn does(
-    name: &'static str,
-    aliases: &'static [&'static str],
-    via: Via,
-    setter: Setter,
-) -> OptionInfo {
-    OptionInfo { name, aliases, status: Status::Handled(Handler(setter)), via }
+const fn does(name: &'static str, via: Via) -> OptionInfo {
+    let row = options::row(name);
+    OptionInfo { name, aliases: row.aliases, status: Status::Handled(row), via }
 }
 
 const fn only(values: &'static [&'static str], why: &'static str) -> Via {
@@ -139,37 +131,36 @@ const ZONES: &str = "zones of a device are not reset; hint: use zonemode=strided
 /// Every option, in the order of `fio --cmdhelp=all`.
 pub const OPTIONS: &[OptionInfo] = &[
     takes("description", &[], DECIDED, TEXT),
-    does("name", &[], DECIDED, set::name),
-    does("wait_for", &[], DECIDED, set::wait_for),
-    does("filename", &[], DECIDED, set::filename),
+    does("name", DECIDED),
+    does("wait_for", DECIDED),
+    does("filename", DECIDED),
     lacks("lockfile", &[], PASS, &["none"], "files are not locked for each I/O"),
-    does("directory", &[], DECIDED, set::directory),
-    does("filename_format", &[], DECIDED, set::filename_format),
+    does("directory", DECIDED),
+    does("filename_format", DECIDED),
     takes("unique_filename", &[], DECIDED, "it matters between machines only"),
     lacks("opendir", &[], only(&[], OTHER_FILES), &[], "hint: name the files, as in filename=a:b"),
-    does("rw", &["readwrite"], PASS, set::rw),
-    does("bs", &["blocksize"], PASS, set::bs),
-    does("ba", &["blockalign"], PASS, set::blockalign),
-    does("bsrange", &["blocksize_range"], PASS, set::bsrange),
-    does("bssplit", &[], PASS, set::bssplit),
-    does("bs_unaligned", &["blocksize_unaligned"], PASS, set::bs_unaligned),
-    does("randrepeat", &[], PASS, set::randrepeat),
-    does("randseed", &[], PASS, set::randseed),
-    does("norandommap", &[], PASS, set::norandommap),
+    does("rw", PASS),
+    does("bs", PASS),
+    OptionInfo { name: "ba", aliases: &["blockalign"], ..does("blockalign", PASS) },
+    does("bsrange", PASS),
+    does("bssplit", PASS),
+    does("bs_unaligned", PASS),
+    does("randrepeat", PASS),
+    does("randseed", PASS),
+    does("norandommap", PASS),
     takes("softrandommap", &[], PASS, "visiting every block once takes no memory here"),
     lacks("bs_is_seq_rand", &[], PASS, OFF, "block sizes go by direction; hint: use bs=READ,WRITE"),
     lacks("ignore_error", &[], PASS, &[], "every error is counted; exit code 4 tells of them"),
-    does("rw_sequencer", &[], PASS, set::rw_sequencer),
-    does("ioengine", &[], PASS, set::ioengine),
-    does("iodepth", &[], PASS, set::iodepth),
-    does("iodepth_batch", &["iodepth_batch_submit"], PASS, set::iodepth_batch),
-    does(
-        "iodepth_batch_complete_min",
-        &["iodepth_batch_complete"],
-        PASS,
-        set::iodepth_batch_complete_min,
-    ),
-    does("iodepth_batch_complete_max", &[], PASS, set::iodepth_batch_complete_max),
+    does("rw_sequencer", PASS),
+    does("ioengine", PASS),
+    does("iodepth", PASS),
+    OptionInfo {
+        name: "iodepth_batch",
+        aliases: &["iodepth_batch_submit"],
+        ..does("iodepth_batch_submit", PASS)
+    },
+    does("iodepth_batch_complete_min", PASS),
+    does("iodepth_batch_complete_max", PASS),
     lacks("iodepth_low", &[], PASS, &[], "the depth asked is kept, without draining"),
     lacks("serialize_overlap", &[], PASS, OFF, "I/Os in flight are not compared"),
     takes(
@@ -178,8 +169,8 @@ pub const OPTIONS: &[OptionInfo] = &[
         PASS,
         "a rate is kept whatever the device does, and response time is measured from it",
     ),
-    does("size", &[], DECIDED, set::size),
-    does("io_size", &["io_limit"], PASS, set::io_size),
+    does("size", DECIDED),
+    does("io_size", PASS),
     lacks(
         "fill_device",
         &["fill_fs"],
@@ -187,19 +178,19 @@ pub const OPTIONS: &[OptionInfo] = &[
         OFF,
         "a file system is never filled",
     ),
-    does("filesize", &[], DECIDED, set::filesize),
+    does("filesize", DECIDED),
     lacks("file_append", &[], only(OFF, FULL_SIZE), OFF, "files do not grow while a job runs"),
-    does("offset", &["fileoffset"], DECIDED, set::offset),
-    does("offset_increment", &[], DECIDED, set::offset_increment),
-    does("offset_align", &[], DECIDED, set::offset_align),
-    does("number_ios", &[], PASS, set::number_ios),
+    does("offset", DECIDED),
+    does("offset_increment", DECIDED),
+    does("offset_align", DECIDED),
+    does("number_ios", PASS),
     takes(
         "random_generator",
         &[],
         PASS,
         "whichever it is, the map's promise is kept by a permutation",
     ),
-    does("random_distribution", &[], PASS, set::random_distribution),
+    does("random_distribution", PASS),
     lacks(
         "percentage_random",
         &[],
@@ -208,7 +199,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "a job is random or sequential; two jobs are both",
     ),
     takes("allrandrepeat", &[], PASS, "one seed stands for everything that is drawn"),
-    does("nrfiles", &["nr_files"], DECIDED, set::nrfiles),
+    does("nrfiles", DECIDED),
     lacks(
         "file_service_type",
         &[],
@@ -219,21 +210,21 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("openfiles", &[], PASS, ONE_FILE_AT_A_TIME),
     takes("fallocate", &[], DECIDED, LAYOUT),
     lacks("fadvise_hint", &[], PASS, &["1"], "the kernel is told the job's own order, always"),
-    does("fsync", &[], PASS, set::fsync),
-    does("fdatasync", &[], PASS, set::fdatasync),
+    does("fsync", PASS),
+    does("fdatasync", PASS),
     lacks("write_barrier", &[], PASS, &["0"], NOT_YET),
     lacks("sync_file_range", &[], PASS, &[], "hint: use fsync=N or sync=dsync"),
-    does("direct", &[], PASS, set::direct),
+    does("direct", PASS),
     lacks("atomic", &[], PASS, OFF, NOT_YET),
-    does("buffered", &[], PASS, set::buffered),
+    does("buffered", PASS),
     takes("overwrite", &[], DECIDED, LAYOUT),
-    does("loops", &[], PASS, set::loops),
-    does("numjobs", &[], DECIDED, set::numjobs),
-    does("startdelay", &[], PASS, set::startdelay),
-    does("runtime", &["timeout"], PASS, set::runtime),
-    does("time_based", &[], PASS, set::time_based),
-    does("verify_only", &[], PASS, set::verify_only),
-    does("ramp_time", &[], PASS, set::ramp_time),
+    does("loops", PASS),
+    does("numjobs", DECIDED),
+    does("startdelay", PASS),
+    does("runtime", PASS),
+    does("time_based", PASS),
+    does("verify_only", PASS),
+    does("ramp_time", PASS),
     takes("clocksource", &[], PASS, TIMES),
     lacks(
         "mem",
@@ -243,12 +234,12 @@ pub const OPTIONS: &[OptionInfo] = &[
         BUFFERS,
     ),
     takes("iomem_align", &["mem_align"], PASS, BUFFERS),
-    does("verify", &[], PASS, set::verify),
-    does("do_verify", &[], PASS, set::do_verify),
-    does("verify_interval", &[], PASS, set::verify_interval),
+    does("verify", PASS),
+    does("do_verify", PASS),
+    does("verify_interval", PASS),
     lacks("verify_offset", &[], PASS, &["0"], "a header stands at the beginning of what it is of"),
-    does("verify_pattern", &[], PASS, set::verify_pattern),
-    does("verify_fatal", &[], PASS, set::verify_fatal),
+    does("verify_pattern", PASS),
+    does("verify_fatal", PASS),
     lacks(
         "verify_dump",
         &[],
@@ -322,46 +313,46 @@ pub const OPTIONS: &[OptionInfo] = &[
         &["0"],
         "memory is not taken away from the page cache",
     ),
-    does("rwmixread", &[], PASS, set::rwmixread),
-    does("rwmixwrite", &[], PASS, set::rwmixwrite),
-    does("nice", &[], PASS, set::nice),
+    does("rwmixread", PASS),
+    does("rwmixwrite", PASS),
+    does("nice", PASS),
     lacks("prio", &[], PASS, &[], PRIORITY),
     lacks("prioclass", &[], PASS, &[], PRIORITY),
-    does("thinktime", &[], PASS, set::thinktime),
+    does("thinktime", PASS),
     lacks("thinktime_spin", &[], PASS, &["0"], "a worker that pauses sleeps"),
-    does("thinktime_blocks", &[], PASS, set::thinktime_blocks),
+    does("thinktime_blocks", PASS),
     lacks("thinktime_blocks_type", &[], PASS, &["complete"], "a pause follows what is complete"),
     lacks("thinktime_iotime", &[], PASS, &["0"], "pauses follow I/Os, not time"),
-    does("rate", &[], PASS, set::rate),
+    does("rate", PASS),
     lacks("rate_min", &["ratemin"], PASS, &["0"], RATE_MIN),
-    does("rate_process", &[], PASS, set::rate_process),
+    does("rate_process", PASS),
     takes("rate_cycle", &["ratecycle"], PASS, "arrivals are scheduled one by one"),
     takes("rate_ignore_thinktime", &[], PASS, "what is due is due, whatever a worker does"),
-    does("rate_iops", &[], PASS, set::rate_iops),
+    does("rate_iops", PASS),
     lacks("rate_iops_min", &[], PASS, &["0"], RATE_MIN),
     lacks("max_latency", &[], PASS, &["0"], "a slow I/O does not end a run; max is in the result"),
-    does("latency_target", &[], PASS, set::latency_target),
+    does("latency_target", PASS),
     takes("latency_window", &[], PASS, "the search chooses its windows by what it measures"),
-    does("latency_percentile", &[], PASS, set::latency_percentile),
+    does("latency_percentile", PASS),
     lacks("latency_run", &[], PASS, OFF, "a search ends with its answer"),
-    does("invalidate", &[], PASS, set::invalidate),
-    does("sync", &[], PASS, set::sync),
+    does("invalidate", PASS),
+    does("sync", PASS),
     lacks("write_hint", &[], PASS, &["none"], HINT),
     takes("create_serialize", &[], DECIDED, LAYOUT),
     takes("create_fsync", &[], DECIDED, LAYOUT),
     takes("create_on_open", &[], DECIDED, LAYOUT),
     lacks("create_only", &[], only(OFF, MADE_BEFORE), OFF, "hint: run iogauge prepare TARGET"),
-    does("allow_file_create", &[], DECIDED, set::allow_file_create),
+    does("allow_file_create", DECIDED),
     lacks("allow_mounted_write", &[], only(OFF, MOUNTED), OFF, "a mounted device is never written"),
     lacks("pre_read", &[], PASS, OFF, "the page cache is not filled first"),
     lacks("cpumask", &[], PASS, &[], "hint: use taskset before iogauge"),
-    does("cpus_allowed", &[], PASS, set::cpus_allowed),
-    does("cpus_allowed_policy", &[], PASS, set::cpus_allowed_policy),
+    does("cpus_allowed", PASS),
+    does("cpus_allowed_policy", PASS),
     lacks("numa_cpu_nodes", &[], PASS, &[], NUMA),
     lacks("numa_mem_policy", &[], PASS, &["default"], NUMA),
-    does("end_fsync", &[], PASS, set::end_fsync),
+    does("end_fsync", PASS),
     lacks("fsync_on_close", &[], PASS, OFF, "hint: use fsync=N"),
-    does("unlink", &[], DECIDED, set::unlink),
+    does("unlink", DECIDED),
     lacks(
         "unlink_each_loop",
         &[],
@@ -372,7 +363,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("exitall", &[], PASS, OFF, EXIT),
     takes("exit_what", &[], PASS, "it matters with exitall only, which is refused"),
     lacks("exitall_on_error", &[], PASS, OFF, EXIT),
-    does("stonewall", &["wait_for_previous"], PASS, set::stonewall),
+    does("stonewall", PASS),
     takes("new_group", &[], PASS, "a group is what runs together, and is reported as one"),
     takes("thread", &[], PASS, "workers are threads, always"),
     // Not in fio's list, but fio takes it, and its examples have it.
@@ -398,7 +389,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("log_alternate_epoch", &[], PASS, LOG_DETAIL),
     takes("log_alternate_epoch_clock_id", &[], PASS, LOG_DETAIL),
     lacks("block_error_percentiles", &[], PASS, OFF, TRIM),
-    does("group_reporting", &[], PASS, set::group_reporting),
+    does("group_reporting", PASS),
     takes(
         "stats",
         &[],
@@ -409,9 +400,9 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("refill_buffers", &[], PASS, ALWAYS_RANDOM),
     takes("scramble_buffers", &[], PASS, ALWAYS_RANDOM),
     lacks("buffer_pattern", &[], PASS, &[], DATA),
-    does("buffer_compress_percentage", &[], PASS, set::buffer_compress_percentage),
-    does("buffer_compress_chunk", &[], PASS, set::buffer_compress_chunk),
-    does("dedupe_percentage", &[], PASS, set::dedupe_percentage),
+    does("buffer_compress_percentage", PASS),
+    does("buffer_compress_chunk", PASS),
+    does("dedupe_percentage", PASS),
     lacks("dedupe_mode", &[], PASS, &["repeat"], "the last new block is repeated"),
     takes(
         "dedupe_working_set_percentage",
@@ -423,7 +414,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("clat_percentiles", &[], PASS, EVERY_LATENCY),
     takes("lat_percentiles", &[], PASS, EVERY_LATENCY),
     takes("slat_percentiles", &[], PASS, EVERY_LATENCY),
-    does("percentile_list", &[], PASS, set::percentile_list),
+    does("percentile_list", PASS),
     takes("significant_figures", &[], PASS, SHOWN),
     takes("disk_util", &[], PASS, "what the devices did is always reported"),
     takes("gtod_reduce", &[], PASS, EVERY_LATENCY),
@@ -451,7 +442,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("cgroup_weight", &[], only(&[], MACHINE), &[], CGROUP),
     lacks("uid", &[], only(&[], MACHINE), &[], IDENTITY),
     lacks("gid", &[], only(&[], MACHINE), &[], IDENTITY),
-    does("kb_base", &[], PASS, set::kb_base),
+    does("kb_base", PASS),
     takes("unit_base", &[], PASS, SHOWN),
     takes("hugepage_size", &[], PASS, "it matters with mem=…huge only, which is refused"),
     takes("flow_id", &[], PASS, "it matters with flow only, which is refused"),
@@ -460,7 +451,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     lacks("steadystate", &["ss"], PASS, &[], STEADY),
     takes("steadystate_duration", &["ss_dur"], PASS, STEADY),
     takes("steadystate_ramp_time", &["ss_ramp"], PASS, STEADY),
-    // JobOptions of engines that are here.
+    // Options of engines that are here.
     takes("userspace_reap", &[], PASS, "completions are taken from the ring where they are there"),
     lacks("hipri", &[], PASS, OFF, DEVICE_CHOICE),
     lacks("hipri_percentage", &[], PASS, &["0"], DEVICE_CHOICE),
@@ -489,29 +480,8 @@ pub fn find(name: &str) -> Option<&'static OptionInfo> {
 /// The name that differs least from one that is none, if any comes near.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
-    // Longer than every name by more than the difference allowed.
-    if name.len() > 64 {
-        return None;
-    }
     let names = OPTIONS.iter().flat_map(|row| row.aliases.iter().chain([&row.name]));
-    let closest = names.map(|known| (distance(name, known), *known)).min()?;
-    (closest.0 <= 1 + name.len() / 4).then_some(closest.1)
-}
-
-/// Letters to insert, remove or replace (Levenshtein's distance).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    options::nearest(name, names.copied())
 }
 
 #[cfg(test)]

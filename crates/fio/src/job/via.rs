@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// JobOptions whose value is a path, a command or a name of something outside the job.
+    /// Options whose value is a path, a command or a name of something outside the job.
     #[test]
     fn no_path_reaches_fio() {
         for name in [

@@ -8,14 +8,14 @@ mod direction;
 mod tables;
 mod time;
 
-use super::options::{self, file_list, time_word};
+use super::options::{self, file_list};
 use direction::{Direction, Flushes, Group};
 use iogauge_model::caveat::Caveat;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     DeviceCounters, DirectionResult, IntervalPoint, RunDocument, StepResult, WorkerResult,
 };
-use iogauge_model::units::size_word;
+use iogauge_model::units::{size_word, time_word};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tables::Table;

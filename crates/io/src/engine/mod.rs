@@ -19,8 +19,6 @@ pub struct EngineInfo {
     pub kind: EngineKind,
     /// Its word, as in fio's `ioengine`.
     pub name: &'static str,
-    /// Other words for it.
-    pub aliases: &'static [&'static str],
     /// True where what was written can be read back.
     pub stores: bool,
     /// True where the page cache cannot be gone around.
@@ -34,7 +32,6 @@ pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         kind: EngineKind::IoUring,
         name: EngineKind::IoUring.as_str(),
-        aliases: &["uring"],
         stores: true,
         always_buffered: false,
         about: "submission and completion rings shared with the kernel (Linux 5.6 or later)",
@@ -42,7 +39,6 @@ pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         kind: EngineKind::Libaio,
         name: EngineKind::Libaio.as_str(),
-        aliases: &["aio"],
         stores: true,
         always_buffered: false,
         about: "native asynchronous I/O, for kernels and containers that forbid io_uring",
@@ -50,7 +46,6 @@ pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         kind: EngineKind::Psync,
         name: EngineKind::Psync.as_str(),
-        aliases: &["sync", "pread"],
         stores: true,
         always_buffered: false,
         about: "pread and pwrite, one thread for each I/O outstanding",
@@ -58,7 +53,6 @@ pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         kind: EngineKind::Mmap,
         name: EngineKind::Mmap.as_str(),
-        aliases: &[],
         stores: true,
         always_buffered: true,
         about: "memory-mapped file through the page cache, as a document store reads",
@@ -66,7 +60,6 @@ pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         kind: EngineKind::Null,
         name: EngineKind::Null.as_str(),
-        aliases: &[],
         stores: false,
         always_buffered: false,
         about: "accounts for every I/O and issues none: what the tool itself costs",
@@ -74,7 +67,6 @@ pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         kind: EngineKind::Sim,
         name: EngineKind::Sim.as_str(),
-        aliases: &[],
         stores: true,
         always_buffered: false,
         about: "simulated device in virtual time, for targets sim:…",
@@ -94,18 +86,6 @@ pub fn is_direct(load: &Load) -> bool {
     load.direct && !info(load.engine).always_buffered
 }
 
-/// The engine of a word.
-///
-/// # Errors
-/// A line that lists the words there are.
-pub fn parse(word: &str) -> Result<EngineKind, UnknownEngine> {
-    ENGINES
-        .iter()
-        .find(|e| e.name == word || e.aliases.contains(&word))
-        .map(|e| e.kind)
-        .ok_or_else(|| UnknownEngine(word.to_owned()))
-}
-
 /// Tries whether the kernel lets this process use an engine.
 ///
 /// # Errors
@@ -123,15 +103,6 @@ pub fn probe(kind: EngineKind) -> Result<(), EngineError> {
         EngineKind::Libaio => libaio::Libaio::new(&setup).map(drop),
         EngineKind::Psync | EngineKind::Mmap | EngineKind::Null | EngineKind::Sim => Ok(()),
     }
-}
-
-/// No engine has this name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("ioengine: \"{0}\" is not one of {names}", names = names())]
-pub struct UnknownEngine(String);
-
-fn names() -> String {
-    ENGINES.iter().map(|e| e.name).collect::<Vec<_>>().join(", ")
 }
 
 /// What an I/O does.
@@ -240,18 +211,14 @@ pub(crate) fn sleep_ns(ns: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iogauge_model::load::options::Dialect;
 
     #[test]
-    fn every_kind_has_one_row_and_reads_its_own_words() {
+    fn every_kind_has_one_row() {
         use EngineKind::{IoUring, Libaio, Mmap, Null, Psync, Sim};
         for kind in [IoUring, Libaio, Psync, Mmap, Null, Sim] {
             assert_eq!(ENGINES.iter().filter(|e| e.kind == kind).count(), 1);
-            assert_eq!(parse(info(kind).name).unwrap(), kind);
-            for alias in info(kind).aliases {
-                assert_eq!(parse(alias).unwrap(), kind);
-            }
+            assert_eq!(EngineKind::parse(info(kind).name, Dialect::Iogauge), Ok(kind));
         }
-        let message = parse("windowsaio").unwrap_err().to_string();
-        assert!(message.contains("io_uring") && message.contains("mmap"), "{message}");
     }
 }

@@ -4,13 +4,16 @@ mod block;
 mod check;
 mod content;
 mod cpus;
+mod engine;
 mod offsets;
+pub mod options;
 mod pattern;
 mod verify;
 
 pub use block::{BlockRange, BlockSizes, BlockSplit};
 pub use content::Content;
 pub use cpus::{CpuPolicy, Cpus};
+pub use engine::{EngineKind, REMOTE_ENGINES};
 pub use offsets::{Distribution, Zone};
 pub use pattern::{Modifier, Pattern, Rw, Sequencer};
 pub use verify::{AlgorithmInfo, Verify, VerifyAlgorithm, VerifyPattern, VerifyRound};
@@ -32,64 +35,6 @@ pub struct LoadError {
 impl LoadError {
     pub(crate) fn new(option: &'static str, reason: impl Into<String>) -> Self {
         Self { option, reason: reason.into() }
-    }
-}
-
-/// What carries the I/O to the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EngineKind {
-    /// io_uring rings.
-    IoUring,
-    /// Linux native AIO.
-    Libaio,
-    /// One blocking `pread`/`pwrite` per thread.
-    Psync,
-    /// Memory-mapped file, one thread per I/O outstanding.
-    Mmap,
-    /// Accounts for everything and issues nothing.
-    Null,
-    /// Simulated device in virtual time.
-    Sim,
-}
-
-impl EngineKind {
-    /// Values of fio's `ioengine` that an engine here carries out.
-    pub const FIO_NAMES: &[(&str, Self)] = &[
-        ("io_uring", Self::IoUring),
-        ("libaio", Self::Libaio),
-        ("psync", Self::Psync),
-        // The same calls at other entry points: one buffer at an offset.
-        ("sync", Self::Psync),
-        ("pvsync", Self::Psync),
-        ("pvsync2", Self::Psync),
-        ("mmap", Self::Mmap),
-        ("null", Self::Null),
-    ];
-
-    /// The engine that carries out a value of fio's `ioengine`; `None` where there is none.
-    #[must_use]
-    pub fn of_fio(name: &str) -> Option<Self> {
-        Self::FIO_NAMES.iter().find(|(word, _)| *word == name).map(|(_, engine)| *engine)
-    }
-
-    /// The word used on the command line; fio's, where fio has the engine.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::IoUring => "io_uring",
-            Self::Libaio => "libaio",
-            Self::Psync => "psync",
-            Self::Mmap => "mmap",
-            Self::Null => "null",
-            Self::Sim => "sim",
-        }
-    }
-
-    /// True where a worker has one I/O outstanding at most, so that depth takes threads.
-    #[must_use]
-    pub fn is_synchronous(self) -> bool {
-        matches!(self, Self::Psync | Self::Mmap)
     }
 }
 

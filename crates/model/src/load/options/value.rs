@@ -1,51 +1,91 @@
 //! Values of options as fio reads them: sizes, times, switches, one for each direction.
 
 use super::expression::evaluate;
+use crate::load::LoadError;
+use crate::units::clock_ns;
+use std::str::FromStr;
 
 /// What the letters behind a number mean: fio's `kb_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KbBase {
+pub enum KbBase {
     /// `k` is 1024 and `ki` 1000, as in old scripts: fio's default.
     Old,
     /// `k` is 1000 and `ki` 1024, as IEC 80000-13 has them.
     Iec,
 }
 
+/// Whose words are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// fio's job files.
+    Fio(KbBase),
+    /// iogauge's command line and suite files: `k` and `ki` are 1024 bytes, a count's `k` is 1000, and one
+    /// rate is that of reads and writes together.
+    Iogauge,
+}
+
 /// A number of bytes, or a share of the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Span {
+pub enum Span {
     /// Bytes.
     Bytes(u64),
     /// Percent of the file, from 0 to 100.
     Percent(u32),
 }
 
+impl Span {
+    /// Bytes of a whole.
+    #[must_use]
+    pub fn of(self, whole_bytes: u64) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Percent(percent) => (u128::from(whole_bytes) * u128::from(percent) / 100) as u64,
+        }
+    }
+
+    /// Its bytes; 0 where it is a share.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.of(0)
+    }
+}
+
 /// Why a value cannot be taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wrong {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
     /// fio would not take it either.
+    #[error("{0}")]
     Value(String),
     /// fio takes it and iogauge does not.
+    #[error("{0}")]
     Unsupported(String),
 }
 
+impl From<LoadError> for Wrong {
+    fn from(error: LoadError) -> Self {
+        Self::Value(error.reason)
+    }
+}
+
 impl Wrong {
-    pub(super) fn value(reason: impl Into<String>) -> Self {
+    /// A value that fio would not take either.
+    pub fn value(reason: impl Into<String>) -> Self {
         Self::Value(reason.into())
     }
 
-    pub(super) fn unsupported(why: impl Into<String>) -> Self {
+    /// A value that fio takes and iogauge does not.
+    pub fn unsupported(why: impl Into<String>) -> Self {
         Self::Unsupported(why.into())
     }
 }
 
 /// What stands behind an option's `=`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value<'a> {
+pub struct Value<'a> {
     /// The text; `None` without `=`.
     pub text: Option<&'a str>,
-    /// How sizes are read.
-    pub kb_base: KbBase,
+    /// Whose word it is.
+    pub dialect: Dialect,
 }
 
 impl<'a> Value<'a> {
@@ -66,7 +106,26 @@ impl<'a> Value<'a> {
 
     /// A whole number with fio's suffixes: bytes, or a count.
     pub fn number(&self) -> Result<u64, Wrong> {
-        number(self.word()?, self.kb_base)
+        number(self.word()?, self.dialect)
+    }
+
+    /// A whole number of I/Os, whose `k` is 1000 on iogauge's command line.
+    pub fn count(&self) -> Result<u64, Wrong> {
+        match self.dialect {
+            Dialect::Fio(_) => self.number(),
+            Dialect::Iogauge => number(self.word()?, Dialect::Fio(KbBase::Iec)),
+        }
+    }
+
+    /// On or off, which fio does not take without a value.
+    pub fn stated_switch(&self) -> Result<bool, Wrong> {
+        self.word()?;
+        self.switch()
+    }
+
+    /// A word that the type reads.
+    pub fn parse<T: FromStr<Err = LoadError>>(&self) -> Result<T, Wrong> {
+        Ok(self.word()?.parse()?)
     }
 
     /// A number that fits 32 bits.
@@ -89,15 +148,18 @@ impl<'a> Value<'a> {
         if text.ends_with(['z', 'Z']) {
             return Err(Wrong::unsupported("zones are not known here; hint: use bytes or percent"));
         }
-        number(text, self.kb_base).map(Span::Bytes)
+        number(text, self.dialect).map(Span::Bytes)
     }
 
     /// A time in nanoseconds; a bare number has this many nanoseconds to its unit.
     pub fn duration_ns(&self, bare_ns: f64) -> Result<u64, Wrong> {
         let text = self.word()?;
+        if let Some(ns) = clock_ns(text) {
+            return Ok(ns);
+        }
         // Within parentheses fio counts microseconds.
         let scale = if text.starts_with('(') { 1e3 } else { 1.0 };
-        let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+        let has_unit = text.ends_with(|c: char| c.is_alphabetic());
         let factor = if has_unit || scale > 1.0 { scale } else { bare_ns };
         let unit = |letters: &str| time_unit_ns(letters).map(|ns| ns / scale);
         evaluate(text, &unit)
@@ -105,7 +167,7 @@ impl<'a> Value<'a> {
             .filter(|ns| (0.0..9e18).contains(ns))
             .map(|ns| ns.round() as u64)
             .ok_or_else(|| {
-                Wrong::value(format!("\"{text}\" is not a time; hint: use 30s, 5m or 100us"))
+                Wrong::value(format!("\"{text}\" is not a time; hint: use 30s, 10ms or 100us"))
             })
     }
 
@@ -139,16 +201,16 @@ fn percent(text: &str) -> Result<u32, Wrong> {
 }
 
 /// Reads a whole number with fio's suffixes, not case sensitive.
-pub(super) fn number(text: &str, kb_base: KbBase) -> Result<u64, Wrong> {
-    evaluate(text, &|letters| size_unit(letters, kb_base))
+pub fn number(text: &str, dialect: Dialect) -> Result<u64, Wrong> {
+    evaluate(text, &|letters| size_unit(letters, dialect))
         .filter(|number| (0.0..9.2e18).contains(number))
         .map(|number| number as u64)
         .ok_or_else(|| {
-            Wrong::value(format!("\"{text}\" is not a number; hint: use 4096, 4k or 1g"))
+            Wrong::value(format!("\"{text}\" is not a number; hint: use 4096, 4k or 10g"))
         })
 }
 
-fn size_unit(letters: &str, kb_base: KbBase) -> Option<f64> {
+fn size_unit(letters: &str, dialect: Dialect) -> Option<f64> {
     let letters = letters.to_ascii_lowercase();
     let prefix = letters.strip_suffix('b').unwrap_or(&letters);
     let (prefix, other) = match prefix.strip_suffix('i') {
@@ -164,17 +226,22 @@ fn size_unit(letters: &str, kb_base: KbBase) -> Option<f64> {
         "p" => 5,
         _ => return None,
     };
-    let base: f64 = if (kb_base == KbBase::Old) == other { 1000.0 } else { 1024.0 };
+    let is_1000 = match dialect {
+        Dialect::Fio(KbBase::Old) => other,
+        Dialect::Fio(KbBase::Iec) => !other,
+        Dialect::Iogauge => false,
+    };
+    let base: f64 = if is_1000 { 1000.0 } else { 1024.0 };
     Some(base.powi(power))
 }
 
 fn time_unit_ns(letters: &str) -> Option<f64> {
     match letters.to_ascii_lowercase().as_str() {
         "ns" | "nsec" => Some(1.0),
-        "us" | "usec" => Some(1e3),
+        "us" | "usec" | "µs" | "μs" => Some(1e3),
         "ms" | "msec" => Some(1e6),
         "s" | "sec" => Some(1e9),
-        "m" => Some(60e9),
+        "m" | "min" => Some(60e9),
         "h" => Some(3600e9),
         "d" => Some(86_400e9),
         _ => None,
@@ -186,8 +253,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const OLD: Dialect = Dialect::Fio(KbBase::Old);
+
     fn value(text: &str) -> Value<'_> {
-        Value { text: Some(text), kb_base: KbBase::Old }
+        Value { text: Some(text), dialect: OLD }
     }
 
     #[test]
@@ -204,11 +273,13 @@ mod tests {
             ("0x10", 16, 16),
             ("(2*8)k", 16384, 16000),
         ] {
-            assert_eq!(number(text, KbBase::Old), Ok(old), "{text}");
-            assert_eq!(number(text, KbBase::Iec), Ok(iec), "{text}");
+            assert_eq!(number(text, OLD), Ok(old), "{text}");
+            assert_eq!(number(text, Dialect::Fio(KbBase::Iec)), Ok(iec), "{text}");
         }
+        let own = |text| Value { text: Some(text), dialect: Dialect::Iogauge };
+        assert_eq!((own("4kib").number(), own("20k").count()), (Ok(4096), Ok(20_000)));
         for text in ["", "k", "4q", "-1", "4 4", "1e9", "99999p"] {
-            assert!(number(text, KbBase::Old).is_err(), "{text}");
+            assert!(number(text, OLD).is_err(), "{text}");
         }
     }
 
@@ -223,6 +294,9 @@ mod tests {
             ("(1s+500ms)", 1_500_000_000),
             ("(2*3)s", 6_000_000_000),
             ("0", 0),
+            ("00:00:02", 2_000_000_000),
+            ("1:02:03:04", 93_784_000_000_000),
+            ("5µs", 5_000),
         ] {
             assert_eq!(value(text).duration_ns(1e9), Ok(ns), "{text}");
         }
@@ -256,7 +330,7 @@ mod tests {
 
     #[test]
     fn switches_stand_alone() {
-        let alone = Value { text: None, kb_base: KbBase::Old };
+        let alone = Value { text: None, dialect: OLD };
         assert_eq!(alone.switch(), Ok(true));
         assert_eq!(value("0").switch(), Ok(false));
         assert!(value("yes").switch().is_err());

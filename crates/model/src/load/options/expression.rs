@@ -6,7 +6,7 @@ const DEEPEST: u32 = 32;
 /// Evaluates `+ - * / % ^` and parentheses over numbers. `unit` gives the factor of the letters
 /// behind a number or a parenthesis; `None` for letters that are no unit. Returns `None` where the
 /// text is no such expression or its value is no number.
-pub(super) fn evaluate(text: &str, unit: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
+pub fn evaluate(text: &str, unit: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
     let mut parser = Parser { rest: text, unit, depth: 0 };
     let value = parser.sum()?;
     (parser.rest.trim().is_empty() && value.is_finite()).then_some(value)
@@ -79,7 +79,7 @@ impl Parser<'_> {
         } else {
             self.number()?
         };
-        let end = self.rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.rest.len());
+        let end = self.rest.find(|c: char| !c.is_alphabetic()).unwrap_or(self.rest.len());
         let (letters, behind) = self.rest.split_at(end);
         self.rest = behind;
         if letters.is_empty() { Some(value) } else { Some(value * (self.unit)(letters)?) }

@@ -1,0 +1,189 @@
+//! What carries the I/O, and the words for it.
+
+use super::options::{Dialect, Wrong};
+use serde::{Deserialize, Serialize};
+
+/// What carries the I/O to the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    /// io_uring rings.
+    IoUring,
+    /// Linux native AIO.
+    Libaio,
+    /// One blocking `pread`/`pwrite` per thread.
+    Psync,
+    /// Memory-mapped file, one thread per I/O outstanding.
+    Mmap,
+    /// Accounts for everything and issues nothing.
+    Null,
+    /// Simulated device in virtual time.
+    Sim,
+}
+
+impl EngineKind {
+    /// Values of fio's `ioengine` that an engine here carries out.
+    pub const FIO_NAMES: &[(&str, Self)] = &[
+        ("io_uring", Self::IoUring),
+        ("libaio", Self::Libaio),
+        ("psync", Self::Psync),
+        // The same calls at other entry points: one buffer at an offset.
+        ("sync", Self::Psync),
+        ("pvsync", Self::Psync),
+        ("pvsync2", Self::Psync),
+        ("mmap", Self::Mmap),
+        ("null", Self::Null),
+    ];
+
+    /// Words of iogauge's own.
+    const OWN_NAMES: &[(&str, Self)] = &[
+        ("sim", Self::Sim),
+        ("uring", Self::IoUring),
+        ("aio", Self::Libaio),
+        ("pread", Self::Psync),
+    ];
+
+    /// The engine that carries out a value of fio's `ioengine`; `None` where there is none.
+    #[must_use]
+    pub fn of_fio(name: &str) -> Option<Self> {
+        Self::FIO_NAMES.iter().find(|(word, _)| *word == name).map(|(_, engine)| *engine)
+    }
+
+    /// The engine of a word.
+    ///
+    /// # Errors
+    /// A word for an engine that only fio has, or for none.
+    pub fn parse(word: &str, dialect: Dialect) -> Result<Self, Wrong> {
+        let own = if dialect == Dialect::Iogauge { Self::OWN_NAMES } else { &[] };
+        let mut names = Self::FIO_NAMES.iter().chain(own);
+        if let Some((_, engine)) = names.clone().find(|(name, _)| *name == word) {
+            return Ok(*engine);
+        }
+        let words = names.by_ref().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let base = word.split(':').next().unwrap_or("");
+        let foreign = FOREIGN_ENGINES.iter().find(|(_, engines)| engines.contains(&base));
+        Err(match (foreign, dialect) {
+            (None, _) => Wrong::value(format!("\"{word}\" is not one of {words}")),
+            (Some((why, _)), Dialect::Iogauge) => Wrong::unsupported(format!(
+                "iogauge has no engine {word}: {why}; hint: use a job file with ioengine={word}, \
+                 run with --via fio FILE.fio"
+            )),
+            (Some((why, _)), Dialect::Fio(_)) => {
+                Wrong::unsupported(format!("{why}; there are {words}"))
+            }
+        })
+    }
+
+    /// The word used on the command line; fio's, where fio has the engine.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::IoUring => "io_uring",
+            Self::Libaio => "libaio",
+            Self::Psync => "psync",
+            Self::Mmap => "mmap",
+            Self::Null => "null",
+            Self::Sim => "sim",
+        }
+    }
+
+    /// True where a worker has one I/O outstanding at most, so that depth takes threads.
+    #[must_use]
+    pub fn is_synchronous(self) -> bool {
+        matches!(self, Self::Psync | Self::Mmap)
+    }
+}
+
+const NETWORK: &str = "it reaches storage over a network or a library of its own";
+
+/// fio's other engines by what they do instead.
+const FOREIGN_ENGINES: &[(&str, &[&str])] = &[
+    (
+        "it makes no I/O to a file or block device",
+        &[
+            "cpuio",
+            "exec",
+            "falloc",
+            "ftruncate",
+            "filecreate",
+            "filestat",
+            "filedelete",
+            "e4defrag",
+            "cpp_null",
+        ],
+    ),
+    (NETWORK, REMOTE_ENGINES),
+    (
+        NETWORK,
+        &[
+            "rdma",
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+            "libblkio",
+        ],
+    ),
+    (
+        "it goes past the kernel's block layer",
+        &[
+            "io_uring_cmd",
+            "sg",
+            "mtd",
+            "libzbc",
+            "xnvme",
+            "libcufile",
+            "pmemblk",
+            "dev-dax",
+            "libpmem",
+        ],
+    ),
+    (
+        "it issues I/O in another way than any engine here; hint: use psync or io_uring",
+        &["vsync", "posixaio", "splice", "solarisaio", "windowsaio", "external"],
+    ),
+];
+
+/// Engines of fio's that reach what lies behind a network: none of them opens a file that its job names.
+pub const REMOTE_ENGINES: &[&str] = &[
+    "net",
+    "netsplice",
+    "rados",
+    "rbd",
+    "http",
+    "gfapi",
+    "gfapi_async",
+    "libhdfs",
+    "libiscsi",
+    "nbd",
+    "nfs",
+    "dfs",
+    "ime_psync",
+    "ime_psyncv",
+    "ime_aio",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::options::KbBase;
+
+    #[test]
+    fn words_are_engines_here_or_say_why_not() {
+        let fio = |word| EngineKind::parse(word, Dialect::Fio(KbBase::Old));
+        let own = |word| EngineKind::parse(word, Dialect::Iogauge);
+        assert_eq!((fio("sync"), own("sync")), (Ok(EngineKind::Psync), Ok(EngineKind::Psync)));
+        assert_eq!(own("uring"), Ok(EngineKind::IoUring));
+        assert!(matches!(fio("sim"), Err(Wrong::Value(_))));
+        for word in FOREIGN_ENGINES.iter().flat_map(|(_, words)| *words).chain(&["external:./x"]) {
+            assert!(matches!(fio(word), Err(Wrong::Unsupported(_))), "{word}");
+            assert!(matches!(own(word), Err(Wrong::Unsupported(_))), "{word}");
+        }
+        let Err(Wrong::Value(message)) = own("uringg") else { panic!() };
+        assert!(message.contains("io_uring") && message.contains("mmap"), "{message}");
+        for (word, engine) in EngineKind::FIO_NAMES {
+            assert_eq!(own(word), Ok(*engine));
+            assert_eq!(own(engine.as_str()), Ok(*engine));
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What was typed as the load it means.
+
+use super::typed::{Rates, Typed};
+use super::value::{Dialect, Span};
+use crate::load::{
+    Arrivals, Batch, BlockSizes, BlockSplit, EngineKind, Load, LoadError, Modifier, Thinktime,
+    Verify,
+};
+use std::hash::{BuildHasher, RandomState};
+
+impl Typed {
+    /// Block sizes of reads and writes.
+    #[must_use]
+    pub fn block(&self) -> BlockSizes {
+        let split = |direction: usize| {
+            let fixed = || BlockSplit::fixed(self.block_bytes[direction]);
+            self.split[direction].clone().unwrap_or_else(fixed)
+        };
+        let block = BlockSizes { read: split(0), write: split(1) };
+        if self.bs_unaligned { block.unaligned() } else { block }
+    }
+
+    /// The load as it was typed, but for arrivals, where it goes and how much it does.
+    #[must_use]
+    pub fn shape(&self) -> Load {
+        Load {
+            rw: self.rw,
+            modifier: self.rw_number.map_or(Modifier::None, |rw| rw.modifier(self.rw_sequencer)),
+            read_percent: self.read_percent,
+            block: self.block(),
+            blockalign_bytes: self.blockalign,
+            distribution: self.distribution.clone(),
+            coverage: !self.norandommap,
+            dependent: self.dependent,
+            direct: self.direct,
+            invalidate: self.invalidate,
+            sync: self.sync,
+            fsync_every: self.fsync_every,
+            fdatasync_every: self.fdatasync_every,
+            end_fsync: self.end_fsync,
+            startdelay_ns: self.startdelay_ns,
+            thinktime: (self.thinktime_ns > 0).then_some(Thinktime {
+                pause_ns: self.thinktime_ns,
+                blocks: self.thinktime_blocks,
+            }),
+            iodepth: self.iodepth,
+            numjobs: self.numjobs,
+            batch: Batch {
+                submit: self.batch_submit.unwrap_or(0),
+                complete_min: self.batch_complete_min.unwrap_or(1),
+                complete_max: self.batch_complete_max.unwrap_or(0),
+            },
+            engine: self.engine,
+            content: self.content,
+            verify: self.verify(),
+            cpus: self.cpus.clone(),
+            cpu_policy: self.cpu_policy,
+            nice: self.nice,
+            percentiles: self.percentiles.clone(),
+            ..Load::default()
+        }
+    }
+
+    fn verify(&self) -> Option<Verify> {
+        self.verify.map(|algorithm| Verify {
+            algorithm,
+            interval_bytes: self.verify_interval,
+            pattern: self.verify_pattern.clone(),
+            reads_back: self.do_verify,
+            fatal: self.verify_fatal,
+            round: None,
+            only: self.verify_only,
+        })
+    }
+
+    /// Arrivals by `rate` or `rate_iops`, and the share of reads that goes with them.
+    ///
+    /// # Errors
+    /// Both options, or a mixed load with a rate for one direction only.
+    pub fn arrivals(&self) -> Result<(Option<Arrivals>, u32), LoadError> {
+        let is_set = |rates: &Rates| rates.both.is_some() || rates.each.iter().any(Option::is_some);
+        let block = self.block();
+        let each = |rates: &Rates, [read, write]: [f64; 2]| {
+            let [reads, writes] = rates.each.map(|rate| rate.map(|rate| rate as f64));
+            [reads.map(|rate| rate / read), writes.map(|rate| rate / write)]
+        };
+        let (option, both, rates) = if is_set(&self.rate_iops) {
+            let both = self.rate_iops.both.map(|rate| rate as f64);
+            ("rate_iops", both, each(&self.rate_iops, [1.0; 2]))
+        } else {
+            let mean = Load { block: block.clone(), ..self.shape() }.mean_block_bytes();
+            let both = self.rate.both.map(|rate| rate as f64 / mean);
+            let means = [block.read.mean_bytes(), block.write.mean_bytes()];
+            ("rate", both, each(&self.rate, means))
+        };
+        if option == "rate_iops" && is_set(&self.rate) {
+            return Err(LoadError::new("rate", "rate and rate_iops bound the same; drop one"));
+        }
+        let (rate_iops, read_percent) = match (self.rw.reads(), self.rw.writes(), rates) {
+            _ if both.is_some() => (both, self.read_percent),
+            (true, false, [read, _]) => (read, self.read_percent),
+            (false, true, [_, write]) => (write, self.read_percent),
+            (_, _, [None, None]) => (None, self.read_percent),
+            (_, _, [Some(read), Some(write)]) => {
+                let total = read + write;
+                (Some(total), (read / total * 100.0).round() as u32)
+            }
+            _ => {
+                let reason = "a mixed job needs a rate for reads and one for writes";
+                return Err(LoadError::new(option, reason));
+            }
+        };
+        let process = self.rate_process;
+        Ok((rate_iops.map(|rate_iops| Arrivals { rate_iops, process }), read_percent))
+    }
+
+    /// True where shares of a file are asked, which take its size.
+    #[must_use]
+    pub fn has_shares(&self) -> bool {
+        let is_share = |span: &Span| matches!(span, Span::Percent(_));
+        self.size.iter().chain([&self.offset, &self.offset_increment]).any(is_share)
+    }
+
+    /// First byte that a clone may touch of a file of this size.
+    #[must_use]
+    pub fn offset_bytes(&self, whole_bytes: u64, clone: u32) -> u64 {
+        let step = if self.offset_align > 0 { self.offset_align } else { self.block().alignment() };
+        let bytes = |span: Span| match (span, span.of(whole_bytes)) {
+            (Span::Bytes(_), bytes) => bytes,
+            (_, bytes) => bytes.checked_next_multiple_of(step.max(1)).unwrap_or(bytes),
+        };
+        let increment = bytes(self.offset_increment).saturating_mul(u64::from(clone));
+        bytes(self.offset).saturating_add(increment)
+    }
+
+    /// Whole blocks of a share of this many bytes; all of the bytes where they were typed as such.
+    #[must_use]
+    pub fn blocks_of(&self, span: Span, whole_bytes: u64) -> u64 {
+        match (span, span.of(whole_bytes)) {
+            (Span::Bytes(_), bytes) => bytes,
+            (_, bytes) => bytes - bytes % self.block().alignment().max(1),
+        }
+    }
+
+    /// Bytes the target has to have for `size` behind the last offset; `None` for all there are.
+    #[must_use]
+    pub fn target_bytes(&self) -> Option<u64> {
+        let clone = self.numjobs.saturating_sub(1);
+        let size = self.size.map(Span::bytes).filter(|bytes| *bytes > 0).or(self.file_size)?;
+        Some(size.saturating_add(self.offset_bytes(0, clone)))
+    }
+
+    /// The load these options mean on a target whose parts have these sizes; without parts, shares of
+    /// them are left out. `engine` is what was chosen for the target.
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    pub fn load(&self, engine: EngineKind, parts_bytes: &[u64]) -> Result<Load, LoadError> {
+        let whole = parts_bytes.first().copied();
+        let is_share = |span: &Span| matches!(span, Span::Percent(_));
+        if let Some(whole) = whole.filter(|_| self.has_shares())
+            && parts_bytes.iter().any(|bytes| *bytes != whole)
+        {
+            let reason = "files of different sizes have no share in common; hint: use bytes";
+            return Err(LoadError::new("size", reason));
+        }
+        let within = whole.unwrap_or(0);
+        let size_bytes = self.size.or(self.file_size.map(Span::Bytes));
+        let size_bytes = size_bytes.filter(|size| whole.is_some() || !is_share(size));
+        let offset_bytes = self.offset_bytes(within, 0);
+        let mut load = Load { engine, seed: self.seed(), ..self.shape() };
+        load.offset_bytes = offset_bytes;
+        load.offset_increment_bytes =
+            self.has("offset_increment").then(|| self.offset_bytes(within, 1) - offset_bytes);
+        load.size_bytes = size_bytes.map(|size| self.blocks_of(size, within));
+        load.number_ios = self.number_ios;
+        let all: u64 = parts_bytes.iter().map(|bytes| bytes - offset_bytes.min(*bytes)).sum();
+        let amount = self.io_size.filter(|amount| whole.is_some() || !is_share(amount));
+        load.io_size_bytes = amount.map(|amount| {
+            let bytes = self.blocks_of(amount, load.size_bytes.unwrap_or(all));
+            bytes.saturating_mul(self.loops.max(1))
+        });
+        (load.arrivals, load.read_percent) = self.arrivals()?;
+        load.validate()?;
+        Ok(load)
+    }
+
+    /// The seed: the one typed, that of every run, or where runs are not to repeat a new one, which
+    /// readers of JSON that know no integers keep.
+    fn seed(&self) -> u64 {
+        self.randseed.unwrap_or_else(|| match self.randrepeat || self.allrandrepeat {
+            true => Load::default().seed,
+            false => RandomState::new().hash_one(0) >> 11,
+        })
+    }
+
+    /// True where the words are those of a job file.
+    #[must_use]
+    pub fn is_of_fio(&self) -> bool {
+        matches!(self.dialect, Dialect::Fio(_))
+    }
+}

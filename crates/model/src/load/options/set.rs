@@ -1,0 +1,298 @@
+//! Setters that a row cannot hold in a line.
+
+use super::MOST;
+use super::typed::{Rates, Typed};
+use super::value::{Dialect, KbBase, Value, Wrong, number};
+use crate::load::{BlockSplit, Distribution, EngineKind, Rw};
+
+type Set = Result<(), Wrong>;
+
+/// Most files that a message names.
+const MOST_SUGGESTED: usize = 8;
+/// Most percentiles of a list in fio.
+const MOST_PERCENTILES: usize = 20;
+/// Largest block an I/O may have.
+const LARGEST_BLOCK_BYTES: u64 = 1 << 30;
+
+/// Puts a value in its place.
+pub(super) fn put<T>(place: &mut T, value: T) -> Set {
+    *place = value;
+    Ok(())
+}
+
+/// A number from 1 up to the most there may be.
+pub(super) fn from_1(number: u32, most: u32) -> Result<u32, Wrong> {
+    if (1..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(Wrong::value(format!("{number} is not from 1 to {most}")))
+    }
+}
+
+pub(super) fn kb_base(o: &mut Typed, value: &Value<'_>) -> Set {
+    o.dialect = Dialect::Fio(match value.word()? {
+        "1024" => KbBase::Old,
+        "1000" => KbBase::Iec,
+        other => return Err(Wrong::value(format!("\"{other}\" is not 1000 or 1024"))),
+    });
+    Ok(())
+}
+
+pub(super) fn rw(o: &mut Typed, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let word = text.split_once(':').map_or(text, |(word, _)| word);
+    if word.contains("trim") {
+        return Err(Wrong::unsupported("iogauge reads and writes, and trims nothing"));
+    }
+    let rw = text.parse::<Rw>()?;
+    (o.rw, o.rw_number) = (rw.pattern, Some(rw));
+    Ok(())
+}
+
+pub(super) fn bs(o: &mut Typed, value: &Value<'_>) -> Set {
+    for (own, text) in o.block_bytes.iter_mut().zip(value.directions()?) {
+        if let Some(text) = text {
+            *own = text.number()?;
+            if !(1..=LARGEST_BLOCK_BYTES).contains(own) {
+                return Err(Wrong::value(format!("{own} is not from 1 byte to 1 GiB")));
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn bsrange(o: &mut Typed, value: &Value<'_>) -> Set {
+    for (own, range) in o.split.iter_mut().zip(value.directions()?) {
+        let Some(range) = range else { continue };
+        let text = range.word()?;
+        let Some((least, most)) = text.split_once(['-', ':']) else {
+            return Err(Wrong::value(format!("\"{text}\" is not a range; hint: use 4k-64k")));
+        };
+        let (a, b) = (number(least, value.dialect)?, number(most, value.dialect)?);
+        // fio puts the ends in order.
+        let (a, b) = if o.dialect == Dialect::Iogauge { (a, b) } else { (a.min(b), a.max(b)) };
+        let plain = format!("{a}-{b}");
+        *own = Some(BlockSplit::parse_range(&plain)?);
+    }
+    Ok(())
+}
+
+pub(super) fn blockalign(o: &mut Typed, value: &Value<'_>) -> Set {
+    let [read, write] = value.directions()?;
+    let (read, write) = (read.map(|v| v.number()), write.map(|v| v.number()));
+    let (read, write) = (read.transpose()?, write.transpose()?);
+    if let (Some(read), Some(write)) = (read, write)
+        && read != write
+    {
+        let why = "reads and writes have one alignment; hint: use one number";
+        return Err(Wrong::unsupported(why));
+    }
+    o.blockalign = read.or(write).filter(|bytes| *bytes > 0);
+    Ok(())
+}
+
+pub(super) fn startdelay(o: &mut Typed, value: &Value<'_>) -> Set {
+    if value.word()?.contains(['-', ':']) {
+        return Err(Wrong::unsupported("a delay is not drawn; hint: use startdelay=5"));
+    }
+    o.startdelay_ns = value.duration_ns(1e9)?;
+    Ok(())
+}
+
+pub(super) fn verify(o: &mut Typed, value: &Value<'_>) -> Set {
+    o.verify = match value.word()? {
+        "0" | "none" => None,
+        word @ ("crc7" | "null") => {
+            let why = format!("{word} proves next to nothing; hint: use verify=crc32c");
+            return Err(Wrong::unsupported(why));
+        }
+        word => Some(word.parse()?),
+    };
+    Ok(())
+}
+
+pub(super) fn verify_pattern(o: &mut Typed, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    // fio fills in offsets, reads files, and strings several patterns together.
+    if text.contains('%') || text.starts_with('\'') || text.trim_matches('"').contains('"') {
+        let why = "a pattern is one run of bytes; hint: use 0xaa55 or \"text\"";
+        return Err(Wrong::unsupported(why));
+    }
+    o.verify_pattern = Some(text.parse()?);
+    Ok(())
+}
+
+pub(super) fn nice(o: &mut Typed, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let nice = text.parse().ok().filter(|nice| (-20..=19).contains(nice));
+    o.nice = nice.ok_or_else(|| Wrong::value(format!("\"{text}\" is not from -20 to 19")))?;
+    Ok(())
+}
+
+pub(super) fn bssplit(o: &mut Typed, value: &Value<'_>) -> Set {
+    for (own, text) in o.split.iter_mut().zip(value.directions()?) {
+        if let Some(text) = text {
+            *own = Some(split(&text)?);
+        }
+    }
+    Ok(())
+}
+
+fn split(value: &Value<'_>) -> Result<BlockSplit, Wrong> {
+    let mut plain = Vec::new();
+    for entry in value.word()?.split(':') {
+        let (size, share) = match entry.split_once('/') {
+            Some((size, share)) => (size, format!("/{share}")),
+            None => (entry, String::new()),
+        };
+        plain.push(format!("{}{share}", number(size, value.dialect)?));
+    }
+    Ok(BlockSplit::parse(&plain.join(":"))?)
+}
+
+pub(super) fn random_distribution(o: &mut Typed, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+    if kind == "zoned_abs" || (kind == "zoned" && rest.contains(',')) {
+        let why = "zones are shares of the file and the same for reads and writes; hint: use \
+                   zoned:60/10:40/90";
+        return Err(Wrong::unsupported(why));
+    }
+    if matches!(kind, "zipf" | "pareto" | "normal" | "gauss") && rest.contains(':') {
+        let why = format!(
+            "the centre cannot be moved; hint: use {kind}:{}",
+            rest.split(':').next().unwrap_or("")
+        );
+        return Err(Wrong::unsupported(why));
+    }
+    let text = if kind == "zoned" { format!("zoned:{}", zones(rest)) } else { text.to_owned() };
+    o.distribution = text.parse::<Distribution>()?;
+    Ok(())
+}
+
+/// A last zone without a size takes what the others leave.
+fn zones(text: &str) -> String {
+    let Some(open) = text.strip_suffix('/') else { return text.to_owned() };
+    let sizes = open.split(':').filter_map(|zone| zone.split_once('/')?.1.parse::<f64>().ok());
+    format!("{open}/{}", 100.0 - sizes.sum::<f64>())
+}
+
+/// One rate, or those of reads and writes; `number` reads each.
+pub(super) fn rates(
+    own: &mut Rates,
+    value: &Value<'_>,
+    number: fn(&Value<'_>) -> Result<u64, Wrong>,
+) -> Set {
+    let is_own = value.dialect == Dialect::Iogauge;
+    if is_own && !value.word()?.contains(',') {
+        *own = Rates { both: Some(number(value)?), ..Rates::default() };
+        return Ok(());
+    }
+    for (own, text) in own.each.iter_mut().zip(value.directions()?) {
+        if let Some(text) = text {
+            *own = Some(number(&text)?).filter(|rate| is_own || *rate > 0);
+        }
+    }
+    Ok(())
+}
+
+/// Splits a list at colons; `\:` is a colon within a path.
+pub(super) fn paths(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
+    let text = value.word()?;
+    let mut list = Vec::new();
+    let mut path = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            ':' => list.push(std::mem::take(&mut path)),
+            '\\' => path.push(chars.next_if_eq(&':').unwrap_or('\\')),
+            c => path.push(c),
+        }
+    }
+    list.push(path);
+    list.retain(|path| !path.is_empty());
+    if list.is_empty() || list.len() > MOST as usize {
+        let reason = format!("\"{text}\" does not name 1 to {MOST} paths; hint: use /a:/b");
+        return Err(Wrong::value(reason));
+    }
+    Ok(list)
+}
+
+pub(super) fn filename(o: &mut Typed, value: &Value<'_>) -> Set {
+    let list = paths(value)?;
+    if list.iter().any(|path| path == "-") {
+        return Err(Wrong::unsupported("a stream has no offsets; hint: use a file"));
+    }
+    if !o.filename.is_empty() {
+        return Err(Wrong::value(second_filename(&o.filename, &list)));
+    }
+    o.filename = list;
+    Ok(())
+}
+
+/// What is wrong with a second line of files, and the one line that would be right.
+fn second_filename(first: &[String], second: &[String]) -> String {
+    let mut all: Vec<&String> = first.iter().collect();
+    all.extend(second.iter().filter(|name| !first.contains(name)));
+    let right = if all.len() == first.len() {
+        "drop this line".to_owned()
+    } else if all.len() > MOST_SUGGESTED {
+        "use one line with all of them, and a colon between each two".to_owned()
+    } else {
+        let names: Vec<String> = all.iter().map(|name| name.replace(':', "\\:")).collect();
+        format!("use filename={} in place of both lines", names.join(":"))
+    };
+    format!("the job has files by a line above, and fio would use those of both; hint: {right}")
+}
+
+pub(super) fn nrfiles(o: &mut Typed, value: &Value<'_>) -> Set {
+    o.nrfiles = value.small()?;
+    if o.nrfiles > MOST {
+        let why = format!("one job has up to {MOST} files here");
+        return Err(Wrong::unsupported(why));
+    }
+    o.nrfiles = o.nrfiles.max(1);
+    Ok(())
+}
+
+pub(super) fn filesize(o: &mut Typed, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    if text.contains(['-', ':']) && !text.starts_with('(') {
+        return Err(Wrong::unsupported("files have one size; hint: use filesize=1g"));
+    }
+    o.file_size = Some(value.number()?).filter(|size| *size > 0);
+    Ok(())
+}
+
+pub(super) fn latency_percentile(o: &mut Typed, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let percent = text.parse().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    let fail = || Wrong::value(format!("\"{text}\" is not above 0 and up to 100"));
+    o.latency_percentile = percent.ok_or_else(fail)?;
+    Ok(())
+}
+
+pub(super) fn percentile_list(o: &mut Typed, value: &Value<'_>) -> Set {
+    let text = value.word()?;
+    let percent = |text: &str| {
+        text.trim().parse().ok().filter(|percent: &f64| *percent > 0.0 && *percent <= 100.0)
+    };
+    let all: Option<Vec<f64>> = text.split(':').map(percent).collect();
+    let mut all = all.filter(|all| all.len() <= MOST_PERCENTILES).ok_or_else(|| {
+        let most = MOST_PERCENTILES;
+        Wrong::value(format!("\"{text}\" is not up to {most} of above 0 and up to 100, as 50:99.9"))
+    })?;
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    o.percentiles = all;
+    Ok(())
+}
+
+pub(super) fn ioengine(o: &mut Typed, value: &Value<'_>) -> Set {
+    put(&mut o.engine, EngineKind::parse(value.word()?, value.dialect)?)
+}
+
+/// A chunk beyond every block is the block.
+pub(super) fn compress_chunk(o: &mut Typed, value: &Value<'_>) -> Set {
+    put(&mut o.content.compress_chunk_bytes, u32::try_from(value.number()?).unwrap_or(0))
+}

@@ -1,0 +1,107 @@
+//! How a load shows its options.
+
+use crate::load::{
+    BlockSizes, CpuPolicy, Distribution, EngineKind, Load, Modifier, SyncMode, Verify,
+};
+use crate::units::{size_word, time_word};
+
+/// An option that no load shows.
+pub(super) fn nothing(_: &Load) -> Option<String> {
+    None
+}
+
+/// `0` or `1`.
+pub(super) fn switch(on: bool) -> Option<String> {
+    Some(u8::from(on).to_string())
+}
+
+/// A number, or a word.
+pub(super) fn word(word: impl ToString) -> Option<String> {
+    Some(word.to_string())
+}
+
+/// Bytes, where there are any.
+pub(super) fn size(bytes: Option<u64>) -> Option<String> {
+    bytes.map(size_word)
+}
+
+pub(super) fn rw(load: &Load) -> Option<String> {
+    // A dependent load reads and writes whatever its pattern.
+    let is_told = load.modifier != Modifier::None || !load.dependent;
+    is_told.then(|| load.rw_word())
+}
+
+pub(super) fn rw_sequencer(load: &Load) -> Option<String> {
+    matches!(load.modifier, Modifier::Identical(_)).then(|| "identical".to_owned())
+}
+
+pub(super) fn rwmixread(load: &Load) -> Option<String> {
+    (load.rw.is_mixed() && !load.dependent).then(|| load.read_percent.to_string())
+}
+
+/// The value of the one of `bs`, `bssplit` and `bsrange` that says these sizes.
+pub(super) fn block(sizes: &BlockSizes, option: &str) -> Option<String> {
+    let (name, value) = sizes.as_option();
+    (name == option).then_some(value)
+}
+
+pub(super) fn ioengine(load: &Load) -> Option<String> {
+    (load.engine != EngineKind::Sim).then(|| load.engine.as_str().to_owned())
+}
+
+pub(super) fn random_distribution(load: &Load) -> Option<String> {
+    let is_told = load.rw.is_random() && load.distribution != Distribution::Uniform;
+    is_told.then(|| load.distribution.to_string())
+}
+
+pub(super) fn norandommap(load: &Load) -> Option<String> {
+    load.rw.is_random().then(|| u8::from(!load.coverage).to_string())
+}
+
+pub(super) fn sync(load: &Load) -> Option<String> {
+    (load.sync != SyncMode::None).then(|| load.sync.as_str().to_owned())
+}
+
+pub(super) fn startdelay(load: &Load) -> Option<String> {
+    word(time_word(load.startdelay_ns))
+}
+
+pub(super) fn thinktime(load: &Load) -> Option<String> {
+    load.thinktime.map(|thinktime| format!("{}us", thinktime.pause_ns.div_ceil(1000)))
+}
+
+pub(super) fn thinktime_blocks(load: &Load) -> Option<String> {
+    load.thinktime.map(|thinktime| thinktime.blocks.to_string())
+}
+
+pub(super) fn rate_iops(load: &Load) -> Option<String> {
+    load.arrivals.map(|arrivals| format!("{:.0}", arrivals.rate_iops))
+}
+
+pub(super) fn rate_process(load: &Load) -> Option<String> {
+    load.arrivals.map(|arrivals| arrivals.process.as_str().to_owned())
+}
+
+pub(super) fn buffer_compress_chunk(load: &Load) -> Option<String> {
+    let chunk = u64::from(load.content.compress_chunk_bytes);
+    (load.content.compress_percent > 0).then(|| size_word(chunk))
+}
+
+/// What is asked of verification, where there is any.
+pub(super) fn verify(load: &Load, of: fn(&Verify) -> Option<String>) -> Option<String> {
+    load.verify.as_ref().and_then(of)
+}
+
+pub(super) fn cpus_allowed(load: &Load) -> Option<String> {
+    load.cpus.as_ref().map(ToString::to_string)
+}
+
+pub(super) fn cpus_allowed_policy(load: &Load) -> Option<String> {
+    let is_split = load.cpus.is_some() && load.cpu_policy == CpuPolicy::Split;
+    is_split.then(|| "split".to_owned())
+}
+
+pub(super) fn percentile_list(load: &Load) -> Option<String> {
+    let percents: Vec<String> = load.percentiles.iter().map(f64::to_string).collect();
+    (!percents.is_empty()).then(|| percents.join(":"))
+}

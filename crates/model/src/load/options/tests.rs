@@ -1,0 +1,223 @@
+//! Every row keeps what the table promises.
+
+use super::*;
+use crate::load::EngineKind;
+
+/// A value that each option takes, other than its default.
+const VALUES: &[(&str, &str)] = &[
+    ("rw", "randrw"),
+    ("rw_sequencer", "identical"),
+    ("rwmixread", "70"),
+    ("rwmixwrite", "30"),
+    ("bs", "8k,1m"),
+    ("bssplit", "4k/60:64k/40"),
+    ("bsrange", "4k-64k"),
+    ("blockalign", "8k"),
+    ("iodepth", "32"),
+    ("numjobs", "4"),
+    ("ioengine", "libaio"),
+    ("size", "64m"),
+    ("filesize", "64m"),
+    ("offset", "1m"),
+    ("offset_increment", "64m"),
+    ("offset_align", "4k"),
+    ("random_distribution", "zipf:1.2"),
+    ("sync", "dsync"),
+    ("fsync", "8"),
+    ("fdatasync", "8"),
+    ("thinktime", "300us"),
+    ("thinktime_blocks", "4"),
+    ("startdelay", "5"),
+    ("rate_iops", "2000"),
+    ("rate", "1m"),
+    ("rate_process", "poisson"),
+    ("iodepth_batch_submit", "8"),
+    ("iodepth_batch_complete_min", "4"),
+    ("iodepth_batch_complete_max", "8"),
+    ("number_ios", "1000"),
+    ("io_size", "1g"),
+    ("loops", "2"),
+    ("randseed", "18446744073709551615"),
+    ("buffer_compress_percentage", "50"),
+    ("buffer_compress_chunk", "4k"),
+    ("dedupe_percentage", "20"),
+    ("verify", "md5"),
+    ("verify_interval", "512"),
+    ("verify_pattern", "0xaa55"),
+    ("cpus_allowed", "0,2-3"),
+    ("cpus_allowed_policy", "split"),
+    ("nice", "-5"),
+    ("percentile_list", "50:99.9"),
+    ("name", "mine"),
+    ("latency_target", "5ms"),
+    ("latency_percentile", "99"),
+    ("runtime", "10"),
+    ("ramp_time", "1"),
+    ("filename", "a"),
+    ("directory", "a"),
+    ("nrfiles", "2"),
+    ("filename_format", "a.$filenum"),
+    ("wait_for", "a"),
+    ("kb_base", "1000"),
+];
+
+/// What else has to be typed for an option to show.
+const BESIDE: &[(&str, &[(&str, &str)])] = &[
+    ("rw_sequencer", &[("rw", "randread:8")]),
+    ("rwmixread", &[("rw", "randrw")]),
+    ("bs_unaligned", &[("bsrange", "4k-64k"), ("direct", "0")]),
+    ("rate_process", &[("rate_iops", "5")]),
+    ("iodepth_batch_complete_min", &[("iodepth", "8")]),
+    ("buffer_compress_chunk", &[("buffer_compress_percentage", "50")]),
+];
+
+fn value(row: &LoadOption) -> &'static str {
+    let other = if row.default == "1" { "0" } else { "1" };
+    VALUES.iter().find(|(name, _)| *name == row.name).map_or(other, |(_, value)| value)
+}
+
+#[test]
+fn every_name_has_one_row_in_words() {
+    let names = || ROWS.iter().flat_map(|row| row.aliases.iter().chain([&row.name]));
+    let mut sorted: Vec<&str> = names().copied().collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), names().count());
+    for name in names() {
+        assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+        assert!(find(&name.replace('_', "-")).is_some(), "{name}");
+    }
+    for row in ROWS {
+        assert!(row.help.len() > 10, "{}", row.name);
+        assert!(!row.help.contains('\n') && !row.help.ends_with('.'), "{}", row.help);
+        let others = row.conflicts.iter().copied();
+        for other in others.chain(row.requires.and_then(|needed| needed.split('=').next())) {
+            assert!(find(other).is_some_and(|found| found.name == other), "{other}");
+        }
+        if let OnLine::Refused(why) | OnLine::OfCommand(why) = row.on_line {
+            assert!(why.contains("; hint: "), "{why}");
+        }
+    }
+    assert_eq!(super::row("bs").name, find("blocksize").unwrap().name);
+    assert!(find("blocksiz").is_none());
+}
+
+#[test]
+fn what_is_set_is_shown_and_reads_back() {
+    for row in ROWS {
+        let mut fio = Typed::fio();
+        fio.set(row, Some(value(row)), None).unwrap_or_else(|e| panic!("{}: {e}", row.name));
+        assert!(fio.has(row.name) && !fio.is_empty());
+        if matches!(row.on_line, OnLine::Refused(_) | OnLine::OfCommand(_)) {
+            assert!(Typed::iogauge().set(row, Some(value(row)), None).is_err(), "{}", row.name);
+            continue;
+        }
+        let needed = row.requires.and_then(|needed| needed.split_once('='));
+        let beside =
+            BESIDE.iter().filter(|(name, _)| *name == row.name).flat_map(|(_, words)| *words);
+        let words = beside.copied().chain(needed).chain([(row.name, value(row))]);
+        let words = words.map(|(name, text)| (find(name).unwrap(), Some(text)));
+        let typed = Typed::iogauge().with(words.clone()).unwrap();
+        let engine = typed.asked_engine().unwrap_or(EngineKind::IoUring);
+        let load = typed.load(engine, &[]).unwrap_or_else(|e| panic!("{}: {e}", row.name));
+        let Some(shown) = row.shown(&load) else {
+            assert!((row.show)(&load).is_none(), "{}={} is not shown", row.name, value(row));
+            continue;
+        };
+        assert_eq!(shown, value(row), "{}", row.name);
+        // All that the load shows asks for the same load.
+        let shown: Vec<_> = ROWS.iter().filter_map(|row| Some((row, row.shown(&load)?))).collect();
+        let again = shown.iter().map(|(row, text)| (*row, Some(text.as_str())));
+        let again = Typed::iogauge().with(again).unwrap();
+        assert_eq!(again.load(again.engine, &[]).unwrap(), load, "{}", row.name);
+    }
+}
+
+#[test]
+fn defaults_are_those_of_a_load() {
+    let typed = Typed::iogauge();
+    let load = typed.load(typed.engine, &[]).unwrap();
+    assert_eq!(load, Load::default());
+    for row in ROWS {
+        assert_eq!(row.shown(&load), None, "{}", row.name);
+        if row.default.is_empty()
+            || matches!(row.on_line, OnLine::OfCommand(_) | OnLine::Refused(_))
+        {
+            continue;
+        }
+        let mut typed = Typed::iogauge();
+        typed.set(row, Some(row.default), None).unwrap();
+        assert_eq!(typed.load(typed.engine, &[]).unwrap(), load, "{}", row.name);
+    }
+}
+
+fn typed(words: &str) -> Result<Typed, LoadError> {
+    typed_on(&Typed::iogauge(), words)
+}
+
+fn typed_on(base: &Typed, words: &str) -> Result<Typed, LoadError> {
+    let words = words.split_whitespace().map(|word| {
+        let (name, text) = word.split_once('=').unwrap_or((word, "1"));
+        (find(name).unwrap(), Some(text))
+    });
+    base.with(words)
+}
+
+use crate::load::LoadError;
+
+#[test]
+fn options_that_do_not_go_together_are_named() {
+    for (words, reason) in [
+        ("rate=1m rate_iops=5", "rate: cannot be used with rate_iops"),
+        ("bs=4k bssplit=4k/100", "bssplit: cannot be used with bs"),
+        (
+            "thinktime_blocks=4",
+            "thinktime_blocks: has no effect without thinktime; hint: use --thinktime=1ms, too",
+        ),
+        ("bs=4k blocksize=8k", "bs: is given twice"),
+        ("filename=a", "filename: TARGET names the files; hint: "),
+    ] {
+        let error = typed(words).unwrap_err().to_string();
+        assert!(error.starts_with(reason), "{error}");
+    }
+    // A job's own options take the place of those they conflict with.
+    let base = typed("bs=4k rate=1m rw=randwrite").unwrap();
+    let job = typed_on(&base, "bssplit=8k/100 rate_iops=5").unwrap();
+    let load = job.load(job.engine, &[]).unwrap();
+    assert_eq!((load.block.single(), load.arrivals.unwrap().rate_iops), (Some(8192), 5.0));
+    assert!(job.writes() && !job.has("rate"));
+}
+
+#[test]
+fn shares_are_of_the_parts() {
+    let typed = typed("size=50% offset=10% io_size=50% loops=2 bs=4k").unwrap();
+    let load = typed.load(typed.engine, &[1 << 20, 1 << 20]).unwrap();
+    assert_eq!((load.size_bytes, load.offset_bytes), (Some(512 << 10), 106_496));
+    assert_eq!(load.io_size_bytes, Some(512 << 10));
+    let error = typed.load(typed.engine, &[1 << 20, 1 << 21]).unwrap_err();
+    assert!(error.reason.contains("different sizes"), "{error}");
+    assert_eq!(typed.load(typed.engine, &[]).unwrap().size_bytes, None);
+    assert_eq!(typed.target_bytes(), None);
+}
+
+#[test]
+fn rates_are_of_both_directions_or_of_each() {
+    let load = |words| {
+        let typed = typed(words).unwrap();
+        typed.load(typed.engine, &[]).unwrap()
+    };
+    let figures = |load: Load| (load.arrivals.unwrap().rate_iops, load.read_percent);
+    assert_eq!(figures(load("rw=randrw rwmixread=70 rate_iops=2k")), (2000.0, 70));
+    assert_eq!(figures(load("rw=randrw rate_iops=3k,1k")), (4000.0, 75));
+    assert_eq!(figures(load("rw=randrw bs=4k,8k rate=4m,8m")), (2048.0, 50));
+    assert_eq!(figures(load("rw=write rate_iops=3,5")).0, 5.0);
+    assert!(typed("rate_iops=0").unwrap().load(EngineKind::IoUring, &[]).is_err());
+}
+
+#[test]
+fn mistyped_names_are_guessed() {
+    let names = || ROWS.iter().map(|row| row.name);
+    assert_eq!(nearest("iodpeth", names()), Some("iodepth"));
+    assert_eq!(nearest("zzzzzzzz", names()), None);
+    assert_eq!(nearest(&"x".repeat(10_000), names()), None);
+}

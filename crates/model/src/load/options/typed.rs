@@ -1,0 +1,337 @@
+//! What was typed: on the command line, in a suite file, or in a section of a job file.
+
+use super::value::{Dialect, KbBase, Span, Value, Wrong};
+use super::{LoadOption, OnLine};
+use crate::limit::{Limit, Metric, Side};
+use crate::load::{
+    ArrivalProcess, BlockSplit, Content, CpuPolicy, Cpus, Distribution, EngineKind, LoadError,
+    Pattern, Rw, Sequencer, SyncMode, VerifyAlgorithm, VerifyPattern,
+};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A line of a job file or of a file it includes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceLine {
+    /// The file, as it was named.
+    pub file: Arc<Path>,
+    /// The line, from 1; 0 for the file as a whole.
+    pub line: u32,
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if self.line > 0 { write!(f, ":{}", self.line) } else { Ok(()) }
+    }
+}
+
+/// Rates of a load, in I/Os or bytes per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// Of reads and of writes; 0 for no bound in fio.
+    pub each: [Option<u64>; 2],
+    /// Of both together, where one number was typed on the command line.
+    pub both: Option<u64>,
+}
+
+/// An option as it was typed.
+#[derive(Debug, Clone, PartialEq)]
+struct Given {
+    text: Option<String>,
+    place: Option<SourceLine>,
+}
+
+/// The values of all options of a load: those typed, and defaults for the rest. The fields have the
+/// options' names; see [`super::ROWS`] for what they mean.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub struct Typed {
+    /// Whose words are read.
+    pub dialect: Dialect,
+    pub name: Option<String>,
+    pub rw: Pattern,
+    /// The pattern with the number behind it.
+    pub rw_number: Option<Rw>,
+    pub rw_sequencer: Sequencer,
+    pub read_percent: u32,
+    /// Block sizes of reads and writes.
+    pub block_bytes: [u64; 2],
+    /// Block sizes by weight or range, which take precedence.
+    pub split: [Option<BlockSplit>; 2],
+    pub bs_unaligned: bool,
+    pub blockalign: Option<u64>,
+    pub distribution: Distribution,
+    pub dependent: bool,
+    pub norandommap: bool,
+    pub direct: bool,
+    pub invalidate: bool,
+    pub sync: SyncMode,
+    pub fsync_every: u32,
+    pub fdatasync_every: u32,
+    pub end_fsync: bool,
+    pub startdelay_ns: u64,
+    pub thinktime_ns: u64,
+    pub thinktime_blocks: u32,
+    pub content: Content,
+    pub verify: Option<VerifyAlgorithm>,
+    pub do_verify: bool,
+    pub verify_interval: Option<u64>,
+    pub verify_pattern: Option<VerifyPattern>,
+    pub verify_fatal: bool,
+    pub verify_only: bool,
+    pub cpus: Option<Cpus>,
+    pub cpu_policy: CpuPolicy,
+    pub nice: i32,
+    pub engine: EngineKind,
+    pub iodepth: u32,
+    pub batch_submit: Option<u32>,
+    pub batch_complete_min: Option<u32>,
+    pub batch_complete_max: Option<u32>,
+    pub numjobs: u32,
+    pub loops: u64,
+    pub rate: Rates,
+    pub rate_iops: Rates,
+    pub rate_process: ArrivalProcess,
+    pub filename: Vec<String>,
+    pub directory: Vec<String>,
+    pub filename_format: String,
+    pub nrfiles: u32,
+    pub size: Option<Span>,
+    pub io_size: Option<Span>,
+    pub file_size: Option<u64>,
+    pub offset: Span,
+    pub offset_increment: Span,
+    pub offset_align: u64,
+    pub number_ios: Option<u64>,
+    pub runtime_ns: u64,
+    pub time_based: bool,
+    pub ramp_ns: u64,
+    pub randrepeat: bool,
+    pub allrandrepeat: bool,
+    pub randseed: Option<u64>,
+    pub stonewall: bool,
+    pub wait_for: Option<String>,
+    pub group_reporting: bool,
+    /// 0 for none.
+    pub latency_target_ns: u64,
+    pub latency_percentile: f64,
+    /// Ascending; none for fio's own.
+    pub percentiles: Vec<f64>,
+    pub unlink: bool,
+    pub allow_file_create: bool,
+    /// The options typed, with what was typed of them last.
+    given: BTreeMap<&'static str, Given>,
+}
+
+impl Typed {
+    /// fio's defaults.
+    #[must_use]
+    pub fn fio() -> Self {
+        Self {
+            dialect: Dialect::Fio(KbBase::Old),
+            rw: Pattern::Read,
+            norandommap: false,
+            direct: false,
+            invalidate: true,
+            engine: EngineKind::Psync,
+            ..Self::iogauge()
+        }
+    }
+
+    /// iogauge's defaults, which are those of [`Load`](crate::Load).
+    #[must_use]
+    pub fn iogauge() -> Self {
+        Self {
+            dialect: Dialect::Iogauge,
+            name: None,
+            rw: Pattern::RandRead,
+            rw_number: None,
+            rw_sequencer: Sequencer::default(),
+            read_percent: 50,
+            block_bytes: [4096; 2],
+            split: [None, None],
+            bs_unaligned: false,
+            blockalign: None,
+            distribution: Distribution::Uniform,
+            dependent: false,
+            norandommap: true,
+            direct: true,
+            invalidate: false,
+            sync: SyncMode::None,
+            fsync_every: 0,
+            fdatasync_every: 0,
+            end_fsync: false,
+            startdelay_ns: 0,
+            thinktime_ns: 0,
+            thinktime_blocks: 1,
+            content: Content::default(),
+            verify: None,
+            do_verify: true,
+            verify_interval: None,
+            verify_pattern: None,
+            verify_fatal: false,
+            verify_only: false,
+            cpus: None,
+            cpu_policy: CpuPolicy::default(),
+            nice: 0,
+            engine: EngineKind::IoUring,
+            iodepth: 1,
+            batch_submit: None,
+            batch_complete_min: None,
+            batch_complete_max: None,
+            numjobs: 1,
+            loops: 1,
+            rate: Rates::default(),
+            rate_iops: Rates::default(),
+            rate_process: ArrivalProcess::Linear,
+            filename: Vec::new(),
+            directory: Vec::new(),
+            filename_format: "$jobname.$jobnum.$filenum".to_owned(),
+            nrfiles: 1,
+            size: None,
+            io_size: None,
+            file_size: None,
+            offset: Span::Bytes(0),
+            offset_increment: Span::Bytes(0),
+            offset_align: 0,
+            number_ios: None,
+            runtime_ns: 0,
+            time_based: false,
+            ramp_ns: 0,
+            randrepeat: true,
+            allrandrepeat: false,
+            randseed: None,
+            stonewall: false,
+            wait_for: None,
+            group_reporting: false,
+            latency_target_ns: 0,
+            latency_percentile: 100.0,
+            percentiles: Vec::new(),
+            unlink: false,
+            allow_file_create: true,
+            given: BTreeMap::new(),
+        }
+    }
+
+    /// Takes what was typed of an option.
+    ///
+    /// # Errors
+    /// A value that is none, or an option that has no place here.
+    pub fn set(
+        &mut self,
+        row: &'static LoadOption,
+        text: Option<&str>,
+        place: Option<&SourceLine>,
+    ) -> Result<(), Wrong> {
+        if let (OnLine::Refused(why) | OnLine::OfCommand(why), Dialect::Iogauge) =
+            (row.on_line, self.dialect)
+        {
+            return Err(Wrong::unsupported(why));
+        }
+        let dialect = self.dialect;
+        (row.set)(self, &Value { text, dialect })?;
+        let given = Given { text: text.map(str::to_owned), place: place.cloned() };
+        self.given.insert(row.name, given);
+        Ok(())
+    }
+
+    /// These options with others in place of those that they replace or conflict with.
+    ///
+    /// # Errors
+    /// The first value that is wrong, with the name of its option; or options that were typed twice,
+    /// conflict, or need another one.
+    pub fn with<'a>(
+        &self,
+        others: impl Iterator<Item = (&'static LoadOption, Option<&'a str>)> + Clone,
+    ) -> Result<Self, LoadError> {
+        let wrong = |row: &LoadOption, wrong: Wrong| LoadError::new(row.name, wrong.to_string());
+        let mut typed = Self::iogauge();
+        let stays = |name: &str| {
+            !others.clone().any(|(row, _)| row.name == name || row.conflicts_with(name))
+        };
+        for (row, given) in self.rows().filter(|(row, _)| stays(row.name)) {
+            typed.set(row, given.text.as_deref(), None).map_err(|error| wrong(row, error))?;
+        }
+        let kept = typed.given.len();
+        let mut count = 0;
+        for (row, text) in others {
+            typed.set(row, text, None).map_err(|error| wrong(row, error))?;
+            count += 1;
+            if typed.given.len() < kept + count {
+                return Err(LoadError::new(row.name, "is given twice; hint: use one of them"));
+            }
+        }
+        typed.check_companions()?;
+        Ok(typed)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&'static LoadOption, &Given)> {
+        self.given.iter().filter_map(|(name, given)| Some((super::find(name)?, given)))
+    }
+
+    /// Options that do not go together, or mean nothing without another one.
+    pub(super) fn check_companions(&self) -> Result<(), LoadError> {
+        for (row, _) in self.rows() {
+            if let Some(other) = row.conflicts.iter().find(|other| self.has(other)) {
+                let reason = format!("cannot be used with {other}; hint: use one of them");
+                return Err(LoadError::new(row.name, reason));
+            }
+            let Some(needed) = row.requires else { continue };
+            let (name, _) = needed.split_once('=').unwrap_or((needed, ""));
+            if !self.has(name) {
+                let reason = format!("has no effect without {name}; hint: use --{needed}, too");
+                return Err(LoadError::new(row.name, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// True where an option was typed.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    /// True where none was.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// Where an option was typed last, by its name or another one.
+    #[must_use]
+    pub fn place(&self, name: &str) -> Option<&SourceLine> {
+        let row = super::find(name)?;
+        self.given.get(row.name)?.place.as_ref()
+    }
+
+    /// The engine typed; `None` for what suits the target.
+    #[must_use]
+    pub fn asked_engine(&self) -> Option<EngineKind> {
+        self.has("ioengine").then_some(self.engine)
+    }
+
+    /// True where the load changes its target.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        (self.rw.writes() && !self.verify_only) || self.dependent
+    }
+
+    /// The limit that `latency_target` asks to search by; `None` where it asks for no search.
+    #[must_use]
+    pub fn latency_limit(&self) -> Option<Limit> {
+        let metric = if self.latency_percentile < 100.0 {
+            Metric::Percentile(self.latency_percentile)
+        } else {
+            Metric::Max
+        };
+        (self.latency_target_ns > 0).then_some(Limit {
+            side: Side::Any,
+            metric,
+            bound_ns: self.latency_target_ns,
+        })
+    }
+}
