@@ -29,6 +29,7 @@ use iogauge_fio::json_out::Detail;
 use iogauge_lab::history::{ExportFormat, HistoryPath, RunRef, RunState};
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
+use iogauge_model::load::options;
 use iogauge_model::units::{parse_duration_ns, parse_percent};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -274,12 +275,6 @@ pub struct RunArgs {
     /// Ignore options of a job file that iogauge does not support, with a warning for each
     #[arg(long)]
     pub lenient: bool,
-    /// Accepted for compatibility with fio: runs are always bounded by time
-    #[arg(long, hide = true)]
-    pub time_based: bool,
-    /// Accepted for compatibility with fio: jobs are always reported as a group
-    #[arg(long, hide = true)]
-    pub group_reporting: bool,
     /// Print fio's JSON on stdout and the text on stderr; json+ includes every latency bucket
     #[arg(
         long,
@@ -514,17 +509,11 @@ impl ShowFormat {
     }
 }
 
-/// Options that stand alone or take 0 or 1, which fio's users write behind a space as well.
-const FLAGS: [&str; 8] = [
-    "--direct",
-    "--norandommap",
-    "--dependent",
-    "--end-fsync",
-    "--bs-unaligned",
-    "--randrepeat",
-    "--allrandrepeat",
-    "--refill-buffers",
-];
+/// True for an option that stands alone or takes 0 or 1, which fio's users write behind a space as well.
+fn is_flag(argument: &OsString) -> bool {
+    let name = argument.to_str().and_then(|text| text.strip_prefix("--"));
+    name.and_then(options::find).is_some_and(|row| row.is_flag)
+}
 
 /// Brings arguments from fio's way of writing into clap's: names with dashes where they were typed
 /// with underscores (`--rate_iops=5` means `--rate-iops=5`; values stay as they are), and
@@ -535,7 +524,7 @@ pub fn with_dashes(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     for argument in arguments {
         if let Some(flag) = read.last_mut()
             && !plain
-            && FLAGS.iter().any(|f| flag.as_os_str() == *f)
+            && is_flag(flag)
             && (argument == "0" || argument == "1")
         {
             flag.push("=");

@@ -1,12 +1,12 @@
 //! Arguments of `iogauge suite`: a command for each suite of the table, made of its options.
 
-use super::load::engine_word;
 use super::{OutputArgs, SamplingArgs, TargetArgs, ViaArg};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use iogauge_lab::history::{HistoryError, RunRef};
 use iogauge_lab::suite::{SUITES, SuiteInfo, SuiteOption};
 use iogauge_model::load::EngineKind;
+use iogauge_model::load::options::{Dialect, Wrong};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct SuiteCommon {
     #[arg(long, value_name = "fio[=BINARY]")]
     pub via: Option<ViaArg>,
     /// io_uring, libaio, psync, mmap or null [default: io_uring]
-    #[arg(long, value_name = "NAME", value_parser = engine_word)]
+    #[arg(long, value_name = "NAME", value_parser = engine)]
     pub ioengine: Option<EngineKind>,
     /// The machine beside it.
     #[command(flatten)]
@@ -48,6 +48,10 @@ pub struct SuiteCommon {
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+fn engine(text: &str) -> Result<EngineKind, Wrong> {
+    EngineKind::parse(text, Dialect::Iogauge)
 }
 
 /// The run to resume; `None` for the last one.

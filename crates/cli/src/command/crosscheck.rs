@@ -23,13 +23,14 @@ pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> 
     if job_source::named(&args.target.target).is_some() {
         return refuse("crosscheck measures the load that its options say, not a job file");
     }
-    if args.load.number_ios.is_some() || args.load.io_size.is_some() {
+    if args.load.has("number_ios") || args.load.has("io_size") {
         return refuse("crosscheck measures for a time: --number_ios and --io_size belong to run");
     }
     if args.runtime == 0 || args.tolerance <= 0.0 {
         return refuse("--runtime and --tolerance have to be above 0; hint: use 5s and 5%");
     }
     let typed = std::slice::from_ref(&args.load);
+    invocation::refuse_search(typed)?;
     let opened = invocation::open(&args.target, typed, Some(&args.via))?;
     let Some(fio) = opened.rig.via().cloned() else {
         return refuse("crosscheck needs fio; hint: use --via fio=BINARY");
@@ -39,7 +40,7 @@ pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> 
         rounds: args.rounds,
         tolerance: args.tolerance / 100.0,
     };
-    let (target, output) = (&args.target, &args.output);
+    let (target, output) = (&invocation::removing(&args.target, typed), &args.output);
     let mut invocation = Invocation::on("crosscheck", target, output, false, interrupt, opened)?;
     let measured = measure(&mut invocation, &fio, &plan).map(|document| {
         let exit = exit(&document);

@@ -27,6 +27,7 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let typed = std::slice::from_ref(&args.load);
     let mut opened = invocation::open(target, typed, args.via.as_ref())?;
     opened.rig.sample_every(args.sampling.every);
+    let target = &invocation::removing(target, typed);
     let mut invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
     invocation.wants_trace = args.trace;
     search::run_on(invocation, &plan)
@@ -34,25 +35,17 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
 
 fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
     let refuse = |text: &str| Err(Usage(text.to_owned()).into());
-    if args.load.iodepth.is_some() {
+    if args.load.has("iodepth") {
         return refuse(
             "find chooses the depth itself: --iodepth belongs to run; --max-depth bounds it",
         );
     }
-    for (option, typed) in [
-        ("--rate_iops", args.load.rate_iops.is_some()),
-        ("--rate", args.load.rate.is_some()),
-        ("--number_ios", args.load.number_ios.is_some()),
-        ("--io_size", args.load.io_size.is_some()),
-        ("--thinktime", args.load.thinktime.is_some()),
-        ("--startdelay", args.load.startdelay.is_some()),
-        ("--verify", args.load.verify.is_some()),
-    ] {
-        if typed {
-            return refuse(&format!("find works until it has its answer: {option} belongs to run"));
-        }
+    let of_run =
+        ["rate_iops", "rate", "number_ios", "io_size", "thinktime", "startdelay", "verify"];
+    if let Some(option) = of_run.iter().find(|option| args.load.has(option)) {
+        return refuse(&format!("find works until it has its answer: --{option} belongs to run"));
     }
-    if args.load.rate_process.is_some() && !args.open_loop {
+    if args.load.has("rate_process") && !args.open_loop {
         return refuse("--rate_process spaces arrivals, which find has with --open-loop only");
     }
     if args.open_loop && args.via.is_some() {
@@ -65,9 +58,10 @@ fn plan(args: &FindArgs) -> anyhow::Result<SearchPlan> {
         budget_ns: args.budget,
         precision: args.precision / 100.0,
         max_starvation: args.max_starvation / 100.0,
-        open_loop: args
-            .open_loop
-            .then(|| args.load.rate_process.unwrap_or(ArrivalProcess::Poisson)),
+        open_loop: args.open_loop.then_some(match args.load.has("rate_process") {
+            true => args.load.rate_process,
+            false => ArrivalProcess::Poisson,
+        }),
     })
 }
 
@@ -91,9 +85,9 @@ pub(super) fn check_effort(budget_ns: u64, precision_percent: f64) -> anyhow::Re
 /// The limits typed and those of the guide, checked against the load; none where neither says any.
 fn limits(args: &FindArgs) -> anyhow::Result<Vec<Limit>> {
     let guided: &[Limit] = args.guide.map_or(&[], |guide| guide.limits);
-    let limits = tightest(args.limits.iter().chain(guided).copied());
-    let engine = args.load.ioengine.unwrap_or(Load::default().engine);
-    let load = args.load.load(engine).map_err(LabError::from)?;
+    let wanted = args.load.latency_limit();
+    let limits = tightest(args.limits.iter().chain(guided).copied().chain(wanted));
+    let load = args.load.load(args.load.engine, &[]).map_err(LabError::from)?;
     for limit in &limits {
         limit.check(&load).map_err(|error| {
             let guide = args.guide.filter(|_| !args.limits.contains(limit));

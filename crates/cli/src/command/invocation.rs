@@ -72,8 +72,7 @@ pub fn open(
 ) -> anyhow::Result<Opened> {
     // What the options say of themselves is checked before the target is looked at.
     for load in typed {
-        load.load(load.ioengine.unwrap_or(Load::default().engine))
-            .map_err(iogauge_lab::LabError::from)?;
+        load.load(load.engine, &[]).map_err(iogauge_lab::LabError::from)?;
     }
     if via.is_some() && typed.iter().any(|load| load.verify.is_some()) {
         let text = "--verify: fio reads back within the run, and its reads would be in the figures; \
@@ -88,11 +87,36 @@ pub fn open(
     let mut loads = Vec::new();
     let mut caveats = Vec::new();
     for load in typed {
-        let (engine, caveat) = rig.engine(load.ioengine)?;
+        let (engine, caveat) = rig.engine(load.asked_engine())?;
         caveats.extend(caveat);
-        loads.push(load.load(engine).map_err(iogauge_lab::LabError::from)?);
+        loads.push(load.load(engine, &part_sizes(&rig)).map_err(iogauge_lab::LabError::from)?);
     }
     Ok(Opened { rig, loads, caveats: distinct(caveats) })
+}
+
+/// Usable bytes of each part of a target.
+pub fn part_sizes(rig: &Rig) -> Vec<u64> {
+    rig.target().map_or_else(
+        || vec![rig.size_bytes()],
+        |target| target.parts.iter().map(|part| part.size_bytes).collect(),
+    )
+}
+
+/// The target, whose files go at the end where a job asks for that.
+pub fn removing(target: &TargetArgs, typed: &[LoadArgs]) -> TargetArgs {
+    TargetArgs { rm: target.rm || typed.iter().any(|load| load.unlink), ..target.clone() }
+}
+
+/// Refuses a search where a load is measured as it stands.
+///
+/// # Errors
+/// Jobs with `latency_target`.
+pub fn refuse_search(typed: &[LoadArgs]) -> Result<(), Usage> {
+    let Some(limit) = typed.iter().find_map(|load| load.latency_limit()) else { return Ok(()) };
+    let limit = limit.to_string().replace(' ', "");
+    Err(Usage(format!(
+        "--latency_target searches for the depth; hint: use iogauge find TARGET --limit '{limit}'"
+    )))
 }
 
 impl Invocation {
@@ -214,16 +238,12 @@ pub fn refuse_history(rig: &Rig, history: &HistoryPath) -> Result<(), HistoryErr
 }
 
 fn intent(target: &TargetArgs, typed: &[LoadArgs]) -> iogauge_lab::target::Intent {
-    let writes = |load: &LoadArgs| {
-        let only_checks = load.verify_only.unwrap_or(false);
-        (load.pattern().writes() && !only_checks) || load.dependent.unwrap_or(false)
-    };
     iogauge_lab::target::Intent {
-        writes: typed.iter().any(writes),
+        writes: typed.iter().any(|load| load.writes()),
         destroy_data: target.destroy_data,
         overwrite: target.overwrite,
-        size_bytes: typed.iter().filter_map(LoadArgs::target_bytes).max(),
-        direct: typed.iter().all(|load| load.direct.unwrap_or(true)),
+        size_bytes: typed.iter().filter_map(|load| load.target_bytes()).max(),
+        direct: typed.iter().all(|load| load.direct),
         create: true,
     }
 }

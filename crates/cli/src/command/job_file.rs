@@ -4,7 +4,7 @@ use super::invocation::{Invocation, Opened};
 use super::job_source::Here;
 use super::search;
 use super::steps::{self, Wanted};
-use crate::args::{LoadArgs, RunArgs, TargetArgs};
+use crate::args::{RunArgs, TargetArgs};
 use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
@@ -90,7 +90,7 @@ pub(super) fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan
 
 /// The job file alone says what runs.
 pub(super) fn nothing_beside(args: &RunArgs) -> anyhow::Result<()> {
-    let beside = args.load != LoadArgs::default()
+    let beside = !args.load.is_empty()
         || args.runtime.is_some()
         || args.ramp_time.is_some()
         || !args.jobs.is_empty();

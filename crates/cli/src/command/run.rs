@@ -34,19 +34,26 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         return Err(Usage(text.to_owned()).into());
     }
     let typed = jobs(args)?;
+    invocation::refuse_search(&typed)?;
+    if typed.iter().skip(1).any(|job| job.stonewall) {
+        let text = "--job: stonewall waits for jobs that have ended, and those of --job run together; \
+                    hint: use a job file";
+        return Err(Usage(text.to_owned()).into());
+    }
     if args.runtime == Some(0) {
         return Err(Usage("--runtime=0 measures nothing; hint: use 10s".to_owned()).into());
     }
     let (target, output) = (&args.target, &args.output);
     if args.print_fio {
         let opened = invocation::open(target, &typed, None)?;
-        return print_fio(&opened.rig, &step(args, &opened.loads));
+        return print_fio(&opened.rig, &step(args, &typed, &opened.loads));
     }
     let mut opened = invocation::open(target, &typed, args.via.as_ref())?;
     opened.rig.sample_every(args.sampling.every);
+    let target = &invocation::removing(target, &typed);
     let mut invocation = Invocation::on("run", target, output, false, interrupt, opened)?;
     invocation.wants_trace = args.trace;
-    let step = step(args, &invocation.loads).with_own_times();
+    let step = step(args, &typed, &invocation.loads).with_own_times();
     steps::run(
         args,
         invocation,
@@ -90,16 +97,18 @@ fn jobs(args: &RunArgs) -> anyhow::Result<Vec<LoadArgs>> {
             }
             args.load
                 .with_job(text)
-                .map_err(|e| Usage(format!("--job \"{text}\": {}", crate::one_line(&e))).into())
+                .map_err(|error| Usage(format!("--job \"{text}\": {error}")).into())
         })
         .collect()
 }
 
-fn step(args: &RunArgs, loads: &[Load]) -> Step {
+fn step(args: &RunArgs, typed: &[LoadArgs], loads: &[Load]) -> Step {
     let counted = loads.iter().any(Load::is_counted);
-    let jobs: Vec<Job> =
-        loads.iter().map(|load| Job { name: load.label(), load: load.clone() }).collect();
-    let label = jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>().join(" + ");
+    let name = |typed: &LoadArgs, load: &Load| typed.name.clone().unwrap_or_else(|| load.label());
+    let job =
+        |(typed, load): (&LoadArgs, &Load)| Job { name: name(typed, load), load: load.clone() };
+    let jobs = typed.iter().zip(loads).map(job).collect();
+    let label = loads.iter().map(Load::label).collect::<Vec<_>>().join(" + ");
     Step {
         label,
         jobs,

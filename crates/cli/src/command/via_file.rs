@@ -5,7 +5,7 @@ use super::job_file;
 use super::job_source::Here;
 use super::record::Outcome;
 use super::search;
-use crate::args::{FindArgs, LoadArgs, RunArgs, TargetArgs, ViaArg};
+use crate::args::{FindArgs, RunArgs, TargetArgs, ViaArg};
 use crate::exit::{Exit, Refused, Usage};
 use crate::screen;
 use iogauge_fio::job::{Fault, FioJobs};
@@ -132,7 +132,7 @@ pub fn find(
     fio: &ViaArg,
     interrupt: Interrupt,
 ) -> anyhow::Result<Exit> {
-    if args.load != LoadArgs::default() {
+    if !args.load.is_empty() {
         let text = "a job file says itself what runs; hint: put its options in the file \
                     instead of on the command line";
         return Err(Usage(text.to_owned()).into());

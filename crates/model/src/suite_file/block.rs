@@ -252,6 +252,9 @@ impl<'a> Reader<'a> {
             ("name", _) => Some("hint: put it in a [[step]]"),
             ("runtime", _) => Some("hint: use seconds"),
             ("ramp_time" | "ramp-time", _) => Some("hint: use ramp"),
+            ("latency_target" | "latency_percentile", _) => Some("hint: use find = \"p99<=5ms\""),
+            ("stonewall", _) => Some("steps run one after the other; hint: leave it out"),
+            ("unlink", _) => Some("hint: use --rm"),
             ("filename" | "directory", _) => {
                 Some("the target is named on the command line; hint: leave it out")
             }

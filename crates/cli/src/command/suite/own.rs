@@ -1,24 +1,22 @@
 //! `iogauge suite FILE`: steps of the user's own, from a TOML file or a job file of fio's.
 
 use super::{Ready, open};
-use crate::args::{LoadArgs, SuiteCommon, TargetArgs};
-use crate::command::invocation::Opened;
+use crate::args::{SuiteCommon, TargetArgs};
+use crate::command::invocation::{Opened, part_sizes};
 use crate::command::job_file;
 use crate::command::job_source::{Here, named};
 use crate::exit::Usage;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use iogauge_fio::job::{Group, JobFileError, PlannedJob, Source};
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::suite::{Needs, Own, OwnJob, OwnStep, SuiteError, content_word};
 use iogauge_lab::target::Intent;
 use iogauge_lab::{Ground, Rig};
-use iogauge_model::load::{EngineKind, Load};
+use iogauge_model::load::options::{self, LoadOption, ROWS, Typed};
+use iogauge_model::load::{EngineKind, Load, LoadError};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::SuiteAsked;
 use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteFile};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const RUNTIME_NS: u64 = 10_000_000_000;
@@ -140,10 +138,7 @@ fn on_target(path: &Path, groups: &[Group], common: &SuiteCommon) -> anyhow::Res
     };
     let opened = open(common, needs)?;
     let rig = &opened.rig;
-    let sizes: Vec<u64> = match rig.target() {
-        Some(target) => target.parts.iter().map(|part| part.size_bytes).collect(),
-        None => vec![rig.size_bytes()],
-    };
+    let sizes = part_sizes(rig);
     let wrong = |error: JobFileError| Usage(error.to_string());
     let suite = of_groups(path, groups, needs, |job| {
         let load = job.load(&sizes).map_err(wrong)?;
@@ -198,7 +193,7 @@ fn of_groups(
 
 fn from_toml(path: &Path, text: &str) -> Result<Own, SuiteError> {
     let file = SuiteFile::parse(text).map_err(|error| wrong(path, error.line, error.reason))?;
-    let reader = Reader { path, file: &file, read: RefCell::default() };
+    let reader = Reader { path, file: &file };
     let mut steps = Vec::new();
     let mut size_bytes = file.size_bytes;
     for step in &file.steps {
@@ -218,12 +213,10 @@ fn from_toml(path: &Path, text: &str) -> Result<Own, SuiteError> {
     Ok(Own { path: path.display().to_string(), about: file.about.clone(), needs, steps })
 }
 
-/// Reads options with the words of the command line, and tells of their lines.
+/// Reads options by their table, and reports their lines.
 struct Reader<'a> {
     path: &'a Path,
     file: &'a SuiteFile,
-    /// What was read of words before: thousands of jobs share most of theirs, and reading words takes long.
-    read: RefCell<HashMap<Vec<String>, LoadArgs>>,
 }
 
 fn wrong(path: &Path, line: usize, reason: impl Into<String>) -> SuiteError {
@@ -240,12 +233,18 @@ impl Reader<'_> {
         let mut jobs = Vec::new();
         let mut wants_bytes = None;
         for job in &step.jobs {
-            let args = self.args(step, job)?;
-            wants_bytes = wants_bytes.max(args.target_bytes());
-            let load = self.load(step, job, &args)?;
+            let typed = self.typed(step, job)?;
+            wants_bytes = wants_bytes.max(typed.target_bytes());
+            let load = typed.load(typed.engine, &[]).map_err(|error| {
+                let is_own = |option: &&FileOption| {
+                    row_of(option).is_some_and(|row| row.name == error.option)
+                };
+                let line = job.options.iter().find(is_own).map_or(step.line, |option| option.line);
+                self.wrong(line, error.to_string())
+            })?;
             let name = job.name.clone().unwrap_or_else(|| load.label());
             let job = Job { name, load };
-            jobs.push(OwnJob { job, engine: args.ioengine, ground: Ground::All });
+            jobs.push(OwnJob { job, engine: typed.asked_engine(), ground: Ground::All });
         }
         let counted = jobs.iter().any(|own| own.job.load.is_counted());
         // What ends by itself has no other end unless the step says so.
@@ -290,55 +289,42 @@ impl Reader<'_> {
         Ok(Some(SearchPlan { limits: step.find.clone(), budget_ns, ..SearchPlan::default() }))
     }
 
-    /// Each option by itself first, so that one that is wrong is told with its line.
-    fn args(&self, step: &FileStep, job: &FileJob) -> Result<LoadArgs, SuiteError> {
-        let word = |option: &FileOption| format!("--{}={}", option.name, option.value);
+    /// Each option by itself first, so that one that is wrong is reported with its line.
+    fn typed(&self, step: &FileStep, job: &FileJob) -> Result<Typed, SuiteError> {
+        let mut words: Vec<(&'static LoadOption, Option<&str>)> = Vec::new();
         for option in &job.options {
-            self.words(vec![word(option)])
-                .map_err(|error| self.wrong(option.line, in_words(option, &error)))?;
+            let wrong = |reason| self.wrong(option.line, reason);
+            let row = row_of(option).ok_or_else(|| wrong(no_option(&option.name)))?;
+            let word = (row, Some(option.value.as_str()));
+            let typed = Typed::iogauge().with([word].into_iter());
+            let typed = typed.map_err(|error| wrong(in_words(option, &error)))?;
+            if typed.has_shares() {
+                let reason = "a share takes a target of a known size; hint: use bytes";
+                return Err(wrong(format!("{}: {reason}", option.name)));
+            }
+            words.push(word);
         }
-        let all = self.words(job.options.iter().map(word).collect());
-        all.map_err(|error| self.wrong(step.line, crate::one_line(&error)))
-    }
-
-    fn words(&self, words: Vec<String>) -> Result<LoadArgs, clap::Error> {
-        if let Some(known) = self.read.borrow().get(&words) {
-            return Ok(known.clone());
-        }
-        let args = LoadArgs::default().with_words(words.iter().map(OsString::from))?;
-        self.read.borrow_mut().insert(words, args.clone());
-        Ok(args)
-    }
-
-    fn load(&self, step: &FileStep, job: &FileJob, args: &LoadArgs) -> Result<Load, SuiteError> {
-        let engine = args.ioengine.unwrap_or(Load::default().engine);
-        args.load(engine).map_err(|error| {
-            let own = job.options.iter().find(|option| option.name == error.option);
-            self.wrong(own.map_or(step.line, |option| option.line), error.to_string())
-        })
+        let all = Typed::iogauge().with(words.into_iter());
+        all.map_err(|error| self.wrong(step.line, error.to_string()))
     }
 }
 
-/// What the command line has to say of an option, in the words of the file.
-fn in_words(option: &FileOption, error: &clap::Error) -> String {
+fn row_of(option: &FileOption) -> Option<&'static LoadOption> {
+    options::find(&option.name)
+}
+
+fn no_option(name: &str) -> String {
+    let nearest = options::nearest(name, ROWS.iter().map(|row| row.name));
+    let right = nearest.unwrap_or("one of iogauge run --help");
+    format!("\"{name}\" is no option of a load; hint: use {right}")
+}
+
+/// What is wrong with an option, in the words of the file.
+fn in_words(option: &FileOption, error: &LoadError) -> String {
     let FileOption { name, value, .. } = option;
-    if error.kind() == ErrorKind::UnknownArgument {
-        let right = match error.get(ContextKind::SuggestedArg) {
-            Some(ContextValue::String(word)) => {
-                word.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default()
-            }
-            _ => "one that iogauge run --help tells",
-        };
-        let right = right.replace('-', "_");
-        return format!("\"{name}\" is no option of a load; hint: use {right}");
-    }
-    let source = std::error::Error::source(error);
-    let reason = source.map_or_else(|| crate::one_line(error), ToString::to_string);
-    if reason.starts_with(&format!("{name}: ")) {
-        reason
-    } else if reason.contains(value.as_str()) {
-        format!("{name}: {reason}")
+    if error.reason.contains(value.as_str()) {
+        format!("{name}: {}", error.reason)
     } else {
-        format!("{name} = \"{value}\": {reason}")
+        format!("{name} = \"{value}\": {}", error.reason)
     }
 }

@@ -156,6 +156,7 @@ impl Typed {
     /// # Errors
     /// Options that do not go together.
     pub fn load(&self, engine: EngineKind, parts_bytes: &[u64]) -> Result<Load, LoadError> {
+        self.check_companions()?;
         let whole = parts_bytes.first().copied();
         let is_share = |span: &Span| matches!(span, Span::Percent(_));
         if let Some(whole) = whole.filter(|_| self.has_shares())

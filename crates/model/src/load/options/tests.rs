@@ -177,7 +177,8 @@ fn options_that_do_not_go_together_are_named() {
         ("bs=4k blocksize=8k", "bs: is given twice"),
         ("filename=a", "filename: TARGET names the files; hint: "),
     ] {
-        let error = typed(words).unwrap_err().to_string();
+        let typed = typed(words).and_then(|typed| typed.load(typed.engine, &[]));
+        let error = typed.unwrap_err().to_string();
         assert!(error.starts_with(reason), "{error}");
     }
     // A job's own options take the place of those they conflict with.

@@ -241,8 +241,8 @@ impl Typed {
     /// These options with others in place of those that they replace or conflict with.
     ///
     /// # Errors
-    /// The first value that is wrong, with the name of its option; or options that were typed twice,
-    /// conflict, or need another one.
+    /// The first value that is wrong, with the name of its option; or options that were typed twice or
+    /// conflict.
     pub fn with<'a>(
         &self,
         others: impl Iterator<Item = (&'static LoadOption, Option<&'a str>)> + Clone,
@@ -264,7 +264,7 @@ impl Typed {
                 return Err(LoadError::new(row.name, "is given twice; hint: use one of them"));
             }
         }
-        typed.check_companions()?;
+        typed.check_conflicts()?;
         Ok(typed)
     }
 
@@ -272,13 +272,19 @@ impl Typed {
         self.given.iter().filter_map(|(name, given)| Some((super::find(name)?, given)))
     }
 
-    /// Options that do not go together, or mean nothing without another one.
-    pub(super) fn check_companions(&self) -> Result<(), LoadError> {
+    fn check_conflicts(&self) -> Result<(), LoadError> {
         for (row, _) in self.rows() {
             if let Some(other) = row.conflicts.iter().find(|other| self.has(other)) {
                 let reason = format!("cannot be used with {other}; hint: use one of them");
                 return Err(LoadError::new(row.name, reason));
             }
+        }
+        Ok(())
+    }
+
+    /// Options that mean nothing without another one.
+    pub(super) fn check_companions(&self) -> Result<(), LoadError> {
+        for (row, _) in self.rows() {
             let Some(needed) = row.requires else { continue };
             let (name, _) = needed.split_once('=').unwrap_or((needed, ""));
             if !self.has(name) {
