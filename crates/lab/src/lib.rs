@@ -17,11 +17,6 @@ pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};
 pub use session::{Ground, Rig};
 
-/// Engines by name.
-pub mod engine {
-    pub use iogauge_io::engine::parse;
-}
-
 /// fio as the program that does the I/O.
 pub mod fio {
     pub use iogauge_io::pool::fio::{FioBinary, FioError, ForeignJob};
