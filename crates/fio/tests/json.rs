@@ -6,7 +6,8 @@ use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     CpuUse, DeviceCounters, DirectionResult, Environment, Estimate, Head, IntervalPoint, JobResult,
-    LatencySummary, Physical, RUN_FORMAT, RunDocument, StepResult, WorkerResult,
+    LatencySummary, PartFacts, Physical, RUN_FORMAT, RealTarget, RunDocument, StepResult,
+    TargetFacts, WorkerResult, Workload,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram};
 use serde_json::{Value, json};
@@ -100,14 +101,26 @@ fn load() -> Load {
     }
 }
 
-fn run(load: Value, steps: Vec<StepResult>) -> RunDocument {
+/// A workload as documents have it.
+fn workload(json: Value) -> Workload {
+    serde_json::from_value(json).unwrap()
+}
+
+fn run(load: Workload, steps: Vec<StepResult>) -> RunDocument {
     RunDocument {
         head: Head {
             format: RUN_FORMAT.to_owned(),
             version: "0.1.0".to_owned(),
             run_id: "20261121-101530-k87w".to_owned(),
             started: "2026-11-21T10:15:30Z".to_owned(),
-            target: json!({"name": "/data", "parts": [{"path": "/data/iogauge.dat"}]}),
+            target: TargetFacts::Real(RealTarget {
+                name: "/data".to_owned(),
+                parts: vec![PartFacts {
+                    path: "/data/iogauge.dat".to_owned(),
+                    ..PartFacts::default()
+                }],
+                ..RealTarget::default()
+            }),
             load,
             via: None,
         },
@@ -160,7 +173,7 @@ fn shape_of(value: &Value) -> BTreeMap<String, &'static str> {
 #[test]
 fn keys_and_types_are_those_of_fio() {
     let fio: Value = serde_json::from_str(FIO).unwrap();
-    let mut ours = written(&run(serde_json::to_value(load()).unwrap(), vec![step()]), Detail::Bins);
+    let mut ours = written(&run(load().into(), vec![step()]), Detail::Bins);
     let origin = ours.as_object_mut().unwrap().remove("iogauge").unwrap();
     assert_eq!(origin["run_id"], "20261121-101530-k87w");
     assert_eq!(origin["caveats"][0]["code"], "simulated");
@@ -169,7 +182,7 @@ fn keys_and_types_are_those_of_fio() {
 
 #[test]
 fn the_order_is_that_of_fio() {
-    let run = run(serde_json::to_value(load()).unwrap(), vec![step()]);
+    let run = run(load().into(), vec![step()]);
     let ours = serde_json::to_string_pretty(&fio_document(&run, Detail::Bins).unwrap()).unwrap();
     let keys = |text: &str| {
         let names = text.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once('"'));
@@ -199,7 +212,7 @@ fn the_order_is_that_of_fio() {
 
 #[test]
 fn figures_stand_where_fio_has_them() {
-    let document = written(&run(serde_json::to_value(load()).unwrap(), vec![step()]), Detail::Bins);
+    let document = written(&run(load().into(), vec![step()]), Detail::Bins);
     assert_eq!(document["fio version"], "fio-3.33-iogauge-0.1.0");
     assert_eq!(document["timestamp"], 1_795_256_130);
     assert_eq!(document["timestamp_ms"], 1_795_256_130_000_u64);
@@ -250,7 +263,7 @@ fn errors_and_response_times_are_told() {
         read.errors = 3;
         read.response_histogram = Some(response.service_histogram);
     }
-    let run = run(serde_json::to_value(load()).unwrap(), vec![failed]);
+    let run = run(load().into(), vec![failed]);
     let job = &written(&run, Detail::Percentiles)["jobs"][0];
     assert_eq!((&job["error"], &job["total_err"]), (&json!(5), &json!(3)));
     assert_eq!(job["read"]["response_ns"]["min"], 5_000_000);
@@ -287,11 +300,11 @@ fn jobs_and_steps_have_entries_and_groups() {
     let (jobs, two) = of_jobs(&[read.clone(), write.clone()]);
     let label = "both".to_owned();
     let one = Job { name: "one".to_owned(), load: load() };
-    let plan = json!({"steps": [
+    let plan = json!({"label": label, "steps": [
         {"label": label, "jobs": jobs, "ramp_ns": 0, "runtime_ns": 2_000_000_000_u64},
         {"label": label, "jobs": [one], "ramp_ns": 0, "runtime_ns": 2_000_000_000_u64},
     ]});
-    let document = written(&run(plan, vec![two.clone(), step()]), Detail::Percentiles);
+    let document = written(&run(workload(plan), vec![two.clone(), step()]), Detail::Percentiles);
     let entries = document["jobs"].as_array().unwrap();
     let groups: Vec<_> = entries.iter().map(|e| e["groupid"].as_u64().unwrap()).collect();
     assert_eq!(groups, [0, 0, 1]);
@@ -318,11 +331,11 @@ fn runs_without_their_loads_or_start_have_none() {
         (json!({"steps": 1}), vec![step()]),
     ] {
         assert_eq!(
-            fio_document(&run(load, steps), Detail::Bins).unwrap_err(),
+            fio_document(&run(workload(load), steps), Detail::Bins).unwrap_err(),
             JsonOutError::NoLoads
         );
     }
-    let mut run = run(serde_json::to_value(load()).unwrap(), vec![step()]);
+    let mut run = run(load().into(), vec![step()]);
     run.head.started = "yesterday".to_owned();
     let error = fio_document(&run, Detail::Bins).unwrap_err();
     assert!(error.to_string().contains("yesterday"), "{error}");

@@ -217,12 +217,12 @@ impl Exhibit {
     /// The target by name.
     #[must_use]
     pub fn target(&self) -> String {
-        terminal::target_name(&self.head().target)
+        self.head().target.name().to_owned()
     }
 
     /// The system that an import names. The file is no target: a system's results are often in many.
     fn imported_as(&self) -> Option<&str> {
-        self.head().target.get("system").and_then(Value::as_str)
+        self.head().target.imported_system()
     }
 
     /// Where it was measured: the target and the system, the latter where it is not the same.
@@ -278,7 +278,7 @@ impl Exhibit {
 
     /// A row named by what the processes of a database did, and not by how many they were.
     fn of_database(&self, row: Row) -> Row {
-        let mode = self.head().load.get("mode").and_then(Value::as_str).unwrap_or("database");
+        let mode = self.head().load.database().map_or("database", |load| &load.mode);
         let [reads, updates, _] = self.terms().sides();
         let side = if row.side == 'r' { reads } else { updates };
         let test = if row.is_half { format!("{mode}, {side}") } else { mode.to_owned() };

@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{direction, find_document, head, run_document, step};
+use common::{direction, find_document, head, named, run_document, step};
 use iogauge_fio::{Reading, read_results};
 use iogauge_model::Load;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Job;
-use iogauge_model::result::{JobResult, RUN_FORMAT, StoppedBy};
+use iogauge_model::result::{JobResult, RUN_FORMAT, StoppedBy, Workload};
 use iogauge_report::classic::{self, COLUMNS, Extra, Row, rows_of_find, rows_of_run};
 use iogauge_report::exhibit::{Exhibit, Shown};
 use serde_json::json;
@@ -177,8 +177,8 @@ fn native_runs_have_rows_too() {
     let mut both = step("readwrite 50/50 8 KiB", 4);
     both.write = Some(direction(1_000.0, 2_000_000.0));
     let mut document = run_document(vec![both]);
-    document.head = head(RUN_FORMAT, json!({"path": "/data"}));
-    document.head.load = json!(load);
+    document.head = head(RUN_FORMAT, named("/data"));
+    document.head.load = load.into();
     let rows = rows_of_run(&document, "here");
     let shown: Vec<_> =
         rows.iter().map(|row| (row.test.as_str(), row.users, row.side, row.iops)).collect();
@@ -186,7 +186,7 @@ fn native_runs_have_rows_too() {
     assert_eq!(rows[1].size.unwrap().max_bytes, 65_536);
 
     let job = |name: &str| Job { name: name.to_owned(), load: Load::default() };
-    document.head.load = json!({"jobs": [job("a"), job("b")]});
+    document.head.load = Workload::Jobs { jobs: vec![job("a"), job("b")] };
     let result = |name: &str| JobResult {
         name: name.to_owned(),
         seconds: None,
@@ -201,7 +201,7 @@ fn native_runs_have_rows_too() {
     let rows = rows_of_run(&document, "here");
     assert_eq!((rows.len(), rows[1].test.as_str()), (2, "randread"));
 
-    document.head.load = json!({"what": "another version wrote"});
+    document.head.load = Workload::Other(json!({"what": "another version wrote"}));
     let rows = rows_of_run(&document, "here");
     assert_eq!((rows[1].test.as_str(), rows[1].users, rows[1].size), ("b", None, None));
     assert!(classic::r_frame(&rows, "").contains("NA"));

@@ -10,7 +10,6 @@ use iogauge_model::result::{
 };
 use iogauge_report::terminal::{Page, crosscheck, crosscheck_brief};
 use proptest::prelude::*;
-use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 fn comparison(figure: Figure, fio: f64, ratio: f64, half: f64) -> Comparison {
@@ -25,7 +24,7 @@ fn comparison(figure: Figure, fio: f64, ratio: f64, half: f64) -> Comparison {
 }
 
 fn document(verdict: Agreement, figures: Vec<Comparison>) -> CrosscheckDocument {
-    let mut head = head(CROSSCHECK_FORMAT, json!({"name": "/data"}));
+    let mut head = head(CROSSCHECK_FORMAT, named("/data"));
     head.via = Some(Via { version: "fio-3.33".to_owned(), binary: "fio".to_owned() });
     CrosscheckDocument {
         head,
@@ -76,7 +75,7 @@ proptest! {
                        ratio in 0.001f64..1000.0, half in 0f64..1.0) {
         let figures = Figure::ALL.map(|figure| comparison(figure, fio, ratio, half)).to_vec();
         let mut document = document(Agreement::CannotTell, figures);
-        document.head.target = json!(target);
+        document.head.target = named(&target);
         for line in crosscheck(&document, Page::plain(width)).lines() {
             prop_assert!(line.width() <= usize::from(width), "{line}");
         }

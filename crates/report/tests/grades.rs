@@ -9,11 +9,10 @@ use iogauge_fio::{Reading, read_results};
 use iogauge_model::Load;
 use iogauge_model::load::{BlockSizes, Pattern, SyncMode};
 use iogauge_model::plan::Job;
-use iogauge_model::result::{RunDocument, StepResult};
+use iogauge_model::result::{RunDocument, StepResult, Workload};
 use iogauge_report::chart::Mark;
 use iogauge_report::exhibit::{Exhibit, Shown};
 use iogauge_report::panel::{Figure, NARROW, PANELS, WIDE};
-use serde_json::json;
 use std::fs;
 use std::path::Path;
 
@@ -86,7 +85,7 @@ fn jobs_as_one_wait_where_all_do() {
             Job { name: "log".to_owned(), load }
         });
         let mut document = run_of_loads(&[write(4, SyncMode::Sync)]);
-        document.head.load = json!({ "jobs": jobs });
+        document.head.load = Workload::Jobs { jobs: jobs.to_vec() };
         card(&[run(document)])
     };
     assert!(said(SyncMode::Dsync).starts_with("1k synchronous writes: "));

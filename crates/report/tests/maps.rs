@@ -8,7 +8,9 @@ use common::{find_document, run_document, step};
 use iogauge_model::Load;
 use iogauge_model::load::Pattern;
 use iogauge_model::result::{BlockRange, FioDirection, FioLatency, FioResult};
-use iogauge_model::result::{DatabaseResult, RunDocument, StepResult, StoppedBy, SuiteDocument};
+use iogauge_model::result::{
+    DatabaseResult, RunDocument, StepResult, StoppedBy, SuiteDocument, Workload,
+};
 use iogauge_report::chart::{Ink, Mark, Scene};
 use iogauge_report::exhibit::{Access, Exhibit, Shown};
 use iogauge_report::panel::{Figure, NARROW, PANELS, WIDE};
@@ -82,7 +84,7 @@ fn the_best_size_keeps_the_limit() {
 /// A search under `mean <= 1 ms` and a run without a limit, with loads of several sizes.
 fn of_two_limits() -> [Exhibit; 2] {
     let mut document = find_document(StoppedBy::Limit);
-    document.head.load = serde_json::to_value(load(0, 8192, 1)).unwrap();
+    document.head.load = load(0, 8192, 1).into();
     document.limits[0].bound_ns = 1_000_000;
     [exhibit(Shown::Find(Box::new(document))), run(sizes_and_depths())]
 }
@@ -274,7 +276,7 @@ fn databases_are_drawn_by_mix_and_processes() {
 fn searches_with_several_sizes_are_one_map() {
     let search = |bytes: u64| {
         let mut document = find_document(StoppedBy::Limit);
-        document.head.load = serde_json::to_value(load(100, bytes, 1)).unwrap();
+        document.head.load = load(100, bytes, 1).into();
         exhibit(Shown::Find(Box::new(document)))
     };
     let exhibits = [4096, 16_384, 65_536].map(search);
@@ -286,7 +288,7 @@ fn searches_with_several_sizes_are_one_map() {
 fn what_is_not_one_load_is_in_no_map() {
     // Not told, of two sizes, at a rate, with nothing done.
     let mut untold = run_document(vec![step("made up", 4)]);
-    untold.head.load = json!({ "label": "made up" });
+    untold.head.load = Workload::label("made up");
     assert!(run(untold).totals().is_empty());
     let mut two = load(50, 4096, 1);
     two.block.write = iogauge_model::load::BlockSplit::fixed(8192);

@@ -3,14 +3,14 @@
 
 mod common;
 
-use common::{find_document, loads, run_document, step, trace};
+use common::{database, find_document, loads, named, run_document, step, trace};
 use iogauge_model::limit::Side as LimitSide;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
 use iogauge_model::result::{
     Agreement, BESIDE_FORMAT, BesideDocument, BesideSide, CROSSCHECK_FORMAT, CrosscheckDocument,
-    IntervalPoint, LatencyBands, PerformanceShift, RunDocument, Side, StepResult, StoppedBy,
-    SystemPoint,
+    DatabaseLoad, IntervalPoint, LatencyBands, PerformanceShift, RunDocument, Side, StepResult,
+    StoppedBy, SystemPoint, Workload,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
 use iogauge_report::chart::{DARK, Ink, LIGHT, Mark, Scene, png, svg, width_of};
@@ -79,7 +79,7 @@ fn graded() -> Exhibit {
     });
     let steps = users.map(|users| StepResult { write: None, ..spread(users) });
     let mut document = run_document(steps.into());
-    document.head.load = json!({ "steps": asked });
+    document.head.load = Workload::Steps { label: "the load".to_owned(), steps: asked.to_vec() };
     document.head.run_id = "graded".to_owned();
     exhibit(Shown::Run(Box::new(document)))
 }
@@ -231,7 +231,7 @@ fn pictures_as_png_are_not_blank() {
 fn a_run_from_outside_is_no_markup() {
     let evil = "<script>alert(1)</script>\"'&";
     let mut document: RunDocument = run_document(vec![spread(1), spread(2)]);
-    document.head.target = json!({ "path": evil, "kind": "directory" });
+    document.head.target = named(evil);
     document.head.run_id = evil.to_owned();
     document.environment.host = evil.to_owned();
     for step in &mut document.steps {
@@ -428,8 +428,12 @@ fn searches_of_one_group_share_a_picture() {
 #[test]
 fn a_database_is_shown_in_its_own_words() {
     let mut document = find_document(StoppedBy::Saturated);
-    document.head.target = json!({ "kind": "database", "name": "sqlite:/db" });
-    document.head.load = json!({ "mode": "write", "label": "updates" });
+    document.head.target = database("sqlite:/db");
+    document.head.load = Workload::Database(DatabaseLoad {
+        label: "updates".to_owned(),
+        mode: "write".to_owned(),
+        ..DatabaseLoad::default()
+    });
     document.limits.push(Limit { side: LimitSide::Sync, ..Limit::default() });
     document.series = series(30, 8);
     let figures = figures(&[exhibit(Shown::Find(Box::new(document)))], WIDE);
@@ -518,7 +522,7 @@ fn two_programs_and_two_sides_are_drawn() {
     let find = find_document(StoppedBy::Limit);
     let mut head = find.head.clone();
     head.format = BESIDE_FORMAT.to_owned();
-    head.target = json!({ "kind": "database", "name": "sqlite:/db" });
+    head.target = database("sqlite:/db");
     let side = |load: &str| BesideSide {
         load: load.to_owned(),
         answer: find.answer.clone(),

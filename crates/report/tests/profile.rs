@@ -7,7 +7,7 @@ use common::{environment, find_document};
 use insta::assert_snapshot;
 use iogauge_model::result::{
     CpuKinds, DevicePoint, Head, MemoryKinds, PROFILE_FORMAT, Paging, ProfileDocument, StoppedBy,
-    SystemPoint, Tasks,
+    SystemPoint, TargetFacts, Tasks, Workload,
 };
 use iogauge_report::chart::{LIGHT, svg};
 use iogauge_report::csv;
@@ -15,7 +15,6 @@ use iogauge_report::exhibit::{Exhibit, Shown};
 use iogauge_report::panel::{Figure, NARROW, PANELS, WIDE};
 use iogauge_report::terminal::{Page, profile, profile_brief};
 use proptest::prelude::*;
-use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 fn device(name: &str, second: u32) -> DevicePoint {
@@ -79,8 +78,11 @@ fn document() -> ProfileDocument {
             version: "0.1.0".to_owned(),
             run_id: "20261121-101530-x7k2".to_owned(),
             started: "2026-11-21T10:15:30Z".to_owned(),
-            target: json!({ "name": "dm-0, sda", "kind": "system", "chain": "dm-0 on sda; sda" }),
-            load: json!({ "label": "every 1 s: nightly batch" }),
+            target: TargetFacts::System {
+                name: "dm-0, sda".to_owned(),
+                chain: "dm-0 on sda; sda".to_owned(),
+            },
+            load: Workload::label("every 1 s: nightly batch"),
             via: None,
         },
         note: Some("nightly batch".to_owned()),

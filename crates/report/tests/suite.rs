@@ -62,7 +62,7 @@ fn table() -> Table {
 
 fn document(tables: Vec<SuiteTable>) -> SuiteDocument {
     SuiteDocument {
-        head: head(SUITE_FORMAT, json!({ "name": "/data" })),
+        head: head(SUITE_FORMAT, named("/data")),
         suite: asked(&[("seconds", "1"), ("buffered", "")]),
         steps: vec![one("4k"), one("1m")],
         conclusion: Conclusion {
@@ -90,7 +90,7 @@ fn a_suite_is_shown_with_its_tables() {
 fn an_interrupted_suite_tells_how_to_go_on() {
     let mut cut = document(Vec::new());
     (cut.interrupted, cut.steps_left) = (true, 12);
-    cut.head.target = json!({ "name": "/a b" });
+    cut.head.target = named("/a b");
     let text = suite(&cut, Page::plain(100));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("\"iogauge suite blocksize '/a b' --resume\" goes on"), "{text}");
@@ -110,7 +110,7 @@ fn a_plan_tells_what_it_takes() {
         step("4k round 1", Some(1), Some(60.0), None),
         step("read", None, Some(3600.0), Some(0)),
     ];
-    let plan = SuitePlanDocument::new(asked(&[]), json!({ "name": "/data" }), steps);
+    let plan = SuitePlanDocument::new(asked(&[]), named("/data"), steps);
     assert_eq!((plan.seconds, plan.written_bytes, plan.writing_seconds), (3660.0, 64 << 30, 60.0));
     assert_snapshot!("suite_plan", suite_plan(&plan, Page::plain(80)));
     let list = suite_list(&[("oltp", "a database's matrix"), ("verify", "data")], Page::plain(80));
@@ -143,7 +143,7 @@ proptest! {
             seconds: Some(figure),
             written_bytes: None,
         };
-        let plan = SuitePlanDocument::new(asked(&[]), json!({ "name": text }), vec![planned]);
+        let plan = SuitePlanDocument::new(asked(&[]), named(&text), vec![planned]);
         let page = Page::plain(width);
         for shown in [suite(&document, page), suite_plan(&plan, page), suite_list(&[("a", &text)], page)] {
             for line in shown.lines() {

@@ -11,7 +11,6 @@ use iogauge_model::{Impact, Limit};
 use iogauge_report::terminal::{
     Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
 };
-use serde_json::json;
 
 const STOPS: [StoppedBy; 8] = [
     StoppedBy::Limit,
@@ -97,7 +96,7 @@ fn huge_numbers_and_a_long_target() {
     read.bytes = u64::MAX;
     huge.read = Some(read);
     let mut document = run_document(vec![huge]);
-    document.head.target = json!(format!("/mnt/{}/data", "very-long-name/".repeat(12)));
+    document.head.target = named(&format!("/mnt/{}/data", "very-long-name/".repeat(12)));
     assert_snapshot!("run_huge", run(&document, Page::plain(80)));
 }
 
@@ -287,7 +286,7 @@ fn a_doubt_turns_the_colour_of_the_verdict_and_a_note_does_not() {
 #[test]
 fn a_name_cannot_drive_the_terminal() {
     let mut document = find_document(StoppedBy::Limit);
-    document.head.target = json!("/data\x1b[2J\r\nx");
+    document.head.target = named("/data\x1b[2J\r\nx");
     let text = find(&document, Page::plain(80));
     assert!(!text.contains('\x1b') && !text.contains('\r'), "{text:?}");
 }

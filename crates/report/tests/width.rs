@@ -8,7 +8,6 @@ use iogauge_model::result::StoppedBy;
 use iogauge_model::{Caveat, CaveatCode};
 use iogauge_report::terminal::{Page, RunLine, find, history_list, run};
 use proptest::prelude::*;
-use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 fn fits(text: &str, width: u16) -> Result<(), TestCaseError> {
@@ -36,7 +35,7 @@ proptest! {
         one.sync = (parts & 4 > 0).then(|| direction(1.0, mean_ns));
         one.rate_iops = Some(iops);
         let mut document = run_document(vec![one.clone(), one]);
-        document.head.target = json!(target);
+        document.head.target = named(&target);
         document.caveats.push(Caveat::new(CaveatCode::NotSteady, message.clone(), message));
         fits(&run(&document, Page::plain(width)), width)?;
     }
@@ -49,7 +48,7 @@ proptest! {
                      StoppedBy::Interrupted];
         let mut document = find_document(stops[stop]);
         document.answer.met = met;
-        document.head.target = json!({"path": target});
+        document.head.target = named(&target);
         document.curve.push(point(depth, iops, met));
         fits(&find(&document, Page::plain(width)), width)?;
     }

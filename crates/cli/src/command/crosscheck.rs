@@ -70,7 +70,7 @@ fn measure(
     // The head tells which fio it was; its clock was one of two.
     invocation.rig.go_alone();
     let environment = session::environment(&invocation.rig);
-    let mut head = invocation.head(CROSSCHECK_FORMAT, serde_json::to_value(&load)?);
+    let mut head = invocation.head(CROSSCHECK_FORMAT, load.into());
     head.via = Some(via::describe(fio));
     Ok(CrosscheckDocument {
         head,

@@ -13,7 +13,7 @@ use iogauge_lab::session::{self, via};
 use iogauge_lab::{Ground, Interrupt, Rig};
 use iogauge_model::Caveat;
 use iogauge_model::load::Load;
-use iogauge_model::result::Head;
+use iogauge_model::result::{Head, Workload};
 use iogauge_model::units::{Bandwidth, Bytes};
 use iogauge_report::terminal::Page;
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub struct Invocation {
     /// The load in words, where it is one that only fio knows.
     pub words: Option<String>,
     /// What was asked, as the history has it before there is a result.
-    pub asked: serde_json::Value,
+    pub asked: Workload,
     /// True where the block layer is to be traced.
     pub wants_trace: bool,
     /// What traces it, once the run has begun.
@@ -143,7 +143,7 @@ impl Invocation {
             grounds: Vec::new(),
             unlink: Vec::new(),
             words: None,
-            asked: serde_json::Value::Null,
+            asked: Workload::default(),
             wants_trace: false,
             tracing: None,
             resumed: None,
@@ -177,21 +177,14 @@ impl Invocation {
         if let Some(resumed) = &self.resumed {
             return self.record.resume(resumed);
         }
-        let head = serde_json::to_value(self.head("", self.asked.clone()))?;
-        self.record.begin(self.rig.text(), summary, head)
+        let head = self.head("", self.asked.clone());
+        self.record.begin(self.rig.text(), summary, &head)
     }
 
     /// The beginning of the document.
-    pub fn head(&self, format: &str, load: serde_json::Value) -> Head {
-        Head {
-            format: format.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            run_id: self.record.id().to_string(),
-            started: self.record.started().to_string(),
-            target: self.rig.describe(),
-            load,
-            via: self.rig.via().map(via::describe),
-        }
+    pub fn head(&self, format: &str, load: Workload) -> Head {
+        let head = self.record.head(format, self.rig.describe(), load);
+        Head { via: self.rig.via().map(via::describe), ..head }
     }
 
     /// Ends with what was measured, or as failed, and removes the test file where that was asked for.

@@ -11,11 +11,10 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::output::{OutputError, OutputFile};
 use iogauge_lab::session::profile::{self, ProfilePlan, Profiled};
 use iogauge_lab::{Interrupt, LabError, session};
-use iogauge_model::result::{Head, PROFILE_FORMAT, ProfileDocument};
+use iogauge_model::result::{PROFILE_FORMAT, ProfileDocument, TargetFacts, Workload};
 use iogauge_report::csv;
 use iogauge_report::exhibit::Exhibit;
 use iogauge_report::terminal;
-use serde_json::json;
 
 /// Runs the command.
 ///
@@ -103,18 +102,11 @@ fn measure(
         [] => "no device".to_owned(),
         tops => tops.join(", "),
     };
-    let target = json!({ "name": names, "kind": "system", "chain": plan.devices.chain() });
-    let head = |record: &Record| Head {
-        format: PROFILE_FORMAT.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        run_id: record.id().to_string(),
-        started: record.started().to_string(),
-        target: target.clone(),
-        load: json!({ "label": label }),
-        via: None,
+    let head = |record: &Record| {
+        let target = TargetFacts::System { name: names.clone(), chain: plan.devices.chain() };
+        record.head(PROFILE_FORMAT, target, Workload::label(&label))
     };
-    let begin = serde_json::to_value(head(record))?;
-    record.begin(&names, &label, begin)?;
+    record.begin(&names, &label, &head(record))?;
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let Profiled { began, seconds, points, physical, interrupted, fault, caveats } =
         profile::record(plan, &mut watch)?;

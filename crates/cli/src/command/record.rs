@@ -5,6 +5,7 @@ use crate::detach;
 use crate::exit::Exit;
 use crate::screen::{self, Screen};
 use iogauge_lab::history::{Ending, History, NewRun, RunId, RunRef, UtcTime};
+use iogauge_model::result::{Head, TargetFacts, Workload};
 use iogauge_model::{Caveat, CaveatCode};
 use iogauge_report::terminal::Page;
 use serde::Serialize;
@@ -71,7 +72,7 @@ impl Record {
     ///
     /// # Errors
     /// Where it cannot be kept.
-    pub fn begin(&mut self, target: &str, load: &str, head: Value) -> anyhow::Result<()> {
+    pub fn begin(&mut self, target: &str, load: &str, head: &Head) -> anyhow::Result<()> {
         if let Some(history) = &self.history {
             let run = NewRun {
                 kind: self.kind.to_owned(),
@@ -79,7 +80,7 @@ impl Record {
                 command_line: command_line(),
                 target: target.to_owned(),
                 load: load.to_owned(),
-                head,
+                head: serde_json::to_value(head)?,
             };
             let writer = history.begin(&run)?;
             self.id = writer.id().clone();
@@ -104,14 +105,17 @@ impl Record {
         Ok(())
     }
 
-    /// Its name.
-    pub fn id(&self) -> &RunId {
-        &self.id
-    }
-
-    /// When it began.
-    pub fn started(&self) -> UtcTime {
-        self.started
+    /// The beginning of its document.
+    pub fn head(&self, format: &str, target: TargetFacts, load: Workload) -> Head {
+        Head {
+            format: format.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            run_id: self.id.to_string(),
+            started: self.started.to_string(),
+            target,
+            load,
+            via: None,
+        }
     }
 
     /// Tells in one line that nothing was measured and why, where that is so: the exit code says no more

@@ -9,7 +9,7 @@ use iogauge_lab::session;
 use iogauge_lab::session::trace::Beside;
 use iogauge_model::CaveatCode;
 use iogauge_model::load::{Arrivals, Load};
-use iogauge_model::result::{Answer, CurvePoint, FIND_FORMAT, FindDocument, StoppedBy};
+use iogauge_model::result::{Answer, CurvePoint, FIND_FORMAT, FindDocument, StoppedBy, Workload};
 use iogauge_report::terminal;
 
 /// Searches with the first load of an invocation, on all of its target.
@@ -55,8 +55,8 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     };
     invocation.record.tell_nothing(&caveats);
     let what = match &invocation.words {
-        Some(words) => serde_json::json!({ "label": words }),
-        None => serde_json::to_value(&load)?,
+        Some(words) => Workload::label(words),
+        None => load.into(),
     };
     Ok(FindDocument {
         head: invocation.head(FIND_FORMAT, what),

@@ -11,7 +11,7 @@ use iogauge_lab::session::trace::Beside;
 use iogauge_lab::session::{self, verify};
 use iogauge_lab::{Ground, caveats};
 use iogauge_model::Step;
-use iogauge_model::result::{RUN_FORMAT, RunDocument};
+use iogauge_model::result::{RUN_FORMAT, RunDocument, Workload};
 use iogauge_report::terminal;
 
 /// A step to measure.
@@ -92,7 +92,7 @@ fn measure(
         Exit::Done
     };
     let document = RunDocument {
-        head: invocation.head(RUN_FORMAT, load(summary, wanted)?),
+        head: invocation.head(RUN_FORMAT, workload(summary, wanted)),
         steps,
         interrupted,
         caveats: caveats::distinct(found),
@@ -101,16 +101,16 @@ fn measure(
     Ok((document, exit))
 }
 
-/// What was asked, for the document.
-fn load(summary: &str, wanted: &[Wanted<'_>]) -> serde_json::Result<serde_json::Value> {
+/// The workload, for the document.
+fn workload(summary: &str, wanted: &[Wanted<'_>]) -> Workload {
     match wanted {
         [Wanted { step, .. }] => match step.jobs.as_slice() {
-            [job] => serde_json::to_value(&job.load),
-            jobs => Ok(serde_json::json!({ "jobs": jobs })),
+            [job] => job.load.clone().into(),
+            jobs => Workload::Jobs { jobs: jobs.to_vec() },
         },
-        wanted => {
-            let steps: Vec<&Step> = wanted.iter().map(|wanted| wanted.step).collect();
-            Ok(serde_json::json!({ "label": summary, "steps": steps }))
-        }
+        wanted => Workload::Steps {
+            label: summary.to_owned(),
+            steps: wanted.iter().map(|wanted| wanted.step.clone()).collect(),
+        },
     }
 }

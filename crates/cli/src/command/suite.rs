@@ -20,12 +20,11 @@ use iogauge_lab::target::{
 };
 use iogauge_lab::{Interrupt, LabError, Rig, caveats};
 use iogauge_model::result::{
-    SUITE_FORMAT, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult,
+    SUITE_FORMAT, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult, Workload,
 };
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, CaveatCode, Load};
 use iogauge_report::terminal;
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
@@ -286,7 +285,8 @@ impl ActiveSuite<'_> {
             done = earlier.steps;
             invocation.resumed = Some(earlier.run);
         }
-        invocation.asked = json!({ "label": self.asked.name, "suite": self.asked });
+        invocation.asked =
+            Workload::Suite { label: self.asked.name.clone(), suite: self.asked.clone() };
         let measured = self.measure(&mut invocation, done).map(|document| {
             let exit = exit(&document);
             Outcome { document, instead: None, exit }

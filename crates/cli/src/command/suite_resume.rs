@@ -5,8 +5,7 @@ use crate::args::{OutputArgs, ResumeRef, TargetArgs};
 use crate::exit::Usage;
 use iogauge_lab::Rig;
 use iogauge_lab::history::{Filter, History, RunRow, RunState, StoredRun};
-use iogauge_model::result::{SuiteAsked, SuiteStepResult};
-use serde_json::Value;
+use iogauge_model::result::{Head, SuiteAsked, SuiteStepResult, Workload};
 use std::path::PathBuf;
 
 /// A run that ended before its time.
@@ -75,9 +74,8 @@ pub fn find(
         steps.push(step);
     }
     steps.retain(whole);
-    let parts = stored.head.pointer("/target/parts").and_then(Value::as_array);
-    let path = |part: &Value| part.get("path").and_then(Value::as_str).map(PathBuf::from);
-    let paths = parts.into_iter().flatten().filter_map(path).collect();
+    let head: Head = serde_json::from_value(stored.head.clone())?;
+    let paths = head.target.parts().iter().map(|part| PathBuf::from(&part.path)).collect();
     let kept = steps.len() as u32;
     let run = Resumed { run: id.clone(), started: stored.row.started, steps: kept };
     Ok(Earlier { asked: earlier, steps, run, paths })
@@ -104,10 +102,11 @@ fn last(history: &History, target: &TargetArgs, asked: &SuiteAsked) -> anyhow::R
 }
 
 fn asked_of(stored: &StoredRun) -> Option<SuiteAsked> {
-    if stored.row.kind != "suite" {
-        return None;
+    let head: Head = serde_json::from_value(stored.head.clone()).ok()?;
+    match head.load {
+        Workload::Suite { suite, .. } if stored.row.kind == "suite" => Some(suite),
+        _ => None,
     }
-    serde_json::from_value(stored.head.pointer("/load/suite")?.clone()).ok()
 }
 
 impl Earlier {

@@ -16,7 +16,7 @@ use iogauge_lab::search::SearchPlan;
 use iogauge_lab::session::via::{JudgedFile, RanFile};
 use iogauge_lab::session::{self, via};
 use iogauge_model::Load;
-use iogauge_model::result::{RUN_FORMAT, RunDocument, StepResult};
+use iogauge_model::result::{RUN_FORMAT, RunDocument, StepResult, Workload};
 use iogauge_report::terminal;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ fn measure(
         (false, _) => Exit::IoErrors,
     };
     let document = RunDocument {
-        head: invocation.head(RUN_FORMAT, serde_json::json!({ "label": summary })),
+        head: invocation.head(RUN_FORMAT, Workload::label(summary)),
         steps,
         interrupted,
         caveats,

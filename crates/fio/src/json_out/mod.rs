@@ -13,11 +13,11 @@ use direction::{Direction, Flushes, Group};
 use iogauge_model::caveat::Caveat;
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    DeviceCounters, DirectionResult, IntervalPoint, RunDocument, StepResult, WorkerResult,
+    DeviceCounters, DirectionResult, IntervalPoint, RunDocument, StepResult, TargetFacts,
+    WorkerResult,
 };
 use iogauge_model::units::{size_word, time_word};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 use tables::Table;
 
 /// Errno of an I/O error (errno(3)): results count failures and keep no errno of each.
@@ -134,7 +134,7 @@ pub fn fio_document(run: &RunDocument, detail: Detail) -> Result<FioDocument, Js
     let started = &run.head.started;
     let timestamp =
         time::unix_seconds(started).ok_or_else(|| JsonOutError::Started(started.clone()))?;
-    let mut jobs = run.head.jobs_of_steps().into_iter();
+    let mut jobs = run.head.load.jobs_of_steps().into_iter();
     let seconds: f64 = run.steps.iter().map(|step| step.seconds).sum();
     let mut entries = Vec::new();
     for (group, step) in run.steps.iter().enumerate() {
@@ -207,7 +207,7 @@ fn entry(
     job: &Job,
     outcome: &Outcome<'_>,
     step: &StepResult,
-    target: &Value,
+    target: &TargetFacts,
     detail: Detail,
 ) -> JobEntry {
     let runtime_ms = milliseconds(outcome.seconds);
@@ -261,15 +261,15 @@ fn milliseconds(seconds: f64) -> u64 {
 }
 
 /// The job in fio's words. Its time is the one measured: an interrupted run says how long it ran.
-fn job_options(job: &Job, seconds: f64, target: &Value) -> PrintedOptions {
+fn job_options(job: &Job, seconds: f64, target: &TargetFacts) -> PrintedOptions {
     let mut options = vec![("name", job.name.clone())];
-    let parts = target.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let paths: Vec<&str> =
-        parts.iter().filter_map(|part| part.get("path").and_then(Value::as_str)).collect();
-    let name = target.get("name").and_then(Value::as_str);
-    let filename =
-        if paths.is_empty() { name.map(str::to_owned) } else { Some(file_list(paths.into_iter())) };
-    options.extend(filename.map(|filename| ("filename", filename)));
+    options.push((
+        "filename",
+        match target.parts() {
+            [] => target.name().to_owned(),
+            parts => file_list(parts.iter().map(|part| part.path.as_str())),
+        },
+    ));
     let load = &job.load;
     options.extend(options::of_load(load, load.iodepth, load.numjobs));
     if load.offset_bytes > 0 {

@@ -11,9 +11,9 @@ use crate::confine::Domain;
 use crate::guard::GuardError;
 use crate::kernel::DeviceNumber;
 use iogauge_model::load::SyncMode;
+use iogauge_model::result::{self, PartFacts};
 use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
-use serde_json::{Value, json};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -266,28 +266,26 @@ impl Part {
         self.logical_block_bytes.max(self.dio_offset_align_bytes)
     }
 
-    /// The part as the document's `target` has it; device facts are in [`super::device_facts`].
+    /// The part as documents have it; device facts are in [`super::device_facts`].
     #[must_use]
-    pub fn describe(&self) -> Value {
-        let kind = match self.kind {
-            PartKind::BlockDevice => "block_device",
-            PartKind::File(_) => "file",
+    pub fn describe(&self) -> PartFacts {
+        let (kind, made_by_iogauge) = match self.kind {
+            PartKind::BlockDevice => (result::PartKind::BlockDevice, false),
+            PartKind::File(FileOrigin::Foreign) => (result::PartKind::File, false),
+            PartKind::File(_) => (result::PartKind::File, true),
         };
-        json!({
-            "path": self.path.to_string_lossy(),
-            "kind": kind,
-            "made_by_iogauge": !matches!(
-                self.kind,
-                PartKind::BlockDevice | PartKind::File(FileOrigin::Foreign)
-            ),
-            "base_bytes": self.base_bytes,
-            "size_bytes": self.size_bytes,
-            "logical_block_bytes": self.logical_block_bytes,
-            "dio_mem_align_bytes": self.dio_mem_align_bytes,
-            "dio_offset_align_bytes": self.dio_offset_align_bytes,
-            "file_system": self.file_system,
-            "device": self.device,
-        })
+        PartFacts {
+            path: self.path.to_string_lossy().into_owned(),
+            kind,
+            made_by_iogauge,
+            base_bytes: self.base_bytes,
+            size_bytes: self.size_bytes,
+            logical_block_bytes: self.logical_block_bytes,
+            dio_mem_align_bytes: self.dio_mem_align_bytes,
+            dio_offset_align_bytes: self.dio_offset_align_bytes,
+            file_system: self.file_system.clone(),
+            device: self.device.map(|device| device.to_string()),
+        }
     }
 
     /// Locks a file of ours, or one to be written, against other runs. Does nothing twice.

@@ -168,7 +168,7 @@ fn blocks_of_4_kib_are_kept_to() {
     let part = &resolve(&device.path, reads()).unwrap().parts[0];
     assert_eq!((part.logical_block_bytes, part.block_bytes()), (4096, 4096));
     let described = part.describe();
-    assert_eq!(described["kind"], "block_device");
+    assert_eq!(described.kind, iogauge_model::result::PartKind::BlockDevice);
     let facts = device_facts(part.device.unwrap(), &Roots::default()).unwrap();
     assert_eq!(facts.logical_block_bytes, Some(4096));
     assert_eq!(facts.backing_file.as_deref(), device.image().to_str());

@@ -10,7 +10,7 @@ use iogauge_db::{Database, DbError, DbUrl};
 use iogauge_io::machine::DeviceTree;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern};
-use serde_json::{Value, json};
+use iogauge_model::result::{DatabaseLoad, DatabaseTarget, TargetFacts};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -59,27 +59,24 @@ impl DbTarget {
 
     /// The database for a document.
     #[must_use]
-    pub fn describe(&self) -> Value {
-        let devices = self.devices().map(|tree| tree.chain()).unwrap_or_default();
-        let settings: serde_json::Map<String, Value> =
-            self.about.settings.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
-        json!({
-            "name": self.text(),
-            "kind": "database",
-            "url": self.url.to_string(),
-            "place": place(&self.url),
-            "database": self.url.name,
-            "backend": self.url.backend,
-            "software": self.about.software,
-            "block_bytes": self.about.block_bytes,
-            "size_bytes": self.size.data_bytes,
-            "log_bytes": self.size.log_bytes,
-            "settings": settings,
-            "may_lose": self.about.may_lose,
-            "globals": self.globals.len(),
-            "subscripts": self.globals.iter().map(|global| global.subscripts).sum::<u64>(),
-            "chain": devices,
-        })
+    pub fn describe(&self) -> TargetFacts {
+        let About { software, block_bytes, may_lose, settings } = self.about.clone();
+        TargetFacts::Database(Box::new(DatabaseTarget {
+            name: self.text(),
+            url: self.url.to_string(),
+            place: Some(place(&self.url)),
+            database: self.url.name.clone(),
+            backend: self.url.backend.clone(),
+            software,
+            block_bytes,
+            size_bytes: self.size.data_bytes,
+            log_bytes: self.size.log_bytes,
+            settings: settings.into_iter().collect(),
+            may_lose,
+            globals: self.globals.len() as u64,
+            subscripts: self.globals.iter().map(|global| global.subscripts).sum(),
+            chain: self.devices().map(|tree| tree.chain()).unwrap_or_default(),
+        }))
     }
 
     /// Checks that every process that writes has a global.
@@ -217,19 +214,20 @@ impl DbLoad {
 
     /// The load for a document.
     #[must_use]
-    pub fn describe(&self) -> Value {
-        let mut load = json!({
-            "label": self.label(),
-            "mode": self.mode.word(),
-            "processes": self.processes,
-            "transaction_length": self.transaction_length,
-            "hang_ns": self.hang_ns,
-            "seed": self.seed,
-        });
-        if let Mode::Io { read_percent } = self.mode {
-            load["read_percent"] = read_percent.into();
+    pub fn describe(&self) -> DatabaseLoad {
+        DatabaseLoad {
+            label: self.label(),
+            mode: self.mode.word().to_owned(),
+            processes: self.processes,
+            transaction_length: self.transaction_length,
+            hang_ns: self.hang_ns,
+            seed: self.seed,
+            read_percent: match self.mode {
+                Mode::Io { read_percent } => Some(read_percent),
+                _ => None,
+            },
+            ladder: None,
         }
-        load
     }
 
     pub(super) fn pool_plan(&self, most_processes: u32) -> DbPoolPlan {

@@ -7,8 +7,10 @@ use crate::history::{
     HistoryError, IMPORT, Imported, Importer, NewRun, ReadySteps, UnderWay, UtcTime, WholeRun,
 };
 use iogauge_fio::{Problem, Reading, read_results};
-use iogauge_model::result::FioResult;
-use iogauge_model::result::{Environment, Head, RUN_FORMAT, RunDocument, StepResult};
+use iogauge_model::result::{
+    Environment, FioResult, FioTarget, Head, RUN_FORMAT, RunDocument, StepResult, TargetFacts,
+    Workload,
+};
 use serde_json::json;
 use std::cell::Cell;
 use std::fs::File;
@@ -192,18 +194,19 @@ impl About {
     fn run(&self, content: Option<&str>, words: &Words<'_>) -> WholeRun {
         let started = self.started();
         let version = self.first.as_ref().map_or("", |first| &first.fio_version);
-        let mut target = json!({ "path": self.path, "kind": "fio", "fio_version": version });
-        target["system"] = words.system.as_str().into();
-        if let Some(content) = content {
-            target["content"] = content.into();
-        }
+        let target = TargetFacts::Fio(FioTarget {
+            path: self.path.clone(),
+            fio_version: version.to_owned(),
+            system: words.system.clone(),
+            content: content.map(str::to_owned),
+        });
         let head = Head {
             format: RUN_FORMAT.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             run_id: String::new(),
             started: started.to_string(),
             target,
-            load: json!({ "label": self.load() }),
+            load: Workload::label(self.load()),
             via: None,
         };
         let run = NewRun {

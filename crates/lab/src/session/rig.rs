@@ -10,16 +10,15 @@ use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, SystemError};
 use iogauge_io::offsets::Extent;
 use iogauge_io::pool::fio::{FioBinary, FioPool, FioWork, ForeignJob, Span};
 use iogauge_io::pool::{PoolJob, ThreadPool, VirtualPool, WorkerPool};
-use iogauge_io::sim::DeviceSlot;
+use iogauge_io::sim::{DeviceSlot, SimSpec};
 use iogauge_io::targets::{
     Intent, OpenMode, Part, Roots, Target, TargetError, TargetSpec, advise, device_facts,
     device_facts_of,
 };
 use iogauge_io::verify::JobVerify;
 use iogauge_model::load::{EngineKind, Load, SyncMode};
-use iogauge_model::result::DeviceFacts;
+use iogauge_model::result::{RealTarget, SimulatedTarget, TargetFacts};
 use iogauge_model::{Caveat, CaveatCode, Limit, Step};
-use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -480,29 +479,22 @@ impl Rig {
 
     /// The target for a document.
     #[must_use]
-    pub fn describe(&self) -> Value {
+    pub fn describe(&self) -> TargetFacts {
+        let name = self.text.clone();
         match &self.medium {
-            Medium::Simulated(slot) => json!({
-                "name": self.text,
-                "kind": "simulated",
-                "size_bytes": slot.spec().size_bytes,
-                "channels": slot.spec().channels,
-                "service_ns": slot.spec().service_ns,
-                "seed": slot.spec().seed,
-            }),
+            Medium::Simulated(slot) => {
+                let SimSpec { size_bytes, channels, service_ns, seed, .. } = *slot.spec();
+                let target = SimulatedTarget { name, size_bytes, channels, service_ns, seed };
+                TargetFacts::Simulated(target)
+            }
             Medium::Real(target) => {
-                let devices: Vec<DeviceFacts> = target
-                    .parts
-                    .iter()
-                    .filter_map(|p| device_facts(p.device?, &self.roots))
-                    .collect();
-                json!({
-                    "name": self.text,
-                    "kind": "real",
-                    "size_bytes": self.size_bytes(),
-                    "parts": target.parts.iter().map(|p| p.describe()).collect::<Vec<_>>(),
-                    "devices": devices,
-                    "chain": self.devices().map(|tree| tree.chain()).unwrap_or_default(),
+                let facts = |part: &Part| device_facts(part.device?, &self.roots);
+                TargetFacts::Real(RealTarget {
+                    name,
+                    size_bytes: self.size_bytes(),
+                    parts: target.parts.iter().map(Part::describe).collect(),
+                    devices: target.parts.iter().filter_map(facts).collect(),
+                    chain: self.devices().map(|tree| tree.chain()).unwrap_or_default(),
                 })
             }
         }

@@ -1,61 +1,12 @@
 //! The documents the commands print and the history keeps.
 
 use super::{
-    BlockTrace, Environment, Estimate, IntervalPoint, LatencySummary, PerformanceShift, Physical,
-    StepResult, SystemPoint,
+    BlockTrace, Environment, Estimate, Head, IntervalPoint, LatencySummary, PerformanceShift,
+    Physical, StepResult, SystemPoint,
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
-use crate::load::Load;
-use crate::plan::{Job, Step};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// What every document begins with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
-    /// Format word with version: [`super::RUN_FORMAT`] or [`super::FIND_FORMAT`].
-    pub format: String,
-    /// Version of iogauge that wrote it.
-    pub version: String,
-    /// Name of the run in the history.
-    pub run_id: String,
-    /// Start, RFC 3339 in UTC.
-    pub started: String,
-    /// What was measured: path, kind, size, devices under it.
-    pub target: Value,
-    /// What was asked of it: a [`Load`], the `jobs` of one step, or `steps` with their jobs; of an
-    /// imported run no more than a label.
-    pub load: Value,
-    /// The program that did the I/O, where it was not iogauge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub via: Option<Via>,
-}
-
-/// A program that did the I/O and measured it, driven by iogauge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Via {
-    /// What it calls itself: `fio-3.33`.
-    pub version: String,
-    /// The program as it was started.
-    pub binary: String,
-}
-
-impl Head {
-    /// The jobs of each step, as far as the document tells.
-    #[must_use]
-    pub fn jobs_of_steps(&self) -> Vec<Vec<Job>> {
-        let member = |name| self.load.get(name).cloned();
-        if let Some(steps) = member("steps") {
-            let steps: Vec<Step> = serde_json::from_value(steps).unwrap_or_default();
-            return steps.into_iter().map(|step| step.jobs).collect();
-        }
-        let jobs = member("jobs").and_then(|jobs| serde_json::from_value(jobs).ok());
-        let load: Option<Load> = serde_json::from_value(self.load.clone()).ok();
-        let single = |load: Load| vec![Job { name: load.rw.to_string(), load }];
-        jobs.or_else(|| load.map(single)).into_iter().collect()
-    }
-}
 
 /// The document of `iogauge run`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ mod doctor;
 mod documents;
 mod estimate;
 mod fio;
+mod head;
 mod profile;
 mod rounds;
 mod shift;
@@ -15,6 +16,7 @@ mod step;
 mod suite;
 mod system;
 mod system_point;
+mod target;
 mod trace;
 mod verify;
 
@@ -30,11 +32,11 @@ pub use doctor::{
     MachineFacts, PartForm,
 };
 pub use documents::{
-    Answer, CurvePoint, FindDocument, Head, Knee, LimitValue, QueueBound, RunDocument, StoppedBy,
-    Via, Wander,
+    Answer, CurvePoint, FindDocument, Knee, LimitValue, QueueBound, RunDocument, StoppedBy, Wander,
 };
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use fio::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
+pub use head::{DatabaseLoad, Head, ProcessLadder, Via, Workload};
 pub use profile::ProfileDocument;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use shift::PerformanceShift;
@@ -45,6 +47,9 @@ pub use suite::{
 };
 pub use system::{CpuUse, DeviceCounters, Environment, Physical};
 pub use system_point::{CpuKinds, DevicePoint, MemoryKinds, Paging, SystemPoint, Tasks};
+pub use target::{
+    DatabaseTarget, FioTarget, PartFacts, PartKind, RealTarget, SimulatedTarget, TargetFacts,
+};
 pub use trace::{BlockTrace, IoTime, RequestSize, TracedDevice, TracedRequests};
 pub use verify::{VerifyEnd, VerifyFault, VerifyFinding, VerifyResult};
 

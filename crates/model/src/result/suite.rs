@@ -2,13 +2,13 @@
 
 use super::{
     Answer, CurvePoint, Environment, Head, IntervalPoint, Knee, PerformanceShift, RunDocument,
-    StepResult, SystemPoint,
+    StepResult, SystemPoint, TargetFacts, Workload,
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
 use crate::plan::Step;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Where a step stands in its suite.
@@ -235,7 +235,7 @@ pub struct SuitePlanDocument {
     /// Which suite, and how asked.
     pub suite: SuiteAsked,
     /// What it would run on.
-    pub target: Value,
+    pub target: TargetFacts,
     /// Its steps, in order.
     pub steps: Vec<PlannedStep>,
     /// Time of those steps whose time is known, in seconds.
@@ -249,7 +249,7 @@ pub struct SuitePlanDocument {
 impl SuitePlanDocument {
     /// A plan with its sums.
     #[must_use]
-    pub fn new(suite: SuiteAsked, target: Value, steps: Vec<PlannedStep>) -> Self {
+    pub fn new(suite: SuiteAsked, target: TargetFacts, steps: Vec<PlannedStep>) -> Self {
         let writing = steps.iter().filter(|step| step.written_bytes.is_none());
         Self {
             format: super::SUITE_PLAN_FORMAT.to_owned(),
@@ -300,10 +300,10 @@ impl SuiteDocument {
     /// only made the target ready.
     #[must_use]
     pub fn as_run(&self) -> RunDocument {
-        let (asked, steps): (Vec<&Step>, Vec<StepResult>) =
-            self.measured().map(|(step, result)| (&step.asked, result.clone())).unzip();
-        let head =
-            Head { load: json!({ "label": self.suite.name, "steps": asked }), ..self.head.clone() };
+        let (asked, steps) =
+            self.measured().map(|(step, result)| (step.asked.clone(), result.clone())).unzip();
+        let load = Workload::Steps { label: self.suite.name.clone(), steps: asked };
+        let head = Head { load, ..self.head.clone() };
         RunDocument {
             head,
             steps,

@@ -20,7 +20,7 @@ pub fn rows_of_run(document: &RunDocument, system: &str) -> Vec<Row> {
 
 /// The steps of a run with the jobs that were planned for each, as far as they are known.
 pub(crate) fn planned(document: &RunDocument) -> impl Iterator<Item = (&StepResult, Vec<Job>)> {
-    let jobs = document.head.jobs_of_steps().into_iter().chain(std::iter::repeat(Vec::new()));
+    let jobs = document.head.load.jobs_of_steps().into_iter().chain(std::iter::repeat(Vec::new()));
     document.steps.iter().zip(jobs)
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn rows_of_step(step: &StepResult, planned: &[Job], system: &str) -> 
 /// the depth. A point keeps no histogram: shares and the percentiles between are not known.
 #[must_use]
 pub fn rows_of_find(document: &FindDocument, system: &str) -> Vec<Row> {
-    let load = document.head.jobs_of_steps().into_iter().flatten().next().map(|job| job.load);
+    let load = document.head.load.jobs_of_steps().into_iter().flatten().next().map(|job| job.load);
     document.curve.iter().map(|point| of_point(system, load.as_ref(), point)).collect()
 }
 

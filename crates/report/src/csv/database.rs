@@ -165,7 +165,7 @@ fn row(document: &RunDocument, step: &StepResult) -> Option<DatabaseRow> {
     let database = step.database.as_ref()?;
     let head = &document.head;
     let (date, time) = head.started.split_once('T')?;
-    let word = |name: &str| head.target[name].as_str().unwrap_or_default().to_owned();
+    let target = head.target.database().cloned().unwrap_or_default();
     let kind = |mode: &str, count| {
         let has = database.mode == mode || database.mode == "io";
         if has { Kind::of(&database.workers, count) } else { Kind::default() }
@@ -179,8 +179,8 @@ fn row(document: &RunDocument, step: &StepResult) -> Option<DatabaseRow> {
     Some(DatabaseRow([
         date.to_owned(),
         time.trim_end_matches('Z').split('.').next().unwrap_or_default().to_owned(),
-        word("url"),
-        word("database"),
+        target.url,
+        target.database,
         reads.total,
         writes.total,
         reads.per_second,

@@ -16,7 +16,7 @@ pub use database::{
 pub(crate) use rows::Rows;
 pub use system::{SYSTEM_CSV_FORMAT, system};
 
-use crate::terminal::{marks, target_name};
+use crate::terminal::marks;
 use ::csv::Error;
 use iogauge_model::result::{Estimate, FindDocument, LatencySummary, LimitValue, RunDocument};
 use std::io::Write;
@@ -90,7 +90,7 @@ pub fn run(document: &RunDocument, writer: impl Write) -> Result<(), Error> {
                 RUN_CSV_FORMAT.to_owned(),
                 head.run_id.clone(),
                 head.started.clone(),
-                target_name(&head.target),
+                head.target.name().to_owned(),
                 index.to_string(),
                 step.label.clone(),
                 word.to_owned(),
@@ -137,7 +137,7 @@ pub fn find(document: &FindDocument, writer: impl Write) -> Result<(), Error> {
             FIND_CSV_FORMAT.to_owned(),
             head.run_id.clone(),
             head.started.clone(),
-            target_name(&head.target),
+            head.target.name().to_owned(),
             point.depth.to_string(),
             optional(point.rate_iops),
             point.depth_achieved.to_string(),

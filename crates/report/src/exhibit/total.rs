@@ -86,7 +86,7 @@ impl Exhibit {
                 Vec::new()
             }
             Shown::Find(find) => {
-                vec![find.head.jobs_of_steps().into_iter().next().unwrap_or_default()]
+                vec![find.head.load.jobs_of_steps().into_iter().next().unwrap_or_default()]
             }
             Shown::Suite(suite) => {
                 let searches = suite.steps.iter().filter(|step| step.search().is_some());

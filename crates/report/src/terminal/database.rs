@@ -252,7 +252,7 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
 
 /// How a database can do more than its device was found to sustain.
 fn why_above(head: &Head) -> &'static str {
-    if head.load["mode"] == "read" {
+    if head.load.database().is_some_and(|load| load.mode == "read") {
         "More than the device was found to sustain: a cache below it has some of what the database \
          reads, it does not always do the same, or I/Os of others were counted."
     } else {

@@ -28,7 +28,7 @@ pub use doctor::doctor;
 pub use find::find;
 pub(crate) use find::marks;
 pub use history::{RunLine, history_list};
-pub(crate) use names::{listed, load as load_words, target as target_name};
+pub(crate) use names::{listed, load as load_words};
 pub use profile::{profile, profile_brief};
 pub use run::run;
 pub use suite::{suite, suite_brief, suite_list, suite_plan, suite_step_line};

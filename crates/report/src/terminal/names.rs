@@ -4,36 +4,21 @@ use super::terms::Terms;
 use iogauge_model::limit::{Bound, Metric, Side};
 use iogauge_model::load::{Modifier, Pattern};
 use iogauge_model::result::{
-    Answer, CurvePoint, Estimate, FindDocument, LatencySummary, LimitValue, QueueBound,
+    Answer, CurvePoint, DatabaseLoad, Estimate, FindDocument, LatencySummary, LimitValue,
+    QueueBound, Workload,
 };
 use iogauge_model::units::{Count, Latency};
 use iogauge_model::{Limit, Load};
-use serde_json::Value;
 
-/// The target as the user knows it: the text itself, a list of targets, or its `path` or `name`.
-pub(crate) fn target(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(targets) => targets.iter().map(target).collect::<Vec<_>>().join(", "),
-        Value::Object(fields) => ["target", "path", "name"]
-            .iter()
-            .find_map(|key| fields.get(*key).filter(|value| !value.is_null()))
-            .map_or_else(|| value.to_string(), target),
-        _ => "the target".to_owned(),
-    }
-}
-
-/// The load as a sentence names it: `4 KiB random reads`.
-pub(crate) fn load(value: &Value) -> String {
-    if let Value::String(text) = value {
-        return text.clone();
-    }
-    if let Some(label) = value.get("label").and_then(Value::as_str) {
-        return label.to_owned();
-    }
-    match serde_json::from_value::<Load>(value.clone()) {
-        Ok(load) => load_words(&load),
-        Err(_) => "the load".to_owned(),
+/// The workload as a sentence names it: `4 KiB random reads`.
+pub(crate) fn load(workload: &Workload) -> String {
+    match workload {
+        Workload::Load(load) => load_words(load),
+        Workload::Database(DatabaseLoad { label, .. })
+        | Workload::Steps { label, .. }
+        | Workload::Suite { label, .. }
+        | Workload::Label { label } => label.clone(),
+        Workload::Jobs { .. } | Workload::Other(_) => "the load".to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What run and find documents have in common.
 
 use super::grid::{Grid, Kind};
-use super::names::{count, target};
+use super::names::count;
 use super::sheet::{Paint, Sheet};
 use iogauge_model::Caveat;
 use iogauge_model::result::{Environment, Head, Physical};
@@ -17,7 +17,7 @@ pub(super) struct Logical {
 
 pub(super) fn head(sheet: &mut Sheet, head: &Head) {
     let via = head.via.as_ref().map_or_else(String::new, |via| format!("  via {}", via.version));
-    let title = format!("{}  {}  {}{via}", head.run_id, head.started, target(&head.target));
+    let title = format!("{}  {}  {}{via}", head.run_id, head.started, head.target.name());
     sheet.text(Paint::Strong, &title);
 }
 

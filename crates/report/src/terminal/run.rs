@@ -25,7 +25,8 @@ pub fn run(document: &RunDocument, page: Page) -> String {
     if document.steps.is_empty() {
         sheet.text(Paint::Bad, "Nothing was measured: no step came to its end.");
     }
-    if let Some(end) = document.head.load["ladder"]["ended_by"].as_str() {
+    let ladder = document.head.load.database().and_then(|load| load.ladder.as_ref());
+    if let Some(end) = ladder.and_then(|ladder| ladder.ended_by.as_ref()) {
         sheet.text(Paint::Strong, &format!("The ladder ended: {end}."));
     }
     for (index, step) in document.steps.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::grid::{Grid, Kind};
-use super::names::{count, plural, target};
+use super::names::{count, plural};
 use super::parts;
 use super::sheet::{Paint, Sheet, cut};
 use crate::classic::{self, Extra};
@@ -36,7 +36,7 @@ pub fn suite_list(suites: &[(&str, &str)], page: Page) -> String {
 pub fn suite_plan(plan: &SuitePlanDocument, page: Page) -> String {
     let mut sheet = Sheet::new(page);
     let steps = plural(plan.steps.len() as u64, "step");
-    let title = format!("{} on {}: at most {steps}", asked(&plan.suite), target(&plan.target));
+    let title = format!("{} on {}: at most {steps}", asked(&plan.suite), plan.target.name());
     sheet.text(Paint::Strong, &title);
     sheet.gap();
     let mut grid = Grid::new(&[
@@ -142,7 +142,7 @@ pub fn suite(document: &SuiteDocument, page: Page) -> String {
     }
     if document.interrupted {
         let left = plural(u64::from(document.steps_left), "step");
-        let place = shell_word(&target(&document.head.target));
+        let place = shell_word(document.head.target.name());
         let text = format!(
             "Interrupted: up to {left} of the suite did not run; \"iogauge suite {} {place} --resume\" \
              goes on.",

@@ -3,7 +3,6 @@
 use iogauge_model::Limit;
 use iogauge_model::limit::Side;
 use iogauge_model::result::Head;
-use serde_json::Value;
 
 /// How a document speaks of its load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +30,10 @@ impl Terms {
 
     /// Those of a document.
     pub(crate) fn of(head: &Head) -> Self {
-        if head.target["kind"] != "database" {
+        if head.target.database().is_none() {
             return Self::DEVICE;
         }
-        match head.load.get("mode").and_then(Value::as_str) {
+        match head.load.database().map(|load| load.mode.as_str()) {
             Some("read") => Self { rate: "reads/s", rates: "reads per second", ..Self::DATABASE },
             Some("write") => {
                 Self { rate: "updates/s", rates: "updates per second", ..Self::DATABASE }

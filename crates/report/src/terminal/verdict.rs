@@ -4,10 +4,10 @@ use super::terms::Terms;
 use super::{names, options};
 use iogauge_model::Limit;
 use iogauge_model::limit::{Bound, Metric};
-use iogauge_model::load::{ArrivalProcess, Load};
+use iogauge_model::load::ArrivalProcess;
 use iogauge_model::result::{
-    Answer, CurvePoint, DirectionResult, FindDocument, Head, RunDocument, StepResult, StoppedBy,
-    Wander,
+    Answer, CurvePoint, DirectionResult, FindDocument, RunDocument, StepResult, StoppedBy, Wander,
+    Workload,
 };
 use iogauge_model::units::shell_word;
 
@@ -15,7 +15,7 @@ use iogauge_model::units::shell_word;
 #[must_use]
 pub fn find_verdict(document: &FindDocument) -> String {
     let answer = &document.answer;
-    let target = names::target(&document.head.target);
+    let target = document.head.target.name();
     if answer.is_empty() {
         if answer.stopped_by == StoppedBy::Interrupted && answer.rate_iops.is_some() {
             return format!(
@@ -241,9 +241,8 @@ fn place(document: &FindDocument) -> String {
 }
 
 /// How the arrivals of a load were spaced, in brackets; empty where it does not tell.
-fn arrivals(load: &serde_json::Value) -> &'static str {
-    let load = serde_json::from_value::<Load>(load.clone()).ok();
-    match load.and_then(|load| load.arrivals).map(|arrivals| arrivals.process) {
+fn arrivals(workload: &Workload) -> &'static str {
+    match workload.load().and_then(|load| load.arrivals).map(|arrivals| arrivals.process) {
         Some(ArrivalProcess::Poisson) => " (Poisson)",
         Some(ArrivalProcess::Linear) => " (evenly spaced)",
         None => "",
@@ -346,11 +345,11 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             if terms.is_database() {
                 return database_command(document);
             }
-            let target = names::target(&document.head.target);
-            let Ok(load) = serde_json::from_value(document.head.load.clone()) else {
+            let target = document.head.target.name();
+            let Some(load) = document.head.load.load() else {
                 return "a longer --budget, and a repetition on another day.".to_owned();
             };
-            let command = options::run_command(&target, &load, document.answer.depth);
+            let command = options::run_command(target, load, document.answer.depth);
             let via = document.head.via.as_ref().map_or("", |_| " --via fio");
             format!("\"iogauge run {command}{via}\" holds this load for longer.")
         }
@@ -390,26 +389,24 @@ pub(super) fn next_step(document: &FindDocument) -> String {
 
 /// What holds the answer of a database for longer.
 fn database_command(document: &FindDocument) -> String {
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let Head { target, load, .. } = &document.head;
-    let mut command = format!("iogauge db run {}", shell_word(&text(&target["url"])));
-    if target["database"] != "RAN" {
-        command.push_str(&format!(" --name {}", text(&target["database"])));
+    let target = document.head.target.database().cloned().unwrap_or_default();
+    let load = document.head.load.database().cloned().unwrap_or_default();
+    let mut command = format!("iogauge db run {}", shell_word(&target.url));
+    if target.database != "RAN" {
+        command.push_str(&format!(" --name {}", target.database));
     }
     command.push_str(&format!(
         " --mode {} --processes {} --transaction-length {}",
-        text(&load["mode"]),
-        document.answer.depth,
-        load["transaction_length"]
+        load.mode, document.answer.depth, load.transaction_length
     ));
-    if let Some(hang_ns) = load["hang_ns"].as_u64().filter(|ns| *ns > 0) {
-        let hang = Bound(hang_ns).to_string().replace(' ', "");
+    if load.hang_ns > 0 {
+        let hang = Bound(load.hang_ns).to_string().replace(' ', "");
         command.push_str(&format!(" --hang {hang}"));
     }
-    if let Some(percent) = load["read_percent"].as_u64() {
+    if let Some(percent) = load.read_percent {
         command.push_str(&format!(" --read-pct {percent}"));
     }
-    if load["mode"] != "read" {
+    if load.mode != "read" {
         command.push_str(" --drain");
     }
     format!("\"{command}\" holds this load for longer.")

@@ -1,13 +1,13 @@
 //! Loads as a device in a closed form serves them: at most 80,000 I/Os and 1 GB per second, each I/O in 100 µs
 //! and its transfer; writes take three times as long.
 
-use super::{direction, environment, head, run_document, step};
+use super::{direction, environment, head, named, run_document, step};
 use iogauge_model::Load;
 use iogauge_model::load::{BlockSizes, Pattern};
 use iogauge_model::plan::Step;
 use iogauge_model::result::{
     Conclusion, RoundsFindings, RoundsUnit, RoundsWindow, RunDocument, SUITE_FORMAT, StepPlace,
-    StepResult, SuiteAsked, SuiteDocument, SuiteOutcome, SuiteStepResult, TrackedRounds,
+    StepResult, SuiteAsked, SuiteDocument, SuiteOutcome, SuiteStepResult, TrackedRounds, Workload,
 };
 use serde_json::json;
 
@@ -47,7 +47,7 @@ pub fn measured(load: &Load) -> StepResult {
 pub fn run_of_loads(loads: &[Load]) -> RunDocument {
     let mut document = run_document(loads.iter().map(measured).collect());
     let asked = loads.iter().map(|load| Step::single(load.clone(), 0, 1_000_000_000));
-    document.head.load = json!({ "steps": asked.collect::<Vec<_>>() });
+    document.head.load = Workload::Steps { label: "the load".to_owned(), steps: asked.collect() };
     document
 }
 
@@ -129,7 +129,7 @@ pub fn suite_step(
 
 pub fn suite(steps: Vec<SuiteStepResult>, findings: serde_json::Value) -> SuiteDocument {
     SuiteDocument {
-        head: head(SUITE_FORMAT, json!({"path": "/data", "kind": "directory"})),
+        head: head(SUITE_FORMAT, named("/data")),
         suite: SuiteAsked { name: "snia-iops".to_owned(), options: [].into() },
         steps,
         conclusion: Conclusion { findings, ..Conclusion::default() },

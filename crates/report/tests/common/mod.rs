@@ -7,23 +7,33 @@ pub mod loads;
 use iogauge_model::limit::{Metric, Side};
 use iogauge_model::load::EngineKind;
 use iogauge_model::result::{
-    Answer, BlockTrace, CpuUse, CurvePoint, DOCTOR_FORMAT, DeviceCounters, DeviceFacts,
-    DirectionResult, DoctorDocument, DoctorPart, EngineFacts, Environment, Estimate, ExtentFacts,
-    FIND_FORMAT, FileSystemFacts, FindDocument, Head, IoBound, IoLimit, IoTime, Knee,
-    LatencySummary, MachineFacts, PartForm, Physical, RUN_FORMAT, RequestSize, RunDocument,
-    StepResult, StoppedBy, TracedDevice, TracedRequests,
+    Answer, BlockTrace, CpuUse, CurvePoint, DOCTOR_FORMAT, DatabaseTarget, DeviceCounters,
+    DeviceFacts, DirectionResult, DoctorDocument, DoctorPart, EngineFacts, Environment, Estimate,
+    ExtentFacts, FIND_FORMAT, FileSystemFacts, FindDocument, Head, IoBound, IoLimit, IoTime, Knee,
+    LatencySummary, MachineFacts, PartForm, Physical, RUN_FORMAT, RealTarget, RequestSize,
+    RunDocument, StepResult, StoppedBy, TargetFacts, TracedDevice, TracedRequests,
 };
 use iogauge_model::{Caveat, CaveatCode, Histogram, Impact, Limit, Load};
-use serde_json::{Value, json};
 
-pub fn head(format: &str, target: Value) -> Head {
+/// A target of which only the name matters.
+pub fn named(name: &str) -> TargetFacts {
+    TargetFacts::Real(RealTarget { name: name.to_owned(), ..RealTarget::default() })
+}
+
+/// A database at this URL.
+pub fn database(url: &str) -> TargetFacts {
+    let target = DatabaseTarget { name: url.to_owned(), ..DatabaseTarget::default() };
+    TargetFacts::Database(Box::new(target))
+}
+
+pub fn head(format: &str, target: TargetFacts) -> Head {
     Head {
         format: format.to_owned(),
         version: "0.1.0".to_owned(),
         run_id: "20261121-101530-x7k2".to_owned(),
         started: "2026-11-21T10:15:30Z".to_owned(),
         target,
-        load: serde_json::to_value(Load::default()).unwrap(),
+        load: Load::default().into(),
         via: None,
     }
 }
@@ -185,7 +195,7 @@ pub fn caveats() -> Vec<Caveat> {
 
 pub fn run_document(steps: Vec<StepResult>) -> RunDocument {
     RunDocument {
-        head: head(RUN_FORMAT, json!({"path": "/data", "kind": "directory"})),
+        head: head(RUN_FORMAT, named("/data")),
         steps,
         interrupted: false,
         caveats: Vec::new(),
@@ -222,7 +232,7 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
     ];
     let best = &curve[3];
     FindDocument {
-        head: head(FIND_FORMAT, json!({"path": "/data", "kind": "directory"})),
+        head: head(FIND_FORMAT, named("/data")),
         limits: vec![Limit::default()],
         answer: Answer {
             queue: None,

@@ -3,7 +3,7 @@
 mod device;
 
 use super::load;
-use super::run::{head, of_fault, tell};
+use super::run::{of_fault, tell};
 use crate::args::DbBesideArgs;
 use crate::command::record::Outcome;
 use crate::command::record::Record;
@@ -15,7 +15,7 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::Caveat;
-use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head};
+use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head, Workload};
 use iogauge_report::terminal;
 
 /// Before the database is looked at while it does its best.
@@ -56,6 +56,13 @@ struct Measured {
     database: Option<DbSearched>,
     at_best: Option<DbMeasured>,
     caveats: Vec<Caveat>,
+}
+
+impl Asked<'_> {
+    fn head(&self, record: &Record) -> Head {
+        let load = Workload::Database(self.load.describe());
+        record.head(BESIDE_FORMAT, self.target.describe(), load)
+    }
 }
 
 impl Measured {
@@ -100,10 +107,7 @@ impl Measured {
             work.share_percent(device.answer.iops.mean, device.answer.bytes_per_sec)
         };
         BesideDocument {
-            head: Head {
-                format: BESIDE_FORMAT.to_owned(),
-                ..head(record, target, load.describe())
-            },
+            head: asked.head(record),
             share_percent: work.and_then(share),
             held_back_by: held_back_by.unwrap_or_default(),
             database_iops: work.map(|work| work.iops),
@@ -126,8 +130,7 @@ fn measure(
 ) -> anyhow::Result<Measured> {
     let Asked { target, load, plan } = asked;
     let label = format!("{} beside its device", load.label_without_processes());
-    let begin = serde_json::to_value(head(record, target, load.describe()))?;
-    record.begin(&target.text(), &label, begin)?;
+    record.begin(&target.text(), &label, &asked.head(record))?;
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let (device, caveats) = device.measure(plan, &mut watch)?;
     let mut measured = Measured { device, database: None, at_best: None, caveats };

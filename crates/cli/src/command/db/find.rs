@@ -1,7 +1,7 @@
 //! `iogauge db find`: the most a database does under a limit.
 
 use super::load;
-use super::run::{head, of_fault, tell};
+use super::run::{of_fault, tell};
 use crate::args::DbFindArgs;
 use crate::command::record::Outcome;
 use crate::command::record::Record;
@@ -11,7 +11,7 @@ use iogauge_lab::db::{self, DbLoad, DbTarget};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, session};
-use iogauge_model::result::{FIND_FORMAT, FindDocument, Head};
+use iogauge_model::result::{DatabaseLoad, FIND_FORMAT, FindDocument, Workload};
 use iogauge_report::terminal;
 
 /// Runs the command.
@@ -44,16 +44,18 @@ fn search(
 ) -> anyhow::Result<Outcome<FindDocument>> {
     let limits: Vec<String> = plan.limits.iter().map(ToString::to_string).collect();
     let label = load.label_without_processes();
-    let mut asked = load.describe();
-    asked["label"] = label.clone().into();
-    let begin = serde_json::to_value(head(record, target, asked.clone()))?;
-    record.begin(&target.text(), &format!("{label} under {}", limits.join(", ")), begin)?;
+    let head = |record: &Record| {
+        let asked = DatabaseLoad { label: label.clone(), ..load.describe() };
+        record.head(FIND_FORMAT, target.describe(), Workload::Database(asked))
+    };
+    let summary = format!("{label} under {}", limits.join(", "));
+    record.begin(&target.text(), &summary, &head(record))?;
     record.screen.progress.set_database(true);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let searched = db::find(target, load, plan, &mut watch)?;
     let found = searched.found;
     let document = FindDocument {
-        head: Head { format: FIND_FORMAT.to_owned(), ..head(record, target, asked) },
+        head: head(record),
         limits: plan.limits.clone(),
         answer: found.answer,
         knee: found.knee,

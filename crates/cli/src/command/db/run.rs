@@ -10,9 +10,10 @@ use iogauge_lab::db::{self, DbError, DbLoad, DbTarget, Ladder, Times};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::Limit;
-use iogauge_model::result::{Head, RUN_FORMAT, RunDocument, StepResult};
+use iogauge_model::result::{
+    DatabaseLoad, ProcessLadder, RUN_FORMAT, RunDocument, StepResult, Workload,
+};
 use iogauge_report::terminal;
-use serde_json::{Value, json};
 
 /// Runs the command.
 ///
@@ -50,16 +51,12 @@ fn measure(
 ) -> anyhow::Result<Outcome<RunDocument>> {
     let ladder = rungs.len() > 1;
     let summary = if ladder { load.label_without_processes() } else { load.label() };
-    let asked = |end: Option<&str>| {
-        let mut asked = load.describe();
-        if ladder {
-            asked["label"] = summary.clone().into();
-            asked["ladder"] = json!({ "processes": rungs, "ended_by": end });
-        }
-        asked
+    let head = |record: &Record, end: Option<String>| {
+        let ladder = ladder.then(|| ProcessLadder { processes: rungs.to_vec(), ended_by: end });
+        let asked = DatabaseLoad { label: summary.clone(), ladder, ..load.describe() };
+        record.head(RUN_FORMAT, target.describe(), Workload::Database(asked))
     };
-    let begin = serde_json::to_value(head(record, target, asked(None)))?;
-    record.begin(&target.text(), &summary, begin)?;
+    record.begin(&target.text(), &summary, &head(record, None))?;
     let times = Times { ramp_ns: args.ramp_time, runtime_ns: args.runtime, drain: args.drain };
     record.screen.progress.set_database(true);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
@@ -101,7 +98,7 @@ fn measure(
         tell(record, &fault);
     }
     let document = RunDocument {
-        head: head(record, target, asked(end.as_deref())),
+        head: head(record, end),
         steps,
         interrupted,
         caveats: caveats::one_of_each(found),
@@ -123,17 +120,4 @@ pub(super) fn of_fault(fault: &LabError) -> Exit {
 pub(super) fn tell(record: &mut Record, fault: &LabError) {
     record.screen.progress.clear();
     screen::error(&format!("{fault}"));
-}
-
-/// The beginning of a document on a database.
-pub(super) fn head(record: &Record, target: &DbTarget, load: Value) -> Head {
-    Head {
-        format: RUN_FORMAT.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        run_id: record.id().to_string(),
-        started: record.started().to_string(),
-        target: target.describe(),
-        load,
-        via: None,
-    }
 }

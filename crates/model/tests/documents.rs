@@ -1,0 +1,109 @@
+//! Documents that earlier versions stored, and what this version makes of them.
+
+#![allow(clippy::unwrap_used)]
+
+use iogauge_model::result::{
+    BesideDocument, CrosscheckDocument, DatabaseCheck, DoctorDocument, FindDocument, Head,
+    ProfileDocument, RunDocument, SuiteDocument, SuitePlanDocument, TargetFacts, Workload,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every stored document, by version and name.
+fn stored() -> Vec<(PathBuf, Value)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/documents");
+    let mut documents = Vec::new();
+    for version in fs::read_dir(folder).unwrap() {
+        for file in fs::read_dir(version.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            documents.push((path, serde_json::from_str(&text).unwrap()));
+        }
+    }
+    assert!(documents.len() >= 18, "{}", documents.len());
+    documents
+}
+
+/// The document as this version would print it.
+fn again<D: DeserializeOwned + Serialize>(document: &Value) -> Value {
+    let typed: D = serde_json::from_value(document.clone()).unwrap();
+    serde_json::to_value(typed).unwrap()
+}
+
+#[test]
+fn stored_documents_are_read_and_printed_as_they_were() {
+    for (path, document) in stored() {
+        let printed = match document["format"].as_str().unwrap() {
+            "iogauge.run/1" => again::<RunDocument>(&document),
+            "iogauge.find/1" => again::<FindDocument>(&document),
+            "iogauge.suite/1" => again::<SuiteDocument>(&document),
+            "iogauge.suite-plan/1" => again::<SuitePlanDocument>(&document),
+            "iogauge.crosscheck/1" => again::<CrosscheckDocument>(&document),
+            "iogauge.doctor/1" => again::<DoctorDocument>(&document),
+            "iogauge.profile/1" => again::<ProfileDocument>(&document),
+            "iogauge.beside/1" => again::<BesideDocument>(&document),
+            "iogauge.db-verify/1" => again::<DatabaseCheck>(&document),
+            other => panic!("{}: {other}", path.display()),
+        };
+        assert_eq!(printed, document, "{}", path.display());
+    }
+}
+
+#[test]
+fn no_stored_head_is_of_an_unknown_kind() {
+    let kinds = stored().into_iter().filter_map(|(path, document)| {
+        let head: Head = serde_json::from_value(document).ok()?;
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        assert!(!matches!(head.target, TargetFacts::Other(_)), "{name}");
+        let kind = match head.load {
+            Workload::Load(_) => "load",
+            Workload::Database(_) => "database",
+            Workload::Jobs { .. } => "jobs",
+            Workload::Steps { .. } => "steps",
+            Workload::Suite { .. } => "suite",
+            Workload::Label { .. } => "label",
+            Workload::Other(_) => "other",
+        };
+        Some((name, kind))
+    });
+    let mut kinds: Vec<_> = kinds.collect();
+    kinds.sort();
+    let kinds: Vec<_> = kinds.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("beside", "database"),
+            ("crosscheck", "load"),
+            ("db-find", "database"),
+            ("db-io", "database"),
+            ("db-run", "database"),
+            ("find", "load"),
+            ("find-open", "load"),
+            ("import", "label"),
+            ("profile", "label"),
+            ("run", "load"),
+            ("run-jobs", "jobs"),
+            ("run-steps", "steps"),
+            ("run-via", "label"),
+            ("suite", "suite"),
+            ("suite-own", "suite"),
+        ]
+    );
+}
+
+#[test]
+fn heads_of_other_versions_are_read_as_far_as_they_are_known() {
+    let head: Head = serde_json::from_value(serde_json::json!({
+        "format": "iogauge.run/1", "version": "9.9", "run_id": "", "started": "",
+        "target": { "kind": "tape", "name": "/dev/st0" },
+        "load": { "what": "unknown" },
+    }))
+    .unwrap();
+    assert_eq!(head.target.name(), "/dev/st0");
+    assert!(head.load.jobs_of_steps().is_empty());
+    let text = serde_json::to_string(&head).unwrap();
+    assert_eq!(serde_json::from_str::<Head>(&text).unwrap(), head);
+}
