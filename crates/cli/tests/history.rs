@@ -5,7 +5,8 @@ mod common;
 
 use common::{Place, eventually};
 use iogauge_test_support::{Mount, or_skip};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::process::Command;
 
 const QUICK: [&str; 4] = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0"];
@@ -57,6 +58,14 @@ fn list_rm_and_reset() {
     assert!(of_array.contains("sim:array") && !of_array.contains("sim:nvme"), "{of_array}");
     let two = place.run(&["history", "list", "--limit", "2"]).ends(0).stdout;
     assert_eq!(two.lines().filter(|line| line.starts_with("20")).count(), 2, "{two}");
+
+    let list = place.run(&["history", "list", "--json", "--limit", "2"]).ends(0).json();
+    assert_eq!(list["format"], "iogauge.history/1");
+    let [find, run] = [&list["runs"][0], &list["runs"][1]];
+    assert_eq!((&find["kind"], &find["target"]), (&json!("find"), &json!("sim:array")));
+    assert_eq!((&run["id"], &run["state"]), (&json!(runs[1].0), &json!("done")));
+    assert!(run["ended"].as_str() >= run["started"].as_str() && run["exit_code"] == 0, "{run}");
+    assert!(run["verdict"].as_str().unwrap().contains("IOPS"), "{run}");
 
     place.run(&["history", "rm", "last", &runs[2].0]).ends(0);
     assert_eq!(place.runs(), [runs[1].clone(), runs[3].clone()]);

@@ -1,12 +1,13 @@
 //! Reasons why a result may mislead. They are part of the result.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! caveat_codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $code:literal, $rule:ident, $title:literal,
        $hint:literal;)+) => {
         /// What kind of doubt a caveat raises. Stored and printed as its kebab-case word.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum CaveatCode {
             $($(#[doc = $doc])+ #[serde(rename = $code)] $name,)+
@@ -198,7 +199,9 @@ pub enum ImpactRule {
 pub const DOUBT_SHARE: f64 = 0.1;
 
 /// What a caveat does to the answer it stands beside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Impact {
     /// Worth knowing; the answer stands.
@@ -209,8 +212,9 @@ pub enum Impact {
 }
 
 /// One reason to doubt a result, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(from = "StoredCaveat")]
+#[schemars(!from)]
 pub struct Caveat {
     /// What kind of doubt.
     pub code: CaveatCode,

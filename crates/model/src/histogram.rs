@@ -5,6 +5,7 @@
 //! bucket each. The layout is the one fio uses with twice its resolution: two neighbouring buckets
 //! make one of fio's exactly.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Buckets per power of two, as a power of two.
@@ -55,7 +56,8 @@ pub const fn bucket_mid(index: usize) -> u64 {
 ///
 /// Adding is associative and commutative, so histograms of workers, windows and hosts merge in any
 /// order. 35 KiB of memory, but for [`Histogram::empty`].
-#[derive(Clone)]
+#[derive(Clone, JsonSchema)]
+#[schemars(into = "Stored", from = "Stored")]
 pub struct Histogram {
     /// One for each bucket, or none at all where nothing was counted.
     counts: Vec<u64>,
@@ -319,7 +321,7 @@ pub fn fio_bucket_value(index: usize) -> u64 {
 }
 
 /// The stored form: only buckets that hold something, as index and count.
-#[derive(Serialize, Deserialize)]
+#[derive(JsonSchema, Serialize, Deserialize)]
 struct Stored {
     precision_bits: u32,
     overflow: u64,

@@ -3,6 +3,7 @@
 use crate::histogram::Histogram;
 use crate::load::Load;
 use crate::units::parse_duration_ns;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -53,7 +54,7 @@ impl fmt::Display for Metric {
 }
 
 /// Which I/Os a limit bounds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// Reads and writes together.
@@ -122,7 +123,8 @@ impl<'a> Directions<'a> {
 }
 
 /// A bound that a latency statistic must not exceed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
+#[schemars(into = "Stored", from = "Stored")]
 pub struct Limit {
     /// The I/Os bounded.
     pub side: Side,
@@ -322,7 +324,7 @@ impl FromStr for Metric {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(JsonSchema, Serialize, Deserialize)]
 struct Stored {
     metric: String,
     bound_ns: u64,

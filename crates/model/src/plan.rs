@@ -1,13 +1,14 @@
 //! Steps in order: what a command, a job file, a suite or a search unfolds to.
 
 use crate::load::{Load, OwnTime};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a step may take whose jobs end by themselves, when their I/Os or bytes are done: a week.
 pub const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// One load with its name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Job {
     /// Name shown beside its figures.
     pub name: String,
@@ -16,7 +17,7 @@ pub struct Job {
 }
 
 /// Jobs that run together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Step {
     /// Label shown beside its figures.
     pub label: String,
@@ -78,7 +79,7 @@ impl Step {
 }
 
 /// Steps in the order they run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,

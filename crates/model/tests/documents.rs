@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::stored;
 use iogauge_model::result::{
     BesideDocument, CrosscheckDocument, DatabaseCheck, DoctorDocument, FindDocument, Head,
     ProfileDocument, RunDocument, SuiteDocument, SuitePlanDocument, TargetFacts, Workload,
@@ -9,23 +12,6 @@ use iogauge_model::result::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-/// Every stored document, by version and name.
-fn stored() -> Vec<(PathBuf, Value)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/documents");
-    let mut documents = Vec::new();
-    for version in fs::read_dir(folder).unwrap() {
-        for file in fs::read_dir(version.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
-            let text = fs::read_to_string(&path).unwrap();
-            documents.push((path, serde_json::from_str(&text).unwrap()));
-        }
-    }
-    assert!(documents.len() >= 18, "{}", documents.len());
-    documents
-}
 
 /// The document as this version would print it.
 fn again<D: DeserializeOwned + Serialize>(document: &Value) -> Value {

@@ -6,10 +6,12 @@ mod common;
 use common::*;
 use insta::assert_snapshot;
 use iogauge_model::limit::Metric;
-use iogauge_model::result::{BlockTrace, Knee, LimitValue, StepResult, StoppedBy, Wander};
+use iogauge_model::result::{
+    BlockTrace, HistoryRun, Knee, LimitValue, StepResult, StoppedBy, Wander,
+};
 use iogauge_model::{Impact, Limit};
 use iogauge_report::terminal::{
-    Page, RunLine, find, find_brief, find_verdict, history_list, run, run_brief,
+    Page, find, find_brief, find_verdict, history_list, run, run_brief,
 };
 
 const STOPS: [StoppedBy; 8] = [
@@ -291,8 +293,8 @@ fn a_name_cannot_drive_the_terminal() {
     assert!(!text.contains('\x1b') && !text.contains('\r'), "{text:?}");
 }
 
-fn lines() -> Vec<RunLine> {
-    let line = |id: &str, state: &str, target: &str, verdict: &str| RunLine {
+fn lines() -> Vec<HistoryRun> {
+    let line = |id: &str, state: &str, target: &str, verdict: &str| HistoryRun {
         id: id.to_owned(),
         kind: "find".to_owned(),
         state: state.to_owned(),
@@ -300,6 +302,7 @@ fn lines() -> Vec<RunLine> {
         load: "randread 4 KiB".to_owned(),
         steps: 12,
         verdict: verdict.to_owned(),
+        ..HistoryRun::default()
     };
     vec![
         line("20261121-101530-x7k2", "running", "/data", ""),

@@ -4,9 +4,9 @@
 mod common;
 
 use common::*;
-use iogauge_model::result::StoppedBy;
+use iogauge_model::result::{HistoryRun, StoppedBy};
 use iogauge_model::{Caveat, CaveatCode};
-use iogauge_report::terminal::{Page, RunLine, find, history_list, run};
+use iogauge_report::terminal::{Page, find, history_list, run};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -55,10 +55,10 @@ proptest! {
 
     #[test]
     fn lists_fit(width in 60u16..200, target in "\\PC{0,200}", verdict in "\\PC{0,300}",
-                 steps: u64) {
-        let line = RunLine {
+                 steps: u32) {
+        let line = HistoryRun {
             id: "20261121-101530-x7k2".to_owned(), kind: "import".to_owned(),
-            state: "interrupted".to_owned(), target, load: String::new(), steps, verdict,
+            state: "interrupted".to_owned(), target, steps, verdict, ..HistoryRun::default()
         };
         fits(&history_list(&[line], Page::plain(width)), width)?;
     }

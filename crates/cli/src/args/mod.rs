@@ -429,6 +429,9 @@ pub enum HistoryAction {
         /// Only runs whose target contains this text
         #[arg(long)]
         target: Option<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
     },
     /// Show runs as they were printed
     Show {

@@ -7,9 +7,9 @@ use crate::exit::{Exit, Usage};
 use iogauge_lab::fio::FioError;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, LabError};
+use iogauge_model::Limit;
 use iogauge_model::limit::tightest;
 use iogauge_model::load::ArrivalProcess;
-use iogauge_model::Limit;
 
 /// Least time a search can do anything with.
 const SHORTEST_BUDGET_NS: u64 = 1_000_000_000;

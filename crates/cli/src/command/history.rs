@@ -10,12 +10,13 @@ use iogauge_lab::history::{
     ExportFormat, Filter, History, HistoryError, HistoryPath, RunRef, RunRow, Running, StoredRun,
 };
 use iogauge_model::result::{
-    BesideDocument, CrosscheckDocument, FindDocument, ProfileDocument, RunDocument, SuiteDocument,
+    BesideDocument, CrosscheckDocument, FindDocument, HISTORY_FORMAT, HistoryDocument, HistoryRun,
+    ProfileDocument, RunDocument, SuiteDocument,
 };
 use iogauge_report::classic::{self, Row};
 use iogauge_report::csv;
 use iogauge_report::exhibit::{Exhibit, ExhibitError};
-use iogauge_report::terminal::{self, Page, RunLine};
+use iogauge_report::terminal::{self, Page};
 use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -30,7 +31,7 @@ const PROFILE: &str = "profile";
 pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
     let mut history = open(&args.history)?;
     match &args.action {
-        HistoryAction::List { limit, state, target } => {
+        HistoryAction::List { limit, state, target, json } => {
             let filter = Filter {
                 limit: Some(*limit as usize),
                 state: *state,
@@ -38,8 +39,13 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
                 ..Filter::default()
             };
             let (rows, left_out) = history.list_undamaged(&filter)?;
-            let lines: Vec<RunLine> = rows.iter().map(line).collect();
-            screen::print(&terminal::history_list(&lines, screen::page(false)))?;
+            let runs: Vec<HistoryRun> = rows.iter().map(listed).collect();
+            if *json {
+                let document = HistoryDocument { format: HISTORY_FORMAT.to_owned(), runs };
+                screen::data(&screen::json(&document)?)?;
+            } else {
+                screen::print(&terminal::history_list(&runs, screen::page(false)))?;
+            }
             return Ok(tell_left_out(&history, "list", &left_out));
         }
         HistoryAction::Show { runs, format, extra } => match format.table() {
@@ -103,15 +109,18 @@ fn running(force: bool) -> Running {
     if force { Running::Remove } else { Running::Refuse }
 }
 
-fn line(row: &RunRow) -> RunLine {
-    RunLine {
+fn listed(row: &RunRow) -> HistoryRun {
+    HistoryRun {
         id: row.id.to_string(),
         kind: row.kind.clone(),
+        started: row.started.to_string(),
+        ended: row.finished.map(|ended| ended.to_string()),
         state: row.state.to_string(),
+        exit_code: row.exit_code,
         target: row.target.clone(),
         load: row.load.clone(),
-        steps: row.steps.into(),
         verdict: row.verdict.clone(),
+        steps: row.steps,
     }
 }
 

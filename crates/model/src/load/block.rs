@@ -2,6 +2,7 @@
 
 use super::LoadError;
 use crate::units::{Bytes, parse_size_bytes, size_word};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -9,10 +10,10 @@ use std::fmt;
 const LARGEST_BYTES: u64 = 1 << 30;
 
 /// Block sizes of one direction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockSplit(Sizes);
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Sizes {
     /// With their shares in percent, which sum to 100.
@@ -21,7 +22,7 @@ enum Sizes {
 }
 
 /// Sizes that are all equally likely: the least, and those whole steps above it up to the most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockRange {
     /// Smallest size.
     pub least_bytes: u64,
@@ -177,7 +178,7 @@ impl BlockSplit {
 }
 
 /// Block sizes of both directions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockSizes {
     /// Sizes of reads.
     pub read: BlockSplit,

@@ -1,10 +1,11 @@
 //! What is written: fio's `buffer_compress_percentage` and `dedupe_percentage`.
 
 use super::LoadError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the data of writes is like. By default it neither compresses nor repeats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Content {
     /// Share of each chunk that is zeros, behind random data, in percent.
     pub compress_percent: u32,

@@ -1,6 +1,7 @@
 //! Processors that workers may run on: fio's `cpus_allowed`.
 
 use super::LoadError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use std::str::FromStr;
 const MOST: u32 = 1024;
 
 /// Numbers of processors, at least one, in ascending order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Cpus(Vec<u32>);
 
 impl Cpus {
@@ -73,7 +74,7 @@ impl fmt::Display for Cpus {
 }
 
 /// How processors are given to workers: fio's `cpus_allowed_policy`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CpuPolicy {
     /// Every worker may run on all of them.

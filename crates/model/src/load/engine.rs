@@ -1,10 +1,11 @@
 //! What carries the I/O, and the words for it.
 
 use super::options::{Dialect, Wrong};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What carries the I/O to the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
     /// io_uring rings.

@@ -19,6 +19,7 @@ pub use pattern::{Modifier, Pattern, Rw, Sequencer};
 pub use verify::{AlgorithmInfo, Verify, VerifyAlgorithm, VerifyPattern, VerifyRound};
 
 use crate::units::size_word;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -39,7 +40,7 @@ impl LoadError {
 }
 
 /// Whether writes wait for the medium: fio's `sync`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncMode {
     /// Writes may stay in the device's cache.
@@ -77,7 +78,7 @@ impl FromStr for SyncMode {
 }
 
 /// How scheduled arrivals are spaced: fio's `rate_process`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ArrivalProcess {
     /// Evenly spaced.
@@ -114,7 +115,7 @@ impl FromStr for ArrivalProcess {
 }
 
 /// Arrivals scheduled at a rate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Arrivals {
     /// Rate over all workers of the job, in I/Os per second, above 0.
     pub rate_iops: f64,
@@ -125,7 +126,7 @@ pub struct Arrivals {
 /// How many I/Os are handed over and taken back at once: fio's `iodepth_batch_*`.
 ///
 /// Batches save system calls and lower the depth achieved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Batch {
     /// Most I/Os submitted in one call; 0 for as many as were reaped.
     pub submit: u32,
@@ -147,7 +148,7 @@ impl Default for Batch {
 /// The worker begins no more than `blocks` I/Os, waits until all of them are done, pauses, and goes
 /// on; so no more than `blocks` are ever outstanding. Pauses are part of what is measured: they
 /// lower the depth achieved, which is an average over all the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Thinktime {
     /// Length of a pause in nanoseconds, above 0.
     pub pause_ns: u64,
@@ -157,7 +158,7 @@ pub struct Thinktime {
 
 /// Times of a job that are not those of its step: fio's `ramp_time` and `runtime`, which count from
 /// the job's own beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct OwnTime {
     /// Time in which I/Os are issued and not counted, in nanoseconds.
     pub ramp_ns: u64,
@@ -167,7 +168,7 @@ pub struct OwnTime {
 }
 
 /// One load, checked and ready to be put on a target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Load {
     /// Direction and order.
     pub rw: Pattern,

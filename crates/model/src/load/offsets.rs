@@ -1,12 +1,13 @@
 //! How random offsets are distributed: fio's `random_distribution`.
 
 use super::LoadError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// A share of the I/Os that goes to a share of the target.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Zone {
     /// Share of the I/Os, in percent.
     pub access_percent: f64,
@@ -15,7 +16,7 @@ pub struct Zone {
 }
 
 /// Distribution of random offsets over the target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// Every block equally likely.

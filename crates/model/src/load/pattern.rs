@@ -2,12 +2,13 @@
 
 use super::LoadError;
 use crate::units::{Bytes, parse_size_bytes};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// Direction and order of the I/Os: fio's `rw`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
     /// Sequential reads.
@@ -85,7 +86,7 @@ impl fmt::Display for Pattern {
 }
 
 /// What becomes of offsets after they are drawn: fio's number behind `rw`, with its `rw_sequencer`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Modifier {
     /// Nothing.

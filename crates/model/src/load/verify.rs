@@ -2,6 +2,7 @@
 
 use super::{EngineKind, Load, LoadError, Modifier};
 use crate::units::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ const MOST_PATTERN_BYTES: usize = 512;
 const LEAST_UNIT_BYTES: u64 = 128;
 
 /// How a unit's content is proven: fio's `verify`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerifyAlgorithm {
     /// CRC-32C (Castagnoli), in hardware where the processor has it.
@@ -122,7 +123,7 @@ impl FromStr for VerifyAlgorithm {
 }
 
 /// Bytes that repeat: fio's `verify_pattern`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct VerifyPattern(Vec<u8>);
 
@@ -191,7 +192,7 @@ fn hex(digits: &str) -> Option<Vec<u8>> {
 }
 
 /// What is written so that it can be checked, and when it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Verify {
     /// How the content of a unit is proven.
     pub algorithm: VerifyAlgorithm,
@@ -219,7 +220,7 @@ pub struct Verify {
 /// A load that writes puts both numbers into the headers, the round's as the first sequence number. A
 /// load that only reads wants units of these rounds, and of this one or a later one: what was
 /// acknowledged before has to be there, and what was under way behind it may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyRound {
     /// Number that all rounds have in common, and nothing else that was ever written there.
     pub run: u64,

@@ -1,6 +1,7 @@
 //! Latencies of an interval in coarse bands: what a picture of them over time needs.
 
 use crate::histogram::{Histogram, bucket_low};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Latencies below this have one band together.
@@ -38,8 +39,9 @@ pub const fn latency_band_of(latency_ns: u64) -> usize {
 
 /// How many I/Os of an interval took how long: counts from the first band that has any to the last,
 /// and the slowest. As JSON 40 bytes, and 2 to 6 for each band between the two: 50 to 100 as a rule.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
+#[schemars(!try_from)]
 pub struct LatencyBands {
     max_ns: u64,
     first: usize,

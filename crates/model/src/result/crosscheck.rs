@@ -2,10 +2,11 @@
 
 use super::{Environment, Estimate, Head, StepResult};
 use crate::caveat::Caveat;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which of two programs did the I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// iogauge's own workers.
@@ -15,7 +16,7 @@ pub enum Side {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// Reads and writes per second.
@@ -42,7 +43,7 @@ impl Figure {
 }
 
 /// Whether two figures are the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
     /// The whole interval of the ratio lies within the tolerance.
@@ -54,7 +55,7 @@ pub enum Agreement {
 }
 
 /// One figure of both.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Comparison {
     /// Which.
     pub figure: Figure,
@@ -73,7 +74,7 @@ pub struct Comparison {
 
 /// The document of `iogauge crosscheck`. With steps, caveats and environment it has what that of a
 /// run has.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CrosscheckDocument {
     /// Format, version, run, target, load, and the fio it was checked against.
     #[serde(flatten)]

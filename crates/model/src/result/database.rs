@@ -2,11 +2,12 @@
 
 use super::{Answer, CurvePoint, Environment, Head, LimitValue, Physical};
 use crate::caveat::Caveat;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a database test did, beside reads, updates and commits with their latencies, which stand where
 /// every step has them: reads of blocks as `read`, updates of subscripts as `write`, commits as `sync`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseResult {
     /// `read`, `write` or `io`.
     pub mode: String,
@@ -46,7 +47,7 @@ pub struct DatabaseResult {
 }
 
 /// One worker of a database test.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseWorker {
     /// Its number, from 1, and that of its global.
     pub worker: u32,
@@ -67,7 +68,7 @@ pub struct DatabaseWorker {
 }
 
 /// The database's counts beside iogauge's over the same span.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseCounts {
     /// Updates that iogauge made, ramp time included.
     pub updates_made: u64,
@@ -100,7 +101,7 @@ impl DatabaseCounts {
 }
 
 /// One round of a write daemon.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DaemonCycle {
     /// When it ended, in seconds since measuring began.
     pub at_seconds: f64,
@@ -111,7 +112,7 @@ pub struct DaemonCycle {
 }
 
 /// Waiting until everything that was committed lay in the data files.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Drain {
     /// How long it took, in seconds.
     pub seconds: f64,
@@ -120,7 +121,7 @@ pub struct Drain {
 }
 
 /// What a check found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseCheck {
     /// [`super::DB_VERIFY_FORMAT`].
     pub format: String,
@@ -151,7 +152,7 @@ impl DatabaseCheck {
 }
 
 /// What became of one worker's transactions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WorkerCheck {
     /// Its number.
     pub worker: u32,
@@ -164,7 +165,7 @@ pub struct WorkerCheck {
 }
 
 /// The document of `iogauge db beside`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct BesideDocument {
     /// Format, version, run, target, load.
     #[serde(flatten)]
@@ -195,7 +196,7 @@ pub struct BesideDocument {
 }
 
 /// One side of the comparison of a database with its device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct BesideSide {
     /// What was asked, in a few words.
     pub load: String,

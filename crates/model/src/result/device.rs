@@ -1,9 +1,10 @@
 //! What sysfs tells of a block device.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What sysfs tells of a block device. Facts it does not tell are `None`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeviceFacts {
     /// Kernel name, such as `nvme0n1p2`.

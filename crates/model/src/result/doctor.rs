@@ -3,11 +3,12 @@
 use super::{DeviceFacts, Environment};
 use crate::caveat::Caveat;
 use crate::load::EngineKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The document of `iogauge doctor`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DoctorDocument {
     /// Format word with version: [`super::DOCTOR_FORMAT`].
     pub format: String,
@@ -37,7 +38,7 @@ impl DoctorDocument {
 }
 
 /// What a part of a target is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartForm {
     /// A block device.
@@ -53,7 +54,7 @@ pub enum PartForm {
 }
 
 /// A file or device of a target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DoctorPart {
     /// Where it is.
     pub path: String,
@@ -77,7 +78,7 @@ pub struct DoctorPart {
 }
 
 /// A mounted file system.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FileSystemFacts {
     /// Name as the kernel has it, such as `ext4`.
     pub name: String,
@@ -94,7 +95,7 @@ pub struct FileSystemFacts {
 }
 
 /// Bytes of a file by the state of their blocks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ExtentFacts {
     /// Bytes looked at.
     pub total_bytes: u64,
@@ -109,7 +110,7 @@ pub struct ExtentFacts {
 }
 
 /// The machine as far as measurements depend on it. What it does not tell is `None`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct MachineFacts {
     /// Kernel, processor, memory, hypervisor.
     pub environment: Environment,
@@ -138,7 +139,7 @@ pub struct MachineFacts {
 }
 
 /// An engine on this machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct EngineFacts {
     /// Which one.
     pub engine: EngineKind,
@@ -147,7 +148,7 @@ pub struct EngineFacts {
 }
 
 /// What a control group bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IoBound {
     /// Reads per second.
@@ -169,7 +170,7 @@ impl IoBound {
 }
 
 /// A limit that a control group puts on I/O to a device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct IoLimit {
     /// Kernel name of the device.
     pub device: String,

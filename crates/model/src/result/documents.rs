@@ -6,10 +6,11 @@ use super::{
 };
 use crate::caveat::Caveat;
 use crate::limit::Limit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The document of `iogauge run`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct RunDocument {
     /// Format, version, run, target, load.
     #[serde(flatten)]
@@ -25,7 +26,7 @@ pub struct RunDocument {
 }
 
 /// Why a search ended where it did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoppedBy {
     /// More load breaks the limit.
@@ -62,7 +63,7 @@ impl StoppedBy {
 }
 
 /// What the statistic that a limit bounds came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LimitValue {
     /// The limit.
     #[serde(flatten)]
@@ -76,7 +77,7 @@ pub struct LimitValue {
 }
 
 /// How many requests the queues in front of a target's devices take.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct QueueBound {
     /// Requests, over all devices.
     pub requests: u64,
@@ -86,7 +87,7 @@ pub struct QueueBound {
 }
 
 /// The capacity found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Answer {
     /// True where every limit holds at the answer.
     pub met: bool,
@@ -148,7 +149,7 @@ impl Answer {
 
 /// A rate that wanders: it varies over times as long as the observation, so that averages over longer times
 /// differ as much as averages over shorter ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Wander {
     /// Allan deviation of the rate, relative to it: averages over `over_seconds` that follow each other
     /// differ by this times the square root of 2.
@@ -163,7 +164,7 @@ pub struct Wander {
 
 /// The smallest depth measured that gives nearly all of the answer: its IOPS are estimated at
 /// [`Knee::SHARE`] of the answer's or more.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Knee {
     /// Depth of the knee, the answer's at most.
     pub depth: u32,
@@ -181,7 +182,7 @@ impl Knee {
 }
 
 /// One measured point of the capacity curve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// Depth asked.
     pub depth: u32,
@@ -220,7 +221,7 @@ pub struct CurvePoint {
 }
 
 /// The document of `iogauge find`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FindDocument {
     /// Format, version, run, target, load.
     #[serde(flatten)]

@@ -1,11 +1,12 @@
 //! Numbers that carry their uncertainty.
 
 use crate::histogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A measured number with its 95 % confidence interval and the number of independent
 /// observations the interval rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value.
     pub mean: f64,
@@ -46,7 +47,7 @@ impl Estimate {
 /// Latency statistics of one direction over one window, in nanoseconds.
 ///
 /// Percentiles come from the histogram and are within 1/256; mean, minimum and maximum are exact.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// Arithmetic mean.
     pub mean: f64,
@@ -78,7 +79,7 @@ pub struct LatencySummary {
 
 /// 95 % confidence intervals of percentiles: lower and upper end in nanoseconds, an end being
 /// `None` where too few latencies lie beyond it to have one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PercentileIntervals {
     /// Of the median.
     pub p50: [Option<u64>; 2],

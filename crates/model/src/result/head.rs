@@ -3,11 +3,12 @@
 use super::{SuiteAsked, TargetFacts};
 use crate::load::Load;
 use crate::plan::{Job, Step};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What the document of a run begins with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Head {
     /// Format word with version, such as [`super::RUN_FORMAT`].
     pub format: String,
@@ -27,7 +28,7 @@ pub struct Head {
 }
 
 /// A program that did the I/O and measured it, driven by iogauge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Via {
     /// What it calls itself: `fio-3.33`.
     pub version: String,
@@ -36,7 +37,7 @@ pub struct Via {
 }
 
 /// The workload of a run as far as it is known. The fields tell the kinds apart.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Workload {
     /// One load.
@@ -72,7 +73,7 @@ pub enum Workload {
 }
 
 /// What was asked of a database.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DatabaseLoad {
     /// The workload in a few words.
     pub label: String,
@@ -99,7 +100,7 @@ pub struct DatabaseLoad {
 }
 
 /// Numbers of processes that are measured one after the other.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ProcessLadder {
     /// The numbers, rising.
     pub processes: Vec<u32>,

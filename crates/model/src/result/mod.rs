@@ -9,6 +9,7 @@ mod documents;
 mod estimate;
 mod fio;
 mod head;
+mod history;
 mod profile;
 mod rounds;
 mod shift;
@@ -37,6 +38,7 @@ pub use documents::{
 pub use estimate::{Estimate, LatencySummary, PercentileIntervals};
 pub use fio::{BlockRange, FioDirection, FioLatency, FioResult, LatencyShare};
 pub use head::{DatabaseLoad, Head, ProcessLadder, Via, Workload};
+pub use history::{HistoryDocument, HistoryRun};
 pub use profile::ProfileDocument;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use shift::PerformanceShift;
@@ -69,5 +71,7 @@ pub const SUITE_FORMAT: &str = "iogauge.suite/1";
 pub const BESIDE_FORMAT: &str = "iogauge.beside/1";
 /// Version word of the document `iogauge db verify --json` prints.
 pub const DB_VERIFY_FORMAT: &str = "iogauge.db-verify/1";
+/// Version word of the document `iogauge history list --json` prints.
+pub const HISTORY_FORMAT: &str = "iogauge.history/1";
 /// Version word of the document `iogauge suite --dry-run --json` prints.
 pub const SUITE_PLAN_FORMAT: &str = "iogauge.suite-plan/1";

@@ -2,10 +2,11 @@
 
 use super::{Environment, Head, Physical, SystemPoint};
 use crate::caveat::Caveat;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The document of `iogauge profile`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ProfileDocument {
     /// Format, version, run; the target is what devices were watched.
     #[serde(flatten)]

@@ -1,9 +1,10 @@
 //! Rounds of a suite that repeats its loads until they agree: the part of its findings that is drawn.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How far the rounds came, and which of them count.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct RoundsFindings {
     /// Rounds that are complete.
     pub rounds: u32,
@@ -16,7 +17,7 @@ pub struct RoundsFindings {
 }
 
 /// Rounds that count, from the first to the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RoundsWindow {
     /// The first of them, from 1.
     pub first_round: u32,
@@ -33,7 +34,7 @@ impl RoundsWindow {
 }
 
 /// What is tracked by round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundsUnit {
     /// I/Os per second.
@@ -46,7 +47,7 @@ pub enum RoundsUnit {
 
 /// A load that has to be steady, and what the rule of the SNIA Solid State Storage Performance Test
 /// Specification finds in the rounds that count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TrackedRounds {
     /// Share of reads, in percent; the rest are writes.
     pub read_percent: u32,

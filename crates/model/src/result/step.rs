@@ -5,10 +5,11 @@ use super::{
     PerformanceShift, Physical, SystemPoint, VerifyResult,
 };
 use crate::histogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one direction (read, write or sync) did during a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DirectionResult {
     /// I/Os completed without error.
     pub ios: u64,
@@ -35,7 +36,7 @@ pub struct DirectionResult {
 }
 
 /// What one worker did during a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WorkerResult {
     /// Job the worker belonged to, from 0.
     pub job: u32,
@@ -54,7 +55,7 @@ pub struct WorkerResult {
 }
 
 /// What one of several jobs did during a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct JobResult {
     /// What the job was: `randread 4 KiB depth 32`.
     pub name: String,
@@ -80,7 +81,7 @@ pub struct JobResult {
 /// Figures of one interval of a step or a search. Intervals lengthen in long runs, so a series never has
 /// more than a fixed number of them. As JSON about 220 bytes, and those of [`LatencyBands`] for each
 /// direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct IntervalPoint {
     /// End of the interval, in seconds since measuring began.
     pub at_seconds: f64,
@@ -176,7 +177,7 @@ impl IntervalPoint {
 }
 
 /// What one step measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct StepResult {
     /// What the step was: `randread 4 KiB depth 32`.
     pub label: String,

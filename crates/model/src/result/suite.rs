@@ -7,12 +7,13 @@ use super::{
 use crate::caveat::Caveat;
 use crate::limit::Limit;
 use crate::plan::Step;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Where a step stands in its suite.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StepPlace {
     /// Tells the step from every other one of its suite, the same in every run of the suite with
     /// the same options: `readrand 8k 16 users`.
@@ -30,7 +31,7 @@ impl StepPlace {
 }
 
 /// What a search within a suite found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SearchResult {
     /// Bounds searched under.
     pub limits: Vec<Limit>,
@@ -57,7 +58,7 @@ pub struct SearchResult {
 }
 
 /// What came of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuiteOutcome {
     /// Jobs at a fixed concurrency or rate.
@@ -67,7 +68,7 @@ pub enum SuiteOutcome {
 }
 
 /// One step of a suite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SuiteStepResult {
     /// Where it stands.
     #[serde(flatten)]
@@ -110,7 +111,7 @@ impl SuiteStepResult {
 }
 
 /// A value in a table, with what it is: text and spreadsheets show it each in their way.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
     /// Nothing to show.
@@ -134,7 +135,7 @@ pub enum Cell {
 }
 
 /// A column of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TableColumn {
     /// Its heading.
     pub title: String,
@@ -144,7 +145,7 @@ pub struct TableColumn {
 }
 
 /// Rows of figures under headings.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Table {
     /// What it shows.
     pub title: String,
@@ -179,7 +180,7 @@ impl Table {
 }
 
 /// A table a suite closes with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuiteTable {
     /// The classic table of the suite's steps, made of their figures.
@@ -189,7 +190,7 @@ pub enum SuiteTable {
 }
 
 /// What a suite makes of its steps.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Conclusion {
     /// The verdict: its first sentence stands alone in lists, the others say more.
     pub verdict: Vec<String>,
@@ -200,7 +201,7 @@ pub struct Conclusion {
 }
 
 /// Which suite ran, and how it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SuiteAsked {
     /// Its name; the path of one of the user's own.
     pub name: String,
@@ -214,7 +215,7 @@ impl SuiteAsked {
 }
 
 /// A step of a plan that has not run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PlannedStep {
     /// Where it stands.
     #[serde(flatten)]
@@ -228,7 +229,7 @@ pub struct PlannedStep {
 }
 
 /// The document of `iogauge suite … --dry-run`: the longest course a suite can take.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SuitePlanDocument {
     /// Format word with version: [`super::SUITE_PLAN_FORMAT`].
     pub format: String,
@@ -264,7 +265,7 @@ impl SuitePlanDocument {
 }
 
 /// The document of `iogauge suite`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SuiteDocument {
     /// Format, version, run, target; the load is [`SuiteAsked`] with a `label`.
     #[serde(flatten)]

@@ -1,10 +1,11 @@
 //! What the machine did beside the load: device counters, processor, memory, surroundings.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a block device did over a span of time, from `/proc/diskstats`
 /// (kernel documentation, admin-guide/iostats).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DeviceCounters {
     /// Kernel name, `nvme0n1`.
     pub device: String,
@@ -38,7 +39,7 @@ pub struct DeviceCounters {
 }
 
 /// What the devices under the target did during a run, beside what the load asked for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Physical {
     /// Reads completed by all the devices.
     pub reads: u64,
@@ -56,7 +57,7 @@ pub struct Physical {
 }
 
 /// Processor time over a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuUse {
     /// User time of this process over the wall time, in percent of one processor.
     pub user_percent: f64,
@@ -94,7 +95,7 @@ impl CpuUse {
 }
 
 /// Where a run took place.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Environment {
     /// Version of iogauge.
     pub iogauge: String,

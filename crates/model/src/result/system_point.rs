@@ -1,9 +1,10 @@
 //! One sample of the machine over time, and samples joined.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One sample of the machine; rates and shares over the time since the sample before.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SystemPoint {
     /// Seconds since sampling began.
     pub at_seconds: f64,
@@ -47,7 +48,7 @@ pub struct SystemPoint {
 
 /// How the processors' time was shared out, in percent of all processors (`proc_stat(5)`). With the
 /// steal and I/O wait of the point the kinds make 100 %.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CpuKinds {
     /// Programs, reniced ones included, without guests.
     pub user_percent: f64,
@@ -64,7 +65,7 @@ pub struct CpuKinds {
 }
 
 /// What the scheduler had to do (`proc_stat(5)`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Tasks {
     /// Tasks running or ready to run at the moment of the sample, the one that samples left out.
     pub runnable: f64,
@@ -77,7 +78,7 @@ pub struct Tasks {
 }
 
 /// Memory by kind, in bytes (`proc_meminfo(5)`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct MemoryKinds {
     /// Used for nothing.
     pub free_bytes: u64,
@@ -90,7 +91,7 @@ pub struct MemoryKinds {
 }
 
 /// Pages that moved between memory and devices (`proc_vmstat(5)`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Paging {
     /// Bytes read from all block devices of the machine per second (`pgpgin`).
     pub in_bytes_per_sec: f64,
@@ -106,7 +107,7 @@ pub struct Paging {
 
 /// One block device over the time of a sample, as `iostat -x` tells it (kernel documentation,
 /// admin-guide/iostats).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DevicePoint {
     /// Kernel name, `nvme0n1`.
     pub device: String,

@@ -1,12 +1,13 @@
 //! What was measured, as documents have it.
 
 use super::DeviceFacts;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What was measured. `kind` tells the kinds apart.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TargetFacts {
     /// A simulated device.
@@ -30,7 +31,7 @@ pub enum TargetFacts {
 }
 
 /// A simulated device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SimulatedTarget {
     /// Its specification as typed: `sim:channels=8,service=100us`.
@@ -46,7 +47,7 @@ pub struct SimulatedTarget {
 }
 
 /// Files and block devices.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RealTarget {
     /// TARGET as typed.
@@ -62,7 +63,7 @@ pub struct RealTarget {
 }
 
 /// A file or block device of a target.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartFacts {
     /// Its path.
@@ -88,7 +89,7 @@ pub struct PartFacts {
 }
 
 /// What a part of a target is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// A block device.
@@ -99,7 +100,7 @@ pub enum PartKind {
 }
 
 /// A database.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DatabaseTarget {
     /// URL and name of the database.
@@ -133,7 +134,7 @@ pub struct DatabaseTarget {
 }
 
 /// A file with results of fio.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FioTarget {
     /// Path of the file.

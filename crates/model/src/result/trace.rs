@@ -2,6 +2,7 @@
 
 use super::LatencySummary;
 use crate::histogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a sector, the unit in which the block layer counts whatever the device.
@@ -11,7 +12,7 @@ const SECTOR_BYTES: u64 = 512;
 ///
 /// Requests are counted where they complete within the window, as I/Os are. Others who use the
 /// devices are in it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockTrace {
     /// Length of the window, in seconds.
     pub seconds: f64,
@@ -30,7 +31,7 @@ pub struct BlockTrace {
 }
 
 /// Requests of one kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TracedRequests {
     /// Requests completed.
     pub requests: u64,
@@ -80,7 +81,7 @@ impl TracedRequests {
 }
 
 /// Requests of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RequestSize {
     /// Bytes of each.
     pub bytes: u64,
@@ -97,7 +98,7 @@ impl RequestSize {
 }
 
 /// The mean time of an I/O of the load, and what of it was the device's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct IoTime {
     /// I/Os of the load in the window.
     pub ios: u64,
@@ -124,7 +125,7 @@ impl IoTime {
 }
 
 /// Where on a device its reads and writes went, in the order in which the driver was given them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TracedDevice {
     /// Kernel name: `nvme0n1`.
     pub device: String,

@@ -1,10 +1,11 @@
 //! What came of checking the data of a step.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What is wrong with a unit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum VerifyFault {
     /// It differs from what was written, which is known.
@@ -120,7 +121,7 @@ impl fmt::Display for VerifyFault {
 }
 
 /// A unit that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyFinding {
     /// File or device.
     pub path: String,
@@ -133,7 +134,7 @@ pub struct VerifyFinding {
 }
 
 /// How far a check came.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyEnd {
     /// To its end.
@@ -148,7 +149,7 @@ pub enum VerifyEnd {
 }
 
 /// What came of checking the data of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct VerifyResult {
     /// How content was proven, by fio's words.
     pub algorithm: String,

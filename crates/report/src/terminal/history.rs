@@ -3,30 +3,12 @@
 use super::Page;
 use super::grid::{Grid, Kind};
 use super::sheet::{Paint, Sheet};
-
-/// What the list shows of a run, in words.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunLine {
-    /// Name of the run.
-    pub id: String,
-    /// The command.
-    pub kind: String,
-    /// What became of it: `running`, `done`, `interrupted`, `failed`, `crashed`.
-    pub state: String,
-    /// The target in the user's words.
-    pub target: String,
-    /// The load in a few words.
-    pub load: String,
-    /// Steps kept.
-    pub steps: u64,
-    /// The result in one line; empty where there is none yet.
-    pub verdict: String,
-}
+use iogauge_model::result::HistoryRun;
 
 /// Runs as a table, one line each; what is too long for the page is cut. A run without a verdict
 /// shows its load instead.
 #[must_use]
-pub fn history_list(runs: &[RunLine], page: Page) -> String {
+pub fn history_list(runs: &[HistoryRun], page: Page) -> String {
     let mut sheet = Sheet::new(page);
     if runs.is_empty() {
         sheet.text(Paint::Plain, "No runs.");

@@ -27,7 +27,7 @@ pub use database::{beside, beside_brief, db_check};
 pub use doctor::doctor;
 pub use find::find;
 pub(crate) use find::marks;
-pub use history::{RunLine, history_list};
+pub use history::history_list;
 pub(crate) use names::{listed, load as load_words};
 pub use profile::{profile, profile_brief};
 pub use run::run;

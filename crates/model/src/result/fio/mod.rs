@@ -5,6 +5,7 @@
 
 use crate::histogram::{Histogram, bucket_of};
 use crate::load::EngineKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod step;
@@ -14,7 +15,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// What fio reported of one job, or of several jobs reported as one group.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FioResult {
     /// File it was read from.
@@ -84,7 +85,7 @@ pub struct FioResult {
 }
 
 /// What one direction did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FioDirection {
     /// I/Os made.
@@ -118,7 +119,7 @@ pub struct FioDirection {
 }
 
 /// Smallest and largest block size of a direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct BlockRange {
     /// Smallest, in bytes.
     pub min_bytes: u64,
@@ -128,7 +129,7 @@ pub struct BlockRange {
 
 /// Statistics of a latency, in nanoseconds. What text output rounds to micro- or milliseconds is
 /// as coarse here.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FioLatency {
     /// Minimum.
@@ -150,7 +151,7 @@ pub struct FioLatency {
 
 /// How many of the I/Os completed in less than `below_ns`, but not in less than the next smaller
 /// bound that fio has.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LatencyShare {
     /// Upper bound, not in the share; `None` for 2 s and more.
     pub below_ns: Option<u64>,
