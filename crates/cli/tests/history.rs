@@ -6,7 +6,6 @@ mod common;
 use common::{Place, eventually};
 use iogauge_test_support::{Mount, or_skip};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::process::Command;
 
 const QUICK: [&str; 4] = ["run", "sim:nvme", "--runtime=100ms", "--ramp-time=0"];
