@@ -9,7 +9,7 @@
 #[path = "bare/timed.rs"]
 mod timed;
 
-use iogauge_db::draws::Draws;
+use iogauge_db::subscript_stream::Draws;
 use iogauge_db::value::{DEFAULT_BYTES, PADDING_LETTERS};
 use rusqlite::Connection;
 use std::fmt::Write;

@@ -6,8 +6,8 @@
 
 use crate::backend::Purged;
 use crate::error::DbError;
+use crate::exclusive_lock::once_free;
 use crate::folder::{Entry, Folder};
-use crate::held::once_free;
 use crate::marker::MarkerError;
 pub use crate::marker::{FORMAT, Marker};
 use crate::url::DbUrl;

@@ -3,8 +3,8 @@
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{Activity, Counts, Global, RunPlan};
 use iogauge_db::counts::WorkerCounts;
-use iogauge_db::draws::Draws;
 use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
+use iogauge_db::subscript_stream::Draws;
 use iogauge_db::value::Stamp;
 use iogauge_db::{Database, Progress};
 use std::sync::Arc;

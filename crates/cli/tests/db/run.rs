@@ -2,7 +2,7 @@
 
 use crate::common::{Done, Place, eventually};
 use crate::{Db, SHORT, assert_one_line, codes, database, typed};
-use iogauge_db::draws::Draws;
+use iogauge_db::subscript_stream::Draws;
 use iogauge_db::value::Stamp;
 use iogauge_model::result::{DatabaseWorker, StepResult};
 use serde_json::Value;

@@ -8,7 +8,7 @@ pub mod sqlite;
 use crate::blocks::Blocks;
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use crate::held::Held;
+use crate::exclusive_lock::Held;
 use crate::progress::Progress;
 use crate::url::{DbUrl, is_word};
 use serde::{Deserialize, Serialize};

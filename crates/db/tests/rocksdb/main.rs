@@ -8,8 +8,8 @@ mod own;
 
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{self, Activity, Global, RunPlan};
-use iogauge_db::draws::Draws;
 use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
+use iogauge_db::subscript_stream::Draws;
 use iogauge_db::value::Stamp;
 use iogauge_db::{Database, DbError, DbUrl, Progress};
 use std::path::Path;

@@ -5,7 +5,7 @@
 //! sysfs, which may be gone, out of reach, or lead to another file here than where it was set up.
 
 use crate::kernel::{BlockDevice, LoopBacking, Roots};
-use crate::targets::judged::Identity;
+use crate::targets::descriptor::Identity;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

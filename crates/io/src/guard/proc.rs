@@ -1,7 +1,7 @@
 //! Who uses a file or device: mounts, swap, open files. All from procfs (proc(5)).
 
 use crate::kernel::{Mount, Roots, mounts_of, unescape};
-use crate::targets::judged::Identity;
+use crate::targets::descriptor::Identity;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use super::loops::Loop;
 use crate::kernel::{BlockDevice, Roots};
-use crate::targets::judged::Identity;
+use crate::targets::descriptor::Identity;
 
 /// How a device shares data with the one in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

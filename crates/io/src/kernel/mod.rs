@@ -4,23 +4,23 @@
 
 mod block_device;
 mod device_number;
+mod file_names;
 mod lease;
 mod loop_device;
 mod mounts;
-mod names;
-mod own_files;
+mod pseudo_file_systems;
 mod record_lock;
 mod roots;
 
 pub(crate) use block_device::BlockDevice;
 pub use device_number::DeviceNumber;
+pub(crate) use file_names::{name_file, path_of_fd, rename_to_free, unnamed_file};
 pub(crate) use lease::is_open_here_alone;
 pub(crate) use loop_device::LoopBacking;
 pub use mounts::{Mount, parse_mountinfo};
 pub(crate) use mounts::{mount_of_open, mounts_of, unescape};
-pub(crate) use names::{name_file, path_of_fd, rename_to_free, unnamed_file};
-pub use own_files::is_among_devices;
-pub(crate) use own_files::kernel_file_system;
+pub use pseudo_file_systems::is_among_devices;
+pub(crate) use pseudo_file_systems::kernel_file_system;
 pub use record_lock::{byte_holder, lock_byte};
 pub use roots::Roots;
 

@@ -1,8 +1,8 @@
 //! The thread that watches the machine while a load runs.
 
-use super::reading::{CounterReader, Counters, Logical, SystemTotals};
+use super::counters::{CounterReader, Counters, Logical, SystemTotals};
 use super::run_queue::RunQueue;
-use super::series::BoundedSeries;
+use super::sample_series::BoundedSeries;
 use super::{DeviceTree, Roots, SystemError};
 use iogauge_model::result::SystemPoint;
 use rustix::time::{ClockId, clock_gettime};

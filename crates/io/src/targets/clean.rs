@@ -1,8 +1,8 @@
 //! Removing what iogauge made, and nothing else.
 
 use super::creation::{leftovers, remove_made};
+use super::descriptor::{kind_of, look_at, look_at_directory, reopen_error, reopen_quietly};
 use super::error::TargetError;
-use super::judged::{kind_of, look_at, look_at_directory, reopen_error, reopen_quietly};
 use super::marker::{Ownership, TEST_FILE_NAME, is_numbered_test_file, judge, lock};
 use super::part::{Part, PartKind};
 use super::place::FilePlace;

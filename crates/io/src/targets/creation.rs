@@ -5,9 +5,9 @@
 //! identity that its header repeats. So a process that is killed at any moment leaves either a
 //! test file that is whole, or nothing, or a private name that [`leftovers`] proves and removes.
 
+use super::descriptor::{Identity, reopen, reopen_error, reopen_quietly};
 use super::error::TargetError;
 use super::header::{Header, random_id};
-use super::judged::{Identity, reopen, reopen_error, reopen_quietly};
 use super::marker::{
     ATTRIBUTE, length_of, lock_open, read_header, read_side, set_length, write_header,
 };

@@ -1,11 +1,11 @@
 //! What would spoil a measurement of a part, as far as it shows before the run.
 
+use super::block_sample::{BlockSample, sample_blocks};
 use super::device::device_facts;
 use super::error::TargetError;
 use super::extents::{ExtentReport, extents};
+use super::file_system::{Behind, behind};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
-use super::sample::{BlockSample, sample_blocks};
-use super::volume::{Behind, behind};
 use crate::engine;
 use crate::kernel::Roots;
 use crate::machine::Memory;

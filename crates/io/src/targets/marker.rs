@@ -7,9 +7,9 @@
 //! a file ours that is longer than its header says: somebody has added to it.
 
 use super::creation::{create, remove_made};
+use super::descriptor::{Identity, kind_of, reopen_error, reopen_quietly};
 use super::error::TargetError;
 use super::header::{HEADER_BYTES, Header};
-use super::judged::{Identity, kind_of, reopen_error, reopen_quietly};
 use super::place::{FilePlace, side_name};
 use crate::guard::{GuardError, unless_held_for_long};
 use iogauge_model::units::Bytes;

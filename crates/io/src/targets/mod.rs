@@ -5,43 +5,43 @@
 //! writes it. [`Target::lock`] keeps other runs away, [`Part::open`] hands out descriptors,
 //! [`facts()`] lists reasons for doubt, and [`clean()`] removes what was made.
 
-mod align;
+mod alignment;
+mod block_sample;
 mod clean;
 mod compressible;
 mod creation;
+pub(crate) mod descriptor;
 mod device;
 pub(crate) mod error;
 mod extents;
 pub mod facts;
+mod file_system;
 mod header;
-pub(crate) mod judged;
 mod marker;
 mod part;
 mod place;
 pub mod prefill;
+mod reserve;
 mod resolve;
-mod room;
-mod sample;
 mod spec;
-mod volume;
 
 pub use crate::guard::{Contents, GuardError, Signature};
 pub use crate::kernel::{DeviceNumber, Roots};
+pub use block_sample::{BlockSample, sample_blocks};
 pub use clean::{Cleaned, LeftBecause, clean, clean_parts};
 pub(crate) use creation::remove_one_of;
+pub use descriptor::Identity;
 pub use device::{device_facts, device_facts_of};
 pub use error::TargetError;
 pub use extents::{ExtentReport, ExtentSource, extents};
 pub use facts::facts;
+pub use file_system::{file_system_facts, mounted_on};
 pub use header::Header;
-pub use judged::Identity;
 pub use marker::{
     BASE_BYTES, Marker, Ownership, TEST_FILE_NAME, numbered_test_file, ownership, side_file,
 };
 pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise};
 pub use prefill::{Prefill, PrefillNeed};
+pub use reserve::Watched;
 pub use resolve::{DEFAULT_SIZE_BYTES, Intent, Target};
-pub use room::Watched;
-pub use sample::{BlockSample, sample_blocks};
 pub use spec::{SpecError, TargetSpec};
-pub use volume::{file_system_facts, mounted_on};

@@ -1,12 +1,12 @@
 //! One file or device of a target, checked and ready to be opened.
 
-use super::align::Alignment;
+use super::alignment::Alignment;
+use super::descriptor::{Identity, reopen, reopen_error, reopen_quietly};
 use super::error::TargetError;
+use super::file_system::is_memory;
 use super::header::Header;
-use super::judged::{Identity, reopen, reopen_error, reopen_quietly};
 use super::marker::{Marker, lock};
 use super::place::FilePlace;
-use super::volume::is_memory;
 use crate::confine::Domain;
 use crate::guard::GuardError;
 use crate::kernel::DeviceNumber;

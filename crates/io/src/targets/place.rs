@@ -1,8 +1,8 @@
 //! A name in a directory that is held open, so that a rename of the directory or of anything above
 //! it does not matter.
 
+use super::descriptor::{Identity, look_at, look_at_directory, real_path};
 use super::error::TargetError;
-use super::judged::{Identity, look_at, look_at_directory, real_path};
 use crate::kernel::rename_to_free;
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;

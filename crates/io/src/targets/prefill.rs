@@ -3,13 +3,13 @@
 //! The writing itself is the worker's; this module makes the file, says from where to write, keeps
 //! the marker and cleans up where the disk turns out to be full.
 
+use super::block_sample::sample_blocks;
 use super::error::TargetError;
 use super::extents::extents;
 use super::header::Header;
 use super::marker::{BASE_BYTES, Marker};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
-use super::room::{Watched, check_room, release, reserve, room_of};
-use super::sample::sample_blocks;
+use super::reserve::{Watched, check_room, release, reserve, room_of};
 use crate::guard::GuardError;
 use crate::kernel::Roots;
 use std::fs::File;

@@ -1,16 +1,16 @@
 //! From what was typed to what will run.
 
-use super::align::Alignment;
-use super::error::TargetError;
-use super::header::Header;
-use super::judged::{
+use super::alignment::Alignment;
+use super::descriptor::{
     Identity, kind_of, look_at, look_at_directory, real_path, reopen, reopen_error, reopen_quietly,
 };
+use super::error::TargetError;
+use super::file_system::{Room, Volume};
+use super::header::Header;
 use super::marker::{BASE_BYTES, Ownership, TEST_FILE_NAME, judge};
 use super::part::{FileOrigin, OpenMode, Part, PartKind, Permission};
 use super::place::FilePlace;
-use super::room::{SIZE_STEP_BYTES, check_common_room, check_room, written_range};
-use super::volume::{Room, Volume};
+use super::reserve::{SIZE_STEP_BYTES, check_common_room, check_room, written_range};
 use crate::guard::{self, GuardError};
 use crate::kernel::{Roots, is_among_devices};
 use rustix::fs::{CWD, FileType, OFlags, SeekFrom};

@@ -1,7 +1,7 @@
 //! Doubts about what a database test measured.
 
 use super::target::{DbLoad, DbTarget};
-use super::words::in_database_words;
+use super::terms::in_database_words;
 use crate::caveats;
 use crate::error::LabError;
 use crate::search::SearchOutcome;

@@ -1,7 +1,7 @@
 //! When a ladder of processes ends: a limit is broken, or more processes bring no more than half of
 //! what they should.
 
-use super::words::in_database_words;
+use super::terms::in_database_words;
 use crate::suite::judged;
 use iogauge_model::Limit;
 use iogauge_model::result::StepResult;

@@ -1,9 +1,9 @@
 //! One step or one search on a database, with what the devices under it and the database itself did.
 
 use super::caveats as doubts;
-use super::figures;
+use super::database_result;
 use super::pool::DatabasePool;
-use super::room::RoomWatch;
+use super::reserve::RoomWatch;
 use super::target::{DbLoad, DbTarget};
 use crate::caveats;
 use crate::error::LabError;
@@ -163,9 +163,10 @@ pub fn run(
     }
     let Taken { pool, before, .. } = &taken;
     let mut database = result.database.take().unwrap_or_default();
-    database.counted = after.counts.map(|after| figures::counted(pool.whole(), before, &after));
+    database.counted =
+        after.counts.map(|after| database_result::counted(pool.whole(), before, &after));
     let cycles = after.cycles.iter();
-    database.cycles = cycles.filter_map(|cycle| figures::cycle(cycle, begin)).collect();
+    database.cycles = cycles.filter_map(|cycle| database_result::cycle(cycle, begin)).collect();
     database.drain = after.drain;
     database.limits = judged(&result, |latencies| {
         limits.iter().map(|limit| limit_value(limit, latencies, &result.series)).collect()
@@ -175,10 +176,11 @@ pub fn run(
         None => (result.physical.as_ref(), result.write.as_ref().map_or(0, |write| write.bytes)),
     };
     database.written_per_updated =
-        physical.and_then(|physical| figures::written_per_updated(physical, updated_bytes));
+        physical.and_then(|physical| database_result::written_per_updated(physical, updated_bytes));
     let drained = database.drain.as_ref().and_then(|drain| drain.physical.as_ref());
-    database.blocks_per_device_write = drained
-        .and_then(|drained| figures::blocks_per_device_write(drained, target.about.block_bytes));
+    database.blocks_per_device_write = drained.and_then(|drained| {
+        database_result::blocks_per_device_write(drained, target.about.block_bytes)
+    });
     result.database = Some(database);
     let mut found = doubts::of_step(target, load, &result);
     found.extend(process_pauses::caveat(&measured.pauses, "iogauge", result.seconds));
@@ -255,7 +257,7 @@ pub fn find(
     caveats.extend(process_pauses::caveat(&found.pauses, "iogauge", found.measured_seconds));
     caveats.extend(caveats::starved(&found));
     if let Some(after) = &after.counts {
-        caveats.extend(doubts::counts(&figures::counted(pool.whole(), before, after)));
+        caveats.extend(doubts::counts(&database_result::counted(pool.whole(), before, after)));
     }
     caveats.extend(doubts::of_search(target, load, &found, pool.refused()));
     caveats.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));

@@ -1,28 +1,28 @@
 //! Tests through a database: the database opened, its workers as a pool, steps, searches, checks.
 
-mod beside;
 mod caveats;
-mod check;
-mod figures;
+mod database_result;
+mod device_work;
 mod ladder;
 mod measure;
 mod place;
 mod pool;
 mod purge;
-mod room;
+mod reserve;
 mod target;
-mod words;
+mod terms;
+mod verify;
 
-pub use beside::{DeviceWork, check_free, held_back_by};
 pub use caveats::{of_rung, of_size};
-pub use check::check;
+pub use device_work::{DeviceWork, check_free, held_back_by};
 pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};
 pub use place::place;
 pub use purge::purge;
-pub use room::{RoomWatch, check_room};
+pub use reserve::{RoomWatch, check_room};
 pub use target::{DbLoad, DbTarget};
-pub use words::in_database_words;
+pub use terms::in_database_words;
+pub use verify::check;
 
 pub use iogauge_db::backend::{BACKENDS, Global, open};
 pub use iogauge_db::pool::Mode;

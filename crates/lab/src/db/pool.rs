@@ -1,8 +1,8 @@
 //! The workers of a database as a pool: reads of blocks, updates and commits are its reads, writes and
 //! flushes, so that steps, searches and statistics are those of devices.
 
-use super::figures;
-use super::room::RoomWatch;
+use super::database_result;
+use super::reserve::RoomWatch;
 use crate::observe::Interrupt;
 use iogauge_db::DbError;
 use iogauge_db::counts::{Sums, WorkerCounts};
@@ -277,6 +277,7 @@ impl WorkerPool for DatabasePool {
     fn complete(&self, result: &mut StepResult) {
         let mode = self.mode();
         let direct = mode.reads().then(|| self.reads_directly());
-        result.database = Some(Box::new(figures::of(mode, self.measured(), direct, result)));
+        result.database =
+            Some(Box::new(database_result::of(mode, self.measured(), direct, result)));
     }
 }

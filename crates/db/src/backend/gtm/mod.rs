@@ -22,12 +22,12 @@ mod tools;
 mod writer;
 
 use crate::backend::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
-use crate::confined::Confined;
+use crate::confined_database::Confined;
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
-use crate::filler::Filler;
+use crate::exclusive_lock::{Held, once_free};
 use crate::folder::Entry;
-use crate::held::{Held, once_free};
+use crate::incompressible::Filler;
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use crate::value::Stamp;

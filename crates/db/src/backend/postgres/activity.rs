@@ -11,7 +11,7 @@ use super::{Reads, Server};
 use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
 use crate::blocks::Blocks;
 use crate::error::DbError;
-use crate::statements::ByStatement;
+use crate::statement_writer::ByStatement;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ use super::{
     About, Activity, BackendInfo, Database, FillPlace, Global, Purged, RunPlan, Setting, Size,
 };
 use crate::error::DbError;
-use crate::held::{Held, once_free};
+use crate::exclusive_lock::{Held, once_free};
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use activity::Run;

@@ -13,7 +13,7 @@ use super::copy::{Copy, Field};
 use crate::backend::{Global, Purged};
 use crate::directory::FORMAT;
 use crate::error::DbError;
-use crate::filler::Filler;
+use crate::incompressible::Filler;
 use crate::marker::{check_global, is_identity};
 use crate::progress::Progress;
 use crate::value::Stamp;

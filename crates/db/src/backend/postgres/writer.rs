@@ -3,7 +3,7 @@
 use super::connection::{Connection, Patience, strange};
 use super::schema::Schema;
 use crate::error::DbError;
-use crate::statements::Statements;
+use crate::statement_writer::Statements;
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;

@@ -5,7 +5,7 @@ use super::connection::{fault, open, to_fill};
 use super::files::APPLICATION_ID;
 use crate::backend::Global;
 use crate::error::DbError;
-use crate::filler::Filler;
+use crate::incompressible::Filler;
 use crate::progress::Progress;
 use crate::value::Stamp;
 use rusqlite::Connection;

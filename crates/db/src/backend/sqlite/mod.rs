@@ -17,11 +17,11 @@ mod wal_index;
 mod writer;
 
 use super::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
-use crate::confined::Confined;
+use crate::confined_database::Confined;
 use crate::directory::{Directory, Marker, disk_bytes, fault as system_fault};
 use crate::error::DbError;
+use crate::exclusive_lock::Held;
 use crate::folder::Entry;
-use crate::held::Held;
 use crate::progress::Progress;
 use connection::fault;
 use files::{FILLER, check_logs, files_of_global, global_file, is_named_so, is_ours};

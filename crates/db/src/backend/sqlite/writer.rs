@@ -6,7 +6,7 @@ use super::settings::Settings;
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use crate::statements::{Statements, Transactions};
+use crate::statement_writer::{Statements, Transactions};
 use rusqlite::{CachedStatement, Connection};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use crate::backend::gtm::process::Process;
 use crate::backend::gtm::writer::plan_line;
 use crate::backend::{Activity, Counts, Database, Global, Order, RunPlan, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
-use crate::draws::{Draws, MODULUS};
 use crate::error::DbError;
+use crate::subscript_stream::{Draws, MODULUS};
 use crate::value::Stamp;
 use std::time::{Duration, Instant};
 

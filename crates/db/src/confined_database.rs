@@ -11,7 +11,7 @@ use crate::backend::{
 use crate::blocks::Blocks;
 use crate::directory::Directory;
 use crate::error::DbError;
-use crate::held::Held;
+use crate::exclusive_lock::Held;
 use crate::progress::Progress;
 use iogauge_io::confine::{ConfineError, Domain};
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use super::target::{DbTarget, acknowledged_path};
 use crate::error::LabError;
 use iogauge_db::acknowledged::{Acknowledged, Remembered};
 use iogauge_db::backend::{self, Global};
-use iogauge_db::draws::Draws;
+use iogauge_db::subscript_stream::Draws;
 use iogauge_db::value::Stamp;
 use iogauge_db::{DbError, DbUrl};
 use iogauge_model::result::{DB_VERIFY_FORMAT, DatabaseCheck, WorkerCheck};

@@ -13,9 +13,9 @@
 
 use super::error::TargetError;
 use super::extents::{ExtentSource, extents};
+use super::file_system::{Room, mount_point_of};
 use super::marker::BASE_BYTES;
 use super::part::{FileOrigin, Part, PartKind};
-use super::volume::{Room, mount_point_of};
 use crate::guard::GuardError;
 use crate::kernel::Roots;
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};

@@ -27,9 +27,9 @@ pub fn physical_of(before: &Counters, after: &Counters, logical_bytes: u64) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::Watched;
+    use super::super::counters::Watched;
     use super::super::run_queue::RunQueue;
-    use super::super::tasks::TaskCounters;
+    use super::super::scheduler::TaskCounters;
     use super::super::{DiskCounters, MachineCpu, Memory, ProcessCpu};
     use super::*;
 

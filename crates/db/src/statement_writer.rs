@@ -2,8 +2,8 @@
 
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
-use crate::draws::Draws;
 use crate::error::DbError;
+use crate::subscript_stream::Draws;
 use crate::value::Stamp;
 use crate::worker::nanoseconds;
 use std::time::Instant;

@@ -1,8 +1,8 @@
 //! The file system a path lies on, its room and the device under it.
 
+use super::descriptor::{look_at, real_path};
 use super::device::device_facts;
 use super::error::TargetError;
-use super::judged::{look_at, real_path};
 use crate::kernel::{
     BlockDevice, DeviceNumber, Mount, Roots, mount_of_open, mounts_of, path_of_fd,
 };

@@ -4,7 +4,7 @@ use super::cpu::cpu_use;
 use super::kernel_file::KernelFile;
 use super::paging::PageCounters;
 use super::run_queue::RunQueue;
-use super::tasks::TaskCounters;
+use super::scheduler::TaskCounters;
 use super::{
     DeviceTree, DiskCounters, MachineCpu, Memory, ProcessCpu, Roots, SystemError, parse_diskstats,
     physical_of,

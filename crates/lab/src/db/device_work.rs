@@ -2,7 +2,7 @@
 
 use super::measure::DbMeasured;
 use super::target::{DbLoad, DbTarget};
-use super::words::in_database_words;
+use super::terms::in_database_words;
 use crate::error::LabError;
 use crate::search::SearchOutcome;
 use iogauge_db::backend::RunPlan;
