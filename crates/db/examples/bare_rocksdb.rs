@@ -9,7 +9,7 @@
 #[path = "bare/timed.rs"]
 mod timed;
 
-use iogauge_db::subscript_stream::Draws;
+use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::DEFAULT_BYTES;
 use rocksdb::properties::{COMPACTION_PENDING, NUM_RUNNING_COMPACTIONS};
 use rocksdb::{
@@ -80,7 +80,7 @@ fn write(db: &DB, worker: u32, (subscripts, length): (u64, u64), count: &Count) 
     options.set_sync(true);
     let family = db.cf_handle(&format!("global_{worker}")).unwrap();
     let value = "x".repeat(DEFAULT_BYTES);
-    let (mut draws, mut sequence) = (Draws::new(7, worker), 0u64);
+    let (mut draws, mut sequence) = (SubscriptStream::new(7, worker), 0u64);
     while count.goes_on() {
         let mut batch = WriteBatch::default();
         for _ in 0..length {

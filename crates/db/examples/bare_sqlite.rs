@@ -9,7 +9,7 @@
 #[path = "bare/timed.rs"]
 mod timed;
 
-use iogauge_db::subscript_stream::Draws;
+use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::{DEFAULT_BYTES, PADDING_LETTERS};
 use rusqlite::Connection;
 use std::fmt::Write;
@@ -56,7 +56,7 @@ fn write(path: &Path, worker: u32, (subscripts, length): (u64, u64), count: &Cou
     let mut update = prepare("UPDATE global SET value = ?2 WHERE subscript = ?1");
     let mut note = prepare("UPDATE worker SET sequence = ?2 WHERE worker = ?1");
     let mut value = String::with_capacity(2 * DEFAULT_BYTES);
-    let (mut draws, mut sequence) = (Draws::new(7, worker), 0i64);
+    let (mut draws, mut sequence) = (SubscriptStream::new(7, worker), 0i64);
     let run = UNIX_EPOCH.elapsed().unwrap().as_nanos();
     while count.goes_on() {
         sequence += 1;

@@ -11,21 +11,21 @@ use crate::backend::{
 use crate::blocks::Blocks;
 use crate::directory::Directory;
 use crate::error::DbError;
-use crate::exclusive_lock::Held;
+use crate::exclusive_lock::ExclusiveLock;
 use crate::progress::Progress;
 use iogauge_io::confine::{ConfineError, Domain};
 use std::path::PathBuf;
 
 /// A database that works on confined threads.
 #[derive(Debug)]
-pub(crate) struct Confined<D> {
+pub(crate) struct ConfinedDatabase<D> {
     database: D,
     directory: Directory,
     /// Bytes of a block that setup makes.
     block_bytes: u64,
 }
 
-impl<D: Database> Confined<D> {
+impl<D: Database> ConfinedDatabase<D> {
     /// Confines a database to its directory. Touches nothing.
     pub(crate) fn new(database: D, directory: Directory, block_bytes: u64) -> Self {
         Self { database, directory, block_bytes }
@@ -54,7 +54,7 @@ impl<D: Database> Confined<D> {
     }
 }
 
-impl<D: Database> Database for Confined<D> {
+impl<D: Database> Database for ConfinedDatabase<D> {
     fn setup(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
         self.directory.prepare(self.block_bytes)?;
         let made = self.run(|database| database.setup(size_bytes, progress));
@@ -128,7 +128,7 @@ impl<D: Database> Database for Confined<D> {
         Ok(Box::new(ConfinedRun { activity: Some(begun?), domain, path }))
     }
 
-    fn hold(&self) -> Result<Held, DbError> {
+    fn hold(&self) -> Result<ExclusiveLock, DbError> {
         self.run(D::hold)
     }
 
@@ -275,8 +275,8 @@ mod tests {
         fn begin(&self, _: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
             Ok(Box::new(Careless { directory: self.directory.clone() }))
         }
-        fn hold(&self) -> Result<Held, DbError> {
-            self.write().map(Held::new)
+        fn hold(&self) -> Result<ExclusiveLock, DbError> {
+            self.write().map(ExclusiveLock::new)
         }
         fn purge(&self) -> Result<Purged, DbError> {
             self.write().map(|()| Purged::default())
@@ -323,7 +323,7 @@ mod tests {
         let harmless = || std::fs::read(&canary).unwrap() == b"precious";
         let careless = Careless { directory: directory.clone() };
         // Held to the directory from outside, as the backends are when they are opened.
-        let database = Confined::new(careless, directory.clone(), 8192);
+        let database = ConfinedDatabase::new(careless, directory.clone(), 8192);
         let (mut tell, stop) = (|_, _| {}, std::sync::atomic::AtomicBool::new(false));
         let progress = &mut Progress::new(&mut tell, &stop);
         database.setup(1, progress).unwrap();

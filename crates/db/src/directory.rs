@@ -6,7 +6,7 @@
 
 use crate::backend::Purged;
 use crate::error::DbError;
-use crate::exclusive_lock::once_free;
+use crate::exclusive_lock::retry_until_free;
 use crate::folder::{Entry, Folder};
 use crate::marker::MarkerError;
 pub use crate::marker::{FORMAT, Marker};
@@ -268,7 +268,7 @@ impl Directory {
     pub fn hold(&self) -> Result<Lock, DbError> {
         self.marker()?;
         // A process that was killed has it until the system has put everything of it away.
-        once_free(|| {
+        retry_until_free(|| {
             let folder = self.there()?;
             match (folder.open_or_create(LOCK), folder.find(LOCK)?) {
                 (Ok(file), _) | (Err(DbError::ReadOnly(_)), Entry::File(file)) => self.take(file),

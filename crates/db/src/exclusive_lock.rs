@@ -11,11 +11,11 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A database that no run can have meanwhile. Dropped, it gives it back.
 #[derive(Debug)]
-pub struct Held {
+pub struct ExclusiveLock {
     _taken: Box<dyn Debug + Send>,
 }
 
-impl Held {
+impl ExclusiveLock {
     /// Holds what keeps others out until it is dropped.
     #[must_use]
     pub fn new(taken: impl Debug + Send + 'static) -> Self {
@@ -28,7 +28,9 @@ impl Held {
 ///
 /// # Errors
 /// What the last try said; at once, what no waiting changes.
-pub(crate) fn once_free<T>(mut take: impl FnMut() -> Result<T, DbError>) -> Result<T, DbError> {
+pub(crate) fn retry_until_free<T>(
+    mut take: impl FnMut() -> Result<T, DbError>,
+) -> Result<T, DbError> {
     let end = Instant::now() + LEAVING;
     loop {
         match take() {
@@ -51,9 +53,9 @@ mod tests {
             tries += 1;
             if tries < 3 { Err(DbError::Busy("x".to_owned())) } else { Ok(tries) }
         };
-        assert_eq!(once_free(&mut leaving), Ok(3));
+        assert_eq!(retry_until_free(&mut leaving), Ok(3));
         let (mut tries, missing) = (0, DbError::Missing("x".to_owned()));
-        let failed: Result<(), DbError> = once_free(|| {
+        let failed: Result<(), DbError> = retry_until_free(|| {
             tries += 1;
             Err(missing.clone())
         });

@@ -5,14 +5,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Makes rows of text, each different from all others.
 #[derive(Debug, Clone)]
-pub struct Filler {
+pub struct IncompressibleText {
     random: Xoshiro256PlusPlus,
 }
 
 /// Six bits for each letter: what a compressor could win at most is a quarter.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-impl Filler {
+impl IncompressibleText {
     /// Rows that follow from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {

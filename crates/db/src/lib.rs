@@ -27,6 +27,6 @@ mod worker;
 
 pub use backend::{BACKENDS, BackendInfo, Database};
 pub use error::DbError;
-pub use exclusive_lock::Held;
+pub use exclusive_lock::ExclusiveLock;
 pub use progress::Progress;
 pub use url::DbUrl;

@@ -7,7 +7,7 @@ use crate::blocks::{Blocks, randoms};
 use crate::counts::WorkerCounts;
 use crate::directory::no_thread;
 use crate::error::DbError;
-use crate::subscript_stream::Draws;
+use crate::subscript_stream::SubscriptStream;
 pub use crate::worker::Mode;
 use crate::worker::{Desk, Shared, TransactionWorker};
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ impl Task {
             worker,
             global: self.globals[index],
             sequence: self.sequences.get(index).copied().unwrap_or(0),
-            draws_state: Draws::new(self.plan.seed, worker).state(),
+            draws_state: SubscriptStream::new(self.plan.seed, worker).state(),
             transaction_length: self.plan.transaction_length,
         })
     }

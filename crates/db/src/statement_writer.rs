@@ -3,13 +3,13 @@
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use crate::subscript_stream::Draws;
+use crate::subscript_stream::SubscriptStream;
 use crate::value::Stamp;
 use crate::worker::nanoseconds;
 use std::time::Instant;
 
 /// The statements of a transaction.
-pub trait Statements {
+pub trait SingleStatements {
     /// Begins one.
     ///
     /// # Errors
@@ -32,19 +32,19 @@ pub trait Statements {
 /// Does transactions statement by statement. The statement that begins one counts to the first update,
 /// the one that notes its number to the commit.
 #[derive(Debug)]
-pub struct ByStatement<S> {
+pub struct StatementWriter<S> {
     statements: S,
     transactions: Transactions,
 }
 
-impl<S: Statements> ByStatement<S> {
+impl<S: SingleStatements> StatementWriter<S> {
     /// A writer over these statements.
     pub fn new(statements: S, plan: WorkerPlan) -> Self {
         Self { statements, transactions: Transactions::new(plan) }
     }
 }
 
-impl<S: Statements + Send> Writer for ByStatement<S> {
+impl<S: SingleStatements + Send> Writer for StatementWriter<S> {
     fn work(&mut self, _: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         // One at a time: whoever asks may want the counts in between, and to note what is acknowledged.
         self.transactions.one(&mut self.statements, counts)
@@ -55,7 +55,7 @@ impl<S: Statements + Send> Writer for ByStatement<S> {
 #[derive(Debug)]
 pub(crate) struct Transactions {
     plan: WorkerPlan,
-    draws: Draws,
+    draws: SubscriptStream,
     sequence: u64,
     value: String,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Transactions {
 impl Transactions {
     pub(crate) fn new(plan: WorkerPlan) -> Self {
         let value = String::with_capacity(plan.global.value_bytes);
-        let draws = Draws::from_state(plan.draws_state);
+        let draws = SubscriptStream::from_state(plan.draws_state);
         Self { plan, draws, sequence: plan.sequence, value }
     }
 
@@ -74,7 +74,7 @@ impl Transactions {
     /// Does one, and gives back its number.
     pub(crate) fn one(
         &mut self,
-        statements: &mut impl Statements,
+        statements: &mut impl SingleStatements,
         counts: &mut WorkerCounts,
     ) -> Result<u64, DbError> {
         let WorkerPlan { worker, global, transaction_length, .. } = self.plan;

@@ -12,11 +12,11 @@ pub const MULTIPLIER: u64 = 48_271;
 
 /// A stream of subscripts of one worker in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Draws {
+pub struct SubscriptStream {
     state: u64,
 }
 
-impl Draws {
+impl SubscriptStream {
     /// The stream of a worker, numbered from 1, in a run with this seed.
     #[must_use]
     pub fn new(seed: u64, worker: u32) -> Self {
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn it_is_the_published_generator() {
         // The value after 10,000 steps from 1, as std::minstd_rand is checked by its standard.
-        let mut draws = Draws::from_state(1);
+        let mut draws = SubscriptStream::from_state(1);
         for _ in 0..10_000 {
             draws.subscript(1);
         }
@@ -67,14 +67,14 @@ mod tests {
     #[test]
     fn draws_are_even_and_differ_by_worker() {
         let mut counts = [0u32; 100];
-        let mut draws = Draws::new(7, 1);
+        let mut draws = SubscriptStream::new(7, 1);
         for _ in 0..100_000 {
             let subscript = draws.subscript(100);
             counts[subscript as usize - 1] += 1;
         }
         // Binomial with mean 1000 and deviation 31.5: five of these.
         assert!(counts.iter().all(|n| (840..=1160).contains(n)), "{counts:?}");
-        assert_ne!(Draws::new(7, 1), Draws::new(7, 2));
-        assert_ne!(Draws::new(7, 1), Draws::new(8, 1));
+        assert_ne!(SubscriptStream::new(7, 1), SubscriptStream::new(7, 2));
+        assert_ne!(SubscriptStream::new(7, 1), SubscriptStream::new(8, 1));
     }
 }

@@ -15,7 +15,7 @@ pub mod suite;
 
 pub use error::LabError;
 pub use observe::{Interrupt, Observer, Phase, Status};
-pub use session::{Ground, Rig};
+pub use session::{Region, Rig};
 
 /// fio as the program that does the I/O.
 pub mod fio {
@@ -34,7 +34,7 @@ pub mod output {
 
 /// The process that measures and the one that waits for it.
 pub mod process {
-    pub use iogauge_io::machine::HeldThread;
+    pub use iogauge_io::machine::UninterruptibleThread;
     pub use iogauge_io::pool::AddressSpace;
     pub use iogauge_io::{fork, share_one_heap};
 }

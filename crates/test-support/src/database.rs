@@ -4,7 +4,7 @@ use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{Activity, Counts, Global, RunPlan};
 use iogauge_db::counts::WorkerCounts;
 use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
-use iogauge_db::subscript_stream::Draws;
+use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::Stamp;
 use iogauge_db::{Database, Progress};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Expected {
     /// A worker's run: transactions behind `before` up to `last`.
     pub fn run(&mut self, seed: u64, worker: u32, length: u32, before: u64, last: u64) {
         let (global, stamps) = &mut self.globals[worker as usize - 1];
-        let mut draws = Draws::new(seed, worker);
+        let mut draws = SubscriptStream::new(seed, worker);
         for sequence in before + 1..=last {
             for _ in 0..length {
                 let subscript = draws.subscript(global.subscripts);

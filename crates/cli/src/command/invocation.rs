@@ -10,7 +10,7 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::session::prepare::Prepared;
 use iogauge_lab::session::trace::Tracing;
 use iogauge_lab::session::{self, via};
-use iogauge_lab::{Ground, Interrupt, Rig};
+use iogauge_lab::{Interrupt, Region, Rig};
 use iogauge_model::Caveat;
 use iogauge_model::load::Load;
 use iogauge_model::result::{Head, Workload};
@@ -28,7 +28,7 @@ pub struct Invocation {
     /// The loads, ready to run.
     pub loads: Vec<Load>,
     /// What each load is put on; all of the target for those behind the last.
-    pub grounds: Vec<Ground>,
+    pub regions: Vec<Region>,
     /// Files to remove at the end where iogauge made them.
     pub unlink: Vec<PathBuf>,
     /// The load in words, where it is one that only fio knows.
@@ -140,7 +140,7 @@ impl Invocation {
             target: target.clone(),
             rig,
             loads,
-            grounds: Vec::new(),
+            regions: Vec::new(),
             unlink: Vec::new(),
             words: None,
             asked: Workload::default(),
@@ -159,9 +159,9 @@ impl Invocation {
     /// Where the target cannot be made ready or the run not be kept.
     pub fn begin(&mut self, summary: &str) -> anyhow::Result<()> {
         let mut watch = Watch { observer: &mut self.record.screen, interrupt: &self.interrupt };
-        let ground = |index: usize| self.grounds.get(index).cloned().unwrap_or(Ground::All);
+        let region = |index: usize| self.regions.get(index).cloned().unwrap_or(Region::All);
         let loads = self.loads.iter().cloned().enumerate();
-        let jobs: Vec<_> = loads.map(|(index, load)| (load, ground(index))).collect();
+        let jobs: Vec<_> = loads.map(|(index, load)| (load, region(index))).collect();
         let (prepared, caveats) = session::ready_on(&mut self.rig, &jobs, &mut watch)?;
         if let Some(prepared) = prepared
             && !self.record.output.quiet

@@ -10,7 +10,7 @@ use crate::screen;
 use iogauge_fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::target::Intent;
-use iogauge_lab::{Ground, Interrupt, LabError, Rig};
+use iogauge_lab::{Interrupt, LabError, Region, Rig};
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::{Load, Plan, Step};
@@ -55,23 +55,23 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         return search::run_on(invocation, &search_plan(search, *runtime_ns));
     }
     let mut plan = Plan::default();
-    let mut grounds = Vec::new();
+    let mut regions = Vec::new();
     for group in &groups {
         let (step, own) = step(group, &rig, &paths)?;
         plan.steps.push(step);
-        grounds.push(own);
+        regions.push(own);
     }
     let loads = plan.steps.iter().flat_map(|step| &step.jobs).map(|job| job.load.clone()).collect();
     let opened = Opened { rig, loads, caveats: Vec::new() };
     let mut invocation =
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
-    invocation.grounds = grounds.concat();
+    invocation.regions = regions.concat();
     invocation.unlink = unlinked(&groups);
     invocation.wants_trace = args.trace;
     let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
-    let both = plan.steps.iter().zip(&groups).zip(&grounds);
+    let both = plan.steps.iter().zip(&groups).zip(&regions);
     let wanted: Vec<Wanted<'_>> = both
-        .map(|((step, group), grounds)| Wanted { step, grounds, sums_up: group.sums_up })
+        .map(|((step, group), regions)| Wanted { step, regions, sums_up: group.sums_up })
         .collect();
     steps::run(args, invocation, &labels.join(", "), &wanted)
 }
@@ -144,29 +144,29 @@ pub(super) fn text(wanted: &[(PathBuf, Intent)], file: &Path) -> String {
     }
 }
 
-/// The step a group is, with the ground of each of its jobs.
-fn step(group: &Group, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Step, Vec<Ground>)> {
+/// The step a group is, with the region of each of its jobs.
+fn step(group: &Group, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Step, Vec<Region>)> {
     let mut jobs = Vec::new();
-    let mut grounds = Vec::new();
+    let mut regions = Vec::new();
     for planned in &group.jobs {
         rig.engine(Some(planned.engine()))?;
-        let (load, ground) = on(planned, rig, paths)?;
+        let (load, region) = on(planned, rig, paths)?;
         jobs.push(Job { name: planned.name.clone(), load });
-        grounds.push(ground);
+        regions.push(region);
     }
     let label = label(&jobs);
     let runtime_ns = group.runtime_ns.unwrap_or(LONGEST_NS);
     let step = Step { label, jobs, ramp_ns: group.ramp_ns, runtime_ns };
-    Ok((step.with_own_times(), grounds))
+    Ok((step.with_own_times(), regions))
 }
 
 /// The load of a job on the files as they were found.
-pub(super) fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Ground)> {
+pub(super) fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Region)> {
     let wrong = |error: JobFileError| Usage(error.to_string());
     if job.engine() == EngineKind::Null {
         let each = job.file_size_bytes.unwrap_or(0);
         let size_bytes = each.saturating_mul(job.files.len() as u64);
-        return Ok((job.load(&[size_bytes]).map_err(wrong)?, Ground::Nothing { size_bytes }));
+        return Ok((job.load(&[size_bytes]).map_err(wrong)?, Region::Nothing { size_bytes }));
     }
     let number = |file: &PathBuf| paths.iter().position(|path| path == file);
     let numbers: Vec<usize> = job.files.iter().filter_map(number).collect();
@@ -175,7 +175,7 @@ pub(super) fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result
     let sizes: Vec<u64> = numbers.iter().filter_map(size).collect();
     let load = job.load(&sizes).map_err(wrong)?;
     load.validate().map_err(LabError::from)?;
-    Ok((load, Ground::Parts(numbers)))
+    Ok((load, Region::Parts(numbers)))
 }
 
 /// `a: read 4 KiB depth 1 + b ×4: randwrite 8 KiB depth 16`.

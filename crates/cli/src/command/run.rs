@@ -58,7 +58,7 @@ pub fn run(args: &RunArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
         args,
         invocation,
         &step.label,
-        &[Wanted { step: &step, grounds: &[], sums_up: false }],
+        &[Wanted { step: &step, regions: &[], sums_up: false }],
     )
 }
 

@@ -9,7 +9,7 @@ use iogauge_fio::json_out;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::session::trace::Beside;
 use iogauge_lab::session::{self, verify};
-use iogauge_lab::{Ground, caveats};
+use iogauge_lab::{Region, caveats};
 use iogauge_model::Step;
 use iogauge_model::result::{RUN_FORMAT, RunDocument, Workload};
 use iogauge_report::terminal;
@@ -19,8 +19,8 @@ use iogauge_report::terminal;
 pub struct Wanted<'a> {
     /// The step.
     pub step: &'a Step,
-    /// The ground of each of its jobs; all of the target for jobs behind the last.
-    pub grounds: &'a [Ground],
+    /// The region of each of its jobs; all of the target for jobs behind the last.
+    pub regions: &'a [Region],
     /// Its jobs are reported as one.
     pub sums_up: bool,
 }
@@ -53,19 +53,19 @@ fn measure(
     summary: &str,
     wanted: &[Wanted<'_>],
 ) -> anyhow::Result<(RunDocument, Exit)> {
-    for Wanted { step, grounds, .. } in wanted {
-        verify::check_together(&invocation.rig, step, grounds)?;
+    for Wanted { step, regions, .. } in wanted {
+        verify::check_together(&invocation.rig, step, regions)?;
     }
     invocation.begin(summary)?;
     let mut found = std::mem::take(&mut invocation.caveats);
     let mut steps = Vec::new();
     let (mut interrupted, mut failed) = (false, false);
-    for Wanted { step, grounds, sums_up } in wanted {
+    for Wanted { step, regions, sums_up } in wanted {
         let Invocation { rig, record, interrupt, tracing, .. } = &mut *invocation;
         let mut observer = Beside::new(&mut record.screen, tracing.as_mut());
         let mut watch = Watch { observer: &mut observer, interrupt };
-        let mut measured = session::run_on(rig, step, grounds, &mut watch)?;
-        found.extend(session::step_caveats(rig, step, grounds, &measured));
+        let mut measured = session::run_on(rig, step, regions, &mut watch)?;
+        found.extend(session::step_caveats(rig, step, regions, &measured));
         if let Some(tracing) = tracing {
             found.extend(tracing.of_step(&mut measured.result));
         }

@@ -301,7 +301,7 @@ impl ActiveSuite<'_> {
     ) -> anyhow::Result<SuiteDocument> {
         for step in &self.plan {
             if let Work::Step(asked) = &step.work {
-                verify::check_together(&invocation.rig, asked, &step.grounds)?;
+                verify::check_together(&invocation.rig, asked, &step.regions)?;
             }
         }
         invocation.begin(&self.asked.name)?;

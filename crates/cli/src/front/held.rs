@@ -1,12 +1,17 @@
 //! The lines that the front prints when the working process does not end in time.
 
-use iogauge_lab::process::HeldThread;
+use iogauge_lab::process::UninterruptibleThread;
 
 /// More threads are counted, not named.
 const MOST_NAMED: usize = 3;
 
 /// What to tell of a process that did not end in time: what holds it, and what to do about it.
-pub(super) fn lines(id: u32, threads: &[HeldThread], gone: bool, has_result: bool) -> Vec<String> {
+pub(super) fn lines(
+    id: u32,
+    threads: &[UninterruptibleThread],
+    gone: bool,
+    has_result: bool,
+) -> Vec<String> {
     let why = why(threads);
     let line = match (gone, has_result) {
         (true, _) => format!("process {id} did not end in time and was killed: {why}"),
@@ -25,7 +30,7 @@ pub(super) fn lines(id: u32, threads: &[HeldThread], gone: bool, has_result: boo
     vec![format!("{kind}: {line}"), format!("hint: {hint}")]
 }
 
-fn why(threads: &[HeldThread]) -> String {
+fn why(threads: &[UninterruptibleThread]) -> String {
     let named: Vec<String> = threads.iter().take(MOST_NAMED).map(ToString::to_string).collect();
     match (threads.len().saturating_sub(MOST_NAMED), named.is_empty()) {
         (_, true) => "it was still at work".to_owned(),

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::screen;
 use anyhow::Context;
 use iogauge_lab::process::AddressSpace;
-use iogauge_lab::process::HeldThread;
+use iogauge_lab::process::UninterruptibleThread;
 use report::Reports;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -246,7 +246,7 @@ impl Front {
     /// end a second time and it goes.
     fn leave(&mut self, overdue: bool) -> ExitCode {
         let id = self.child.as_raw_nonzero().get().unsigned_abs();
-        let threads = HeldThread::of_process(id);
+        let threads = UninterruptibleThread::of_process(id);
         if self.code.is_none() {
             // It can only fail where the process has just ended.
             let _ = system::kill_process(self.child, Signal::KILL);

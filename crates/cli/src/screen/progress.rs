@@ -2,7 +2,7 @@
 
 use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use iogauge_lab::db::in_database_words;
+use iogauge_lab::db::in_database_terms;
 use iogauge_lab::{Phase, Status};
 use iogauge_model::result::SystemPoint;
 use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
@@ -56,7 +56,7 @@ impl Progress {
 
     /// The text in the words of what is measured.
     fn worded(&self, text: &str) -> String {
-        if self.is_database { in_database_words(text) } else { text.to_owned() }
+        if self.is_database { in_database_terms(text) } else { text.to_owned() }
     }
 
     /// Prints a decision of a search above the status.

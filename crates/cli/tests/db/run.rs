@@ -2,7 +2,7 @@
 
 use crate::common::{Done, Place, eventually};
 use crate::{Db, SHORT, assert_one_line, codes, database, typed};
-use iogauge_db::subscript_stream::Draws;
+use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::Stamp;
 use iogauge_model::result::{DatabaseWorker, StepResult};
 use serde_json::Value;
@@ -292,7 +292,7 @@ fn a_process_that_writes_needs_a_global() {
 
 /// The transaction that wrote each subscript of global 1, as a seed draws them.
 fn drawn(seed: u64, subscripts: u64, transactions: u64, length: u64) -> Vec<u64> {
-    let (mut draws, mut sequences) = (Draws::new(seed, 1), vec![0; subscripts as usize]);
+    let (mut draws, mut sequences) = (SubscriptStream::new(seed, 1), vec![0; subscripts as usize]);
     for sequence in 1..=transactions {
         for _ in 0..length {
             sequences[draws.subscript(subscripts) as usize - 1] = sequence;

@@ -8,7 +8,7 @@ pub mod sqlite;
 use crate::blocks::Blocks;
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use crate::exclusive_lock::Held;
+use crate::exclusive_lock::ExclusiveLock;
 use crate::progress::Progress;
 use crate::url::{DbUrl, is_word};
 use serde::{Deserialize, Serialize};
@@ -265,7 +265,7 @@ pub trait Database: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`DbError::Busy`] where a run has it; where it is not there.
-    fn hold(&self) -> Result<Held, DbError>;
+    fn hold(&self) -> Result<ExclusiveLock, DbError>;
 
     /// Removes what setup and creating globals made, and nothing else.
     ///

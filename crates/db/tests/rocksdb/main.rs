@@ -9,7 +9,7 @@ mod own;
 use iogauge_db::acknowledged::{Acknowledged, FORMAT, RunOfWorkers};
 use iogauge_db::backend::{self, Activity, Global, RunPlan};
 use iogauge_db::pool::{DbPool, DbPoolPlan, Mode};
-use iogauge_db::subscript_stream::Draws;
+use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::Stamp;
 use iogauge_db::{Database, DbError, DbUrl, Progress};
 use std::path::Path;
@@ -101,7 +101,7 @@ pub(crate) fn check(db: &dyn Database) {
         let number = global.number;
         let mut stamps: Vec<Stamp> =
             (1..=global.subscripts).map(|subscript| Stamp::initial(number, subscript)).collect();
-        let mut draws = Draws::new(SEED, number);
+        let mut draws = SubscriptStream::new(SEED, number);
         for sequence in 1..=*last {
             for _ in 0..LENGTH {
                 let subscript = draws.subscript(global.subscripts);

@@ -5,7 +5,7 @@ use iogauge_db::Database;
 use iogauge_db::backend::{Order, RunPlan, WorkerPlan};
 use iogauge_db::counts::WorkerCounts;
 use iogauge_db::pool::Mode;
-use iogauge_db::subscript_stream::Draws;
+use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_test_support::database::{AtWork, Expected, followed, global, plan};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ fn log_bytes_in_this_thread(dir: &Path, settings: &str, transactions: u64) -> u6
             worker: 1,
             global: db.globals().unwrap()[0],
             sequence: 0,
-            draws_state: Draws::new(7, 1).state(),
+            draws_state: SubscriptStream::new(7, 1).state(),
             transaction_length: 20,
         })
         .unwrap();

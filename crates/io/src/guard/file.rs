@@ -4,7 +4,7 @@ use super::error::GuardError;
 use super::loops::{self, Loop};
 use super::patience::unless_held_for_long;
 use super::proc;
-use crate::kernel::{Roots, is_open_here_alone, kernel_file_system, path_of_fd};
+use crate::kernel::{Roots, is_open_here_alone, path_of_fd, pseudo_file_system};
 use crate::targets::descriptor::Identity;
 use crate::targets::error::TargetError;
 use rustix::fs::{Access, AtFlags, CWD, StatxAttributes, StatxFlags, statx};
@@ -51,7 +51,7 @@ pub(crate) fn takes_writes(
 /// # Errors
 /// [`GuardError::KernelFile`].
 pub(crate) fn holds_data(fd: impl AsFd, path: &Path) -> Result<(), GuardError> {
-    match kernel_file_system(fd) {
+    match pseudo_file_system(fd) {
         Some(file_system) => Err(GuardError::KernelFile { path: path.into(), file_system }),
         None => Ok(()),
     }

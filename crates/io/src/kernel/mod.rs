@@ -20,7 +20,7 @@ pub(crate) use loop_device::LoopBacking;
 pub use mounts::{Mount, parse_mountinfo};
 pub(crate) use mounts::{mount_of_open, mounts_of, unescape};
 pub use pseudo_file_systems::is_among_devices;
-pub(crate) use pseudo_file_systems::kernel_file_system;
+pub(crate) use pseudo_file_systems::pseudo_file_system;
 pub use record_lock::{byte_holder, lock_byte};
 pub use roots::Roots;
 

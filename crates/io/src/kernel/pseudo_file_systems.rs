@@ -28,7 +28,7 @@ const KERNEL_FILE_SYSTEMS: [(u64, &str); 19] = [
 
 /// The file system of something open (`O_PATH` is enough) by which the kernel shows itself; `None` for any other one,
 /// and where it cannot be told.
-pub(crate) fn kernel_file_system(fd: impl AsFd) -> Option<&'static str> {
+pub(crate) fn pseudo_file_system(fd: impl AsFd) -> Option<&'static str> {
     // A word of 32 bits, whose sign is the architecture's.
     let magic = u64::from(rustix::fs::fstatfs(fd).ok()?.f_type as u32);
     KERNEL_FILE_SYSTEMS.iter().find(|(known, _)| *known == magic).map(|(_, name)| *name)

@@ -4,7 +4,7 @@ use super::cpu::cpu_use;
 use super::kernel_file::KernelFile;
 use super::paging::PageCounters;
 use super::run_queue::RunQueue;
-use super::scheduler::TaskCounters;
+use super::scheduler::SchedulerCounters;
 use super::{
     DeviceTree, DiskCounters, MachineCpu, Memory, ProcessCpu, Roots, SystemError, parse_diskstats,
     physical_of,
@@ -51,7 +51,7 @@ pub struct Counters {
     pub(super) disks: Vec<DiskCounters>,
     pub(super) process: ProcessCpu,
     pub(super) machine: MachineCpu,
-    pub(super) tasks: TaskCounters,
+    pub(super) tasks: SchedulerCounters,
     /// `None` where the kernel does not count pages.
     pub(super) pages: Option<PageCounters>,
     pub(super) memory: Memory,
@@ -185,7 +185,7 @@ impl CounterReader {
             disks: Vec::with_capacity(self.devices.len()),
             process: ProcessCpu::default(),
             machine: MachineCpu::default(),
-            tasks: TaskCounters::default(),
+            tasks: SchedulerCounters::default(),
             pages: None,
             memory: Memory::default(),
             run_queue: RunQueue::now(&self.roots),
@@ -201,7 +201,7 @@ impl CounterReader {
     /// As [`CounterReader::read`].
     pub(super) fn read_into(&mut self, counters: &mut Counters) -> Result<(), SystemError> {
         (counters.machine, counters.tasks) = self.stat.parse("cpu line", |text| {
-            Some((MachineCpu::parse(text)?, TaskCounters::parse(text)))
+            Some((MachineCpu::parse(text)?, SchedulerCounters::parse(text)))
         })?;
         if let Some(vmstat) = &mut self.vmstat {
             counters.pages = Some(vmstat.parse("text", |text| Some(PageCounters::parse(text)))?);
@@ -289,7 +289,7 @@ mod tests {
                 disks: vec![DiskCounters { reads, busy_ms: reads / 2, ..DiskCounters::default() }; 2],
                 process: ProcessCpu::default(),
                 machine: MachineCpu::default(),
-                tasks: TaskCounters::default(),
+                tasks: SchedulerCounters::default(),
                 pages: None,
                 memory: Memory::default(),
                 run_queue: RunQueue::default(),

@@ -38,4 +38,4 @@ pub(crate) use run_queue::wait_ns;
 pub use sample_series::{MAX_DEVICE_POINTS, MAX_POINTS};
 pub use sampler::{Sampler, SystemSeries};
 pub use starvation::{Starvation, StarvationReader, Waiting};
-pub use uninterruptible::HeldThread;
+pub use uninterruptible::UninterruptibleThread;

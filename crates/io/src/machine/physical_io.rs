@@ -29,7 +29,7 @@ pub fn physical_of(before: &Counters, after: &Counters, logical_bytes: u64) -> O
 mod tests {
     use super::super::counters::Watched;
     use super::super::run_queue::RunQueue;
-    use super::super::scheduler::TaskCounters;
+    use super::super::scheduler::SchedulerCounters;
     use super::super::{DiskCounters, MachineCpu, Memory, ProcessCpu};
     use super::*;
 
@@ -48,7 +48,7 @@ mod tests {
             disks: disks.iter().map(disk).collect(),
             process: ProcessCpu::default(),
             machine: MachineCpu::default(),
-            tasks: TaskCounters::default(),
+            tasks: SchedulerCounters::default(),
             pages: None,
             memory: Memory::default(),
             run_queue: RunQueue::default(),

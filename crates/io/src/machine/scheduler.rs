@@ -4,14 +4,14 @@ use iogauge_model::result::Tasks;
 
 /// The scheduler's counters since boot, and how many tasks run and wait now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct TaskCounters {
+pub(super) struct SchedulerCounters {
     context_switches: u64,
     interrupts: u64,
     runnable: u64,
     blocked: u64,
 }
 
-impl TaskCounters {
+impl SchedulerCounters {
     /// Reads the text of `/proc/stat`; what a kernel does not tell is 0.
     pub fn parse(text: &str) -> Self {
         let mut counters = Self::default();
@@ -54,8 +54,9 @@ mod tests {
 
     #[test]
     fn the_scheduler_is_read() {
-        let after = TaskCounters::parse(STAT);
-        let before = TaskCounters { context_switches: 9_876_043, interrupts: 1_234_467, ..after };
+        let after = SchedulerCounters::parse(STAT);
+        let before =
+            SchedulerCounters { context_switches: 9_876_043, interrupts: 1_234_467, ..after };
         let tasks = after.since(&before, 2.0);
         assert_eq!((tasks.runnable, tasks.blocked), (3.0, 2.0));
         assert_eq!((tasks.context_switches_per_sec, tasks.interrupts_per_sec), (250.0, 50.0));
@@ -64,7 +65,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(text in "((ctxt|intr|procs_running|\\PC) ?[0-9]{0,30}\n){0,20}") {
-            let _ = TaskCounters::parse(&text).since(&TaskCounters::default(), 1.0);
+            let _ = SchedulerCounters::parse(&text).since(&SchedulerCounters::default(), 1.0);
         }
     }
 }

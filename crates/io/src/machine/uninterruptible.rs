@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A thread that waits in the kernel, where no signal reaches it (state D).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldThread {
+pub struct UninterruptibleThread {
     name: String,
     id: u32,
     /// Kernel function it sleeps in, where the kernel says so.
@@ -16,7 +16,7 @@ pub struct HeldThread {
     path: Option<PathBuf>,
 }
 
-impl HeldThread {
+impl UninterruptibleThread {
     /// The threads of a process that no signal reaches; none where nothing can be read.
     #[must_use]
     pub fn of_process(process: u32) -> Vec<Self> {
@@ -41,7 +41,7 @@ impl HeldThread {
     }
 }
 
-impl fmt::Display for HeldThread {
+impl fmt::Display for UninterruptibleThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, id, waits_in, path } = self;
         write!(f, "thread {} ({id}) waits in the kernel", name.escape_debug())?;
@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_thread_is_told_with_what_it_waits_for() {
-        let mut thread = HeldThread { name: "a\nb".to_owned(), id: 7, waits_in: None, path: None };
+        let mut thread =
+            UninterruptibleThread { name: "a\nb".to_owned(), id: 7, waits_in: None, path: None };
         assert_eq!(thread.to_string(), "thread a\\nb (7) waits in the kernel");
         thread.waits_in = Some("io_schedule".to_owned());
         thread.path = Some(PathBuf::from("/mnt/\u{1b}x"));
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn a_thread_that_works_is_not_held() {
         let own = rustix::thread::gettid().as_raw_nonzero().get();
-        assert_eq!(HeldThread::of_own(own.unsigned_abs()), None);
-        assert_eq!(HeldThread::of_process(0), []);
+        assert_eq!(UninterruptibleThread::of_own(own.unsigned_abs()), None);
+        assert_eq!(UninterruptibleThread::of_process(0), []);
     }
 }

@@ -3,7 +3,7 @@
 use super::content::HISTORY_APPLICATION_ID;
 use super::{OutputError, io_error};
 use crate::kernel::{
-    is_among_devices, kernel_file_system, name_file, rename_to_free, unnamed_file,
+    is_among_devices, name_file, pseudo_file_system, rename_to_free, unnamed_file,
 };
 use crate::sqlite_file::APPLICATION_ID_AT;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
@@ -135,7 +135,7 @@ impl OutputPlace {
 
     /// Refuses a new file among devices and files of the kernel, where a name mistyped would become one.
     pub(super) fn refuse_among_kernel_files(&self) -> Result<(), OutputError> {
-        if is_among_devices(&self.directory) || kernel_file_system(&self.directory).is_some() {
+        if is_among_devices(&self.directory) || pseudo_file_system(&self.directory).is_some() {
             return Err(OutputError::AmongKernelFiles { path: self.path.clone() });
         }
         Ok(())

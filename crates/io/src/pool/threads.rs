@@ -16,8 +16,8 @@ use crate::engine::null::Null;
 use crate::engine::psync::Psync;
 use crate::engine::{Engine, EngineError, Setup};
 use crate::machine::{
-    DeviceQueues, HeldThread, QueueLimit, QueueReading, Roots, Starvation, StarvationReader,
-    Waiting,
+    DeviceQueues, QueueLimit, QueueReading, Roots, Starvation, StarvationReader,
+    UninterruptibleThread, Waiting,
 };
 use crate::verify::verifier::JobVerify;
 use crate::worker::accounting::Window;
@@ -59,7 +59,7 @@ impl WorkerThread {
         let id = self.thread_id.as_raw_nonzero().get().unsigned_abs();
         let outstanding = handle.control.live.outstanding.load(Ordering::Relaxed);
         let name = self.join.as_ref().and_then(|join| join.thread().name()).unwrap_or("iogauge");
-        HeldThread::of_own(id).map_or_else(
+        UninterruptibleThread::of_own(id).map_or_else(
             || format!("thread {name} ({id}) waits for {outstanding} I/Os that do not end"),
             |held| held.to_string(),
         )

@@ -19,7 +19,7 @@ const LEAST_FREE_PART: u64 = 20;
 
 /// The file system a path lies on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Volume {
+pub(super) struct FileSystem {
     /// Name as the kernel has it, such as `ext4`.
     pub file_system: String,
     /// The block device under it; the first one where there are several, none for network and
@@ -27,7 +27,7 @@ pub(super) struct Volume {
     pub device: Option<DeviceNumber>,
 }
 
-impl Volume {
+impl FileSystem {
     /// The volume of something that is open; `path` is its absolute path without symbolic links,
     /// which decides where procfs does not tell the mount.
     pub fn of(fd: impl AsFd, path: &Path, roots: &Roots) -> Option<Self> {
@@ -112,7 +112,7 @@ pub fn file_system_facts(path: &Path, roots: &Roots) -> Option<FileSystemFacts> 
     let open = look_at(CWD, path, true).ok()?;
     let mount =
         mount_of_open(&open, roots).or_else(|| mount_of(&real_path(&open, path).ok()?, roots))?;
-    let room = Room::of(&open, path).ok()?;
+    let room = FreeSpace::of(&open, path).ok()?;
     let mut options: Vec<&str> = mount.options.split(',').collect();
     for option in mount.super_options.split(',').filter(|option| !option.is_empty()) {
         if !options.contains(&option) {
@@ -138,13 +138,13 @@ pub fn mounted_on(number: DeviceNumber, roots: &Roots) -> Vec<String> {
 
 /// Space of a file system, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct FreeSpace {
     pub total_bytes: u64,
     /// What an unprivileged user may still take.
     pub available_bytes: u64,
 }
 
-impl Room {
+impl FreeSpace {
     /// The room of the file system that something open lies on; `path` is for messages.
     pub fn of(fd: impl AsFd, path: &Path) -> Result<Self, TargetError> {
         let stat = rustix::fs::fstatvfs(fd)
@@ -173,18 +173,18 @@ mod tests {
 
     #[test]
     fn small_disks_keep_a_gibibyte_and_large_ones_a_twentieth() {
-        let small = Room { total_bytes: 4 << 30, available_bytes: 3 << 30 };
+        let small = FreeSpace { total_bytes: 4 << 30, available_bytes: 3 << 30 };
         assert_eq!((small.reserve_bytes(), small.spare_bytes()), (1 << 30, 2 << 30));
-        let large = Room { total_bytes: 1 << 40, available_bytes: 1 << 39 };
+        let large = FreeSpace { total_bytes: 1 << 40, available_bytes: 1 << 39 };
         assert_eq!(large.reserve_bytes(), (1 << 40) / 20);
-        let full = Room { total_bytes: 1 << 40, available_bytes: 1 << 30 };
+        let full = FreeSpace { total_bytes: 1 << 40, available_bytes: 1 << 30 };
         assert_eq!(full.spare_bytes(), 0);
     }
 
     #[test]
     fn this_machines_root_has_a_file_system() {
         let root = look_at(CWD, "/", true).unwrap();
-        let volume = Volume::of(&root, Path::new("/"), &Roots::default()).unwrap();
+        let volume = FileSystem::of(&root, Path::new("/"), &Roots::default()).unwrap();
         assert!(!volume.file_system.is_empty());
         assert!(volume.logical_block_bytes(&Roots::default()) >= 512);
     }
@@ -192,7 +192,7 @@ mod tests {
     proptest! {
         #[test]
         fn taking_the_spare_leaves_the_reserve(total: u64, available: u64) {
-            let room = Room { total_bytes: total, available_bytes: available };
+            let room = FreeSpace { total_bytes: total, available_bytes: available };
             let spare = room.spare_bytes();
             prop_assert!(spare == 0 || available - spare >= room.reserve_bytes());
         }

@@ -42,6 +42,6 @@ pub use marker::{
 };
 pub use part::{FileOrigin, OpenMode, Opened, Part, PartKind, advise};
 pub use prefill::{Prefill, PrefillNeed};
-pub use reserve::Watched;
+pub use reserve::ReserveWatch;
 pub use resolve::{DEFAULT_SIZE_BYTES, Intent, Target};
 pub use spec::{SpecError, TargetSpec};

@@ -9,7 +9,7 @@ use super::extents::extents;
 use super::header::Header;
 use super::marker::{BASE_BYTES, Marker};
 use super::part::{FileOrigin, OpenMode, Part, PartKind};
-use super::reserve::{Watched, check_room, release, reserve, room_of};
+use super::reserve::{ReserveWatch, check_reserve, free_space_of, release, reserve};
 use crate::guard::GuardError;
 use crate::kernel::Roots;
 use std::fs::File;
@@ -78,9 +78,9 @@ pub struct Prefill {
     /// The header of a file that was complete before and grows now.
     before: Option<Header>,
     /// Files whose blocks could not be taken beforehand.
-    watched: Watched,
+    watched: ReserveWatch,
     /// Files that take more room when they are written once more.
-    rewritten: Watched,
+    rewritten: ReserveWatch,
     /// True while there may be blocks that were taken and not written.
     reserved: bool,
 }
@@ -106,7 +106,7 @@ impl Prefill {
             let (marker, before) = (None, None);
             return Ok(Some(Self { range, marker, before, watched, rewritten, reserved: false }));
         };
-        check_room(part)?;
+        check_reserve(part)?;
         let made = origin == FileOrigin::ToMake;
         let (marker, before) = match origin {
             FileOrigin::Foreign => {
@@ -157,14 +157,14 @@ impl Prefill {
     ///
     /// # Errors
     /// [`TargetError::ReserveReached`].
-    pub fn check_room(&mut self) -> Result<(), TargetError> {
+    pub fn check_reserve(&mut self) -> Result<(), TargetError> {
         self.watched.check()
     }
 
-    /// As [`Self::check_room`], while what is written already is written once more.
+    /// As [`Self::check_reserve`], while what is written already is written once more.
     ///
     /// # Errors
-    /// As [`Self::check_room`].
+    /// As [`Self::check_reserve`].
     pub fn check_room_to_rewrite(&mut self) -> Result<(), TargetError> {
         self.watched.check()?;
         self.rewritten.check()
@@ -222,7 +222,7 @@ impl Prefill {
         if let Err(error) = self.abandon() {
             return error;
         }
-        let spare = room_of(part).map_or(0, |room| room.spare_bytes());
+        let spare = free_space_of(part).map_or(0, |room| room.spare_bytes());
         TargetError::DiskFull { path, fits_bytes: spare.saturating_sub(BASE_BYTES) }
     }
 }

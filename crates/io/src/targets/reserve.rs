@@ -9,11 +9,11 @@
 //!
 //! Where blocks cannot be taken beforehand (a file system without `fallocate`, extents shared with
 //! another file, files of others, whose holes are not ours to give back), the room is looked at as
-//! blocks are written: [`Watched`].
+//! blocks are written: [`ReserveWatch`].
 
 use super::error::TargetError;
 use super::extents::{ExtentSource, extents};
-use super::file_system::{Room, mount_point_of};
+use super::file_system::{FreeSpace, mount_point_of};
 use super::marker::BASE_BYTES;
 use super::part::{FileOrigin, Part, PartKind};
 use crate::guard::GuardError;
@@ -75,21 +75,21 @@ fn is_written_file(part: &Part) -> bool {
 }
 
 /// The room of the file system a file lies on, or is to lie on.
-pub(super) fn room_of(part: &Part) -> Result<Room, TargetError> {
+pub(super) fn free_space_of(part: &Part) -> Result<FreeSpace, TargetError> {
     match (&part.judged, &part.place) {
-        (Some(file), _) => Room::of(file, &part.path),
-        (None, Some(place)) => Room::of(place.directory(), place.directory_path()),
+        (Some(file), _) => FreeSpace::of(file, &part.path),
+        (None, Some(place)) => FreeSpace::of(place.directory(), place.directory_path()),
         (None, None) => Err(TargetError::NotPrepared { path: part.path.clone() }),
     }
 }
 
 /// Checks that writing a file leaves the disk its reserve.
-pub(super) fn check_room(part: &Part) -> Result<(), TargetError> {
+pub(super) fn check_reserve(part: &Part) -> Result<(), TargetError> {
     check_room_of(&[part])
 }
 
 /// Each file fits alone by now; those on one file system have to fit together.
-pub(super) fn check_common_room(parts: &[Part]) -> Result<(), TargetError> {
+pub(super) fn check_common_reserve(parts: &[Part]) -> Result<(), TargetError> {
     let mut volumes: Vec<(u64, Vec<&Part>)> = Vec::new();
     for part in parts.iter().filter(|part| is_written_file(part)) {
         let Some(place) = &part.place else { continue };
@@ -114,7 +114,7 @@ fn check_room_of(parts: &[&Part]) -> Result<(), TargetError> {
         sizes_bytes = sizes_bytes.saturating_add(size);
     }
     let Some(first) = parts.first().filter(|_| needed_bytes > 0) else { return Ok(()) };
-    let room = room_of(first)?;
+    let room = free_space_of(first)?;
     let missing_bytes = needed_bytes.saturating_sub(room.spare_bytes());
     if missing_bytes == 0 {
         return Ok(());
@@ -123,7 +123,7 @@ fn check_room_of(parts: &[&Part]) -> Result<(), TargetError> {
     Err(no_room(first, needed_bytes, &room, each))
 }
 
-fn no_room(part: &Part, needed_bytes: u64, room: &Room, fits_bytes: u64) -> TargetError {
+fn no_room(part: &Part, needed_bytes: u64, room: &FreeSpace, fits_bytes: u64) -> TargetError {
     GuardError::NoRoom {
         path: part.path.clone(),
         needed_bytes,
@@ -134,14 +134,14 @@ fn no_room(part: &Part, needed_bytes: u64, room: &Room, fits_bytes: u64) -> Targ
 }
 
 /// Takes the blocks of a file of ours that is to be written. True where they are taken; false where
-/// the file system cannot, and [`Watched`] has to do.
+/// the file system cannot, and [`ReserveWatch`] has to do.
 ///
 /// # Errors
 /// A [`GuardError::NoRoom`] where less than the reserve would be left. What was taken by then is for
 /// the caller to give back.
 pub(super) fn reserve(part: &Part, file: &File, roots: &Roots) -> Result<bool, TargetError> {
     let _turn = turn(file, &part.path, roots);
-    check_room(part)?;
+    check_reserve(part)?;
     let range = written_range(part);
     let length = range.end - range.start;
     if length == 0 {
@@ -154,13 +154,13 @@ pub(super) fn reserve(part: &Part, file: &File, roots: &Roots) -> Result<bool, T
             Ok(()) => break,
             Err(Errno::INTR) => {}
             Err(Errno::NOSPC | Errno::DQUOT) => {
-                return Err(no_room(part, needed_bytes, &room_of(part)?, 0));
+                return Err(no_room(part, needed_bytes, &free_space_of(part)?, 0));
             }
             Err(_) => return Ok(false),
         }
     }
     // Others may have taken room meanwhile, and shared extents are not copied by this.
-    let room = room_of(part)?;
+    let room = free_space_of(part)?;
     let still_needed = will_allocate(part)?;
     if room.available_bytes < room.reserve_bytes().saturating_add(still_needed) {
         let missing = room.reserve_bytes().saturating_add(still_needed) - room.available_bytes;
@@ -198,7 +198,7 @@ fn turn(file: &File, path: &Path, roots: &Roots) -> Option<OwnedFd> {
 
 /// Looks at the room of files whose blocks could not be taken beforehand, while they are written.
 #[derive(Debug, Default)]
-pub struct Watched {
+pub struct ReserveWatch {
     files: Vec<WatchedFile>,
 }
 
@@ -212,7 +212,7 @@ struct WatchedFile {
     available_bytes: u64,
 }
 
-impl Watched {
+impl ReserveWatch {
     /// The parts that a load writes and that may take room while it does: holes, shared and
     /// compressed extents, and all files of a file system that writes nothing in its place.
     ///
@@ -250,7 +250,7 @@ impl Watched {
     }
 
     fn add_file(&mut self, path: &Path, file: Arc<File>) -> Result<(), TargetError> {
-        let room = Room::of(&file, path)?;
+        let room = FreeSpace::of(&file, path)?;
         self.files.push(WatchedFile {
             path: path.to_owned(),
             file,
@@ -274,7 +274,7 @@ impl Watched {
     /// [`TargetError::ReserveReached`].
     pub fn check(&mut self) -> Result<(), TargetError> {
         for watched in &mut self.files {
-            let room = Room::of(&watched.file, &watched.path)?;
+            let room = FreeSpace::of(&watched.file, &watched.path)?;
             let gone_bytes = watched.available_bytes.saturating_sub(room.available_bytes);
             watched.available_bytes = room.available_bytes;
             let margin_bytes = gone_bytes.saturating_mul(2);

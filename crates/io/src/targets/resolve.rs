@@ -5,12 +5,12 @@ use super::descriptor::{
     Identity, kind_of, look_at, look_at_directory, real_path, reopen, reopen_error, reopen_quietly,
 };
 use super::error::TargetError;
-use super::file_system::{Room, Volume};
+use super::file_system::{FileSystem, FreeSpace};
 use super::header::Header;
 use super::marker::{BASE_BYTES, Ownership, TEST_FILE_NAME, judge};
 use super::part::{FileOrigin, OpenMode, Part, PartKind, Permission};
 use super::place::FilePlace;
-use super::reserve::{SIZE_STEP_BYTES, check_common_room, check_room, written_range};
+use super::reserve::{SIZE_STEP_BYTES, check_common_reserve, check_reserve, written_range};
 use crate::guard::{self, GuardError};
 use crate::kernel::{Roots, is_among_devices};
 use rustix::fs::{CWD, FileType, OFlags, SeekFrom};
@@ -93,7 +93,7 @@ impl Target {
             }
             parts.push(part);
         }
-        check_common_room(&parts)?;
+        check_common_reserve(&parts)?;
         Ok(Self { parts })
     }
 
@@ -219,7 +219,7 @@ fn through_link(place: &FilePlace, intent: &Intent, roots: &Roots) -> Result<Par
     }
 }
 
-fn file_part(place: FilePlace, volume: Option<Volume>, intent: &Intent, roots: &Roots) -> Part {
+fn file_part(place: FilePlace, volume: Option<FileSystem>, intent: &Intent, roots: &Roots) -> Part {
     Part {
         kind: PartKind::File(FileOrigin::ToMake),
         base_bytes: BASE_BYTES,
@@ -248,7 +248,7 @@ fn existing(
     guard::holds_data(found, place.path())?;
     let judged = reopen_quietly(found, OFlags::RDONLY);
     let judged = judged.map_err(|error| reopen_error(place.path(), error))?;
-    let volume = Volume::of(&judged, place.path(), roots);
+    let volume = FileSystem::of(&judged, place.path(), roots);
     let ownership = judge(&judged, &place)?;
     let part = Part { judged: Some(Arc::new(judged)), ..file_part(place, volume, intent, roots) };
     match ownership {
@@ -263,26 +263,26 @@ fn to_make(place: FilePlace, intent: &Intent, roots: &Roots) -> Result<Part, Tar
         return Err(GuardError::AmongDevices { path: place.path().into() }.into());
     }
     guard::directory_takes_files(place.directory(), place.directory_path())?;
-    let volume = Volume::of(place.directory(), place.path(), roots);
-    if intent.direct && volume.as_ref().is_some_and(Volume::is_memory) {
+    let volume = FileSystem::of(place.directory(), place.path(), roots);
+    if intent.direct && volume.as_ref().is_some_and(FileSystem::is_memory) {
         return Err(TargetError::DirectUnsupported {
             file_system: volume.map(|v| v.file_system).unwrap_or_default(),
             path: place.path().into(),
         });
     }
-    let room = Room::of(place.directory(), place.directory_path())?;
+    let room = FreeSpace::of(place.directory(), place.directory_path())?;
     let mut part = file_part(place, volume, intent, roots);
     let alignment = Alignment::cautious(part.logical_block_bytes.max(4096));
     part.dio_mem_align_bytes = alignment.memory_bytes;
     part.dio_offset_align_bytes = alignment.offset_bytes;
     part.permission = Permission::WriteFile;
     part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(default_size(&room)))?;
-    check_room(&part)?;
+    check_reserve(&part)?;
     Ok(part)
 }
 
 /// 1 GiB, or what the disk can spare.
-fn default_size(room: &Room) -> u64 {
+fn default_size(room: &FreeSpace) -> u64 {
     let spare = room.spare_bytes().saturating_sub(BASE_BYTES) / SIZE_STEP_BYTES * SIZE_STEP_BYTES;
     // With no room at all the guard's message should speak of a size worth having.
     if spare == 0 { DEFAULT_SIZE_BYTES } else { spare.min(DEFAULT_SIZE_BYTES) }
@@ -305,7 +305,7 @@ fn ours(
     part.look()?;
     check_direct(&part, intent)?;
     part.size_bytes = in_blocks(&part, intent.size_bytes.unwrap_or(header.size_bytes))?;
-    check_room(&part)?;
+    check_reserve(&part)?;
     Ok(part)
 }
 
@@ -332,7 +332,7 @@ fn foreign(
         .map_err(|source| TargetError::io(&part.path, "ask for its size", source))?
         .len();
     part.size_bytes = existing_size(&part, length, intent)?;
-    check_room(&part)?;
+    check_reserve(&part)?;
     Ok(part)
 }
 
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn the_default_size_never_takes_the_reserve() {
         let gib = 1u64 << 30;
-        let room = |available| Room { total_bytes: 10 * gib, available_bytes: available };
+        let room = |available| FreeSpace { total_bytes: 10 * gib, available_bytes: available };
         assert_eq!(default_size(&room(5 * gib)), gib);
         let tight = default_size(&room(gib + gib / 2));
         assert_eq!(tight, gib / 2 - BASE_BYTES);

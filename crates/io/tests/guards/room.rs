@@ -1,7 +1,7 @@
 //! The room that stays free.
 
 use crate::support::*;
-use iogauge_io::targets::{GuardError, Intent, Part, Prefill, Roots, TargetError, Watched};
+use iogauge_io::targets::{GuardError, Intent, Part, Prefill, ReserveWatch, Roots, TargetError};
 use rustix::fs::FallocateFlags;
 use std::fs::{self, File};
 use std::path::Path;
@@ -146,7 +146,7 @@ fn a_sparse_file_is_watched_while_it_is_written_and_a_full_one_is_not() {
     let path = mount.point.join("file");
     File::create(&path).unwrap().set_len(16 * MIB).unwrap();
     let sparse = resolved(&path, writes_anything());
-    let mut watched = Watched::of(std::slice::from_ref(&sparse)).unwrap();
+    let mut watched = ReserveWatch::of(std::slice::from_ref(&sparse)).unwrap();
     watched.check().unwrap();
     // Another program takes the room.
     let spare = available(&mount.point) - GIB;
@@ -158,5 +158,5 @@ fn a_sparse_file_is_watched_while_it_is_written_and_a_full_one_is_not() {
     fs::remove_file(mount.point.join("other")).unwrap();
     watched.check().unwrap();
     fill(&path, 16 * MIB);
-    assert!(Watched::of(&[sparse]).unwrap().is_empty());
+    assert!(ReserveWatch::of(&[sparse]).unwrap().is_empty());
 }

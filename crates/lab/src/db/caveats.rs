@@ -1,7 +1,7 @@
 //! Doubts about what a database test measured.
 
 use super::target::{DbLoad, DbTarget};
-use super::terms::in_database_words;
+use super::terms::in_database_terms;
 use crate::caveats;
 use crate::error::LabError;
 use crate::search::SearchOutcome;
@@ -238,7 +238,7 @@ fn counts_for(load: &DbLoad, doubt: &Caveat) -> bool {
 
 /// A doubt about a search, in a database's words.
 fn own_words(caveat: Caveat) -> Caveat {
-    let (message, hint) = (in_database_words(&caveat.message), in_database_words(&caveat.hint));
+    let (message, hint) = (in_database_terms(&caveat.message), in_database_terms(&caveat.hint));
     Caveat { message, hint, ..caveat }
 }
 

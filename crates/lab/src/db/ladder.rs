@@ -1,7 +1,7 @@
 //! When a ladder of processes ends: a limit is broken, or more processes bring no more than half of
 //! what they should.
 
-use super::terms::in_database_words;
+use super::terms::in_database_terms;
 use crate::suite::judged;
 use iogauge_model::Limit;
 use iogauge_model::result::StepResult;
@@ -35,7 +35,7 @@ impl<'a> Ladder<'a> {
             let at = if processes == 1 { "1 process" } else { &format!("{processes} processes") };
             return Some(format!(
                 "{} does not hold with {at}",
-                in_database_words(&limit.to_string())
+                in_database_terms(&limit.to_string())
             ));
         }
         let (fewer, slower) = before?;

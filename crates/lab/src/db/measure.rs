@@ -3,7 +3,7 @@
 use super::caveats as doubts;
 use super::database_result;
 use super::pool::DatabasePool;
-use super::reserve::RoomWatch;
+use super::reserve::DbReserveWatch;
 use super::target::{DbLoad, DbTarget};
 use crate::caveats;
 use crate::error::LabError;
@@ -64,8 +64,8 @@ impl Taken {
         let (reads, writes) = (plan.mode.reads(), plan.mode.writes());
         target.check_globals(&DbLoad { processes: most, ..*load })?;
         let run = RunPlan { workers: most, reads, writes };
-        let mut room = writes.then(|| RoomWatch::begin(target.database())).transpose()?;
-        room.as_mut().map_or(Ok(()), RoomWatch::check)?;
+        let mut room = writes.then(|| DbReserveWatch::begin(target.database())).transpose()?;
+        room.as_mut().map_or(Ok(()), DbReserveWatch::check)?;
         let activity: Arc<dyn Activity> = target.database.begin(&run)?.into();
         // What others did before it was ours counts, so only now.
         let sequences = if writes { target.sequences()? } else { Vec::new() };

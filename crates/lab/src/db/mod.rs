@@ -19,9 +19,9 @@ pub use ladder::Ladder;
 pub use measure::{DbMeasured, DbSearched, Times, find, run};
 pub use place::place;
 pub use purge::purge;
-pub use reserve::{RoomWatch, check_room};
+pub use reserve::{DbReserveWatch, check_reserve};
 pub use target::{DbLoad, DbTarget};
-pub use terms::in_database_words;
+pub use terms::in_database_terms;
 pub use verify::check;
 
 pub use iogauge_db::backend::{BACKENDS, Global, open};

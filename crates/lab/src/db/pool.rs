@@ -2,7 +2,7 @@
 //! flushes, so that steps, searches and statistics are those of devices.
 
 use super::database_result;
-use super::reserve::RoomWatch;
+use super::reserve::DbReserveWatch;
 use crate::observe::Interrupt;
 use iogauge_db::DbError;
 use iogauge_db::counts::{Sums, WorkerCounts};
@@ -38,7 +38,7 @@ pub(super) struct DatabasePool {
     /// Why there are fewer workers than asked.
     refused: Option<DbError>,
     /// Sees that the disks keep their reserve, where something is written.
-    room: Option<RoomWatch>,
+    room: Option<DbReserveWatch>,
     /// Why all workers were ended before their time.
     no_room: Option<DbError>,
     /// Ends a search, which does not look whether its workers have.
@@ -53,7 +53,7 @@ impl DatabasePool {
     pub(super) fn start(
         mut workers: DbPool,
         active: u32,
-        room: Option<RoomWatch>,
+        room: Option<DbReserveWatch>,
     ) -> Result<Self, DbError> {
         let most = Room::here().workers;
         if u64::from(active) > most {
@@ -134,7 +134,7 @@ impl DatabasePool {
     /// Ends all workers where a disk has only left what stays free.
     fn look_at_room(&mut self) {
         if self.no_room.is_none()
-            && let Some(Err(error)) = self.room.as_mut().map(RoomWatch::check)
+            && let Some(Err(error)) = self.room.as_mut().map(DbReserveWatch::check)
         {
             self.workers.end();
             self.no_room = Some(error);

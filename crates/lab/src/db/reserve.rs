@@ -19,14 +19,14 @@ const AHEAD: u64 = 3;
 
 /// Sees that a database at work leaves its disks what stays free.
 #[derive(Debug)]
-pub struct RoomWatch {
-    disks: Vec<Watched>,
+pub struct DbReserveWatch {
+    disks: Vec<ReserveWatch>,
     next: Instant,
 }
 
 /// A disk that is watched.
 #[derive(Debug)]
-struct Watched {
+struct ReserveWatch {
     path: PathBuf,
     mount_point: String,
     reserve_bytes: u64,
@@ -34,13 +34,13 @@ struct Watched {
     available_bytes: u64,
 }
 
-impl RoomWatch {
+impl DbReserveWatch {
     /// Watches the disks that a database writes to, those on another machine, or not to be found, excepted.
     ///
     /// # Errors
     /// Where the database does not tell where it writes.
     pub fn begin(database: &dyn Database) -> Result<Self, DbError> {
-        let watched = disks(database.fill_places()?).into_iter().map(|disk| Watched {
+        let watched = disks(database.fill_places()?).into_iter().map(|disk| ReserveWatch {
             path: disk.path,
             mount_point: disk.facts.mount_point,
             reserve_bytes: disk.facts.reserve_bytes,
@@ -59,11 +59,11 @@ impl RoomWatch {
             return Ok(());
         }
         self.next = now + LOOK;
-        self.disks.iter_mut().try_for_each(Watched::check)
+        self.disks.iter_mut().try_for_each(ReserveWatch::check)
     }
 }
 
-impl Watched {
+impl ReserveWatch {
     fn check(&mut self) -> Result<(), DbError> {
         // A disk that cannot be asked is not judged.
         let Ok(about) = rustix::fs::statvfs(&self.path) else { return Ok(()) };
@@ -102,7 +102,7 @@ struct Disk {
 ///
 /// # Errors
 /// [`DbError::NoRoom`]; where the database does not tell where it writes.
-pub fn check_room(
+pub fn check_reserve(
     database: &dyn Database,
     data_bytes: u64,
     instead: impl Fn(u64) -> Option<String>,
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_disk_is_left_before_its_reserve_is_taken() {
-        let watched = || Watched {
+        let watched = || ReserveWatch {
             path: PathBuf::new(),
             mount_point: "/disk".to_owned(),
             reserve_bytes: 100 * MIB,

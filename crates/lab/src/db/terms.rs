@@ -21,7 +21,7 @@ const VERBS: [(&str, &str); 3] = [
 /// A sentence about a search over depths and I/Os as one over processes and operations:
 /// `depth 8 gave 900 IOPS` is `8 processes gave 900 operations/s`.
 #[must_use]
-pub fn in_database_words(text: &str) -> String {
+pub fn in_database_terms(text: &str) -> String {
     let text = PAIRS.iter().fold(text.to_owned(), |text, (device, own)| text.replace(device, own));
     let mut parts = text.split("depth");
     let mut told = parts.next().unwrap_or_default().to_owned();
@@ -72,7 +72,7 @@ mod tests {
             ),
             ("nothing of it", "nothing of it"),
         ] {
-            assert_eq!(in_database_words(device), own);
+            assert_eq!(in_database_terms(device), own);
         }
     }
 }

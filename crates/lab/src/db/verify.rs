@@ -5,7 +5,7 @@ use super::target::{DbTarget, acknowledged_path};
 use crate::error::LabError;
 use iogauge_db::acknowledged::{Acknowledged, Remembered};
 use iogauge_db::backend::{self, Global};
-use iogauge_db::subscript_stream::Draws;
+use iogauge_db::subscript_stream::SubscriptStream;
 use iogauge_db::value::Stamp;
 use iogauge_db::{DbError, DbUrl};
 use iogauge_model::result::{DB_VERIFY_FORMAT, DatabaseCheck, WorkerCheck};
@@ -93,7 +93,7 @@ fn expected(
         return Ok(Vec::new());
     };
     let mut sequences = vec![0; global.subscripts as usize + 1];
-    let mut draws = Draws::new(known.run.seed, global.number);
+    let mut draws = SubscriptStream::new(known.run.seed, global.number);
     for sequence in first + 1..=last.min(committed) {
         for draw in 0..known.run.transaction_length {
             sequences[draws.subscript(global.subscripts) as usize] = sequence;

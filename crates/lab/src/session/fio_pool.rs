@@ -1,7 +1,7 @@
 //! Starts fio on a target, as a pool that does what is asked of one.
 
 use crate::error::LabError;
-use crate::session::region::Ground;
+use crate::session::region::Region;
 use iogauge_fio::job::FioJobs;
 use iogauge_fio::job_out::FilePart;
 use iogauge_io::pool::WorkerPool;
@@ -11,23 +11,23 @@ use iogauge_model::{Load, Step};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Starts fio on a step of a target, each job on its own ground.
+/// Starts fio on a step of a target, each job on its own region.
 pub(crate) fn pool(
     target: &Target,
     fio: &FioBinary,
     step: &Step,
-    grounds: &[Ground],
+    regions: &[Region],
     span: Span,
 ) -> Result<Box<dyn WorkerPool>, LabError> {
     let mut writes = vec![false; target.parts.len()];
-    for (_, ground) in Ground::of_jobs(step, grounds).iter().filter(|(load, _)| load.writes()) {
-        for number in ground.numbers(target) {
+    for (_, region) in Region::of_jobs(step, regions).iter().filter(|(load, _)| load.writes()) {
+        for number in region.numbers(target) {
             writes[number] = true;
         }
     }
     let handed = Handed::open(&target.parts.iter().zip(writes).collect::<Vec<_>>())?;
     let name = |number: usize| handed.file(number).map(|file| file.name);
-    let work = work(target, step, grounds, &name);
+    let work = work(target, step, regions, &name);
     Ok(Box::new(FioPool::start(fio.clone(), work, span, handed)?))
 }
 
@@ -49,7 +49,7 @@ fn file_part(part: &Part) -> FilePart {
 pub(super) fn work(
     target: &Target,
     step: &Step,
-    grounds: &[Ground],
+    regions: &[Region],
     name: &dyn Fn(usize) -> Option<String>,
 ) -> FioWork {
     let part = |number: usize| {
@@ -57,8 +57,8 @@ pub(super) fn work(
         Some(FilePart { path: name(number)?, ..part })
     };
     let parts =
-        |(_, ground): (Load, Ground)| ground.numbers(target).into_iter().filter_map(part).collect();
-    let parts = Ground::of_jobs(step, grounds).into_iter().map(parts).collect();
+        |(_, region): (Load, Region)| region.numbers(target).into_iter().filter_map(part).collect();
+    let parts = Region::of_jobs(step, regions).into_iter().map(parts).collect();
     FioWork::Step { step: step.clone(), parts }
 }
 

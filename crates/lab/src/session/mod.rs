@@ -14,7 +14,7 @@ pub mod via;
 mod via_logs;
 
 pub use fio_pool::file_parts;
-pub use region::Ground;
+pub use region::Region;
 pub use rig::Rig;
 
 use crate::caveats;
@@ -40,14 +40,14 @@ const MOST_THREADS: u32 = 512;
 /// First writes and rewrites that differ by more than this factor are worth a word.
 const FIRST_WRITE_DIFFERS: f64 = 1.3;
 
-/// Makes the target ready for these loads, each on its ground, and gathers the doubts that show
+/// Makes the target ready for these loads, each on its region, and gathers the doubts that show
 /// before a run. Does nothing to a target that no load touches.
 ///
 /// # Errors
 /// As [`prepare`], and where a part cannot be looked at.
 pub fn ready_on(
     rig: &mut Rig,
-    jobs: &[(Load, Ground)],
+    jobs: &[(Load, Region)],
     watch: &mut Watch<'_>,
 ) -> Result<(Option<Prepared>, Vec<Caveat>), LabError> {
     if rig.foreign().is_some() || (rig.via().is_some() && jobs.is_empty()) {
@@ -79,20 +79,20 @@ pub fn ready_on(
     Ok((prepared, caveats::distinct(caveats)))
 }
 
-/// Doubts that show before loads run, each on its ground.
+/// Doubts that show before loads run, each on its region.
 ///
 /// # Errors
 /// Where a part cannot be looked at.
-pub fn doubts_before(rig: &Rig, jobs: &[(Load, Ground)]) -> Result<Vec<Caveat>, LabError> {
+pub fn doubts_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>, LabError> {
     let mut caveats = Vec::new();
-    let mut seen: Vec<(Load, &Ground)> = Vec::new();
-    for (load, ground) in jobs {
+    let mut seen: Vec<(Load, &Region)> = Vec::new();
+    for (load, region) in jobs {
         // Clones differ by their seed alone, and a look at a file takes its time.
-        let unseeded = (Load { seed: 0, ..load.clone() }, ground);
+        let unseeded = (Load { seed: 0, ..load.clone() }, region);
         if seen.contains(&unseeded) {
             continue;
         }
-        caveats.extend(rig.facts_on(load, ground)?);
+        caveats.extend(rig.facts_on(load, region)?);
         seen.push(unseeded);
     }
     Ok(caveats::distinct(caveats))
@@ -114,7 +114,7 @@ fn first_write(prepared: &Prepared) -> Option<Caveat> {
     })
 }
 
-/// Runs one step on a target that is ready, with a ground for each of its jobs; all of the target
+/// Runs one step on a target that is ready, with a region for each of its jobs; all of the target
 /// for jobs behind the last.
 ///
 /// # Errors
@@ -122,10 +122,10 @@ fn first_write(prepared: &Prepared) -> Option<Caveat> {
 pub fn run_on(
     rig: &Rig,
     step: &Step,
-    grounds: &[Ground],
+    regions: &[Region],
     watch: &mut Watch<'_>,
 ) -> Result<Measured, LabError> {
-    let jobs = Ground::of_jobs(step, grounds);
+    let jobs = Region::of_jobs(step, regions);
     let mut sampler = sampler(rig)?;
     // fio checks what it writes itself.
     let checks = if rig.via().is_some() { None } else { Checks::of(rig, &jobs)? };
@@ -134,7 +134,7 @@ pub fn run_on(
     }
     let mut pool = match &checks {
         Some(checks) => rig.pool_verified(&jobs, &checks.jobs, step.depth())?,
-        None => rig.pool_of(step, grounds)?,
+        None => rig.pool_of(step, regions)?,
     };
     pool.hurry_when(watch.interrupt.flag());
     let mut measured = reserve::watched(rig, watch, |watch| {
@@ -261,12 +261,12 @@ fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     plan
 }
 
-/// Doubts about a measured step that ran on these grounds.
+/// Doubts about a measured step that ran on these regions.
 #[must_use]
 pub fn step_caveats(
     rig: &Rig,
     step: &Step,
-    grounds: &[Ground],
+    regions: &[Region],
     measured: &Measured,
 ) -> Vec<Caveat> {
     let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
@@ -287,7 +287,7 @@ pub fn step_caveats(
     }
     caveats::without_nothing(&mut caveats, measured.interrupted);
     if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
-        caveats.extend(via::differences(step, grounds, target));
+        caveats.extend(via::differences(step, regions, target));
     }
     caveats
 }

@@ -143,7 +143,7 @@ fn write_all(
             pool.stop()?;
             return Ok(());
         }
-        if let Err(error) = fills.iter_mut().try_for_each(|(_, prefill)| prefill.check_room()) {
+        if let Err(error) = fills.iter_mut().try_for_each(|(_, prefill)| prefill.check_reserve()) {
             pool.stop()?;
             return Err(error.into());
         }

@@ -6,7 +6,7 @@ use iogauge_model::load::Load;
 
 /// What of a target a job does its I/O on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
+pub enum Region {
     /// All of it.
     All,
     /// These parts, by their number from 0.
@@ -18,11 +18,11 @@ pub enum Ground {
     },
 }
 
-impl Ground {
-    /// The loads of a step with the ground of each: all of the target for those behind the last.
-    pub(crate) fn of_jobs(step: &Step, grounds: &[Self]) -> Vec<(Load, Self)> {
-        let grounds = grounds.iter().cloned().chain(std::iter::repeat(Self::All));
-        step.jobs.iter().map(|job| job.load.clone()).zip(grounds).collect()
+impl Region {
+    /// The loads of a step with the region of each: all of the target for those behind the last.
+    pub(crate) fn of_jobs(step: &Step, regions: &[Self]) -> Vec<(Load, Self)> {
+        let regions = regions.iter().cloned().chain(std::iter::repeat(Self::All));
+        step.jobs.iter().map(|job| job.load.clone()).zip(regions).collect()
     }
 
     pub(crate) fn parts(&self, target: &Target) -> Vec<Part> {
@@ -45,7 +45,7 @@ impl Ground {
         }
     }
 
-    /// The target's number of a part of this ground.
+    /// The target's number of a part of this region.
     pub(crate) fn number_of(&self, part: u32) -> u32 {
         match self {
             Self::Parts(numbers) => {

@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::session::rig::Rig;
-use iogauge_io::targets::Watched;
+use iogauge_io::targets::ReserveWatch;
 use iogauge_io::worker::WorkerError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -65,7 +65,7 @@ pub(crate) fn watched<T>(
     watch: &mut Watch<'_>,
     work: impl FnOnce(&mut Watch<'_>) -> Result<T, LabError>,
 ) -> Result<T, LabError> {
-    let mut room = Watched::of(rig.parts())?;
+    let mut room = ReserveWatch::of(rig.parts())?;
     if room.is_empty() {
         return work(watch);
     }

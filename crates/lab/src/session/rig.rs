@@ -4,7 +4,7 @@ use crate::caveats::{self, surroundings};
 use crate::error::LabError;
 use crate::session::fio_pool;
 use crate::session::profile::CADENCE;
-use crate::session::region::Ground;
+use crate::session::region::Region;
 use iogauge_io::engine::{self, Files};
 use iogauge_io::machine::{DeviceTree, GroupLimits, Memory, SystemError};
 use iogauge_io::offsets::Extent;
@@ -310,31 +310,31 @@ impl Rig {
             let step = Step::single(load.clone(), 0, 0);
             return fio_pool::pool(target, fio, &step, &[], Span::Open);
         }
-        self.pool_on(&[(load.clone(), Ground::All)], max_depth)
+        self.pool_on(&[(load.clone(), Region::All)], max_depth)
     }
 
-    /// Starts what does the I/O of a step, each job on its own ground.
+    /// Starts what does the I/O of a step, each job on its own region.
     ///
     /// # Errors
     /// As [`Self::pool`].
     pub fn pool_of(
         &self,
         step: &Step,
-        grounds: &[Ground],
+        regions: &[Region],
     ) -> Result<Box<dyn WorkerPool>, LabError> {
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
-            return fio_pool::pool(target, fio, step, grounds, Span::Own);
+            return fio_pool::pool(target, fio, step, regions, Span::Own);
         }
-        self.pool_on(&Ground::of_jobs(step, grounds), step.depth())
+        self.pool_on(&Region::of_jobs(step, regions), step.depth())
     }
 
-    /// Starts workers, each job on its own ground. A simulated target is one ground for all.
+    /// Starts workers, each job on its own region. A simulated target is one region for all.
     ///
     /// # Errors
     /// As [`Self::pool`].
     fn pool_on(
         &self,
-        jobs: &[(Load, Ground)],
+        jobs: &[(Load, Region)],
         max_depth: u32,
     ) -> Result<Box<dyn WorkerPool>, LabError> {
         match &self.medium {
@@ -343,7 +343,7 @@ impl Rig {
                 Ok(Box::new(VirtualPool::start_on(jobs.collect(), slot, max_depth)?))
             }
             Medium::Real(target) => {
-                let jobs = jobs.iter().map(|(load, ground)| job(target, load, ground));
+                let jobs = jobs.iter().map(|(load, region)| job(target, load, region));
                 let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
                 Ok(Box::new(ThreadPool::start(jobs, max_depth)?))
             }
@@ -359,7 +359,7 @@ impl Rig {
     /// As [`Self::pool_on`], for jobs some of which verify.
     pub(crate) fn pool_verified(
         &self,
-        jobs: &[(Load, Ground)],
+        jobs: &[(Load, Region)],
         verify: &[Option<Arc<JobVerify>>],
         max_depth: u32,
     ) -> Result<Box<dyn WorkerPool>, LabError> {
@@ -373,8 +373,8 @@ impl Rig {
                 return Ok(Box::new(pool));
             }
         };
-        let jobs = jobs.iter().zip(verify).map(|((load, ground), verify)| {
-            job(target, load, ground).map(|job| (job, verify.clone()))
+        let jobs = jobs.iter().zip(verify).map(|((load, region), verify)| {
+            job(target, load, region).map(|job| (job, verify.clone()))
         });
         let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
         Ok(Box::new(ThreadPool::start_verified(jobs, max_depth)?))
@@ -395,20 +395,20 @@ impl Rig {
         }
     }
 
-    /// Number and usable stretch of each part of a ground; a simulated target is one part.
-    pub(crate) fn extents_on(&self, ground: &Ground) -> Vec<(u32, Extent)> {
+    /// Number and usable stretch of each part of a region; a simulated target is one part.
+    pub(crate) fn extents_on(&self, region: &Region) -> Vec<(u32, Extent)> {
         let Medium::Real(target) = &self.medium else {
             return vec![(0, Extent { base_bytes: 0, size_bytes: self.size_bytes() })];
         };
-        let parts = ground.parts(target).into_iter().enumerate();
-        parts.map(|(index, part)| (ground.number_of(index as u32), extent(&part))).collect()
+        let parts = region.parts(target).into_iter().enumerate();
+        parts.map(|(index, part)| (region.number_of(index as u32), extent(&part))).collect()
     }
 
     /// The files of a load, open for reading alone.
-    pub(crate) fn files_to_read(&self, load: &Load, ground: &Ground) -> Result<Files, LabError> {
+    pub(crate) fn files_to_read(&self, load: &Load, region: &Region) -> Result<Files, LabError> {
         let Medium::Real(target) = &self.medium else { return Ok(Files::default()) };
         let mode = OpenMode::reading(engine::is_direct(load));
-        let parts = ground.parts(target);
+        let parts = region.parts(target);
         let files = parts.iter().map(|part| Ok(part.open(mode)?.fd));
         Ok(Arc::new(files.collect::<Result<Vec<_>, LabError>>()?))
     }
@@ -450,11 +450,11 @@ impl Rig {
         if is_disk { Limit::USUAL_OF_DISKS } else { Limit::USUAL }
     }
 
-    /// Doubts that show before a run on a ground.
+    /// Doubts that show before a run on a region.
     ///
     /// # Errors
     /// Where a part cannot be looked at.
-    pub fn facts_on(&self, load: &Load, ground: &Ground) -> Result<Vec<Caveat>, LabError> {
+    pub fn facts_on(&self, load: &Load, region: &Region) -> Result<Vec<Caveat>, LabError> {
         let mut caveats = Vec::new();
         match &self.medium {
             Medium::Simulated(_) => caveats.push(Caveat::of(
@@ -466,7 +466,7 @@ impl Rig {
                 "engine null issues no I/O: the figures are what the tool itself can do",
             )),
             Medium::Real(target) => {
-                let parts = ground.parts(target);
+                let parts = region.parts(target);
                 caveats.extend(doubts(&parts, load, &self.devices()?, &self.roots)?);
             }
         }
@@ -554,15 +554,15 @@ fn access_time(part: &Part, direct: bool) -> Result<Option<Caveat>, LabError> {
     }))
 }
 
-fn job(target: &Target, load: &Load, ground: &Ground) -> Result<PoolJob, LabError> {
-    let parts = ground.parts(target);
+fn job(target: &Target, load: &Load, region: &Region) -> Result<PoolJob, LabError> {
+    let parts = region.parts(target);
     let files =
         if load.engine == EngineKind::Null { Files::default() } else { open_parts(&parts, load)? };
-    let extents = match ground {
-        Ground::Nothing { size_bytes } => {
+    let extents = match region {
+        Region::Nothing { size_bytes } => {
             vec![Extent { base_bytes: 0, size_bytes: *size_bytes }]
         }
-        Ground::All | Ground::Parts(_) => parts.iter().map(extent).collect(),
+        Region::All | Region::Parts(_) => parts.iter().map(extent).collect(),
     };
     Ok(PoolJob { load: load.clone(), files, extents })
 }

@@ -4,7 +4,7 @@
 use crate::error::LabError;
 use crate::measure::{TICK_NS, Watch};
 use crate::observe::{Phase, Status};
-use crate::session::region::Ground;
+use crate::session::region::Region;
 use crate::session::rig::Rig;
 use iogauge_io::engine::Files;
 use iogauge_io::verify::check::{Check, CheckJob};
@@ -30,18 +30,18 @@ pub(crate) struct Checks {
 ///
 /// # Errors
 /// The first two jobs that do not.
-pub fn check_together(rig: &Rig, step: &Step, grounds: &[Ground]) -> Result<(), LabError> {
-    Checks::of(rig, &Ground::of_jobs(step, grounds)).map(drop)
+pub fn check_together(rig: &Rig, step: &Step, regions: &[Region]) -> Result<(), LabError> {
+    Checks::of(rig, &Region::of_jobs(step, regions)).map(drop)
 }
 
 impl Checks {
     /// What these jobs need; `None` where none of them verifies.
-    pub(crate) fn of(rig: &Rig, jobs: &[(Load, Ground)]) -> Result<Option<Self>, LabError> {
+    pub(crate) fn of(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Option<Self>, LabError> {
         if jobs.iter().all(|(load, _)| load.verify.is_none()) {
             return Ok(None);
         }
         rig.check_keeps_data()?;
-        let parts: Vec<_> = jobs.iter().map(|(_, ground)| rig.extents_on(ground)).collect();
+        let parts: Vec<_> = jobs.iter().map(|(_, region)| rig.extents_on(region)).collect();
         let both = jobs.iter().zip(&parts);
         let writers: Vec<_> = both.map(|((load, _), parts)| Writer { load, parts }).collect();
         let ledger = Ledger::new(&writers)?;
@@ -58,19 +58,19 @@ impl Checks {
     pub(crate) fn read_back(
         &self,
         rig: &Rig,
-        jobs: &[(Load, Ground)],
+        jobs: &[(Load, Region)],
         interrupted: bool,
         watch: &mut Watch<'_>,
     ) -> Result<VerifyResult, LabError> {
         let wants = |load: &Load| load.verify.as_ref().is_some_and(|verify| verify.reads_back);
         let writes: Vec<_> =
             jobs.iter().zip(&self.jobs).filter(|((load, _), _)| load.writes()).collect();
-        let verifying = writes.iter().filter_map(|((load, ground), verify)| {
-            verify.as_ref().map(|verify| (load, ground, verify.clone()))
+        let verifying = writes.iter().filter_map(|((load, region), verify)| {
+            verify.as_ref().map(|verify| (load, region, verify.clone()))
         });
         let mut check = Vec::new();
-        for (load, ground, verify) in verifying.clone().filter(|(load, ..)| wants(load)) {
-            let files: Files = rig.files_to_read(load, ground)?;
+        for (load, region, verify) in verifying.clone().filter(|(load, ..)| wants(load)) {
+            let files: Files = rig.files_to_read(load, region)?;
             check.push(CheckJob { load: load.clone(), files, verify });
         }
         let begun = Instant::now();
@@ -140,7 +140,7 @@ impl Checks {
     fn result(
         &self,
         rig: &Rig,
-        jobs: &[(Load, Ground)],
+        jobs: &[(Load, Region)],
         end: VerifyEnd,
         seconds: f64,
     ) -> VerifyResult {

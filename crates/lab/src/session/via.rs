@@ -6,13 +6,13 @@ use crate::error::LabError;
 use crate::measure::{Watch, process_pauses};
 use crate::observe::{Phase, Status};
 use crate::session::fio_pool::{handed_to_job, work};
-use crate::session::region::Ground;
+use crate::session::region::Region;
 use crate::session::rig::Rig;
 use crate::session::via_logs::{self, Logs};
 use iogauge_fio::job::{FioJobs, FioText};
 use iogauge_io::pool::fio::{FioBinary, FioEnd, FioError, FioJobFile, Handed};
 use iogauge_io::pool::{Footprint, Paused, Room};
-use iogauge_io::targets::{Target, Watched};
+use iogauge_io::targets::{ReserveWatch, Target};
 use iogauge_io::worker::WorkerError;
 use iogauge_model::result::FioResult;
 use iogauge_model::result::{StepResult, Via};
@@ -43,11 +43,11 @@ pub fn caveat(fio: &FioBinary) -> Caveat {
     )
 }
 
-/// Doubts about loads that fio cannot make exactly, each on its own ground.
+/// Doubts about loads that fio cannot make exactly, each on its own region.
 #[must_use]
-pub fn differences(step: &Step, grounds: &[Ground], target: &Target) -> Vec<Caveat> {
+pub fn differences(step: &Step, regions: &[Region], target: &Target) -> Vec<Caveat> {
     let name = |number: usize| Some(format!("{number}"));
-    let differs = work(target, step, grounds, &name).differs();
+    let differs = work(target, step, regions, &name).differs();
     let of = |line: &String| {
         Caveat::new(
             CaveatCode::ViaFio,
@@ -150,7 +150,7 @@ pub fn text_for_fio(
     Ok((text, handed))
 }
 
-/// The loads of a job file's jobs, as far as they say what may mislead, each with its ground. Jobs that reach
+/// The loads of a job file's jobs, as far as they say what may mislead, each with its region. Jobs that reach
 /// no storage of this machine have none.
 ///
 /// # Errors
@@ -159,14 +159,14 @@ pub fn loads(
     rig: &Rig,
     jobs: &FioJobs,
     paths: &[PathBuf],
-) -> Result<Vec<(Load, Ground)>, LabError> {
+) -> Result<Vec<(Load, Region)>, LabError> {
     let parts = rig.parts();
     let numbers: BTreeMap<&Path, usize> =
         paths.iter().enumerate().map(|(number, path)| (path.as_path(), number)).collect();
     let mut loads = Vec::new();
     for job in jobs.jobs() {
         if job.is_null() {
-            loads.push((job.shape.clone(), Ground::Nothing { size_bytes: 0 }));
+            loads.push((job.shape.clone(), Region::Nothing { size_bytes: 0 }));
         }
         for clone in &job.clones {
             let own = clone.files.iter().filter_map(|file| numbers.get(file.as_path()).copied());
@@ -174,7 +174,7 @@ pub fn loads(
             let sizes: Vec<u64> =
                 own.iter().filter_map(|n| parts.get(*n)).map(|part| part.size_bytes).collect();
             let load = clone.load(&sizes).map_err(FioError::from).map_err(WorkerError::from)?;
-            loads.push((Load { engine: job.shape.engine, ..load }, Ground::Parts(own)));
+            loads.push((Load { engine: job.shape.engine, ..load }, Region::Parts(own)));
         }
     }
     Ok(loads)
@@ -266,9 +266,9 @@ fn follow(
     has_logs: bool,
     watch: &mut Watch<'_>,
 ) -> Result<Followed, LabError> {
-    let mut room = Watched::default();
+    let mut room = ReserveWatch::default();
     if has_logs {
-        room = Watched::of_directory(running.directory())?;
+        room = ReserveWatch::of_directory(running.directory())?;
     }
     let look = if has_logs { LOOK } else { LOOK_WITHOUT_LOGS };
     let mut cut_off = None;

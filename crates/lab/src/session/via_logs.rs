@@ -3,7 +3,7 @@
 
 use crate::error::LabError;
 use iogauge_io::kernel::is_among_devices;
-use iogauge_io::targets::Watched;
+use iogauge_io::targets::ReserveWatch;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -119,7 +119,7 @@ fn copy_new(from: &Path, to: &Path) -> std::io::Result<Option<String>> {
     let shown = to.display();
     let mut file = File::create_new(to)?;
     let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let room = Watched::of_directory(parent.unwrap_or(Path::new(".")));
+    let room = ReserveWatch::of_directory(parent.unwrap_or(Path::new(".")));
     let mut room = room.map_err(std::io::Error::other)?;
     let (mut buffer, mut last) = (vec![0; COPIED_BYTES], None);
     loop {

@@ -11,7 +11,6 @@ use super::site::processors;
 use super::{
     Needs, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
 };
-use crate::session::Ground;
 use iogauge_model::Caveat;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
@@ -187,7 +186,10 @@ impl IoMeter {
         let label = format!("{rw} {} by {}", Bytes(self.buffer_bytes), threads(jobs.len()));
         let step = Step { label, jobs, ramp_ns: 0, runtime_ns: self.runtime_ns };
         SuiteStep {
-            grounds: places.iter().map(|place| Ground::Parts(vec![place.part])).collect(),
+            regions: places
+                .iter()
+                .map(|place| crate::session::Region::Parts(vec![place.part]))
+                .collect(),
             sums_up: true,
             ..SuiteStep::single(phase, phase, step)
         }

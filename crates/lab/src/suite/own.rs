@@ -4,7 +4,7 @@ use super::figures::{judged, total};
 use super::plan::{SuiteStep, Work};
 use super::{Needs, Site, Suite, SuiteError};
 use crate::search::SearchPlan;
-use crate::session::Ground;
+use crate::session::Region;
 use iogauge_model::limit::Side;
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::Job;
@@ -55,7 +55,7 @@ pub struct OwnJob {
     /// The engine asked for; `None` for that of the target.
     pub engine: Option<EngineKind>,
     /// What it is put on.
-    pub ground: Ground,
+    pub region: Region,
 }
 
 /// A suite of the user's own.
@@ -124,8 +124,8 @@ impl Own {
             }
         };
         let place = StepPlace { key: step.key.clone(), phase: step.name.clone(), round: None };
-        let grounds = step.jobs.iter().map(|job| job.ground.clone()).collect();
-        Ok(SuiteStep { place, work, grounds, sums_up: false })
+        let regions = step.jobs.iter().map(|job| job.region.clone()).collect();
+        Ok(SuiteStep { place, work, regions, sums_up: false })
     }
 
     fn table(&self, rows: &[Row]) -> Table {

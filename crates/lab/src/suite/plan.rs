@@ -1,7 +1,7 @@
 //! The steps of a suite before they run.
 
 use crate::search::SearchPlan;
-use crate::session::Ground;
+use crate::session::Region;
 use iogauge_model::result::{PlannedStep, StepPlace};
 use iogauge_model::{Load, Step};
 
@@ -27,7 +27,7 @@ pub struct SuiteStep {
     /// What it does.
     pub work: Work,
     /// What each of its jobs is put on; all of the target for those behind the last.
-    pub grounds: Vec<Ground>,
+    pub regions: Vec<Region>,
     /// True where its jobs do the same, each in a place of its own, and are reported as one.
     pub sums_up: bool,
 }
@@ -61,7 +61,7 @@ impl SuiteStep {
     #[must_use]
     pub fn single(phase: &str, key: impl Into<String>, step: Step) -> Self {
         let place = StepPlace { key: key.into(), phase: phase.to_owned(), round: None };
-        Self { place, work: Work::Step(step), grounds: Vec::new(), sums_up: false }
+        Self { place, work: Work::Step(step), regions: Vec::new(), sums_up: false }
     }
 
     /// The same step as one of a round, from 1.

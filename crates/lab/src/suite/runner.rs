@@ -83,8 +83,8 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
     let asked = step.asked();
     let (result, caveats, interrupted) = match &step.work {
         Work::Step(asked) => {
-            let mut measured = session::run_on(rig, asked, &step.grounds, &mut watch)?;
-            let mut caveats = session::step_caveats(rig, asked, &step.grounds, &measured);
+            let mut measured = session::run_on(rig, asked, &step.regions, &mut watch)?;
+            let mut caveats = session::step_caveats(rig, asked, &step.regions, &measured);
             if step.place.phase == StepPlace::INIT {
                 // Nobody goes by its figures.
                 let harms = |code| {

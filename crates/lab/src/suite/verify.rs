@@ -12,7 +12,7 @@ use super::plan::{SuiteStep, Work};
 use super::{
     DRAWN, Doubts, Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions,
 };
-use crate::session::Ground;
+use crate::session::Region;
 use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{Conclusion, StepPlace, SuiteStepResult};
@@ -218,8 +218,8 @@ impl Rounds {
             phase: stage.phase().to_owned(),
             round: Some(stage.round()),
         };
-        let grounds = (0..parts).map(|part| Ground::Parts(vec![part])).collect();
-        SuiteStep { place, work: Work::Step(step), grounds, sums_up: false }
+        let regions = (0..parts).map(|part| Region::Parts(vec![part])).collect();
+        SuiteStep { place, work: Work::Step(step), regions, sums_up: false }
     }
 
     fn load(&self, site: &Site, stage: Stage, size_bytes: u64) -> Load {
@@ -278,7 +278,7 @@ mod tests {
         let keys: Vec<&str> = plan.iter().map(|step| step.place.key.as_str()).collect();
         assert_eq!(keys, ["write 1", "read 1", "write 2", "read 2"]);
         let jobs = plan[2].asked().jobs;
-        assert_eq!((jobs.len(), plan[2].grounds.len()), (2, 2));
+        assert_eq!((jobs.len(), plan[2].regions.len()), (2, 2));
         assert_eq!(jobs[1].load.io_size_bytes, Some(8192));
         assert!(jobs[0].load.coverage && jobs[0].load.end_fsync);
         let round = VerifyRound { run: 7, number: 2 };

@@ -5,7 +5,7 @@ use crate::args::SetupArgs;
 use crate::exit::Exit;
 use crate::screen;
 use iogauge_lab::Interrupt;
-use iogauge_lab::db::{RoomWatch, check_room, of_size, open};
+use iogauge_lab::db::{DbReserveWatch, check_reserve, of_size, open};
 use iogauge_model::units::{Bandwidth, Bytes};
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
     let database = open(&url)?;
     // What is there already is the first thing to tell.
     if !database.is_there()? {
-        check_room(database.as_ref(), args.size, |fits| {
+        check_reserve(database.as_ref(), args.size, |fits| {
             (fits > 0).then(|| format!("--size {}m or less", fits >> 20))
         })?;
     }
@@ -26,7 +26,7 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
         screen::message("warning", &format!("{}; hint: {}", doubt.message, doubt.hint))
     });
     let begin = Instant::now();
-    let mut room = RoomWatch::begin(database.as_ref())?;
+    let mut room = DbReserveWatch::begin(database.as_ref())?;
     with_progress("setup", Unit::Bytes, args.quiet, doubt, interrupt, |progress| {
         database.setup(args.size, &mut progress.watched(&mut || room.check()))
     })?;

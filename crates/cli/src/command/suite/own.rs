@@ -10,7 +10,7 @@ use iogauge_fio::job::{Group, JobFileError, PlannedJob, Source};
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::suite::{Needs, Own, OwnJob, OwnStep, SuiteError, content_word};
 use iogauge_lab::target::Intent;
-use iogauge_lab::{Ground, Rig};
+use iogauge_lab::{Region, Rig};
 use iogauge_model::load::options::{self, LoadOption, ROWS, Typed};
 use iogauge_model::load::{EngineKind, Load, LoadError};
 use iogauge_model::plan::{Job, LONGEST_NS};
@@ -120,8 +120,8 @@ fn on_own_files(
     let paths: Vec<&Path> = wanted.iter().map(|(path, _)| path.as_path()).collect();
     let needs = Needs { writes: rig.intent().writes, ..Needs::default() };
     let suite = of_groups(path, groups, needs, |job| {
-        let (load, ground) = job_file::on(job, &rig, &paths)?;
-        Ok((load, Some(job.engine()), ground))
+        let (load, region) = job_file::on(job, &rig, &paths)?;
+        Ok((load, Some(job.engine()), region))
     })?;
     Ok((suite, Opened { rig, loads: Vec::new(), caveats: Vec::new() }))
 }
@@ -143,17 +143,17 @@ fn on_target(path: &Path, groups: &[Group], common: &SuiteCommon) -> anyhow::Res
     let suite = of_groups(path, groups, needs, |job| {
         let load = job.load(&sizes).map_err(wrong)?;
         let engine = Some(job.engine()).filter(|_| !rig.is_simulated());
-        let ground = match job.engine() {
-            EngineKind::Null => Ground::Nothing { size_bytes: sizes.iter().sum() },
-            _ => Ground::All,
+        let region = match job.engine() {
+            EngineKind::Null => Region::Nothing { size_bytes: sizes.iter().sum() },
+            _ => Region::All,
         };
-        Ok((load, engine, ground))
+        Ok((load, engine, region))
     })?;
     Ok((suite, opened))
 }
 
 /// A job's load, the engine it is bound to, and what it is put on.
-type Put = (Load, Option<EngineKind>, Ground);
+type Put = (Load, Option<EngineKind>, Region);
 
 fn of_groups(
     path: &Path,
@@ -165,8 +165,8 @@ fn of_groups(
     for group in groups {
         let mut jobs = Vec::new();
         for planned in &group.jobs {
-            let (load, engine, ground) = put(planned)?;
-            jobs.push(OwnJob { job: Job { name: planned.name.clone(), load }, engine, ground });
+            let (load, engine, region) = put(planned)?;
+            jobs.push(OwnJob { job: Job { name: planned.name.clone(), load }, engine, region });
         }
         let plain: Vec<Job> = jobs.iter().map(|own| own.job.clone()).collect();
         let name = job_file::names(&plain);
@@ -244,7 +244,7 @@ impl Reader<'_> {
             })?;
             let name = job.name.clone().unwrap_or_else(|| load.label());
             let job = Job { name, load };
-            jobs.push(OwnJob { job, engine: typed.asked_engine(), ground: Ground::All });
+            jobs.push(OwnJob { job, engine: typed.asked_engine(), region: Region::All });
         }
         let counted = jobs.iter().any(|own| own.job.load.is_counted());
         // What ends by itself has no other end unless the step says so.

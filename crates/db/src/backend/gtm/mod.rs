@@ -22,12 +22,12 @@ mod tools;
 mod writer;
 
 use crate::backend::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
-use crate::confined_database::Confined;
+use crate::confined_database::ConfinedDatabase;
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
-use crate::exclusive_lock::{Held, once_free};
+use crate::exclusive_lock::{ExclusiveLock, retry_until_free};
 use crate::folder::Entry;
-use crate::incompressible::Filler;
+use crate::incompressible::IncompressibleText;
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use crate::value::Stamp;
@@ -64,7 +64,7 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
         install::find().ok_or_else(|| DbError::Absent(install::absent().unwrap_or_default()))?;
     let tools = Tools::new(dist, directory.path());
     let gtm = Gtm { directory: directory.clone(), settings, tools };
-    Ok(Box::new(Confined::new(gtm, directory, BLOCK_BYTES)))
+    Ok(Box::new(ConfinedDatabase::new(gtm, directory, BLOCK_BYTES)))
 }
 
 /// Reads a line that a process may have written.
@@ -109,7 +109,7 @@ impl Gtm {
         fill::make_sample(&self.tools)?;
         let records = blocks - blocks / INDEX_SHARE - INDEX_LEAST;
         let mut load = Load::begin(&self.tools, folder, fill::FILLER)?;
-        let mut filler = Filler::new(size_bytes);
+        let mut filler = IncompressibleText::new(size_bytes);
         let mut row = vec![0; fill::FILLER_BYTES];
         for record in 1..=records {
             filler.text(&mut row);
@@ -164,7 +164,7 @@ impl Gtm {
     fn deserted(&self) -> Result<Marker, DbError> {
         let folder = &self.directory.there()?;
         folder.check_files(files::is_ours)?;
-        once_free(|| files::recover(&self.tools, folder))?;
+        retry_until_free(|| files::recover(&self.tools, folder))?;
         self.ready()
     }
 
@@ -324,10 +324,10 @@ impl Database for Gtm {
         Ok(Box::new(GtmActivity::begin(self.clone(), held)?))
     }
 
-    fn hold(&self) -> Result<Held, DbError> {
+    fn hold(&self) -> Result<ExclusiveLock, DbError> {
         let held = self.directory.hold()?;
         self.deserted()?;
-        Ok(Held::new(held))
+        Ok(ExclusiveLock::new(held))
     }
 
     fn purge(&self) -> Result<Purged, DbError> {

@@ -11,7 +11,7 @@ use super::{Reads, Server};
 use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
 use crate::blocks::Blocks;
 use crate::error::DbError;
-use crate::statement_writer::ByStatement;
+use crate::statement_writer::StatementWriter;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ impl Activity for Run {
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let connection = self.server.connect()?;
         let statements = PreparedStatements::new(connection, &self.schema, worker.worker)?;
-        Ok(Box::new(ByStatement::new(statements, worker)))
+        Ok(Box::new(StatementWriter::new(statements, worker)))
     }
 
     fn blocks(&self) -> Result<Blocks, DbError> {

@@ -21,7 +21,7 @@ use super::{
     About, Activity, BackendInfo, Database, FillPlace, Global, Purged, RunPlan, Setting, Size,
 };
 use crate::error::DbError;
-use crate::exclusive_lock::{Held, once_free};
+use crate::exclusive_lock::{ExclusiveLock, retry_until_free};
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use activity::Run;
@@ -362,12 +362,12 @@ impl Database for Postgres {
         Ok(Box::new(Run::begin(&self.server, &self.schema, self.reads, plan)?))
     }
 
-    fn hold(&self) -> Result<Held, DbError> {
+    fn hold(&self) -> Result<ExclusiveLock, DbError> {
         let mut connection = self.connect()?;
-        once_free(|| self.schema.lock(&mut connection, "pg_try_advisory_lock"))?;
+        retry_until_free(|| self.schema.lock(&mut connection, "pg_try_advisory_lock"))?;
         // A session whose client is gone ends the commit it is in.
-        once_free(|| self.schema.nobody_writes(&mut connection))?;
-        Ok(Held::new(connection))
+        retry_until_free(|| self.schema.nobody_writes(&mut connection))?;
+        Ok(ExclusiveLock::new(connection))
     }
 
     fn purge(&self) -> Result<Purged, DbError> {

@@ -13,7 +13,7 @@ use super::copy::{Copy, Field};
 use crate::backend::{Global, Purged};
 use crate::directory::FORMAT;
 use crate::error::DbError;
-use crate::incompressible::Filler;
+use crate::incompressible::IncompressibleText;
 use crate::marker::{check_global, is_identity};
 use crate::progress::Progress;
 use crate::value::Stamp;
@@ -163,7 +163,7 @@ impl Schema {
                 self.table("globals"),
             ))?;
             let mut bytes = vec![0; (block_bytes - PAGE_OVERHEAD_BYTES) as usize];
-            let mut random = Filler::new(rows);
+            let mut random = IncompressibleText::new(rows);
             let row = |copy: &mut Copy<'_>, _| {
                 random.bytes(&mut bytes);
                 copy.row(&[Field::Bytes(&bytes)])

@@ -3,7 +3,7 @@
 use super::connection::{Connection, Patience, strange};
 use super::schema::Schema;
 use crate::error::DbError;
-use crate::statement_writer::Statements;
+use crate::statement_writer::SingleStatements;
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
@@ -96,7 +96,7 @@ impl PreparedStatements {
 
 /// The statement that begins a transaction goes with its first update, the worker's record with the
 /// commit: each of them is one way to the server and back.
-impl Statements for PreparedStatements {
+impl SingleStatements for PreparedStatements {
     fn begin(&mut self) -> Result<(), DbError> {
         self.add(BEGIN, &[])
     }

@@ -8,11 +8,11 @@ use super::files;
 use super::library::{self, FILLER, family_of, number};
 use super::settings::Settings;
 use crate::backend::{About, Activity, Database, Global, Purged, RunPlan, Size};
-use crate::confined_database::Confined;
+use crate::confined_database::ConfinedDatabase;
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
-use crate::exclusive_lock::Held;
-use crate::incompressible::Filler;
+use crate::exclusive_lock::ExclusiveLock;
+use crate::incompressible::IncompressibleText;
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use crate::value::Stamp;
@@ -41,7 +41,7 @@ impl RocksDb {
         let (directory, settings) = (Directory::of(url, "rocksdb"), Settings::of(url)?);
         let block_bytes = settings.setup_block_bytes();
         let database = Self { directory: directory.clone(), settings };
-        Ok(Box::new(Confined::new(database, directory, block_bytes)))
+        Ok(Box::new(ConfinedDatabase::new(database, directory, block_bytes)))
     }
 
     fn folder(&self) -> &Path {
@@ -86,7 +86,7 @@ impl RocksDb {
             told_total: size_bytes,
         };
         let rows = |file: u64| {
-            let mut filler = Filler::new(file);
+            let mut filler = IncompressibleText::new(file);
             move |_, row: &mut Vec<u8>| {
                 row.resize(row_bytes as usize, 0);
                 filler.bytes(row);
@@ -305,8 +305,8 @@ impl Database for RocksDb {
         }))
     }
 
-    fn hold(&self) -> Result<Held, DbError> {
-        self.directory.hold().map(Held::new)
+    fn hold(&self) -> Result<ExclusiveLock, DbError> {
+        self.directory.hold().map(ExclusiveLock::new)
     }
 
     fn purge(&self) -> Result<Purged, DbError> {

@@ -6,7 +6,7 @@ use super::library::{family_of, key};
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use crate::subscript_stream::Draws;
+use crate::subscript_stream::SubscriptStream;
 use crate::value::Stamp;
 use crate::worker::nanoseconds;
 use ::rocksdb::{DB, WriteBatch, WriteOptions};
@@ -25,7 +25,7 @@ pub struct BatchWriter {
     folder: PathBuf,
     family: String,
     plan: WorkerPlan,
-    draws: Draws,
+    draws: SubscriptStream,
     sequence: u64,
     value: String,
     options: WriteOptions,
@@ -46,7 +46,7 @@ impl BatchWriter {
         handle(&db, &folder, &family)?;
         let mut options = WriteOptions::default();
         options.set_sync(sync);
-        let draws = Draws::from_state(plan.draws_state);
+        let draws = SubscriptStream::from_state(plan.draws_state);
         let value = String::with_capacity(plan.global.value_bytes);
         Ok(Self { db, folder, family, plan, draws, sequence: plan.sequence, value, options })
     }

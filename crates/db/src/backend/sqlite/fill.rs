@@ -5,7 +5,7 @@ use super::connection::{fault, open, to_fill};
 use super::files::APPLICATION_ID;
 use crate::backend::Global;
 use crate::error::DbError;
-use crate::incompressible::Filler;
+use crate::incompressible::IncompressibleText;
 use crate::progress::Progress;
 use crate::value::Stamp;
 use rusqlite::Connection;
@@ -85,7 +85,7 @@ pub(super) fn filler(
 ) -> Result<(), DbError> {
     let mut filling = Filling::begin(path, page_bytes, &[FILLER_TABLE])?;
     let rows = size_bytes.div_ceil(page_bytes);
-    let mut random = Filler::new(seed);
+    let mut random = IncompressibleText::new(seed);
     let mut data = vec![0; (page_bytes - ROW_OVERHEAD) as usize];
     let mut done = 0;
     progress.done(0, size_bytes)?;

@@ -17,10 +17,10 @@ mod wal_index;
 mod writer;
 
 use super::{About, Activity, BackendInfo, Database, Global, Purged, RunPlan, Size};
-use crate::confined_database::Confined;
+use crate::confined_database::ConfinedDatabase;
 use crate::directory::{Directory, Marker, disk_bytes, fault as system_fault};
 use crate::error::DbError;
-use crate::exclusive_lock::Held;
+use crate::exclusive_lock::ExclusiveLock;
 use crate::folder::Entry;
 use crate::progress::Progress;
 use connection::fault;
@@ -39,7 +39,7 @@ pub const INFO: BackendInfo = BackendInfo {
     absent: || None,
     open: |url| {
         let (dir, settings) = (Directory::of(url, "sqlite"), Settings::of(url)?);
-        Ok(Box::new(Confined::new(
+        Ok(Box::new(ConfinedDatabase::new(
             Sqlite { dir: dir.clone(), settings },
             dir,
             settings.page_bytes(),
@@ -266,8 +266,8 @@ impl Database for Sqlite {
         Ok(Box::new(Run::begin(&self.dir, self.settings, marker, plan)?))
     }
 
-    fn hold(&self) -> Result<Held, DbError> {
-        self.dir.hold().map(Held::new)
+    fn hold(&self) -> Result<ExclusiveLock, DbError> {
+        self.dir.hold().map(ExclusiveLock::new)
     }
 
     fn purge(&self) -> Result<Purged, DbError> {

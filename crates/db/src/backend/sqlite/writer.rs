@@ -6,7 +6,7 @@ use super::settings::Settings;
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use crate::statement_writer::{Statements, Transactions};
+use crate::statement_writer::{SingleStatements, Transactions};
 use rusqlite::{CachedStatement, Connection};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl SqliteWriter {
     fn transaction(&mut self, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let Self { path, connection, transactions, gate, notes, .. } = self;
         let prepare = |sql| connection.prepare_cached(sql).map_err(|error| fault(path, &error));
-        let mut held = Held {
+        let mut held = ExclusiveLock {
             begin: prepare(BEGIN)?,
             update: prepare(UPDATE)?,
             note: prepare(NOTE)?,
@@ -94,7 +94,7 @@ impl Writer for SqliteWriter {
 }
 
 /// Statements for as long as a transaction takes.
-struct Held<'a> {
+struct ExclusiveLock<'a> {
     begin: CachedStatement<'a>,
     update: CachedStatement<'a>,
     note: CachedStatement<'a>,
@@ -106,7 +106,7 @@ struct Held<'a> {
     notes: &'a mut u64,
 }
 
-impl Statements for Held<'_> {
+impl SingleStatements for ExclusiveLock<'_> {
     fn begin(&mut self) -> Result<(), DbError> {
         self.pass = Some(self.gate.enter());
         self.begin.execute([]).map(drop).map_err(|error| fault(self.path, &error))

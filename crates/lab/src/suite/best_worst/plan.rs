@@ -157,7 +157,7 @@ impl BestWorst {
             Some(SuiteStep {
                 place: StepPlace { key: key.to_owned(), phase: CAPACITY.to_owned(), round: None },
                 work: Work::Search { load: Box::new(load), plan },
-                grounds: Vec::new(),
+                regions: Vec::new(),
                 sums_up: false,
             })
         };

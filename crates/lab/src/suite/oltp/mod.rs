@@ -9,7 +9,7 @@ mod verdict;
 use super::{
     Needs, SIZE, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
 };
-use crate::session::Ground;
+use crate::session::Region;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::{Conclusion, StepPlace, SuiteStepResult, SuiteTable};
@@ -269,7 +269,7 @@ impl Oltp {
         if !self.file_per_user || users == 1 {
             let mut step = SuiteStep::single(test.word(), entry.key(), step);
             if self.file_per_user {
-                step.grounds = vec![Ground::Parts(vec![0])];
+                step.regions = vec![Region::Parts(vec![0])];
             }
             return step;
         }
@@ -278,8 +278,8 @@ impl Oltp {
             load: Load { seed: load.seed + u64::from(user), ..load.clone() },
         };
         step.jobs = (0..users).map(of_user).collect();
-        let grounds = (0..users as usize).map(|user| Ground::Parts(vec![user])).collect();
-        SuiteStep { grounds, sums_up: true, ..SuiteStep::single(test.word(), entry.key(), step) }
+        let regions = (0..users as usize).map(|user| Region::Parts(vec![user])).collect();
+        SuiteStep { regions, sums_up: true, ..SuiteStep::single(test.word(), entry.key(), step) }
     }
 }
 
@@ -288,7 +288,7 @@ fn init(site: &Site, part_bytes: &[u64]) -> SuiteStep {
     let mut step = Step::single(site.load(), 0, LONGEST_NS);
     step.label = format!("write {} once", Bytes(part_bytes.iter().sum()));
     step.jobs.clear();
-    let mut grounds = Vec::new();
+    let mut regions = Vec::new();
     for (part, bytes) in part_bytes.iter().enumerate() {
         let whole = bytes / INIT_BLOCK_BYTES * INIT_BLOCK_BYTES;
         let rest = bytes - whole;
@@ -308,10 +308,10 @@ fn init(site: &Site, part_bytes: &[u64]) -> SuiteStep {
                 ..site.load()
             };
             step.jobs.push(Job { name: "init".to_owned(), load });
-            grounds.push(Ground::Parts(vec![part]));
+            regions.push(Region::Parts(vec![part]));
         }
     }
-    SuiteStep { grounds, sums_up: true, ..SuiteStep::single(StepPlace::INIT, "init", step) }
+    SuiteStep { regions, sums_up: true, ..SuiteStep::single(StepPlace::INIT, "init", step) }
 }
 
 #[cfg(test)]

@@ -103,9 +103,9 @@ fn files_of_users_are_one_row_of_as_many_users() {
     assert!(of_16.sums_up);
     let loads = jobs(of_16);
     assert!(loads.len() == 16 && loads.iter().all(|load| load.numjobs == 1));
-    assert_eq!(of_16.grounds[15], Ground::Parts(vec![15]));
+    assert_eq!(of_16.regions[15], Region::Parts(vec![15]));
     assert_ne!(loads[0].seed, loads[1].seed);
-    assert_eq!(plan[0].grounds, [Ground::Parts(vec![0])]);
+    assert_eq!(plan[0].regions, [Region::Parts(vec![0])]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn devices_are_written_to_their_last_block() {
     let stretch = |load: &Load| (load.offset_bytes, load.size_bytes, load.block.largest());
     assert_eq!(stretch(&loads[0]), (0, Some(3 * MIB), MIB));
     assert_eq!(stretch(&loads[1]), (3 * MIB, Some(1024), 1024));
-    assert_eq!(init.grounds.len(), 3);
+    assert_eq!(init.regions.len(), 3);
     loads.iter().for_each(|load| load.validate().unwrap());
 }
 

@@ -8,7 +8,7 @@ use iogauge_lab::db::{DbLoad, DbTarget, Mode};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::target::{Intent, side_file};
-use iogauge_lab::{Ground, Rig, session};
+use iogauge_lab::{Region, Rig, session};
 use iogauge_model::limit::{Side, tightest};
 use iogauge_model::load::{BlockSizes, Load, Pattern, SyncMode};
 use iogauge_model::result::BesideSide;
@@ -79,7 +79,7 @@ impl Device {
     ) -> anyhow::Result<(BesideSide, Vec<Caveat>)> {
         let Self { rig, load, limits } = self;
         let plan = SearchPlan { limits: limits.clone(), max_depth: MOST_DEPTH, ..plan.clone() };
-        let (_, mut found) = session::ready_on(rig, &[(load.clone(), Ground::All)], watch)?;
+        let (_, mut found) = session::ready_on(rig, &[(load.clone(), Region::All)], watch)?;
         let searched = session::find(rig, load, &plan, watch)?;
         found.extend(searched.caveats);
         // Who prepares the file finds it gone at the end.

@@ -8,7 +8,7 @@ use crate::backend::gtm::{Gtm, files};
 use crate::backend::{Database, RunPlan};
 use crate::error::DbError;
 use crate::pool::{DbPool, DbPoolPlan, Mode};
-use crate::subscript_stream::Draws;
+use crate::subscript_stream::SubscriptStream;
 use crate::value::Stamp;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -57,7 +57,7 @@ fn check(db: &Gtm) {
         assert!(last >= noted, "worker {worker}: {noted} were acknowledged, {last} are there");
         let stamp = |subscript| Stamp::initial(worker, subscript);
         let mut stamps: Vec<Stamp> = (1..=SUBSCRIPTS).map(stamp).collect();
-        let mut draws = Draws::new(PLAN.seed, worker);
+        let mut draws = SubscriptStream::new(PLAN.seed, worker);
         for sequence in 1..=last {
             for _ in 0..PLAN.transaction_length {
                 let subscript = draws.subscript(SUBSCRIPTS);

@@ -7,7 +7,7 @@ use crate::backend::gtm::writer::plan_line;
 use crate::backend::{Activity, Counts, Database, Global, Order, RunPlan, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
 use crate::error::DbError;
-use crate::subscript_stream::{Draws, MODULUS};
+use crate::subscript_stream::{MODULUS, SubscriptStream};
 use crate::value::Stamp;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const RUN: RunPlan = RunPlan { workers: 1, reads: false, writes: true };
 fn compare(gtm: &crate::backend::gtm::Gtm, plan: &WorkerPlan) {
     let mut process = Process::start(&gtm.tools, "prove^RanWorker", "").unwrap();
     process.tell(format_args!("{}", plan_line(plan, true))).unwrap();
-    let mut draws = Draws::from_state(plan.draws_state);
+    let mut draws = SubscriptStream::from_state(plan.draws_state);
     let WorkerPlan { worker, global, sequence, .. } = *plan;
     let (mut right, mut seen) = (String::new(), 0);
     process
@@ -64,7 +64,7 @@ fn work(
 
 fn plan_of(db: &dyn Database, worker: u32, transaction_length: u32) -> WorkerPlan {
     let global = db.globals().unwrap()[worker as usize - 1];
-    let draws_state = Draws::new(7, worker).state();
+    let draws_state = SubscriptStream::new(7, worker).state();
     WorkerPlan { worker, global, sequence: 0, draws_state, transaction_length }
 }
 
