@@ -4,9 +4,11 @@ use super::{OutputArgs, SamplingArgs, TargetArgs, ViaArg};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use iogauge_lab::history::{HistoryError, RunRef};
-use iogauge_lab::suite::{SUITES, SuiteInfo, SuiteOption};
+use iogauge_lab::suite::{SUITES, SuiteInfo};
 use iogauge_model::load::EngineKind;
 use iogauge_model::load::options::{Dialect, Wrong};
+use iogauge_model::result::SuiteAsked;
+use iogauge_model::suite_file::{SuiteHead, SuiteOption};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -134,18 +136,20 @@ impl FromArgMatches for SuiteArgs {
 }
 
 fn known(info: &'static SuiteInfo, matches: &ArgMatches) -> Result<SuiteRun, Error> {
-    let typed = |option: &SuiteOption| {
+    let common = SuiteCommon::from_arg_matches(matches)?;
+    Ok(SuiteRun { which: Which::Known(info), options: typed(&info.head.options, matches), common })
+}
+
+/// The options that were typed, with their values.
+fn typed(options: &[SuiteOption], matches: &ArgMatches) -> BTreeMap<String, String> {
+    let one = |option: &SuiteOption| {
         let value = match option.value {
-            Some(_) => matches.get_one::<String>(option.name).cloned(),
-            None => matches.get_flag(option.name).then(String::new),
+            Some(_) => matches.get_one::<String>(&option.name).cloned(),
+            None => matches.get_flag(&option.name).then(String::new),
         };
-        value.map(|value| (option.name.to_owned(), value))
+        value.map(|value| (option.name.clone(), value))
     };
-    Ok(SuiteRun {
-        which: Which::Known(info),
-        options: info.options.iter().filter_map(typed).collect(),
-        common: SuiteCommon::from_arg_matches(matches)?,
-    })
+    options.iter().filter_map(one).collect()
 }
 
 /// True for a name that no suite of the table can have.
@@ -165,9 +169,24 @@ fn of_file(name: &str, matches: &ArgMatches) -> Result<SuiteRun, Error> {
             target.required(false).default_value("").hide_default_value(true)
         });
     }
+    // A file that cannot be read has no options here; the error comes where its steps are read.
+    let text = std::fs::read_to_string(name).unwrap_or_default();
+    let head = SuiteHead::parse(&text).unwrap_or_default();
+    let is_taken = |option: &&SuiteOption| {
+        let same =
+            |known: &Arg| known.get_long() == Some(&option.name) || *known.get_id() == *option.name;
+        option.name == SuiteAsked::CONTENT || command.get_arguments().any(same)
+    };
+    if let Some(SuiteOption { name: option, .. }) = head.options.iter().find(is_taken) {
+        let text =
+            format!("{name}: --{option} is an option of every suite; hint: use another name");
+        return Err(Error::raw(ErrorKind::ArgumentConflict, text));
+    }
+    let command = with_options(command, &head.options);
     let matches = command.try_get_matches_from(super::with_dashes(words))?;
     let common = SuiteCommon::from_arg_matches(&matches)?;
-    Ok(SuiteRun { which: Which::File(name.into()), options: BTreeMap::new(), common })
+    let options = typed(&head.options, &matches);
+    Ok(SuiteRun { which: Which::File(name.into()), options, common })
 }
 
 fn unknown(name: &str) -> String {
@@ -178,13 +197,18 @@ fn unknown(name: &str) -> String {
 
 fn command_of(info: &'static SuiteInfo) -> Command {
     let command = SuiteCommon::augment_args(Command::new(info.name));
-    let command = command.about(info.about).long_about(info.help);
-    command.next_help_heading("Suite").args(info.options.iter().map(argument_of))
+    let help = info.head.help.as_deref().unwrap_or_default();
+    with_options(command.about(info.about()).long_about(help), &info.head.options)
 }
 
-fn argument_of(option: &'static SuiteOption) -> Arg {
-    let argument = Arg::new(option.name).long(option.name).help(option.help);
-    match (option.value, option.default) {
+fn with_options(command: Command, options: &[SuiteOption]) -> Command {
+    command.next_help_heading("Suite").args(options.iter().map(argument_of))
+}
+
+fn argument_of(option: &SuiteOption) -> Arg {
+    let name = option.name.clone();
+    let argument = Arg::new(name.clone()).long(name).help(option.help.clone());
+    match (option.value.clone(), &option.default) {
         (None, _) => argument.action(ArgAction::SetTrue),
         (Some(value), None) => argument.value_name(value),
         (Some(value), Some(default)) => {

@@ -1,8 +1,8 @@
 //! `iogauge suite`: lists the suites, tells what one would do, runs it, takes it up again.
 
-mod own;
+pub(super) mod own;
 
-use self::own::OwnFile;
+use self::own::{OwnFile, Reader};
 use super::invocation::{Invocation, Opened};
 use super::record::Outcome;
 use super::suite_resume::{self, Earlier};
@@ -13,7 +13,7 @@ use crate::screen;
 use iogauge_lab::measure::Watch;
 use iogauge_lab::session::{self, verify};
 use iogauge_lab::suite::{
-    self, DRAWN, Needs, Ran, SUITES, Site, Suite, SuiteInfo, SuiteOptions, SuiteStep, Work,
+    self, DRAWN, Needs, Ran, SUITES, Site, Suite, SuiteInfo, SuiteStep, Work,
 };
 use iogauge_lab::target::{
     DEFAULT_SIZE_BYTES, Intent, PartKind, TargetError, TargetSpec, clean, numbered_test_file,
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 ///
@@ -37,7 +37,7 @@ use std::path::PathBuf;
 /// Wrong usage, a refused target, or a fault while measuring.
 pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> anyhow::Result<Exit> {
     let Some(typed) = &args.run else {
-        let rows: Vec<_> = SUITES.iter().map(|suite| (suite.name, suite.about)).collect();
+        let rows: Vec<_> = SUITES.iter().map(|suite| (suite.name, suite.about())).collect();
         screen::print(&terminal::suite_list(&rows, screen::page(false)))?;
         return Ok(Exit::Done);
     };
@@ -100,7 +100,7 @@ impl Source {
     fn asked(&self, typed: &BTreeMap<String, String>) -> SuiteAsked {
         match self {
             Self::Table(info) => SuiteAsked { name: info.name.to_owned(), options: typed.clone() },
-            Self::Own(file) => file.asked(),
+            Self::Own(file) => file.asked(typed),
         }
     }
 
@@ -115,21 +115,23 @@ impl Source {
     /// Draws those options that each run has for itself, where they were not typed.
     fn draw(&self, options: &mut BTreeMap<String, String>) {
         let Self::Table(info) = self else { return };
-        for option in info.options.iter().filter(|option| option.default == Some(DRAWN)) {
+        for option in info.head.options.iter().filter(|o| o.default.as_deref() == Some(DRAWN)) {
             // As many bits as readers of JSON that know no integers keep.
-            let number = || (RandomState::new().hash_one(option.name) >> 11).to_string();
-            options.entry(option.name.to_owned()).or_insert_with(number);
+            let number = || (RandomState::new().hash_one(&option.name) >> 11).to_string();
+            options.entry(option.name.clone()).or_insert_with(number);
         }
     }
 
     fn open(self, common: &SuiteCommon, asked: &SuiteAsked) -> anyhow::Result<Ready> {
         match self {
             Self::Table(info) => {
-                let suite = (info.build)(&SuiteOptions::new(info.options, asked.options.clone()))?;
+                let reader = Reader::new(Path::new(info.name));
+                let suite =
+                    info.build(asked.options.clone(), &|step, job| reader.job(step, job))?;
                 let opened = open(common, suite.needs())?;
                 Ok(Ready { suite, opened, unlink: Vec::new() })
             }
-            Self::Own(file) => file.open(common),
+            Self::Own(file) => file.open(common, asked),
         }
     }
 }

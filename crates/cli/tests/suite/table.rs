@@ -17,12 +17,12 @@ fn target(suite: &SuiteInfo) -> String {
 
 /// The words of a trial run.
 fn words(suite: &SuiteInfo) -> Vec<String> {
-    let option = |(name, value): &(&str, &str)| match *value {
+    let option = |(name, value): &(String, String)| match value.as_str() {
         "" => format!("--{name}"),
         value => format!("--{name}={value}"),
     };
     let fixed = ["suite".to_owned(), suite.name.to_owned(), target(suite)];
-    fixed.into_iter().chain(suite.trial.iter().map(option)).collect()
+    fixed.into_iter().chain(suite.head.trial.iter().map(option)).collect()
 }
 
 fn run(place: &Place, suite: &SuiteInfo, more: &[&str]) -> crate::common::Done {
@@ -43,14 +43,14 @@ fn every_suite_is_listed_and_documented_with_its_options() {
     let list = place.run(&["suite"]).ends(0).stdout;
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/suites.md");
     let page = std::fs::read_to_string(page).unwrap();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         assert!(list.lines().any(|line| line.starts_with(suite.name)), "{list}");
         let section = page
             .split("\n## ")
             .find(|section| section.lines().next().is_some_and(|title| title == suite.name));
         let section = section.unwrap_or_else(|| panic!("no section {} in the docs", suite.name));
         let help = place.run(&["suite", suite.name, "--help"]).ends(0).stdout;
-        for option in suite.options {
+        for option in &suite.head.options {
             let word = format!("--{}", option.name);
             assert!(section.contains(&format!("`{word}")), "{word} is not documented: {section}");
             assert!(help.contains(&word), "{help}");
@@ -61,7 +61,7 @@ fn every_suite_is_listed_and_documented_with_its_options() {
 #[test]
 fn plans_tell_each_step_once_and_touch_nothing() {
     let place = Place::new();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         let plan = run(&place, suite, &["--dry-run", "--json", "--quiet"]).ends(0).json();
         assert_eq!(plan["format"], "iogauge.suite-plan/1");
         let keys = keys(&plan);
@@ -76,7 +76,7 @@ fn plans_tell_each_step_once_and_touch_nothing() {
 #[test]
 fn every_suite_runs_as_it_was_planned_and_is_kept() {
     let place = Place::new();
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         let plan = run(&place, suite, &["--dry-run", "--json", "--quiet"]).ends(0).json();
         let planned = keys(&plan);
         let done = run(&place, suite, &["--json"]).ends(0);
@@ -112,7 +112,7 @@ fn mistakes_are_told_in_a_line() {
         done.stderr.contains("\"nosuch\" is not a suite")
             && crate::common::is_one_message(&done.stderr)
     );
-    for suite in SUITES {
+    for suite in SUITES.iter() {
         let done = run(&place, suite, &["--nosuch=1"]).ends(2);
         crate::common::assert_one_message(&done.stderr);
         let done = place.run(&["suite", suite.name, "/nosuch"]).ends(2);

@@ -4,132 +4,65 @@
 //! and by many, which shows what the device gives in all. As long as a device is bound by I/Os, larger
 //! blocks come at the same rate; from where it is bound by bandwidth on, larger blocks only wait longer.
 
-use super::figures::total;
-use super::{
-    Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
-};
+use super::kit::{NOTHING, latency_if_any, step_of, table, total, whole, words};
+use super::{Needs, Own, OwnStep, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use iogauge_model::Caveat;
-use iogauge_model::Step;
-use iogauge_model::load::{BlockSizes, Load, Pattern};
-use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
-use iogauge_model::units::{Bandwidth, Bytes, Count, Latency, size_word};
+use iogauge_model::load::{Load, Pattern};
+use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable};
+use iogauge_model::units::{Bandwidth, Bytes, Latency};
 use serde_json::json;
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "blocksize",
-    about: "512 B to 4 MiB: bound by I/Os or by bandwidth, and what size costs in latency",
-    help: "Measures each block size by one I/O at a time and by many. Tells up to which size the device is \
-           bound by I/Os, from which size on its bandwidth is all used, and what larger blocks cost in \
-           latency long before.",
-    options: &[
-        SuiteOption {
-            name: "bs",
-            value: Some("SIZE,…"),
-            default: Some("512,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m,2m,4m"),
-            help: "Block sizes; those smaller than the device takes are left out",
-        },
-        SuiteOption {
-            name: "rw",
-            value: Some("PATTERN"),
-            default: Some("randread"),
-            help: "Direction and order: read, write, randread, randwrite",
-        },
-        SuiteOption {
-            name: "iodepth",
-            value: Some("N"),
-            default: Some("32"),
-            help: "I/Os outstanding where there are many",
-        },
-        SuiteOption {
-            name: "seconds",
-            value: Some("TIME"),
-            default: Some("5"),
-            help: "Time to measure each size at each depth",
-        },
-        SIZE,
-    ],
-    build,
-    trial: &[("seconds", "1"), ("bs", "512,4k,64k,1m")],
-};
 
 /// A figure of less than this share of the largest one is not the largest one any more.
 const AS_GOOD: f64 = 0.9;
 
 #[derive(Debug)]
 struct BlockSize {
-    sizes_bytes: Vec<u64>,
+    /// The sizes with a queue depth of 1, then those with the other one, if it is another.
+    own: Own,
     rw: Pattern,
     depth: u32,
-    runtime_ns: u64,
-    size_bytes: Option<u64>,
 }
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
-    let rw: Pattern = options.parsed("rw")?.unwrap_or(Pattern::RandRead);
+pub(super) fn build(own: Own, options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+    let last = own.last_load();
+    let (rw, depth) = (last.rw, last.iodepth);
     if rw.is_mixed() {
         let reason = "one direction at a time; hint: use randread or randwrite";
         return Err(SuiteError::option("rw", reason));
     }
-    let mut sizes_bytes = options.sizes_bytes("bs")?;
-    sizes_bytes.sort_unstable();
-    sizes_bytes.dedup();
-    if sizes_bytes.len() < 2 {
+    if options.sizes_bytes("bs")?.len() < 2 {
         let reason = "one size shows no difference; hint: use 4k,64k,1m";
         return Err(SuiteError::option("bs", reason));
     }
-    Ok(Box::new(BlockSize {
-        sizes_bytes,
-        rw,
-        depth: options.count("iodepth", 4096)?.unwrap_or(32),
-        runtime_ns: options.duration_ns("seconds")?.unwrap_or(5_000_000_000),
-        size_bytes: options.size_bytes("size")?,
-    }))
+    Ok(Box::new(BlockSize { own, rw, depth }))
 }
 
 impl Suite for BlockSize {
     fn needs(&self) -> Needs {
-        Needs { size_bytes: self.size_bytes, writes: self.rw.writes(), ..Needs::default() }
+        self.own.needs
     }
 
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
-        let fits = |bytes: &&u64| bytes.is_multiple_of(u64::from(site.block_bytes));
-        let sizes: Vec<u64> = self.sizes_bytes.iter().filter(fits).copied().collect();
-        let mut depths = vec![1, self.depth];
-        depths.dedup();
-        let steps = depths.iter().flat_map(|depth| {
-            sizes.iter().map(|bytes| {
-                let load = Load {
-                    rw: self.rw,
-                    block: BlockSizes::fixed(*bytes),
-                    iodepth: *depth,
-                    ..site.load()
-                };
-                let step = Step::single(load, self.runtime_ns / 10, self.runtime_ns);
-                SuiteStep::single(&phase(*depth), key(*bytes, *depth), step)
-            })
-        });
-        Ok(steps.collect())
+        let mut steps = self.own.plan(site)?;
+        steps.retain(|step| site.takes(step.asked().jobs[0].load.block.largest()));
+        Ok(steps)
     }
 
     fn conclude(&self, _site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
-        let points: Vec<Point> =
-            self.sizes_bytes.iter().filter_map(|b| self.point(*b, steps)).collect();
+        let points = self.points(steps);
         let bound = Bound::of(&points);
-        let mut table = Table::new(
+        let mut table = table(
             format!("{} by block size", self.rw),
-            &["block", "IOPS", "bandwidth", "mean", "one at a time", "#bound by"],
+            &points,
+            &[
+                ("block", &|point| Cell::SizeBytes(point.block_bytes)),
+                ("IOPS", &|point| Cell::Iops(point.iops)),
+                ("bandwidth", &|point| Cell::BytesPerSec(point.bytes_per_sec())),
+                ("mean", &|point| Cell::LatencyNs(point.mean_ns)),
+                ("one at a time", &|point| latency_if_any(point.single_mean_ns)),
+                ("#bound by", &|point| words(bound.word(point))),
+            ],
         );
-        for point in &points {
-            table.row([
-                Cell::SizeBytes(point.block_bytes),
-                Cell::Iops(point.iops),
-                Cell::BytesPerSec(point.bytes_per_sec()),
-                Cell::LatencyNs(point.mean_ns),
-                point.single_mean_ns.map_or(Cell::Empty, Cell::LatencyNs),
-                Cell::Text(bound.word(point).to_owned()),
-            ]);
-        }
         let depth = self.depth;
         table.notes.push(match depth {
             1 => "One I/O at a time.".to_owned(),
@@ -149,24 +82,25 @@ impl Suite for BlockSize {
     }
 }
 
-fn phase(depth: u32) -> String {
-    format!("depth {depth}")
-}
-
-fn key(block_bytes: u64, depth: u32) -> String {
-    format!("{} depth {depth}", size_word(block_bytes))
-}
-
 impl BlockSize {
-    /// What a size came to; `None` where it was not measured by many.
-    fn point(&self, block_bytes: u64, steps: &[SuiteStepResult]) -> Option<Point> {
-        let of_depth = |depth: u32| {
-            let key = key(block_bytes, depth);
-            total(steps.iter().find(|step| step.place.key == key)?.step()?)
+    /// The sizes that were measured with the larger queue depth.
+    fn points(&self, steps: &[SuiteStepResult]) -> Vec<Point> {
+        let of = |own: &OwnStep| total(step_of(steps, &own.key)?);
+        let sized = |depth: u32| {
+            let own = self.own.steps.iter().map(|own| (own, own.load()));
+            own.filter(move |(_, load)| load.iodepth == depth)
         };
-        let many = of_depth(self.depth)?;
-        let single_mean_ns = of_depth(1).map(|single| single.mean_ns);
-        Some(Point { block_bytes, iops: many.iops, mean_ns: many.mean_ns, single_mean_ns })
+        let point = |(own, load): (&OwnStep, &Load)| {
+            let many = of(own)?;
+            let single = sized(1).find(|(_, single)| single.block == load.block);
+            Some(Point {
+                block_bytes: load.block.largest(),
+                iops: many.iops,
+                mean_ns: many.mean_ns,
+                single_mean_ns: single.and_then(|(own, _)| Some(of(own)?.mean_ns)),
+            })
+        };
+        sized(self.depth).filter_map(point).collect()
     }
 }
 
@@ -228,10 +162,10 @@ impl Bound {
 
 fn verdict(points: &[Point], bound: &Bound) -> Vec<String> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return vec!["Nothing was measured.".to_owned()];
+        return vec![NOTHING.to_owned()];
     };
     let to = bound.iops_bound_to(points).map(|bytes| {
-        format!("bound by I/Os up to {}, at {} IOPS", Bytes(bytes), Count(bound.iops_max.round()))
+        format!("bound by I/Os up to {}, at {} IOPS", Bytes(bytes), whole(bound.iops_max))
     });
     let from = bound.bandwidth_bound_from(points).map(|bytes| {
         format!("by bandwidth from {} on, at {}", Bytes(bytes), Bandwidth(bound.bytes_per_sec_max))
@@ -271,6 +205,7 @@ fn verdict(points: &[Point], bound: &Bound) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::made_up;
 
     /// A device of so many IOPS behind a bus.
     fn points(iops: f64, bus: f64, sizes: &[u64]) -> Vec<Point> {
@@ -314,10 +249,8 @@ mod tests {
     #[test]
     fn options_that_make_no_sense_are_refused() {
         let built = |name: &str, text: &str| {
-            let typed = [(name.to_owned(), text.to_owned())].into();
-            build(&SuiteOptions::new(INFO.options, typed))
-                .map(drop)
-                .map_err(|error| error.to_string())
+            let built = made_up::build("blocksize", &[(name, text)]);
+            built.map(drop).map_err(|error| error.to_string())
         };
         assert_eq!(built("iodepth", "1"), Ok(()));
         assert!(built("rw", "randrw").unwrap_err().contains("one direction at a time"));

@@ -4,70 +4,19 @@
 //! it at random, read and write it at random. Such tools go through the page cache and need files much
 //! larger than memory; this one goes around it.
 
-use super::figures::{Total, total};
-use super::fits::block_fits;
+use super::kit::{
+    NOTHING, Row, block_fits, capitalized, counted, listed, step_of, table, whole, words,
+};
 use super::seconds::iops_by_second;
 use super::site::processors;
-use super::{
-    Needs, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
-};
+use super::{Needs, Site, SiteKind, Suite, SuiteError, SuiteOptions, SuiteStep};
 use iogauge_model::Caveat;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
-use iogauge_model::units::{Bandwidth, Bytes, Count, parse_count, size_word};
+use iogauge_model::units::{Bandwidth, Bytes, parse_count, size_word};
 use serde_json::json;
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "iometer",
-    about: "four phases: write, read, random read, random read-write, a file for each thread",
-    help: "Lets each thread write a file of its own, read it, read it at random, and read and write it at \
-           random, one buffer at a time. Tells the megabytes per second of all threads together, and the \
-           lowest, highest and mean IOPS of the seconds of each phase. Goes around the page cache, so that \
-           files need not be larger than memory.",
-    options: &[
-        SuiteOption {
-            name: "threads",
-            value: Some("N"),
-            default: None,
-            help: "Threads, each with one I/O at a time [default: 2 for each processor]",
-        },
-        SuiteOption {
-            name: "filesize",
-            value: Some("MB"),
-            default: None,
-            help: "Size of the file of each thread in MiB, or with a unit [default: 1g shared by all]",
-        },
-        SuiteOption {
-            name: "buffersize",
-            value: Some("SIZE"),
-            default: Some("64k"),
-            help: "Bytes of each read and write",
-        },
-        SuiteOption {
-            name: "seconds",
-            value: Some("TIME"),
-            default: Some("10"),
-            help: "Time of each phase",
-        },
-        SuiteOption {
-            name: "rwmixread",
-            value: Some("PERCENT"),
-            default: Some("50"),
-            help: "Share of reads in the last phase",
-        },
-        SuiteOption {
-            name: "buffered",
-            value: None,
-            default: None,
-            help: "Go through the page cache, as such tools do",
-        },
-    ],
-    build,
-    trial: &[("seconds", "500ms"), ("threads", "4"), ("filesize", "16")],
-};
 
 /// The phases with what they do.
 const PHASES: [(&str, Pattern); 4] = [
@@ -92,7 +41,7 @@ struct IoMeter {
     buffered: bool,
 }
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+pub(super) fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     Ok(Box::new(read(options)?))
 }
 
@@ -183,7 +132,11 @@ impl IoMeter {
             },
         };
         let jobs: Vec<Job> = places.iter().enumerate().map(job).collect();
-        let label = format!("{rw} {} by {}", Bytes(self.buffer_bytes), threads(jobs.len()));
+        let label = format!(
+            "{rw} {} by {}",
+            Bytes(self.buffer_bytes),
+            counted(jobs.len() as u64, "thread")
+        );
         let step = Step { label, jobs, ramp_ns: 0, runtime_ns: self.runtime_ns };
         SuiteStep {
             regions: places
@@ -230,9 +183,9 @@ impl Suite for IoMeter {
         }
         let own = |phase: &Phase| {
             json!({
-                "phase": phase.name,
-                "bytes_per_sec": phase.all.bytes_per_sec,
-                "iops": phase.all.iops,
+                "phase": phase.row.key,
+                "bytes_per_sec": phase.row.all.bytes_per_sec,
+                "iops": phase.row.all.iops,
                 "iops_min": phase.lowest,
                 "iops_max": phase.highest,
             })
@@ -254,9 +207,7 @@ impl Suite for IoMeter {
 /// What a phase came to.
 #[derive(Debug, Clone, PartialEq)]
 struct Phase {
-    name: String,
-    all: Total,
-    p99_ns: u64,
+    row: Row,
     /// Seconds it lasted.
     seconds: usize,
     lowest: f64,
@@ -265,19 +216,15 @@ struct Phase {
 
 impl Phase {
     fn of(name: &str, steps: &[SuiteStepResult]) -> Option<Self> {
-        let step = steps.iter().find(|step| step.place.key == name)?.step()?;
-        let all = total(step)?;
+        let step = step_of(steps, name)?;
+        let row = Row::of(name, step)?;
         let seconds = iops_by_second(&step.series);
-        // Without a series, as fio may leave none, each second is like the others.
-        let end = |better: fn(f64, f64) -> f64| seconds.iter().copied().reduce(better);
-        Some(Self {
-            name: name.to_owned(),
-            p99_ns: step.service_histogram().percentile_ns(99.0),
-            seconds: seconds.len(),
-            lowest: end(f64::min).unwrap_or(all.iops),
-            highest: end(f64::max).unwrap_or(all.iops),
-            all,
-        })
+        // Without a series, which fio may omit, all seconds are alike.
+        let end = |better: fn(f64, f64) -> f64| {
+            seconds.iter().copied().reduce(better).unwrap_or(row.all.iops)
+        };
+        let (lowest, highest) = (end(f64::min), end(f64::max));
+        Some(Self { seconds: seconds.len(), lowest, highest, row })
     }
 }
 
@@ -286,24 +233,24 @@ impl IoMeter {
         let each = places.iter().map(|place| place.size_bytes).min().unwrap_or(0);
         let title = format!(
             "{} with a file of {} each, by {}",
-            threads(places.len()),
+            counted(places.len() as u64, "thread"),
             Bytes(each),
             Bytes(self.buffer_bytes)
         );
-        let headings = ["#phase", "bandwidth", "IOPS", "lowest", "highest", "mean", "p99", "max"];
-        let mut table = Table::new(title, &headings);
-        for phase in phases {
-            table.row([
-                Cell::Text(phase.name.clone()),
-                Cell::BytesPerSec(phase.all.bytes_per_sec),
-                Cell::Iops(phase.all.iops),
-                Cell::Iops(phase.lowest),
-                Cell::Iops(phase.highest),
-                Cell::LatencyNs(phase.all.mean_ns),
-                Cell::LatencyNs(phase.p99_ns as f64),
-                Cell::LatencyNs(phase.all.max_ns as f64),
-            ]);
-        }
+        let mut table = table(
+            title,
+            phases,
+            &[
+                ("#phase", &|phase| words(&phase.row.key)),
+                ("bandwidth", &|phase| phase.row.bandwidth()),
+                ("IOPS", &|phase| phase.row.iops()),
+                ("lowest", &|phase| Cell::Iops(phase.lowest)),
+                ("highest", &|phase| Cell::Iops(phase.highest)),
+                ("mean", &|phase| phase.row.mean()),
+                ("p99", &|phase| phase.row.p99()),
+                ("max", &|phase| phase.row.max()),
+            ],
+        );
         let note = "All threads together; IOPS of the phase, and of its lowest and highest second.";
         table.notes.push(note.to_owned());
         table
@@ -312,15 +259,13 @@ impl IoMeter {
 
 fn verdict(phases: &[Phase], places: usize, buffer_bytes: u64) -> Vec<String> {
     if phases.is_empty() {
-        return vec!["Nothing was measured.".to_owned()];
+        return vec![NOTHING.to_owned()];
     }
-    let rates: Vec<String> = phases
-        .iter()
-        .map(|phase| format!("{} {}", phase.name, Bandwidth(phase.all.bytes_per_sec)))
-        .collect();
-    let mut first =
-        format!("{}, by {} and {}.", rates.join(", "), threads(places), Bytes(buffer_bytes));
-    first[..1].make_ascii_uppercase();
+    let rate =
+        |Phase { row, .. }: &Phase| format!("{} {}", row.key, Bandwidth(row.all.bytes_per_sec));
+    let rates = listed(phases.iter().map(rate), ", ");
+    let threads = counted(places as u64, "thread");
+    let first = capitalized(&format!("{rates}, by {threads} and {}.", Bytes(buffer_bytes)));
     let swing = |phase: &Phase| phase.highest / phase.lowest.max(f64::MIN_POSITIVE);
     let widest = phases
         .iter()
@@ -332,10 +277,10 @@ fn verdict(phases: &[Phase], places: usize, buffer_bytes: u64) -> Vec<String> {
         }
         format!(
             "From second to second {} was least even: {} to {} IOPS, {} on average.",
-            phase.name,
-            Count(phase.lowest.round()),
-            Count(phase.highest.round()),
-            Count(phase.all.iops.round())
+            phase.row.key,
+            whole(phase.lowest),
+            whole(phase.highest),
+            whole(phase.row.all.iops)
         )
     });
     std::iter::once(first).chain(uneven).collect()
@@ -364,17 +309,13 @@ fn of_memory(files_bytes: u64, memory_bytes: u64, exceed: bool, buffered: bool) 
     }
 }
 
-fn threads(count: usize) -> String {
-    if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::suite::made_up::{self, site};
 
     fn suite(typed: &[(&str, &str)]) -> IoMeter {
-        read(&made_up::options(INFO.options, typed)).unwrap()
+        read(&made_up::options("iometer", typed)).unwrap()
     }
 
     const MIB: u64 = 1 << 20;
@@ -415,7 +356,7 @@ mod tests {
     fn a_bare_file_size_is_in_megabytes() {
         let needs = |text: &str| {
             let typed = [("threads", "2"), ("filesize", text)];
-            let suite = build(&made_up::options(INFO.options, &typed));
+            let suite = made_up::build("iometer", &typed);
             suite.map(|suite| suite.needs().size_bytes.unwrap() / 2)
         };
         assert_eq!(needs("100").ok(), Some(100 * MIB));

@@ -1,12 +1,15 @@
 //! Sites, options and steps as they could have been, for tests of suites.
 
-use super::{Site, SiteKind, SuiteOption, SuiteOptions};
-use iogauge_model::load::{EngineKind, Load};
+use super::{FileLoad, Own, Site, SiteKind, Suite, SuiteError, SuiteOptions, find};
+use iogauge_model::load::{BlockSizes, EngineKind, Load};
 use iogauge_model::result::FioResult;
 use iogauge_model::result::{
     DirectionResult, Estimate, LatencySummary, StepPlace, StepResult, SuiteOutcome, SuiteStepResult,
 };
+use iogauge_model::suite_file::{FileJob, FileOption, FileStep};
+use iogauge_model::units::parse_size_bytes;
 use iogauge_model::{Histogram, Step};
+use std::collections::BTreeMap;
 
 /// A target of such parts on a machine of 8 GiB.
 pub(crate) fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
@@ -21,10 +24,40 @@ pub(crate) fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
     }
 }
 
-/// SuiteOptions as they were typed.
-pub(crate) fn options(known: &[SuiteOption], typed: &[(&str, &str)]) -> SuiteOptions {
-    let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    SuiteOptions::new(known, typed.collect())
+/// Options as typed.
+pub(crate) fn typed(typed: &[(&str, &str)]) -> BTreeMap<String, String> {
+    typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+}
+
+/// Options of a suite.
+pub(crate) fn options(name: &str, words: &[(&str, &str)]) -> SuiteOptions {
+    SuiteOptions::new(&find(name).unwrap().head.options, typed(words))
+}
+
+/// A suite with its options.
+pub(crate) fn build(name: &str, words: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
+    find(name).unwrap().build(typed(words), &load)
+}
+
+/// The steps of a suite whose definition has them.
+pub(crate) fn own(name: &str, words: &[(&str, &str)]) -> Result<Own, SuiteError> {
+    Own::read(name, find(name).unwrap().text, &options(name, words), &load)
+}
+
+/// Reads those options of loads that definitions have.
+fn load(_: &FileStep, job: &FileJob) -> Result<FileLoad, SuiteError> {
+    let mut load = Load::default();
+    for FileOption { name, value, .. } in &job.options {
+        match name.as_str() {
+            "rw" => load.rw = value.parse().unwrap(),
+            "bs" => load.block = BlockSizes::fixed(parse_size_bytes(value).unwrap()),
+            "iodepth" => load.iodepth = value.parse().unwrap(),
+            "numjobs" => load.numjobs = value.parse().unwrap(),
+            "rwmixread" => load.read_percent = value.parse().unwrap(),
+            _ => panic!("{name}"),
+        }
+    }
+    Ok(FileLoad { load, engine: None, target_bytes: None })
 }
 
 /// A hundred thousand I/Os of 4 KiB at a rate, each of one latency.

@@ -8,9 +8,9 @@
 mod best_worst;
 mod blocksize;
 mod doubts;
-mod figures;
-mod fits;
+mod file;
 mod iometer;
+mod kit;
 mod ladder;
 #[cfg(test)]
 mod made_up;
@@ -25,9 +25,9 @@ mod snia;
 mod verify;
 
 pub use doubts::of_target;
-pub(crate) use figures::judged;
-use options::SIZE;
-pub use options::{DRAWN, SuiteError, SuiteOption, SuiteOptions};
+pub use file::{FileLoad, ReadLoad};
+pub(crate) use kit::judged;
+pub use options::{DRAWN, SuiteError, SuiteOptions};
 pub use own::{Own, OwnJob, OwnStep, content_word};
 pub use plan::{SuiteStep, Work, planned};
 pub use runner::{Ran, run};
@@ -35,7 +35,10 @@ pub use site::{Needs, Site, SiteKind};
 
 use iogauge_model::Caveat;
 use iogauge_model::result::{Conclusion, SuiteStepResult};
+use iogauge_model::suite_file::SuiteHead;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::LazyLock;
 
 /// True for a doubt about a step that is one about the result.
 pub type Doubts<'a> = Box<dyn Fn(&Caveat, &SuiteStepResult) -> bool + 'a>;
@@ -78,38 +81,99 @@ pub trait Suite: Debug {
 }
 
 /// A suite in the table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct SuiteInfo {
     /// Its name.
     pub name: &'static str,
-    /// What it measures, in one line.
-    pub about: &'static str,
-    /// How it goes and whose it is, in a few sentences.
-    pub help: &'static str,
-    /// Its options, beside those that all suites have.
-    pub options: &'static [SuiteOption],
-    /// Reads its options.
-    pub build: fn(&SuiteOptions) -> Result<Box<dyn Suite>, SuiteError>,
-    /// SuiteOptions of a short run on a simulated device, with which it is tested.
-    pub trial: &'static [(&'static str, &'static str)],
+    /// What it measures, and its options.
+    pub head: SuiteHead,
+    /// Its definition.
+    text: &'static str,
+    build: Build,
 }
 
-/// Every suite.
-pub const SUITES: &[SuiteInfo] = &[
-    oltp::INFO,
-    iometer::INFO,
-    best_worst::INFO,
-    blocksize::INFO,
-    ladder::INFO,
-    verify::INFO,
-    snia::iops::INFO,
-    snia::throughput::INFO,
-    snia::latency::INFO,
-    snia::saturation::INFO,
+/// Makes a suite of its options.
+#[derive(Debug, Clone, Copy)]
+enum Build {
+    /// Steps and verdict are code.
+    Code(fn(&SuiteOptions) -> Result<Box<dyn Suite>, SuiteError>),
+    /// The definition has the steps; the verdict is code.
+    Verdict(fn(Own, &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError>),
+}
+
+impl SuiteInfo {
+    /// What it measures, in one line.
+    #[must_use]
+    pub fn about(&self) -> &str {
+        self.head.about.as_deref().unwrap_or_default()
+    }
+
+    /// The suite with these options; `read` reads the loads of its steps.
+    ///
+    /// # Errors
+    /// Invalid options.
+    pub fn build(
+        &self,
+        typed: BTreeMap<String, String>,
+        read: &ReadLoad<'_>,
+    ) -> Result<Box<dyn Suite>, SuiteError> {
+        let options = SuiteOptions::new(&self.head.options, typed);
+        match self.build {
+            Build::Code(build) => build(&options),
+            Build::Verdict(build) => {
+                build(Own::read(self.name, self.text, &options, read)?, &options)
+            }
+        }
+    }
+}
+
+macro_rules! definition {
+    ($name:literal, $build:expr) => {
+        ($name, include_str!(concat!("definitions/", $name, ".toml")), $build)
+    };
+}
+
+const DEFINITIONS: &[(&str, &str, Build)] = &[
+    definition!("oltp", Build::Code(oltp::build)),
+    definition!("iometer", Build::Code(iometer::build)),
+    definition!("best-worst", Build::Code(best_worst::build)),
+    definition!("blocksize", Build::Verdict(blocksize::build)),
+    definition!("ladder", Build::Verdict(ladder::build)),
+    definition!("verify", Build::Code(verify::build)),
+    definition!("snia-iops", Build::Code(snia::iops::build)),
+    definition!("snia-throughput", Build::Code(snia::throughput::build)),
+    definition!("snia-latency", Build::Code(snia::latency::build)),
+    definition!("snia-saturation", Build::Code(snia::saturation::build)),
 ];
+
+/// Every suite.
+pub static SUITES: LazyLock<Vec<SuiteInfo>> = LazyLock::new(|| {
+    let read = |(name, text, build): &(&'static str, &'static str, Build)| {
+        let head = SuiteHead::parse(text).ok()?;
+        Some(SuiteInfo { name, head, text, build: *build })
+    };
+    DEFINITIONS.iter().filter_map(read).collect()
+});
 
 /// The suite of a name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static SuiteInfo> {
     SUITES.iter().find(|suite| suite.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_definition_can_be_read() {
+        for (name, text, _) in DEFINITIONS {
+            let head = SuiteHead::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(
+                head.about.is_some() && head.help.is_some() && !head.trial.is_empty(),
+                "{name}"
+            );
+            made_up::build(name, &[]).unwrap();
+        }
+    }
 }

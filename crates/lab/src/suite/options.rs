@@ -1,46 +1,26 @@
-//! SuiteOptions of suites: what may be typed, and what was.
+//! The options of suites: what was typed, and the defaults.
 
 use iogauge_model::Limit;
 use iogauge_model::limit::tightest;
+use iogauge_model::suite_file::{OptionValues, SuiteOption};
 use iogauge_model::units::{
-    UnitError, parse_count, parse_duration_ns, parse_percent, parse_size_bytes,
+    UnitError, parse_count, parse_duration_ns, parse_percent, parse_size_bytes, size_word,
 };
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// The default of an option that each run draws for itself, and keeps when it goes on.
+/// The default of an option that is drawn for each run, and kept when the run is resumed.
 pub const DRAWN: &str = "drawn for each run";
-
-/// An option of a suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SuiteOption {
-    /// Its name, without dashes.
-    pub name: &'static str,
-    /// The word for its value in help texts; `None` for an option without value.
-    pub value: Option<&'static str>,
-    /// What it is where it is not typed; `None` where the suite decides.
-    pub default: Option<&'static str>,
-    /// What it does, in one line.
-    pub help: &'static str,
-}
-
-/// How much of the target a suite works on.
-pub(super) const SIZE: SuiteOption = SuiteOption {
-    name: "size",
-    value: Some("SIZE"),
-    default: None,
-    help: "Size of the test file, or how much of each device",
-};
 
 /// An option that a suite cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SuiteError {
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("--{option}: {reason}")]
     Option {
         /// The option.
-        option: &'static str,
-        /// What is wrong and what would be right.
+        option: String,
+        /// What is wrong, and a hint.
         reason: String,
     },
     /// A suite that does not fit the target.
@@ -48,7 +28,7 @@ pub enum SuiteError {
     Unfit {
         /// The suite.
         suite: String,
-        /// What does not fit, and what would.
+        /// What does not fit, and a hint.
         reason: String,
     },
     /// A suite of the user's own that cannot be read.
@@ -58,38 +38,60 @@ pub enum SuiteError {
         path: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong and what would be right.
+        /// What is wrong, and a hint.
         reason: String,
     },
 }
 
 impl SuiteError {
-    /// A value that cannot be.
-    pub(crate) fn option(option: &'static str, reason: impl Into<String>) -> Self {
-        Self::Option { option, reason: reason.into() }
+    /// An invalid value.
+    pub(crate) fn option(option: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Option { option: option.into(), reason: reason.into() }
     }
 }
 
-/// SuiteOptions as they were typed, with the defaults of the suite behind them.
+/// Most things that a number in a suite file counts.
+const MOST: u32 = 4096;
+
+/// Options as typed, with the defaults of the suite.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SuiteOptions {
     typed: BTreeMap<String, String>,
-    defaults: BTreeMap<&'static str, &'static str>,
+    known: Vec<SuiteOption>,
 }
 
 impl SuiteOptions {
-    /// What was typed, for a suite that has these options. SuiteOptions without value are there with an
-    /// empty one.
+    /// What was typed, for a suite with these options. Options without a value have an empty text.
     #[must_use]
     pub fn new(known: &[SuiteOption], typed: BTreeMap<String, String>) -> Self {
-        let default = |option: &SuiteOption| Some((option.name, option.default?));
-        Self { typed, defaults: known.iter().filter_map(default).collect() }
+        Self { typed, known: known.to_vec() }
     }
 
-    /// What was typed.
-    #[must_use]
-    pub fn typed(&self) -> &BTreeMap<String, String> {
-        &self.typed
+    /// The values for a file with these options: lists of numbers and sizes rise, and have each value
+    /// once. An option without a value is 1 if typed, and 0 otherwise.
+    ///
+    /// # Errors
+    /// An invalid number, size, time or percentage.
+    pub fn values(&self) -> Result<OptionValues, SuiteError> {
+        let mut values = OptionValues::new();
+        for SuiteOption { name, value, .. } in &self.known {
+            let text = match (value.as_deref(), self.text(name)) {
+                (None, _) => Some(u8::from(self.has(name)).to_string()),
+                (_, None) => None,
+                (Some("N" | "N,…"), _) => Some(rising(self.counts(name, MOST)?, u32::to_string)),
+                (Some("SIZE"), _) => self.size_bytes(name)?.map(size_word),
+                (Some("SIZE,…"), _) => {
+                    Some(rising(self.sizes_bytes(name)?, |bytes| size_word(*bytes)))
+                }
+                (Some("TIME"), _) => self.duration_ns(name)?.map(|ns| format!("{ns}ns")),
+                (Some("PERCENT"), _) => {
+                    self.share(name)?.map(|share| (share * 100.0).round().to_string())
+                }
+                (_, text) => text.map(str::to_owned),
+            };
+            values.insert(name.clone(), text);
+        }
+        Ok(values)
     }
 
     /// True where the option was typed.
@@ -101,18 +103,15 @@ impl SuiteOptions {
     /// The text of an option, or of its default.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
-        let typed = self.typed.get(name).map(String::as_str);
-        typed.or_else(|| self.defaults.get(name).copied())
+        let default = || self.known.iter().find(|known| known.name == name)?.default.as_ref();
+        self.typed.get(name).or_else(default).map(String::as_str)
     }
 
     /// A value that can be parsed.
     ///
     /// # Errors
     /// Where it cannot.
-    pub fn parsed<T: FromStr<Err: ToString>>(
-        &self,
-        name: &'static str,
-    ) -> Result<Option<T>, SuiteError> {
+    pub fn parsed<T: FromStr<Err: ToString>>(&self, name: &str) -> Result<Option<T>, SuiteError> {
         let wrong = |error: T::Err| SuiteError::option(name, error.to_string());
         self.text(name).map(|text| text.parse().map_err(wrong)).transpose()
     }
@@ -121,7 +120,7 @@ impl SuiteOptions {
     ///
     /// # Errors
     /// Where it is none.
-    pub fn size_bytes(&self, name: &'static str) -> Result<Option<u64>, SuiteError> {
+    pub fn size_bytes(&self, name: &str) -> Result<Option<u64>, SuiteError> {
         self.above_zero(name, parse_size_bytes, "1g")
     }
 
@@ -129,7 +128,7 @@ impl SuiteOptions {
     ///
     /// # Errors
     /// Where it is none.
-    pub fn duration_ns(&self, name: &'static str) -> Result<Option<u64>, SuiteError> {
+    pub fn duration_ns(&self, name: &str) -> Result<Option<u64>, SuiteError> {
         self.above_zero(name, parse_duration_ns, "60s")
     }
 
@@ -137,7 +136,7 @@ impl SuiteOptions {
     ///
     /// # Errors
     /// Where it is none.
-    pub fn count(&self, name: &'static str, most: u32) -> Result<Option<u32>, SuiteError> {
+    pub fn count(&self, name: &str, most: u32) -> Result<Option<u32>, SuiteError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         one_count(name, text, most).map(Some)
     }
@@ -147,7 +146,7 @@ impl SuiteOptions {
     ///
     /// # Errors
     /// Where one is none.
-    pub fn counts(&self, name: &'static str, most: u32) -> Result<Vec<u32>, SuiteError> {
+    pub fn counts(&self, name: &str, most: u32) -> Result<Vec<u32>, SuiteError> {
         self.words(name).map(|text| one_count(name, text, most)).collect()
     }
 
@@ -155,7 +154,7 @@ impl SuiteOptions {
     ///
     /// # Errors
     /// Where one is none.
-    pub fn sizes_bytes(&self, name: &'static str) -> Result<Vec<u64>, SuiteError> {
+    pub fn sizes_bytes(&self, name: &str) -> Result<Vec<u64>, SuiteError> {
         let one = |text| above_zero(name, text, parse_size_bytes, "4k,8k");
         self.words(name).map(one).collect()
     }
@@ -164,7 +163,7 @@ impl SuiteOptions {
     ///
     /// # Errors
     /// Where it is none.
-    pub fn share(&self, name: &'static str) -> Result<Option<f64>, SuiteError> {
+    pub fn share(&self, name: &str) -> Result<Option<f64>, SuiteError> {
         let wrong = |error: UnitError| SuiteError::option(name, error.to_string());
         let percent = self.text(name).map(parse_percent).transpose().map_err(wrong)?;
         Ok(percent.map(|percent| percent / 100.0))
@@ -174,7 +173,7 @@ impl SuiteOptions {
     ///
     /// # Errors
     /// Where one is none, or there is none.
-    pub fn limits(&self, name: &'static str) -> Result<Vec<Limit>, SuiteError> {
+    pub fn limits(&self, name: &str) -> Result<Vec<Limit>, SuiteError> {
         let wrong = |error: &dyn ToString| SuiteError::option(name, error.to_string());
         let one = |word: &str| word.parse::<Limit>().map_err(|error| wrong(&error));
         let limits = tightest(self.words(name).map(one).collect::<Result<Vec<_>, _>>()?);
@@ -191,7 +190,7 @@ impl SuiteOptions {
 
     fn above_zero(
         &self,
-        name: &'static str,
+        name: &str,
         parse: fn(&str) -> Result<u64, UnitError>,
         right: &str,
     ) -> Result<Option<u64>, SuiteError> {
@@ -200,7 +199,7 @@ impl SuiteOptions {
 }
 
 fn above_zero(
-    name: &'static str,
+    name: &str,
     text: &str,
     parse: fn(&str) -> Result<u64, UnitError>,
     right: &str,
@@ -212,7 +211,7 @@ fn above_zero(
     }
 }
 
-fn one_count(name: &'static str, text: &str, most: u32) -> Result<u32, SuiteError> {
+fn one_count(name: &str, text: &str, most: u32) -> Result<u32, SuiteError> {
     let wrong = |error: UnitError| SuiteError::option(name, error.to_string());
     match parse_count(text).map_err(wrong)? {
         value if (1..=u64::from(most)).contains(&value) => Ok(value as u32),
@@ -222,19 +221,35 @@ fn one_count(name: &'static str, text: &str, most: u32) -> Result<u32, SuiteErro
     }
 }
 
+/// A list in rising order, with each value once.
+fn rising<T: Ord>(mut values: Vec<T>, word: fn(&T) -> String) -> String {
+    values.sort_unstable();
+    values.dedup();
+    values.iter().map(word).collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const KNOWN: &[SuiteOption] = &[
-        SuiteOption { name: "users", value: Some("N,…"), default: Some("1,8,64"), help: "" },
-        SuiteOption { name: "size", value: Some("SIZE"), default: None, help: "" },
-        SuiteOption { name: "seconds", value: Some("TIME"), default: Some("60"), help: "" },
-    ];
+    use crate::suite::made_up;
+    use iogauge_model::suite_file::SuiteHead;
 
     fn options(typed: &[(&str, &str)]) -> SuiteOptions {
-        let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        SuiteOptions::new(KNOWN, typed.collect())
+        let known = "[options]\nusers = { value = \"N,…\", default = \"1,8,64\" }\n\
+                     size = { value = \"SIZE\" }\nseconds = { value = \"TIME\", default = 60 }\n\
+                     buffered = {}";
+        let known = SuiteHead::parse(known).unwrap().options;
+        SuiteOptions::new(&known, made_up::typed(typed))
+    }
+
+    #[test]
+    fn lists_of_a_file_rise() {
+        let values = options(&[("users", "8,0x2, 8,4"), ("seconds", "2")]).values();
+        assert!(values.is_err());
+        let values = options(&[("users", "8,2, 8,4"), ("seconds", "2")]).values().unwrap();
+        let text = |name: &str| values[name].as_deref();
+        assert_eq!((text("users"), text("size")), (Some("2,4,8"), None));
+        assert_eq!((text("seconds"), text("buffered")), (Some("2000000000ns"), Some("0")));
     }
 
     #[test]

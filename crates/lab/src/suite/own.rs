@@ -1,17 +1,17 @@
 //! Suites of the user's own: the steps of a file, one after the other, in one table.
 
-use super::figures::{judged, total};
+use super::kit::{Column, NOTHING, judged, listed, table, total, whole, words};
 use super::plan::{SuiteStep, Work};
 use super::{Needs, Site, Suite, SuiteError};
 use crate::search::SearchPlan;
 use crate::session::Region;
 use iogauge_model::limit::Side;
-use iogauge_model::load::EngineKind;
+use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
     Cell, Conclusion, SearchResult, StepPlace, StepResult, SuiteStepResult, SuiteTable, Table,
 };
-use iogauge_model::units::{Count, Latency};
+use iogauge_model::units::Latency;
 use iogauge_model::{Caveat, Limit, Step};
 use serde_json::{Value, json};
 
@@ -45,6 +45,13 @@ pub struct OwnStep {
     pub limits: Vec<Limit>,
     /// How its capacity is searched; `None` where it runs as it stands.
     pub find: Option<SearchPlan>,
+}
+
+impl OwnStep {
+    /// The load of its first job.
+    pub(super) fn load(&self) -> &Load {
+        &self.jobs[0].job.load
+    }
 }
 
 /// A job of a step.
@@ -101,6 +108,11 @@ impl Own {
         self.steps.iter().flat_map(|step| &step.jobs).filter_map(|job| job.engine)
     }
 
+    /// The load of the last step's first job.
+    pub(super) fn last_load(&self) -> &Load {
+        self.steps[self.steps.len() - 1].load()
+    }
+
     fn planned(&self, step: &OwnStep, site: &Site) -> Result<SuiteStep, SuiteError> {
         let mut jobs = Vec::new();
         for OwnJob { job, engine, .. } in &step.jobs {
@@ -129,23 +141,19 @@ impl Own {
     }
 
     fn table(&self, rows: &[Row]) -> Table {
-        let held = rows.iter().any(|row| !row.held.is_empty());
-        let mut headings = vec!["#step", "IOPS", "bandwidth", "mean", "p99", "max"];
-        headings.extend(held.then_some("#limits"));
-        let title = self.about.clone().unwrap_or_else(|| "Steps".to_owned());
-        let mut table = Table::new(title, &headings);
-        for row in rows {
-            let mut cells = vec![
-                Cell::Text(row.key.clone()),
-                Cell::Iops(row.iops),
-                Cell::BytesPerSec(row.bytes_per_sec),
-                Cell::LatencyNs(row.mean_ns),
-                Cell::LatencyNs(row.p99_ns),
-                Cell::LatencyNs(row.max_ns),
-            ];
-            cells.extend(held.then(|| Cell::Text(row.words())));
-            table.row(cells);
+        let mut columns: Vec<Column<'_, &Row>> = vec![
+            ("#step", &|row| words(&row.key)),
+            ("IOPS", &|row| Cell::Iops(row.iops)),
+            ("bandwidth", &|row| Cell::BytesPerSec(row.bytes_per_sec)),
+            ("mean", &|row| Cell::LatencyNs(row.mean_ns)),
+            ("p99", &|row| Cell::LatencyNs(row.p99_ns)),
+            ("max", &|row| Cell::LatencyNs(row.max_ns)),
+        ];
+        if rows.iter().any(|row| !row.held.is_empty()) {
+            columns.push(("#limits", &|row| words(row.words())));
         }
+        let title = self.about.clone().unwrap_or_else(|| "Steps".to_owned());
+        let mut table = table(title, rows, &columns);
         let searched = |row: &&Row| row.depth.is_some();
         for row in rows.iter().filter(searched) {
             let depth = row.depth.unwrap_or_default();
@@ -261,10 +269,10 @@ fn verdict(rows: &[Row]) -> Vec<String> {
     let by_iops = |a: &&Row, b: &&Row| a.iops.total_cmp(&b.iops);
     let (Some(best), Some(worst)) = (rows.iter().max_by(by_iops), rows.iter().min_by(by_iops))
     else {
-        return vec!["Nothing was measured.".to_owned()];
+        return vec![NOTHING.to_owned()];
     };
     let figures = |row: &Row| {
-        format!("{} IOPS, mean {}, with {}", Count(row.iops.round()), Latency(row.mean_ns), row.key)
+        format!("{} IOPS, mean {}, with {}", whole(row.iops), Latency(row.mean_ns), row.key)
     };
     let mut sentences = match rows {
         [only] => vec![format!("One step: {}.", figures(only))],
@@ -283,7 +291,7 @@ fn verdict(rows: &[Row]) -> Vec<String> {
         return sentences;
     }
     let named = broken.iter().take(MOST_NAMED).map(|row| format!("{} ({})", row.key, row.words()));
-    let mut names = named.collect::<Vec<_>>().join("; ");
+    let mut names = listed(named, "; ");
     if broken.len() > MOST_NAMED {
         names.push_str(&format!("; and {} more", broken.len() - MOST_NAMED));
     }

@@ -117,6 +117,18 @@ impl Site {
         self.part_bytes.iter().sum()
     }
 
+    /// Usable bytes of the smallest part.
+    #[must_use]
+    pub fn smallest_bytes(&self) -> u64 {
+        self.part_bytes.iter().min().copied().unwrap_or(0)
+    }
+
+    /// True for a block size that direct I/O accepts.
+    #[must_use]
+    pub fn takes(&self, block_bytes: u64) -> bool {
+        block_bytes.is_multiple_of(u64::from(self.block_bytes))
+    }
+
     /// A load of this target's engine, everything else as it is by default.
     #[must_use]
     pub fn load(&self) -> Load {

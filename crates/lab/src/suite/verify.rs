@@ -9,9 +9,7 @@
 mod rounds;
 
 use super::plan::{SuiteStep, Work};
-use super::{
-    DRAWN, Doubts, Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions,
-};
+use super::{DRAWN, Doubts, Needs, Site, Suite, SuiteError, SuiteOptions};
 use crate::session::Region;
 use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
 use iogauge_model::plan::{Job, LONGEST_NS};
@@ -19,57 +17,6 @@ use iogauge_model::result::{Conclusion, StepPlace, SuiteStepResult};
 use iogauge_model::units::{Bytes, parse_count, size_word};
 use iogauge_model::{Caveat, CaveatCode, Step};
 use rounds::{RoundsDone, Stage};
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "verify",
-    about: "data integrity: every block written, read back, and still there after kill -9",
-    help: "Writes every block in random order, flushes, and reads every block back, in several rounds. Each \
-           block holds its place, round and checksum, so that a flipped bit and a torn, misplaced, lost or \
-           stale write are named with their block. After a kill or a power cut, --resume first looks \
-           whether everything is there that was acknowledged and flushed before.",
-    options: &[
-        SuiteOption {
-            name: "rounds",
-            value: Some("N"),
-            default: Some("3"),
-            help: "Rounds, each of which writes and reads every block once",
-        },
-        SuiteOption {
-            name: "bs",
-            value: Some("SIZE"),
-            default: Some("4k"),
-            help: "Block size; each block has one header, and is to be written whole",
-        },
-        SuiteOption {
-            name: "rw",
-            value: Some("PATTERN"),
-            default: Some("randwrite"),
-            help: "Order of the writes: randwrite or write",
-        },
-        SuiteOption {
-            name: "iodepth",
-            value: Some("N"),
-            default: Some("32"),
-            help: "I/Os outstanding",
-        },
-        SuiteOption {
-            name: "algorithm",
-            value: Some("KIND"),
-            default: Some("crc32c"),
-            help: "How content is proven: crc32c, xxhash, sha256 and others, as for --verify of run",
-        },
-        SuiteOption {
-            name: "seed",
-            value: Some("N"),
-            default: Some(DRAWN),
-            help: "Number that tells the data of this run from that of others",
-        },
-        SIZE,
-    ],
-    build,
-    trial: &[("size", "8m"), ("rounds", "2")],
-};
 
 /// Most rounds.
 const MOST_ROUNDS: u32 = 1000;
@@ -86,7 +33,7 @@ struct Rounds {
     size_bytes: Option<u64>,
 }
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+pub(super) fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let rw: Pattern = options.parsed("rw")?.unwrap_or(Pattern::RandWrite);
     if !matches!(rw, Pattern::Write | Pattern::RandWrite) {
         let reason = format!("{rw} does not write every block; hint: use randwrite or write");
@@ -120,7 +67,7 @@ impl Suite for Rounds {
     }
 
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
-        if !self.block_bytes.is_multiple_of(u64::from(site.block_bytes)) {
+        if !site.takes(self.block_bytes) {
             let reason = format!(
                 "{} is no multiple of {}, the smallest I/O around the page cache",
                 size_word(self.block_bytes),
@@ -139,7 +86,7 @@ impl Suite for Rounds {
         let steps: Vec<SuiteStep> = (1..=self.rounds).flat_map(round).collect();
         for job in steps.iter().take(2).flat_map(|step| step.asked().jobs) {
             job.load.validate().map_err(|error| SuiteError::Unfit {
-                suite: INFO.name.to_owned(),
+                suite: "verify".to_owned(),
                 reason: error.to_string(),
             })?;
         }
@@ -249,26 +196,15 @@ impl Rounds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SiteKind;
+    use super::super::{SiteKind, made_up};
     use super::*;
-    use iogauge_model::load::EngineKind;
-    use std::collections::BTreeMap;
 
     fn site(part_bytes: &[u64]) -> Site {
-        Site {
-            kind: SiteKind::Files,
-            part_bytes: part_bytes.to_vec(),
-            whole_devices: false,
-            block_bytes: 512,
-            engine: EngineKind::Psync,
-            processors: 2,
-            memory_bytes: 1 << 30,
-        }
+        made_up::site(SiteKind::Files, part_bytes)
     }
 
     fn suite(typed: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
-        let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        build(&SuiteOptions::new(INFO.options, typed.collect::<BTreeMap<_, _>>()))
+        made_up::build("verify", typed)
     }
 
     #[test]

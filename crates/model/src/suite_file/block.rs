@@ -1,8 +1,8 @@
 //! Tables of the file, with the line of everything in them.
 
-use super::{FileOption, SuiteFileError};
+use super::{FileOption, OptionValues, SuiteFileError};
 use crate::limit::Limit;
-use crate::units::parse_duration_ns;
+use crate::units::{parse_duration_ns, parse_percent};
 use memchr::memchr_iter;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -28,8 +28,11 @@ pub(super) enum Kind {
 pub(super) struct Block {
     pub line: usize,
     pub name: Option<String>,
+    pub key: Option<String>,
     pub runtime_ns: Option<u64>,
     pub ramp_ns: Option<u64>,
+    /// The ramp as a part of the runtime.
+    pub ramp_share: Option<f64>,
     pub limits: Vec<Limit>,
     pub find: Vec<Limit>,
     pub jobs: Vec<Block>,
@@ -43,12 +46,15 @@ pub(super) struct Listed {
     pub values: Vec<String>,
     pub is_list: bool,
     pub line: usize,
+    /// The option of the suite from which the values come.
+    pub from: Option<String>,
 }
 
 impl Listed {
     /// The option with one of its values.
     pub(super) fn with(&self, value: &str) -> FileOption {
-        FileOption { name: self.name.clone(), value: value.to_owned(), line: self.line }
+        let (name, from) = (self.name.clone(), self.from.clone());
+        FileOption { name, value: value.to_owned(), line: self.line, from }
     }
 }
 
@@ -60,16 +66,17 @@ pub(super) struct Member<'a> {
     value: &'a DeValue<'a>,
 }
 
-/// The text, with where its lines end.
+/// The text, the ends of its lines, and the values of the suite's options.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     text: &'a str,
     line_ends: Vec<usize>,
+    values: &'a OptionValues,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
-        Self { text, line_ends: memchr_iter(b'\n', text.as_bytes()).collect() }
+    pub(super) fn new(text: &'a str, values: &'a OptionValues) -> Self {
+        Self { text, line_ends: memchr_iter(b'\n', text.as_bytes()).collect(), values }
     }
 
     pub(super) fn document(&self) -> Result<DeTable<'a>, SuiteFileError> {
@@ -83,11 +90,20 @@ impl<'a> Reader<'a> {
         1 + self.line_ends.partition_point(|end| *end < at)
     }
 
-    /// The members of a table, in the order of the file.
+    /// The option of the suite that `$name` stands for, with its value; `None` for any other value.
+    fn reference<'t>(&self, value: &'t DeValue<'_>) -> Option<(&'t str, Option<&str>)> {
+        let DeValue::String(text) = value else { return None };
+        let name = text.strip_prefix('$')?;
+        Some((name, self.values.get(name)?.as_deref()))
+    }
+
+    /// The members of a table, in the order of the file, without those that stand for an option
+    /// without a value.
     pub(super) fn members<'t>(&self, table: &'t DeTable<'t>) -> Vec<Member<'t>> {
         let mut members: Vec<(usize, &str, &DeValue<'_>)> = table
             .iter()
             .map(|(name, value)| (name.span().start, name.get_ref().as_ref(), value.get_ref()))
+            .filter(|(_, _, value)| !matches!(self.reference(value), Some((_, None))))
             .collect();
         members.sort_by_key(|(at, ..)| *at);
         let member = |(at, name, value)| Member { name, line: self.line(at), value };
@@ -110,6 +126,9 @@ impl<'a> Reader<'a> {
         member: &Member<'_>,
         value: &DeValue<'_>,
     ) -> Result<String, SuiteFileError> {
+        if let Some((_, Some(text))) = self.reference(value) {
+            return Ok(text.to_owned());
+        }
         let right = "hint: use a text, a number or true";
         match value {
             DeValue::String(text) if text.chars().any(char::is_control) => {
@@ -127,13 +146,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One value, or those of a list.
+    /// One value, or those of a list. An option of the suite stands for all values between its commas;
+    /// equal neighbours are then one value.
     fn values(&self, member: &Member<'_>) -> Result<Vec<String>, SuiteFileError> {
-        let DeValue::Array(list) = member.value else { return Ok(vec![self.value(member)?]) };
-        if list.is_empty() {
+        let listed: Vec<&DeValue<'_>> = match member.value {
+            DeValue::Array(list) => list.iter().map(Spanned::get_ref).collect(),
+            one => vec![one],
+        };
+        if listed.is_empty() {
             return Err(self.wrong(member, "the list is empty"));
         }
-        list.iter().map(|value| self.one_value(member, value.get_ref())).collect()
+        let mut values = Vec::new();
+        for value in &listed {
+            let text = self.one_value(member, value)?;
+            match self.reference(value) {
+                Some(_) => values.extend(text.split(',').map(|word| word.trim().to_owned())),
+                None => values.push(text),
+            }
+        }
+        if listed.iter().any(|value| self.reference(value).is_some()) {
+            values.dedup();
+        }
+        Ok(values)
     }
 
     /// Words for people.
@@ -187,7 +221,13 @@ impl<'a> Reader<'a> {
             block.limits = self.limits(member)?;
             return Ok(());
         }
-        let time = parse_duration_ns(&self.value(member)?);
+        let text = self.value(member)?;
+        if member.name == "ramp" && text.ends_with('%') {
+            let percent = parse_percent(&text).map_err(|error| self.wrong(member, error))?;
+            block.ramp_share = Some(percent / 100.0);
+            return Ok(());
+        }
+        let time = parse_duration_ns(&text);
         let time_ns = time.map_err(|error| self.wrong(member, error))?;
         if member.name == "ramp" {
             block.ramp_ns = Some(time_ns);
@@ -219,6 +259,7 @@ impl<'a> Reader<'a> {
         for member in self.members(table) {
             match (member.name, kind) {
                 ("name", Kind::Step | Kind::Job) => block.name = Some(self.name(&member)?),
+                ("key", Kind::Step) => block.key = Some(self.name(&member)?),
                 ("seconds" | "ramp" | "limit", Kind::Step) => {
                     self.time_or_limit(&member, &mut block)?;
                 }
@@ -249,7 +290,7 @@ impl<'a> Reader<'a> {
             ("seconds" | "ramp" | "limit" | "find" | "jobs", _) => {
                 Some("hint: put it in the [[step]]")
             }
-            ("name", _) => Some("hint: put it in a [[step]]"),
+            ("name" | "key", _) => Some("hint: put it in a [[step]]"),
             ("runtime", _) => Some("hint: use seconds"),
             ("ramp_time" | "ramp-time", _) => Some("hint: use ramp"),
             ("latency_target" | "latency_percentile", _) => Some("hint: use find = \"p99<=5ms\""),
@@ -269,13 +310,15 @@ impl<'a> Reader<'a> {
         {
             return Err(self.wrong(member, "is no option; hint: use one such as rw"));
         }
-        let is_list = matches!(member.value, DeValue::Array(_));
+        let values = self.values(member)?;
+        let is_list = matches!(member.value, DeValue::Array(_)) || values.len() > 1;
         if is_list && kind == Kind::Job {
             let reason = "a list makes steps of a step; hint: put it in the [[step]] itself";
             return Err(self.wrong(member, reason));
         }
         let name = member.name.replace('-', "_");
-        Ok(Listed { name, values: self.values(member)?, is_list, line: member.line })
+        let from = self.reference(member.value).map(|(name, _)| name.to_owned());
+        Ok(Listed { name, values, is_list, line: member.line, from })
     }
 }
 

@@ -1,15 +1,21 @@
-//! Suites of the user's own: a TOML file, read into steps with their options.
+//! Suites as TOML files: what a suite says of itself, its options, and its steps.
 //!
-//! The file says what its steps are called, how long they take and under which limits they stand.
-//! Options of loads are kept as words: they are those of the command line, and who knows them there
-//! reads them here.
+//! The suites that come with iogauge and those of users are the same files. Options of loads are kept
+//! as words: they are those of the command line, and its reader reads them.
 
 mod block;
+mod head;
 mod unfold;
+
+pub use head::{SuiteHead, SuiteOption};
 
 use crate::limit::Limit;
 use crate::units::parse_size_bytes;
 use block::{Block, Kind, Reader};
+use std::collections::BTreeMap;
+
+/// The values of a suite's options by their names; `None` for an option without a value.
+pub type OptionValues = BTreeMap<String, Option<String>>;
 
 /// Steps a file may unfold to.
 const MOST_STEPS: usize = 1000;
@@ -26,11 +32,9 @@ pub struct SuiteFileError {
     pub reason: String,
 }
 
-/// A suite of the user's own.
+/// The steps of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteFile {
-    /// What it measures, in the user's words.
-    pub about: Option<String>,
     /// Size of a test file made for it, or how much of each device is used, in bytes.
     pub size_bytes: Option<u64>,
     /// Time to measure a step that has none of its own and does not end by itself, in nanoseconds.
@@ -48,7 +52,8 @@ pub struct FileStep {
     pub line: usize,
     /// Its name in the file.
     pub name: String,
-    /// The name, with what tells it from the others that were unfolded from the same lists.
+    /// Tells the step from every other one: the `key` of the file, or the name with the values that were
+    /// chosen from lists.
     pub key: String,
     /// Jobs that run together, at least one.
     pub jobs: Vec<FileJob>,
@@ -80,30 +85,36 @@ pub struct FileOption {
     pub value: String,
     /// Line, from 1.
     pub line: usize,
+    /// The option of the suite from which the value comes.
+    pub from: Option<String>,
 }
 
 impl SuiteFile {
-    /// Reads a file.
+    /// Reads a file whose options have their defaults.
     ///
     /// # Errors
-    /// The first thing that is wrong: TOML that is none, a member that belongs elsewhere, a value
-    /// of another kind, two steps of one name. Options of loads are not looked at.
+    /// As [`Self::with_options`].
     pub fn parse(text: &str) -> Result<Self, SuiteFileError> {
-        let reader = Reader::new(text);
+        Self::with_options(text, &SuiteHead::parse(text)?.defaults())
+    }
+
+    /// Reads a file with the values of its options.
+    ///
+    /// # Errors
+    /// The first mistake: invalid TOML, a member that belongs elsewhere, a value of another kind, two
+    /// steps with the same key. Options of loads are not checked.
+    pub fn with_options(text: &str, values: &OptionValues) -> Result<Self, SuiteFileError> {
+        let reader = Reader::new(text, values);
         let root = reader.document()?;
-        let mut file = Self {
-            about: None,
-            size_bytes: None,
-            runtime_ns: None,
-            ramp_ns: None,
-            steps: Vec::new(),
-        };
+        let mut file =
+            Self { size_bytes: None, runtime_ns: None, ramp_ns: None, steps: Vec::new() };
         let mut common = Block::default();
         let mut defaults = Block::default();
         let mut steps = Vec::new();
         for member in reader.members(&root) {
             match member.name {
-                "about" => file.about = Some(reader.words(&member)?),
+                // Read by [`SuiteHead::parse`].
+                "about" | "help" | "options" | "trial" => {}
                 "size" => {
                     let size = parse_size_bytes(&reader.value(&member)?);
                     let size = size.map_err(|error| reader.wrong(&member, error))?;
@@ -122,14 +133,14 @@ impl SuiteFile {
                     }
                 }
                 _ => {
-                    let reason = "is none of about, size, seconds, ramp, limit, [defaults] and \
-                                  [[step]]; hint: use options under [defaults] or [[step]]";
+                    let reason = "is none of about, help, size, seconds, ramp, limit, [options], [defaults] \
+                                  and [[step]]; hint: use options under [defaults] or [[step]]";
                     return Err(reader.wrong(&member, reason));
                 }
             }
         }
         for step in &steps {
-            unfold::unfold(step, &defaults, &common.limits, &mut file.steps)?;
+            unfold::unfold(step, &defaults, &common, &mut file.steps)?;
         }
         (file.runtime_ns, file.ramp_ns) = (common.runtime_ns, common.ramp_ns);
         if file.steps.is_empty() {

@@ -52,7 +52,7 @@ find = "read:p99<=2ms"
 #[test]
 fn a_file_unfolds_to_steps() {
     let file = parsed(WHOLE);
-    assert_eq!(file.about.as_deref(), Some("a shop by day"));
+    assert_eq!(SuiteHead::parse(WHOLE).unwrap().about.as_deref(), Some("a shop by day"));
     assert_eq!(file.size_bytes, Some(1 << 30));
     let keys: Vec<&str> = file.steps.iter().map(|step| step.key.as_str()).collect();
     let lists = [
@@ -132,6 +132,58 @@ fn what_is_wrong_is_said_with_its_line() {
     }
     let many = format!("[[step]]\nname = \"a\"\nbs = {0:?}\nusers = {0:?}", [1; 40]);
     assert!(refused(&many).contains("more than 1000 steps"));
+}
+
+const OPTIONS: &str = r#"
+seconds = "$seconds"
+size = "$size"
+ramp = "10%"
+
+[options]
+users = { value = "N,…", default = "1,8", help = "Users" }
+size = { value = "SIZE" }
+seconds = { default = 10 }
+
+[[step]]
+name = "by {users}"
+key = "{users} user(s)"
+users = [1, "$users"]
+bs = "$bs"
+jobs = [{ name = "{users}", iodepth = "$seconds" }]
+"#;
+
+#[test]
+fn options_of_the_suite_stand_for_values() {
+    let file = parsed(OPTIONS);
+    let step = |step: &FileStep| (step.name.clone(), step.key.clone());
+    let steps: Vec<_> = file.steps.iter().map(step).collect();
+    let named = |name: &str, key: &str| (name.to_owned(), key.to_owned());
+    assert_eq!(steps, [named("by 1", "1 user"), named("by 8", "8 users")]);
+    let FileStep { jobs, ramp_ns, .. } = &file.steps[1];
+    assert_eq!(options(&jobs[0]), ["bs=$bs", "iodepth=10", "numjobs=8"]);
+    assert_eq!(jobs[0].name.as_deref(), Some("8"));
+    let from: Vec<Option<&str>> = jobs[0].options.iter().map(|o| o.from.as_deref()).collect();
+    assert_eq!(from, [None, None, Some("seconds")]);
+    assert_eq!((file.size_bytes, *ramp_ns), (None, Some(1_000_000_000)));
+    let mut values = SuiteHead::parse(OPTIONS).unwrap().defaults();
+    values.insert("size".to_owned(), Some("1g".to_owned()));
+    let sized = SuiteFile::with_options(OPTIONS, &values).unwrap();
+    assert_eq!(sized.size_bytes, Some(1 << 30));
+}
+
+#[test]
+fn wrong_options_of_the_suite_are_refused() {
+    for (text, word) in [
+        ("[options]\nUsers = {}", "no name of an option"),
+        ("[options]\nusers = 5", "users: hint: use [users]"),
+        ("[options]\nusers = { values = 5 }", "values: is none of value, default and help"),
+    ] {
+        let error = SuiteHead::parse(text).unwrap_err();
+        assert!(error.line == 2 && error.reason.contains(word), "{error}");
+    }
+    assert!(
+        refused("ramp = \"10%\"\n[[step]]\nname = \"a\"").contains("a share is one of seconds")
+    );
 }
 
 proptest! {

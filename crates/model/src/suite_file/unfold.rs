@@ -2,7 +2,6 @@
 
 use super::block::{Block, Listed};
 use super::{FileJob, FileOption, FileStep, MOST_JOBS, MOST_STEPS, SuiteFileError};
-use crate::limit::Limit;
 
 /// Options that a search sets itself.
 const SEARCHED: [&str; 8] =
@@ -12,7 +11,7 @@ const SEARCHED: [&str; 8] =
 pub(super) fn unfold(
     step: &Block,
     defaults: &Block,
-    common: &[Limit],
+    common: &Block,
     steps: &mut Vec<FileStep>,
 ) -> Result<(), SuiteFileError> {
     let fail = |line, reason: String| Err(SuiteFileError { line, reason });
@@ -30,6 +29,15 @@ pub(super) fn unfold(
             return fail(step.line, reason.to_owned());
         }
     }
+    let runtime_ns = step.runtime_ns.or(common.runtime_ns);
+    let share_ns = match (step.ramp_share.or(common.ramp_share), runtime_ns) {
+        (Some(share), Some(runtime_ns)) => Some((runtime_ns as f64 * share).round() as u64),
+        (Some(_), None) => {
+            let reason = "ramp: a share is one of seconds; hint: use seconds = 10 with it";
+            return fail(step.line, reason.to_owned());
+        }
+        (None, _) => None,
+    };
     let lists: Vec<&Listed> = options.iter().filter(|option| option.is_list).collect();
     let count = lists.iter().try_fold(1usize, |all, list| all.checked_mul(list.values.len()));
     if count.is_none_or(|count| count > MOST_STEPS - steps.len()) {
@@ -42,20 +50,23 @@ pub(super) fn unfold(
     }
     for chosen in combinations(&lists) {
         let name = step.name.clone().unwrap_or_default();
-        let key = key(&name, &chosen);
+        let of_step = settled(&options, &chosen);
+        let key = match &step.key {
+            Some(key) => filled(key, &of_step),
+            None => key(&name, &chosen),
+        };
         if let Some(known) = steps.iter().find(|known| known.key == key) {
             let reason = format!("the step of line {} has the name \"{key}\", too", known.line);
             return fail(step.line, reason);
         }
-        let jobs = jobs(step, &options, &chosen);
-        let limits = if step.limits.is_empty() { common } else { &step.limits };
+        let limits = if step.limits.is_empty() { &common.limits } else { &step.limits };
         steps.push(FileStep {
             line: step.line,
-            name,
+            name: filled(&name, &of_step),
             key,
-            jobs,
+            jobs: jobs(step, &of_step),
             runtime_ns: step.runtime_ns,
-            ramp_ns: step.ramp_ns,
+            ramp_ns: step.ramp_ns.or(share_ns),
             limits: if searches { Vec::new() } else { limits.to_vec() },
             find: step.find.clone(),
         });
@@ -86,21 +97,41 @@ fn key(name: &str, chosen: &[FileOption]) -> String {
     chosen.iter().map(word).fold(name.to_owned(), |key, word| key + &word)
 }
 
-fn jobs(step: &Block, options: &[Listed], chosen: &[FileOption]) -> Vec<FileJob> {
+/// A text with the values of options in place of their names in braces, and `(s)` as `s` unless the
+/// last of them is 1.
+fn filled(text: &str, options: &[FileOption]) -> String {
+    let mut filled = text.to_owned();
+    for FileOption { name, value, .. } in options {
+        let place = format!("{{{name}}}");
+        if filled.contains(&place) {
+            filled = filled.replace(&place, value);
+            filled = filled.replace("(s)", if value == "1" { "" } else { "s" });
+        }
+    }
+    filled
+}
+
+/// Each option with one value: the chosen one of a list.
+fn settled(options: &[Listed], chosen: &[FileOption]) -> Vec<FileOption> {
     let value = |option: &Listed| {
         let of_list = chosen.iter().find(|chosen| option.is_list && chosen.name == option.name);
         of_list.cloned().or_else(|| Some(option.with(option.values.first()?)))
     };
-    let of_step: Vec<FileOption> = options.iter().filter_map(value).collect();
+    options.iter().filter_map(value).collect()
+}
+
+fn jobs(step: &Block, of_step: &[FileOption]) -> Vec<FileJob> {
     if step.jobs.is_empty() {
-        return vec![FileJob { name: None, options: renamed(of_step) }];
+        return vec![FileJob { name: None, options: renamed(of_step.to_vec()) }];
     }
     let job = |job: &Block| {
-        let own: Vec<FileOption> = job.options.iter().filter_map(value).collect();
+        let own = settled(&job.options, &[]);
         let is_set =
             |option: &&FileOption| own.iter().any(|o| family(&o.name) == family(&option.name));
         let kept = of_step.iter().filter(|option| !is_set(option)).cloned();
-        FileJob { name: job.name.clone(), options: renamed(kept.chain(own.clone()).collect()) }
+        let options: Vec<FileOption> = kept.chain(own.clone()).collect();
+        let name = job.name.as_ref().map(|name| filled(name, &options));
+        FileJob { name, options: renamed(options) }
     };
     step.jobs.iter().map(job).collect()
 }

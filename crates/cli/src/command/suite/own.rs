@@ -7,35 +7,26 @@ use crate::command::job_file;
 use crate::command::job_source::{Here, named};
 use crate::exit::Usage;
 use iogauge_fio::job::{Group, JobFileError, PlannedJob, Source};
-use iogauge_lab::search::SearchPlan;
-use iogauge_lab::suite::{Needs, Own, OwnJob, OwnStep, SuiteError, content_word};
+use iogauge_lab::suite::{
+    FileLoad, Needs, Own, OwnJob, OwnStep, SuiteError, SuiteOptions, content_word,
+};
 use iogauge_lab::target::Intent;
 use iogauge_lab::{Region, Rig};
 use iogauge_model::load::options::{self, LoadOption, ROWS, Typed};
 use iogauge_model::load::{EngineKind, Load, LoadError};
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::SuiteAsked;
-use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteFile};
+use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteHead};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-const RUNTIME_NS: u64 = 10_000_000_000;
-const MOST_RAMP_NS: u64 = 1_000_000_000;
-const SEARCH_NS: u64 = 30_000_000_000;
-const SHORTEST_SEARCH_NS: u64 = 1_000_000_000;
 
 /// A file, read.
 #[derive(Debug)]
 pub struct OwnFile {
     path: PathBuf,
-    content: String,
-    steps: Steps,
-}
-
-#[derive(Debug)]
-enum Steps {
-    Own(Own),
-    Fio(Vec<Group>),
+    text: String,
+    /// The groups of a job file.
+    groups: Option<Vec<Group>>,
 }
 
 impl OwnFile {
@@ -46,18 +37,15 @@ impl OwnFile {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         let text = Here.read(path).map_err(|error| Usage(format!("{shown}: {error}")))?;
-        let steps = if named(&path.to_string_lossy()).is_some() {
-            let groups = job_file::groups(path, false)?;
-            Steps::Fio(groups)
-        } else {
-            Steps::Own(from_toml(path, &text)?)
-        };
-        Ok(Self { path: path.to_owned(), content: content_word(&text), steps })
+        let is_job_file = named(&path.to_string_lossy()).is_some();
+        let groups = is_job_file.then(|| job_file::groups(path, false)).transpose()?;
+        Ok(Self { path: path.to_owned(), text, groups })
     }
 
     /// How it is asked: by its path, with what tells whether it has changed when a run is to go on.
-    pub fn asked(&self) -> SuiteAsked {
-        let options = BTreeMap::from([(SuiteAsked::CONTENT.to_owned(), self.content.clone())]);
+    pub fn asked(&self, typed: &BTreeMap<String, String>) -> SuiteAsked {
+        let mut options = typed.clone();
+        options.insert(SuiteAsked::CONTENT.to_owned(), content_word(&self.text));
         SuiteAsked { name: self.path.display().to_string(), options }
     }
 
@@ -67,7 +55,7 @@ impl OwnFile {
     /// Options that take a target.
     pub fn target(&self, common: &SuiteCommon) -> anyhow::Result<TargetArgs> {
         let mut target = common.target.clone();
-        let Steps::Fio(groups) = &self.steps else { return Ok(target) };
+        let Some(groups) = &self.groups else { return Ok(target) };
         if !target.target.is_empty() {
             return Ok(target);
         }
@@ -88,10 +76,14 @@ impl OwnFile {
     ///
     /// # Errors
     /// Where the guards refuse the target, or a step does not fit it.
-    pub fn open(self, common: &SuiteCommon) -> anyhow::Result<Ready> {
-        let (own, opened, unlink) = match &self.steps {
-            Steps::Own(own) => (own.clone(), open(common, own.needs)?, Vec::new()),
-            Steps::Fio(groups) => {
+    pub fn open(self, common: &SuiteCommon, asked: &SuiteAsked) -> anyhow::Result<Ready> {
+        let (own, opened, unlink) = match &self.groups {
+            None => {
+                let own = from_toml(&self.path, &self.text, &asked.options)?;
+                let opened = open(common, own.needs)?;
+                (own, opened, Vec::new())
+            }
+            Some(groups) => {
                 let wanted = job_file::wanted(groups, &common.target);
                 if common.target.target == job_file::text(&wanted, &self.path) {
                     let (own, opened) = on_own_files(&self.path, groups, common, &wanted)?;
@@ -191,102 +183,42 @@ fn of_groups(
     Ok(Own { path: path.display().to_string(), about: None, needs, steps })
 }
 
-fn from_toml(path: &Path, text: &str) -> Result<Own, SuiteError> {
-    let file = SuiteFile::parse(text).map_err(|error| wrong(path, error.line, error.reason))?;
-    let reader = Reader { path, file: &file };
-    let mut steps = Vec::new();
-    let mut size_bytes = file.size_bytes;
-    for step in &file.steps {
-        let (step, wants_bytes) = reader.step(step)?;
-        if file.size_bytes.is_none() {
-            size_bytes = size_bytes.max(wants_bytes);
-        }
-        steps.push(step);
-    }
-    let loads = || steps.iter().flat_map(|step| &step.jobs).map(|own| &own.job.load);
-    let needs = Needs {
-        size_bytes,
-        writes: loads().any(Load::writes),
-        direct: loads().all(|load| load.direct),
-        ..Needs::default()
-    };
-    Ok(Own { path: path.display().to_string(), about: file.about.clone(), needs, steps })
+fn from_toml(path: &Path, text: &str, typed: &BTreeMap<String, String>) -> Result<Own, SuiteError> {
+    let head = SuiteHead::parse(text).map_err(|error| wrong(path, error.line, error.reason))?;
+    let options = SuiteOptions::new(&head.options, typed.clone());
+    let reader = Reader::new(path);
+    let read = |step: &FileStep, job: &FileJob| reader.job(step, job);
+    Own::read(&path.display().to_string(), text, &options, &read)
 }
 
-/// Reads options by their table, and reports their lines.
-struct Reader<'a> {
+/// Reads options by their table. Errors name their lines.
+pub(in crate::command) struct Reader<'a> {
     path: &'a Path,
-    file: &'a SuiteFile,
 }
 
 fn wrong(path: &Path, line: usize, reason: impl Into<String>) -> SuiteError {
     SuiteError::File { path: path.display().to_string(), line, reason: reason.into() }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub(in crate::command) fn new(path: &'a Path) -> Self {
+        Self { path }
+    }
+
     fn wrong(&self, line: usize, reason: impl Into<String>) -> SuiteError {
         wrong(self.path, line, reason)
     }
 
-    /// A step, and the bytes its jobs want of the target.
-    fn step(&self, step: &FileStep) -> Result<(OwnStep, Option<u64>), SuiteError> {
-        let mut jobs = Vec::new();
-        let mut wants_bytes = None;
-        for job in &step.jobs {
-            let typed = self.typed(step, job)?;
-            wants_bytes = wants_bytes.max(typed.target_bytes());
-            let load = typed.load(typed.engine, &[]).map_err(|error| {
-                let is_own = |option: &&FileOption| {
-                    row_of(option).is_some_and(|row| row.name == error.option)
-                };
-                let line = job.options.iter().find(is_own).map_or(step.line, |option| option.line);
-                self.wrong(line, error.to_string())
-            })?;
-            let name = job.name.clone().unwrap_or_else(|| load.label());
-            let job = Job { name, load };
-            jobs.push(OwnJob { job, engine: typed.asked_engine(), region: Region::All });
-        }
-        let counted = jobs.iter().any(|own| own.job.load.is_counted());
-        // What ends by itself has no other end unless the step says so.
-        let (runtime, ramp) =
-            if counted { (None, None) } else { (self.file.runtime_ns, self.file.ramp_ns) };
-        let runtime_ns = step.runtime_ns.or(runtime);
-        let runtime_ns = runtime_ns.unwrap_or(if counted { LONGEST_NS } else { RUNTIME_NS });
-        let ramp = ramp.unwrap_or(if counted { 0 } else { MOST_RAMP_NS.min(runtime_ns / 10) });
-        let applies = |limit: &&iogauge_model::Limit| {
-            jobs.iter().any(|own| limit.check(&own.job.load).is_ok())
-        };
-        let labels: Vec<String> = jobs.iter().map(|own| own.job.load.label()).collect();
-        let own = OwnStep {
-            line: step.line,
-            name: step.name.clone(),
-            key: step.key.clone(),
-            label: labels.join(" + "),
-            ramp_ns: step.ramp_ns.unwrap_or(ramp),
-            runtime_ns,
-            limits: step.limits.iter().filter(applies).copied().collect(),
-            find: self.search(step, &jobs)?,
-            jobs,
-        };
-        Ok((own, wants_bytes))
-    }
-
-    fn search(&self, step: &FileStep, jobs: &[OwnJob]) -> Result<Option<SearchPlan>, SuiteError> {
-        if step.find.is_empty() {
-            return Ok(None);
-        }
-        let budget_ns = step.runtime_ns.unwrap_or(SEARCH_NS);
-        if budget_ns < SHORTEST_SEARCH_NS {
-            let reason = "find: seconds is too short to search in; hint: use 1 or more";
-            return Err(self.wrong(step.line, reason));
-        }
-        for (limit, own) in step.find.iter().zip(jobs.iter().cycle()) {
-            let wrong = |error: iogauge_model::limit::LimitError| {
-                self.wrong(step.line, format!("find: {error}"))
-            };
-            limit.check(&own.job.load).map_err(wrong)?;
-        }
-        Ok(Some(SearchPlan { limits: step.find.clone(), budget_ns, ..SearchPlan::default() }))
+    /// The load of a job.
+    pub(in crate::command) fn job(&self, step: &FileStep, job: &FileJob) -> Result<FileLoad, SuiteError> {
+        let typed = self.typed(step, job)?;
+        let load = typed.load(typed.engine, &[]).map_err(|error| {
+            let is_own =
+                |option: &&FileOption| row_of(option).is_some_and(|row| row.name == error.option);
+            let line = job.options.iter().find(is_own).map_or(step.line, |option| option.line);
+            self.wrong(line, error.to_string())
+        })?;
+        Ok(FileLoad { load, engine: typed.asked_engine(), target_bytes: typed.target_bytes() })
     }
 
     /// Each option by itself first, so that one that is wrong is reported with its line.

@@ -10,90 +10,13 @@ mod report;
 mod tests;
 mod verdict;
 
-use super::{
-    Doubts, Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
-};
+use super::{Doubts, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use crate::stats::first_steady;
 use iogauge_model::load::{Load, Pattern};
 use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable};
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, CaveatCode, Impact, Limit};
 use report::Report;
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "best-worst",
-    about: "at its best, at its worst, dependent I/O, and the IOPS to count on under a limit",
-    help: "Measures the target at its best (large sequential blocks, small ones that its cache holds), \
-           rewrites it at random until five rounds agree, measures it at its worst (small random blocks all \
-           over, a reader and a writer at once, I/O that waits for I/O), and searches how much of that it \
-           sustains under a limit.",
-    options: &[
-        SuiteOption {
-            name: "bs",
-            value: Some("SIZE"),
-            default: Some("4k"),
-            help: "Block size of random I/O",
-        },
-        SuiteOption {
-            name: "cache",
-            value: Some("SIZE"),
-            default: None,
-            help: "What the caches of the device hold [default: 1g, as a guess]",
-        },
-        SuiteOption {
-            name: "users",
-            value: Some("N"),
-            default: Some("32"),
-            help: "I/Os outstanding of random I/O",
-        },
-        SuiteOption {
-            name: "seconds",
-            value: Some("TIME"),
-            default: Some("10"),
-            help: "Time of each measurement",
-        },
-        SuiteOption {
-            name: "round",
-            value: Some("TIME"),
-            default: Some("60"),
-            help: "Time of each round of rewriting",
-        },
-        SuiteOption {
-            name: "rounds",
-            value: Some("N"),
-            default: Some("25"),
-            help: "Rounds at most, where the target does not get steady",
-        },
-        SuiteOption {
-            name: "limit",
-            value: Some("METRIC<=TIME,…"),
-            default: Some("mean<=10ms"),
-            help: "Bounds under which the capacity is searched",
-        },
-        SuiteOption {
-            name: "budget",
-            value: Some("TIME"),
-            default: Some("30"),
-            help: "Time of each search",
-        },
-        SuiteOption {
-            name: "read-only",
-            value: None,
-            default: None,
-            help: "Leave out everything that writes: data stays as it is",
-        },
-        SIZE,
-    ],
-    build,
-    trial: &[
-        ("seconds", "200ms"),
-        ("round", "200ms"),
-        ("rounds", "8"),
-        ("budget", "2s"),
-        ("users", "8"),
-    ],
-};
 
 /// Cache of devices that do not tell of theirs.
 const GUESSED_CACHE_BYTES: u64 = 1 << 30;
@@ -113,7 +36,7 @@ struct BestWorst {
     size_bytes: Option<u64>,
 }
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+pub(super) fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let suite = BestWorst {
         block_bytes: options.size_bytes("bs")?.unwrap_or(4096),
         cache_bytes: options.size_bytes("cache")?,
@@ -155,7 +78,7 @@ impl BestWorst {
 
     /// A doubt where the target is too small to be at its worst.
     fn too_small(&self, site: &Site) -> Option<Caveat> {
-        let size_bytes = site.part_bytes.iter().min().copied().unwrap_or(0);
+        let size_bytes = site.smallest_bytes();
         let wanted_bytes = self.cache_bytes().saturating_mul(10);
         let (guess, impact) = match self.cache_bytes {
             Some(_) => ("", Impact::Doubt),
@@ -180,7 +103,7 @@ impl BestWorst {
 /// IOPS of the rounds that came to their end, in order.
 fn round_rates(steps: &[SuiteStepResult]) -> Vec<f64> {
     let whole = steps.iter().filter(|step| step.place.phase == plan::ROUNDS && !step.interrupted);
-    whole.filter_map(|step| Some(super::figures::total(step.step()?)?.iops)).collect()
+    whole.filter_map(|step| Some(super::kit::total(step.step()?)?.iops)).collect()
 }
 
 /// True where a doubt about a step is one about the result.

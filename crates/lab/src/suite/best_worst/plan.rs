@@ -2,7 +2,7 @@
 
 use super::BestWorst;
 use crate::search::SearchPlan;
-use crate::suite::fits::block_fits;
+use crate::suite::kit::{block_fits, counted};
 use crate::suite::{Site, SuiteError, SuiteStep, Work};
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
@@ -37,7 +37,7 @@ const LARGE_DEPTH: u32 = 8;
 /// The key of a comparison between dependent and independent I/O.
 pub(super) fn chains_key(dependent: bool, users: u32) -> String {
     let word = if dependent { "dependent" } else { "independent" };
-    format!("{word} {users} user{}", if users == 1 { "" } else { "s" })
+    format!("{word} {}", counted(users, "user"))
 }
 
 impl BestWorst {
@@ -51,14 +51,13 @@ impl BestWorst {
     /// What a cache holds of each part: half of its size, for it has other things to hold, and a
     /// tenth of the part at most.
     pub(super) fn hot_bytes(&self, site: &Site) -> u64 {
-        let part = site.part_bytes.iter().min().copied().unwrap_or(0);
-        let hot = (self.cache_bytes() / 2).min(part / 10);
+        let hot = (self.cache_bytes() / 2).min(site.smallest_bytes() / 10);
         (hot / self.block_bytes * self.block_bytes).max(self.block_bytes)
     }
 
     pub(super) fn steps(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
         block_fits(site, "bs", self.block_bytes)?;
-        let smallest = site.part_bytes.iter().min().copied().unwrap_or(0);
+        let smallest = site.smallest_bytes();
         let least = LARGE_BYTES * u64::from(LARGE_DEPTH);
         if smallest < least {
             let reason = format!(

@@ -7,21 +7,13 @@ use super::plan::{
 use super::{BestWorst, round_rates};
 use crate::stats::{SteadyCheck, first_steady};
 use crate::suite::Site;
-use crate::suite::figures::{Total, total};
+use crate::suite::kit::{Row, table, total, words};
 use iogauge_model::result::{
-    Cell, DirectionResult, SearchResult, StepResult, StoppedBy, SuiteStepResult, Table,
+    Cell, DirectionResult, SearchResult, StoppedBy, SuiteStepResult, Table,
 };
 use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, CaveatCode};
 use serde_json::{Value, json};
-
-/// A measurement with its name.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Figure {
-    pub(super) key: &'static str,
-    pub(super) all: Total,
-    p99_ns: u64,
-}
 
 /// Dependent and independent I/O of so many users.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,11 +29,11 @@ pub(super) struct Chains {
 /// Everything that was measured.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
-    pub(super) best: Vec<Figure>,
-    pub(super) worst: Vec<Figure>,
+    pub(super) best: Vec<Row>,
+    pub(super) worst: Vec<Row>,
     /// Reads and writes of the hybrid.
     pub(super) hybrid: Option<(DirectionResult, DirectionResult)>,
-    rounds: Vec<(u32, Figure)>,
+    rounds: Vec<(u32, Row)>,
     /// The round that ended them, and what the rule found there.
     pub(super) steady: Option<(u32, SteadyCheck)>,
     /// How often the target was written during the rounds.
@@ -57,11 +49,11 @@ impl<'a> Report<'a> {
     pub(super) fn of(suite: &BestWorst, site: &Site, steps: &'a [SuiteStepResult]) -> Self {
         let find = |key: &str| steps.iter().find(|step| step.place.key == key);
         let step = |key: &str| find(key)?.step();
-        let figures = |keys: &[&'static str]| -> Vec<Figure> {
-            keys.iter().filter_map(|key| figure(key, step(key)?)).collect()
+        let figures = |keys: &[&str]| -> Vec<Row> {
+            keys.iter().filter_map(|key| Row::of(*key, step(key)?)).collect()
         };
         let rounds = || steps.iter().filter(|s| s.place.phase == ROUNDS && !s.interrupted);
-        let round = |s: &SuiteStepResult| Some((s.place.round?, figure("round", s.step()?)?));
+        let round = |s: &SuiteStepResult| Some((s.place.round?, Row::of("round", s.step()?)?));
         let chain = |users: &u32| {
             let dependent = step(&chains_key(true, *users))?;
             let independent = total(step(&chains_key(false, *users))?)?;
@@ -96,14 +88,14 @@ impl<'a> Report<'a> {
     }
 
     /// Most IOPS of what the cache holds.
-    pub(super) fn most_iops(&self) -> Option<&Figure> {
-        let cached = |figure: &&Figure| matches!(figure.key, CACHED_READ | CACHED_WRITE);
+    pub(super) fn most_iops(&self) -> Option<&Row> {
+        let cached = |figure: &&Row| matches!(figure.key.as_str(), CACHED_READ | CACHED_WRITE);
         let cached = self.best.iter().filter(cached);
         cached.max_by(|a, b| a.all.iops.total_cmp(&b.all.iops))
     }
 
     /// Fewest IOPS at its worst.
-    pub(super) fn least_iops(&self) -> Option<&Figure> {
+    pub(super) fn least_iops(&self) -> Option<&Row> {
         self.worst.iter().min_by(|a, b| a.all.iops.total_cmp(&b.all.iops))
     }
 
@@ -136,54 +128,44 @@ impl<'a> Report<'a> {
             Bytes(suite.block_bytes),
             suite.users
         );
-        let headings = ["#load", "#at its", "IOPS", "bandwidth", "mean", "p99", "max"];
-        let mut table = Table::new(title, &headings);
-        let best = self.best.iter().map(|figure| ("best", figure));
-        for (end, figure) in best.chain(self.worst.iter().map(|figure| ("worst", figure))) {
-            table.row([
-                Cell::Text(figure.key.to_owned()),
-                Cell::Text(end.to_owned()),
-                Cell::Iops(figure.all.iops),
-                Cell::BytesPerSec(figure.all.bytes_per_sec),
-                Cell::LatencyNs(figure.all.mean_ns),
-                Cell::LatencyNs(figure.p99_ns as f64),
-                Cell::LatencyNs(figure.all.max_ns as f64),
-            ]);
-        }
+        let row = |end: &'static str| move |row: &Row| (row.clone(), end);
+        let both = self.best.iter().map(row("best")).chain(self.worst.iter().map(row("worst")));
+        let side = |(key, side): (&str, &DirectionResult)| (Row::of_direction(key, side), "worst");
+        let sides =
+            self.hybrid.iter().flat_map(|(r, w)| [("- its reader", r), ("- its writer", w)]);
+        let mut table = table(
+            title,
+            both.chain(sides.map(side)),
+            &[
+                ("#load", &|(row, _)| words(&row.key)),
+                ("#at its", &|(_, end)| words(*end)),
+                ("IOPS", &|(row, _)| row.iops()),
+                ("bandwidth", &|(row, _)| row.bandwidth()),
+                ("mean", &|(row, _)| row.mean()),
+                ("p99", &|(row, _)| row.p99()),
+                ("max", &|(row, _)| row.max()),
+            ],
+        );
         if self.most_iops().is_some() {
             let hot = Bytes(self.hot_bytes);
             table.notes.push(format!("cached: all over {hot}, which a cache is to hold."));
-        }
-        let hybrid = self.hybrid.iter();
-        let sides =
-            hybrid.flat_map(|(read, write)| [("- its reader", read), ("- its writer", write)]);
-        for (name, side) in sides {
-            table.row([
-                Cell::Text(name.to_owned()),
-                Cell::Text("worst".to_owned()),
-                Cell::Iops(side.iops.mean),
-                Cell::BytesPerSec(side.bytes_per_sec),
-                Cell::LatencyNs(side.service_ns.mean),
-                Cell::LatencyNs(side.service_ns.p99 as f64),
-                Cell::LatencyNs(side.service_ns.max as f64),
-            ]);
         }
         table
     }
 
     fn course(&self) -> Table {
-        let headings = ["round", "IOPS", "bandwidth", "mean", "p99", "max"];
-        let mut table = Table::new("Random writes until steady", &headings);
-        for (round, figure) in &self.rounds {
-            table.row([
-                Cell::Count(u64::from(*round)),
-                Cell::Iops(figure.all.iops),
-                Cell::BytesPerSec(figure.all.bytes_per_sec),
-                Cell::LatencyNs(figure.all.mean_ns),
-                Cell::LatencyNs(figure.p99_ns as f64),
-                Cell::LatencyNs(figure.all.max_ns as f64),
-            ]);
-        }
+        let mut table = table(
+            "Random writes until steady",
+            &self.rounds,
+            &[
+                ("round", &|(round, _)| Cell::Count(u64::from(*round))),
+                ("IOPS", &|(_, row)| row.iops()),
+                ("bandwidth", &|(_, row)| row.bandwidth()),
+                ("mean", &|(_, row)| row.mean()),
+                ("p99", &|(_, row)| row.p99()),
+                ("max", &|(_, row)| row.max()),
+            ],
+        );
         table.notes.extend(self.steady.map(|(last, check)| {
             format!(
                 "Steady in rounds {} to {last}: they range over {:.1} % of their mean, and their line rises \
@@ -197,20 +179,21 @@ impl<'a> Report<'a> {
     }
 
     fn dependence(&self) -> Table {
-        let headings =
-            ["users", "updates/s", "dependent", "independent", "share", "read", "write back"];
-        let mut table = Table::new("Dependent and independent I/O, in IOPS", &headings);
-        for chains in &self.chains {
-            table.row([
-                Cell::Count(u64::from(chains.users)),
-                Cell::Iops(chains.updates_per_sec),
-                Cell::Iops(2.0 * chains.updates_per_sec),
-                Cell::Iops(chains.independent_iops),
-                Cell::Percent(200.0 * chains.updates_per_sec / chains.independent_iops),
-                Cell::LatencyNs(chains.read_ns),
-                Cell::LatencyNs(chains.write_ns),
-            ]);
-        }
+        let mut table = table(
+            "Dependent and independent I/O, in IOPS",
+            &self.chains,
+            &[
+                ("users", &|chains| Cell::Count(u64::from(chains.users))),
+                ("updates/s", &|chains| Cell::Iops(chains.updates_per_sec)),
+                ("dependent", &|chains| Cell::Iops(2.0 * chains.updates_per_sec)),
+                ("independent", &|chains| Cell::Iops(chains.independent_iops)),
+                ("share", &|chains| {
+                    Cell::Percent(200.0 * chains.updates_per_sec / chains.independent_iops)
+                }),
+                ("read", &|chains| Cell::LatencyNs(chains.read_ns)),
+                ("write back", &|chains| Cell::LatencyNs(chains.write_ns)),
+            ],
+        );
         let note = "An update is a block read, changed and written back before the next is read: two I/Os. \
                     Independent: as many reads as writes, each user with one at a time.";
         table.notes.push(note.to_owned());
@@ -218,28 +201,27 @@ impl<'a> Report<'a> {
     }
 
     fn capacities(&self) -> Table {
-        let headings =
-            ["#load", "IOPS", "at least", "at most", "depth", "mean", "p99", "#ended by"];
-        let mut table = Table::new("Capacity at its worst", &headings);
         let searches = [("random read", self.reads), ("random 70/30", self.mixed)];
-        for (name, search) in searches {
-            let Some(SearchResult { answer, .. }) = search else { continue };
-            table.row([
-                Cell::Text(name.to_owned()),
-                Cell::Iops(answer.iops.mean),
-                Cell::Iops(answer.iops.ci95[0]),
-                Cell::Iops(answer.iops.ci95[1]),
-                Cell::Count(u64::from(answer.depth)),
-                Cell::LatencyNs(answer.latency_ns.mean),
-                Cell::LatencyNs(answer.latency_ns.p99 as f64),
-                Cell::Text(ended_by(answer.stopped_by).to_owned()),
-            ]);
-        }
-        table
+        let answered =
+            searches.iter().filter_map(|(name, search)| Some((*name, &search.as_ref()?.answer)));
+        table(
+            "Capacity at its worst",
+            answered,
+            &[
+                ("#load", &|(name, _)| words(*name)),
+                ("IOPS", &|(_, answer)| Cell::Iops(answer.iops.mean)),
+                ("at least", &|(_, answer)| Cell::Iops(answer.iops.ci95[0])),
+                ("at most", &|(_, answer)| Cell::Iops(answer.iops.ci95[1])),
+                ("depth", &|(_, answer)| Cell::Count(u64::from(answer.depth))),
+                ("mean", &|(_, answer)| Cell::LatencyNs(answer.latency_ns.mean)),
+                ("p99", &|(_, answer)| Cell::LatencyNs(answer.latency_ns.p99 as f64)),
+                ("#ended by", &|(_, answer)| words(ended_by(answer.stopped_by))),
+            ],
+        )
     }
 
     pub(super) fn findings(&self) -> Value {
-        let figure = |figure: &Figure| {
+        let figure = |figure: &Row| {
             json!({
                 "load": figure.key,
                 "iops": figure.all.iops,
@@ -247,7 +229,7 @@ impl<'a> Report<'a> {
                 "mean_ns": figure.all.mean_ns,
             })
         };
-        let figures = |of: &[Figure]| of.iter().map(figure).collect::<Vec<_>>();
+        let figures = |of: &[Row]| of.iter().map(figure).collect::<Vec<_>>();
         let side = |side: &DirectionResult| json!({ "iops": side.iops.mean, "mean_ns": side.service_ns.mean });
         let chains = |chains: &Chains| {
             json!({
@@ -278,11 +260,6 @@ impl<'a> Report<'a> {
     pub(super) fn ratio(&self) -> Option<f64> {
         Some(self.most_iops()?.all.iops / self.least_iops()?.all.iops)
     }
-}
-
-fn figure(key: &'static str, step: &StepResult) -> Option<Figure> {
-    let p99_ns = step.service_histogram().percentile_ns(99.0);
-    Some(Figure { key, all: total(step)?, p99_ns })
 }
 
 fn ended_by(stopped_by: StoppedBy) -> &'static str {

@@ -10,11 +10,11 @@ use serde_json::json;
 const GIB: u64 = 1 << 30;
 
 fn suite(typed: &[(&str, &str)]) -> Box<dyn Suite> {
-    build(&made_up::options(INFO.options, typed)).unwrap()
+    made_up::build("best-worst", typed).unwrap()
 }
 
 fn refused(typed: &[(&str, &str)]) -> String {
-    build(&made_up::options(INFO.options, typed)).unwrap_err().to_string()
+    made_up::build("best-worst", typed).unwrap_err().to_string()
 }
 
 type Side = Option<(f64, u64)>;
@@ -145,8 +145,6 @@ fn nothing_is_written_where_nothing_may_be() {
 #[test]
 fn what_is_hot_fits_into_the_cache_and_the_target() {
     let hot = |cache: Option<u64>, part_bytes| {
-        let options = made_up::options(INFO.options, &[]);
-        assert!(build(&options).is_ok());
         let suite = BestWorst {
             block_bytes: 4096,
             cache_bytes: cache,

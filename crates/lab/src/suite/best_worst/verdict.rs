@@ -2,13 +2,14 @@
 
 use super::BestWorst;
 use super::report::Report;
+use crate::suite::kit::{NOTHING, capitalized, counted, listed};
 use iogauge_model::result::SearchResult;
 use iogauge_model::units::{Bandwidth, Bytes, Count};
 
 impl Report<'_> {
     pub(super) fn verdict(&self, suite: &BestWorst) -> Vec<String> {
         let first = self.both_ends(suite);
-        let mut sentences = vec![first.unwrap_or_else(|| "Nothing was measured.".to_owned())];
+        let mut sentences = vec![first.unwrap_or_else(|| NOTHING.to_owned())];
         sentences.extend(self.mixed.map(|search| {
             let found = count_on(search, "");
             format!("With 30 % writes among them {found}.")
@@ -41,7 +42,7 @@ impl Report<'_> {
         let ends = [best, worst].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let parts: Vec<String> =
             [ends, count.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
-        (!parts.is_empty()).then(|| sentence(&parts.join("; ")))
+        (!parts.is_empty()).then(|| capitalized(&parts.join("; ")) + ".")
     }
 
     fn steadiness(&self, suite: &BestWorst) -> Option<String> {
@@ -82,7 +83,7 @@ impl Report<'_> {
             rate(one.updates_per_sec),
             200.0 * one.updates_per_sec / all.independent_iops,
             rate(all.independent_iops),
-            if all.users == 1 { "I/Os".to_owned() } else { format!("{} users", all.users) }
+            if all.users == 1 { "I/Os".to_owned() } else { counted(all.users, "user") }
         );
         if all.users > one.users {
             text.push_str(&format!(
@@ -98,8 +99,7 @@ impl Report<'_> {
 
 /// `you can count on 30,100 IOPS (29,900 to 30,300) of random 4 KiB reads under mean <= 10 ms`.
 fn count_on(search: &SearchResult, what: &str) -> String {
-    let limits: Vec<String> = search.limits.iter().map(ToString::to_string).collect();
-    let limits = limits.join(", ");
+    let limits = listed(&search.limits, ", ");
     let iops = &search.answer.iops;
     if !search.answer.met {
         let rate = rate(iops.mean);
@@ -124,10 +124,4 @@ fn times(rewritten: f64) -> String {
     } else {
         format!("{rewritten:.1} times")
     }
-}
-
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", chars.as_str())
 }

@@ -8,134 +8,52 @@ mod rung;
 #[cfg(test)]
 mod tests;
 
-use super::figures::short_of_samples;
-use super::fits::block_fits;
-use super::{
-    Needs, SIZE, Site, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
-};
-use iogauge_model::load::{BlockSizes, Load, Pattern};
+use super::kit::{block_fits, short_of_samples, step_of};
+use super::{Needs, Own, OwnStep, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
+use iogauge_model::load::Load;
 use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable};
-use iogauge_model::{Caveat, CaveatCode, Limit, Step};
+use iogauge_model::{Caveat, CaveatCode, Limit};
 use rung::{End, Rung, chosen};
 use serde_json::json;
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "ladder",
-    about: "users 1, 2, 4 … until a limit breaks or more of them bring no more IOPS",
-    help: "Lets more and more users work at the same time, each of which waits for its I/O before it \
-           begins the next. The ladder ends where the latency breaks a limit, or where the IOPS do not \
-           grow with the users any more. Tells how many users the target takes and what to count on.",
-    options: &[
-        SuiteOption {
-            name: "users",
-            value: Some("N,…"),
-            default: Some("1,2,4,8,16,32,64,128,256"),
-            help: "Users of each rung",
-        },
-        SuiteOption {
-            name: "iodepth",
-            value: Some("N"),
-            default: Some("1"),
-            help: "I/Os that each user has outstanding",
-        },
-        SuiteOption {
-            name: "limit",
-            value: Some("METRIC<=TIME,…"),
-            default: Some("mean<=10ms"),
-            help: "The ladder ends where one of these is broken",
-        },
-        SuiteOption {
-            name: "growth",
-            value: Some("PERCENT"),
-            default: Some("50"),
-            help: "The ladder ends where IOPS grow by less than this share of the users' growth; 0 for never",
-        },
-        SuiteOption {
-            name: "rw",
-            value: Some("PATTERN"),
-            default: Some("randread"),
-            help: "Direction and order: read, write, rw, randread, randwrite, randrw",
-        },
-        SuiteOption {
-            name: "rwmixread",
-            value: Some("PERCENT"),
-            default: Some("50"),
-            help: "Share of reads in rw and randrw",
-        },
-        SuiteOption { name: "bs", value: Some("SIZE"), default: Some("8k"), help: "Block size" },
-        SuiteOption {
-            name: "seconds",
-            value: Some("TIME"),
-            default: Some("10"),
-            help: "Time to measure each rung",
-        },
-        SIZE,
-    ],
-    build,
-    trial: &[("seconds", "200ms")],
-};
 
 /// Share of the users' growth that is growth, where nothing else was typed.
 const USUAL_GROWTH: f64 = 0.5;
 
 #[derive(Debug)]
 struct Ladder {
-    users: Vec<u32>,
-    load: Load,
+    /// The rungs, by rising users.
+    own: Own,
     limits: Vec<Limit>,
-    /// Share of the users' growth that is growth; 0 where the ladder never ends for want of it.
+    /// Share of the users' growth that is growth; 0 if the ladder does not end for lack of it.
     growth: f64,
-    runtime_ns: u64,
-    size_bytes: Option<u64>,
 }
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
-    let mut users = options.counts("users", 4096)?;
-    users.sort_unstable();
-    users.dedup();
-    if users.len() < 2 {
+pub(super) fn build(own: Own, options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+    if own.steps.len() < 2 {
         let reason = "one rung is no ladder; hint: use 1,2,4,8";
         return Err(SuiteError::option("users", reason));
     }
-    let load = Load {
-        rw: options.parsed("rw")?.unwrap_or(Pattern::RandRead),
-        read_percent: (options.share("rwmixread")?.unwrap_or(0.5) * 100.0).round() as u32,
-        block: BlockSizes::fixed(options.size_bytes("bs")?.unwrap_or(8192)),
-        iodepth: options.count("iodepth", 4096)?.unwrap_or(1),
-        ..Load::default()
-    };
+    let load = own.last_load();
     if options.has("rwmixread") && !load.rw.is_mixed() {
         let reason = format!("{} mixes nothing; hint: use --rw=randrw with it", load.rw);
         return Err(SuiteError::option("rwmixread", reason));
     }
     let limits = options.limits("limit")?;
     for limit in &limits {
-        limit.check(&load).map_err(|error| SuiteError::option("limit", error.to_string()))?;
+        limit.check(load).map_err(|error| SuiteError::option("limit", error.to_string()))?;
     }
-    Ok(Box::new(Ladder {
-        users,
-        load,
-        limits,
-        growth: options.share("growth")?.unwrap_or(USUAL_GROWTH),
-        runtime_ns: options.duration_ns("seconds")?.unwrap_or(10_000_000_000),
-        size_bytes: options.size_bytes("size")?,
-    }))
+    let growth = options.share("growth")?.unwrap_or(USUAL_GROWTH);
+    Ok(Box::new(Ladder { own, limits, growth }))
 }
 
 impl Suite for Ladder {
     fn needs(&self) -> Needs {
-        Needs { size_bytes: self.size_bytes, writes: self.load.writes(), ..Needs::default() }
+        self.own.needs
     }
 
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
-        block_fits(site, "bs", self.load.block.largest())?;
-        let rung = |users: &u32| {
-            let load = Load { numjobs: *users, engine: site.engine, ..self.load.clone() };
-            let step = Step::single(load, self.runtime_ns / 10, self.runtime_ns);
-            SuiteStep::single("ladder", key(*users), step)
-        };
-        Ok(self.users.iter().map(rung).collect())
+        block_fits(site, "bs", self.load().block.largest())?;
+        self.own.plan(site)
     }
 
     fn wants(&self, _site: &Site, _step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
@@ -146,7 +64,7 @@ impl Suite for Ladder {
         let rungs = self.rungs(steps);
         let end = match self.end(&rungs) {
             Some(end) => Some(end),
-            None if rungs.len() == self.users.len() => Some(End::Top),
+            None if rungs.len() == self.own.steps.len() => Some(End::Top),
             None => None,
         };
         let chosen = chosen(&rungs);
@@ -157,7 +75,7 @@ impl Suite for Ladder {
             findings: json!({
                 "users": chosen.map(|rung| rung.users),
                 "iops": chosen.map(|rung| rung.iops),
-                "mean_ns": chosen.map(|rung| rung.mean_ns),
+                "mean_ns": chosen.map(|rung| rung.row.all.mean_ns),
                 "ended_by": end.map(End::word),
                 "ended_at_users": end.and(rungs.last()).map(|rung| rung.users),
                 "linear_to_users": linear_to,
@@ -168,19 +86,17 @@ impl Suite for Ladder {
     }
 }
 
-fn key(users: u32) -> String {
-    if users == 1 { "1 user".to_owned() } else { format!("{users} users") }
-}
-
 impl Ladder {
+    /// The load of the last rung, which differs from the others in its users.
+    fn load(&self) -> &Load {
+        self.own.last_load()
+    }
+
     /// The rungs that were measured, by rising users.
     fn rungs(&self, steps: &[SuiteStepResult]) -> Vec<Rung> {
-        let measured = |users: &u32| {
-            let key = key(*users);
-            let step = steps.iter().find(|step| step.place.key == key)?.step()?;
-            Rung::of(*users, step, &self.limits)
-        };
-        self.users.iter().filter_map(measured).collect()
+        let measured =
+            |own: &OwnStep| Rung::of(own.load().numjobs, step_of(steps, &own.key)?, &self.limits);
+        self.own.steps.iter().filter_map(measured).collect()
     }
 
     /// Why no rung follows the last one.

@@ -1,48 +1,43 @@
 //! The rungs as a table and in sentences.
 
+use super::Ladder;
 use super::rung::{End, Rung};
-use super::{Ladder, key};
+use crate::suite::kit::{NOTHING, counted, listed, table, whole, words};
 use iogauge_model::result::{Cell, Table};
 use iogauge_model::units::{Count, Latency};
 
 impl Ladder {
     pub(super) fn table(&self, rungs: &[Rung]) -> Table {
-        let title = format!("{} {} by users", self.load.rw, self.load.block);
-        let mut table = Table::new(
+        let title = format!("{} {} by users", self.load().rw, self.load().block);
+        let percent = |share: f64| Cell::Percent(share * 100.0);
+        let rows = rungs.iter().enumerate();
+        let mut table = table(
             title,
+            rows.map(|(index, rung)| (rung, index.checked_sub(1).and_then(|i| rungs.get(i)))),
             &[
-                "users",
-                "IOPS",
-                "±",
-                "bandwidth",
-                "mean",
-                "p95",
-                "p99",
-                "max",
-                "growth",
-                "per user",
-                "#limit",
+                ("users", &|(rung, _)| Cell::Count(rung.users.into())),
+                ("IOPS", &|(rung, _)| Cell::Iops(rung.iops.mean)),
+                ("±", &|(rung, _)| match rung.iops.n {
+                    0 | 1 => Cell::Empty,
+                    _ => percent(rung.iops.relative_error()),
+                }),
+                ("bandwidth", &|(rung, _)| rung.row.bandwidth()),
+                ("mean", &|(rung, _)| rung.row.mean()),
+                ("p95", &|(rung, _)| Cell::LatencyNs(rung.p95_ns as f64)),
+                ("p99", &|(rung, _)| rung.row.p99()),
+                ("max", &|(rung, _)| rung.row.max()),
+                ("growth", &|(rung, before)| match before {
+                    Some(before) => percent(rung.growth_from(before)),
+                    None => Cell::Empty,
+                }),
+                ("per user", &|(rung, _)| percent(rung.per_user(&rungs[0]))),
+                ("#limit", &|(rung, _)| {
+                    words(if rung.broken.is_none() { "kept" } else { "broken" })
+                }),
             ],
         );
-        for (index, rung) in rungs.iter().enumerate() {
-            let before = index.checked_sub(1).and_then(|index| rungs.get(index));
-            let percent = |share: f64| Cell::Percent(share * 100.0);
-            table.row([
-                Cell::Count(u64::from(rung.users)),
-                Cell::Iops(rung.iops.mean),
-                if rung.iops.n < 2 { Cell::Empty } else { percent(rung.iops.relative_error()) },
-                Cell::BytesPerSec(rung.bytes_per_sec),
-                Cell::LatencyNs(rung.mean_ns),
-                Cell::LatencyNs(rung.p95_ns as f64),
-                Cell::LatencyNs(rung.p99_ns as f64),
-                Cell::LatencyNs(rung.max_ns as f64),
-                before.map_or(Cell::Empty, |before| percent(rung.growth_from(before))),
-                percent(rung.per_user(&rungs[0])),
-                Cell::Text(if rung.broken.is_none() { "kept" } else { "broken" }.to_owned()),
-            ]);
-        }
-        let first = self.users[0];
-        let each = if first == 1 { "one user alone".to_owned() } else { format!("{first} users") };
+        let first = self.own.steps[0].load().numjobs;
+        let each = if first == 1 { "one user alone".to_owned() } else { counted(first, "user") };
         table.notes.push(format!(
             "growth: of the IOPS since the rung before, where 100 % keep pace with the users; per user: \
              IOPS of each, 100 % being those of {each}."
@@ -56,13 +51,13 @@ impl Ladder {
         chosen: Option<&Rung>,
         end: Option<End>,
     ) -> Vec<String> {
-        let Some(last) = rungs.last() else { return vec!["Nothing was measured.".to_owned()] };
+        let Some(last) = rungs.last() else { return vec![NOTHING.to_owned()] };
         let Some(chosen) = chosen else { return vec![never(last)] };
         let mut sentences = vec![format!(
             "Count on {} IOPS with {} at a mean latency of {}: {}.",
-            Count(chosen.iops.mean.round()),
-            key(chosen.users),
-            Latency(chosen.mean_ns),
+            whole(chosen.iops.mean),
+            counted(chosen.users, "user"),
+            Latency(chosen.row.all.mean_ns),
             reason(rungs, chosen, last, end)
         )];
         if let Some(linear) = self.linear_to(rungs) {
@@ -72,14 +67,14 @@ impl Ladder {
             } else {
                 format!(
                     "Up to {} IOPS grow with the users; from there on I/Os wait for each other.",
-                    key(linear.users)
+                    counted(linear.users, "user")
                 )
             });
         }
         if chosen.users > rungs[0].users {
             sentences.push(format!(
                 "Each of {} gets {:.0} % of the IOPS that {} had.",
-                key(chosen.users),
+                counted(chosen.users, "user"),
                 chosen.per_user(&rungs[0]) * 100.0,
                 if rungs[0].users == 1 {
                     "one alone".to_owned()
@@ -89,11 +84,10 @@ impl Ladder {
             ));
         }
         if end == Some(End::Growth) {
-            let limits: Vec<String> = self.limits.iter().map(ToString::to_string).collect();
             sentences.push(format!(
                 "The limit {} still holds with {}; --growth 0 goes on until it breaks.",
-                limits.join(", "),
-                key(last.users)
+                listed(&self.limits, ", "),
+                counted(last.users, "user")
             ));
         }
         sentences
@@ -102,11 +96,11 @@ impl Ladder {
 
 /// No rung keeps the limits.
 fn never(first: &Rung) -> String {
-    let Some((limit, value_ns)) = first.broken else { return "Nothing was measured.".to_owned() };
+    let Some((limit, value_ns)) = first.broken else { return NOTHING.to_owned() };
     let verb = if first.users == 1 { "breaks" } else { "break" };
     format!(
         "Even {} {verb} the limit {limit}: {} is {}, at {} IOPS.",
-        key(first.users),
+        counted(first.users, "user"),
         limit.statistic(),
         Latency(value_ns),
         Count(first.iops.mean)
@@ -118,7 +112,7 @@ fn reason(rungs: &[Rung], chosen: &Rung, last: &Rung, end: Option<End>) -> Strin
     match (end, rungs) {
         (Some(End::Limit(limit, value_ns)), _) => format!(
             "with {} {} is {}, which breaks the limit {limit}",
-            key(last.users),
+            counted(last.users, "user"),
             limit.statistic(),
             Latency(value_ns)
         ),
@@ -131,17 +125,20 @@ fn reason(rungs: &[Rung], chosen: &Rung, last: &Rung, end: Option<End>) -> Strin
             };
             format!(
                 "{} bring {brings} than {}, at a mean of {}",
-                key(last.users),
+                counted(last.users, "user"),
                 before.users,
-                Latency(last.mean_ns)
+                Latency(last.row.all.mean_ns)
             )
         }
         (Some(_), _) if last.users == chosen.users => {
             "no limit broke, and IOPS grew up to this last rung".to_owned()
         }
         (Some(_), _) => {
-            format!("no limit broke up to {}, and IOPS grew no further", key(last.users))
+            format!(
+                "no limit broke up to {}, and IOPS grew no further",
+                counted(last.users, "user")
+            )
         }
-        (None, _) => format!("the ladder was left at {}", key(last.users)),
+        (None, _) => format!("the ladder was left at {}", counted(last.users, "user")),
     }
 }

@@ -1,6 +1,6 @@
 //! One rung of the ladder, and how it stands to others.
 
-use crate::suite::figures::{broken, iops, total};
+use crate::suite::kit::{Row, broken, counted, iops};
 use iogauge_model::Limit;
 use iogauge_model::result::{Estimate, StepResult};
 
@@ -28,31 +28,23 @@ impl End {
     }
 }
 
-/// So many users.
+/// A number of users.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rung {
     pub(super) users: u32,
     pub(super) iops: Estimate,
-    pub(super) bytes_per_sec: f64,
-    pub(super) mean_ns: f64,
+    pub(super) row: Row,
     pub(super) p95_ns: u64,
-    pub(super) p99_ns: u64,
-    pub(super) max_ns: u64,
     pub(super) broken: Option<(Limit, f64)>,
 }
 
 impl Rung {
     pub(super) fn of(users: u32, step: &StepResult, limits: &[Limit]) -> Option<Self> {
-        let all = total(step)?;
-        let latencies = step.service_histogram();
         Some(Self {
             users,
             iops: iops(step),
-            bytes_per_sec: all.bytes_per_sec,
-            mean_ns: all.mean_ns,
-            p95_ns: latencies.percentile_ns(95.0),
-            p99_ns: latencies.percentile_ns(99.0),
-            max_ns: all.max_ns,
+            row: Row::of(counted(users, "user"), step)?,
+            p95_ns: step.service_histogram().percentile_ns(95.0),
             broken: broken(step, limits),
         })
     }

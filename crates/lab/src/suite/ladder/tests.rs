@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::suite::SiteKind;
+use crate::suite::kit::counted;
 use crate::suite::made_up;
 use iogauge_model::result::{Cell, Estimate, StepPlace};
 use serde_json::json;
 
 fn ladder(typed: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
-    build(&made_up::options(INFO.options, typed))
+    made_up::build("ladder", typed)
 }
 
 fn refused(typed: &[(&str, &str)]) -> String {
@@ -16,7 +17,7 @@ fn refused(typed: &[(&str, &str)]) -> String {
 
 /// A rung that came to so many IOPS of one latency.
 fn step(users: u32, rate: f64, latency_ns: u64) -> SuiteStepResult {
-    let place = StepPlace { key: key(users), phase: "ladder".to_owned(), round: None };
+    let place = StepPlace { key: counted(users, "user"), phase: "ladder".to_owned(), round: None };
     made_up::step(place, Some((rate, latency_ns)), None)
 }
 
@@ -110,14 +111,8 @@ fn it_ends_at_its_top_or_is_left() {
 
 #[test]
 fn what_is_within_the_noise_is_growth() {
-    let ladder = Ladder {
-        users: vec![1, 2],
-        load: Load::default(),
-        limits: vec![Limit::default()],
-        growth: 0.5,
-        runtime_ns: 1,
-        size_bytes: None,
-    };
+    let own = made_up::own("ladder", &[("users", "1,2")]).unwrap();
+    let ladder = Ladder { own, limits: vec![Limit::default()], growth: 0.5 };
     let rung = |users, mean: f64, half: f64| {
         let iops = Estimate { mean, ci95: [mean - half, mean + half], n: 100 };
         let step = step(users, mean, 100_000);

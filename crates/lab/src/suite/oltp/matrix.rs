@@ -1,6 +1,7 @@
 //! The matrix: which tests there are, and by how many users with which block sizes each is run.
 
 use crate::suite::Site;
+use crate::suite::kit::counted;
 use iogauge_model::Load;
 use iogauge_model::load::{BlockSizes, Pattern, SyncMode};
 use iogauge_model::units::size_word;
@@ -115,18 +116,13 @@ impl Entry {
     /// `readrand 8k 16 users`.
     pub(super) fn key(&self) -> String {
         let (word, size) = (self.test.word(), size_word(self.block_bytes));
-        format!("{word} {size} {}", users_word(self.users))
+        format!("{word} {size} {}", counted(self.users, "user"))
     }
 
     /// True where direct I/O takes its blocks.
     pub(super) fn fits(&self, site: &Site) -> bool {
-        self.block_bytes.is_multiple_of(u64::from(site.block_bytes))
+        site.takes(self.block_bytes)
     }
-}
-
-/// `1 user`, `16 users`.
-pub(super) fn users_word(users: u32) -> String {
-    format!("{users} user{}", if users == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

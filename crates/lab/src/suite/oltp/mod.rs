@@ -6,9 +6,8 @@
 mod matrix;
 mod verdict;
 
-use super::{
-    Needs, SIZE, Site, SiteKind, Suite, SuiteError, SuiteInfo, SuiteOption, SuiteOptions, SuiteStep,
-};
+use super::kit::listed;
+use super::{Needs, Site, SiteKind, Suite, SuiteError, SuiteOptions, SuiteStep};
 use crate::session::Region;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::{Job, LONGEST_NS};
@@ -16,61 +15,6 @@ use iogauge_model::result::{Conclusion, StepPlace, SuiteStepResult, SuiteTable};
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, Step};
 use matrix::{Entry, Test};
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "oltp",
-    about: "the DBA's matrix: random reads, scans, redo writes, a mix, by 1 to 64 users",
-    help: "Measures what databases do to storage: random reads of 8k (readrand), sequential reads of 8k to \
-           1m (read), synchronous sequential writes of 1k to 128k as of a redo log (write), and 80 % \
-           random reads with 20 % random writes of 8k (randrw); by one user and by many, of which each \
-           waits for its I/O before it makes the next. It is the matrix, with the table, that scripts \
-           around fio have made for years.",
-    options: &[
-        SuiteOption {
-            name: "tests",
-            value: Some("TEST,…"),
-            default: Some("readrand,read,write,randrw"),
-            help: "Which tests; without write and randrw nothing is written",
-        },
-        SuiteOption {
-            name: "users",
-            value: Some("N,…"),
-            default: None,
-            help: "Users of all tests, instead of each one's own",
-        },
-        SuiteOption {
-            name: "bs",
-            value: Some("SIZE,…"),
-            default: None,
-            help: "Block sizes of all tests, instead of each one's own",
-        },
-        SuiteOption {
-            name: "seconds",
-            value: Some("TIME"),
-            default: Some("60"),
-            help: "Time to measure each of them",
-        },
-        SuiteOption {
-            help: "Bytes to measure on, spread evenly over several files or devices",
-            ..SIZE
-        },
-        SuiteOption {
-            name: "file-per-user",
-            value: None,
-            default: None,
-            help: "Each user has a file of its own instead of a part of one that all share",
-        },
-        SuiteOption {
-            name: "init",
-            value: None,
-            default: None,
-            help: "Write all blocks of block devices first, or as many as --size says",
-        },
-    ],
-    build,
-    trial: &[("seconds", "50ms"), ("users", "1,8,16"), ("init", "")],
-};
 
 /// Most users: more are no users, but a load to be made by depth.
 const MOST_USERS: u32 = 1024;
@@ -89,7 +33,7 @@ struct Oltp {
     init: bool,
 }
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+pub(super) fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let typed = options
         .words("tests")
         .map(|word| word.parse::<Test>().map_err(|reason| SuiteError::option("tests", reason)));
@@ -116,7 +60,7 @@ fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
 }
 
 fn unfit(reason: impl Into<String>) -> SuiteError {
-    SuiteError::Unfit { suite: INFO.name.to_owned(), reason: reason.into() }
+    SuiteError::Unfit { suite: "oltp".to_owned(), reason: reason.into() }
 }
 
 impl Suite for Oltp {
@@ -169,11 +113,10 @@ impl Suite for Oltp {
         let points = verdict::points(&self.entries, steps);
         let mut verdict = verdict::sentences(&points);
         if !left_out.is_empty() {
-            let sizes: Vec<String> = left_out.iter().map(|b| Bytes(*b).to_string()).collect();
-            let were = if sizes.len() == 1 { "was" } else { "were" };
+            let were = if left_out.len() == 1 { "was" } else { "were" };
             verdict.push(format!(
                 "{} {were} left out: I/O to the target goes in multiples of {}.",
-                sizes.join(", "),
+                listed(left_out.iter().copied().map(Bytes), ", "),
                 Bytes(u64::from(site.block_bytes))
             ));
         }

@@ -1,6 +1,7 @@
 use super::*;
+use crate::suite::made_up::{self, site};
 use iogauge_io::offsets::{Extent, OffsetSource, SharedPosition};
-use iogauge_model::load::{EngineKind, SyncMode};
+use iogauge_model::load::SyncMode;
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::HashMap;
@@ -9,15 +10,7 @@ use std::sync::Arc;
 const MIB: u64 = 1 << 20;
 
 fn suite(typed: &[(&str, &str)]) -> Result<Box<dyn Suite>, SuiteError> {
-    let typed = typed.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    build(&SuiteOptions::new(INFO.options, typed.collect()))
-}
-
-fn site(kind: SiteKind, part_bytes: &[u64]) -> Site {
-    let (engine, memory_bytes) = (EngineKind::Psync, 0);
-    let part_bytes = part_bytes.to_vec();
-    let (whole_devices, block_bytes, processors) = (false, 512, 1);
-    Site { kind, part_bytes, whole_devices, block_bytes, engine, processors, memory_bytes }
+    made_up::build("oltp", typed)
 }
 
 fn steps(typed: &[(&str, &str)], site: &Site) -> Vec<SuiteStep> {

@@ -1,9 +1,9 @@
 //! What the matrix says in words.
 
-use super::matrix::{Entry, Test, users_word};
-use crate::suite::figures::{Total, total};
+use super::matrix::{Entry, Test};
+use crate::suite::kit::{NOTHING, Total, counted, step_of, total, whole};
 use iogauge_model::result::{DirectionResult, SuiteStepResult};
-use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
+use iogauge_model::units::{Bandwidth, Bytes, Latency};
 use serde_json::{Value, json};
 
 /// A figure of this share of the highest is as good as the highest: what is less than that apart is
@@ -22,8 +22,7 @@ pub(super) struct Point<'a> {
 /// Entries of the matrix with their figures; those that moved nothing are left out.
 pub(super) fn points<'a>(entries: &[Entry], steps: &'a [SuiteStepResult]) -> Vec<Point<'a>> {
     let point = |entry: &Entry| {
-        let key = entry.key();
-        let step = steps.iter().find(|step| step.place.key == key)?.step()?;
+        let step = step_of(steps, &entry.key())?;
         let (read, write) = (step.read.as_ref(), step.write.as_ref());
         Some(Point { entry: *entry, total: total(step)?, read, write })
     };
@@ -49,7 +48,7 @@ pub(super) fn sentences(points: &[Point<'_>]) -> Vec<String> {
         });
     }
     if sentences.is_empty() {
-        sentences.push("Nothing was measured.".to_owned());
+        sentences.push(NOTHING.to_owned());
     }
     sentences
 }
@@ -102,8 +101,8 @@ fn random(curve: &[&Point<'_>]) -> Vec<String> {
     let mut sentences = vec![format!(
         "Random reads of {} reach {} IOPS with {}, at a mean of {}.",
         Bytes(peak.entry.block_bytes),
-        rate(peak),
-        users_word(peak.entry.users),
+        whole(peak.total.iops),
+        counted(peak.entry.users, "user"),
         Latency(peak.total.mean_ns)
     )];
     let Some(last) = curve.last().filter(|_| curve.len() > 1) else { return sentences };
@@ -111,14 +110,14 @@ fn random(curve: &[&Point<'_>]) -> Vec<String> {
         Some((from, to)) => format!(
             "Latency grows faster than throughput from {} on: {} get {:.1} times the IOPS at {:.1} \
              times the latency.",
-            users_word(from.entry.users),
+            counted(from.entry.users, "user"),
             to.entry.users,
             to.total.iops / from.total.iops,
             to.total.mean_ns / from.total.mean_ns
         ),
         None => format!(
             "Up to {}, throughput grows faster than latency: more users may get more.",
-            users_word(last.entry.users)
+            counted(last.entry.users, "user")
         ),
     });
     sentences
@@ -144,7 +143,7 @@ fn scan(points: &[&Point<'_>]) -> Option<String> {
         sentence.push_str(&format!(
             "; the most is {} by {}",
             Bandwidth(most.total.bytes_per_sec),
-            users_word(most.entry.users)
+            counted(most.entry.users, "user")
         ));
         if most.entry.block_bytes != first.entry.block_bytes {
             sentence.push_str(&format!(" with {}", Bytes(most.entry.block_bytes)));
@@ -169,14 +168,14 @@ fn redo(points: &[&Point<'_>]) -> Option<String> {
         "A redo write of {} takes {}{p99} with {}, {} of them a second",
         Bytes(size),
         Latency(first.total.mean_ns),
-        users_word(first.entry.users),
-        rate(first)
+        counted(first.entry.users, "user"),
+        whole(first.total.iops)
     );
     if most.entry != first.entry {
         sentence.push_str(&format!(
             "; {} make {} at {}",
-            users_word(most.entry.users),
-            rate(most),
+            counted(most.entry.users, "user"),
+            whole(most.total.iops),
             Latency(most.total.mean_ns)
         ));
     }
@@ -188,8 +187,8 @@ fn mixed(curve: &[&Point<'_>]) -> Vec<String> {
     let mut sentence = format!(
         "Reads and writes of {} mixed 80/20 reach {} IOPS with {}",
         Bytes(peak.entry.block_bytes),
-        rate(peak),
-        users_word(peak.entry.users)
+        whole(peak.total.iops),
+        counted(peak.entry.users, "user")
     );
     if let (Some(read), Some(write)) = (peak.read, peak.write) {
         sentence.push_str(&format!(
@@ -199,10 +198,6 @@ fn mixed(curve: &[&Point<'_>]) -> Vec<String> {
         ));
     }
     vec![sentence + "."]
-}
-
-fn rate(point: &Point<'_>) -> Count {
-    Count(point.total.iops.round())
 }
 
 /// The figures of the verdict, for programs.

@@ -1,26 +1,13 @@
 //! `snia-iops`: random accesses of seven mixes and eight block sizes, in rounds until steady.
 
-use super::super::{Suite, SuiteError, SuiteInfo, SuiteOptions};
+use super::super::kit::{listed, whole};
+use super::super::{Suite, SuiteError, SuiteOptions};
+use super::PRECONDITION_BYTES;
 use super::in_rounds::InRounds;
 use super::report::{Report, matrix, outstanding};
 use super::rounds::{Access, Figures, Measure, Rounds};
 use super::settings::Settings;
-use super::{IODEPTH, PRECONDITION_BYTES, PURGED, SCALE, SIZE, THREADS};
 use iogauge_model::result::{Cell, Table};
-use iogauge_model::units::Count;
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "snia-iops",
-    about: "SNIA PTS: random IOPS of 7 mixes and 8 sizes once steady",
-    help: "Test IOPS of the SNIA Solid State Storage Performance Test Specification 2.0.2: writes twice \
-           the capacity, then measures seven mixes of reads and writes with eight block sizes at random, \
-           a minute each, round after round until five rounds are steady (25 at most). Overwrites \
-           everything.",
-    options: &[PURGED, THREADS, IODEPTH, SCALE, SIZE],
-    build,
-    trial: &[("scale", "600"), ("threads", "1"), ("iodepth", "1")],
-};
 
 /// Shares of reads, in percent, in the order of a round.
 const MIXES: [u32; 7] = [100, 95, 65, 50, 35, 5, 0];
@@ -33,9 +20,9 @@ const TRACKERS: [Access; 3] = [
     Access { read_percent: 100, block_bytes: 1 << 20 },
 ];
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let rounds = Rounds {
-        name: INFO.name,
+        name: "snia-iops",
         settings: Settings::read(options)?,
         accesses: Access::each(&MIXES, &SIZES_BYTES),
         trackers: TRACKERS.to_vec(),
@@ -57,12 +44,11 @@ fn figures(report: &Report<'_>) -> (String, Table) {
 /// `81,204 IOPS of random 4 KiB writes, 12,300 of 64 KiB at 65/35, 3,100 of 1 MiB reads`.
 fn headline(report: &Report<'_>) -> String {
     let of = |access: Access| report.figures_of(access.read_percent, access.block_bytes);
-    let count = |iops: f64| Count(iops.round());
     let [writes, mixed, reads] = TRACKERS.map(of);
     let parts = [
-        writes.map(|f| format!("{} IOPS of random 4 KiB writes", count(f.iops))),
-        mixed.map(|f| format!("{} of 64 KiB at 65/35", count(f.iops))),
-        reads.map(|f| format!("{} of 1 MiB reads", count(f.iops))),
+        writes.map(|f| format!("{} IOPS of random 4 KiB writes", whole(f.iops))),
+        mixed.map(|f| format!("{} of 64 KiB at 65/35", whole(f.iops))),
+        reads.map(|f| format!("{} of 1 MiB reads", whole(f.iops))),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    listed(parts.into_iter().flatten(), ", ")
 }

@@ -1,27 +1,15 @@
 //! `snia-latency`: one random I/O at a time, of three mixes and three block sizes, in rounds until
 //! steady.
 
-use super::super::{Suite, SuiteError, SuiteInfo, SuiteOptions};
+use super::super::kit::{latency_if_any, table, words};
+use super::super::{Suite, SuiteError, SuiteOptions};
+use super::PRECONDITION_BYTES;
 use super::in_rounds::InRounds;
 use super::report::Report;
 use super::rounds::{Access, Measure, Rounds, mix};
 use super::settings::Settings;
-use super::{PRECONDITION_BYTES, PURGED, SCALE, SIZE};
 use iogauge_model::result::{Cell, Table};
 use iogauge_model::units::Latency;
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "snia-latency",
-    about: "SNIA PTS: latency of one random I/O at a time once steady",
-    help: "Test latency of the SNIA Solid State Storage Performance Test Specification 2.0.2: writes twice \
-           the capacity, then measures reads, 65/35 and writes of 8 KiB, 4 KiB and 512 B at random, one \
-           I/O at a time and a minute each, round after round until five rounds are steady (25 at most). \
-           Overwrites everything.",
-    options: &[PURGED, SCALE, SIZE],
-    build,
-    trial: &[("scale", "600")],
-};
 
 /// Shares of reads, in percent, in the order of a round.
 const MIXES: [u32; 3] = [100, 65, 0];
@@ -29,9 +17,9 @@ const MIXES: [u32; 3] = [100, 65, 0];
 const SIZES_BYTES: [u64; 3] = [8 << 10, 4096, 512];
 const TRACKER: Access = Access { read_percent: 0, block_bytes: 4096 };
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let rounds = Rounds {
-        name: INFO.name,
+        name: "snia-latency",
         settings: Settings::read(options)?,
         accesses: Access::each(&MIXES, &SIZES_BYTES),
         trackers: vec![TRACKER],
@@ -43,20 +31,18 @@ fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
 }
 
 fn figures(report: &Report<'_>) -> (String, Table) {
-    let mut table = Table::new(
+    let mut table = table(
         "Latency, one I/O at a time",
-        &["#mix", "block", "mean", "99.999 %", "longest", "IOPS"],
+        &report.figures,
+        &[
+            ("#mix", &|figures| words(mix(figures.access.read_percent))),
+            ("block", &|figures| Cell::SizeBytes(figures.access.block_bytes)),
+            ("mean", &|figures| Cell::LatencyNs(figures.latency_ns_mean)),
+            ("99.999 %", &|figures| latency_if_any(figures.latency_ns_p99999.map(|ns| ns as f64))),
+            ("longest", &|figures| Cell::LatencyNs(figures.latency_ns_max as f64)),
+            ("IOPS", &|figures| Cell::Iops(figures.iops)),
+        ],
     );
-    for figures in &report.figures {
-        table.row([
-            Cell::Text(mix(figures.access.read_percent)),
-            Cell::SizeBytes(figures.access.block_bytes),
-            Cell::LatencyNs(figures.latency_ns_mean),
-            figures.latency_ns_p99999.map_or(Cell::Empty, |ns| Cell::LatencyNs(ns as f64)),
-            Cell::LatencyNs(figures.latency_ns_max as f64),
-            Cell::Iops(figures.iops),
-        ]);
-    }
     table.notes.push(
         "Means of the rounds that count, and the longest of all their I/Os; the 99.999th \
          percentile where there were 100,000."

@@ -21,8 +21,6 @@ mod made_up;
 #[cfg(test)]
 mod tests;
 
-use super::SuiteOption;
-
 /// Block size of the preconditioning, where a test has none of its own.
 const PRECONDITION_BYTES: u64 = 128 << 10;
 /// Outstanding I/Os of the preconditioning, which is there for its bytes.
@@ -31,31 +29,3 @@ const PRECONDITION_DEPTH: u32 = 32;
 const PRECONDITION_PASSES: u64 = 2;
 /// The time of one access in a round, where nothing is scaled.
 const MINUTE_NS: u64 = 60_000_000_000;
-
-const PURGED: SuiteOption = SuiteOption {
-    name: "purged",
-    value: None,
-    default: None,
-    help: "The device was purged right before (nvme format, blkdiscard, hdparm --security-erase)",
-};
-const SCALE: SuiteOption = SuiteOption {
-    name: "scale",
-    value: Some("F"),
-    default: Some("1"),
-    help: "Make each minute F times shorter, to try it out: 60 for a second",
-};
-const SIZE: SuiteOption =
-    SuiteOption { help: "Size of the test file, or how much of the device", ..super::SIZE };
-/// Of the tests at random with many I/Os outstanding.
-const THREADS: SuiteOption = SuiteOption {
-    name: "threads",
-    value: Some("N"),
-    default: Some("4"),
-    help: "Threads; the specification leaves it to the tester, and has it stated",
-};
-const IODEPTH: SuiteOption = SuiteOption {
-    name: "iodepth",
-    value: Some("N"),
-    default: Some("32"),
-    help: "I/Os that each thread keeps outstanding",
-};

@@ -1,6 +1,7 @@
 //! What all tests that go in rounds report alike: the verdict, the rounds, and the figures for programs.
 
 use super::super::Site;
+use super::super::kit::{counted, listed, words};
 use super::PRECONDITION_PASSES;
 use super::conformance::Conformance;
 use super::rounds::{Access, Figures, PRECONDITION, Progress, Rounds, mix};
@@ -70,8 +71,8 @@ impl<'a> Report<'a> {
                  {headline}."
             ),
             None => {
-                let s = if rounds == 1 { "" } else { "s" };
-                format!("Ended after {rounds} complete round{s}, and five are judged together.")
+                let rounds = counted(rounds, "complete round");
+                format!("Ended after {rounds}, and five are judged together.")
             }
         }
     }
@@ -99,22 +100,22 @@ impl<'a> Report<'a> {
     /// What was tracked in each round.
     fn rounds_table(&self) -> Table {
         let tracked = &self.progress.tracked;
-        let titles = tracked.iter().map(|(access, _)| access.to_string());
-        let headings: Vec<String> = std::iter::once("#round".to_owned())
-            .chain(titles)
-            .chain(std::iter::once("#counts".to_owned()))
-            .collect();
-        let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+        let titles: Vec<String> = tracked.iter().map(|(access, _)| access.to_string()).collect();
+        let headings = titles.iter().map(String::as_str);
+        let headings: Vec<&str> =
+            ["#round"].into_iter().chain(headings).chain(["#counts"]).collect();
         let mut table = Table::new("Rounds", &headings);
         for round in 1..=self.progress.rounds {
             let value = |(_, values): &(Access, Vec<f64>)| {
                 self.test.measure.cell(values[round as usize - 1])
             };
             let counts = self.progress.window.is_some_and(|window| window.contains(round));
+            let counts = if counts { words("yes") } else { Cell::Empty };
             table.row(
-                std::iter::once(Cell::Text(round.to_string()))
+                [words(round.to_string())]
+                    .into_iter()
                     .chain(tracked.iter().map(value))
-                    .chain(std::iter::once(if counts { word("yes") } else { Cell::Empty })),
+                    .chain([counts]),
             );
         }
         table.notes.push(
@@ -139,7 +140,7 @@ impl<'a> Report<'a> {
         let lines: Vec<[f64; 2]> = checks.iter().map(line).collect();
         let percent = |share: f64| Cell::Percent(share * 100.0);
         let mut row = |title: &str, cells: Vec<Cell>| {
-            table.row(std::iter::once(word(title)).chain(cells));
+            table.row(std::iter::once(words(title)).chain(cells));
         };
         row("mean", checks.iter().map(|c| cell(c.mean)).collect());
         row("90 % of it", checks.iter().map(|c| cell(c.mean * 0.9)).collect());
@@ -148,7 +149,7 @@ impl<'a> Report<'a> {
         row("line ends at", lines.iter().map(|line| cell(line[1])).collect());
         row("range", checks.iter().map(|c| percent(c.range)).collect());
         row("rise", checks.iter().map(|c| percent(c.rise)).collect());
-        let steady = |steady: bool| word(if steady { "yes" } else { "no" });
+        let steady = |steady: bool| words(if steady { "yes" } else { "no" });
         row("steady", checks.iter().map(|c| steady(c.is_steady())).collect());
         table
     }
@@ -180,28 +181,13 @@ impl<'a> Report<'a> {
     }
 
     fn findings(&self) -> Value {
-        let cells = self.figures.iter().map(|figures| {
-            json!({
-                "read_percent": figures.access.read_percent,
-                "block_bytes": figures.access.block_bytes,
-                "iops": figures.iops,
-                "bytes_per_sec": figures.bytes_per_sec,
-                "latency_ns_mean": figures.latency_ns_mean,
-                "latency_ns_p99999": figures.latency_ns_p99999,
-                "latency_ns_max": figures.latency_ns_max,
-            })
-        });
         let mut findings = json!(self.rounds());
         findings["conforms"] = json!(self.conformance.reasons.is_empty());
         findings["reasons"] = json!(self.conformance.reasons);
         findings["settings"] = of_settings(&self.test.settings);
-        findings["cells"] = cells.collect();
+        findings["cells"] = json!(self.figures);
         findings
     }
-}
-
-fn word(text: &str) -> Cell {
-    Cell::Text(text.to_owned())
 }
 
 /// What was asked, for programs.
@@ -217,10 +203,9 @@ pub(super) fn of_settings(settings: &Settings) -> Value {
 
 /// `4 threads with 32 I/Os outstanding each`.
 pub(super) fn outstanding(settings: &Settings) -> String {
-    let s = |n: u32| if n == 1 { "" } else { "s" };
-    let (threads, depth) = (settings.threads, settings.iodepth);
-    let each = if threads == 1 { "" } else { " each" };
-    format!("{threads} thread{} with {depth} I/O{} outstanding{each}", s(threads), s(depth))
+    let (threads, depth) = (counted(settings.threads, "thread"), counted(settings.iodepth, "I/O"));
+    let each = if settings.threads == 1 { "" } else { " each" };
+    format!("{threads} with {depth} outstanding{each}")
 }
 
 fn conformance(
@@ -241,9 +226,8 @@ fn conformance(
     }
     let left_out = test.left_out(site);
     if !left_out.is_empty() {
-        let sizes: Vec<String> = left_out.iter().map(|bytes| Bytes(*bytes).to_string()).collect();
+        let sizes = listed(left_out.into_iter().map(Bytes), " and ");
         let smallest = Bytes(u64::from(site.block_bytes));
-        let sizes = sizes.join(" and ");
         found.because(format!("{sizes} was left out: the target takes {smallest} and more"));
     }
     if !progress.is_steady() {
@@ -269,10 +253,9 @@ pub(super) fn matrix(title: &str, report: &Report<'_>, cell: impl Fn(&Figures) -
         seen
     };
     let mixes = distinct(|access| u64::from(access.read_percent));
-    let headings: Vec<String> = std::iter::once("block".to_owned())
-        .chain(mixes.iter().map(|read_percent| mix(*read_percent as u32)))
-        .collect();
-    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let titles: Vec<String> = mixes.iter().map(|percent| mix(*percent as u32)).collect();
+    let headings: Vec<&str> =
+        ["block"].into_iter().chain(titles.iter().map(String::as_str)).collect();
     let mut table = Table::new(title, &headings);
     let mut sizes = distinct(|access| access.block_bytes);
     sizes.sort_unstable();

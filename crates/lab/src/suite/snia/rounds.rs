@@ -1,7 +1,7 @@
 //! The course of a test that goes in rounds: preconditioning, then the same accesses again and again
 //! until five rounds agree.
 
-use super::super::figures::{Total, p99999, total};
+use super::super::kit::{Total, p99999, total};
 use super::super::{Doubts, Site, SuiteError, SuiteStep};
 use super::settings::Settings;
 use super::window::{MOST_ROUNDS, Window};
@@ -11,6 +11,7 @@ use iogauge_model::plan::LONGEST_NS;
 use iogauge_model::result::{Cell, RoundsUnit, StepResult, SuiteStepResult};
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Histogram, Step};
+use serde::Serialize;
 use std::fmt;
 
 /// Key and phase of the preconditioning.
@@ -18,7 +19,7 @@ pub(super) const PRECONDITION: &str = "precondition";
 const ROUNDS: &str = "rounds";
 
 /// One element of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Access {
     /// Share of reads, in percent; the rest are writes.
     pub read_percent: u32,
@@ -124,26 +125,22 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    fn takes(site: &Site, block_bytes: u64) -> bool {
-        block_bytes.is_multiple_of(u64::from(site.block_bytes))
-    }
-
     /// The elements of a round that the target takes.
     pub fn accesses_on(&self, site: &Site) -> Vec<Access> {
-        let takes = |access: &&Access| Self::takes(site, access.block_bytes);
+        let takes = |access: &&Access| site.takes(access.block_bytes);
         self.accesses.iter().filter(takes).copied().collect()
     }
 
     /// What has to be steady on this target.
     pub fn trackers_on(&self, site: &Site) -> Vec<Access> {
-        let takes = |access: &&Access| Self::takes(site, access.block_bytes);
+        let takes = |access: &&Access| site.takes(access.block_bytes);
         self.trackers.iter().filter(takes).copied().collect()
     }
 
     /// Block sizes that the target does not take, each once.
     pub fn left_out(&self, site: &Site) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.accesses.iter().map(|a| a.block_bytes).collect();
-        sizes.retain(|bytes| !Self::takes(site, *bytes));
+        sizes.retain(|bytes| !site.takes(*bytes));
         sizes.dedup();
         sizes.sort_unstable();
         sizes.dedup();
@@ -164,11 +161,12 @@ impl Rounds {
             );
             return Err(unfit(reason));
         }
-        if let Some(small) = site.part_bytes.iter().min().filter(|bytes| **bytes < largest) {
+        let small = site.smallest_bytes();
+        if small < largest {
             let reason = format!(
                 "blocks of {} do not fit on a target of {}; hint: use a larger one",
                 Bytes(largest),
-                Bytes(*small)
+                Bytes(small)
             );
             return Err(unfit(reason));
         }
@@ -277,8 +275,9 @@ impl Progress {
 }
 
 /// What an access came to in the rounds that count.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Figures {
+    #[serde(flatten)]
     pub access: Access,
     /// Means of the rounds.
     pub iops: f64,

@@ -1,29 +1,16 @@
 //! `snia-saturation`: random writes to a purged device until four times its capacity is written.
 
-use super::super::figures::{p99999, total};
-use super::super::{Doubts, Needs, Site, Suite, SuiteError, SuiteInfo, SuiteOptions, SuiteStep};
+use super::super::kit::{latency_if_any, p99999, table, total, whole, words};
+use super::super::{Doubts, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use super::conformance::Conformance;
 use super::report::{of_settings, outstanding};
 use super::settings::Settings;
-use super::{IODEPTH, PURGED, SCALE, SIZE, THREADS};
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};
-use iogauge_model::units::{Bytes, Count};
+use iogauge_model::units::Bytes;
 use iogauge_model::{Caveat, CaveatCode, Step};
-use serde_json::{Value, json};
-
-/// The suite.
-pub const INFO: SuiteInfo = SuiteInfo {
-    name: "snia-saturation",
-    about: "SNIA PTS: how random writes fall on a purged device",
-    help: "Test write saturation of the SNIA Solid State Storage Performance Test Specification 2.0.2: \
-           random writes of 4 KiB to a purged device, in rounds of a minute without a pause, until four \
-           times the capacity is written or 24 hours have passed. Tells how fast the device is fresh, where \
-           it falls, and what lasts. Overwrites everything.",
-    options: &[PURGED, THREADS, IODEPTH, SCALE, SIZE],
-    build,
-    trial: &[("scale", "600")],
-};
+use serde::Serialize;
+use serde_json::json;
 
 const BLOCK_BYTES: u64 = 4096;
 /// Rounds in 24 hours of minutes.
@@ -40,7 +27,7 @@ const MOST_ROWS: usize = 20;
 #[derive(Debug)]
 struct Saturation(Settings);
 
-fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
+pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     Ok(Box::new(Saturation(Settings::read(options)?)))
 }
 
@@ -50,10 +37,10 @@ impl Suite for Saturation {
     }
 
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
-        if !BLOCK_BYTES.is_multiple_of(u64::from(site.block_bytes)) {
+        if !site.takes(BLOCK_BYTES) {
             let smallest = Bytes(u64::from(site.block_bytes));
             let reason = format!("the target takes {smallest} and more, and the test writes 4 KiB");
-            return Err(SuiteError::Unfit { suite: INFO.name.to_owned(), reason });
+            return Err(SuiteError::Unfit { suite: "snia-saturation".to_owned(), reason });
         }
         let round = |round: u32| {
             let load = Load {
@@ -110,7 +97,7 @@ impl Suite for Saturation {
                 "iops_first": course.as_ref().map(|c| c.first_iops),
                 "iops_last": course.as_ref().map(|c| c.last_iops),
                 "falls_at_bytes": course.as_ref().and_then(|c| c.falls_at_bytes),
-                "rounds": rounds.iter().map(Round::as_json).collect::<Vec<_>>(),
+                "rounds": rounds,
             }),
         };
         (conclusion, Vec::new())
@@ -120,32 +107,35 @@ impl Suite for Saturation {
 impl Saturation {
     /// The rounds, as many together as it takes to have no more rows than a page.
     fn table(&self, site: &Site, rounds: &[Round]) -> Table {
-        let mut table = Table::new(
-            "Random 4 KiB writes",
-            &["#rounds", "written", "of capacity", "IOPS", "mean", "99.999 %", "longest"],
-        );
         let together = rounds.len().div_ceil(MOST_ROWS).max(1);
-        for rounds in rounds.chunks(together) {
-            let (Some(first), Some(last)) = (rounds.first(), rounds.last()) else { continue };
-            let mean = |figure: fn(&Round) -> f64| {
-                rounds.iter().map(figure).sum::<f64>() / rounds.len() as f64
-            };
-            let longest_ns = rounds.iter().map(|round| round.latency_ns_max).max().unwrap_or(0);
-            let p99999 = rounds.iter().map(|round| round.latency_ns_p99999);
-            let p99999 = p99999.max().flatten();
-            table.row([
-                Cell::Text(match (first.number, last.number) {
-                    (a, b) if a == b => a.to_string(),
-                    (a, b) => format!("{a}–{b}"),
+        let mean = |rounds: &[Round], figure: fn(&Round) -> f64| {
+            rounds.iter().map(figure).sum::<f64>() / rounds.len() as f64
+        };
+        let written = |rounds: &[Round]| rounds[rounds.len() - 1].written_bytes;
+        let mut table = table(
+            "Random 4 KiB writes",
+            rounds.chunks(together),
+            &[
+                ("#rounds", &|rounds| {
+                    words(match (rounds[0].number, rounds[rounds.len() - 1].number) {
+                        (a, b) if a == b => a.to_string(),
+                        (a, b) => format!("{a}–{b}"),
+                    })
                 }),
-                Cell::SizeBytes(last.written_bytes),
-                Cell::Ratio(of_capacity(last.written_bytes, site)),
-                Cell::Iops(mean(|round| round.iops)),
-                Cell::LatencyNs(mean(|round| round.latency_ns_mean)),
-                p99999.map_or(Cell::Empty, |ns| Cell::LatencyNs(ns as f64)),
-                Cell::LatencyNs(longest_ns as f64),
-            ]);
-        }
+                ("written", &|rounds| Cell::SizeBytes(written(rounds))),
+                ("of capacity", &|rounds| Cell::Ratio(of_capacity(written(rounds), site))),
+                ("IOPS", &|rounds| Cell::Iops(mean(rounds, |round| round.iops))),
+                ("mean", &|rounds| Cell::LatencyNs(mean(rounds, |round| round.latency_ns_mean))),
+                ("99.999 %", &|rounds| {
+                    let largest = rounds.iter().map(|round| round.latency_ns_p99999).max();
+                    latency_if_any(largest.flatten().map(|ns| ns as f64))
+                }),
+                ("longest", &|rounds| {
+                    let longest = rounds.iter().map(|round| round.latency_ns_max).max();
+                    Cell::LatencyNs(longest.unwrap_or(0) as f64)
+                }),
+            ],
+        );
         table.notes.push(format!("Written so far at the end; {}.", outstanding(&self.0)));
         if together > 1 {
             table.notes.push(format!(
@@ -167,8 +157,9 @@ fn written_bytes(steps: &[SuiteStepResult]) -> u64 {
 }
 
 /// One round.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 struct Round {
+    #[serde(skip)]
     number: u32,
     /// Written up to its end, from the first one on.
     written_bytes: u64,
@@ -198,16 +189,6 @@ impl Round {
             })
         };
         whole.filter_map(one).collect()
-    }
-
-    fn as_json(&self) -> Value {
-        json!({
-            "written_bytes": self.written_bytes,
-            "iops": self.iops,
-            "latency_ns_mean": self.latency_ns_mean,
-            "latency_ns_p99999": self.latency_ns_p99999,
-            "latency_ns_max": self.latency_ns_max,
-        })
     }
 }
 
@@ -245,7 +226,7 @@ impl SaturationCurve {
     }
 
     fn sentences(&self, site: &Site) -> Vec<String> {
-        let (first, last) = (Count(self.first_iops.round()), Count(self.last_iops.round()));
+        let (first, last) = (whole(self.first_iops), whole(self.last_iops));
         let fall = match self.falls_at_bytes {
             Some(bytes) => format!(
                 "Random 4 KiB writes fall from {first} IOPS to {last} once {} are written, {:.2} \

@@ -1,9 +1,9 @@
 //! The course of the rounds and what is made of it, with made-up steps.
 
-use super::super::{Site, Suite, SuiteInfo, SuiteOptions, SuiteStep};
+use super::super::made_up::build;
+use super::super::{Site, Suite, SuiteStep};
 use super::made_up::{measured, settings, site};
 use super::rounds::{Access, Measure, Rounds};
-use super::{iops, latency, saturation, throughput};
 use crate::stats::steady_state;
 use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable, Table};
 use proptest::prelude::*;
@@ -23,9 +23,8 @@ fn test_of_two() -> Rounds {
     }
 }
 
-fn suite(info: &SuiteInfo, typed: &[(&str, &str)]) -> Box<dyn Suite> {
-    let typed = typed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    (info.build)(&SuiteOptions::new(info.options, typed.collect())).unwrap()
+fn suite(name: &str, typed: &[(&str, &str)]) -> Box<dyn Suite> {
+    build(&format!("snia-{name}"), typed).unwrap()
 }
 
 /// Runs a plan the way the runner does, each step at the IOPS it is given.
@@ -83,8 +82,8 @@ proptest! {
 
 #[test]
 fn a_run_after_the_specification_conforms() {
-    for info in [iops::INFO, throughput::INFO, latency::INFO] {
-        let (suite, site) = (suite(&info, &[("purged", "")]), site());
+    for name in ["iops", "throughput", "latency"] {
+        let (suite, site) = (suite(name, &[("purged", "")]), site());
         let done = run(suite.as_ref(), &site, |_| 5000.0);
         let (conclusion, doubts) = suite.conclude(&site, &done);
         let findings = &conclusion.findings;
@@ -100,7 +99,7 @@ fn a_run_after_the_specification_conforms() {
 
 #[test]
 fn a_table_has_each_mix_and_size_once() {
-    let (suite, site) = (suite(&iops::INFO, &[]), site());
+    let (suite, site) = (suite("iops", &[]), site());
     let done =
         run(
             suite.as_ref(),
@@ -120,8 +119,8 @@ fn a_table_has_each_mix_and_size_once() {
 #[test]
 fn sizes_that_a_device_does_not_take_are_left_out() {
     let site = Site { block_bytes: 4096, ..site() };
-    for (info, elements) in [(iops::INFO, 49), (latency::INFO, 6)] {
-        let suite = suite(&info, &[("purged", "")]);
+    for (name, elements) in [("iops", 49), ("latency", 6)] {
+        let suite = suite(name, &[("purged", "")]);
         let plan = suite.plan(&site).unwrap();
         assert_eq!(plan.iter().filter(|step| step.place.round == Some(1)).count(), elements);
         let done = run(suite.as_ref(), &site, |_| 1000.0);
@@ -132,13 +131,13 @@ fn sizes_that_a_device_does_not_take_are_left_out() {
         assert_eq!(reasons.as_array().unwrap().len(), 1);
     }
     let coarse = Site { block_bytes: 16 << 10, ..site };
-    let error = suite(&latency::INFO, &[]).plan(&coarse).unwrap_err().to_string();
+    let error = suite("latency", &[]).plan(&coarse).unwrap_err().to_string();
     assert!(error.contains("no I/O smaller than 16 KiB"), "{error}");
 }
 
 #[test]
 fn what_never_settles_takes_all_rounds() {
-    let (suite, site) = (suite(&throughput::INFO, &[("purged", "")]), site());
+    let (suite, site) = (suite("throughput", &[("purged", "")]), site());
     let done = run(suite.as_ref(), &site, |step| match step.place.round {
         Some(round) if round % 2 == 0 => 1000.0,
         _ => 2000.0,
@@ -156,7 +155,7 @@ fn what_never_settles_takes_all_rounds() {
 
 #[test]
 fn a_run_that_was_cut_short_says_so() {
-    let (suite, site) = (suite(&throughput::INFO, &[("purged", "")]), site());
+    let (suite, site) = (suite("throughput", &[("purged", "")]), site());
     let mut done = run(suite.as_ref(), &site, |_| 1000.0);
     done.truncate(1 + 2 * 4 + 1);
     let (conclusion, doubts) = suite.conclude(&site, &done);
@@ -178,21 +177,21 @@ fn a_run_that_was_cut_short_says_so() {
 
 #[test]
 fn no_two_steps_go_the_same_way() {
-    for info in [iops::INFO, latency::INFO, saturation::INFO] {
-        let plan = suite(&info, &[]).plan(&site()).unwrap();
+    for name in ["iops", "latency", "saturation"] {
+        let plan = suite(name, &[]).plan(&site()).unwrap();
         let seeds =
             plan.iter().filter(|s| s.place.round.is_some()).map(|s| s.asked().jobs[0].load.seed);
         let mut seeds: Vec<u64> = seeds.collect();
         let steps = seeds.len();
         seeds.sort_unstable();
         seeds.dedup();
-        assert_eq!(seeds.len(), steps, "{}", info.name);
+        assert_eq!(seeds.len(), steps, "{name}");
     }
 }
 
 #[test]
 fn saturation_ends_when_four_times_the_capacity_is_written() {
-    let (suite, site) = (suite(&saturation::INFO, &[("purged", "")]), site());
+    let (suite, site) = (suite("saturation", &[("purged", "")]), site());
     // 1 TiB in minutes of 24 576 000 writes takes 10.9 rounds, four times as much 43.7.
     let quick = |round: u32| if round <= 12 { 409_600.0 } else { 102_400.0 };
     let done = run(suite.as_ref(), &site, |step| quick(step.place.round.unwrap()));

@@ -61,7 +61,7 @@ pub(super) struct RoundsDone<'a> {
     /// Blocks of the target.
     pub blocks: u64,
     pub block_bytes: u64,
-    /// RoundsDone asked.
+    /// Rounds wanted.
     pub rounds: u32,
     pub steps: &'a [SuiteStepResult],
 }
@@ -83,7 +83,7 @@ impl RoundsDone<'_> {
         })
     }
 
-    /// RoundsDone that were read back to their end.
+    /// Rounds that were read back completely.
     fn rounds_read(&self) -> u32 {
         (1..=self.rounds).filter(|round| self.is_whole(&Stage::Read(*round).key())).count() as u32
     }
@@ -167,7 +167,7 @@ impl RoundsDone<'_> {
     }
 
     fn table(&self) -> Table {
-        let title = format!("RoundsDone over {}", Bytes(self.blocks * self.block_bytes));
+        let title = format!("Rounds over {}", Bytes(self.blocks * self.block_bytes));
         let headings = ["#step", "bytes", "bandwidth", "IOPS", "blocks checked", "wrong"];
         let mut table = Table::new(title, &headings);
         for (step, result) in self.measured() {

@@ -1,0 +1,206 @@
+//! What suites have in common: figures of steps, rows, tables, and words of verdicts.
+
+use super::{Site, SuiteError};
+use crate::measure::estimates::{self, Which};
+use iogauge_model::limit::Directions;
+use iogauge_model::result::{Cell, DirectionResult, Estimate, StepResult, SuiteStepResult, Table};
+use iogauge_model::units::{Bytes, Count};
+use iogauge_model::{Histogram, Limit};
+use std::fmt::Display;
+
+/// With fewer I/Os the 99.999th percentile is the maximum.
+const ENOUGH_FOR_P99999: u64 = 100_000;
+
+/// The verdict of a suite without figures.
+pub(crate) const NOTHING: &str = "Nothing was measured.";
+
+/// Reads and writes of a step as one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Total {
+    /// I/Os per second.
+    pub(crate) iops: f64,
+    /// Bytes per second.
+    pub(crate) bytes_per_sec: f64,
+    /// Mean service time, in nanoseconds.
+    pub(crate) mean_ns: f64,
+    /// Largest service time, in nanoseconds.
+    pub(crate) max_ns: u64,
+}
+
+/// Reads and writes of a step as one; `None` where none was completed.
+pub(crate) fn total(step: &StepResult) -> Option<Total> {
+    let moved: Vec<&DirectionResult> =
+        step.read.iter().chain(&step.write).filter(|d| d.ios > 0).collect();
+    let ios: f64 = moved.iter().map(|d| d.ios as f64).sum();
+    let sum_ns: f64 = moved.iter().map(|d| d.service_ns.mean * d.ios as f64).sum();
+    (ios > 0.0).then(|| Total {
+        iops: moved.iter().map(|d| d.iops.mean).sum(),
+        bytes_per_sec: moved.iter().map(|d| d.bytes_per_sec).sum(),
+        mean_ns: sum_ns / ios,
+        max_ns: moved.iter().map(|d| d.service_ns.max).max().unwrap_or(0),
+    })
+}
+
+/// A row of a table: a name, and the figures of a step or of one direction of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) key: String,
+    pub(crate) all: Total,
+    /// 99th percentile, in nanoseconds.
+    pub(crate) p99_ns: u64,
+}
+
+impl Row {
+    /// `None` for a step that completed nothing.
+    pub(crate) fn of(key: impl Into<String>, step: &StepResult) -> Option<Self> {
+        let p99_ns = step.service_histogram().percentile_ns(99.0);
+        Some(Self { key: key.into(), all: total(step)?, p99_ns })
+    }
+
+    pub(crate) fn of_direction(key: &str, side: &DirectionResult) -> Self {
+        let all = Total {
+            iops: side.iops.mean,
+            bytes_per_sec: side.bytes_per_sec,
+            mean_ns: side.service_ns.mean,
+            max_ns: side.service_ns.max,
+        };
+        Self { key: key.to_owned(), all, p99_ns: side.service_ns.p99 }
+    }
+
+    pub(crate) fn iops(&self) -> Cell {
+        Cell::Iops(self.all.iops)
+    }
+
+    pub(crate) fn bandwidth(&self) -> Cell {
+        Cell::BytesPerSec(self.all.bytes_per_sec)
+    }
+
+    pub(crate) fn mean(&self) -> Cell {
+        Cell::LatencyNs(self.all.mean_ns)
+    }
+
+    pub(crate) fn p99(&self) -> Cell {
+        Cell::LatencyNs(self.p99_ns as f64)
+    }
+
+    pub(crate) fn max(&self) -> Cell {
+        Cell::LatencyNs(self.all.max_ns as f64)
+    }
+}
+
+/// A heading, as [`Table::new`] takes it, and the cell of a row under it.
+pub(crate) type Column<'a, R> = (&'a str, &'a dyn Fn(&R) -> Cell);
+
+/// A table with a row for each of `rows`.
+pub(crate) fn table<R>(
+    title: impl Into<String>,
+    rows: impl IntoIterator<Item = R>,
+    columns: &[Column<'_, R>],
+) -> Table {
+    let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let mut table = Table::new(title, &headings);
+    for row in rows {
+        table.row(columns.iter().map(|(_, cell)| cell(&row)));
+    }
+    table
+}
+
+/// A cell of words.
+pub(crate) fn words(text: impl Into<String>) -> Cell {
+    Cell::Text(text.into())
+}
+
+/// A latency in nanoseconds, or an empty cell.
+pub(crate) fn latency_if_any(ns: Option<f64>) -> Cell {
+    ns.map_or(Cell::Empty, Cell::LatencyNs)
+}
+
+/// The result of the step with a key.
+pub(crate) fn step_of<'a>(steps: &'a [SuiteStepResult], key: &str) -> Option<&'a StepResult> {
+    steps.iter().find(|step| step.place.key == key)?.step()
+}
+
+/// `1 user`, `16 users`.
+pub(crate) fn counted(count: impl Into<u64>, noun: &str) -> String {
+    let count = count.into();
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A rate without its fraction.
+pub(crate) fn whole(rate: f64) -> Count {
+    Count(rate.round())
+}
+
+/// Values with a separator between them.
+pub(crate) fn listed<T: Display>(values: impl IntoIterator<Item = T>, separator: &str) -> String {
+    let words: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    words.join(separator)
+}
+
+/// The text with a capital letter in front.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + chars.as_str()
+}
+
+/// Checks that blocks of an option can be accessed without the page cache, and fit into each part.
+///
+/// # Errors
+/// If they cannot.
+pub(crate) fn block_fits(site: &Site, option: &str, block_bytes: u64) -> Result<(), SuiteError> {
+    let unit = site.block_bytes;
+    if !site.takes(block_bytes) {
+        let reason = format!(
+            "{block_bytes} is not a multiple of {unit}, the block of the target; hint: use {}",
+            block_bytes.next_multiple_of(u64::from(unit))
+        );
+        return Err(SuiteError::option(option, reason));
+    }
+    if block_bytes > site.smallest_bytes() {
+        let reason = format!(
+            "a block of {} is larger than the target, which has {}",
+            Bytes(block_bytes),
+            Bytes(site.smallest_bytes())
+        );
+        return Err(SuiteError::option(option, reason));
+    }
+    Ok(())
+}
+
+/// The 99.999th percentile, in nanoseconds; `None` of fewer than 100 000 latencies.
+pub(crate) fn p99999(latencies: &Histogram) -> Option<u64> {
+    (latencies.count() >= ENOUGH_FOR_P99999).then(|| latencies.percentile_ns(99.999))
+}
+
+/// Reads and writes of a step per second, with their interval; 0 where none was completed.
+pub(crate) fn iops(step: &StepResult) -> Estimate {
+    let exact = total(step).map_or(0.0, |total| total.iops);
+    estimates::iops(&step.series, Which::All, exact)
+}
+
+/// The first of the limits that a step breaks, with the value of its statistic in nanoseconds.
+pub(crate) fn broken(step: &StepResult, limits: &[Limit]) -> Option<(Limit, f64)> {
+    judged(step, |latencies| {
+        let limit = limits.iter().find(|limit| !limit.holds(latencies))?;
+        Some((*limit, limit.statistic_ns(latencies)))
+    })
+}
+
+/// The first of the limits whose statistic needs more I/Os than a step has.
+pub(crate) fn short_of_samples(step: &StepResult, limits: &[Limit]) -> Option<Limit> {
+    judged(step, |latencies| limits.iter().find(|limit| !limit.has_samples(latencies)).copied())
+}
+
+/// Latencies of a direction: those of a schedule count from the intended start of the I/O.
+fn latencies(direction: &Option<DirectionResult>) -> Option<&Histogram> {
+    let direction = direction.as_ref()?;
+    Some(direction.response_histogram.as_ref().unwrap_or(&direction.service_histogram))
+}
+
+/// Calls `judge` with a step's latencies by direction.
+pub(crate) fn judged<T>(step: &StepResult, judge: impl FnOnce(&Directions<'_>) -> T) -> T {
+    let none = Histogram::new();
+    let of = |direction| latencies(direction).unwrap_or(&none);
+    judge(&Directions::new(of(&step.read), of(&step.write), of(&step.sync)))
+}

@@ -1,0 +1,89 @@
+//! What a suite says of itself: what it measures, and its options.
+
+use super::block::{Member, Reader};
+use super::{OptionValues, SuiteFileError};
+
+/// An option of a suite.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SuiteOption {
+    /// Its name, without dashes.
+    pub name: String,
+    /// The word for its value in help texts; `None` for an option without value.
+    pub value: Option<String>,
+    /// Its value where none is typed; `None` where the suite decides.
+    pub default: Option<String>,
+    /// What it does, in one line.
+    pub help: String,
+}
+
+impl SuiteOption {
+    fn read<'a>(reader: &Reader<'a>, option: &Member<'a>) -> Result<Self, SuiteFileError> {
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let begins = option.name.starts_with(|c: char| c.is_ascii_lowercase());
+        if !begins || !option.name.chars().all(is_word) {
+            let reason = "is no name of an option; hint: use lower-case letters";
+            return Err(reader.wrong(option, reason));
+        }
+        let mut read = Self { name: option.name.to_owned(), ..Self::default() };
+        for part in reader.members(reader.table(option)?) {
+            let text = reader.value(&part)?;
+            match part.name {
+                "value" => read.value = Some(text),
+                "default" => read.default = Some(text),
+                "help" => read.help = text,
+                _ => return Err(reader.wrong(&part, "is none of value, default and help")),
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// What a suite says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SuiteHead {
+    /// What it measures, in one line.
+    pub about: Option<String>,
+    /// How it proceeds, in a few sentences.
+    pub help: Option<String>,
+    /// Its options.
+    pub options: Vec<SuiteOption>,
+    /// Options of a short run on a simulated device, with which it is tested.
+    pub trial: Vec<(String, String)>,
+}
+
+impl SuiteHead {
+    /// Reads the head of a file.
+    ///
+    /// # Errors
+    /// Invalid TOML, or a value of another kind.
+    pub fn parse(text: &str) -> Result<Self, SuiteFileError> {
+        let none = OptionValues::new();
+        let reader = Reader::new(text, &none);
+        let root = reader.document()?;
+        let mut head = Self::default();
+        for member in reader.members(&root) {
+            match member.name {
+                "about" => head.about = Some(reader.words(&member)?),
+                "help" => head.help = Some(reader.words(&member)?),
+                "options" => {
+                    for option in reader.members(reader.table(&member)?) {
+                        head.options.push(SuiteOption::read(&reader, &option)?);
+                    }
+                }
+                "trial" => {
+                    for option in reader.members(reader.table(&member)?) {
+                        head.trial.push((option.name.to_owned(), reader.value(&option)?));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(head)
+    }
+
+    /// The options with their defaults.
+    #[must_use]
+    pub fn defaults(&self) -> OptionValues {
+        self.options.iter().map(|option| (option.name.clone(), option.default.clone())).collect()
+    }
+}
