@@ -210,7 +210,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The load of a job.
-    pub(in crate::command) fn job(&self, step: &FileStep, job: &FileJob) -> Result<FileLoad, SuiteError> {
+    pub(in crate::command) fn job(
+        &self,
+        step: &FileStep,
+        job: &FileJob,
+    ) -> Result<FileLoad, SuiteError> {
         let typed = self.typed(step, job)?;
         let load = typed.load(typed.engine, &[]).map_err(|error| {
             let is_own =
