@@ -1,8 +1,9 @@
-//! Doubts whose cause cannot be made, from kernel files that are.
+//! Caveats whose cause cannot be made, from kernel files that are.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use iogauge_io::machine::{CounterReader, DeviceTree, Logical, Roots};
 use iogauge_lab::caveats;
+use iogauge_model::caveat::Command;
 use iogauge_model::{Caveat, CaveatCode};
 use std::fs;
 
@@ -21,7 +22,7 @@ fn after_losing(stolen_ticks: u64) -> Vec<Caveat> {
     write("stat", &format!("cpu  100 0 100 {} 0 0 0 {stolen_ticks} 0 0\n", 1800 - stolen_ticks));
     let after = reader.read().unwrap();
     let totals = after.since(&before, Logical { ios: 1, bytes: 4096 });
-    caveats::machine(&totals.cpu, 0)
+    Command::Run.caveats(caveats::machine(&totals.cpu, 0))
 }
 
 #[test]

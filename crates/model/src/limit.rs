@@ -141,6 +141,21 @@ impl Limit {
         format!("{}{}", self.side.prefix(), self.metric)
     }
 
+    /// The same for a database, whose flushes are commits: `commit:p99.9`.
+    #[must_use]
+    pub fn database_statistic(&self) -> String {
+        match self.side {
+            Side::Sync => format!("commit:{}", self.metric),
+            _ => self.statistic(),
+        }
+    }
+
+    /// The limit of a database in words: `commit:p99.9 <= 5 ms`.
+    #[must_use]
+    pub fn database_words(&self) -> String {
+        format!("{} <= {}", self.database_statistic(), Bound(self.bound_ns))
+    }
+
     /// The statistic this limit bounds, in nanoseconds; infinite where its side has no I/O, which
     /// is as bad as can be.
     #[must_use]

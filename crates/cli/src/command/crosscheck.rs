@@ -11,6 +11,7 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::session::{self, via};
 use iogauge_lab::{Interrupt, caveats};
 use iogauge_model::Step;
+use iogauge_model::caveat::Command;
 use iogauge_model::result::{Agreement, CROSSCHECK_FORMAT, CrosscheckDocument};
 use iogauge_report::terminal;
 
@@ -31,7 +32,8 @@ pub fn run(args: &CrosscheckArgs, interrupt: Interrupt) -> anyhow::Result<Exit> 
     }
     let typed = std::slice::from_ref(&args.load);
     invocation::refuse_search(typed)?;
-    let opened = invocation::open(&args.target, typed, Some(&args.via))?;
+    let mut opened = invocation::open(&args.target, typed, Some(&args.via))?;
+    opened.rig.set_command(Command::Crosscheck);
     let Some(fio) = opened.rig.via().cloned() else {
         return refuse("crosscheck needs fio; hint: use --via fio=BINARY");
     };

@@ -8,6 +8,7 @@ use iogauge_lab::fio::FioError;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, LabError};
 use iogauge_model::Limit;
+use iogauge_model::caveat::Command;
 use iogauge_model::limit::tightest;
 use iogauge_model::load::ArrivalProcess;
 
@@ -27,6 +28,7 @@ pub fn run(args: &FindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let typed = std::slice::from_ref(&args.load);
     let mut opened = invocation::open(target, typed, args.via.as_ref())?;
     opened.rig.sample_every(args.sampling.every);
+    opened.rig.set_command(Command::Find);
     let target = &invocation::removing(target, typed);
     let mut invocation = Invocation::on("find", target, output, args.explain, interrupt, opened)?;
     invocation.wants_trace = args.trace;

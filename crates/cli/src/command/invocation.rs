@@ -12,6 +12,7 @@ use iogauge_lab::session::trace::Tracing;
 use iogauge_lab::session::{self, via};
 use iogauge_lab::{Interrupt, Region, Rig};
 use iogauge_model::Caveat;
+use iogauge_model::caveat::Fact;
 use iogauge_model::load::Load;
 use iogauge_model::result::{Head, Workload};
 use iogauge_model::units::{Bandwidth, Bytes};
@@ -41,7 +42,7 @@ pub struct Invocation {
     pub tracing: Option<Tracing>,
     /// The run to take up again, with what it kept.
     pub resumed: Option<Resumed>,
-    /// Doubts gathered so far.
+    /// Caveats found so far.
     pub caveats: Vec<Caveat>,
     /// The run in the history and on the screen.
     pub record: Record,
@@ -56,8 +57,8 @@ pub struct Opened {
     pub rig: Rig,
     /// The loads, ready to run.
     pub loads: Vec<Load>,
-    /// Engines that had to give way to others.
-    pub caveats: Vec<Caveat>,
+    /// Engines that cannot be had.
+    pub facts: Vec<Fact>,
 }
 
 /// Reads what was typed and lets the guards judge the target, which fio is to reach where it does the
@@ -85,13 +86,13 @@ pub fn open(
         rig.go_via(fio)?;
     }
     let mut loads = Vec::new();
-    let mut caveats = Vec::new();
+    let mut facts = Vec::new();
     for load in typed {
-        let (engine, caveat) = rig.engine(load.asked_engine())?;
-        caveats.extend(caveat);
+        let (engine, fact) = rig.engine(load.asked_engine())?;
+        facts.extend(fact);
         loads.push(load.load(engine, &part_sizes(&rig)).map_err(iogauge_lab::LabError::from)?);
     }
-    Ok(Opened { rig, loads, caveats: distinct(caveats) })
+    Ok(Opened { rig, loads, facts })
 }
 
 /// Usable bytes of each part of a target.
@@ -132,8 +133,9 @@ impl Invocation {
         interrupt: Interrupt,
         opened: Opened,
     ) -> anyhow::Result<Self> {
-        let Opened { rig, loads, mut caveats } = opened;
-        caveats.extend(rig.via().map(via::caveat));
+        let Opened { rig, loads, mut facts } = opened;
+        facts.extend(rig.via().map(via::fact));
+        let caveats = distinct(rig.caveats(facts));
         refuse_history(&rig, &output.history)?;
         let record = Record::new(kind, output, explain)?;
         Ok(Self {

@@ -11,6 +11,7 @@ use iogauge_fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::target::Intent;
 use iogauge_lab::{Interrupt, LabError, Region, Rig};
+use iogauge_model::caveat::Command;
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::{Load, Plan, Step};
@@ -34,6 +35,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
     let text = text(&wanted, path);
     let mut rig = Rig::open_each(&text, &wanted)?;
     rig.sample_every(args.sampling.every);
+    rig.set_command(Command::RunFile);
     let paths: Vec<&Path> = wanted.iter().map(|(path, _)| path.as_path()).collect();
     if let [Group { jobs, runtime_ns, .. }] = groups.as_slice()
         && let [job] = jobs.as_slice()
@@ -45,9 +47,9 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
             return Err(Usage(text.to_owned()).into());
         }
         let (load, _) = on(job, &rig, &paths)?;
-        let (engine, caveat) = rig.engine(Some(load.engine))?;
-        let caveats = caveat.into_iter().collect();
-        let opened = Opened { rig, loads: vec![Load { engine, ..load }], caveats };
+        let (engine, fact) = rig.engine(Some(load.engine))?;
+        let facts = fact.into_iter().collect();
+        let opened = Opened { rig, loads: vec![Load { engine, ..load }], facts };
         let mut invocation =
             Invocation::on("find", &args.target, &args.output, false, interrupt, opened)?;
         invocation.unlink = unlinked(&groups);
@@ -62,7 +64,7 @@ pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<
         regions.push(own);
     }
     let loads = plan.steps.iter().flat_map(|step| &step.jobs).map(|job| job.load.clone()).collect();
-    let opened = Opened { rig, loads, caveats: Vec::new() };
+    let opened = Opened { rig, loads, facts: Vec::new() };
     let mut invocation =
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
     invocation.regions = regions.concat();

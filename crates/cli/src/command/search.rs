@@ -43,9 +43,9 @@ fn search(invocation: &mut Invocation, plan: &SearchPlan) -> anyhow::Result<Find
     let found = searched.found;
     let mut trace = None;
     if let Some(tracing) = &mut invocation.tracing {
-        let (of_answer, told) = tracing.of_answer(&found.answer);
+        let (of_answer, facts) = tracing.of_answer(&found.answer);
         trace = of_answer;
-        caveats.extend(told);
+        caveats.extend(invocation.rig.caveats(facts));
     }
     let rate_iops = found.answer.rate_iops;
     let arrivals = rate_iops.zip(plan.open_loop);

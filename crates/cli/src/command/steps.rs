@@ -67,7 +67,7 @@ fn measure(
         let mut measured = session::run_on(rig, step, regions, &mut watch)?;
         found.extend(session::step_caveats(rig, step, regions, &measured));
         if let Some(tracing) = tracing {
-            found.extend(tracing.of_step(&mut measured.result));
+            found.extend(rig.caveats(tracing.of_step(&mut measured.result)));
         }
         if *sums_up {
             measured.result.jobs.clear();

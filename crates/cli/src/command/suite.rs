@@ -19,11 +19,12 @@ use iogauge_lab::target::{
     DEFAULT_SIZE_BYTES, Intent, PartKind, TargetError, TargetSpec, clean, numbered_test_file,
 };
 use iogauge_lab::{Interrupt, LabError, Rig, caveats};
+use iogauge_model::Load;
+use iogauge_model::caveat::{Command, FigureFact, StepTime};
 use iogauge_model::result::{
     SUITE_FORMAT, SuiteAsked, SuiteDocument, SuitePlanDocument, SuiteStepResult, Workload,
 };
 use iogauge_model::units::{Bytes, size_word};
-use iogauge_model::{Caveat, CaveatCode, Load};
 use iogauge_report::terminal;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -57,9 +58,11 @@ pub fn run(args: &SuiteArgs, arguments: &[OsString], interrupt: Interrupt) -> an
         Some(earlier) => asked = earlier.asked.clone(),
         None => source.draw(&mut asked.options),
     }
+    let command = Command::Suite(source.step_time());
     let Ready { suite, mut opened, unlink } = source.open(common, &asked)?;
-    let (engine, caveat) = opened.rig.engine(common.ioengine)?;
-    opened.caveats.extend(caveat);
+    opened.rig.set_command(command);
+    let (engine, fact) = opened.rig.engine(common.ioengine)?;
+    opened.facts.extend(fact);
     let site = Site::of(&opened.rig, engine);
     let plan = suite.plan(&site)?;
     check_via(common, &plan)?;
@@ -95,6 +98,17 @@ impl Source {
             Which::Known(info) => Self::Table(info),
             Which::File(path) => Self::Own(OwnFile::read(path)?),
         })
+    }
+
+    /// The option that makes its steps longer.
+    fn step_time(&self) -> StepTime {
+        let Self::Table(info) = self else { return StepTime::Fixed };
+        let has = |name| info.head.options.iter().any(|option| option.name == name);
+        match () {
+            () if has("seconds") => StepTime::Seconds,
+            () if has("scale") => StepTime::Scale,
+            () => StepTime::Fixed,
+        }
     }
 
     fn asked(&self, typed: &BTreeMap<String, String>) -> SuiteAsked {
@@ -195,7 +209,7 @@ pub(super) fn open(common: &SuiteCommon, needs: Needs) -> anyhow::Result<Opened>
     if let Some(fio) = fio {
         rig.go_via(fio)?;
     }
-    Ok(Opened { rig, loads: Vec::new(), caveats: Vec::new() })
+    Ok(Opened { rig, loads: Vec::new(), facts: Vec::new() })
 }
 
 /// A part that is smaller than its share was not asked for by its own size.
@@ -309,7 +323,7 @@ impl ActiveSuite<'_> {
         invocation.begin(&self.asked.name)?;
         let mut before = std::mem::take(&mut invocation.caveats);
         before.retain(|doubt| self.suite.doubted_before(doubt));
-        let mut found = suite::of_target(before);
+        let mut found = caveats::of_many(before);
         let Invocation { rig, record, interrupt, .. } = &mut *invocation;
         let mut watch = Watch { observer: &mut record.screen, interrupt };
         // A file that was made meanwhile may take other blocks than its disk.
@@ -320,7 +334,8 @@ impl ActiveSuite<'_> {
         found.extend(own);
         invocation.record.tell_nothing(&found);
         let resumed = steps.iter().map(|step| step.part).max().unwrap_or(0);
-        found.extend((resumed > 0).then(|| self.resumed_caveat(resumed)));
+        let fact = (resumed > 0).then(|| FigureFact::Resumed { times: resumed }.into());
+        found.extend(invocation.rig.caveats(fact));
         Ok(SuiteDocument {
             head: invocation.head(SUITE_FORMAT, invocation.asked.clone()),
             suite: self.asked.clone(),
@@ -332,17 +347,6 @@ impl ActiveSuite<'_> {
             caveats: caveats::distinct(found),
             environment: session::environment(&invocation.rig),
         })
-    }
-
-    fn resumed_caveat(&self, resumed: u32) -> Caveat {
-        let times = if resumed == 1 { "once".to_owned() } else { format!("{resumed} times") };
-        Caveat::of(
-            CaveatCode::Resumed,
-            format!(
-                "the run was taken up again {times} after an interruption: what the target did in \
-                 between is not known"
-            ),
-        )
     }
 }
 

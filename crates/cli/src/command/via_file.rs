@@ -16,6 +16,7 @@ use iogauge_lab::search::SearchPlan;
 use iogauge_lab::session::via::{JudgedFile, RanFile};
 use iogauge_lab::session::{self, via};
 use iogauge_model::Load;
+use iogauge_model::caveat::Command;
 use iogauge_model::result::{RUN_FORMAT, RunDocument, StepResult, Workload};
 use iogauge_report::terminal;
 use std::collections::BTreeSet;
@@ -47,7 +48,8 @@ pub fn run(
     let (JudgedFile { mut rig, jobs, paths }, fio) = judge(path, fio, &args.target)?;
     via::check_footprint(&jobs)?;
     rig.go_via(fio.clone())?;
-    let opened = Opened { rig, loads: Vec::new(), caveats: Vec::new() };
+    rig.set_command(Command::RunFile);
+    let opened = Opened { rig, loads: Vec::new(), facts: Vec::new() };
     let mut invocation =
         Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
     invocation.unlink = unlinked(&jobs);
@@ -68,7 +70,7 @@ fn measure(
     let summary = summary(jobs);
     invocation.begin(&summary)?;
     let loads = via::loads(&invocation.rig, jobs, paths)?;
-    invocation.caveats.extend(session::doubts_before(&invocation.rig, &loads)?);
+    invocation.caveats.extend(session::caveats_before(&invocation.rig, &loads)?);
     let Invocation { record, interrupt, rig, .. } = &mut *invocation;
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let (text, handed) = via::text_for_fio(rig, jobs, paths)?;
@@ -87,9 +89,10 @@ fn measure(
     }
     let failed: u64 = steps.iter().map(StepResult::errors).sum();
     let ended = results.iter().filter(|result| result.error != 0).count() as u64;
-    caveats.extend(iogauge_lab::caveats::errors(failed.max(ended), None, ""));
-    caveats.extend(lost.as_deref().map(via::lost));
-    caveats.extend(via::doubts(&steps, paused));
+    let errors = iogauge_lab::caveats::errors(failed.max(ended), None, "", false);
+    let lost_fio = lost.as_deref().map(via::lost);
+    caveats.extend(invocation.rig.caveats(errors.into_iter().chain(lost_fio)));
+    caveats.extend(via::caveats(&invocation.rig, &steps, paused));
     if interrupted {
         caveats.push(session::ended_early(&invocation.rig));
     }
@@ -152,7 +155,8 @@ pub fn find(
     rig.go_via_job(fio, ForeignJob { jobs, paths, synchronous: job.synchronous })?;
     // The rest of the load is in the file, for fio alone to read.
     let load = Load { iodepth: 1, numjobs: 1, ..job.shape.clone() };
-    let opened = Opened { rig, loads: vec![load], caveats: Vec::new() };
+    rig.set_command(Command::FindFile);
+    let opened = Opened { rig, loads: vec![load], facts: Vec::new() };
     let mut invocation =
         Invocation::on("find", &args.target, &args.output, args.explain, interrupt, opened)?;
     invocation.wants_trace = args.trace;

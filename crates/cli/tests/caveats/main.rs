@@ -9,6 +9,7 @@ mod machine;
 mod target;
 
 use common::{Done, Place};
+use iogauge_model::caveat::{Command, Fact, SteadinessFact, TargetFact};
 use iogauge_model::{CaveatCode, ImpactRule};
 use serde_json::Value;
 use std::fs::File;
@@ -123,6 +124,81 @@ fn each_code_has_its_test() {
         let proofs = SOURCES.iter().filter(|source| has_test(source, &here)).count()
             + elsewhere.filter(|(_, source, name)| has_test(source, name)).count();
         assert_eq!(proofs, 1, "{}: one test, named after it", code.as_str());
+    }
+}
+
+/// The words of a command, and of `suite` those of suites with all kinds of options.
+fn words_of(command: Command) -> &'static [&'static [&'static str]] {
+    match command {
+        Command::Run | Command::RunFile => &[&["run"]],
+        Command::Find | Command::FindFile => &[&["find"]],
+        Command::Suite(_) => {
+            &[&["suite", "best-worst"], &["suite", "ladder"], &["suite", "snia-iops"]]
+        }
+        Command::Crosscheck => &[&["crosscheck"]],
+        Command::Profile => &[&["profile"]],
+        Command::Doctor => &[&["doctor"]],
+        Command::DbSetup => &[&["db", "setup"]],
+        Command::DbRun => &[&["db", "run"]],
+        Command::DbFind => &[&["db", "find"]],
+        Command::DbBeside | Command::DbBesideDevice => &[&["db", "beside"]],
+    }
+}
+
+/// True where the command may raise the fact.
+fn raises(command: Command, fact: &Fact) -> bool {
+    let of_suites = matches!(
+        fact,
+        Fact::Target(TargetFact::SmallForWorst { .. })
+            | Fact::Steadiness(SteadinessFact::NeverSteady { .. })
+    );
+    match command {
+        Command::Suite(_) => !matches!(fact, Fact::Database(_) | Fact::Tool(_)),
+        _ if of_suites => false,
+        Command::Doctor => matches!(fact, Fact::Target(_) | Fact::Machine(_)),
+        Command::Profile | Command::DbSetup => false,
+        Command::DbRun | Command::DbFind | Command::DbBeside => {
+            !matches!(fact, Fact::Target(_) | Fact::Tool(_))
+        }
+        Command::Crosscheck | Command::DbBesideDevice => {
+            !matches!(fact, Fact::Database(_) | Fact::Tool(_))
+        }
+        _ => !matches!(fact, Fact::Database(_)),
+    }
+}
+
+/// The command that a hint names after `iogauge`, where it names one.
+fn named_in(hint: &str) -> Option<Vec<&str>> {
+    let (_, rest) = hint.split_once("iogauge ")?;
+    let words = rest.split_whitespace().take(2);
+    let words: Vec<&str> = words.take_while(|word| word.starts_with(char::is_lowercase)).collect();
+    match words.as_slice() {
+        ["db", action, ..] => Some(vec!["db", action]),
+        [command, ..] if ["run", "find", "prepare", "clean", "crosscheck"].contains(command) => {
+            Some(vec![command])
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn hints_name_options_of_their_command() {
+    let place = Place::new();
+    let help = |words: &[&str]| place.run(&[words, &["--help"]].concat()).ends(0).stdout;
+    // Options of losetup and taskset.
+    let foreign = ["--direct-io", "--cpu-list"];
+    for command in Command::ALL {
+        let own: String = words_of(command).iter().map(|words| help(words)).collect();
+        for fact in Fact::examples().iter().filter(|fact| raises(command, fact)) {
+            let hint = fact.caveat(command).hint;
+            let named = named_in(&hint);
+            let page = named.map_or_else(|| own.clone(), |words| help(&words));
+            let options = hint.split(|c: char| !(c.is_ascii_alphabetic() || "_-".contains(c)));
+            for option in options.filter(|word| word.starts_with("--")) {
+                let known = page.replace('_', "-").contains(&option.replace('_', "-"));
+                assert!(known || foreign.contains(&option), "{command:?}: {option} in {hint:?}");
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why the block layer cannot be traced.
 
 use crate::confine::ConfineError;
+use iogauge_model::caveat::TraceLack;
 
 /// Why the block layer cannot be traced. Each says in one line what is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -43,18 +44,16 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// What to do about it.
+    /// What is missing.
     #[must_use]
-    pub const fn hint(&self) -> &'static str {
+    pub const fn lack(&self) -> TraceLack {
         match self {
-            Self::NoDevice => "a file, directory or block device of a disk of this machine",
-            Self::NoRequests { .. } => {
-                "the devices below it, where it is made of others, or leave out --trace"
-            }
-            Self::NoTracefs => "mount -t tracefs nodev /sys/kernel/tracing",
-            Self::NotInstalled(_) => "apt-get install bpftrace, or dnf install bpftrace",
+            Self::NoDevice => TraceLack::Device,
+            Self::NoRequests { .. } => TraceLack::Requests,
+            Self::NoTracefs => TraceLack::Tracefs,
+            Self::NotInstalled(_) => TraceLack::Bpftrace,
             Self::Confine(_) | Self::Ended { .. } | Self::Silent { .. } | Self::Mark(_) => {
-                "run as root, outside of containers, where bpftrace -l 'tracepoint:block:*' has lines"
+                TraceLack::Rights
             }
         }
     }

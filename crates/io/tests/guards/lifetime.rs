@@ -6,8 +6,9 @@ use iogauge_io::targets::{
     BASE_BYTES, Cleaned, GuardError, Intent, LeftBecause, OpenMode, Part, Prefill, PrefillNeed,
     Roots, Target, TargetError, clean, extents, facts,
 };
-use iogauge_model::CaveatCode;
+use iogauge_model::caveat::{Command, Fact};
 use iogauge_model::load::{Load, SyncMode};
+use iogauge_model::{Caveat, CaveatCode};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::symlink;
@@ -111,19 +112,24 @@ fn an_abandoned_prefill_leaves_nothing() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
+fn caveats_of(part: &Part, load: &Load) -> Vec<Caveat> {
+    let facts = facts(part, load, &Roots::default()).unwrap();
+    Command::Run.caveats(facts.into_iter().map(Fact::from))
+}
+
 #[test]
 fn a_strangers_sparse_file_is_doubted_and_not_filled() {
     let file = image(SIZE);
     let reading = part(file.path(), reads());
     let wanted = PrefillNeed::NotAllowed { unwritten_bytes: SIZE };
     assert_eq!(need(&reading).unwrap(), wanted);
-    let caveats = facts(&reading, &Load::default(), &Roots::default()).unwrap();
+    let caveats = caveats_of(&reading, &Load::default());
     assert!(caveats.iter().any(|c| c.code == CaveatCode::SparseHoles), "{caveats:?}");
     assert!(caveats.iter().all(|c| !c.hint.is_empty() && !c.message.contains('\n')));
     fill(file.path(), SIZE);
     assert_eq!(need(&reading).unwrap(), PrefillNeed::None);
     let cached = Load { direct: false, ..Load::default() };
-    let caveats = facts(&reading, &cached, &Roots::default()).unwrap();
+    let caveats = caveats_of(&reading, &cached);
     let codes: Vec<_> = caveats.iter().map(|c| c.code).collect();
     assert_eq!(codes, [CaveatCode::PageCache, CaveatCode::SmallerThanCache]);
 }
@@ -133,7 +139,7 @@ fn zeros_in_a_file_are_doubted() {
     let file = image(0);
     fs::write(file.path(), vec![0; SIZE as usize]).unwrap();
     let reading = part(file.path(), reads());
-    let caveats = facts(&reading, &Load::default(), &Roots::default()).unwrap();
+    let caveats = caveats_of(&reading, &Load::default());
     assert!(caveats.iter().any(|c| c.code == CaveatCode::ZeroBlocks), "{caveats:?}");
 }
 

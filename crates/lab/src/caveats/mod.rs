@@ -1,4 +1,4 @@
-//! Doubts that show in what was measured.
+//! Facts that show in what was measured.
 
 mod search;
 pub(crate) mod surroundings;
@@ -7,106 +7,75 @@ use crate::measure::steadiness::{Unsteady, unsteadiness};
 use crate::search::{CLIENT_BOUND_PERCENT, SearchOutcome};
 use iogauge_io::engine;
 use iogauge_io::worker::control::IoFault;
+use iogauge_model::caveat::{Fact, FigureFact, MachineFact, NothingWhy, SteadinessFact};
 use iogauge_model::limit::Metric;
 use iogauge_model::load::Load;
-use iogauge_model::result::{CpuUse, PerformanceShift, Physical, StepResult};
-use iogauge_model::units::{Bytes, Count, Latency};
+use iogauge_model::result::{CpuUse, Physical, StepResult};
 use iogauge_model::{Caveat, CaveatCode};
 pub(crate) use search::starved;
 pub use search::{cut_short, drift, of_answer, shifts};
 use std::io;
 
-/// Share of its depth or rate a step has to reach.
+/// Share of its queue depth and of its rate that a step has to achieve.
 const DEPTH_SHARE: f64 = 0.9;
 const RATE_SHARE: f64 = 0.97;
-/// Share of its time a worker may wait for a processor before that is worth a word, in percent.
+/// Share of its time, in percent, from which on it is a fact that a worker waits for a processor.
 const WAIT_PERCENT: f64 = 5.0;
 const STEAL_PERCENT: f64 = 2.0;
-/// Physical over logical bytes outside of which something else than the load was at work.
+/// Physical over logical bytes: below, a cache answered; above, something else moved bytes as well.
 const CACHED_BELOW: f64 = 0.9;
 const OTHER_ABOVE: f64 = 1.2;
-/// Devices move a little on any machine; less than this is not worth a word.
+/// Devices move a few bytes on any machine; fewer than these are no fact.
 const OTHER_BYTES: u64 = 16 << 20;
 
-/// Doubts about one step, whose jobs had these loads.
+/// Facts about one step, whose jobs had these loads.
 #[must_use]
-pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
+pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Fact> {
+    let mut facts = Vec::new();
     let closed =
         loads.iter().all(|l| l.arrivals.is_none() && !l.is_counted() && l.thinktime.is_none());
     if closed && result.ios() > 0 {
-        caveats.extend(depth(result.depth, result.depth_achieved));
+        facts.extend(queue_depth(result.depth, result.depth_achieved));
     }
     // Jobs with times of their own have none over which all of them offer their rates.
     let together = loads.iter().all(|l| l.own_time.is_none());
-    if let Some(offered) = result.rate_iops.filter(|_| together) {
-        let achieved = result.ios() as f64 / result.seconds.max(1e-9);
-        caveats.extend(rate(
-            offered,
-            achieved,
-            "a lower --rate_iops, or a higher --iodepth where the target could take more",
-        ));
+    if let Some(requested) = result.rate_iops.filter(|_| together) {
+        facts.extend(rate(requested, result.ios() as f64 / result.seconds.max(1e-9)));
     }
-    caveats.extend(machine(&result.cpu, workers));
+    facts.extend(machine(&result.cpu, workers));
     let direct = loads.iter().all(engine::is_direct);
-    caveats.extend(physical(result.physical.as_ref(), result.bytes(), direct));
-    caveats.extend(of_figures(result));
-    caveats
+    facts.extend(physical(result.physical.as_ref(), result.bytes(), direct));
+    facts.extend(of_figures(result));
+    facts
 }
 
-/// Doubts that show in a step's own figures, whatever it ran on.
+/// Facts that show in a step's own figures, whatever it ran on.
 #[must_use]
-pub(crate) fn of_figures(result: &StepResult) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    caveats.extend(samples(result.ios()));
-    caveats.extend(steadiness(result));
-    caveats.extend(overflow(result));
-    caveats
+pub(crate) fn of_figures(result: &StepResult) -> Vec<Fact> {
+    let ios = result.ios();
+    let wanted = Metric::Percentile(99.0).samples_wanted();
+    let few = (ios > 0 && ios < wanted).then_some(FigureFact::FewSamples { ios, wanted });
+    let directions = result.read.iter().chain(&result.write);
+    let count: u64 = directions.map(|d| d.service_histogram.overflow()).sum();
+    let overflow = (count > 0).then_some(FigureFact::Overflow { count });
+    let mut facts: Vec<Fact> = few.into_iter().map(Fact::from).collect();
+    facts.extend(steadiness(result));
+    facts.extend(overflow.map(Fact::from));
+    facts
 }
 
-/// The depth achieved lies under the one asked.
+/// The queue depth achieved is below the one requested.
 #[must_use]
-pub fn depth(asked: u32, achieved: f64) -> Option<Caveat> {
-    (achieved < f64::from(asked) * DEPTH_SHARE).then(|| {
-        Caveat::of(
-            CaveatCode::DepthNotReached,
-            format!(
-                "of {asked} I/Os asked to be outstanding {achieved:.1} were, on average: the \
-                 target answers faster than the tool can ask, or batches hold I/Os back"
-            ),
-        )
-    })
+pub fn queue_depth(requested: u32, achieved: f64) -> Option<Fact> {
+    (achieved < f64::from(requested) * DEPTH_SHARE)
+        .then(|| FigureFact::QueueDepth { requested, achieved }.into())
 }
 
-fn rate(offered: f64, achieved: f64, hint: &str) -> Option<Caveat> {
-    (achieved < offered * RATE_SHARE).then(|| {
-        Caveat::new(
-            CaveatCode::RateNotReached,
-            format!(
-                "{} I/Os per second were offered and {} achieved: response times grow with the \
-                 length of the run",
-                Count(offered),
-                Count(achieved)
-            ),
-            hint,
-        )
-    })
+fn rate(requested: f64, achieved: f64) -> Option<Fact> {
+    (achieved < requested * RATE_SHARE).then(|| FigureFact::Rate { requested, achieved }.into())
 }
 
-/// Arrivals of an open loop that found as many I/Os outstanding as there may be.
-fn backlog(waited: u64, max_depth: u32) -> Option<Caveat> {
-    (waited > 0).then(|| {
-        Caveat::of(
-            CaveatCode::ArrivalsWaited,
-            format!(
-                "up to {waited} I/Os were due and waited because {max_depth} were outstanding: the \
-                 target saw no deeper queue, and their response times count the wait"
-            ),
-        )
-    })
-}
-
-/// Each doubt once: parts that lie on one device raise the same.
+/// Each caveat once: parts that lie on one device raise the same.
 #[must_use]
 pub fn distinct(found: Vec<Caveat>) -> Vec<Caveat> {
     let mut caveats = Vec::new();
@@ -118,16 +87,38 @@ pub fn distinct(found: Vec<Caveat>) -> Vec<Caveat> {
     caveats
 }
 
-/// Each kind of doubt once, about steps that are one result: the one with the worst impact, the first
+/// Each kind of caveat once, about steps that are one result: the one with the worst impact, the first
 /// of those.
 #[must_use]
 pub fn one_of_each(found: Vec<Caveat>) -> Vec<Caveat> {
-    let mut caveats: Vec<Caveat> = Vec::new();
+    counted(found).into_iter().map(|(caveat, _)| caveat).collect()
+}
+
+/// As [`one_of_each`], about several files or devices: with the number of the others.
+#[must_use]
+pub fn of_many(found: Vec<Caveat>) -> Vec<Caveat> {
+    let with_number = |(caveat, others): (Caveat, usize)| match others {
+        0 => caveat,
+        others => {
+            let message = format!("{} (and {others} more like it)", caveat.message);
+            Caveat { message, ..caveat }
+        }
+    };
+    counted(found).into_iter().map(with_number).collect()
+}
+
+/// The first caveat with the worst impact of each kind, with the number of the others.
+fn counted(found: Vec<Caveat>) -> Vec<(Caveat, usize)> {
+    let mut caveats: Vec<(Caveat, usize)> = Vec::new();
     for caveat in found {
-        match caveats.iter_mut().find(|known| known.code == caveat.code) {
-            Some(known) if known.impact < caveat.impact => *known = caveat,
-            Some(_) => {}
-            None => caveats.push(caveat),
+        match caveats.iter_mut().find(|(known, _)| known.code == caveat.code) {
+            None => caveats.push((caveat, 0)),
+            Some((known, others)) => {
+                *others += 1;
+                if known.impact < caveat.impact {
+                    *known = caveat;
+                }
+            }
         }
     }
     caveats
@@ -135,118 +126,51 @@ pub fn one_of_each(found: Vec<Caveat>) -> Vec<Caveat> {
 
 /// What the machine did to the measurement.
 #[must_use]
-pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    caveats.extend(processor_busy(cpu).or_else(|| processor_used_up(cpu, workers)));
-    caveats.extend(steal(cpu));
-    caveats
+pub fn machine(cpu: &CpuUse, workers: usize) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let CpuUse { wait_percent, machine_percent, .. } = *cpu;
+    let percent = cpu.busy_percent();
+    if wait_percent >= WAIT_PERCENT {
+        facts.push(MachineFact::ProcessorsBusy { wait_percent, machine_percent }.into());
+    } else if workers > 0 && percent >= CLIENT_BOUND_PERCENT * workers as f64 {
+        facts.push(MachineFact::ProcessorUsedUp { percent, workers }.into());
+    }
+    facts.extend(steal(cpu));
+    facts
 }
 
 /// Processor time that other machines had.
-pub(crate) fn steal(cpu: &CpuUse) -> Option<Caveat> {
+pub(crate) fn steal(cpu: &CpuUse) -> Option<Fact> {
     let percent = cpu.steal_percent;
-    (percent > STEAL_PERCENT).then(|| {
-        let message =
-            format!("the hypervisor gave {percent:.1} % of the processor time to other machines");
-        Caveat::of(CaveatCode::StealTime, message).weighed(percent / 100.0)
-    })
-}
-
-/// The tool works without a pause: it may be what is measured.
-fn processor_used_up(cpu: &CpuUse, workers: usize) -> Option<Caveat> {
-    let used = cpu.busy_percent();
-    (workers > 0 && used >= CLIENT_BOUND_PERCENT * workers as f64).then(|| {
-        Caveat::of(
-            CaveatCode::ClientBound,
-            format!(
-                "the tool used {used:.0} % of a processor for {workers} worker{}: the target may \
-                 sustain more than one machine can ask",
-                if workers == 1 { "" } else { "s" }
-            ),
-        )
-    })
-}
-
-/// Processors are kept busy by others, or by more workers than there are processors.
-fn processor_busy(cpu: &CpuUse) -> Option<Caveat> {
-    let wait = cpu.wait_percent;
-    (wait >= WAIT_PERCENT).then(|| {
-        Caveat::new(
-            CaveatCode::ClientBound,
-            format!(
-                "the workers were ready to run and had no processor for {wait:.0} % of the time \
-                 (the machine was {:.0} % busy): other programs, other workers or the kernel's own \
-                 threads keep the processors, and the target may sustain more",
-                cpu.machine_percent
-            ),
-            "top shows what runs beside; taskset --cpu-list LIST iogauge … chooses the processors",
-        )
-        .weighed(wait / 100.0)
-    })
+    (percent > STEAL_PERCENT).then(|| MachineFact::Stolen { percent }.into())
 }
 
 /// Physical bytes that do not match the logical ones.
 #[must_use]
-pub fn physical(physical: Option<&Physical>, logical_bytes: u64, direct: bool) -> Option<Caveat> {
+pub fn physical(physical: Option<&Physical>, requested_bytes: u64, direct: bool) -> Option<Fact> {
     let physical = physical?;
     let ratio = physical.ratio_to_logical?;
-    let moved = physical.read_bytes + physical.write_bytes;
-    if ratio < CACHED_BELOW && logical_bytes > OTHER_BYTES {
-        let how = if direct { "although the page cache was bypassed" } else { "through the cache" };
-        return Some(Caveat::new(
-            CaveatCode::PageCache,
-            format!(
-                "the devices moved {} for {} asked, {how}: something in between answered the rest",
-                Bytes(moved),
-                Bytes(logical_bytes)
-            ),
-            "iogauge prepare writes every block; a target larger than all caches shows the medium",
-        ));
-    }
-    (ratio > OTHER_ABOVE && moved.saturating_sub(logical_bytes) > OTHER_BYTES).then(|| {
-        Caveat::of(
-            CaveatCode::OtherLoad,
-            format!(
-                "the devices moved {} for {} asked: others used them, or each I/O costs several",
-                Bytes(moved),
-                Bytes(logical_bytes)
-            ),
-        )
-    })
+    let moved_bytes = physical.read_bytes + physical.write_bytes;
+    let less = ratio < CACHED_BELOW && requested_bytes > OTHER_BYTES;
+    let more = ratio > OTHER_ABOVE && moved_bytes.saturating_sub(requested_bytes) > OTHER_BYTES;
+    (less || more).then(|| FigureFact::Moved { moved_bytes, requested_bytes, direct }.into())
 }
 
 /// Nothing came of a step, and no I/O failed in it. `why` is the reason where it is known.
 #[must_use]
-pub fn nothing_in(result: &StepResult, why: Option<&str>) -> Option<Caveat> {
-    result.is_empty().then(|| nothing(result.seconds, result.depth_achieved, why))
+pub fn nothing_in(result: &StepResult, why: Option<NothingWhy>) -> Option<Fact> {
+    let StepResult { seconds, depth_achieved: outstanding, .. } = *result;
+    result.is_empty().then(|| FigureFact::Nothing { seconds, outstanding, why }.into())
 }
 
-/// Why nothing was measured of what the user ended is known.
+/// Leaves out that nothing was measured where the user ended it.
 pub(crate) fn without_nothing(caveats: &mut Vec<Caveat>, interrupted: bool) {
     caveats.retain(|caveat| !interrupted || caveat.code != CaveatCode::NothingCompleted);
 }
 
-/// No I/O was completed in so many seconds, in which so many were outstanding on average.
-#[must_use]
-fn nothing(seconds: f64, outstanding: f64, why: Option<&str>) -> Caveat {
-    let why = if let Some(why) = why {
-        why.to_owned()
-    } else if seconds == 0.0 {
-        "all the work was done before it began, in a ramp or a pause".to_owned()
-    } else if outstanding > 0.0 {
-        format!("{outstanding:.1} were outstanding on average and did not come back")
-    } else {
-        "none was issued".to_owned()
-    };
-    Caveat::of(
-        CaveatCode::NothingCompleted,
-        format!("no I/O was completed in {}: {why}", Latency(seconds * 1e9)),
-    )
-}
-
 /// No I/O was completed at the answer of a search, and none failed in it.
 #[must_use]
-pub(crate) fn nothing_found(found: &SearchOutcome) -> Option<Caveat> {
+pub(crate) fn nothing_found(found: &SearchOutcome) -> Option<Fact> {
     let failed = found.errors > 0;
     let (answer, curve) = (&found.answer, &found.curve);
     (answer.is_empty() && !failed).then(|| {
@@ -256,135 +180,63 @@ pub(crate) fn nothing_found(found: &SearchOutcome) -> Option<Caveat> {
             0 => found.measured_seconds,
             _ => point.map_or(0.0, |point| point.seconds),
         };
-        nothing(seconds, answer.depth_achieved, None)
+        FigureFact::Nothing { seconds, outstanding: answer.depth_achieved, why: None }.into()
     })
 }
 
-fn samples(ios: u64) -> Option<Caveat> {
-    let wanted = Metric::Percentile(99.0).samples_wanted();
-    (ios > 0 && ios < wanted).then(|| {
-        Caveat::new(
-            CaveatCode::TooFewSamples,
-            format!("{ios} I/Os are too few for percentiles: p99 takes {wanted}"),
-            "a longer --runtime",
-        )
-    })
-}
-
-/// The IOPS did not hold still.
-fn steadiness(result: &StepResult) -> Option<Caveat> {
-    if let [first, _, ..] = result.shifts.as_slice() {
-        let change = |shift: &PerformanceShift| {
-            format!("{} after {:.1} s", Count(shift.after_iops), shift.at_seconds)
-        };
-        let changes: Vec<String> = result.shifts.iter().map(change).collect();
-        let begin = Count(first.before_iops);
-        let message = format!("the IOPS came from {begin} to {}", changes.join(", then to "));
-        return Some(Caveat::of(CaveatCode::PerformanceShift, message));
-    }
-    if let [only] = result.shifts.as_slice() {
-        let message = format!(
-            "after {:.1} s the IOPS went from {} to {} and stayed there: credits that ran out, a cache that \
-             filled, a throttle, or another user of the device",
-            only.at_seconds,
-            Count(only.before_iops),
-            Count(only.after_iops)
-        );
-        return Some(Caveat::of(CaveatCode::PerformanceShift, message));
+/// The IOPS drifted or shifted.
+fn steadiness(result: &StepResult) -> Option<Fact> {
+    if !result.shifts.is_empty() {
+        let shifts = result.shifts.iter().map(search::shift).collect();
+        return Some(SteadinessFact::Shifts(shifts).into());
     }
     let Unsteady::Drift { rise_relative } = unsteadiness(&result.series)? else { return None };
-    Some(Caveat::of(
-        CaveatCode::NotSteady,
-        format!(
-            "the IOPS {} by {:.0} % of their mean from the beginning to the end",
-            if rise_relative < 0.0 { "fell" } else { "rose" },
-            rise_relative.abs() * 100.0
-        ),
-    ))
+    Some(SteadinessFact::Drift { rise: rise_relative }.into())
 }
 
-fn overflow(result: &StepResult) -> Option<Caveat> {
-    let overflow: u64 =
-        result.read.iter().chain(&result.write).map(|d| d.service_histogram.overflow()).sum();
-    (overflow > 0).then(|| {
-        Caveat::of(
-            CaveatCode::LatencyOverflow,
-            format!("{overflow} latencies exceed 18 minutes and stand in no percentile"),
-        )
-    })
-}
-
-/// I/Os that failed.
+/// I/Os that failed, in the ramp or while measuring.
 #[must_use]
-pub fn errors(count: u64, fault: Option<&IoFault>, path: &str) -> Option<Caveat> {
+pub fn errors(count: u64, fault: Option<&IoFault>, path: &str, in_ramp: bool) -> Option<Fact> {
     (count > 0).then(|| {
-        let first = first(fault, path);
-        Caveat::of(
-            CaveatCode::IoErrors,
-            format!("{count} I/Os failed{first}; the figures are those of the others"),
-        )
+        let first = fault.map(|fault| {
+            let reason = match fault.errno {
+                0 => "the file ended".to_owned(),
+                errno => io::Error::from_raw_os_error(errno).to_string(),
+            };
+            let word = iogauge_io::pool::op_word(fault.op);
+            format!("a {word} of {path} at byte {}: {reason}", fault.offset_bytes)
+        });
+        FigureFact::Errors { count, first, in_ramp }.into()
     })
 }
 
-/// I/Os that failed before anything was measured.
-#[must_use]
-pub(crate) fn errors_before(count: u64, fault: Option<&IoFault>, path: &str) -> Option<Caveat> {
-    (count > 0).then(|| {
-        let first = first(fault, path);
-        Caveat::of(
-            CaveatCode::IoErrors,
-            format!("{count} I/Os failed in the ramp, before measuring began{first}"),
-        )
-    })
+/// Features that engines had to do without.
+pub fn fallbacks(fallbacks: Vec<String>) -> impl Iterator<Item = Fact> {
+    fallbacks.into_iter().map(|what| MachineFact::FeatureLost { what }.into())
 }
 
-/// The first I/O that failed, in words.
-fn first(fault: Option<&IoFault>, path: &str) -> String {
-    fault.map_or_else(String::new, |fault| {
-        let reason = match fault.errno {
-            0 => "the file ended".to_owned(),
-            errno => io::Error::from_raw_os_error(errno).to_string(),
-        };
-        let word = iogauge_io::pool::op_word(fault.op);
-        format!(", the first a {word} of {path} at byte {}: {reason}", fault.offset_bytes)
-    })
+/// Workers that do not end, each in words.
+#[must_use]
+pub fn left_behind(workers: &[String]) -> Option<Fact> {
+    let held = || MachineFact::WorkersHeld { workers: workers.to_vec() }.into();
+    (!workers.is_empty()).then(held)
 }
 
-/// Features that had to be given up.
+/// The user ended the run.
 #[must_use]
-pub fn fallbacks(fallbacks: Vec<String>) -> Vec<Caveat> {
-    fallbacks.into_iter().map(|message| Caveat::of(CaveatCode::FeatureFallback, message)).collect()
-}
-
-/// Workers that could not be ended, told by what they wait for.
-#[must_use]
-pub fn left_behind(workers: &[String]) -> Option<Caveat> {
-    let (first, rest) = workers.split_first()?;
-    let more = match rest.len() {
-        0 => String::new(),
-        1 => ", and another worker waits likewise".to_owned(),
-        more => format!(", and {more} more workers wait likewise"),
-    };
-    Some(Caveat::of(
-        CaveatCode::WorkerHeld,
-        format!(
-            "{first}{more}: the run ended without it, and what it had not handed over is missing"
-        ),
-    ))
-}
-
-/// The run was ended by the user.
-#[must_use]
-pub fn interrupted() -> Caveat {
-    Caveat::of(
-        CaveatCode::Interrupted,
-        "the run was interrupted: it holds what was measured until then",
-    )
+pub fn interrupted() -> Fact {
+    FigureFact::Interrupted { reason: None }.into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iogauge_model::Impact;
+    use iogauge_model::caveat::Command;
+
+    fn caveat(fact: &Fact) -> Caveat {
+        fact.caveat(Command::Run)
+    }
 
     #[test]
     fn a_cache_and_a_neighbour_are_told_apart() {
@@ -394,7 +246,7 @@ mod tests {
                 ratio_to_logical: Some(read_bytes as f64 / logical as f64),
                 ..Physical::default()
             };
-            super::physical(Some(&physical), logical, true).map(|c| c.code)
+            super::physical(Some(&physical), logical, true).map(|fact| caveat(&fact).code)
         };
         assert_eq!(seen(100 << 20, 1 << 30), Some(CaveatCode::PageCache));
         assert_eq!(seen(2 << 30, 1 << 30), Some(CaveatCode::OtherLoad));
@@ -403,13 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn depth_rate_client_and_steal_speak_up() {
-        assert!(depth(32, 31.0).is_none());
-        assert!(depth(32, 16.0).is_some());
-        assert!(rate(1000.0, 980.0, "").is_none());
-        assert!(rate(1000.0, 900.0, "").is_some());
-        assert!(backlog(0, 8).is_none());
-        assert!(backlog(3, 8).unwrap().message.contains("3 I/Os were due"));
+    fn depth_rate_client_and_steal_are_facts() {
+        assert!(queue_depth(32, 31.0).is_none());
+        assert!(queue_depth(32, 16.0).is_some());
+        assert!(rate(1000.0, 980.0).is_none());
+        assert!(rate(1000.0, 900.0).is_some());
+        let machine = |cpu: &CpuUse, workers| -> Vec<Caveat> {
+            super::machine(cpu, workers).iter().map(caveat).collect()
+        };
         let busy = CpuUse { user_percent: 40.0, system_percent: 58.0, ..CpuUse::default() };
         assert_eq!(machine(&busy, 1)[0].code, CaveatCode::ClientBound);
         assert!(machine(&busy, 2).is_empty());
@@ -428,8 +281,24 @@ mod tests {
     fn the_first_fault_is_named() {
         let fault =
             IoFault { op: iogauge_io::engine::Op::Write, part: 0, offset_bytes: 8192, errno: 28 };
-        let caveat = errors(3, Some(&fault), "/data/f").unwrap();
+        let caveat = caveat(&errors(3, Some(&fault), "/data/f", false).unwrap());
         assert!(caveat.message.contains("a write of /data/f at byte 8192"), "{}", caveat.message);
-        assert!(errors(0, Some(&fault), "/data/f").is_none());
+        assert!(errors(0, Some(&fault), "/data/f", false).is_none());
+    }
+
+    #[test]
+    fn caveats_of_many_files_are_one_of_each_kind() {
+        let cache = |path: &str| Caveat::of(CaveatCode::SmallerThanCache, format!("{path}: small"));
+        let found = vec![
+            cache("a").with_impact(Impact::Note),
+            Caveat::new(CaveatCode::ZeroBlocks, "a: zeros", "write it"),
+            cache("b").with_impact(Impact::Doubt),
+            cache("c").with_impact(Impact::Note),
+        ];
+        let told = of_many(found);
+        assert_eq!(told.len(), 2);
+        assert_eq!(told[0].message, "b: small (and 2 more like it)");
+        assert_eq!(told[0].impact, Impact::Doubt);
+        assert_eq!((told[1].message.as_str(), told[1].hint.as_str()), ("a: zeros", "write it"));
     }
 }

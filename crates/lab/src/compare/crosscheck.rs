@@ -71,7 +71,7 @@ pub fn measure(
             for caveat in session::step_caveats(rig, &step, &[], &measured) {
                 if !seen.contains(&(side, caveat.code)) {
                     seen.push((side, caveat.code));
-                    done.caveats.push(of_side(caveat, who));
+                    done.caveats.push(caveat.about(who));
                 }
             }
             watch.observer.step(&measured.result);
@@ -84,10 +84,6 @@ pub fn measure(
         }
     }
     Ok(done)
-}
-
-fn of_side(caveat: Caveat, who: &str) -> Caveat {
-    Caveat { message: format!("{who}: {}", caveat.message), ..caveat }
 }
 
 impl Crosschecked {

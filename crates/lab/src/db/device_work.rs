@@ -2,7 +2,6 @@
 
 use super::measure::DbMeasured;
 use super::target::{DbLoad, DbTarget};
-use super::terms::in_database_terms;
 use crate::error::LabError;
 use crate::search::SearchOutcome;
 use iogauge_db::backend::RunPlan;
@@ -76,7 +75,7 @@ pub fn held_back_by(
     let (answer, at_best) = (&found.answer, &measured.result);
     let mut reasons = Vec::new();
     if let Some(limit) = answer.stopped_by_limit.filter(|_| answer.stopped_by.is_limit()) {
-        let limit = in_database_terms(&limit.to_string());
+        let limit = limit.database_words();
         let who = match answer.stopped_by {
             StoppedBy::Unattainable => "Even 1 process breaks",
             _ => "More processes break",

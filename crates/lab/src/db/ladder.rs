@@ -1,7 +1,6 @@
 //! When a ladder of processes ends: a limit is broken, or more processes bring no more than half of
 //! what they should.
 
-use super::terms::in_database_terms;
 use crate::suite::judged;
 use iogauge_model::Limit;
 use iogauge_model::result::StepResult;
@@ -33,10 +32,7 @@ impl<'a> Ladder<'a> {
         let before = self.before.replace((processes, rate));
         if let Some(limit) = broken {
             let at = if processes == 1 { "1 process" } else { &format!("{processes} processes") };
-            return Some(format!(
-                "{} does not hold with {at}",
-                in_database_terms(&limit.to_string())
-            ));
+            return Some(format!("{} does not hold with {at}", limit.database_words()));
         }
         let (fewer, slower) = before?;
         let asked = f64::from(processes) / f64::from(fewer) - 1.0;

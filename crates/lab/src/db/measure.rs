@@ -1,6 +1,6 @@
 //! One step or one search on a database, with what the devices under it and the database itself did.
 
-use super::caveats as doubts;
+use super::caveats as facts;
 use super::database_result;
 use super::pool::DatabasePool;
 use super::reserve::DbReserveWatch;
@@ -40,9 +40,9 @@ pub struct DbMeasured {
     pub result: StepResult,
     /// True where it ended before its time.
     pub interrupted: bool,
-    /// Doubts about it.
+    /// What may mislead.
     pub caveats: Vec<Caveat>,
-    /// Why the database could not be asked for the rest when this was measured; a caveat tells it as well.
+    /// Why the database could not be asked for the rest when this was measured; a caveat says so as well.
     pub fault: Option<LabError>,
 }
 
@@ -182,20 +182,20 @@ pub fn run(
         database_result::blocks_per_device_write(drained, target.about.block_bytes)
     });
     result.database = Some(database);
-    let mut found = doubts::of_step(target, load, &result);
-    found.extend(process_pauses::caveat(&measured.pauses, "iogauge", result.seconds));
-    found.extend(fault.as_ref().map(|(worker, error)| doubts::fault(*worker, error)));
-    found.extend(after.fault.as_ref().map(doubts::unanswered));
+    let mut found = facts::of_step(target, load, &result);
+    found.extend(process_pauses::fact(&measured.pauses, false, result.seconds));
+    found.extend(fault.as_ref().map(|(worker, error)| facts::fault(*worker, error)));
+    found.extend(after.fault.as_ref().map(facts::unanswered));
     // A worker that failed once the time was over is no error of an operation that was measured.
     let late = fault.filter(|_| result.errors() == 0).map(|(_, error)| LabError::from(error));
-    if measured.interrupted {
-        found.push(caveats::interrupted());
-    }
-    caveats::without_nothing(&mut found, measured.interrupted);
+    let interrupted = measured.interrupted;
+    found.extend(interrupted.then(caveats::interrupted));
+    let mut caveats = target.command.caveats(found);
+    caveats::without_nothing(&mut caveats, interrupted);
     let no_room = taken.pool.no_room();
-    found.extend(no_room.map(doubts::no_room));
-    let (interrupted, no_room) = (measured.interrupted, no_room.cloned().map(LabError::from));
-    Ok(DbMeasured { result, interrupted, caveats: found, fault: no_room.or(late).or(after.fault) })
+    caveats.extend(target.command.caveats(no_room.map(facts::no_room)));
+    let no_room = no_room.cloned().map(LabError::from);
+    Ok(DbMeasured { result, interrupted, caveats, fault: no_room.or(late).or(after.fault) })
 }
 
 /// A search with what the machine did meanwhile.
@@ -211,7 +211,7 @@ pub struct DbSearched {
     pub system: Vec<SystemPoint>,
     /// Rounds of the write daemon.
     pub cycles: Vec<Cycle>,
-    /// Doubts about it.
+    /// What may mislead.
     pub caveats: Vec<Caveat>,
     /// As that of a step.
     pub fault: Option<LabError>,
@@ -251,22 +251,22 @@ pub fn find(
     let (ios, bytes) = found.logical;
     let totals = machine_after.since(machine, Logical { ios, bytes });
     let physical = totals.physical;
-    let mut caveats = doubts::of_target(target, load);
-    caveats.extend(caveats::steal(&totals.cpu));
-    caveats.extend(doubts::devices(target, physical.as_ref()));
-    caveats.extend(process_pauses::caveat(&found.pauses, "iogauge", found.measured_seconds));
-    caveats.extend(caveats::starved(&found));
+    let mut found_facts = facts::of_target(target, load);
+    found_facts.extend(caveats::steal(&totals.cpu));
+    found_facts.extend(facts::devices(target, physical.as_ref()));
+    found_facts.extend(process_pauses::fact(&found.pauses, false, found.measured_seconds));
+    found_facts.extend(caveats::starved(&found));
     if let Some(after) = &after.counts {
-        caveats.extend(doubts::counts(&database_result::counted(pool.whole(), before, after)));
+        found_facts.extend(facts::counts(&database_result::counted(pool.whole(), before, after)));
     }
-    caveats.extend(doubts::of_search(target, load, &found, pool.refused()));
-    caveats.extend(fault.map(|(worker, error)| doubts::fault(worker, &error)));
-    caveats.extend(after.fault.as_ref().map(doubts::unanswered));
+    found_facts.extend(facts::of_search(target, load, &found, pool.refused()));
+    found_facts.extend(fault.map(|(worker, error)| facts::fault(worker, &error)));
+    found_facts.extend(after.fault.as_ref().map(facts::unanswered));
     let no_room = taken.pool.no_room();
-    if found.interrupted && no_room.is_none() {
-        caveats.push(caveats::interrupted());
-    }
-    caveats.extend(no_room.map(doubts::no_room));
+    let by_user = found.interrupted && no_room.is_none();
+    found_facts.extend(by_user.then(caveats::interrupted));
+    found_facts.extend(no_room.map(facts::no_room));
+    let mut caveats = target.command.caveats(found_facts);
     caveats::without_nothing(&mut caveats, found.interrupted);
     let (cycles, no_room) = (after.cycles, no_room.cloned().map(LabError::from));
     let fault = no_room.or(after.fault);

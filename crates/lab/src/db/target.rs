@@ -9,6 +9,7 @@ use iogauge_db::pool::{DbPoolPlan, Mode};
 use iogauge_db::{Database, DbError, DbUrl};
 use iogauge_io::machine::DeviceTree;
 use iogauge_model::Step;
+use iogauge_model::caveat::Command;
 use iogauge_model::load::{BlockSizes, EngineKind, Load, Pattern};
 use iogauge_model::result::{DatabaseLoad, DatabaseTarget, TargetFacts};
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ pub struct DbTarget {
     pub size: Size,
     /// Time between two samples of the machine beside a load.
     pub cadence: Duration,
+    /// The command whose result has the caveats.
+    pub command: Command,
     /// Transactions that the run before acknowledged and that were gone when a run began.
     pub(super) lost: AtomicU64,
     pub(super) database: Box<dyn Database>,
@@ -42,7 +45,8 @@ impl DbTarget {
         let database = backend::open(&url)?;
         let (about, globals) = (database.about()?, database.globals()?);
         let size = database.size()?;
-        Ok(Self { url, about, globals, size, cadence: CADENCE, lost: AtomicU64::new(0), database })
+        let (cadence, command, lost) = (CADENCE, Command::DbRun, AtomicU64::new(0));
+        Ok(Self { url, about, globals, size, cadence, command, lost, database })
     }
 
     /// The database itself.

@@ -5,8 +5,7 @@ use crate::error::LabError;
 use crate::observe::Interrupt;
 use iogauge_io::pool::{Paused, WorkerPool};
 use iogauge_io::worker::accounting::Window;
-use iogauge_model::units::Count;
-use iogauge_model::{Caveat, CaveatCode};
+use iogauge_model::caveat::{Fact, MachineFact, PauseFact};
 
 /// Longest wait for I/Os that were outstanding over a pause.
 const SETTLING_NS: u64 = 10_000_000_000;
@@ -102,47 +101,26 @@ impl Pauses {
     }
 }
 
-/// Pauses of who does the I/O while it was measured for so many seconds.
+/// Pauses of those who do the I/O, which are left out of figures of so many seconds.
 #[must_use]
-pub(crate) fn caveat(pauses: &Pauses, who: &str, seconds: f64) -> Option<Caveat> {
-    let Pauses { paused, ios, left_out_ns, repeats, .. } = pauses;
-    (paused.times > 0).then(|| {
-        let paused_seconds = paused.ns as f64 / 1e9;
-        let times = times(paused);
-        let again = match repeats {
-            0 => String::new(),
-            1 => "; one point was measured again".to_owned(),
-            repeats => format!("; points were measured again {repeats} times"),
-        };
-        Caveat::of(
-            CaveatCode::Paused,
-            format!(
-                "{who} was paused {times}, for {paused_seconds:.1} s: the {:.1} s around that and \
-                 the {} I/Os in them are left out{again}",
-                *left_out_ns as f64 / 1e9,
-                Count(*ios as f64),
-            ),
-        )
-        .weighed(paused_seconds / (paused_seconds + seconds).max(1e-9))
-    })
+pub(crate) fn fact(pauses: &Pauses, via_fio: bool, seconds: f64) -> Option<Fact> {
+    let Pauses { paused, ios, left_out_ns, repeats, .. } = *pauses;
+    paused_fact(paused, via_fio, seconds, Some((ios, left_out_ns, repeats)))
 }
 
 /// Pauses that are in the figures of so many seconds.
 #[must_use]
-pub(crate) fn caveat_within(paused: Paused, seconds: f64) -> Option<Caveat> {
-    (paused.times > 0).then(|| {
-        let (times, paused_seconds) = (times(&paused), paused.ns as f64 / 1e9);
-        Caveat::of(
-            CaveatCode::Paused,
-            format!(
-                "iogauge or fio was paused {times}, for {paused_seconds:.1} s, which are in the \
-                 figures: fio measures a job file as a whole"
-            ),
-        )
-        .weighed(paused_seconds / seconds.max(paused_seconds).max(1e-9))
-    })
+pub(crate) fn fact_within(paused: Paused, seconds: f64) -> Option<Fact> {
+    paused_fact(paused, true, seconds, None)
 }
 
-fn times(paused: &Paused) -> String {
-    if paused.times == 1 { "once".to_owned() } else { format!("{} times", paused.times) }
+fn paused_fact(
+    paused: Paused,
+    via_fio: bool,
+    seconds: f64,
+    left_out: Option<(u64, u64, u32)>,
+) -> Option<Fact> {
+    let Paused { times, ns: paused_ns, .. } = paused;
+    let fact = PauseFact { via_fio, times, paused_ns, seconds, left_out };
+    (times > 0).then(|| MachineFact::Paused(fact).into())
 }

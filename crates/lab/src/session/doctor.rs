@@ -2,7 +2,7 @@
 
 use crate::caveats;
 use crate::error::LabError;
-use crate::session::rig::{default_engine, doubts, there_or_sized};
+use crate::session::rig::{default_engine, facts_before, there_or_sized};
 use iogauge_io::engine;
 use iogauge_io::machine::{self, DeviceTree, GroupLimits};
 use iogauge_io::sim::SimSpec;
@@ -10,11 +10,12 @@ use iogauge_io::targets::{
     FileOrigin, Intent, OpenMode, Part, PartKind, Roots, Target, TargetError, TargetSpec,
     device_facts_of, extents, file_system_facts, mounted_on,
 };
+use iogauge_model::Caveat;
+use iogauge_model::caveat::{Command, Fact, TargetFact};
 use iogauge_model::load::{EngineKind, Load, Pattern};
 use iogauge_model::result::{
     DOCTOR_FORMAT, DoctorDocument, DoctorPart, EngineFacts, ExtentFacts, MachineFacts, PartForm,
 };
-use iogauge_model::{Caveat, CaveatCode};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -34,26 +35,24 @@ pub fn examine(text: &str) -> Result<DoctorDocument, LabError> {
         TargetSpec::Simulated(spec) => {
             spec.trim_start_matches("sim:").parse::<SimSpec>()?;
             let devices = DeviceTree::default();
-            let caveat = Caveat::of(
-                CaveatCode::Simulated,
-                "a simulated device: nothing on this machine spoils its figures, which are those \
-                 of a model",
-            );
-            return Ok(document(text, Vec::new(), &devices, vec![caveat], &roots));
+            let caveats = Command::Doctor.caveats([TargetFact::Simulated.into()]);
+            return Ok(document(text, Vec::new(), &devices, caveats, &roots));
         }
     };
     paths.iter().try_for_each(|path| there_or_sized(path, &Intent::default()))?;
     let devices = DeviceTree::under_all(&paths).unwrap_or_default();
     let mut parts = Vec::new();
-    let mut found: Vec<Caveat> = Vec::new();
+    let mut found: Vec<Fact> = Vec::new();
     found.extend(default_engine().1);
     for path in &paths {
         let (facts, part) = examine_path(path, &roots);
-        let doubts = part.map(|part| part_doubts(part, facts.direct_io, &devices, &roots));
-        found.extend(doubts.transpose()?.unwrap_or_default());
+        let load = Load { rw: Pattern::RandRw, direct: facts.direct_io, ..Load::default() };
+        let of_part = part.map(|part| facts_before(&[part], &load, &devices, &roots));
+        found.extend(of_part.transpose()?.unwrap_or_default());
         parts.push(facts);
     }
-    Ok(document(text, parts, &devices, caveats::distinct(found), &roots))
+    let caveats = caveats::distinct(Command::Doctor.caveats(found));
+    Ok(document(text, parts, &devices, caveats, &roots))
 }
 
 fn document(
@@ -160,20 +159,4 @@ fn extents_of(part: &Part) -> Option<ExtentFacts> {
         shared_bytes: report.shared_bytes,
         encoded_bytes: report.encoded_bytes,
     })
-}
-
-/// What would spoil reads and writes of a part with the default options.
-fn part_doubts(
-    part: Part,
-    direct: bool,
-    devices: &DeviceTree,
-    roots: &Roots,
-) -> Result<Vec<Caveat>, LabError> {
-    let load = Load { rw: Pattern::RandRw, direct, ..Load::default() };
-    let volume = part.file_system.clone().unwrap_or_else(|| "the device".to_owned());
-    let mut caveats = doubts(&[part], &load, devices, roots)?;
-    for caveat in caveats.iter_mut().filter(|c| c.code == CaveatCode::PageCache && !direct) {
-        caveat.hint = format!("another file system: {volume} has no direct I/O");
-    }
-    Ok(caveats)
 }

@@ -1,4 +1,4 @@
-//! One invocation that measures: target made ready, load measured, doubts gathered.
+//! One invocation that measures: target made ready, load measured, caveats gathered.
 
 pub mod doctor;
 mod fio_pool;
@@ -31,16 +31,17 @@ use iogauge_io::pool::fio::FioError;
 use iogauge_io::pool::{Footprint, Room};
 use iogauge_io::worker::WorkerError;
 use iogauge_io::worker::control::IoFault;
+use iogauge_model::caveat::{Fact, FigureFact, NothingWhy, TargetFact};
 use iogauge_model::load::{Arrivals, EngineKind, Load};
 use iogauge_model::result::{Environment, Physical, SystemPoint, VerifyEnd};
-use iogauge_model::{Caveat, CaveatCode, Impact, Step};
+use iogauge_model::{Caveat, CaveatCode, Step};
 
 /// Most threads that wait for arrivals.
 const MOST_THREADS: u32 = 512;
-/// First writes and rewrites that differ by more than this factor are worth a word.
+/// First writes and rewrites that differ by more than this factor are a fact for a caveat.
 const FIRST_WRITE_DIFFERS: f64 = 1.3;
 
-/// Makes the target ready for these loads, each on its region, and gathers the doubts that show
+/// Makes the target ready for these loads, each on its region, and returns the caveats that show
 /// before a run. Does nothing to a target that no load touches.
 ///
 /// # Errors
@@ -55,7 +56,7 @@ pub fn ready_on(
         let files = rig.target().is_some_and(|target| !target.parts.is_empty());
         let prepared = files.then(|| prepare_own(rig, watch)).transpose()?;
         let jobs = rig.foreign().map(|job| via::loads(rig, &job.jobs, &job.paths)).transpose()?;
-        return Ok((prepared, doubts_before(rig, &jobs.unwrap_or_default())?));
+        return Ok((prepared, caveats_before(rig, &jobs.unwrap_or_default())?));
     }
     if !rig.is_simulated() {
         // Before blocks are written for a step that cannot be.
@@ -71,20 +72,20 @@ pub fn ready_on(
     if touched && !rig.is_simulated() {
         let done = prepare(rig, watch)?;
         if jobs.iter().any(|(load, _)| load.writes()) {
-            caveats.extend(first_write(&done));
+            caveats.extend(rig.caveats(first_write(&done)));
         }
         prepared = Some(done);
     }
-    caveats.extend(doubts_before(rig, jobs)?);
+    caveats.extend(caveats_before(rig, jobs)?);
     Ok((prepared, caveats::distinct(caveats)))
 }
 
-/// Doubts that show before loads run, each on its region.
+/// Caveats that show before loads run, each on its region.
 ///
 /// # Errors
 /// Where a part cannot be looked at.
-pub fn doubts_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>, LabError> {
-    let mut caveats = Vec::new();
+pub fn caveats_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>, LabError> {
+    let mut facts = Vec::new();
     let mut seen: Vec<(Load, &Region)> = Vec::new();
     for (load, region) in jobs {
         // Clones differ by their seed alone, and a look at a file takes its time.
@@ -92,26 +93,16 @@ pub fn doubts_before(rig: &Rig, jobs: &[(Load, Region)]) -> Result<Vec<Caveat>, 
         if seen.contains(&unseeded) {
             continue;
         }
-        caveats.extend(rig.facts_on(load, region)?);
+        facts.extend(rig.facts_on(load, region)?);
         seen.push(unseeded);
     }
-    Ok(caveats::distinct(caveats))
+    Ok(caveats::distinct(rig.caveats(facts)))
 }
 
-fn first_write(prepared: &Prepared) -> Option<Caveat> {
+fn first_write(prepared: &Prepared) -> Option<Fact> {
     let ratio = prepared.rewrite_ratio()?;
     let differs = !(1.0 / FIRST_WRITE_DIFFERS..=FIRST_WRITE_DIFFERS).contains(&ratio);
-    differs.then(|| {
-        Caveat::of(
-            CaveatCode::FirstWriteDiffers,
-            format!(
-                "rewriting ran at {ratio:.1} times the speed of the first write: the device \
-                 allocates or erases when a block is written first"
-            ),
-        )
-        // What is measured is rewritten, and stands.
-        .with_impact(Impact::Note)
-    })
+    differs.then(|| TargetFact::Rewrite { ratio }.into())
 }
 
 /// Runs one step on a target that is ready, with a region for each of its jobs; all of the target
@@ -164,7 +155,7 @@ pub struct Searched {
     pub began: Option<String>,
     /// The machine over the whole search; empty beside a simulated target.
     pub system: Vec<SystemPoint>,
-    /// Doubts about it.
+    /// What may mislead.
     pub caveats: Vec<Caveat>,
 }
 
@@ -201,8 +192,8 @@ pub fn find(
     // Read while the workers are there: the kernel forgets what a thread waited when it ends.
     let after = sampler.as_mut().map(Sampler::mark).transpose()?;
     pool.stop()?;
-    let mut caveats = caveats::fallbacks(pool.fallbacks());
-    caveats.extend(caveats::left_behind(pool.left_behind()));
+    let mut facts: Vec<Fact> = caveats::fallbacks(pool.fallbacks()).collect();
+    facts.extend(caveats::left_behind(pool.left_behind()));
     let workers = pool.workers();
     let (cpu, polled_ns) = (pool.cpu(), pool.live().polled_ns);
     let fault = pool.fault().map(|(_, fault)| fault);
@@ -213,35 +204,41 @@ pub fn find(
         let (ios, bytes) = found.logical;
         let totals = after.since(before, Logical { ios, bytes });
         let direct = engine::is_direct(&load);
-        caveats.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
+        facts.extend(caveats::physical(totals.physical.as_ref(), bytes, direct));
         if load.engine != EngineKind::Null {
             let mut cpu = measure::cpu_of(&totals.cpu, cpu, found.measured_seconds, ios);
             cpu.polled_percent = measure::polled_percent(polled_ns, found.measured_seconds);
-            caveats.extend(caveats::machine(&cpu, workers));
+            facts.extend(caveats::machine(&cpu, workers));
         }
         physical = totals.physical;
     }
-    caveats.extend(process_pauses::caveat(&found.pauses, who(rig), found.measured_seconds));
-    caveats.extend(caveats::starved(&found));
-    caveats.extend(caveats::errors(found.errors, fault.as_ref(), &part_path(rig, fault.as_ref())));
-    let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);
-    let answer = found.curve.iter().find(|p| p.depth == depth && p.rate_iops == rate_iops);
-    if let Some(point) = answer {
-        caveats.extend(caveats::of_answer(point, found.answer.met));
-    }
-    caveats.extend(caveats::nothing_found(&found));
-    if !found.answer.is_empty() {
-        caveats.extend(caveats::cut_short(&found.answer));
-    }
-    caveats.extend(caveats::shifts(&found.shifts));
+    facts.extend(of_search(rig, &found, fault.as_ref()));
+    let mut caveats = rig.caveats(facts);
     if !caveats.iter().any(|caveat| caveat.code == CaveatCode::NotSteady) {
-        caveats.extend(found.drift.as_ref().map(caveats::drift));
+        caveats.extend(rig.caveats(found.drift.as_ref().map(caveats::drift)));
     }
     if found.interrupted {
         caveats.push(ended_early(rig));
     }
     caveats::without_nothing(&mut caveats, found.interrupted);
     Ok(Searched { found, physical, began, system, caveats })
+}
+
+/// Facts about what a search found.
+fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    facts.extend(process_pauses::fact(&found.pauses, rig.via().is_some(), found.measured_seconds));
+    facts.extend(caveats::starved(found));
+    facts.extend(caveats::errors(found.errors, fault, &part_path(rig, fault), false));
+    let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);
+    let answer = found.curve.iter().find(|p| p.depth == depth && p.rate_iops == rate_iops);
+    facts.extend(answer.into_iter().flat_map(|p| caveats::of_answer(p, found.answer.met)));
+    facts.extend(caveats::nothing_found(found));
+    if !found.answer.is_empty() {
+        facts.extend(caveats::cut_short(&found.answer));
+    }
+    facts.extend(caveats::shifts(&found.shifts));
+    facts
 }
 
 /// The plan with as many I/Os outstanding as an open loop can have at all: where each takes a thread,
@@ -261,7 +258,7 @@ fn in_reach(plan: &SearchPlan, load: &Load, rig: &Rig) -> SearchPlan {
     plan
 }
 
-/// Doubts about a measured step that ran on these regions.
+/// Caveats of a measured step that ran on these regions.
 #[must_use]
 pub fn step_caveats(
     rig: &Rig,
@@ -270,49 +267,47 @@ pub fn step_caveats(
     measured: &Measured,
 ) -> Vec<Caveat> {
     let loads: Vec<Load> = step.jobs.iter().map(|job| job.load.clone()).collect();
-    let mut caveats = caveats::fallbacks(measured.fallbacks.clone());
-    caveats.extend(caveats::left_behind(&measured.left_behind));
+    let mut facts: Vec<Fact> = caveats::fallbacks(measured.fallbacks.clone()).collect();
+    facts.extend(caveats::left_behind(&measured.left_behind));
     if !loads.iter().all(|load| load.engine == EngineKind::Null) {
-        caveats.extend(caveats::nothing_in(&measured.result, why_nothing(rig, measured)));
-        caveats.extend(caveats::of_step(&measured.result, &loads, measured.workers));
+        facts.extend(caveats::nothing_in(&measured.result, why_nothing(rig, measured)));
+        facts.extend(caveats::of_step(&measured.result, &loads, measured.workers));
     }
-    caveats.extend(process_pauses::caveat(&measured.pauses, who(rig), measured.result.seconds));
+    facts.extend(process_pauses::fact(
+        &measured.pauses,
+        rig.via().is_some(),
+        measured.result.seconds,
+    ));
     let fault = measured.fault.as_ref();
-    let before = measured.failed_before;
-    caveats.extend(caveats::errors_before(before, fault, &part_path(rig, fault)));
-    caveats.extend(caveats::errors(measured.result.errors(), fault, &part_path(rig, fault)));
-    caveats.extend(measured.losses.iter().map(|why| via::lost(why)));
+    let (before, path) = (measured.failed_before, part_path(rig, fault));
+    facts.extend(caveats::errors(before, fault, &path, true));
+    facts.extend(caveats::errors(measured.result.errors(), fault, &path, false));
+    facts.extend(measured.losses.iter().map(|why| via::lost(why)));
+    if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
+        facts.extend(via::differences(step, regions, target));
+    }
+    let mut caveats = rig.caveats(facts);
     if measured.interrupted {
         caveats.push(ended_early(rig));
     }
     caveats::without_nothing(&mut caveats, measured.interrupted);
-    if let (Some(_), Some(target)) = (rig.via(), rig.target()) {
-        caveats.extend(via::differences(step, regions, target));
-    }
     caveats
 }
 
-/// Who does the I/O, and may be paused.
-fn who(rig: &Rig) -> &'static str {
-    if rig.via().is_some() { "iogauge or fio" } else { "iogauge" }
-}
-
 /// Why nothing came of a step, where more is known than its figures say.
-fn why_nothing(rig: &Rig, measured: &Measured) -> Option<&'static str> {
+fn why_nothing(rig: &Rig, measured: &Measured) -> Option<NothingWhy> {
     if measured.failed_before > 0 {
-        return Some("the I/Os in the ramp before it failed");
+        return Some(NothingWhy::FailedBefore);
     }
-    (rig.via().is_some() && measured.result.seconds == 0.0).then_some("fio reported none")
+    let via_fio = rig.via().is_some() && measured.result.seconds == 0.0;
+    via_fio.then_some(NothingWhy::NoneReported)
 }
 
-/// Why a measurement holds less than was asked: the user, or the room on a disk.
+/// Why a measurement holds less than was requested: the user, or the room on a disk.
 #[must_use]
 pub fn ended_early(rig: &Rig) -> Caveat {
-    let told = caveats::interrupted();
-    match rig.stopped_by() {
-        Some(reason) => Caveat::of(told.code, reason),
-        None => told,
-    }
+    let reason = rig.stopped_by().map(str::to_owned);
+    Fact::from(FigureFact::Interrupted { reason }).caveat(rig.command())
 }
 
 fn part_path(rig: &Rig, fault: Option<&IoFault>) -> String {

@@ -6,6 +6,7 @@ use crate::history::UtcTime;
 use crate::measure::Watch;
 use iogauge_io::machine::{DeviceTree, Logical, Sampler};
 use iogauge_model::Caveat;
+use iogauge_model::caveat::Command;
 use iogauge_model::result::{Physical, SystemPoint};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -46,7 +47,7 @@ pub struct Profiled {
     pub interrupted: bool,
     /// Why it had to end.
     pub fault: Option<String>,
-    /// Doubts about it.
+    /// What may mislead.
     pub caveats: Vec<Caveat>,
 }
 
@@ -69,19 +70,20 @@ pub fn record(plan: &ProfilePlan, watch: &mut Watch<'_>) -> Result<Profiled, Lab
         fault = sampler.fault();
     }
     let interrupted = left().is_some_and(|left| left > Duration::ZERO) && fault.is_none();
-    let (mut physical, mut caveats) = (None, Vec::new());
+    let (mut physical, mut facts) = (None, Vec::new());
     match sampler.mark() {
         Ok(after) => {
             let totals = after.since(&before, Logical::default());
-            caveats.extend(caveats::steal(&totals.cpu));
+            facts.extend(caveats::steal(&totals.cpu));
             physical = totals.physical;
         }
         Err(error) => fault = Some(error.to_string()),
     }
     if interrupted {
-        caveats.push(caveats::interrupted());
+        facts.push(caveats::interrupted());
     }
     let points = sampler.points_since(&before);
+    let caveats = Command::Profile.caveats(facts);
     let seconds = points.last().map_or(0.0, |point| point.at_seconds);
     Ok(Profiled { began, seconds, points, physical, interrupted, fault, caveats })
 }

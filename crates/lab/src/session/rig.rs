@@ -1,6 +1,6 @@
 //! A target with everything that is needed to put loads on it.
 
-use crate::caveats::{self, surroundings};
+use crate::caveats::surroundings;
 use crate::error::LabError;
 use crate::session::fio_pool;
 use crate::session::profile::CADENCE;
@@ -16,9 +16,10 @@ use iogauge_io::targets::{
     device_facts_of,
 };
 use iogauge_io::verify::JobVerify;
+use iogauge_model::caveat::{BlockFact, Command, Fact, MachineFact, TargetFact};
 use iogauge_model::load::{EngineKind, Load, SyncMode};
 use iogauge_model::result::{RealTarget, SimulatedTarget, TargetFacts};
-use iogauge_model::{Caveat, CaveatCode, Limit, Step};
+use iogauge_model::{Caveat, Limit, Step};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -54,6 +55,8 @@ pub struct Rig {
     cadence: Duration,
     /// Why a measurement on it was stopped.
     stopped: OnceLock<String>,
+    /// The command whose result has the caveats.
+    command: Command,
 }
 
 /// A mistyped directory or device must not become a test file somewhere else: a file of a name of
@@ -123,7 +126,8 @@ impl Rig {
         let text = text.to_owned();
         let (via, foreign, fresh_devices, cadence) = (None, None, false, CADENCE);
         let stopped = OnceLock::new();
-        Self { text, medium, intent, roots, via, foreign, fresh_devices, cadence, stopped }
+        let command = Command::default();
+        Self { text, medium, intent, roots, via, foreign, fresh_devices, cadence, stopped, command }
     }
 
     /// From now on the machine is sampled so often beside loads on a real target.
@@ -214,14 +218,14 @@ impl Rig {
     }
 
     /// The engine to use: the one asked for, or the default of this target and kernel. A default
-    /// that has to give way to another one gives a caveat.
+    /// that cannot be had is a fact for a caveat.
     ///
     /// # Errors
     /// Where the engine asked for does not go with the target or the kernel.
     pub fn engine(
         &self,
         asked: Option<EngineKind>,
-    ) -> Result<(EngineKind, Option<Caveat>), LabError> {
+    ) -> Result<(EngineKind, Option<Fact>), LabError> {
         match (asked, self.is_simulated()) {
             (None | Some(EngineKind::Sim), true) => return Ok((EngineKind::Sim, None)),
             (Some(other), true) => {
@@ -450,31 +454,43 @@ impl Rig {
         if is_disk { Limit::USUAL_OF_DISKS } else { Limit::USUAL }
     }
 
-    /// Doubts that show before a run on a region.
+    /// Facts that show before a run on a region.
     ///
     /// # Errors
     /// Where a part cannot be looked at.
-    pub fn facts_on(&self, load: &Load, region: &Region) -> Result<Vec<Caveat>, LabError> {
-        let mut caveats = Vec::new();
-        match &self.medium {
-            Medium::Simulated(_) => caveats.push(Caveat::of(
-                CaveatCode::Simulated,
-                "the target is a simulated device: the figures are those of a model",
-            )),
-            Medium::Real(_) if load.engine == EngineKind::Null => caveats.push(Caveat::of(
-                CaveatCode::NoIo,
-                "engine null issues no I/O: the figures are what the tool itself can do",
-            )),
+    pub fn facts_on(&self, load: &Load, region: &Region) -> Result<Vec<Fact>, LabError> {
+        let mut facts = match &self.medium {
+            Medium::Simulated(_) => vec![TargetFact::Simulated.into()],
+            Medium::Real(_) if load.engine == EngineKind::Null => vec![TargetFact::NoIo.into()],
             Medium::Real(target) => {
-                let parts = region.parts(target);
-                caveats.extend(doubts(&parts, load, &self.devices()?, &self.roots)?);
+                facts_before(&region.parts(target), load, &self.devices()?, &self.roots)?
             }
-        }
+        };
         if self.fresh_devices {
-            let of_contents = [CaveatCode::ZeroBlocks, CaveatCode::CompressibleData];
-            caveats.retain(|caveat| !of_contents.contains(&caveat.code));
+            let of_contents = |fact: &Fact| {
+                use BlockFact::{Compressible, Zeros};
+                matches!(fact, Fact::Target(TargetFact::Blocks(Zeros | Compressible, _)))
+            };
+            facts.retain(|fact| !of_contents(fact));
         }
-        Ok(caveats)
+        Ok(facts)
+    }
+
+    /// From now on caveats are those of this command.
+    pub fn set_command(&mut self, command: Command) {
+        self.command = command;
+    }
+
+    /// The command whose result has the caveats.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        self.command
+    }
+
+    /// Caveats of facts, in the words of the command.
+    #[must_use]
+    pub fn caveats(&self, facts: impl IntoIterator<Item = Fact>) -> Vec<Caveat> {
+        self.command.caveats(facts)
     }
 
     /// The target for a document.
@@ -501,57 +517,45 @@ impl Rig {
     }
 }
 
-/// The engine that measures where none is asked for, with a caveat where it is the second best.
-pub(crate) fn default_engine() -> (EngineKind, Option<Caveat>) {
+/// The engine that measures where none is typed, with a fact for a caveat where it is the second best.
+pub(crate) fn default_engine() -> (EngineKind, Option<Fact>) {
     let Err(source) = engine::probe(EngineKind::IoUring) else {
         return (EngineKind::IoUring, None);
     };
     let libaio = engine::probe(EngineKind::Libaio).is_ok();
     let instead = if libaio { EngineKind::Libaio } else { EngineKind::Psync };
-    let caveat = Caveat::of(
-        CaveatCode::EngineFallback,
-        format!(
-            "io_uring cannot be used here ({source}); {} measured instead, which costs more \
-             processor time per I/O",
-            engine::info(instead).name
-        ),
-    );
-    (instead, Some(caveat))
+    let (reason, engine) = (source.to_string(), engine::info(instead).name);
+    (instead, Some(MachineFact::EngineRefused { reason, engine }.into()))
 }
 
-/// Doubts that show before a load runs on parts that lie on these devices.
-pub(crate) fn doubts(
+/// Facts that show before a load runs on parts that lie on these devices.
+pub(crate) fn facts_before(
     parts: &[Part],
     load: &Load,
     devices: &DeviceTree,
     roots: &Roots,
-) -> Result<Vec<Caveat>, LabError> {
+) -> Result<Vec<Fact>, LabError> {
     let direct = engine::is_direct(load);
-    let mut found = Vec::new();
+    let mut facts: Vec<Fact> = Vec::new();
     for part in parts {
-        found.extend(access_time(part, direct)?);
-        found.extend(iogauge_io::targets::facts(part, load, roots)?);
+        facts.extend(updates_access_time(part, direct)?.then(|| MachineFact::AccessTime.into()));
+        let of_part = iogauge_io::targets::facts(part, load, roots)?;
+        facts.extend(of_part.into_iter().map(Fact::from));
     }
     let memory_bytes = Memory::read(roots).unwrap_or_default().total_bytes;
     let groups = GroupLimits::read(roots);
-    found.extend(surroundings::doubts(load, &groups, devices, memory_bytes, roots));
-    Ok(caveats::distinct(found))
+    let around = surroundings::facts(load, &groups, devices, memory_bytes, roots);
+    facts.extend(around.into_iter().map(Fact::from));
+    Ok(facts)
 }
 
-/// Reads of a file of another user note their time in it, which costs.
-fn access_time(part: &Part, direct: bool) -> Result<Option<Caveat>, LabError> {
-    let noted = match part.open(OpenMode::reading(direct)) {
-        Ok(opened) => opened.atime_fallback,
-        Err(TargetError::NotPrepared { .. }) => false,
-        Err(error) => return Err(error.into()),
-    };
-    Ok(noted.then(|| {
-        Caveat::new(
-            CaveatCode::FeatureFallback,
-            "the file belongs to another user, so that reads update its access time (no O_NOATIME)",
-            "run as the file's owner, or mount with noatime",
-        )
-    }))
+/// True where reads of a file of another user update its access time.
+fn updates_access_time(part: &Part, direct: bool) -> Result<bool, LabError> {
+    match part.open(OpenMode::reading(direct)) {
+        Ok(opened) => Ok(opened.atime_fallback),
+        Err(TargetError::NotPrepared { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn job(target: &Target, load: &Load, region: &Region) -> Result<PoolJob, LabError> {

@@ -7,12 +7,11 @@ use crate::session::rig::Rig;
 use iogauge_io::engine::Op;
 use iogauge_io::trace::{TraceError, Tracer};
 use iogauge_io::worker::accounting::{Tally, Window};
+use iogauge_model::caveat::{Fact, ToolFact, TraceDiffers};
 use iogauge_model::result::{
     Answer, BlockTrace, CurvePoint, IoTime, StepPlace, StepResult, SuiteStepResult, SystemPoint,
     TracedRequests,
 };
-use iogauge_model::units::Bytes;
-use iogauge_model::{Caveat, CaveatCode};
 use std::time::Duration;
 
 /// Requests and I/Os stand one for one where they differ by no more than this share of them, and by
@@ -28,7 +27,7 @@ const UNMATCHED_SHARE: f64 = 0.01;
 struct Traced {
     place: Setting,
     trace: BlockTrace,
-    caveats: Vec<Caveat>,
+    facts: Vec<ToolFact>,
 }
 
 /// A tracer with what it saw, or the reason why there is none.
@@ -66,9 +65,9 @@ impl Tracing {
         match tracer.end() {
             Ok(mut trace) => {
                 let asked = [Op::Read, Op::Write, Op::Sync].map(|op| Asked::of(window.tally(op)));
-                let caveats = set_against(&mut trace, asked, window.depth());
+                let facts = compare(&mut trace, asked, window.depth());
                 self.windows.retain(|traced| traced.place != place);
-                self.windows.push(Traced { place, trace, caveats });
+                self.windows.push(Traced { place, trace, facts });
             }
             Err(fault) => self.give_up(fault),
         }
@@ -81,44 +80,34 @@ impl Tracing {
 
     /// Puts the trace of the step that was just measured into its result, and returns what has to be
     /// known of it.
-    pub fn of_step(&mut self, step: &mut StepResult) -> Vec<Caveat> {
+    pub fn of_step(&mut self, step: &mut StepResult) -> Vec<Fact> {
         let last = self.windows.pop();
         self.windows.clear();
-        let (trace, caveats) = self.told(last);
+        let (trace, facts) = self.traced(last);
         step.trace = trace;
-        caveats
+        facts
     }
 
     /// The trace of the last window at the place of an answer, with what has to be known of it.
-    pub fn of_answer(&mut self, answer: &Answer) -> (Option<Box<BlockTrace>>, Vec<Caveat>) {
+    pub fn of_answer(&mut self, answer: &Answer) -> (Option<Box<BlockTrace>>, Vec<Fact>) {
         let place = Setting { depth: answer.depth, rate_iops: answer.rate_iops };
         let at = self.windows.iter().position(|traced| traced.place == place);
         let traced = at.map(|at| self.windows.swap_remove(at));
-        self.told(traced)
+        self.traced(traced)
     }
 
-    fn told(&mut self, traced: Option<Traced>) -> (Option<Box<BlockTrace>>, Vec<Caveat>) {
-        let mut caveats: Vec<Caveat> = self.fault.take().iter().map(not_traced).collect();
+    fn traced(&mut self, traced: Option<Traced>) -> (Option<Box<BlockTrace>>, Vec<Fact>) {
+        let fault = self.fault.take();
+        let lack =
+            fault.map(|fault| ToolFact::NotTraced { why: fault.to_string(), lack: fault.lack() });
+        let mut facts: Vec<ToolFact> = lack.into_iter().collect();
         let trace = traced.map(|traced| {
-            caveats.push(cost());
-            caveats.extend(traced.caveats);
+            facts.push(ToolFact::Traced);
+            facts.extend(traced.facts);
             Box::new(traced.trace)
         });
-        (trace, caveats)
+        (trace, facts.into_iter().map(Fact::from).collect())
     }
-}
-
-fn not_traced(fault: &TraceError) -> Caveat {
-    let message = format!("--trace: {fault}; the figures are those of a run without it");
-    Caveat::new(CaveatCode::NotTraced, message, fault.hint())
-}
-
-fn cost() -> Caveat {
-    Caveat::of(
-        CaveatCode::Traced,
-        "bpftrace counted within the kernel as each request was begun and completed, which takes \
-         processor time of a microsecond or so each: the figures are those of the load with it",
-    )
 }
 
 /// What a load asked for in one direction, and what it got.
@@ -154,24 +143,25 @@ impl Slack {
     }
 }
 
-/// Tells what of the time of I/Os was the device's, where their requests stand one for one with them;
-/// returns where they do not. The load asked for reads, writes and syncs, and had so many outstanding.
-fn set_against(trace: &mut BlockTrace, [read, write, sync]: [Asked; 3], depth: f64) -> Vec<Caveat> {
+/// Enters the device's share of the time of I/Os where their requests correspond to them one to one; returns
+/// where they do not. The load requested reads, writes and syncs, and had so many outstanding.
+fn compare(trace: &mut BlockTrace, [read, write, sync]: [Asked; 3], depth: f64) -> Vec<ToolFact> {
     let slack = Slack { ios: depth.ceil() + 1.0 };
     let flush_ns = trace.flush.as_ref().map_or(0.0, TracedRequests::device_time_ns);
     // Flushes that nobody asked for by themselves are part of the writes that are to be durable.
     let of_writes_ns = if sync.ios == 0 { flush_ns } else { 0.0 };
     // A load that only reads is not put in doubt by a journal's few writes.
     let beside_bytes = (read.bytes + write.bytes) as f64 * ALIKE_SHARE;
-    let mut told = Vec::new();
-    for (word, asked, requests, more_ns) in
+    let mut facts = Vec::new();
+    for (direction, asked, requests, more_ns) in
         [("read", read, &mut trace.read, 0.0), ("write", write, &mut trace.write, of_writes_ns)]
     {
-        let differs = differs(word, asked, requests.as_ref(), slack, beside_bytes);
-        told.extend(differs.clone());
-        if let (None, Some(requests)) = (differs, requests) {
-            told.extend(give_share(word, asked, requests, more_ns));
-        }
+        let differs = differs(asked, requests.as_ref(), slack, beside_bytes);
+        let differs = match requests {
+            Some(requests) if differs.is_none() => give_share(asked, requests, more_ns),
+            _ => differs,
+        };
+        facts.extend(differs.map(|differs| ToolFact::TraceDiffers { direction, differs }));
     }
     if let Some(flush) = &mut trace.flush
         && sync.ios > 0
@@ -182,78 +172,38 @@ fn set_against(trace: &mut BlockTrace, [read, write, sync]: [Asked; 3], depth: f
     let parts = [&trace.read, &trace.write, &trace.flush];
     let requests: u64 = parts.into_iter().flatten().map(|part| part.requests).sum();
     if trace.unmatched as f64 > requests as f64 * UNMATCHED_SHARE + slack.ios {
-        told.push(format!(
-            "the begin of {} requests is not known, and they are in no figure; {requests} are",
-            trace.unmatched
-        ));
+        facts.push(ToolFact::Unmatched { unmatched: trace.unmatched, requests });
     }
-    told.into_iter().map(|message| Caveat::of(CaveatCode::TraceDiffers, message)).collect()
+    facts
 }
 
-/// In which way the requests of a direction are not its I/Os.
+/// How the requests of a direction differ from its I/Os.
 fn differs(
-    word: &str,
     asked: Asked,
     requests: Option<&TracedRequests>,
     slack: Slack,
     beside_bytes: f64,
-) -> Option<String> {
+) -> Option<TraceDiffers> {
     let (ios, bytes) = (asked.ios as f64, asked.bytes as f64);
     let seen = requests.map_or((0.0, 0.0), |r| (r.requests as f64, r.bytes as f64));
     let each = bytes / ios.max(1.0);
-    let (moved, wanted) = (Bytes(seen.1 as u64), Bytes(asked.bytes));
-    if seen.1 > bytes + beside_bytes + slack.ios * each {
-        return Some(format!(
-            "{word} requests moved {moved} where the load asked for {wanted}: others used the devices, \
-             or the file system and the page cache added I/O of their own"
-        ));
+    let others = seen.1 > bytes + beside_bytes + slack.ios * each;
+    if others || (ios > 0.0 && !slack.are_alike(bytes, seen.1, each)) {
+        let (moved_bytes, requested_bytes) = (seen.1 as u64, asked.bytes);
+        return Some(TraceDiffers::Bytes { moved_bytes, requested_bytes, others });
     }
-    if ios == 0.0 {
-        return None;
-    }
-    if !slack.are_alike(bytes, seen.1, each) {
-        return Some(if seen.1 < bytes {
-            format!(
-                "{word} requests moved {moved} of the {wanted} that the load asked for: a cache before \
-                 the block layer took the rest"
-            )
-        } else {
-            format!("{word} requests moved {moved} where the load asked for {wanted}")
-        });
-    }
-    if slack.are_alike(ios, seen.0, 1.0) {
-        return None;
-    }
-    let per = seen.0.max(1.0) / ios;
-    Some(if per > 1.0 {
-        format!(
-            "each {word} became {per:.1} requests, which were under way together: what of its time was \
-             the device's cannot be told"
-        )
-    } else {
-        format!(
-            "{:.1} {word}s became one request: what of the time of each was the device's cannot be told",
-            1.0 / per
-        )
-    })
+    let is_one_to_one = ios == 0.0 || slack.are_alike(ios, seen.0, 1.0);
+    (!is_one_to_one).then(|| TraceDiffers::PerIo(seen.0.max(1.0) / ios))
 }
 
-/// Tells the share of the device, to which `more_ns` beside its requests belong, or why there is none.
-fn give_share(
-    word: &str,
-    asked: Asked,
-    requests: &mut TracedRequests,
-    more_ns: f64,
-) -> Option<String> {
+/// Enters the share of the device, to which `more_ns` beside its requests belong, or says why there is none.
+fn give_share(asked: Asked, requests: &mut TracedRequests, more_ns: f64) -> Option<TraceDiffers> {
     if asked.ios == 0 {
         return None;
     }
     let io = asked.beside(requests.device_time_ns() + more_ns);
     if io.device_ns > io.mean_ns * (1.0 + LONGER_SHARE) {
-        return Some(format!(
-            "the device had the requests for longer than the {word}s took: requests of others, or \
-             flushes that several share, are among them"
-        ));
+        return Some(TraceDiffers::Longer);
     }
     requests.io = Some(io);
     None
@@ -328,6 +278,7 @@ impl Observer for Beside<'_> {
 mod tests {
     use super::*;
     use iogauge_model::Histogram;
+    use iogauge_model::caveat::Command;
     use iogauge_model::result::RequestSize;
 
     /// So many requests of so many bytes, each of 100 µs.
@@ -337,11 +288,16 @@ mod tests {
         TracedRequests::new(vec![RequestSize { bytes, requests }], times)
     }
 
+    fn messages(facts: Vec<ToolFact>) -> Vec<String> {
+        let caveats = Command::Run.caveats(facts.into_iter().map(Fact::from));
+        caveats.into_iter().map(|caveat| caveat.message).collect()
+    }
+
     fn reads(seen: Option<TracedRequests>, ios: u64, bytes: u64) -> (BlockTrace, Vec<String>) {
         let mut trace = BlockTrace { read: seen, ..BlockTrace::default() };
         let asked = Asked { ios, bytes: ios * bytes, mean_ns: 120_000.0 };
-        let told = set_against(&mut trace, [asked, Asked::default(), Asked::default()], 4.0);
-        (trace, told.into_iter().map(|caveat| caveat.message).collect())
+        let facts = compare(&mut trace, [asked, Asked::default(), Asked::default()], 4.0);
+        (trace, messages(facts))
     }
 
     #[test]
@@ -360,7 +316,7 @@ mod tests {
     #[test]
     fn others_are_told_with_the_reason() {
         let cases = [
-            (Some(requests(2000, 4096)), 1000, 4096, "where the load asked for"),
+            (Some(requests(2000, 4096)), 1000, 4096, "where the load requested"),
             (Some(requests(10, 4096)), 1000, 4096, "a cache before the block layer took the rest"),
             (None, 1000, 4096, "moved 0 B of the"),
             (Some(requests(4000, 4096)), 1000, 16_384, "each read became 4.0 requests"),
@@ -385,10 +341,10 @@ mod tests {
         let with_writes = |writes| {
             let (read, write) = (Some(requests(1000, 4096)), Some(requests(writes, 4096)));
             let mut trace = BlockTrace { read, write, ..BlockTrace::default() };
-            set_against(&mut trace, [asked, Asked::default(), Asked::default()], 4.0)
+            messages(compare(&mut trace, [asked, Asked::default(), Asked::default()], 4.0))
         };
         assert!(with_writes(10).is_empty());
-        assert!(with_writes(500)[0].message.starts_with("write requests moved"));
+        assert!(with_writes(500)[0].starts_with("write requests moved"));
     }
 
     #[test]
@@ -398,7 +354,7 @@ mod tests {
             let (write, flush) = (Some(requests(1000, 4096)), Some(requests(1000, 0)));
             let mut trace = BlockTrace { write, flush, ..BlockTrace::default() };
             let sync = Asked { ios: syncs, bytes: 0, mean_ns: 150_000.0 };
-            let told = set_against(&mut trace, [Asked::default(), writes, sync], 1.0);
+            let told = compare(&mut trace, [Asked::default(), writes, sync], 1.0);
             (trace, told)
         };
         let share = |requests: &Option<TracedRequests>| {
@@ -421,9 +377,10 @@ mod tests {
         let asked = Asked { ios: 1000, bytes: 4_096_000, mean_ns: 90_000.0 };
         let read = Some(requests(1000, 4096));
         let mut trace = BlockTrace { read, unmatched: 50, ..BlockTrace::default() };
-        let told = set_against(&mut trace, [asked, Asked::default(), Asked::default()], 4.0);
-        assert!(told[0].message.contains("for longer than the reads took"), "{told:?}");
-        assert!(told[1].message.contains("the begin of 50 requests is not known"), "{told:?}");
+        let facts = compare(&mut trace, [asked, Asked::default(), Asked::default()], 4.0);
+        let told = messages(facts);
+        assert!(told[0].contains("for longer than the reads took"), "{told:?}");
+        assert!(told[1].contains("the begin of 50 requests is not known"), "{told:?}");
         assert_eq!(trace.read.unwrap().io, None);
     }
 }

@@ -14,9 +14,10 @@ use iogauge_io::pool::fio::{FioBinary, FioEnd, FioError, FioJobFile, Handed};
 use iogauge_io::pool::{Footprint, Paused, Room};
 use iogauge_io::targets::{ReserveWatch, Target};
 use iogauge_io::worker::WorkerError;
+use iogauge_model::caveat::{Fact, NothingWhy, ToolFact};
 use iogauge_model::result::FioResult;
 use iogauge_model::result::{StepResult, Via};
-use iogauge_model::{Caveat, CaveatCode, Impact, Load, Step};
+use iogauge_model::{Caveat, Load, Step};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -30,41 +31,20 @@ pub fn describe(fio: &FioBinary) -> Via {
     Via { version: fio.version().to_owned(), binary: fio.path().display().to_string() }
 }
 
-/// What a reader of figures that fio measured has to know.
+/// That fio measures.
 #[must_use]
-pub fn caveat(fio: &FioBinary) -> Caveat {
-    Caveat::of(
-        CaveatCode::ViaFio,
-        format!(
-            "{} did the I/O and took its latencies: the depth achieved is rate times latency \
-             (Little's law), and percentiles come from buckets of 1/64",
-            fio.version()
-        ),
-    )
+pub fn fact(fio: &FioBinary) -> Fact {
+    ToolFact::Fio { version: fio.version().to_owned() }.into()
 }
 
-/// Doubts about loads that fio cannot make exactly, each on its own region.
+/// Where fio's load differs from the one requested, each job on its own region.
 #[must_use]
-pub fn differences(step: &Step, regions: &[Region], target: &Target) -> Vec<Caveat> {
+pub fn differences(step: &Step, regions: &[Region], target: &Target) -> Vec<Fact> {
     let name = |number: usize| Some(format!("{number}"));
-    let differs = work(target, step, regions, &name).differs();
-    let of = |line: &String| {
-        Caveat::new(
-            CaveatCode::ViaFio,
-            format!("fio was asked for another load: {line}"),
-            "leave out --via to measure the load itself",
-        )
-        .with_impact(Impact::Doubt)
-    };
+    let differs = work(target, step, regions, &name).differs().into_iter();
     let rated = step.jobs.iter().any(|job| job.load.arrivals.is_some());
-    let late = Caveat::new(
-        CaveatCode::ViaFio,
-        "fio measures an I/O from when it is issued, not from when it was due: with --rate_iops its \
-         latencies hide what waits",
-        "leave out --via to measure response times",
-    )
-    .with_impact(Impact::Doubt);
-    differs.iter().map(of).chain(rated.then_some(late)).collect()
+    let facts = differs.map(|why| ToolFact::OtherLoad { why });
+    facts.chain(rated.then_some(ToolFact::FioRate)).map(Fact::from).collect()
 }
 
 /// The largest depth a search may ask of fio for a load.
@@ -74,15 +54,10 @@ pub(crate) fn most_depth(rig: &Rig, load: &Load) -> u32 {
     if synchronous { MOST_CLONES } else { u32::MAX }
 }
 
-/// What is said of a fio that was lost.
+/// fio was lost.
 #[must_use]
-pub fn lost(why: &str) -> Caveat {
-    Caveat::new(
-        CaveatCode::ViaFio,
-        format!("{why}; what it had measured by then is kept"),
-        "run it again",
-    )
-    .with_impact(Impact::Doubt)
+pub fn lost(why: &str) -> Fact {
+    ToolFact::FioLost { why: why.to_owned() }.into()
 }
 
 /// A job file that the guards let pass for fio to run.
@@ -189,18 +164,18 @@ pub fn check_footprint(jobs: &FioJobs) -> Result<(), LabError> {
     Ok(footprint.check(&Room::here()).map_err(WorkerError::from)?)
 }
 
-/// Doubts that show in what fio reported of the jobs of a job file.
+/// What may mislead in what fio reported of the jobs of a job file, one caveat of each kind.
 #[must_use]
-pub fn doubts(steps: &[StepResult], paused: Paused) -> Vec<Caveat> {
+pub fn caveats(rig: &Rig, steps: &[StepResult], paused: Paused) -> Vec<Caveat> {
     let is_null = |step: &StepResult| step.fio.as_ref().is_some_and(|fio| fio.engine == "null");
     let mut found = Vec::new();
     for step in steps.iter().filter(|step| !is_null(step)) {
-        found.extend(caveats::nothing_in(step, Some("fio reported none")));
+        found.extend(caveats::nothing_in(step, Some(NothingWhy::NoneReported)));
         found.extend(caveats::of_figures(step));
     }
     let seconds = steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
-    found.extend(process_pauses::caveat_within(paused, seconds));
-    caveats::one_of_each(found)
+    found.extend(process_pauses::fact_within(paused, seconds));
+    caveats::one_of_each(rig.caveats(found))
 }
 
 /// What came of a job file that fio ran.

@@ -7,7 +7,6 @@
 
 mod best_worst;
 mod blocksize;
-mod doubts;
 mod file;
 mod iometer;
 mod kit;
@@ -24,7 +23,6 @@ mod site;
 mod snia;
 mod verify;
 
-pub use doubts::of_target;
 pub use file::{FileLoad, ReadLoad};
 pub(crate) use kit::judged;
 pub use options::{DRAWN, SuiteError, SuiteOptions};

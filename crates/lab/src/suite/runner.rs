@@ -1,7 +1,7 @@
 //! Runs the steps of a suite that are wanted, one after the other.
 
 use super::plan::{SuiteStep, Work};
-use super::{Site, Suite, doubts};
+use super::{Site, Suite};
 use crate::error::LabError;
 use crate::history::UtcTime;
 use crate::measure::Watch;
@@ -162,7 +162,7 @@ fn caveats_of(
             1 => format!("{key}: {}", first.message),
             all => format!("{all} of {} steps, as {key}: {}", steps.len(), first.message),
         };
-        found.push(Caveat { message, hint: doubts::hint(first), ..first.clone() });
+        found.push(Caveat { message, ..first.clone() });
     }
     found
 }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn doubts_of_many_steps_are_one_of_each_kind() {
-        let few = |message: &str| Caveat::of(CaveatCode::TooFewSamples, message);
+        let few = |message: &str| Caveat::new(CaveatCode::TooFewSamples, message, "wait");
         let note = few("noted").with_impact(Impact::Note);
         let steps = [
             step("a", vec![note]),
@@ -198,10 +198,7 @@ mod tests {
         let told = caveats_of(&steps, |_, _| true);
         let few = &told[0];
         assert_eq!(few.message, "3 of 3 steps, as b: doubted");
-        assert_eq!(
-            (few.impact, few.hint.as_str()),
-            (Impact::Doubt, "longer steps: --seconds, or a smaller --scale")
-        );
+        assert_eq!((few.impact, few.hint.as_str()), (Impact::Doubt, "wait"));
         assert_eq!(told[1].message, "b: ended");
         assert_eq!(told.len(), 2);
         assert_eq!(caveats_of(&[], |_, _| true), []);

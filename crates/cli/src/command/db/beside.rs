@@ -15,6 +15,7 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, LabError, caveats, session};
 use iogauge_model::Caveat;
+use iogauge_model::caveat::Command;
 use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head, Workload};
 use iogauge_report::terminal;
 
@@ -28,7 +29,8 @@ const RAMP_NS: u64 = 1_000_000_000;
 pub fn run(args: &DbBesideArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let load = load::load(&args.load, 1)?;
     let plan = load::plan(&args.search, &load)?;
-    let target = DbTarget::open(args.url.url()?)?;
+    let mut target = DbTarget::open(args.url.url()?)?;
+    target.command = Command::DbBeside;
     target.check_globals(&load)?;
     db::check_free(&target, &load)?;
     let device = Device::under(&target, &load, &plan, args)?;
@@ -95,7 +97,7 @@ impl Measured {
         let interrupted = self.was_interrupted();
         let Self { device, database, at_best, caveats: mut found } = self;
         if interrupted {
-            found.push(caveats::interrupted());
+            found.push(caveats::interrupted().caveat(Command::DbBeside));
         }
         let at_best = at_best.filter(|step| !step.interrupted);
         let work = at_best.as_ref().and_then(DeviceWork::of);
@@ -166,14 +168,14 @@ fn measure(
     Ok(measured)
 }
 
-/// Doubts with the side that they are about. That the run was ended is about both.
-fn about(side: &str, doubts: Vec<Caveat>) -> Vec<Caveat> {
-    let named = |doubt: Caveat| match doubt.message.starts_with(&format!("the {side} ")) {
-        true => doubt,
-        false => Caveat { message: format!("the {side}: {}", doubt.message), ..doubt },
+/// Caveats with the side that they are about. That the run was ended is about both.
+fn about(side: &str, found: Vec<Caveat>) -> Vec<Caveat> {
+    let named = |caveat: Caveat| match caveat.message.starts_with(&format!("the {side} ")) {
+        true => caveat,
+        false => caveat.about(&format!("the {side}")),
     };
-    let own = doubts.into_iter().filter(|doubt| *doubt != caveats::interrupted());
-    own.map(named).collect()
+    let interrupted = caveats::interrupted().caveat(Command::DbBeside);
+    found.into_iter().filter(|caveat| *caveat != interrupted).map(named).collect()
 }
 
 fn side(load: String, found: SearchOutcome) -> BesideSide {

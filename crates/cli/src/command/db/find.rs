@@ -11,6 +11,7 @@ use iogauge_lab::db::{self, DbLoad, DbTarget};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, session};
+use iogauge_model::caveat::Command;
 use iogauge_model::result::{DatabaseLoad, FIND_FORMAT, FindDocument, Workload};
 use iogauge_report::terminal;
 
@@ -22,6 +23,7 @@ pub fn run(args: &DbFindArgs, interrupt: Interrupt) -> anyhow::Result<Exit> {
     let load = load::load(&args.load, 1)?;
     let plan = load::plan(&args.search, &load)?;
     let mut target = DbTarget::open(args.url.url()?)?;
+    target.command = Command::DbFind;
     target.cadence = args.sampling.every;
     target.check_globals(&load)?;
     let mut record = Record::new("db-find", &args.output, args.explain)?;

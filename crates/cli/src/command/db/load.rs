@@ -3,7 +3,7 @@
 use crate::args::{DbLoadArgs, DbMode, DbSearchArgs};
 use crate::command::find::check_effort;
 use crate::exit::Usage;
-use iogauge_lab::db::{DbLoad, Mode, in_database_terms};
+use iogauge_lab::db::{DbLoad, Mode};
 use iogauge_lab::search::SearchPlan;
 use iogauge_model::Limit;
 use iogauge_model::guide::Guide;
@@ -67,7 +67,7 @@ pub fn limits(
             Side::Write | Side::Sync => !load.mode.writes(),
         };
         if missing && is_typed {
-            let limit = in_database_terms(&limit.to_string());
+            let limit = limit.database_words();
             let text =
                 format!("limit \"{limit}\" bounds what mode {} does not do", load.mode.word());
             return Err(Usage(text).into());

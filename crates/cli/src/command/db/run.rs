@@ -70,7 +70,7 @@ fn measure(
             Err(error) if steps.is_empty() => return Err(error.into()),
             Err(error) => {
                 end = Some(format!("{processes} processes could not be measured"));
-                found.push(db::of_rung(*processes, &error));
+                found.push(db::of_rung(*processes, &error).caveat(target.command));
                 fault = Some(error);
                 break;
             }

@@ -6,6 +6,8 @@ use crate::exit::Exit;
 use crate::screen;
 use iogauge_lab::Interrupt;
 use iogauge_lab::db::{DbReserveWatch, check_reserve, of_size, open};
+use iogauge_model::Caveat;
+use iogauge_model::caveat::Command;
 use iogauge_model::units::{Bandwidth, Bytes};
 use std::time::Instant;
 
@@ -22,8 +24,9 @@ pub fn run(args: &SetupArgs, interrupt: &Interrupt) -> anyhow::Result<Exit> {
             (fits > 0).then(|| format!("--size {}m or less", fits >> 20))
         })?;
     }
-    let doubt = of_size(args.size).map(|doubt| {
-        screen::message("warning", &format!("{}; hint: {}", doubt.message, doubt.hint))
+    let doubt = of_size(args.size).map(|fact| {
+        let Caveat { message, hint, .. } = fact.caveat(Command::DbSetup);
+        screen::message("warning", &format!("{message}; hint: {hint}"))
     });
     let begin = Instant::now();
     let mut room = DbReserveWatch::begin(database.as_ref())?;

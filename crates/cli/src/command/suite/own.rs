@@ -115,7 +115,7 @@ fn on_own_files(
         let (load, region) = job_file::on(job, &rig, &paths)?;
         Ok((load, Some(job.engine()), region))
     })?;
-    Ok((suite, Opened { rig, loads: Vec::new(), caveats: Vec::new() }))
+    Ok((suite, Opened { rig, loads: Vec::new(), facts: Vec::new() }))
 }
 
 /// The groups of a job file, each job of them on all of a target in place of its files.

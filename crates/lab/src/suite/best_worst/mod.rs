@@ -12,10 +12,10 @@ mod verdict;
 
 use super::{Doubts, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use crate::stats::first_steady;
+use iogauge_model::caveat::{Command, Fact, StepTime, TargetFact};
 use iogauge_model::load::{Load, Pattern};
 use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable};
-use iogauge_model::units::{Bytes, size_word};
-use iogauge_model::{Caveat, CaveatCode, Impact, Limit};
+use iogauge_model::{Caveat, CaveatCode, Limit};
 use report::Report;
 
 /// Cache of devices that do not tell of theirs.
@@ -78,25 +78,11 @@ impl BestWorst {
 
     /// A doubt where the target is too small to be at its worst.
     fn too_small(&self, site: &Site) -> Option<Caveat> {
-        let size_bytes = site.smallest_bytes();
-        let wanted_bytes = self.cache_bytes().saturating_mul(10);
-        let (guess, impact) = match self.cache_bytes {
-            Some(_) => ("", Impact::Doubt),
-            None => (" (a guess: devices rarely tell)", Impact::Note),
-        };
-        (size_bytes < wanted_bytes).then(|| {
-            Caveat::new(
-                CaveatCode::SmallerThanCache,
-                format!(
-                    "the target has {}, less than ten times the {} that its cache may hold{guess}: at its \
-                     worst it may be slower than was measured",
-                    Bytes(size_bytes),
-                    Bytes(self.cache_bytes())
-                ),
-                format!("--size={} or more, or --cache with what the cache has", size_word(wanted_bytes)),
-            )
-            .with_impact(impact)
-        })
+        let size_bytes = site.part_bytes.iter().min().copied().unwrap_or(0);
+        let (cache_bytes, guessed) = (self.cache_bytes(), self.cache_bytes.is_none());
+        let small = TargetFact::SmallForWorst { size_bytes, cache_bytes, guessed };
+        (size_bytes < cache_bytes.saturating_mul(10))
+            .then(|| Fact::from(small).caveat(Command::Suite(StepTime::Seconds)))
     }
 }
 

@@ -8,11 +8,12 @@ use super::{BestWorst, round_rates};
 use crate::stats::{SteadyCheck, first_steady};
 use crate::suite::Site;
 use crate::suite::kit::{Row, table, total, words};
+use iogauge_model::Caveat;
+use iogauge_model::caveat::{Command, Fact, SteadinessFact, StepTime};
 use iogauge_model::result::{
     Cell, DirectionResult, SearchResult, StoppedBy, SuiteStepResult, Table,
 };
 use iogauge_model::units::Bytes;
-use iogauge_model::{Caveat, CaveatCode};
 use serde_json::{Value, json};
 
 /// Dependent and independent I/O of so many users.
@@ -107,13 +108,8 @@ impl<'a> Report<'a> {
     /// A doubt where all rounds ran and the target never got steady.
     pub(super) fn never_steady(&self, most: u32) -> Option<Caveat> {
         (self.round_count() >= most && self.steady.is_none()).then(|| {
-            Caveat::new(
-                CaveatCode::NotSteady,
-                format!(
-                    "{most} rounds of random writes did not bring the target to a steady state"
-                ),
-                "more --rounds, or longer ones with --round",
-            )
+            let fact = SteadinessFact::NeverSteady { rounds: most };
+            Fact::from(fact).caveat(Command::Suite(StepTime::Seconds))
         })
     }
 

@@ -4,6 +4,7 @@ use super::plan::{CACHED_READ, HYBRID, RANDOM_READ, RANDOM_WRITE, ROUNDS, SEQUEN
 use super::*;
 use crate::suite::made_up::{self, site};
 use crate::suite::{SiteKind, Work};
+use iogauge_model::Impact;
 use iogauge_model::result::StepPlace;
 use serde_json::json;
 

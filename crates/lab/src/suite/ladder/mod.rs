@@ -10,9 +10,10 @@ mod tests;
 
 use super::kit::{block_fits, short_of_samples, step_of};
 use super::{Needs, Own, OwnStep, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
+use iogauge_model::caveat::{Command, Fact, FigureFact, StepTime};
 use iogauge_model::load::Load;
 use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable};
-use iogauge_model::{Caveat, CaveatCode, Limit};
+use iogauge_model::{Caveat, Limit};
 use rung::{End, Rung, chosen};
 use serde_json::json;
 
@@ -130,13 +131,7 @@ impl Ladder {
             ))
         };
         let (key, ios, limit) = steps.iter().find_map(short)?;
-        Some(Caveat::new(
-            CaveatCode::TooFewSamples,
-            format!(
-                "{key}: {ios} I/Os are few for the limit {limit}, which takes {}",
-                limit.metric.samples_wanted()
-            ),
-            "a longer --seconds",
-        ))
+        let fact = FigureFact::FewForLimit { limit, ios, wanted: limit.metric.samples_wanted() };
+        Some(Fact::from(fact).caveat(Command::Suite(StepTime::Seconds)).about(&key))
     }
 }

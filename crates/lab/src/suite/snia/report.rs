@@ -7,12 +7,13 @@ use super::conformance::Conformance;
 use super::rounds::{Access, Figures, PRECONDITION, Progress, Rounds, mix};
 use super::settings::Settings;
 use super::window::{MOST_ROUNDS, Window, line};
+use iogauge_model::Caveat;
+use iogauge_model::caveat::{Command, Fact, SteadinessFact, StepTime};
 use iogauge_model::result::{
     Cell, Conclusion, RoundsFindings, RoundsWindow, SuiteStepResult, SuiteTable, Table,
     TrackedRounds,
 };
 use iogauge_model::units::Bytes;
-use iogauge_model::{Caveat, CaveatCode};
 use serde_json::{Value, json};
 
 /// What a test that goes in rounds came to.
@@ -90,11 +91,8 @@ impl<'a> Report<'a> {
         });
         let Window { first, last, .. } = window;
         let moves: Vec<String> = moves.collect();
-        Some(Caveat::new(
-            CaveatCode::NotSteady,
-            format!("in rounds {first} to {last} {}", moves.join("; ")),
-            "look at what else uses the device, and repeat: up to 20 % and 10 % are steady",
-        ))
+        let fact = SteadinessFact::Rounds { first, last, moves: moves.join("; ") };
+        Some(Fact::from(fact).caveat(Command::Suite(StepTime::Scale)))
     }
 
     /// What was tracked in each round.

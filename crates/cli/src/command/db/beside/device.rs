@@ -9,10 +9,10 @@ use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::target::{Intent, side_file};
 use iogauge_lab::{Region, Rig, session};
+use iogauge_model::caveat::Command;
 use iogauge_model::limit::{Side, tightest};
 use iogauge_model::load::{BlockSizes, Load, Pattern, SyncMode};
 use iogauge_model::result::BesideSide;
-use iogauge_model::units::shell_word;
 use iogauge_model::{Caveat, Limit};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,8 @@ impl Device {
         let path = directory.join(TEST_FILE_NAME);
         // Written in any case: a file that is somebody else's is refused.
         let intent = Intent { writes: true, size_bytes: Some(size_bytes), ..Intent::default() };
-        let rig = Rig::open_each(&path.display().to_string(), &[(path.clone(), intent)])?;
+        let mut rig = Rig::open_each(&path.display().to_string(), &[(path.clone(), intent)])?;
+        rig.set_command(Command::DbBesideDevice);
         let (engine, _) = rig.engine(None)?;
         let load = Load { engine, ..load(asked.mode, &plan.limits, target) };
         Ok(Self { rig, load, limits: limits(&plan.limits) })
@@ -82,13 +83,6 @@ impl Device {
         let (_, mut found) = session::ready_on(rig, &[(load.clone(), Region::All)], watch)?;
         let searched = session::find(rig, load, &plan, watch)?;
         found.extend(searched.caveats);
-        // Who prepares the file finds it gone at the end.
-        for path in rig.paths() {
-            let prepare = format!("iogauge prepare {} --size", shell_word(&path.to_string_lossy()));
-            for doubt in &mut found {
-                doubt.hint = doubt.hint.replace(&prepare, "iogauge db beside with --size");
-            }
-        }
         Ok((side(label(load), searched.found), about("device", found)))
     }
 }

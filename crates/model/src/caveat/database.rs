@@ -1,0 +1,173 @@
+//! Facts about a database that may mislead.
+
+use super::command::Command;
+use super::{Caveat, CaveatCode};
+use crate::units::Bytes;
+
+/// A fact about a database.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DatabaseFact {
+    /// It is smaller than `wanted_bytes`.
+    Small { data_bytes: u64, memory_bytes: u64, wanted_bytes: u64 },
+    /// Commits do not wait for the log; why in words.
+    MayLose { why: String },
+    /// The previous run lost transactions.
+    Lost { transactions: u64 },
+    /// Blocks that were changed were not all written.
+    NotDrained,
+    /// What the devices did is not known, because this user cannot see where the files are, or because no
+    /// device shows under them.
+    DevicesUnknown { hidden: bool },
+    /// The server's cache answered reads.
+    CacheHits { percent: f64 },
+    /// The database counted other numbers: its own, iogauge's, and of what.
+    Counts(Vec<(u64, u64, &'static str)>),
+    /// A worker failed; why in words.
+    WorkerFailed { worker: u32, error: String },
+    /// A disk ran short of room; why in words.
+    NoRoom { error: String },
+    /// The database did not do what it was requested after the run; why in words.
+    Unanswered { error: String },
+    /// A rung of a ladder could not be measured; why in words.
+    RungFailed { processes: u32, error: String },
+    /// The server takes no more processes; why in words.
+    NoMoreProcesses { error: String },
+    /// Each process needs a global, and there are no more.
+    NoMoreGlobals { globals: usize, url: String },
+}
+
+impl DatabaseFact {
+    pub(super) fn caveat(&self, command: Command) -> Caveat {
+        let verify = "iogauge db verify shows whether all acknowledged data is there";
+        let (code, message, hint) = match self {
+            Self::Small { data_bytes, memory_bytes, wanted_bytes } => {
+                let message = format!(
+                    "the database has {}, and this machine {} of memory; caches hold much of it, and \
+                     the write daemon finds the same blocks dirty again and again",
+                    Bytes(*data_bytes),
+                    Bytes(*memory_bytes)
+                );
+                let size = format!("--size {}g or more", wanted_bytes.div_ceil(1 << 30));
+                let hint = match command {
+                    Command::DbSetup => format!("use {size}"),
+                    _ => format!("run iogauge db setup with {size}"),
+                };
+                let share = *data_bytes as f64 / (*memory_bytes).max(1) as f64;
+                return Caveat::new(CaveatCode::SmallerThanCache, message, hint)
+                    .weighed((1.0 - share).max(0.0));
+            }
+            Self::MayLose { why } => (
+                CaveatCode::VolatileWriteCache,
+                format!("commits do not wait for the log: {why}"),
+                "leave out the setting, so that each commit waits".to_owned(),
+            ),
+            Self::Lost { transactions } => {
+                let s = if *transactions == 1 { "" } else { "s" };
+                let message = format!(
+                    "{transactions} transaction{s} that the previous run had acknowledged were missing \
+                     when this run began, and db verify now checks this run"
+                );
+                return Caveat::of(CaveatCode::AcknowledgedLost, message);
+            }
+            Self::NotDrained => {
+                let message = "the I/O of the devices is that during the run; blocks that were changed \
+                               and not written by then are not in it";
+                let caveat = Caveat::of(CaveatCode::UnflushedWrites, message);
+                return match command {
+                    Command::DbRun => caveat,
+                    _ => caveat.hinting("iogauge db run --drain waits for these writes"),
+                };
+            }
+            Self::DevicesUnknown { hidden } => devices_unknown(*hidden),
+            Self::CacheHits { percent } => {
+                let message =
+                    format!("{percent:.1} % of the blocks read were in the server's cache");
+                let hint = "use a larger database, or run iogauge on the server's own machine, where it \
+                            reads the files";
+                return Caveat::new(CaveatCode::PageCache, message, hint).weighed(percent / 100.0);
+            }
+            Self::Counts(counts) => {
+                let differ = counts.iter().map(|(theirs, ours, what)| {
+                    format!("{theirs} {what} where iogauge made {ours}")
+                });
+                let differ: Vec<String> = differ.collect();
+                (
+                    CaveatCode::OtherLoad,
+                    format!("the database counted {}: others work on it", differ.join(" and ")),
+                    "repeat while nobody else works on the database".to_owned(),
+                )
+            }
+            Self::WorkerFailed { worker, error } => (
+                CaveatCode::IoErrors,
+                format!("worker {worker} failed and ended the run: {error}"),
+                verify.to_owned(),
+            ),
+            Self::NoRoom { error } => (
+                CaveatCode::Interrupted,
+                format!(
+                    "the run ended before its time and has what was measured until then: {error}"
+                ),
+                "use a disk with more room".to_owned(),
+            ),
+            Self::Unanswered { error } => (
+                CaveatCode::IoErrors,
+                format!("after the run the database did not do what was requested: {error}"),
+                verify.to_owned(),
+            ),
+            Self::RungFailed { processes, error } => (
+                CaveatCode::IoErrors,
+                format!("{processes} processes could not be measured: {error}"),
+                "correct that, and repeat the ladder from there on".to_owned(),
+            ),
+            Self::NoMoreProcesses { error } => (
+                CaveatCode::SearchCutShort,
+                format!("the database accepts no more processes: {error}"),
+                "allow more connections in the server's settings".to_owned(),
+            ),
+            Self::NoMoreGlobals { globals, url } => (
+                CaveatCode::SearchCutShort,
+                format!("the search ended at {globals} processes, since each needs its own global"),
+                format!("iogauge db add-globals {url} --globals {globals}"),
+            ),
+        };
+        Caveat::new(code, message, hint)
+    }
+}
+
+fn devices_unknown(hidden: bool) -> (CaveatCode, String, String) {
+    let (why, hint) = if hidden {
+        (
+            "the database's files are on another machine, or this user may not see where they are",
+            "run iogauge on the server's own machine as a user who may see that (PostgreSQL: GRANT \
+             pg_read_all_settings)",
+        )
+    } else {
+        (
+            "the kernel shows no device under the database's files",
+            "use a file system on a block device",
+        )
+    };
+    let message = format!("the I/O of the devices is not known: {why}");
+    (CaveatCode::DevicesUnknown, message, hint.to_owned())
+}
+
+/// One of each fact.
+pub(super) fn examples() -> Vec<DatabaseFact> {
+    let error = || "the server went away".to_owned();
+    vec![
+        DatabaseFact::Small { data_bytes: 1, memory_bytes: 2, wanted_bytes: 4 },
+        DatabaseFact::MayLose { why: "fsync=off".to_owned() },
+        DatabaseFact::Lost { transactions: 1 },
+        DatabaseFact::NotDrained,
+        DatabaseFact::DevicesUnknown { hidden: true },
+        DatabaseFact::DevicesUnknown { hidden: false },
+        DatabaseFact::CacheHits { percent: 5.0 },
+        DatabaseFact::Counts(vec![(2, 1, "updates"), (2, 1, "commits")]),
+        DatabaseFact::WorkerFailed { worker: 1, error: error() },
+        DatabaseFact::NoRoom { error: error() },
+        DatabaseFact::Unanswered { error: error() },
+        DatabaseFact::RungFailed { processes: 2, error: error() },
+        DatabaseFact::NoMoreProcesses { error: error() },
+        DatabaseFact::NoMoreGlobals { globals: 2, url: "sqlite:d".to_owned() },
+    ]
+}

@@ -1,0 +1,377 @@
+//! Facts about the target that may mislead.
+
+use super::command::Command;
+use super::{Caveat, CaveatCode, Impact};
+use crate::units::{Bytes, shell_word, size_word};
+
+/// A part of the target, as far as hints need it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartFact {
+    /// Its path.
+    pub path: String,
+    /// Whose it is.
+    pub origin: PartOrigin,
+    /// How much of it is measured.
+    pub size_bytes: u64,
+}
+
+/// What a part is, and whose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartOrigin {
+    /// A block device.
+    BlockDevice,
+    /// A file that iogauge did not make.
+    Foreign,
+    /// A file that iogauge made or will make.
+    Own,
+    /// A file that iogauge made and wrote in whole; blocks were taken away since.
+    OwnEmptied,
+}
+
+/// A cache between a part and its medium.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheFact {
+    /// The page cache of this machine.
+    Page {
+        /// Memory of this machine.
+        memory_bytes: u64,
+    },
+    /// The page cache under a loop device.
+    UnderLoop {
+        /// Kernel name of the loop device.
+        device: String,
+        /// Memory of this machine.
+        memory_bytes: u64,
+    },
+    /// The host of a virtual disk may have one.
+    OfHost {
+        /// Kernel name of the disk.
+        device: String,
+        /// Memory of this machine.
+        memory_bytes: u64,
+    },
+    /// The device may have one.
+    OfDevice {
+        /// Kernel name of the device.
+        device: String,
+    },
+}
+
+/// What is special about blocks. The first three are counted in bytes, the others in blocks sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockFact {
+    /// Never allocated.
+    Holes,
+    /// Allocated and never written.
+    Unwritten,
+    /// Shared with another file or snapshot.
+    Shared,
+    /// Zeros.
+    Zeros,
+    /// They compress by a tenth or more, or repeat.
+    Compressible,
+}
+
+/// The blocks of a part that are special: `found` of `total`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Portion {
+    /// The part.
+    pub part: PartFact,
+    /// How many are concerned.
+    pub found: u64,
+    /// Of how many.
+    pub total: u64,
+}
+
+impl Portion {
+    fn share(&self) -> f64 {
+        self.found as f64 / self.total.max(1) as f64
+    }
+
+    /// `FILE: 4 MiB (12.5 %)`.
+    fn bytes(&self) -> String {
+        let (path, percent) = (&self.part.path, self.share() * 100.0);
+        format!("{path}: {} ({percent:.1} %)", Bytes(self.found))
+    }
+
+    /// `FILE: 12 of 256 blocks sampled`.
+    fn blocks(&self) -> String {
+        format!("{}: {} of {} blocks sampled", self.part.path, self.found, self.total)
+    }
+}
+
+/// A fact about the target.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TargetFact {
+    /// I/O is buffered. The engine is there where it has no direct I/O at all.
+    Buffered { path: String, engine: Option<String>, file_system: String },
+    /// The file system is memory, or keeps its files there.
+    InMemory { path: String, file_system: String, memory: String },
+    /// No block device shows behind the file system.
+    Unseen { path: String, file_system: String },
+    /// A target of less than this size may be in a cache.
+    Cached { part: PartFact, safe_bytes: u64, cache: CacheFact },
+    /// Blocks that behave otherwise than blocks of data.
+    Blocks(BlockFact, Portion),
+    /// The device has a volatile write cache.
+    WriteCache { device: String },
+    /// Speed of rewriting over that of the first write.
+    Rewrite { ratio: f64 },
+    /// A suite looks for the worst of a target of less than ten times its cache.
+    SmallForWorst { size_bytes: u64, cache_bytes: u64, guessed: bool },
+    /// The target is simulated.
+    Simulated,
+    /// Engine null.
+    NoIo,
+}
+
+impl TargetFact {
+    pub(super) fn caveat(&self, command: Command) -> Caveat {
+        match self {
+            Self::Buffered { path, engine, file_system } => {
+                buffered(path, engine.as_deref(), file_system, command)
+            }
+            Self::InMemory { path, file_system, memory } => {
+                let how = if memory == file_system {
+                    format!("{file_system} is memory")
+                } else {
+                    format!("{file_system} keeps its files on {memory}, which is memory")
+                };
+                Caveat::of(CaveatCode::NoDevice, format!("{path}: {how}; no device is measured"))
+            }
+            Self::Unseen { path, file_system } => Caveat::of(
+                CaveatCode::NoDevice,
+                format!(
+                    "{path}: no block device is visible behind {file_system}; the figures are those \
+                     of whatever answers"
+                ),
+            )
+            .with_impact(Impact::Note),
+            Self::Cached { part, safe_bytes, cache } => cached(part, *safe_bytes, cache, command),
+            Self::SmallForWorst { size_bytes, cache_bytes, guessed } => {
+                small_for_worst(*size_bytes, *cache_bytes, *guessed)
+            }
+            Self::Simulated => Caveat::of(
+                CaveatCode::Simulated,
+                "the target is a simulated device; the figures are those of a model",
+            ),
+            Self::NoIo => {
+                let instead = command.load_option("ioengine=null");
+                let hint = instead.map(|option| format!("leave out {option} to measure the target"));
+                Caveat::of(
+                    CaveatCode::NoIo,
+                    "engine null issues no I/O; the figures are what the tool itself can do",
+                )
+                .hinting(hint.unwrap_or_else(|| "use another engine".to_owned()))
+            }
+            Self::Rewrite { ratio } => Caveat::of(
+                CaveatCode::FirstWriteDiffers,
+                format!(
+                    "rewriting ran at {ratio:.1} times the speed of the first write; the device \
+                     allocates or erases when a block is first written"
+                ),
+            )
+            // What is measured is rewritten, and stands.
+            .with_impact(Impact::Note),
+            Self::WriteCache { device } => Caveat::of(
+                CaveatCode::VolatileWriteCache,
+                format!(
+                    "{device}: the device has a volatile write cache; writes return before they are \
+                     durable"
+                ),
+            )
+            .hinting(match command {
+                Command::Run | Command::Find | Command::Crosscheck => {
+                    CaveatCode::VolatileWriteCache.hint()
+                }
+                Command::RunFile | Command::FindFile => {
+                    "add sync=dsync to the job file to measure durable writes"
+                }
+                _ => "iogauge run TARGET --rw=randwrite --sync=dsync measures durable writes",
+            }),
+            Self::Blocks(kind, portion) => of_blocks(*kind, portion),
+        }
+    }
+}
+
+fn of_blocks(kind: BlockFact, portion: &Portion) -> Caveat {
+    let (bytes, blocks) = (portion.bytes(), portion.blocks());
+    let (code, message) = match kind {
+        BlockFact::Holes => {
+            (CaveatCode::SparseHoles, format!("{bytes} are holes; reads of holes touch no medium"))
+        }
+        BlockFact::Unwritten => (
+            CaveatCode::UnwrittenExtents,
+            format!(
+                "{bytes} are allocated and were never written; reads of them touch no medium, and \
+                 their first write is slower than later ones"
+            ),
+        ),
+        BlockFact::Shared => (
+            CaveatCode::FirstWriteDiffers,
+            format!("{bytes} are shared with another file or snapshot; their first write copies"),
+        ),
+        BlockFact::Zeros => (
+            CaveatCode::ZeroBlocks,
+            format!(
+                "{blocks} hold only zeros; a thin or compressing device reads them without touching \
+                 its medium"
+            ),
+        ),
+        BlockFact::Compressible => (
+            CaveatCode::CompressibleData,
+            format!(
+                "{blocks} compress by a tenth or more, or repeat one another; a device that \
+                 compresses or deduplicates reads less of its medium for them"
+            ),
+        ),
+    };
+    Caveat::new(code, message, portion.part.prepare()).weighed(portion.share())
+}
+
+fn buffered(path: &str, engine: Option<&str>, file_system: &str, command: Command) -> Caveat {
+    let answers = "answers instead of the device where it can";
+    let message = match engine {
+        Some(engine) => format!("{path}: {engine} goes through the page cache, which {answers}"),
+        None => format!("{path}: the page cache {answers}"),
+    };
+    let option = match engine {
+        Some(engine) => command.load_option(&format!("ioengine={engine}")),
+        None => command.load_option("direct=0"),
+    };
+    let hint = match (option, command) {
+        (Some(option), _) => format!("leave out {option}"),
+        (None, Command::Suite(_)) => "leave out the option that turns direct I/O off".to_owned(),
+        (None, _) => format!("use another file system; {file_system} has no direct I/O"),
+    };
+    Caveat::new(CaveatCode::PageCache, message, hint)
+}
+
+fn cached(part: &PartFact, safe_bytes: u64, cache: &CacheFact, command: Command) -> Caveat {
+    let (words, impact) = match cache {
+        CacheFact::Page { memory_bytes } => (
+            format!("the page cache may take the {} of this machine", Bytes(*memory_bytes)),
+            Impact::Doubt,
+        ),
+        CacheFact::UnderLoop { device, memory_bytes } => (
+            format!(
+                "{device} reads its file through the page cache, which may take the {} of this machine",
+                Bytes(*memory_bytes)
+            ),
+            Impact::Doubt,
+        ),
+        CacheFact::OfHost { device, memory_bytes } => (
+            format!(
+                "{device} is a virtual disk, and its host may cache it in at least as much memory as \
+                 the {} of this machine",
+                Bytes(*memory_bytes)
+            ),
+            Impact::Note,
+        ),
+        CacheFact::OfDevice { device } => {
+            (format!("{device} may have a cache of unknown size"), Impact::Note)
+        }
+    };
+    let message = format!(
+        "{}: {} are measured, less than {}: {words}",
+        part.path,
+        Bytes(part.size_bytes),
+        Bytes(safe_bytes),
+    );
+    let hint = match cache {
+        CacheFact::UnderLoop { device, .. } => format!("losetup --direct-io=on /dev/{device}"),
+        _ => part.larger(safe_bytes, command),
+    };
+    Caveat::new(CaveatCode::SmallerThanCache, message, hint).with_impact(impact)
+}
+
+fn small_for_worst(size_bytes: u64, cache_bytes: u64, guessed: bool) -> Caveat {
+    let guess = if guessed { " (a guess, since devices rarely report it)" } else { "" };
+    let wanted_bytes = cache_bytes.saturating_mul(10);
+    Caveat::new(
+        CaveatCode::SmallerThanCache,
+        format!(
+            "the target has {}, less than ten times the {} that its cache may hold{guess}; at its worst \
+             it may be slower than was measured",
+            Bytes(size_bytes),
+            Bytes(cache_bytes)
+        ),
+        format!("use --size={} or more, or --cache with the size of the cache", size_word(wanted_bytes)),
+    )
+    .with_impact(if guessed { Impact::Note } else { Impact::Doubt })
+}
+
+impl PartFact {
+    /// The command that writes every block of the part.
+    fn prepare(&self) -> String {
+        let path = shell_word(&self.path);
+        match self.origin {
+            PartOrigin::BlockDevice => format!("iogauge prepare {path} --destroy-data"),
+            PartOrigin::Foreign => format!("iogauge prepare {path} --overwrite"),
+            PartOrigin::Own => format!("iogauge prepare {path}"),
+            PartOrigin::OwnEmptied => format!("iogauge clean {path} && iogauge prepare {path}"),
+        }
+    }
+
+    /// How to measure at least so much.
+    fn larger(&self, size_bytes: u64, command: Command) -> String {
+        let size_gib = size_bytes.div_ceil(1 << 30);
+        match (self.origin, command) {
+            (PartOrigin::BlockDevice, Command::Suite(_)) => {
+                "use a larger device, or leave out --size".to_owned()
+            }
+            (PartOrigin::BlockDevice, _) => match command.load_option("size") {
+                Some(option) => format!("use a larger device, or leave out {option}"),
+                None => "use a larger device".to_owned(),
+            },
+            (PartOrigin::Foreign, _) => "use a larger file".to_owned(),
+            (_, Command::Suite(_) | Command::DbBesideDevice) => format!("add --size={size_gib}g"),
+            _ => format!("iogauge prepare {} --size={size_gib}g", shell_word(&self.path)),
+        }
+    }
+
+    fn example(origin: PartOrigin) -> Self {
+        Self { path: "/my data/file".to_owned(), origin, size_bytes: 1 << 20 }
+    }
+}
+
+/// One of each fact.
+pub(super) fn examples() -> Vec<TargetFact> {
+    use PartOrigin::{BlockDevice, Foreign, Own, OwnEmptied};
+    let portion = |origin| Portion { part: PartFact::example(origin), found: 1, total: 4 };
+    let text = |text: &str| text.to_owned();
+    let cached = |origin, cache| TargetFact::Cached {
+        part: PartFact::example(origin),
+        safe_bytes: 1 << 30,
+        cache,
+    };
+    let (device, memory_bytes) = (text("vda"), 1 << 30);
+    vec![
+        TargetFact::Buffered { path: text("f"), engine: None, file_system: text("tmpfs") },
+        TargetFact::Buffered {
+            path: text("f"),
+            engine: Some(text("mmap")),
+            file_system: text("ext4"),
+        },
+        TargetFact::InMemory {
+            path: text("f"),
+            file_system: text("overlay"),
+            memory: text("tmpfs"),
+        },
+        TargetFact::Unseen { path: text("f"), file_system: text("nfs") },
+        cached(Own, CacheFact::Page { memory_bytes }),
+        cached(Own, CacheFact::UnderLoop { device: device.clone(), memory_bytes }),
+        cached(Foreign, CacheFact::OfHost { device: device.clone(), memory_bytes }),
+        cached(BlockDevice, CacheFact::OfDevice { device: device.clone() }),
+        TargetFact::Blocks(BlockFact::Holes, portion(Own)),
+        TargetFact::Blocks(BlockFact::Unwritten, portion(OwnEmptied)),
+        TargetFact::Blocks(BlockFact::Shared, portion(Foreign)),
+        TargetFact::Blocks(BlockFact::Zeros, portion(BlockDevice)),
+        TargetFact::Blocks(BlockFact::Compressible, portion(BlockDevice)),
+        TargetFact::WriteCache { device },
+        TargetFact::Rewrite { ratio: 2.0 },
+        TargetFact::SmallForWorst { size_bytes: 1, cache_bytes: 2, guessed: true },
+        TargetFact::Simulated,
+        TargetFact::NoIo,
+    ]
+}
