@@ -29,17 +29,14 @@ pub struct Marker {
     pub complete: bool,
     /// True where setup made the directory around the folder, too.
     pub made_parent: bool,
-    /// Its globals.
     pub globals: Vec<Global>,
 }
 
 /// Why a file is no marker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MarkerError {
-    /// It is of something else, or of another version.
     #[error("it is no {FORMAT}")]
     Other,
-    /// A value in it cannot be.
     #[error("it is damaged: {0}")]
     Damaged(String),
 }
@@ -71,7 +68,7 @@ impl Marker {
         let Self { block_bytes, identity, globals, .. } = self;
         if !block_bytes.is_power_of_two() || !BLOCK_BYTES.contains(block_bytes) {
             return Err(format!(
-                "block_bytes is {block_bytes}, and no power of two from 512 to 1048576"
+                "block_bytes is {block_bytes}; it must be a power of two between 512 and 1048576"
             ));
         }
         if !is_identity(identity) {

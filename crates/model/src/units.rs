@@ -164,12 +164,12 @@ pub fn parse_bytes_per_sec(text: &str) -> Result<u64, UnitError> {
     scale(number, factor).ok_or_else(fail)
 }
 
-/// Reads a percentage from 0 to 100; a trailing `%` may be there.
+/// Reads a percentage between 0 and 100; a trailing `%` may be there.
 ///
 /// # Errors
 /// When the text is no number or lies outside the range.
 pub fn parse_percent(text: &str) -> Result<f64, UnitError> {
-    let fail = || UnitError::new(text, "a percentage from 0 to 100", "70 or 70%");
+    let fail = || UnitError::new(text, "a percentage between 0 and 100", "70 or 70%");
     let number: f64 = text.trim().trim_end_matches('%').parse().map_err(|_| fail())?;
     if (0.0..=100.0).contains(&number) { Ok(number) } else { Err(fail()) }
 }

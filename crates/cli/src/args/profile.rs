@@ -68,7 +68,7 @@ pub struct ProfileArgs {
 fn cadence(text: &str) -> Result<Duration, String> {
     let cadence = duration(text)?;
     let fits = CADENCES.contains(&cadence);
-    let wrong = || format!("\"{text}\" is not from 100ms to 60s; hint: use 1s");
+    let wrong = || "must be between 100ms and 60s; hint: use 1s".to_owned();
     fits.then_some(cadence).ok_or_else(wrong)
 }
 

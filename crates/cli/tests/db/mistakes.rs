@@ -45,10 +45,10 @@ fn what_cannot_be_typed() {
             "create-globals sqlite:d --globals 1",
             "2 globals have been made already; hint: run iogauge db add-globals",
         ),
-        ("add-globals sqlite:d --globals 1 --subscripts 0", "--subscripts 0 is not from 1"),
+        ("add-globals sqlite:d --globals 1 --subscripts 0", "--subscripts must be between 1 and"),
         (
             "add-globals sqlite:d --globals 1 --value-size 10",
-            "--value-size 10 is not from 64 to 2000",
+            "--value-size must be between 64 and 2000",
         ),
         (
             "run sqlite:d --mode write --read-pct 50",
@@ -60,7 +60,7 @@ fn what_cannot_be_typed() {
         ),
         (
             "run sqlite:d --mode io --read-pct 50.5",
-            "--read-pct 50.5 is not a whole number from 0 to 100",
+            "--read-pct must be a whole number between 0 and 100",
         ),
         (
             "run sqlite:d --mode read --ladder 4,2",

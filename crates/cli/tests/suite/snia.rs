@@ -268,8 +268,8 @@ fn a_plan_shows_rounds_that_are_alike_once() {
 fn what_the_tests_cannot_do_is_refused() {
     let place = Place::new();
     for (name, target, option, says) in [
-        ("snia-iops", "sim:size=64m", "--scale=0", "--scale: \"0\" is not a number from 1"),
-        ("snia-iops", "sim:size=64m", "--iodepth=0", "--iodepth: 0 is not in the range"),
+        ("snia-iops", "sim:size=64m", "--scale=0", "--scale: must be between 1"),
+        ("snia-iops", "sim:size=64m", "--iodepth=0", "--iodepth: must be between 1"),
         ("snia-throughput", "sim:size=64m", "--bs=4k", "hint: use 1m or 128k"),
         ("snia-throughput", "sim:size=512k", "--bs=1m", "do not fit on a target of 512 KiB"),
     ] {

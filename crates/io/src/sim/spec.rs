@@ -143,20 +143,11 @@ impl Default for SimSpec {
 /// Why a simulated device could not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
-    /// No such preset or key.
     #[error("sim: \"{word}\" is no preset and no key=value; presets: {presets}; keys: {}", KEYS.join(", "))]
-    Unknown {
-        /// What was typed.
-        word: String,
-        /// Names of the presets.
-        presets: String,
-    },
-    /// A key with a value it cannot have.
+    Unknown { word: String, presets: String },
     #[error("sim: {key}={value}: {reason}")]
     Value {
-        /// The key.
         key: String,
-        /// What was typed for it.
         value: String,
         /// What is wrong and what would be right.
         reason: String,
@@ -260,7 +251,7 @@ impl SimSpec {
                 self.channels = u32::try_from(above_zero(count()?)?)
                     .ok()
                     .filter(|c| *c <= 65_536)
-                    .ok_or_else(|| fail("has to be from 1 to 65536".to_owned()))?;
+                    .ok_or_else(|| fail("must be between 1 and 65536".to_owned()))?;
             }
             // I/Os that take no time would never let virtual time pass.
             "service" => self.service_ns = above_zero(duration()?)?,
@@ -470,7 +461,7 @@ mod tests {
             ("wander=30%:0", "wander=30%:10m"),
             ("wander=30%:slow", "5m"),
             ("wander=100%:1m", "below 100 %"),
-            ("wander=-5%:1m", "from 0 to 100"),
+            ("wander=-5%:1m", "between 0 and 100"),
             ("noise=10%", "noise=10%:2s"),
             ("noise=10%:0", "noise=10%:2s"),
             ("noise=10%:2s+", "joined by +"),

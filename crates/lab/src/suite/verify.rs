@@ -228,7 +228,7 @@ mod tests {
         for (typed, word) in [
             (("rw", "randread"), "randwrite or write"),
             (("algorithm", "pattern"), "crc32c"),
-            (("rounds", "0"), "from 1 to 1000"),
+            (("rounds", "0"), "between 1 and 1000"),
             (("seed", "x"), "--seed"),
         ] {
             let error = suite(&[typed]).unwrap_err().to_string();

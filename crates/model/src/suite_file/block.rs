@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     fn name(&self, member: &Member<'_>) -> Result<String, SuiteFileError> {
         let name = self.words(member)?;
         if name.is_empty() || name.chars().count() > MOST_NAME_CHARS {
-            let reason = format!("a name has from 1 to {MOST_NAME_CHARS} characters");
+            let reason = format!("a name must have between 1 and {MOST_NAME_CHARS} characters");
             return Err(self.wrong(member, reason));
         }
         Ok(name)

@@ -107,7 +107,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("defaults = 5", 1, "[defaults]"),
         ("[defaults]\nseconds = 5", 2, "above the first table"),
         ("[[step]]\nrw = \"read\"", 1, "no name"),
-        ("[[step]]\nname = \"\"", 2, "from 1 to 60"),
+        ("[[step]]\nname = \"\"", 2, "between 1 and 60"),
         ("[[step]]\nname = \"a\\nb\"", 2, "one line"),
         ("[[step]]\nname = \"a\"\n[[step]]\nname = \"a\"", 3, "line 1 has the name"),
         ("[[step]]\nname = \"a\"\nruntime = 5", 3, "hint: use seconds"),

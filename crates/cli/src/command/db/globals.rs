@@ -76,13 +76,15 @@ fn make(
     if !VALUE_BYTES.contains(&value_bytes) {
         let (least, most) = VALUE_BYTES.into_inner();
         let text = format!(
-            "--value-size {value_bytes} is not from {least} to {most}, what a value and a \
-             block have room for"
+            "--value-size must be between {least} and {most} bytes, which values and blocks have \
+             room for; hint: use --value-size {least}"
         );
         return Err(Usage(text).into());
     }
     if !(1..=MOST_SUBSCRIPTS).contains(&subscripts) {
-        let text = format!("--subscripts {subscripts} is not from 1 to {MOST_SUBSCRIPTS}");
+        let text = format!(
+            "--subscripts must be between 1 and {MOST_SUBSCRIPTS}; hint: use --subscripts 1m"
+        );
         return Err(Usage(text).into());
     }
     let all = subscripts * u64::from(args.globals);

@@ -24,8 +24,8 @@ pub fn load(args: &DbLoadArgs, processes: u32) -> anyhow::Result<DbLoad> {
         (DbMode::Io, percent) => {
             let percent = percent.unwrap_or(READ_PERCENT);
             if !(0.0..=100.0).contains(&percent) || percent.fract() != 0.0 {
-                let text = format!("--read-pct {percent} is not a whole number from 0 to 100");
-                return Err(Usage(text).into());
+                let text = "--read-pct must be a whole number between 0 and 100; hint: use 50";
+                return Err(Usage(text.to_owned()).into());
             }
             Mode::Io { read_percent: percent as u32 }
         }

@@ -139,7 +139,7 @@ fn what_makes_no_sense_is_refused() {
         (&[("tests", "rand")][..], &sim, "\"rand\" is not one of readrand, read, write, randrw"),
         (&[("tests", ",")], &sim, "none is named"),
         (&[("users", ",")], &sim, "hint: use 1,8"),
-        (&[("users", "2000")], &sim, "from 1 to 1024"),
+        (&[("users", "2000")], &sim, "between 1 and 1024"),
         (&[("size", "65m")], &sim, "hint: use 64m or less"),
         (&[("file-per-user", "")], &sim, "a simulated device has no files"),
         (&[("file-per-user", ""), ("users", "3")], &two, "3 users need a file or device each"),

@@ -51,8 +51,8 @@ fn scale(text: &str) -> Result<f64, SuiteError> {
     let number = text.parse::<f64>().ok();
     number.filter(|scale| (1.0..=LARGEST_SCALE).contains(scale)).ok_or_else(|| {
         let reason = format!(
-            "\"{text}\" is not a number from 1 to {LARGEST_SCALE}; hint: use 60 for a second \
-             in place of each minute"
+            "must be between 1 and {LARGEST_SCALE}; hint: use 60 for a second in place of each \
+             minute"
         );
         SuiteError::option("scale", reason)
     })
