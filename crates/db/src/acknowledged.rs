@@ -58,7 +58,6 @@ pub struct Acknowledged {
 /// What a run acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
-    /// The run.
     pub run: RunOfWorkers,
     /// Of each worker the last transaction before the run, and the last one acknowledged.
     pub workers: Vec<(u64, u64)>,

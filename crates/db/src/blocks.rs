@@ -32,7 +32,6 @@ impl std::fmt::Debug for Blocks {
 /// A file with blocks of the database, one behind the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockFile {
-    /// Its path.
     pub path: PathBuf,
     /// Where its first block begins, in bytes; a multiple of 512.
     pub base_bytes: u64,

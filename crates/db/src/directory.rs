@@ -68,7 +68,6 @@ impl Directory {
         }
     }
 
-    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.folder

@@ -36,7 +36,6 @@ pub enum DbError {
     /// The server or its process went away.
     #[error("{0}")]
     Gone(String),
-    /// The user ended it.
     #[error("interrupted")]
     Interrupted,
     /// Anything else that the database said.

@@ -28,7 +28,6 @@ const ABANDONED_PATIENCE: Duration = Duration::from_secs(2);
 /// What workers are to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DbPoolPlan {
-    /// What each does.
     pub mode: Mode,
     /// Most workers that will work at the same time.
     pub workers: u32,

@@ -126,10 +126,8 @@ fn digits_before(mut number: u64, text: &mut [u8; 64], end: usize) -> usize {
 /// What is wrong with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// It is none that iogauge writes.
     #[error("it has not the form of a value")]
     Form,
-    /// It belongs to another place or was changed.
     #[error("its check does not fit what it says and where it stands")]
     Check,
 }

@@ -16,7 +16,6 @@ pub struct FilePart {
     pub size_bytes: u64,
 }
 
-/// A job file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFile {
     /// The file itself.
@@ -33,12 +32,7 @@ pub enum JobOutError {
     Simulated,
     /// A path that fio would read otherwise.
     #[error("fio job files cannot hold the path {path:?}; hint: use one without {without}")]
-    Path {
-        /// The path.
-        path: String,
-        /// What it contains.
-        without: &'static str,
-    },
+    Path { path: String, without: &'static str },
 }
 
 /// What a job file is written for.
@@ -47,10 +41,7 @@ enum Purpose {
     /// To be read by people, and run by them.
     Print,
     /// To be run and its results read by iogauge.
-    Drive {
-        /// Each job is reported alone.
-        apart: bool,
-    },
+    Drive { apart: bool },
 }
 
 /// Writes the job file of a step on these parts of a target. `ramp_ns` and `runtime_ns` of the

@@ -12,7 +12,6 @@ use std::io::{self, BufRead, Read};
 /// What reading comes upon.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
-    /// A result.
     Result(Box<FioResult>),
     /// Something that should have been one, or part of one; everything around it is read.
     Problem(Problem),

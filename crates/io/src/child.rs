@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Longer lines are cut.
+/// Longer lines are truncated.
 const LONGEST_LINE: u64 = 1 << 20;
 /// More of what a program complains of is not kept.
 const MOST_COMPLAINTS: usize = 16;

@@ -29,7 +29,7 @@ pub fn application_id(head: &[u8]) -> Option<i32> {
     id.map(|id| i32::from_be_bytes(*id))
 }
 
-/// True for a write-ahead log: its first word tells the order of its bytes ("WAL-mode File Format", 2).
+/// True for a write-ahead log: its first word gives the order of its bytes ("WAL-mode File Format", 2).
 #[must_use]
 pub fn is_log(head: &[u8]) -> bool {
     let first = head.first_chunk().map(|word| u32::from_be_bytes(*word));

@@ -34,16 +34,8 @@ pub enum LabError {
     /// The machine's counters cannot be read.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// The engine asked for cannot be had.
     #[error("ioengine {engine} cannot be used here: {source}; hint: use {instead}")]
-    EngineRefused {
-        /// The engine asked for.
-        engine: &'static str,
-        /// What the kernel said.
-        source: EngineError,
-        /// An engine that works.
-        instead: &'static str,
-    },
+    EngineRefused { engine: &'static str, source: EngineError, instead: &'static str },
     /// An engine and a target that do not go together.
     #[error("{0}")]
     Mismatch(String),
@@ -53,19 +45,10 @@ pub enum LabError {
     /// The database.
     #[error(transparent)]
     Db(#[from] DbError),
-    /// Prefill was interrupted: nothing was measured.
     #[error("interrupted while preparing the target; the next run resumes where this one stopped")]
     InterruptedPreparing,
-    /// Prefill met an I/O error.
     #[error("{path}: writing at byte {offset_bytes} failed while preparing: {source}")]
-    PrefillFailed {
-        /// The file or device.
-        path: String,
-        /// Where.
-        offset_bytes: u64,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
+    PrefillFailed { path: String, offset_bytes: u64, source: std::io::Error },
 }
 
 impl From<FioError> for LabError {

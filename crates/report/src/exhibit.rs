@@ -27,7 +27,6 @@ use std::borrow::Cow;
 pub struct Exhibit {
     /// Whose storage was measured: what figures are grouped by.
     pub system: String,
-    /// What it did.
     pub document: Shown,
 }
 
@@ -38,7 +37,6 @@ pub enum Shown {
     Run(Box<RunDocument>),
     /// A search for a capacity.
     Find(Box<FindDocument>),
-    /// A suite.
     Suite(Box<SuiteDocument>),
     /// One load by two programs.
     Crosscheck(Box<CrosscheckDocument>),
@@ -64,7 +62,6 @@ pub enum ExhibitError {
 pub struct Sample {
     /// Where it was measured.
     pub place: String,
-    /// The row.
     pub row: Row,
     /// I/Os that were outstanding at once, as asked.
     pub depth: u32,
@@ -81,7 +78,6 @@ pub struct Capacity<'a> {
     pub label: &'a str,
     /// Bounds searched under.
     pub limits: Cow<'a, [Limit]>,
-    /// What was found.
     pub answer: &'a Answer,
     /// The knee of the curve, where it has one.
     pub knee: Option<Knee>,
@@ -107,7 +103,6 @@ pub struct Latencies<'a> {
 pub enum GroupBy {
     /// The system whose storage was measured.
     System,
-    /// The target.
     Target,
     /// What was asked of it.
     Label,
@@ -120,7 +115,6 @@ pub enum GroupBy {
 pub struct Group {
     /// What they have in common.
     pub name: String,
-    /// The runs.
     pub exhibits: Vec<Exhibit>,
 }
 

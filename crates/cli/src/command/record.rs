@@ -27,7 +27,6 @@ pub struct Record {
 /// A run that goes on.
 #[derive(Debug, Clone)]
 pub struct Resumed {
-    /// Its name.
     pub run: RunId,
     /// When it began.
     pub started: UtcTime,

@@ -17,7 +17,6 @@ use iogauge_report::terminal;
 /// A step to measure.
 #[derive(Debug)]
 pub struct Wanted<'a> {
-    /// The step.
     pub step: &'a Step,
     /// The region of each of its jobs; all of the target for jobs behind the last.
     pub regions: &'a [Region],

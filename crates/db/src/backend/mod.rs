@@ -40,11 +40,9 @@ pub struct BackendInfo {
 /// A setting of a backend.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Its key.
     pub key: &'static str,
     /// What it is without being set.
     pub default: &'static str,
-    /// What it does.
     pub help: &'static str,
 }
 

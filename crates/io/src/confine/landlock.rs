@@ -18,7 +18,7 @@ pub(super) fn ruleset(grants: &[Grant]) -> Result<Ruleset, ConfineError> {
 
 fn built(grants: &[Grant]) -> Result<RulesetCreated, RulesetError> {
     let everything = AccessFs::from_write(ABI::V5);
-    // The bytes of a file, and the ioctls of a device where the kernel knows them apart.
+    // The bytes of a file, and the ioctls of a device where the kernel distinguishes them.
     let bytes = make_bitflags!(AccessFs::{WriteFile | IoctlDev});
     let mut ruleset = Builder::default()
         .set_compatibility(CompatLevel::HardRequirement)

@@ -24,27 +24,14 @@ use std::process::Command;
 /// Why a domain cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// An object that cannot be granted.
     #[error("only a regular file or a block device can be granted for writing, not a {kind}")]
-    WrongKind {
-        /// What it is.
-        kind: &'static str,
-    },
-    /// The kernel has Landlock and refuses this domain.
+    WrongKind { kind: &'static str },
     #[error("Landlock cannot confine this process: {0}")]
     Landlock(String),
-    /// The private mount namespace cannot be set up.
     #[error("a private mount namespace cannot be set up: {call} failed: {source}")]
-    Namespace {
-        /// The system call.
-        call: &'static str,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A descriptor cannot be used.
+    Namespace { call: &'static str, source: io::Error },
     #[error("a descriptor cannot be granted for writing: {0}")]
     Descriptor(io::Error),
-    /// A thread cannot be started.
     #[error("a confined thread cannot be started: {0}")]
     Thread(io::Error),
 }

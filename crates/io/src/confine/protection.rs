@@ -33,7 +33,7 @@ impl Protection {
         !matches!(self, Self::Nothing { .. })
     }
 
-    /// True where Landlock knows the ioctls of devices apart.
+    /// True where Landlock distinguishes the ioctls of devices.
     pub(super) fn covers_ioctls(&self) -> bool {
         matches!(self, Self::Landlock { abi } if *abi >= FIRST_FOR_DEVICES)
     }

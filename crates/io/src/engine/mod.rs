@@ -15,7 +15,6 @@ use std::sync::Arc;
 /// What is known of an engine before it is used.
 #[derive(Debug)]
 pub struct EngineInfo {
-    /// The engine.
     pub kind: EngineKind,
     /// Its word, as in fio's `ioengine`.
     pub name: &'static str,
@@ -121,7 +120,6 @@ pub enum Op {
 pub struct Io {
     /// Slot of the worker, given back on completion.
     pub slot: u32,
-    /// What to do.
     pub op: Op,
     /// File of the engine, from 0.
     pub file: u32,
@@ -152,7 +150,7 @@ pub trait Engine {
     const IO_OUTLIVES_ENGINE: bool = false;
 
     /// Whether the thread sleeps while it waits for one of several I/Os, in real time: then the processor time
-    /// it uses tells whether the device is the slower side.
+    /// it uses shows whether the device is the slower side.
     const SLEEPS_BETWEEN_IOS: bool = false;
 
     /// Prepares an I/O; [`Self::enter`] hands it over.

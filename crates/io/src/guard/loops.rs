@@ -1,7 +1,7 @@
 //! Loop devices, and what is behind each.
 //!
 //! A loop device does not keep others off the file or device behind it, so that the kernel objects to
-//! no write there. Its driver tells what is behind it to those who may open it. Others get a path from
+//! no write there. Its driver reports what is behind it to those who may open it. Others get a path from
 //! sysfs, which may be gone, out of reach, or lead to another file here than where it was set up.
 
 use crate::kernel::{BlockDevice, LoopBacking, Roots};
@@ -39,7 +39,7 @@ impl Loop {
         is_set_up.then_some(Self { device, path, leads_to, asked: asked.is_some() })
     }
 
-    /// What is behind it; `None` where neither its driver nor its path tells.
+    /// What is behind it; `None` where neither its driver nor its path shows it.
     pub fn behind(&self) -> Option<Identity> {
         self.leads_to.filter(|_| self.asked || !self.has_lost_its_name())
     }
@@ -64,7 +64,7 @@ impl Loop {
         !self.asked && !is_other
     }
 
-    /// True where nothing tells what is behind it, and the name is that of this path.
+    /// True where it is not known what is behind it, and the name is that of this path.
     pub fn is_lost_and_named_like(&self, path: &Path) -> bool {
         self.behind().is_none() && self.is_named_like(path)
     }
@@ -82,7 +82,7 @@ impl Loop {
 
 /// Every loop device that is set up; `None` where they cannot be listed.
 ///
-/// sysfs tells what is behind them. Where it is missing, or something is mounted over it, its directories
+/// sysfs shows what is behind them. Where it is missing, or something is mounted over it, its directories
 /// are missing or empty: what `/proc/partitions` has must be there.
 pub(super) fn all(roots: &Roots) -> Option<Vec<Loop>> {
     // First, for a device that comes between is in sysfs then.

@@ -18,7 +18,7 @@ pub(crate) fn mounts(roots: &Roots) -> Vec<Mount> {
         .chain(others)
         .filter(|process| {
             let namespace = fs::read_link(roots.path("proc").join(process).join("ns/mnt"));
-            // One whose namespace is not told is asked in any case.
+            // One whose namespace is not known is asked in any case.
             namespace.map_or(true, |namespace| {
                 let new = !seen.contains(&namespace);
                 if new {

@@ -1,4 +1,4 @@
-//! What is on a block device, told by the magic numbers of its formats.
+//! What is on a block device, by the magic numbers of its formats.
 
 mod known;
 

@@ -17,7 +17,7 @@ pub(crate) struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The device with this number; `None` where sysfs does not know it.
+    /// The device with this number; `None` where sysfs does not have it.
     pub fn find(number: DeviceNumber, roots: &Roots) -> Option<Self> {
         Self::at(&Self::link(number, roots))
     }
@@ -72,7 +72,6 @@ impl BlockDevice {
         self.dir.join("mq").is_dir()
     }
 
-    /// Its hardware queues.
     pub fn hardware_queues(&self) -> u64 {
         entries(&self.dir.join("mq")).len() as u64
     }
@@ -124,7 +123,7 @@ impl BlockDevice {
     }
 
     /// The path of the file or device behind a loop device, as it is where that was set up;
-    /// [`LoopBacking`](super::LoopBacking) tells what it is. The kernel adds ` (deleted)` to one that is gone.
+    /// [`LoopBacking`](super::LoopBacking) shows what it is. The kernel adds ` (deleted)` to one that is gone.
     pub fn loop_backing(&self) -> Option<PathBuf> {
         let mut bytes = fs::read(self.dir.join("loop/backing_file")).ok()?;
         if bytes.last() == Some(&b'\n') {
@@ -166,7 +165,7 @@ impl BlockDevice {
         self.number_attribute("start").unwrap_or(0).saturating_mul(512)
     }
 
-    /// Size in bytes; 0 where sysfs does not tell.
+    /// Size in bytes; 0 where sysfs does not show it.
     pub fn size_bytes(&self) -> u64 {
         self.number_attribute("size").unwrap_or(0).saturating_mul(512)
     }

@@ -6,8 +6,8 @@ use std::os::fd::AsRawFd;
 
 /// What a loop device has behind it: a regular file, or a device.
 ///
-/// sysfs tells a path, which may mean another file here than where the device was set up (another
-/// mount namespace), or none. The driver tells device and inode.
+/// sysfs shows a path, which may mean another file here than where the device was set up (another
+/// mount namespace), or none. The driver reports device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoopBacking {
     /// A regular file.

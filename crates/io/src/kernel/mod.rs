@@ -1,4 +1,4 @@
-//! What the kernel tells in `/proc` and `/sys`: block devices, how they lie on each other, and
+//! What the kernel shows in `/proc` and `/sys`: block devices, how they lie on each other, and
 //! what is mounted. One reading of each, for guards and for counters alike. And what several ask of it:
 //! names of files, locks, leases.
 

@@ -30,13 +30,13 @@ pub struct Mount {
     pub upper_dir: Option<PathBuf>,
 }
 
-/// The mounts a process sees, by its number or `self`; none where procfs does not tell.
+/// The mounts a process sees, by its number or `self`; none where procfs does not show it.
 pub(crate) fn mounts_of(process: &str, roots: &Roots) -> Vec<Mount> {
     let path = roots.path("proc").join(process).join("mountinfo");
     parse_mountinfo(&fs::read(path).unwrap_or_default())
 }
 
-/// The mount that something open lies on; `None` where procfs does not tell.
+/// The mount that something open lies on; `None` where procfs does not show it.
 pub(crate) fn mount_of_open(fd: impl AsFd, roots: &Roots) -> Option<Mount> {
     let fdinfo = format!("proc/self/fdinfo/{}", fd.as_fd().as_raw_fd());
     let id = mount_id(&text(&roots.path(fdinfo))?)?;

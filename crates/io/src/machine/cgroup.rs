@@ -15,7 +15,6 @@ const NO_LIMIT_BYTES: u64 = 1 << 62;
 /// A bound with the file it stands in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound<T> {
-    /// The bound.
     pub value: T,
     /// The control group's file.
     pub file: PathBuf,
@@ -77,7 +76,7 @@ impl GroupLimits {
     }
 }
 
-/// The files that tell how long the processor quota of this process's group, and of those above it, held
+/// The files that show how long the processor quota of this process's group, and of those above it, held
 /// it back.
 pub(super) fn throttle_files(roots: &Roots) -> Vec<PathBuf> {
     let own = groups(roots);

@@ -153,7 +153,7 @@ impl CounterReader {
         if !devices.is_empty() {
             let mut file = KernelFile::open(roots, "proc/diskstats")?;
             file.parse("text", |text| {
-                // Only of those that count it matters whether the kernel tells of them.
+                // It matters only for those that count whether the kernel reports them.
                 devices.retain(|watched| watched.summed || is_told(text, &watched.name));
                 Some(())
             })?;

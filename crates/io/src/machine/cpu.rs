@@ -75,7 +75,6 @@ fn timeval_ns(time: libc::timeval) -> u64 {
 pub struct MachineCpu {
     /// Programs, reniced ones included, without guests.
     pub user_ticks: u64,
-    /// The kernel.
     pub system_ticks: u64,
     /// Interrupts.
     pub irq_ticks: u64,
@@ -100,7 +99,6 @@ pub struct MachineShare {
     pub steal_percent: f64,
     /// Idle with I/O outstanding.
     pub iowait_percent: f64,
-    /// The other kinds.
     pub kinds: CpuKinds,
 }
 

@@ -20,7 +20,7 @@ pub struct DiskCounters {
     pub write_sectors: u64,
     /// Time with at least one I/O outstanding, in milliseconds.
     pub busy_ms: u64,
-    /// Flushes completed; 0 on kernels before 5.5, which do not tell.
+    /// Flushes completed; 0 on kernels before 5.5, which do not report them.
     pub flushes: u64,
     /// Reads joined to others.
     pub reads_merged: u64,
@@ -39,7 +39,6 @@ pub struct DiskCounters {
 pub struct DiskLine<'a> {
     /// Kernel name of the device.
     pub device: &'a str,
-    /// Its counters.
     pub counters: DiskCounters,
 }
 

@@ -73,7 +73,7 @@ fn container(roots: &Roots) -> Option<String> {
             return Some(name.to_owned());
         }
     }
-    // With cgroup v1 the path of our own group tells.
+    // With cgroup v1 the path of our own group shows it.
     let groups = text(&roots.path("proc/self/cgroup")).unwrap_or_default();
     let words = ["kubepods", "docker", "lxc", "containerd"];
     words.iter().find(|word| groups.contains(&format!("/{word}"))).map(|word| (*word).to_owned())

@@ -7,7 +7,7 @@ use iogauge_model::result::MachineFacts;
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeSet;
 
-/// What the kernel tells of processors, memory and the limits of this process. Surroundings,
+/// What the kernel reports about processors, memory and the limits of this process. Surroundings,
 /// engines and limits on I/O are the caller's to add.
 #[must_use]
 pub fn machine(roots: &Roots, groups: &GroupLimits) -> MachineFacts {

@@ -24,7 +24,7 @@ impl Memory {
         Self::parse(&text(&roots.path("proc/meminfo"))?)
     }
 
-    /// Reads the text of `/proc/meminfo`; `None` without a total. Kernels before 3.14 do not tell
+    /// Reads the text of `/proc/meminfo`; `None` without a total. Kernels before 3.14 do not report
     /// what is available: there it is the free memory.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -46,7 +46,7 @@ impl Memory {
     }
 }
 
-/// Largest resident memory this process has had, in bytes; `None` where the kernel does not tell.
+/// Largest resident memory this process has had, in bytes; `None` where the kernel does not report it.
 #[must_use]
 pub fn peak_rss_bytes() -> Option<u64> {
     field_bytes(&text(&Roots::real().path("proc/self/status"))?, "VmHWM:")

@@ -15,7 +15,7 @@ pub(super) struct PageCounters {
 }
 
 impl PageCounters {
-    /// Reads the text of `/proc/vmstat`; what a kernel does not tell is 0.
+    /// Reads the text of `/proc/vmstat`; what a kernel does not report is 0.
     pub fn parse(text: &str) -> Self {
         let mut counters = Self::default();
         for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {

@@ -83,7 +83,7 @@ pub struct DeviceQueues {
 }
 
 impl DeviceQueues {
-    /// The queues of a tree; `None` where a device under the target has none, or does not tell what is in
+    /// The queues of a tree; `None` where a device under the target has none, or does not report what is in
     /// it.
     #[must_use]
     pub fn under(tree: &DeviceTree, roots: &Roots) -> Option<Self> {

@@ -19,7 +19,7 @@ pub(super) struct RunQueue {
 }
 
 impl RunQueue {
-    /// Reads it: two small files for each worker. All 0 where the kernel does not tell.
+    /// Reads it: two small files for each worker. All 0 where the kernel does not report it.
     pub fn now(roots: &Roots) -> Self {
         let tasks = entries(&roots.path("proc/self/task"));
         let workers = tasks
@@ -51,7 +51,7 @@ impl RunQueue {
     }
 }
 
-/// Workers are named `iogauge-N`; the kernel cuts names at 15 letters.
+/// Workers are named `iogauge-N`; the kernel truncates names at 15 letters.
 fn is_worker(name: &str) -> bool {
     name.strip_prefix("iogauge-").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }

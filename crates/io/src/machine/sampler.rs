@@ -19,7 +19,6 @@ const MIN_CADENCE: Duration = Duration::from_millis(10);
 pub struct SystemSeries {
     /// The machine over time; `at_seconds` counts from the start.
     pub points: Vec<SystemPoint>,
-    /// The whole span.
     pub totals: SystemTotals,
     /// Samples that could not be read.
     pub missed: u64,

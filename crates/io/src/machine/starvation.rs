@@ -62,7 +62,7 @@ pub enum Waiting {
     Ignored,
 }
 
-/// Where the kernel tells of starvation.
+/// Where the kernel reports starvation.
 #[derive(Debug)]
 pub struct StarvationReader {
     roots: Roots,
@@ -78,7 +78,7 @@ impl StarvationReader {
     }
 
     /// Reads them anew: `/proc/stat`, one file for each group above, two for each worker. What the kernel
-    /// does not tell counts as 0.
+    /// does not report counts as 0.
     #[must_use]
     pub fn read(&self, waiting: Waiting) -> Starvation {
         let own = ProcessCpu::now();

@@ -27,19 +27,11 @@ pub struct Extent {
 /// Why a load has nowhere to go.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OffsetError {
-    /// The target, or the part of it the load may touch, holds not even one block.
     #[error(
         "the target has {size_bytes} bytes from offset {offset_bytes} and the block size is \
          {block_bytes}; hint: use a larger --size or a smaller --bs"
     )]
-    NoRoom {
-        /// Bytes there are.
-        size_bytes: u64,
-        /// Where the load begins.
-        offset_bytes: u64,
-        /// Largest block.
-        block_bytes: u64,
-    },
+    NoRoom { size_bytes: u64, offset_bytes: u64, block_bytes: u64 },
 }
 
 /// Positions that workers of one job share: the sequential position of each direction, and how far

@@ -2,13 +2,13 @@
 
 use crate::sqlite_file::{application_id, is_index, is_journal, is_log};
 
-/// Bytes of a file that tell who made it.
+/// Bytes of a file that show what made it.
 pub(super) const HEAD_BYTES: usize = 4096;
 
 /// `application_id` of a history: "IOGg" (SQLite, "Database File Format", 1.3.16).
 pub const HISTORY_APPLICATION_ID: i32 = 0x494f_4767;
 
-/// What of a file its beginning tells.
+/// What the beginning of a file shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// An output of iogauge.
@@ -30,7 +30,7 @@ pub(super) fn content(head: &[u8]) -> Content {
     }
 }
 
-/// A history, or a log that a database needs. A log of another database cannot be told from one of a history,
+/// A history, or a log that a database needs. A log of another database cannot be distinguished from one of a history,
 /// and is as precious.
 fn database(head: &[u8]) -> Option<&'static str> {
     if application_id(head) == Some(HISTORY_APPLICATION_ID) {

@@ -1,6 +1,6 @@
 //! Files that commands write beside their result: pages, pictures, rows, manual pages, logs.
 //!
-//! An output is a new file, or a regular file that iogauge made, which its content tells; any other file
+//! An output is a new file, or a regular file that iogauge made, as its content shows; any other file
 //! takes the user's permission. It is there as a whole or not at all. Character devices and FIFOs are
 //! written into. A history, and the files beside it, are never an output.
 //!

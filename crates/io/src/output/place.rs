@@ -36,7 +36,7 @@ pub(super) struct Entry {
     pub(super) identity: Identity,
 }
 
-/// What tells a file from every other one, and from itself after a change.
+/// What distinguishes a file from every other one, and from itself after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,

@@ -25,7 +25,7 @@ const BANKS: u64 = 2;
 const MAPPINGS: u64 = 4;
 /// Mappings of everything else in the process.
 const OTHER_MAPPINGS: u64 = 1000;
-/// More threads tell nothing about storage that fewer do not.
+/// More threads show nothing about storage that fewer do not.
 const MOST_WORKERS: u64 = 16_384;
 
 /// Memory and threads that a step takes at most.
@@ -154,7 +154,6 @@ pub struct Room {
     address_bound: &'static str,
     /// Threads.
     pub workers: u64,
-    /// What bounds them.
     workers_bound: String,
 }
 
@@ -232,7 +231,6 @@ fn threads_there(roots: &Roots) -> u64 {
 pub struct AddressSpace {
     /// Bytes; [`u64::MAX`] where nothing bounds it.
     pub bytes: u64,
-    /// What bounds it.
     pub bound: &'static str,
 }
 
@@ -259,33 +257,17 @@ impl AddressSpace {
 /// More than there is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FootprintError {
-    /// Memory.
     #[error(
         "the workers' buffers and histograms would take {}, and half of what is available by {bound} is {}; \
          hint: use a smaller --bs, --iodepth or --numjobs, or fewer jobs",
         Bytes(*asked_bytes), Bytes(*most_bytes)
     )]
-    Memory {
-        /// What they would take.
-        asked_bytes: u64,
-        /// What they may.
-        most_bytes: u64,
-        /// What bounds it.
-        bound: String,
-    },
-    /// Threads.
+    Memory { asked_bytes: u64, most_bytes: u64, bound: String },
     #[error(
         "the load would take {asked} threads, and {bound} allows {most} of them; hint: use a smaller \
          --iodepth or --numjobs, or --ioengine=io_uring, which keeps many I/Os outstanding in one thread"
     )]
-    Workers {
-        /// How many it would take.
-        asked: u64,
-        /// How many there may be.
-        most: u64,
-        /// What bounds them.
-        bound: String,
-    },
+    Workers { asked: u64, most: u64, bound: String },
 }
 
 #[cfg(test)]

@@ -134,7 +134,6 @@ fn beat(shared: &Shared, clock: Clock) {
 /// What a beat goes by.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
-    /// The workers' clock.
     clock_ns: u64,
     /// A clock that goes on while the machine is suspended.
     boot_ns: u64,

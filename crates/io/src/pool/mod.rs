@@ -33,7 +33,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// One job with the files it works on.
 #[derive(Debug, Clone)]
 pub struct PoolJob {
-    /// The load.
     pub load: Load,
     /// Open files by part; empty for engines that open nothing.
     pub files: Files,
@@ -128,7 +127,7 @@ pub trait WorkerPool {
         Paused::default()
     }
 
-    /// What those who do the I/O lacked of processor time so far; `None` where nothing tells.
+    /// Processor time that those who do the I/O lacked so far; `None` where it is not known.
     fn starvation(&self) -> Option<Starvation> {
         None
     }

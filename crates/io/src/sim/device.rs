@@ -192,7 +192,7 @@ impl Device {
         true
     }
 
-    /// Runs until nothing is outstanding, and tells nobody.
+    /// Runs until nothing is outstanding, without a report.
     pub(crate) fn complete_outstanding(&mut self) {
         while let Some(at_ns) = self.next_completion(u64::MAX) {
             self.set_now(at_ns);

@@ -5,11 +5,9 @@ use super::spec::{Service, SimSpec};
 /// A named device.
 #[derive(Debug)]
 pub struct Preset {
-    /// Its word.
     pub name: &'static str,
     /// One line for the help.
     pub about: &'static str,
-    /// The device.
     pub make: fn() -> SimSpec,
 }
 

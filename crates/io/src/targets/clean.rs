@@ -38,7 +38,6 @@ pub enum LeftBecause {
 pub enum Cleaned {
     /// Removed.
     Removed {
-        /// The test file.
         path: PathBuf,
         /// Room given back, in bytes.
         freed_bytes: u64,

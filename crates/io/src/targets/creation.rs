@@ -36,7 +36,7 @@ fn id_of(name: &OsStr) -> Option<u128> {
     (private_name(id) == name).then_some(id)
 }
 
-/// Removes the file at a path if it is one of these, and tells which; the call of the kernel would remove
+/// Removes the file at a path if it is one of these, and returns which; the call of the kernel would remove
 /// whatever has the name by then.
 ///
 /// # Errors

@@ -1,15 +1,15 @@
-//! What sysfs tells of the device under a target.
+//! What sysfs shows of the device under a target.
 
 use crate::kernel::{BlockDevice, DeviceNumber, Roots};
 use iogauge_model::result::DeviceFacts;
 
-/// Facts of the device with this number; `None` where sysfs does not know it.
+/// Facts of the device with this number; `None` where sysfs does not have it.
 #[must_use]
 pub fn device_facts(number: DeviceNumber, roots: &Roots) -> Option<DeviceFacts> {
     BlockDevice::find(number, roots).map(|device| of_device(&device))
 }
 
-/// Facts of the device of this kernel name; `None` where sysfs does not know it.
+/// Facts of the device of this kernel name; `None` where sysfs does not have it.
 #[must_use]
 pub fn device_facts_of(name: &str, roots: &Roots) -> Option<DeviceFacts> {
     BlockDevice::named(name, roots).map(|device| of_device(&device))

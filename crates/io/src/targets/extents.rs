@@ -14,10 +14,10 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtentSource {
-    /// FIEMAP: everything is told.
+    /// FIEMAP: all states are known.
     Fiemap,
     /// SEEK_HOLE and SEEK_DATA, where FIEMAP is missing: unwritten extents show as holes on most
-    /// file systems, and nothing else is told.
+    /// file systems, and no other state is known.
     SeekHole,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct FileSystem {
 
 impl FileSystem {
     /// The volume of something that is open; `path` is its absolute path without symbolic links,
-    /// which decides where procfs does not tell the mount.
+    /// which decides where procfs does not show the mount.
     pub fn of(fd: impl AsFd, path: &Path, roots: &Roots) -> Option<Self> {
         let mount = mount_of_open(fd, roots).or_else(|| mount_of(path, roots))?;
         let device = Some(mount.device)
@@ -43,7 +43,7 @@ impl FileSystem {
         is_memory(&self.file_system)
     }
 
-    /// Logical block of the device underneath; 4096 where it cannot be told.
+    /// Logical block of the device underneath; 4096 where it is not known.
     pub fn logical_block_bytes(&self, roots: &Roots) -> u32 {
         self.device
             .and_then(|number| device_facts(number, roots)?.logical_block_bytes)

@@ -1,4 +1,4 @@
-//! How iogauge knows the files it made.
+//! How iogauge recognizes the files it made.
 //!
 //! A test file begins with [`BASE_BYTES`] that no load touches. Their first block is a header; an
 //! extended attribute `user.iogauge`, or a side file `NAME.iogauge` where the file system has no
@@ -46,7 +46,7 @@ pub(super) const ATTRIBUTE: &str = "user.iogauge";
 pub enum Ownership {
     /// iogauge made it.
     Ours(Header),
-    /// It did not, or it can no longer be told; with the reason.
+    /// It did not, or it is no longer known; with the reason.
     NotOurs(String),
 }
 
@@ -261,7 +261,7 @@ pub(super) fn lock(judged: &File, path: &Path, writable: bool) -> Result<File, T
 pub(super) fn lock_open(file: &File, path: &Path) -> Result<(), TargetError> {
     unless_held_for_long(|| {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            // Some network file systems have no locks; nothing can be told there.
+            // Some network file systems have no locks; nothing is known there.
             Ok(()) | Err(Errno::NOTSUP | Errno::NOLCK | Errno::INVAL) => Ok(()),
             Err(Errno::WOULDBLOCK) => Err(GuardError::InUse { path: path.into() }.into()),
             Err(source) => Err(TargetError::io(path, "lock it", source)),

@@ -3,7 +3,7 @@
 //! [`TargetSpec`] is what was typed. [`Target::resolve`] opens it once, lets the guards judge that
 //! descriptor and yields [`Part`]s; whatever is opened later is opened through it. [`Prefill`] makes the test file and keeps its marker while a worker
 //! writes it. [`Target::lock`] keeps other runs away, [`Part::open`] hands out descriptors,
-//! [`facts()`] lists reasons for doubt, and [`clean()`] removes what was made.
+//! [`facts()`] lists what may mislead, and [`clean()`] removes what was made.
 
 mod alignment;
 mod block_sample;

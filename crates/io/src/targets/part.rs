@@ -22,7 +22,6 @@ use std::sync::Arc;
 /// What a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
-    /// A block device.
     BlockDevice,
     /// A regular file.
     File(FileOrigin),
@@ -55,7 +54,6 @@ pub struct Part {
     /// Absolute path without symbolic links, as it was when the part was judged. It is for messages:
     /// what is read and written is reached through [`Part::judged`].
     pub path: PathBuf,
-    /// What it is.
     pub kind: PartKind,
     /// First byte a load may touch.
     pub base_bytes: u64,
@@ -115,7 +113,6 @@ impl OpenMode {
 /// An open part.
 #[derive(Debug)]
 pub struct Opened {
-    /// The descriptor.
     pub fd: OwnedFd,
     /// True where a file was to be opened with `O_NOATIME` and only its owner may: reads then
     /// update its access time, which costs (caveat `feature-fallback`).

@@ -17,7 +17,7 @@ pub(super) struct FilePlace {
     /// Opened with `O_PATH`.
     directory: Arc<OwnedFd>,
     name: OsString,
-    /// Absolute, for messages and for what is only told.
+    /// Absolute, for messages.
     path: PathBuf,
 }
 

@@ -63,7 +63,7 @@ pub(super) fn will_allocate(part: &Part) -> Result<u64, TargetError> {
     if report.source == ExtentSource::Fiemap {
         return Ok(by_extents);
     }
-    // Some file systems show data where there is none; the count of blocks tells better.
+    // Some file systems show data where there is none; the count of blocks is more reliable.
     let about = file.metadata();
     let about = about.map_err(|source| TargetError::io(&part.path, "look at it", source))?;
     let by_blocks = length.saturating_sub(about.blocks().saturating_mul(512));

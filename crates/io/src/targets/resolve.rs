@@ -295,7 +295,7 @@ fn ours(
     roots: &Roots,
 ) -> Result<Part, TargetError> {
     part.kind = PartKind::File(FileOrigin::Ours(header));
-    // Taken and let go: a run under way shows before its open file looks like a stranger's.
+    // Taken and let go: a run under way shows before its open file looks like a foreign one.
     drop(super::marker::lock(part.judged_file()?, &part.path, false)?);
     match guard::takes_writes(part.judged()?, &part.path, true, roots) {
         Ok(()) => part.permission = Permission::WriteFile,
@@ -336,7 +336,7 @@ fn foreign(
     Ok(part)
 }
 
-/// Opens the part as the load will, to hear now where that cannot be.
+/// Opens the part as the load will, so that an error shows now.
 fn check_direct(part: &Part, intent: &Intent) -> Result<(), TargetError> {
     part.open(OpenMode::reading(intent.direct)).map(drop)
 }

@@ -20,37 +20,19 @@ pub enum TargetSpec {
 /// Why a TARGET could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// Nothing was given.
     #[error("the target is empty; hint: use a directory, a file, a block device or sim:…")]
     Empty,
-    /// A list has an element with nothing in it.
     #[error(
         "the target list \"{text}\" has an empty element; hint: use /dev/sdb,/dev/sdc (write \\: or \\, \
          for a separator inside a path)"
     )]
-    EmptyElement {
-        /// The whole list.
-        text: String,
-    },
-    /// A NUL byte, which no path can hold.
+    EmptyElement { text: String },
     #[error("the target \"{text}\" contains a NUL byte, which no path can")]
-    Nul {
-        /// The whole text, escaped.
-        text: String,
-    },
-    /// A database URL where a path belongs.
+    Nul { text: String },
     #[error("\"{text}\" is a database URL, not a path; hint: run iogauge db {text}")]
-    Url {
-        /// The URL.
-        text: String,
-    },
-    /// A simulated device among paths.
+    Url { text: String },
     #[error("\"{text}\" mixes a simulated device with paths; hint: use sim:… alone or paths alone")]
-    MixedWithSimulated {
-        /// The whole list.
-        text: String,
-    },
-    /// More paths than one target may have.
+    MixedWithSimulated { text: String },
     #[error("the target lists more than {LARGEST_LIST} paths; hint: use fewer")]
     TooMany,
 }

@@ -1,4 +1,4 @@
-//! How the program in the kernel is told when a window begins and ends.
+//! How the program in the kernel learns when a window begins and ends.
 //!
 //! A thread of this process sends the process SIGURG, which it ignores, with an error number that is
 //! the tracer's own and a code that is the word. The kernel throws the signal away at once, yet its

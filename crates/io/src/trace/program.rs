@@ -114,7 +114,7 @@ const COMPLETE: &str = r"
     }
   }";
 
-/// The program for some devices, told when to count under a number.
+/// The program for some devices, which counts between marks of a number.
 pub(super) fn program(devices: &[Traced], number: i32) -> String {
     let wanted: Vec<String> =
         devices.iter().map(|device| format!("args->dev == {}", device.kernel_number())).collect();

@@ -12,9 +12,7 @@ const MOST: usize = 16;
 pub struct BadUnit {
     /// File or device of the target, from 0.
     pub part: u32,
-    /// Where it begins.
     pub offset_bytes: u64,
-    /// Its length.
     pub len: u32,
     /// What is wrong with it.
     pub fault: VerifyFault,

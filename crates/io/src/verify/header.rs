@@ -136,7 +136,7 @@ impl Format {
 }
 
 /// Reads the head of a unit of at least 128 bytes. One wrong bit in it is found and set right, so
-/// that the rest can be told.
+/// that the rest can be checked.
 pub(super) fn head(unit: &[u8]) -> Head {
     let Some(fields) = unit.first_chunk::<FIXED_BYTES>() else { return Head::Missing };
     if is_whole(fields) {

@@ -45,12 +45,7 @@ pub enum Known {
     /// It is that of this write.
     Exactly(u32),
     /// Several writes were under way at once: it is that of one of them, or a mixture.
-    OneOf {
-        /// The first of them.
-        first: u32,
-        /// The last.
-        last: u32,
-    },
+    OneOf { first: u32, last: u32 },
 }
 
 impl Known {
@@ -205,7 +200,7 @@ impl Territory {
         self.known_of(Entry(self.word(unit)))
     }
 
-    /// What an entry tells of its unit.
+    /// What an entry says of its unit.
     pub(crate) fn known_of(&self, entry: Entry) -> Known {
         entry.known().behind(self.before)
     }
@@ -262,49 +257,34 @@ fn check_memory(units: u64, room: &Room) -> Result<(), LedgerError> {
 /// A load with the parts it writes, by their number in the target.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer<'a> {
-    /// The load.
     pub load: &'a Load,
-    /// Its parts.
     pub parts: &'a [(u32, Extent)],
 }
 
-/// Jobs whose data cannot be told apart.
+/// Jobs whose data cannot be distinguished.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
-    /// A job that does not verify writes what another one checks.
     #[error(
         "verify: another job writes the same stretch without it; hint: use verify for both, or \
          stretches apart"
     )]
     Overwritten,
-    /// A job reads and checks what another one is writing.
     #[error(
         "verify: another job writes what this one reads to check it; hint: run one after the \
          other"
     )]
     Read,
-    /// Two jobs write the same stretch in different units.
     #[error(
         "verify: two jobs write the same stretch with headers that differ; hint: use the same \
          verify, verify_interval and block sizes for both, or stretches apart"
     )]
     Differs,
-    /// More blocks than there is memory to remember.
     #[error(
         "verify: remembering what was written to {units} blocks would take {}, and half of what is \
          available by {bound} is {}; hint: use a smaller --size, or larger blocks",
         Bytes(*asked_bytes), Bytes(*most_bytes)
     )]
-    TooLarge {
-        /// Blocks that can be written.
-        units: u64,
-        /// What they would take.
-        asked_bytes: u64,
-        /// What they may.
-        most_bytes: u64,
-        /// What bounds it.
-        bound: String,
-    },
+    TooLarge { units: u64, asked_bytes: u64, most_bytes: u64, bound: String },
 }
 
 /// What the jobs of one step write.

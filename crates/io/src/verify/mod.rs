@@ -2,7 +2,7 @@
 //! what is read is compared with both.
 //!
 //! A *unit* is the smallest stretch that is judged. Its content follows from run, offset and
-//! sequence number, so that a wrong one can be told byte by byte.
+//! sequence number, so that a wrong one is found byte by byte.
 
 pub mod check;
 mod classify;

@@ -68,7 +68,7 @@ impl JobVerify {
         }
     }
 
-    /// Judges one unit, and tells what was found.
+    /// Judges one unit and returns what was found.
     pub(super) fn judge(&self, unit: &mut [u8], place: UnitPlace, expected: Expected) {
         match judge(&self.format, unit, place, expected) {
             Verdict::Right => self.findings.right(self.format.unit_bytes),

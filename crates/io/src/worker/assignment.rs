@@ -17,7 +17,6 @@ use std::sync::Arc;
 /// What a worker is made from, beside its engine.
 #[derive(Debug)]
 pub struct Assignment {
-    /// The load.
     pub load: Load,
     /// Where its I/Os go.
     pub offsets: OffsetSource,
@@ -63,46 +62,26 @@ pub enum WorkerError {
     /// The step would take more of the machine than it may.
     #[error(transparent)]
     Footprint(#[from] FootprintError),
-    /// No memory for its buffers.
     #[error(
         "no memory for {slots} buffers of {block_bytes} bytes: {source}; hint: use a smaller --bs or \
          --iodepth"
     )]
-    Memory {
-        /// Number of buffers.
-        slots: u32,
-        /// Size of each.
-        block_bytes: u64,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
+    Memory { slots: u32, block_bytes: u64, source: std::io::Error },
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The system lets no thread run as the load wants it.
     #[error(
         "{option}={value} cannot be had here: {source}; hint: use what this process is allowed to use"
     )]
-    Placement {
-        /// fio's name of the option.
-        option: &'static str,
-        /// What was asked.
-        value: String,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
-    /// The system refused a thread.
+    Placement { option: &'static str, value: String, source: std::io::Error },
     #[error("no thread for another worker: {0}; hint: use a smaller --iodepth or --numjobs")]
     Thread(std::io::Error),
-    /// A thread does not come to the point where it could begin.
     #[error(
         "a worker waits in the kernel and does not start; hint: look into the kernel's log (dmesg)"
     )]
     NotReady,
-    /// The kernel does not hold the worker to its files.
     #[error("a worker cannot be confined to its files: {0}")]
     Confine(#[from] ConfineError),
-    /// Another pool works on the simulated device.
     #[error(
         "the simulated device is in use; hint: drop its worker pool before the next one starts"
     )]

@@ -9,11 +9,9 @@ use std::sync::{Mutex, PoisonError};
 /// The first I/O of a worker that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoFault {
-    /// What it did.
     pub op: Op,
     /// Part of the target.
     pub part: u32,
-    /// Where.
     pub offset_bytes: u64,
     /// Error number; 0 where the file ended.
     pub errno: i32,

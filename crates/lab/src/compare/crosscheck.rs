@@ -26,7 +26,6 @@ pub struct CrosscheckPlan {
 pub struct Crosschecked {
     /// The steps in the order they ran.
     pub steps: Vec<StepResult>,
-    /// Who measured each.
     pub sides: Vec<Side>,
     /// Doubts about them, the first of a kind for each side.
     pub caveats: Vec<Caveat>,

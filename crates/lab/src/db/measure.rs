@@ -36,11 +36,9 @@ pub struct Times {
 /// A measured step.
 #[derive(Debug)]
 pub struct DbMeasured {
-    /// Its figures.
     pub result: StepResult,
     /// True where it ended before its time.
     pub interrupted: bool,
-    /// What may mislead.
     pub caveats: Vec<Caveat>,
     /// Why the database could not be asked for the rest when this was measured; a caveat says so as well.
     pub fault: Option<LabError>,
@@ -211,7 +209,6 @@ pub struct DbSearched {
     pub system: Vec<SystemPoint>,
     /// Rounds of the write daemon.
     pub cycles: Vec<Cycle>,
-    /// What may mislead.
     pub caveats: Vec<Caveat>,
     /// As that of a step.
     pub fault: Option<LabError>,

@@ -19,11 +19,8 @@ use std::time::Duration;
 /// A database that setup made.
 #[derive(Debug)]
 pub struct DbTarget {
-    /// Where it is.
     pub url: DbUrl,
-    /// What it is.
     pub about: About,
-    /// Its globals.
     pub globals: Vec<Global>,
     /// How much lies on the disk.
     pub size: Size,

@@ -72,7 +72,6 @@ impl FromStr for RunState {
 pub struct RunRow {
     /// Name.
     pub id: RunId,
-    /// The command.
     pub kind: String,
     /// What became of it.
     pub state: RunState,
@@ -84,7 +83,6 @@ pub struct RunRow {
     pub exit_code: Option<i32>,
     /// The result in one line; empty until the run is closed.
     pub verdict: String,
-    /// The command line.
     pub command_line: String,
     /// The target in the user's words.
     pub target: String,
@@ -117,7 +115,6 @@ pub struct StoredStep {
 /// One run with everything kept of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredRun {
-    /// The run.
     pub row: RunRow,
     /// What its document begins with.
     pub head: Value,

@@ -9,7 +9,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// A run whose process was asked to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
-    /// The run.
     pub run: RunId,
     /// The process that was sent SIGTERM.
     pub pid: u32,

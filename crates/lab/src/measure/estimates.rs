@@ -57,7 +57,7 @@ pub(crate) fn latency_mean(series: &[IntervalPoint], which: Which, exact_ns: f64
 }
 
 /// Latencies of a window with the intervals of their statistics; `mean` is the estimate of their
-/// mean, which knows how much they depend on each other. Cost: five times that of
+/// mean, which includes how much they depend on each other. Cost: five times that of
 /// [`crate::stats::quantile`].
 pub(crate) fn latency_summary(latencies: &Histogram, mean: &Estimate) -> LatencySummary {
     let mut summary = LatencySummary::of(latencies, mean.ci95);
@@ -83,12 +83,12 @@ fn around(exact: f64, estimate: &Estimate) -> Estimate {
     Estimate { mean: exact, ci95: [(exact - half).max(0.0), exact + half], n: estimate.n }
 }
 
-/// Half the interval's width relative to the value; infinite where one batch alone tells nothing of its error.
+/// Half the interval's width relative to the value; infinite where there is one batch alone.
 pub(crate) fn known_error(estimate: &Estimate) -> f64 {
     if estimate.n < 2 { f64::INFINITY } else { estimate.relative_error() }
 }
 
-/// True where the IOPS of a series neither drift nor jump, as far as it is long enough to tell.
+/// True where the IOPS of a series neither drift nor jump, as far as it is long enough to show it.
 pub(crate) fn is_steady(series: &[IntervalPoint]) -> bool {
     unsteadiness(series).is_none()
 }

@@ -29,7 +29,6 @@ pub(crate) const TICK_NS: u64 = 100_000_000;
 /// A measured step.
 #[derive(Debug)]
 pub struct Measured {
-    /// Its figures.
     pub result: StepResult,
     /// True where it ended before its time.
     pub interrupted: bool,
@@ -65,7 +64,7 @@ impl std::fmt::Debug for Watch<'_> {
 
 /// Runs a step on a pool that was just started with its jobs. `sampler` watches the machine; a
 /// simulated target has none. A step without ramp counts from the first I/O on: who starts its pool
-/// has told the observer that the window begins.
+/// has notified the observer that the window begins.
 ///
 /// # Errors
 /// Where a worker's engine fails.
@@ -190,7 +189,7 @@ impl<'a> Account<'a> {
         let Self { step, series, jobs, total } = self;
         let mut result = result(step, total, series.points().to_vec());
         if !pool.tells_workers_apart() {
-            // Another program's workers, which it does not tell apart.
+            // Another program's workers, which it does not report one by one.
             result.workers.clear();
         }
         let jobs = jobs.iter().map(|series| series.points().to_vec()).enumerate();
@@ -201,7 +200,7 @@ impl<'a> Account<'a> {
 }
 
 /// The result of a step that goes on. Where the machine cannot be read it lacks that; whoever reads it at the
-/// end hears why.
+/// end gets the reason.
 fn so_far(
     account: &Account<'_>,
     machine: Option<&Machine<'_>>,
@@ -292,7 +291,7 @@ pub(crate) fn cpu_of(cpu: &CpuUse, used: Option<ProcessCpu>, seconds: f64, ios: 
         user_percent: percent(used.user_ns),
         system_percent: percent(used.system_ns),
         ns_per_io: if ios > 0 { used.total_ns() as f64 / ios as f64 } else { 0.0 },
-        // Nobody told how long they waited for a processor.
+        // How long they waited for a processor is not known.
         wait_percent: 0.0,
         ..*cpu
     }

@@ -17,7 +17,6 @@ const IN_A_ROW: u32 = 3;
 /// Pauses in a measurement, and what is in no figure because of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pauses {
-    /// The pauses themselves.
     pub paused: Paused,
     /// Reads and writes that are left out.
     pub ios: u64,
@@ -66,7 +65,7 @@ impl Pauses {
     fn settle(&mut self, pool: &mut dyn WorkerPool, interrupt: &Interrupt) -> Result<(), LabError> {
         // What came due in the pause would be served in a burst, and what comes due now behind it.
         pool.hold_back_arrivals(true);
-        // What is outstanding now is told from what is issued from here on.
+        // What is outstanding now is kept apart from what is issued from here on.
         self.note(&pool.take_window()?);
         let end_ns = pool.now_ns().saturating_add(SETTLING_NS);
         loop {

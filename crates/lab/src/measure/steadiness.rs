@@ -3,7 +3,7 @@
 use crate::stats::{change_point, drift, excursion};
 use iogauge_model::result::{IntervalPoint, PerformanceShift};
 
-/// A change of less than this share of the IOPS is not worth a word, and no other shift.
+/// A change of less than this share of the IOPS is no performance shift.
 pub(crate) const NOTABLE: f64 = 0.1;
 /// A level lasts at least so long, in seconds, where another comes back: shorter ones are stalls.
 pub(crate) const LASTING_SECONDS: f64 = 0.75;
@@ -29,7 +29,7 @@ pub(crate) enum Unsteady {
     },
 }
 
-/// What a series shows beyond chance; `None` where it held still, or is too short to tell.
+/// What a series shows beyond chance; `None` where it was steady, or is too short.
 ///
 /// A drift looks like a jump to the one test and a jump like a drift to the other; where both
 /// speak, the one that leaves less unexplained is told.
@@ -62,10 +62,10 @@ pub(crate) fn unsteadiness(series: &[IntervalPoint]) -> Option<Unsteady> {
     }
 }
 
-/// All changes of level in a series: the one that [`unsteadiness`] finds, then those on each side of it, until
+/// All performance shifts in a series: the one that [`unsteadiness`] finds, then those on each side of it, until
 /// none is left (binary segmentation; A. J. Scott, M. Knott, A cluster analysis method for grouping means in
 /// the analysis of variance, Biometrics 30 (1974) 507–512). Where none is found, a change that another takes back
-/// is looked for, which hides from that search. A part that drifts is not cut. The levels told are those between
+/// is looked for, which hides from that search. A part that drifts is not divided. The levels returned are those between
 /// two changes; what is no notable change of these is left out.
 pub(crate) fn shifts(series: &[IntervalPoint]) -> Vec<PerformanceShift> {
     let mut cuts = vec![0, series.len()];

@@ -66,7 +66,6 @@ pub struct Crossing {
 /// A depth to be measured next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next {
-    /// The depth.
     pub depth: u32,
     /// What makes it the next.
     pub why: Why,
@@ -104,7 +103,6 @@ pub enum Why {
         before: Estimate,
         /// The deeper point.
         by: u32,
-        /// Its IOPS.
         iops: Estimate,
     },
     /// The curve up to the answer has no point there yet.
@@ -189,7 +187,6 @@ pub enum Decision {
     Next(Next),
     /// A depth is to be the answer and is measured for longer.
     Hold {
-        /// The depth.
         depth: u32,
         /// Shortest window, in seconds.
         shortest_seconds: f64,
@@ -198,7 +195,6 @@ pub enum Decision {
     },
     /// The first stretch of a hold shows nothing that speaks against the depth.
     HoldingOn {
-        /// The depth.
         depth: u32,
         /// Longest that the hold goes on, in seconds.
         longest_seconds: f64,

@@ -425,7 +425,6 @@ fn directions(window: &Window) -> Directions<'_> {
 pub(super) struct Observed {
     began_ns: u64,
     total: Window,
-    /// Its ticks.
     series: Vec<IntervalPoint>,
     exceeding: Exceeding,
     /// The same in parts, of a hold.

@@ -1,4 +1,4 @@
-//! What would spoil a measurement here, as far as it shows without one.
+//! Facts about a target and this machine that show without a measurement.
 
 use crate::caveats;
 use crate::error::LabError;
@@ -148,7 +148,7 @@ fn describe(facts: &mut DoctorPart, part: &Part, roots: &Roots) {
     }
 }
 
-/// States of a file's bytes; `None` where the file system does not tell.
+/// States of a file's bytes; `None` where the file system does not report them.
 fn extents_of(part: &Part) -> Option<ExtentFacts> {
     let file = File::from(part.open(OpenMode::reading(false)).ok()?.fd);
     let report = extents(&file, &part.path, part.base_bytes, part.size_bytes).ok()?;

@@ -147,7 +147,6 @@ pub fn run_on(
 /// A search with what the machine did meanwhile.
 #[derive(Debug)]
 pub struct Searched {
-    /// What was found.
     pub found: SearchOutcome,
     /// What the devices did over the whole search.
     pub physical: Option<Physical>,
@@ -155,7 +154,6 @@ pub struct Searched {
     pub began: Option<String>,
     /// The machine over the whole search; empty beside a simulated target.
     pub system: Vec<SystemPoint>,
-    /// What may mislead.
     pub caveats: Vec<Caveat>,
 }
 

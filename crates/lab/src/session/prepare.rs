@@ -1,4 +1,4 @@
-//! Makes a target measurable: writes every block once, at device speed, and tells the speed of
+//! Makes a target measurable: writes every block once, at device speed, and reports the speed of
 //! first writes from that of rewrites.
 
 use crate::error::LabError;
@@ -237,7 +237,7 @@ fn rewrite(fills: &mut [(Part, Prefill)], watch: &mut Watch<'_>) -> Result<Optio
     let most = REWRITE_BYTES / fills.len().max(1) as u64;
     let most = most - most % BLOCK_BYTES;
     if fills.iter().any(|(_, p)| p.range().end - p.range().start < 64 * BLOCK_BYTES) {
-        // Too little to tell a speed from.
+        // Too little for a speed.
         return Ok(None);
     }
     let mut pool = ThreadPool::start(jobs(fills, Some(most))?, DEPTH)?;

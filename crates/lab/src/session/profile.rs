@@ -47,7 +47,6 @@ pub struct Profiled {
     pub interrupted: bool,
     /// Why it had to end.
     pub fault: Option<String>,
-    /// What may mislead.
     pub caveats: Vec<Caveat>,
 }
 

@@ -50,7 +50,7 @@ impl Drop for Lookout {
             }
             thread::sleep(Duration::from_millis(1));
         }
-        // A look that panicked has been told by the panic itself, and measured nothing.
+        // A look that panicked was reported by the panic itself, and measured nothing.
         let _ = thread.join();
     }
 }

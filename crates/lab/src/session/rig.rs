@@ -135,7 +135,7 @@ impl Rig {
         self.cadence = cadence;
     }
 
-    /// Why a measurement was stopped that nobody interrupted.
+    /// Why a measurement was stopped without an interrupt of the user.
     pub(crate) fn stopped_by(&self) -> Option<&str> {
         self.stopped.get().map(String::as_str)
     }
@@ -151,7 +151,7 @@ impl Rig {
         self.cadence
     }
 
-    /// From now on block devices are not prefilled, and what is on them raises no doubt: who
+    /// From now on block devices are not prefilled, and what is on them raises no caveat: who
     /// measures writes them first.
     pub fn keep_devices_fresh(&mut self) {
         self.fresh_devices = true;
@@ -436,7 +436,7 @@ impl Rig {
     }
 
     /// The limit of a search of the target that was given none: that of disks where one turns under it. A
-    /// virtual disk does not tell, whatever it says of itself.
+    /// virtual disk does not report it, whatever its queue says.
     #[must_use]
     pub fn usual_limit(&self) -> Limit {
         let turns = |name: &str| {

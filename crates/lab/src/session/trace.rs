@@ -19,7 +19,7 @@ use std::time::Duration;
 const ALIKE_SHARE: f64 = 0.02;
 /// The device cannot take longer for an I/O than the I/O takes, but for what two clocks differ by.
 const LONGER_SHARE: f64 = 0.02;
-/// From this share of the requests on it is worth a word that their begin is not known.
+/// From this share of the requests on, an unknown begin is a fact for a caveat.
 const UNMATCHED_SHARE: f64 = 0.01;
 
 /// What of a window stands beside its trace.
@@ -137,7 +137,7 @@ struct Slack {
 }
 
 impl Slack {
-    /// True where two counts of things of `each` are the same, as far as can be told.
+    /// True where two counts of things of `each` are the same, as far as is known.
     fn are_alike(self, asked: f64, seen: f64, each: f64) -> bool {
         (asked - seen).abs() <= asked * ALIKE_SHARE + self.ios * each
     }
@@ -148,9 +148,9 @@ impl Slack {
 fn compare(trace: &mut BlockTrace, [read, write, sync]: [Asked; 3], depth: f64) -> Vec<ToolFact> {
     let slack = Slack { ios: depth.ceil() + 1.0 };
     let flush_ns = trace.flush.as_ref().map_or(0.0, TracedRequests::device_time_ns);
-    // Flushes that nobody asked for by themselves are part of the writes that are to be durable.
+    // Flushes that were not requested by themselves are part of the writes that are to be durable.
     let of_writes_ns = if sync.ios == 0 { flush_ns } else { 0.0 };
-    // A load that only reads is not put in doubt by a journal's few writes.
+    // The few writes of a journal are no caveat of a load that only reads.
     let beside_bytes = (read.bytes + write.bytes) as f64 * ALIKE_SHARE;
     let mut facts = Vec::new();
     for (direction, asked, requests, more_ns) in
@@ -368,7 +368,7 @@ mod tests {
             (share(&synced.write), share(&synced.flush)),
             (Some(100_000.0), Some(100_000.0))
         );
-        // One flush in ten is nobody's in particular.
+        // One flush in ten belongs to no single sync.
         assert_eq!(share(&trace(10_000).0.flush), None);
     }
 

@@ -53,7 +53,7 @@ impl Checks {
         Ok(Some(Self { findings, jobs }))
     }
 
-    /// Reads back what the jobs have written, where they want it, and tells what was found, in their
+    /// Reads back what the jobs have written, where they want it, and returns what was found, in their
     /// reads too. A step that was interrupted is not read back.
     pub(crate) fn read_back(
         &self,

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// Most threads of fio's: as many as it has jobs for, and some are left.
 pub(crate) const MOST_CLONES: u32 = 2048;
 
-/// How documents tell which program did the I/O.
+/// Which program did the I/O, for documents.
 #[must_use]
 pub fn describe(fio: &FioBinary) -> Via {
     Via { version: fio.version().to_owned(), binary: fio.path().display().to_string() }

@@ -16,17 +16,11 @@ pub enum Command {
     FindFile,
     /// `suite`, with the option that makes its steps longer.
     Suite(StepTime),
-    /// `crosscheck`.
     Crosscheck,
-    /// `profile`.
     Profile,
-    /// `doctor`.
     Doctor,
-    /// `db setup`.
     DbSetup,
-    /// `db run`.
     DbRun,
-    /// `db find`.
     DbFind,
     /// `db beside` while it measures the database.
     DbBeside,
@@ -37,11 +31,9 @@ pub enum Command {
 /// The option of a suite that makes its steps longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepTime {
-    /// `--seconds`.
     Seconds,
     /// `--scale`, smaller for longer steps.
     Scale,
-    /// None.
     Fixed,
 }
 
@@ -80,7 +72,6 @@ impl Command {
         if self.is_of_database() { "operation" } else { "I/O" }
     }
 
-    /// Their rate.
     pub(super) const fn iops(self) -> &'static str {
         if self.is_of_database() { "operations/s" } else { "IOPS" }
     }

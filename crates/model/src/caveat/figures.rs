@@ -19,7 +19,6 @@ pub enum NothingWhy {
 pub struct CutShort {
     /// True for the largest queue depth allowed, false for the budget.
     pub by_depth: bool,
-    /// Queue depth of the answer.
     pub depth: u32,
     /// Its arrivals per second in an open loop.
     pub rate_iops: Option<f64>,

@@ -8,11 +8,9 @@ use crate::units::{Bytes, Count, Latency};
 /// Processor time that a search lacked, and the stretches left out because of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StarvedFact {
-    /// All stretches.
     pub stretches: u32,
     /// Those that are left out.
     pub left_out: u32,
-    /// Their time, in nanoseconds.
     pub left_out_ns: u64,
     /// Of it, time in which workers waited for a processor.
     pub wait_ns: u64,
@@ -28,13 +26,9 @@ pub struct StarvedFact {
 /// Pauses of those who do the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PauseFact {
-    /// True where fio does the I/O.
     pub via_fio: bool,
-    /// How many.
     pub times: u64,
-    /// Their time, in nanoseconds.
     pub paused_ns: u64,
-    /// Time measured, in seconds.
     pub seconds: f64,
     /// What is left out: I/Os, time in nanoseconds, and points that were measured again. `None` where the
     /// pauses are in the figures.

@@ -122,7 +122,6 @@ pub enum Impact {
 #[serde(from = "StoredCaveat")]
 #[schemars(!from)]
 pub struct Caveat {
-    /// Its kind.
     pub code: CaveatCode,
     /// What it does to the answer.
     pub impact: Impact,

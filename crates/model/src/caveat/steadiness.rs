@@ -9,9 +9,7 @@ use crate::units::Count;
 pub struct Shift {
     /// When it was seen, in seconds since measuring began.
     pub at_seconds: f64,
-    /// IOPS before it.
     pub before_iops: f64,
-    /// IOPS after it.
     pub after_iops: f64,
 }
 

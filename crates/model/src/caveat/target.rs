@@ -7,18 +7,15 @@ use crate::units::{Bytes, shell_word, size_word};
 /// A part of the target, as far as hints need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartFact {
-    /// Its path.
     pub path: String,
     /// Whose it is.
     pub origin: PartOrigin,
-    /// How much of it is measured.
     pub size_bytes: u64,
 }
 
 /// What a part is, and whose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartOrigin {
-    /// A block device.
     BlockDevice,
     /// A file that iogauge did not make.
     Foreign,
@@ -32,29 +29,13 @@ pub enum PartOrigin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CacheFact {
     /// The page cache of this machine.
-    Page {
-        /// Memory of this machine.
-        memory_bytes: u64,
-    },
+    Page { memory_bytes: u64 },
     /// The page cache under a loop device.
-    UnderLoop {
-        /// Kernel name of the loop device.
-        device: String,
-        /// Memory of this machine.
-        memory_bytes: u64,
-    },
+    UnderLoop { device: String, memory_bytes: u64 },
     /// The host of a virtual disk may have one.
-    OfHost {
-        /// Kernel name of the disk.
-        device: String,
-        /// Memory of this machine.
-        memory_bytes: u64,
-    },
+    OfHost { device: String, memory_bytes: u64 },
     /// The device may have one.
-    OfDevice {
-        /// Kernel name of the device.
-        device: String,
-    },
+    OfDevice { device: String },
 }
 
 /// What is special about blocks. The first three are counted in bytes, the others in blocks sampled.
@@ -75,7 +56,6 @@ pub enum BlockFact {
 /// The blocks of a part that are special: `found` of `total`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Portion {
-    /// The part.
     pub part: PartFact,
     /// How many are concerned.
     pub found: u64,

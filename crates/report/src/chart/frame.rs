@@ -7,7 +7,6 @@ use super::text::{cut, width_of};
 
 /// One axis.
 pub struct Axis<'a> {
-    /// Where values are.
     pub scale: Scale,
     /// What its values are.
     pub title: &'a str,
@@ -26,13 +25,9 @@ impl std::fmt::Debug for Axis<'_> {
 /// A plot area.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame {
-    /// Its left edge.
     pub x: f64,
-    /// Its upper edge.
     pub y: f64,
-    /// Its width.
     pub width: f64,
-    /// Its height.
     pub height: f64,
 }
 

@@ -100,7 +100,6 @@ impl Ink {
 /// stands out from the surface by 3:1 (WCAG 2.2, 1.4.11); text by 4.5:1 (1.4.3), on cells of maps as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// Its name.
     pub name: &'static str,
     surface: &'static str,
     text: &'static str,

@@ -12,7 +12,6 @@ const FACES: [&[u8]; 2] = [
     include_bytes!("font/DejaVuSans-subset.ttf"),
     include_bytes!("font/DejaVuSans-Bold-subset.ttf"),
 ];
-/// Its family.
 const FAMILY: &str = "DejaVu Sans";
 /// More pixels are of no use to anybody.
 const MOST_PIXELS: f64 = 64e6;

@@ -19,7 +19,6 @@ pub enum Scale {
     },
     /// Time from 0 on, with marks as clocks have them.
     Time {
-        /// The last second.
         seconds: f64,
         /// Seconds from one mark to the next.
         step: f64,
@@ -28,7 +27,6 @@ pub enum Scale {
     },
     /// A stripe of equal width for each of so many.
     Bands {
-        /// Their number.
         count: usize,
         /// Places of the ends.
         range: [f64; 2],

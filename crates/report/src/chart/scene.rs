@@ -7,7 +7,6 @@ use super::ink::Ink;
 pub struct Stroke {
     /// What it is drawn in.
     pub ink: Ink,
-    /// Its width.
     pub width: f64,
     /// True where it is broken.
     pub dashed: bool,
@@ -41,9 +40,7 @@ pub enum Anchor {
 /// A line of text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Text {
-    /// Where it stands.
     pub x: f64,
-    /// Its base line.
     pub y: f64,
     /// What it says; from outside as it came.
     pub text: String,
@@ -101,13 +98,9 @@ pub struct HoverPoint {
 /// A plot area that tells its values: the point nearest to the pointer's x.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hover {
-    /// Its left edge.
     pub x: f64,
-    /// Its upper edge.
     pub y: f64,
-    /// Its width.
     pub width: f64,
-    /// Its height.
     pub height: f64,
     /// What is told, from left to right.
     pub points: Vec<HoverPoint>,
@@ -118,13 +111,9 @@ pub struct Hover {
 pub enum Mark {
     /// A box.
     Rect {
-        /// Its left edge.
         x: f64,
-        /// Its upper edge.
         y: f64,
-        /// Its width.
         width: f64,
-        /// Its height.
         height: f64,
         /// What it is filled with.
         fill: Ink,
@@ -135,40 +124,31 @@ pub enum Mark {
     },
     /// A line through points; `None` parts it.
     Line {
-        /// Its points.
         points: Vec<Option<(f64, f64)>>,
-        /// Its look.
         stroke: Stroke,
     },
     /// A surface between points.
     Area {
-        /// Its outline.
         points: Vec<(f64, f64)>,
         /// What it is filled with.
         fill: Ink,
         /// How much it covers what is behind it, from 0 to 1.
         opacity: f64,
     },
-    /// A dot.
     Dot {
-        /// Its middle.
         x: f64,
-        /// Its middle.
         y: f64,
-        /// Its radius.
         radius: f64,
         /// What it is filled with.
         fill: Ink,
         /// What it tells without scripts.
         tip: Option<String>,
     },
-    /// A text.
     Text(Text),
     /// Marks that belong to one series, which can be switched off by its name.
     Series {
         /// The series' name; from outside as it came.
         name: String,
-        /// Its marks.
         marks: Vec<Mark>,
     },
     /// A plot area that tells its values.
@@ -178,9 +158,7 @@ pub enum Mark {
 /// A picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scene {
-    /// Its width.
     pub width: f64,
-    /// Its height.
     pub height: f64,
     /// What is in it, from back to front.
     pub marks: Vec<Mark>,

@@ -12,7 +12,6 @@ use iogauge_model::result::{CurvePoint, DirectionResult, StepResult};
 /// One load, its directions as one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total {
-    /// What it is.
     pub access: Access,
     /// I/Os per second.
     pub iops: f64,
@@ -22,7 +21,6 @@ pub struct Total {
     pub mean_ns: f64,
     /// True where the limits hold: those of its search or run, or the one a search has where none is typed.
     pub within: bool,
-    /// These limits.
     pub limits: Vec<Limit>,
 }
 

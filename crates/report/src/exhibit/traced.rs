@@ -20,7 +20,6 @@ pub struct TracedDirection<'a> {
     pub word: &'static str,
     /// Latencies of its I/Os, where they were kept.
     pub ios: Option<&'a Histogram>,
-    /// Its requests.
     pub requests: Option<&'a TracedRequests>,
 }
 

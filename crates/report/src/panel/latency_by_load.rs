@@ -30,7 +30,6 @@ struct Load {
     word: String,
     /// How much it is, to tell growth by.
     amount: f64,
-    /// What was measured.
     sample: Sample,
     /// Percent of the I/Os in each bucket of [`FINE`]; `None` where it is not known.
     shares: Option<[f64; FINE.len()]>,

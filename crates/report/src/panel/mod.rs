@@ -23,7 +23,6 @@ use crate::terminal::listed;
 pub struct Panel {
     /// Its name in files and on the command line.
     pub name: &'static str,
-    /// Its heading.
     pub title: &'static str,
     /// What it shows and how it is read, for those who see it for the first time.
     pub about: &'static str,
@@ -52,7 +51,6 @@ pub struct Figure {
     pub title: String,
     /// What can be seen in it, in sentences: the text alternative.
     pub description: String,
-    /// The picture.
     pub scene: Scene,
 }
 

@@ -14,13 +14,10 @@ const SOCKET_DIRECTORIES: [&str; 2] = ["/run/postgresql", "/tmp"];
 /// A server, a database on it, and a user. It has no password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// Where it listens.
     pub host: Host,
     /// Its port; part of the socket's name, too.
     pub port: u16,
-    /// Who asks.
     pub user: String,
-    /// The database.
     pub database: String,
 }
 

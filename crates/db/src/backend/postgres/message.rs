@@ -17,7 +17,6 @@ pub(super) struct Strange;
 /// What a server answers to a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
-    /// Which kind.
     pub tag: u8,
     /// Where its body stands among what was received.
     pub body: Range<usize>,

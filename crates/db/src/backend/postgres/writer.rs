@@ -17,7 +17,6 @@ const UPDATE: &str = "u";
 const RECORD: &str = "r";
 const COMMIT: &str = "c";
 
-/// A parameter.
 #[derive(Debug, Clone, Copy)]
 enum Parameter<'a> {
     Number(i64),

@@ -43,7 +43,6 @@ pub struct Bulk<'a> {
     pub folder: &'a Path,
     /// Options of the column family.
     pub options: &'a Options,
-    /// How many rows.
     pub rows: u64,
     /// Bytes of a row.
     pub row_bytes: u64,

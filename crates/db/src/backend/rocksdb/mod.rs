@@ -32,7 +32,6 @@ use crate::backend::{BackendInfo, Database, Setting};
 use crate::error::DbError;
 use crate::url::DbUrl;
 
-/// Its row.
 pub const INFO: BackendInfo = BackendInfo {
     name: "rocksdb",
     url: "rocksdb:DIR",

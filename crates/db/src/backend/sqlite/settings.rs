@@ -42,7 +42,6 @@ pub(super) enum Synchronous {
 }
 
 impl Synchronous {
-    /// Its word.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Full => "full",

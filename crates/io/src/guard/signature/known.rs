@@ -55,7 +55,7 @@ type Check = fn(&dyn Source) -> Option<Signature>;
 
 const CHECKS: &[Check] = &[ext, luks, lvm2, md_raid, zfs, swap, vfat, gpt, mbr];
 
-/// Formats that one magic number at one place tells.
+/// Formats that one magic number at one place identifies.
 const FIXED: &[(Signature, u64, &[u8])] = &[
     (Signature::Xfs, 0, b"XFSB"),
     (Signature::Btrfs, 0x1_0040, b"_BHRfS_M"),
@@ -82,13 +82,13 @@ pub(super) fn all(source: &dyn Source) -> Vec<Signature> {
     fixed.map(|(found, ..)| *found).chain(CHECKS.iter().filter_map(|check| check(source))).collect()
 }
 
-/// ext2, 3 and 4 share a magic number; features tell them apart as the kernel's drivers do.
+/// ext2, 3 and 4 share a magic number; features distinguish them as the kernel's drivers do.
 fn ext(source: &dyn Source) -> Option<Signature> {
     const SUPERBLOCK: u64 = 1024;
     const HAS_JOURNAL: u32 = 0x4;
-    /// Compatible read-only features ext3 knows: sparse_super, large_file, btree_dir.
+    /// Compatible read-only features that ext3 has: sparse_super, large_file, btree_dir.
     const EXT3_RO_COMPAT: u32 = 0x7;
-    /// Incompatible features ext3 knows: filetype, recover, meta_bg.
+    /// Incompatible features that ext3 has: filetype, recover, meta_bg.
     const EXT3_INCOMPAT: u32 = 0x16;
     if !source.has(SUPERBLOCK + 0x38, &0xef53u16.to_le_bytes()) {
         return None;

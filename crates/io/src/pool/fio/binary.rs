@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// A program that has not told its version after this long is not fio.
+/// A program that has not printed its version after this long is not fio.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// More of what a program says of its version is not read.
 const MOST_BYTES: u64 = 4096;
 
-/// A fio that starts and tells its version.
+/// A fio that starts and prints its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FioBinary {
     path: PathBuf,

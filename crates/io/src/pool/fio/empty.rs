@@ -17,7 +17,7 @@ pub(super) struct EmptyIos {
     /// The last document in which none was seen.
     sound: Vec<FioResult>,
     newest: Vec<FioResult>,
-    /// True where the newest one is doubted.
+    /// True where the newest one seems wrong.
     doubted: bool,
     /// I/Os that moved nothing, once that is certain.
     certain: u64,
@@ -94,7 +94,7 @@ impl EmptyIos {
     fn failing(&mut self) -> Vec<FioResult> {
         self.certain = self.newest.iter().map(empty_of).sum();
         let failing = |(number, newest): (usize, &FioResult)| {
-            // While fio ramps up it tells bytes and no latencies: of such a document nothing is shown.
+            // While fio ramps up it reports bytes and no latencies: of such a document nothing is shown.
             let is_timed = |d: &FioDirection| d.latency().is_some_and(|lat| lat.max_ns > 0);
             let measured =
                 |result: &&FioResult| directions(result).any(|d| d.bytes > 0 && is_timed(d));
@@ -120,7 +120,7 @@ fn empty_of(result: &FioResult) -> u64 {
     directions(result).map(empty).sum()
 }
 
-/// I/Os with a latency: others are outstanding. fio tells bins of `clat`, or of `lat` where a job wants its
+/// I/Os with a latency: others are outstanding. fio reports bins of `clat`, or of `lat` where a job wants its
 /// percentiles.
 fn completed(direction: &FioDirection) -> u64 {
     let count = |latency: &FioLatency| latency.bins.iter().map(|(_, n)| n).sum();

@@ -5,77 +5,30 @@ use std::path::PathBuf;
 /// Why fio does not measure. Each says in one line what is wrong and what would be right.
 #[derive(Debug, thiserror::Error)]
 pub enum FioError {
-    /// The program cannot be started.
     #[error(
         "{}: cannot be started: {source}; hint: use --via fio=PATH of fio's binary",
         binary.display()
     )]
-    Binary {
-        /// The program.
-        binary: PathBuf,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
-    /// The program starts and is not fio.
+    Binary { binary: PathBuf, source: std::io::Error },
     #[error("{}: it says {said:?} of its version, and is not fio", binary.display())]
-    NotFio {
-        /// The program.
-        binary: PathBuf,
-        /// Its words.
-        said: String,
-    },
-    /// fio ended without any I/O.
+    NotFio { binary: PathBuf, said: String },
     #[error("{version} does not run this: {said}")]
-    Refused {
-        /// fio's version.
-        version: String,
-        /// Its own first words of it.
-        said: String,
-    },
-    /// fio ended as if all were well.
+    Refused { version: String, said: String },
     #[error("{version} ended without figures; it said: {said}")]
-    Mute {
-        /// fio's version.
-        version: String,
-        /// What it said instead.
-        said: String,
-    },
-    /// fio ended in the middle.
+    Mute { version: String, said: String },
     #[error("{version} ended before its time ({status}): {said}")]
-    Ended {
-        /// fio's version.
-        version: String,
-        /// How it ended.
-        status: String,
-        /// Its own first words of it.
-        said: String,
-    },
-    /// fio says nothing that can be read.
+    Ended { version: String, status: String, said: String },
     #[error("{version} printed no figures within {seconds} s; it said: {said}")]
-    Silent {
-        /// fio's version.
-        version: String,
-        /// How long it was waited for.
-        seconds: u64,
-        /// What it said instead.
-        said: String,
-    },
-    /// Nothing would hold fio to what it may write.
+    Silent { version: String, seconds: u64, said: String },
     #[error(
         "--via fio: {why}, so that nothing would hold fio to the files that may be written; hint: use a \
          job that only reads, root, or a kernel with Landlock"
     )]
-    Unconfined {
-        /// Why the kernel does not.
-        why: String,
-    },
-    /// The kernel does not hold fio as it should.
+    Unconfined { why: String },
     #[error("fio cannot be confined to the files that it may write: {0}")]
     Confine(crate::confine::ConfineError),
-    /// fio has no directory to work in.
     #[error("fio's working directory cannot be made: {0}; hint: use another TMPDIR")]
     Directory(std::io::Error),
-    /// The system did not give what fio is started with.
     #[error("fio's job file cannot be handed over: {0}")]
     JobFile(std::io::Error),
     /// The load is nothing a job file can say.
@@ -84,7 +37,6 @@ pub enum FioError {
     /// The job does not fit its files.
     #[error(transparent)]
     Job(#[from] iogauge_fio::job::JobFileError),
-    /// Arrivals that wait are not measured from when they were due.
     #[error(
         "--open-loop: fio measures an I/O from when it is issued, not from when it was due, so that \
          its latencies hide what waits; hint: use --open-loop without --via, or --via without \

@@ -112,7 +112,7 @@ impl JobCounts {
         let elapsed_ns = elapsed_ns.unwrap_or_default();
         let users = f64::from(result.users.unwrap_or(1).max(1));
         let used = |percent: f64| (percent.max(0.0) / 100.0 * elapsed_ns as f64 * users) as u64;
-        // A job that ended with an error and tells of none has failed once.
+        // A job that ended with an error and reports none has failed once.
         let ended = u64::from(result.error != 0 && result.failed_ios == 0);
         Self {
             elapsed_ns,
@@ -189,7 +189,7 @@ impl Counts {
         let mut service = Histogram::new();
         if let (Some((lowest, _)), Some((highest, _))) = (bins.first(), bins.last()) {
             let first = earlier.bins.is_empty();
-            // fio tells the extremes since it began: only those that are new are of this window.
+            // fio reports the extremes since it began: only those that are new are of this window.
             let min_ns = if first || self.min_ns < earlier.min_ns { self.min_ns } else { *lowest };
             let max_ns = if self.max_ns > earlier.max_ns { self.max_ns } else { *highest };
             let (max_ns, sum_ns) =

@@ -17,7 +17,6 @@ const FOR_EVER_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 pub enum FioWork {
     /// A step on parts of a target.
     Step {
-        /// The step.
         step: Step,
         /// The parts of each job; those of the last for jobs behind it.
         parts: Vec<Vec<FilePart>>,
