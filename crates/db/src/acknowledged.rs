@@ -1,8 +1,9 @@
-//! Which transactions were acknowledged: what a check after a crash holds the database against.
+//! The record of acknowledged transactions, which a check after a crash compares the database with.
 //!
-//! A file with a line of JSON, what is needed to draw the run's subscripts again, and behind it eight
-//! bytes for each worker: the number of its last transaction that the database acknowledged. Written
-//! with one call for each transaction, without a flush: it outlives this process, not the machine.
+//! The file begins with a line of JSON, from which the subscripts of the run can be computed again.
+//! Eight bytes for each worker follow: the number of its last transaction that the database
+//! acknowledged. Each transaction is written with one system call and without a flush. The file
+//! survives a crash of this process, but not of the machine.
 
 use crate::error::DbError;
 use crate::folder::{Entry, Folder};
@@ -15,31 +16,31 @@ use std::sync::OnceLock;
 
 /// Version word of the file.
 pub const FORMAT: &str = "iogauge.acknowledged/2";
-/// The version before, whose head does not tell what the run's settings may lose.
+/// The previous version, whose head lacks what a crash may lose under the run's settings.
 const FORMAT_1: &str = "iogauge.acknowledged/1";
-/// Bytes of the head; the rest is the slots.
+/// Size of the head in bytes; the slots of the workers follow.
 const HEAD_BYTES: usize = 4096;
-/// Workers whose states fit into the head.
+/// Largest number of workers.
 pub const MOST_WORKERS: u32 = 100_000;
-/// A longer file is none of these.
+/// A longer file is not a record of acknowledged transactions.
 const MOST_BYTES: u64 = HEAD_BYTES as u64 + MOST_WORKERS as u64 * 16;
-/// No worker does more transactions; so many of all workers together can be counted.
+/// Largest transaction number of a worker, so that the sum over all workers can be computed.
 const MOST_SEQUENCE: u64 = 1_000_000_000_000;
 
-/// What a run's transactions follow from.
+/// Everything that determines the transactions of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOfWorkers {
     /// [`FORMAT`].
     pub format: String,
     /// Identity of the database.
     pub database: String,
-    /// Seed of the run's draws.
+    /// Seed of the run's subscript streams.
     pub seed: u64,
     /// Updates in a transaction.
     pub transaction_length: u32,
     /// Number of workers.
     pub workers: u32,
-    /// What a crash may cost under the run's settings; `None` where a commit waits for its log.
+    /// What a crash may lose under the run's settings; `None` if a commit waits for its log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub may_lose: Option<String>,
 }
@@ -51,20 +52,20 @@ pub struct Acknowledged {
     run: RunOfWorkers,
     /// The last transaction of each worker before the run.
     sequences: Vec<u64>,
-    /// There once the run has begun.
+    /// Open once the run has begun.
     file: OnceLock<File>,
 }
 
-/// What a run acknowledged.
+/// The acknowledged transactions of a run, as they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     pub run: RunOfWorkers,
-    /// Of each worker the last transaction before the run, and the last one acknowledged.
+    /// For each worker the last transaction before the run, and the last acknowledged one.
     pub workers: Vec<(u64, u64)>,
 }
 
 impl Remembered {
-    /// Reads the content of a file; `None` where it is none of these, or holds what cannot be.
+    /// Parses the content of a file; `None` if it is of another kind or has impossible values.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, slots) = bytes.split_at_checked(HEAD_BYTES)?;
@@ -86,8 +87,8 @@ impl Remembered {
         is_sound.then_some(Self { run, workers })
     }
 
-    /// Transactions that were acknowledged and are not there, where so many of each worker, from the first
-    /// on, are committed.
+    /// Number of acknowledged transactions that are missing. `committed` has the last committed
+    /// transaction of each worker, from the first on.
     #[must_use]
     pub fn lost(&self, committed: &[u64]) -> u64 {
         let committed = committed.iter().copied().chain(std::iter::repeat(0));
@@ -98,8 +99,7 @@ impl Remembered {
             .sum()
     }
 
-    /// What a crash may cost under the run's settings, where the file tells: one of an earlier version
-    /// does not.
+    /// What a crash may lose under the run's settings. Files of the previous version do not contain it.
     #[must_use]
     pub fn may_lose(&self) -> Option<Option<&str>> {
         (self.run.format == FORMAT).then_some(self.run.may_lose.as_deref())
@@ -107,15 +107,15 @@ impl Remembered {
 }
 
 impl Acknowledged {
-    /// The file of a run that has not begun; `sequences` is the last transaction of each worker before
-    /// it. Touches nothing.
+    /// The file of a run that has not begun; `sequences` has the last transaction of each worker before
+    /// it. Writes nothing.
     #[must_use]
     pub fn new(path: &Path, run: RunOfWorkers, sequences: &[u64]) -> Self {
         let (path, sequences) = (path.to_owned(), sequences.to_owned());
         Self { path, run, sequences, file: OnceLock::new() }
     }
 
-    /// Writes the file in the place of the run's before. Does nothing where it was begun already.
+    /// Replaces the file of the previous run. Does nothing if the run has begun already.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -129,11 +129,11 @@ impl Acknowledged {
         bytes.push(b'\n');
         bytes.resize(HEAD_BYTES, b' ');
         for sequence in &self.sequences {
-            // Where it began, and where it is.
+            // The transaction before the run, and the last acknowledged one.
             bytes.extend(sequence.to_le_bytes());
             bytes.extend(sequence.to_le_bytes());
         }
-        // A run that is killed here leaves the whole file of the run before.
+        // If the run is killed here, the complete file of the previous run remains.
         let (folder, name) = place(path)?;
         let folder = folder.ok_or_else(|| failed(path, &ErrorKind::NotFound.into()))?;
         let file = folder.replace(&name, &partial(&name), &bytes, false)?;
@@ -141,10 +141,10 @@ impl Acknowledged {
         Ok(())
     }
 
-    /// The worker's transactions up to this one are acknowledged.
+    /// Records that the worker's transactions up to this one are acknowledged.
     ///
     /// # Errors
-    /// Where it cannot be written, or was not begun.
+    /// If it cannot be written, or the run has not begun.
     pub fn note(&self, worker: u32, sequence: u64) -> Result<(), DbError> {
         let at = HEAD_BYTES as u64 + u64::from(worker - 1) * 16 + 8;
         let written = match self.file.get() {
@@ -154,10 +154,10 @@ impl Acknowledged {
         written.map_err(|error| failed(&self.path, &error))
     }
 
-    /// Removes what was noted, where anything was.
+    /// Removes the file if it exists.
     ///
     /// # Errors
-    /// Where it is there and cannot be removed.
+    /// If it exists and cannot be removed.
     pub fn remove(path: &Path) -> Result<(), DbError> {
         let (Some(folder), name) = place(path)? else { return Ok(()) };
         for name in [partial(&name), name] {
@@ -168,10 +168,10 @@ impl Acknowledged {
         Ok(())
     }
 
-    /// Reads what the last run acknowledged; `None` where there was none.
+    /// Reads the acknowledged transactions of the last run; `None` if there was none.
     ///
     /// # Errors
-    /// Where the file is there and is none of these.
+    /// If the file exists and is of another kind.
     pub fn read(path: &Path) -> Result<Option<Remembered>, DbError> {
         let (Some(folder), name) = place(path)? else { return Ok(None) };
         let Some(bytes) = folder.read(&name, MOST_BYTES)? else { return Ok(None) };
@@ -185,7 +185,7 @@ impl Acknowledged {
     }
 }
 
-/// The folder of a file, where there is one, and the file's name in it.
+/// The folder of a file, if it exists, and the file's name in it.
 fn place(path: &Path) -> Result<(Option<Folder>, String), DbError> {
     let name = path.file_name().and_then(|name| name.to_str());
     let (Some(folder), Some(name)) = (path.parent(), name) else {
@@ -198,7 +198,7 @@ fn failed(path: &Path, error: &std::io::Error) -> DbError {
     crate::directory::fault(path, error)
 }
 
-/// Where the file of the next run is written before it takes the place of the one before.
+/// Temporary path of the next run's file, before it replaces the previous one.
 fn partial(name: &str) -> String {
     format!("{name}.new")
 }

@@ -1,4 +1,5 @@
-//! Random blocks of a database: read from its own files around its cache, or through its server.
+//! Reads of random blocks of a database: directly from its files, without its cache, or through its
+//! server.
 
 use crate::error::DbError;
 use rand_core::Rng;
@@ -7,14 +8,14 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-/// What a read is aligned to: no device has larger logical blocks.
+/// Alignment of reads, in bytes: no device has larger logical blocks.
 const ALIGNMENT: usize = 4096;
 
-/// Where the blocks are.
+/// The source of blocks.
 pub enum Blocks {
-    /// In files of this machine, which are read without any cache.
+    /// Files on this machine, read without any cache.
     Direct(Vec<BlockFile>, u64),
-    /// Behind a server.
+    /// A server.
     Through(Box<dyn BlockServer>),
 }
 
@@ -29,30 +30,30 @@ impl std::fmt::Debug for Blocks {
     }
 }
 
-/// A file with blocks of the database, one behind the other.
+/// A file with consecutive blocks of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockFile {
     pub path: PathBuf,
-    /// Where its first block begins, in bytes; a multiple of 512.
+    /// Offset of its first block in bytes, a multiple of 512.
     pub base_bytes: u64,
-    /// How many blocks it has.
+    /// Number of its blocks.
     pub blocks: u64,
 }
 
-/// A server that gives single blocks.
+/// A server that reads single blocks.
 pub trait BlockServer: Send + Sync {
     /// Bytes of a block.
     fn block_bytes(&self) -> u64;
-    /// A connection for one worker, made in its thread.
+    /// Connects one worker, in the worker's thread.
     ///
     /// # Errors
-    /// Where none is to be had.
+    /// If no connection can be made.
     fn connect(&self) -> Result<Box<dyn BlockReader>, DbError>;
 }
 
 /// Reads random blocks for one worker.
 pub trait BlockReader: Send {
-    /// Reads one block, chosen by a random number; true where the database says it was in its cache.
+    /// Reads one block, chosen by a random number; true if the database reports a cache hit.
     ///
     /// # Errors
     /// Where it cannot be read.
@@ -69,16 +70,16 @@ impl Blocks {
         }
     }
 
-    /// True where no cache of the database or the system is in the way.
+    /// True if reads bypass the caches of the database and of the system.
     #[must_use]
     pub fn is_direct(&self) -> bool {
         matches!(self, Self::Direct(..))
     }
 
-    /// A reader for one worker, made in its thread.
+    /// Makes the reader of one worker, in the worker's thread.
     ///
     /// # Errors
-    /// Where a file cannot be opened, or there is no block.
+    /// If a file cannot be opened, or there is no block.
     pub fn reader(&self) -> Result<Box<dyn BlockReader>, DbError> {
         match self {
             Self::Direct(files, block_bytes) => {
@@ -92,17 +93,18 @@ impl Blocks {
 /// Reads files without the page cache.
 #[derive(Debug)]
 struct DirectReader {
-    /// Open file, its first block's place, and the number of blocks up to its end.
+    /// Open file, offset of its first block, and number of blocks up to its end, including the files
+    /// before.
     files: Vec<(File, PathBuf, u64, u64)>,
     buffer: Vec<u8>,
-    /// Where the buffer is aligned.
+    /// Offset of the aligned part of the buffer.
     from: usize,
     block_bytes: u64,
 }
 
 impl DirectReader {
     fn open(files: &[BlockFile], block_bytes: u64) -> Result<Self, DbError> {
-        // A pipe in the place of a file would be waited for.
+        // Opening a pipe planted in place of the file would block.
         let flags = rustix::fs::OFlags::DIRECT | rustix::fs::OFlags::NONBLOCK;
         let flags = flags.bits() as i32;
         let (mut open, mut end) = (Vec::new(), 0);
@@ -127,7 +129,7 @@ fn fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
 }
 
 fn open_fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
-    // As open(2) says it.
+    // The value is documented in open(2).
     if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) {
         return DbError::Failed(format!(
             "{}: its file system has no direct I/O; hint: use a directory on a disk",
@@ -139,7 +141,7 @@ fn open_fault(path: &std::path::Path, error: &std::io::Error) -> DbError {
 
 impl BlockReader for DirectReader {
     fn read(&mut self, random: u64) -> Result<bool, DbError> {
-        // There is at least one file, and its end is above 0.
+        // At least one file exists, and its end is above 0.
         let blocks = self.files.last().map_or(1, |(.., end)| *end);
         let block = below(random, blocks);
         let index = self.files.partition_point(|(.., end)| *end <= block);
@@ -152,7 +154,7 @@ impl BlockReader for DirectReader {
     }
 }
 
-/// A number below `bound`, evenly from a random one of 64 bits.
+/// Maps a random number of 64 bits evenly to a number below `bound`.
 #[must_use]
 pub fn below(random: u64, bound: u64) -> u64 {
     ((u128::from(random) * u128::from(bound)) >> 64) as u64

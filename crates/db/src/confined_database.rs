@@ -1,8 +1,9 @@
-//! A database in a directory of its own, whose library and programs may write there and nowhere else.
+//! A database in a directory of its own, whose library and programs can write only there.
 //!
-//! Libraries and programs open their files by name, and whoever may write to the directory can put a link under
-//! any name at any time. So every operation runs on a thread that the kernel holds to the directory, and threads
-//! and programs that it starts are held with it. What is made and removed beside the directory is done here.
+//! Libraries and programs open their files by name, and anyone who can write to the directory can place
+//! a link under any name at any time. So every operation runs on a thread that the kernel confines to
+//! the directory. Threads and programs that it starts inherit the confinement. Only this module creates
+//! and removes files outside the directory.
 
 use crate::backend::{
     About, Activity, Counts, Cycle, Database, FillPlace, Global, Purged, RunPlan, Size, WorkerPlan,
@@ -16,17 +17,17 @@ use crate::progress::Progress;
 use iogauge_io::confine::{ConfineError, Domain};
 use std::path::PathBuf;
 
-/// A database that works on confined threads.
+/// A database whose operations run on confined threads.
 #[derive(Debug)]
 pub(crate) struct ConfinedDatabase<D> {
     database: D,
     directory: Directory,
-    /// Bytes of a block that setup makes.
+    /// Size in bytes of the blocks that setup makes.
     block_bytes: u64,
 }
 
 impl<D: Database> ConfinedDatabase<D> {
-    /// Confines a database to its directory. Touches nothing.
+    /// Confines a database to its directory. Writes nothing.
     pub(crate) fn new(database: D, directory: Directory, block_bytes: u64) -> Self {
         Self { database, directory, block_bytes }
     }
@@ -38,7 +39,7 @@ impl<D: Database> ConfinedDatabase<D> {
         ))
     }
 
-    /// What may be written: everything in the directory, where there is one.
+    /// The permission to write: everything in the directory, if it exists.
     fn domain(&self) -> Result<Domain, DbError> {
         match self.directory.open()? {
             Some(folder) => Domain::reading().directory(&folder).map_err(|e| self.failed(&e)),
@@ -135,7 +136,7 @@ impl<D: Database> Database for ConfinedDatabase<D> {
     fn purge(&self) -> Result<Purged, DbError> {
         self.directory.note_made()?;
         let purged = self.run(D::purge)?;
-        // A confined thread removes nothing beside the directory, which is what its own entry is.
+        // A confined thread cannot remove the directory itself, whose entry is in the parent.
         self.directory.remove_made();
         Ok(purged)
     }
@@ -143,7 +144,7 @@ impl<D: Database> Database for ConfinedDatabase<D> {
 
 /// A run whose threads are confined.
 struct ConfinedRun {
-    /// There until it is dropped.
+    /// `None` only while it is dropped.
     activity: Option<Box<dyn Activity>>,
     domain: Domain,
     path: PathBuf,
@@ -169,7 +170,7 @@ impl ConfinedRun {
 }
 
 impl Activity for ConfinedRun {
-    /// The worker's thread is confined from here on.
+    /// The worker's thread stays confined from here on.
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         self.domain.confine_thread().map_err(|error| self.failed(&error))?;
         self.activity()?.writer(worker)
@@ -188,7 +189,7 @@ impl Activity for ConfinedRun {
     }
 
     fn abandon(&self) {
-        // Ending processes and connections writes nothing, and must not wait for a thread.
+        // Closing connections and ending processes writes nothing, and must not wait for a thread.
         if let Some(activity) = &self.activity {
             activity.abandon();
         }
@@ -200,7 +201,7 @@ impl Activity for ConfinedRun {
 }
 
 impl Drop for ConfinedRun {
-    /// A library that is closed writes what it still has.
+    /// Closing the library writes its remaining data.
     fn drop(&mut self) {
         let activity = self.activity.take();
         let _ = self.domain.run(move || drop(activity));

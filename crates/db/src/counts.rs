@@ -1,34 +1,34 @@
-//! What a worker writes down.
+//! Counts and latencies of workers.
 
 use iogauge_model::Histogram;
 
-/// What one worker did.
+/// Counts and latencies of one worker.
 #[derive(Debug, Clone)]
 pub struct WorkerCounts {
     /// Latencies of block reads.
     pub reads: Histogram,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Of the reads, those the database says it had in its cache.
+    /// Reads that the database reports as cache hits.
     pub read_hits: u64,
     /// Latencies of updates.
     pub updates: Histogram,
     /// Bytes of the values written.
     pub update_bytes: u64,
-    /// Latencies of commits; each is a transaction that is acknowledged.
+    /// Latencies of commits; each one acknowledges a transaction.
     pub commits: Histogram,
     /// Transactions of reads that are done.
     pub read_transactions: u64,
     /// Reads, updates and commits that failed.
     pub errors: u64,
-    /// Time spent in the database, pauses excluded, in nanoseconds.
+    /// Time in the database without hang time, in nanoseconds.
     pub busy_ns: u64,
-    /// Time from the begin of these counts to their end, by the worker's own clock, in nanoseconds.
+    /// Time that the counts cover, by the worker's own clock, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
 impl Default for WorkerCounts {
-    /// WorkerCounts without memory for what is not counted: a worker begins new ones whenever it hands over.
+    /// Counts without memory for unused histograms: a worker starts new ones whenever it publishes.
     fn default() -> Self {
         Self {
             reads: Histogram::empty(),
@@ -46,7 +46,7 @@ impl Default for WorkerCounts {
 }
 
 impl WorkerCounts {
-    /// Notes a read of a block.
+    /// Records a read of a block.
     pub fn read(&mut self, ns: u64, bytes: u64, hit: bool) {
         self.reads.record(ns);
         self.read_bytes += bytes;
@@ -54,30 +54,30 @@ impl WorkerCounts {
         self.busy_ns = self.busy_ns.saturating_add(ns);
     }
 
-    /// Notes an update of a value of so many bytes.
+    /// Records an update of a value of `bytes` bytes.
     pub fn update(&mut self, ns: u64, bytes: u64) {
         self.updates_of(ns, 1, bytes);
     }
 
-    /// Notes `n` updates that took equally long, of so many bytes together.
+    /// Records `n` updates of equal latency, of `bytes` bytes in all.
     pub fn updates_of(&mut self, ns: u64, n: u64, bytes: u64) {
         self.updates.record_n(ns, n);
         self.update_bytes += bytes;
         self.busy_ns = self.busy_ns.saturating_add(ns.saturating_mul(n));
     }
 
-    /// Notes a commit.
+    /// Records a commit.
     pub fn commit(&mut self, ns: u64) {
         self.commits_of(ns, 1);
     }
 
-    /// Notes `n` commits that took equally long.
+    /// Records `n` commits of equal latency.
     pub fn commits_of(&mut self, ns: u64, n: u64) {
         self.commits.record_n(ns, n);
         self.busy_ns = self.busy_ns.saturating_add(ns.saturating_mul(n));
     }
 
-    /// Adds what the same or another worker did.
+    /// Adds the counts of the same or another worker.
     pub fn merge(&mut self, other: &Self) {
         self.reads.merge(&other.reads);
         self.read_bytes += other.read_bytes;
@@ -91,19 +91,19 @@ impl WorkerCounts {
         self.elapsed_ns += other.elapsed_ns;
     }
 
-    /// Reads and updates that are done.
+    /// Completed reads and updates.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.reads.count() + self.updates.count()
     }
 }
 
-/// How many operations of one kind there were, and how long they took together.
+/// Number and summed latency of operations of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
     /// Operations.
     pub count: u64,
-    /// Their latencies summed up, in nanoseconds.
+    /// Sum of their latencies, in nanoseconds.
     pub latency_ns: u128,
 }
 
@@ -120,12 +120,12 @@ impl Sum {
     }
 }
 
-/// WorkerCounts summed up: what is kept of each worker over a run, without its histograms.
+/// Sums of [`WorkerCounts`], kept for each worker over a run, without histograms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Block reads.
     pub reads: Sum,
-    /// Of the reads, those the database says it had in its cache.
+    /// Reads that the database reports as cache hits.
     pub read_hits: u64,
     /// Updates.
     pub updates: Sum,
@@ -138,7 +138,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds what stands in counts.
+    /// Adds counts.
     pub fn add(&mut self, counts: &WorkerCounts) {
         self.reads.add(&counts.reads);
         self.read_hits += counts.read_hits;

@@ -1,5 +1,5 @@
-//! A database that lies in a directory of its own: the folder, what says that iogauge made it, the lock
-//! that keeps a second run out, and how all of it goes again.
+//! A database in a directory of its own: the folder, the marker which shows that iogauge made it, the
+//! lock against a second run, and the removal of all of it.
 //!
 //! `sqlite:DIR` with the name RAN is the folder `DIR/RAN`. In it are `iogauge.json` (the marker), `lock`,
 //! `acknowledged`, and files of the backend.
@@ -22,19 +22,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const MARKER: &str = "iogauge.json";
 const LOCK: &str = "lock";
 const ACKNOWLEDGED: &str = "acknowledged";
-/// The marker and what was acknowledged while they are written.
+/// Temporary names of the marker and of the record of acknowledged transactions.
 const PARTIAL: [&str; 2] = ["iogauge.new", "acknowledged.new"];
-/// A longer marker is none: it has room for a hundred thousand globals.
+/// Largest size of a marker, which has room for a hundred thousand globals.
 const MOST_MARKER_BYTES: u64 = 16 << 20;
 
-/// A folder that is taken.
+/// The lock of a folder.
 #[derive(Debug)]
 pub struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a process that was forked meanwhile and did not come to its
-        // exec yet has it open, too. What cannot be given back goes with the last of these.
+        // Closing the file is not enough: a process that was forked in the meantime, and has not
+        // reached its exec, has it open too. If unlocking fails, the lock ends with the last of these
+        // processes.
         let _ = self.0.unlock();
     }
 }
@@ -45,16 +46,16 @@ pub struct Directory {
     backend: &'static str,
     parent: PathBuf,
     folder: PathBuf,
-    /// What a command is given to find it.
+    /// The arguments with which a command finds it.
     typed: String,
-    /// The marker of a folder that was made and whose setup has not taken it over.
+    /// The marker of a folder that was made for a setup which has not started yet.
     made: Arc<Mutex<Option<Marker>>>,
-    /// What removing the folder needs to know once its marker is gone.
+    /// True if setup made the parent directory: needed to remove the folder after its marker is gone.
     made_parent: Arc<AtomicBool>,
 }
 
 impl Directory {
-    /// The folder that a URL names. Touches nothing.
+    /// The folder of a URL. Writes nothing.
     #[must_use]
     pub fn of(url: &DbUrl, backend: &'static str) -> Self {
         let parent = PathBuf::from(&url.place);
@@ -79,13 +80,13 @@ impl Directory {
         self.folder.join(name)
     }
 
-    /// Where acknowledged transactions are noted.
+    /// Path of the record of acknowledged transactions.
     #[must_use]
     pub fn acknowledged(&self) -> PathBuf {
         self.folder.join(ACKNOWLEDGED)
     }
 
-    /// Makes the folder, as [`Self::make`] does, for a setup that may write nowhere but in it.
+    /// Makes the folder as [`Self::make`] does, for a setup that is confined to it.
     ///
     /// # Errors
     /// As [`Self::make`].
@@ -96,7 +97,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Notes what [`Self::remove_made`] needs to know, from the marker of a database that is about to go.
+    /// Remembers what [`Self::remove_made`] needs from the marker of a database that is about to be
+    /// removed.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -106,16 +108,17 @@ impl Directory {
         Ok(())
     }
 
-    /// Removes the folder, and the directory around it where setup made that. Those that hold anything stay.
+    /// Removes the folder, and its parent directory if setup made that. Directories that are not empty
+    /// stay.
     pub fn remove_made(&self) {
-        // What is in the way has been told.
+        // The purge has reported the files that are left.
         if std::fs::remove_dir(&self.folder).is_ok() && self.made_parent.load(Ordering::Relaxed) {
             let _ = std::fs::remove_dir(&self.parent);
         }
     }
 
-    /// Makes the folder with a marker that says that setup is at work; gives the marker of one that was
-    /// prepared.
+    /// Makes the folder with a marker of an incomplete setup. For a prepared folder it returns the
+    /// existing marker.
     ///
     /// # Errors
     /// [`DbError::Foreign`] where there is something already, [`DbError::ReadOnly`], [`DbError::Full`].
@@ -143,12 +146,12 @@ impl Directory {
             globals: Vec::new(),
         };
         self.made_parent.store(made_parent, Ordering::Relaxed);
-        // Without a marker, purge would take it for foreign.
+        // Without a marker, purge would treat the folder as foreign.
         self.write(&marker).inspect_err(|_| self.remove_made())?;
         Ok(marker)
     }
 
-    /// The folder by its descriptor; `None` where there is none.
+    /// Opens the folder; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`Folder::open`].
@@ -156,7 +159,7 @@ impl Directory {
         Folder::open(&self.folder)
     }
 
-    /// The same where there has to be one.
+    /// Opens the folder, which has to exist.
     ///
     /// # Errors
     /// [`DbError::Missing`]; as [`Folder::open`].
@@ -172,7 +175,7 @@ impl Directory {
         ))
     }
 
-    /// Why setup cannot have the folder.
+    /// The reason why setup cannot use the folder.
     fn occupied(&self) -> Result<DbError, DbError> {
         let path = self.folder.display();
         let reason = match self.read() {
@@ -198,7 +201,7 @@ impl Directory {
         Ok(DbError::Foreign(reason))
     }
 
-    /// The marker, of a setup that was cut short too; `None` where there is none.
+    /// Reads the marker, also that of an interrupted setup; `None` if there is none.
     ///
     /// # Errors
     /// Where it cannot be read or is none of these.
@@ -225,10 +228,10 @@ impl Directory {
         }
     }
 
-    /// The marker of a database that is there.
+    /// Reads the marker of a complete database.
     ///
     /// # Errors
-    /// [`DbError::Missing`] where setup did not make one, or not to its end.
+    /// [`DbError::Missing`] if setup has not made one, or was interrupted.
     pub fn marker(&self) -> Result<Marker, DbError> {
         let path = self.folder.display();
         match self.read()? {
@@ -241,7 +244,7 @@ impl Directory {
         }
     }
 
-    /// Writes the marker, all of it or nothing.
+    /// Writes the marker atomically.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -252,21 +255,22 @@ impl Directory {
         self.there()?.replace(MARKER, PARTIAL[0], &text, true).map(drop)
     }
 
-    /// Takes the folder for as long as the lock is held.
+    /// Locks the folder for a run.
     ///
     /// # Errors
-    /// [`DbError::Busy`] where somebody else has it.
+    /// [`DbError::Busy`] if another process has locked it.
     pub fn lock(&self) -> Result<Lock, DbError> {
         self.take(self.there()?.open_or_create(LOCK)?)
     }
 
-    /// The same for one who only looks and may not write here. Waits a moment for a run that was killed.
+    /// Locks the folder for a check, which may have no permission to write. Waits a moment for the
+    /// processes of a killed run.
     ///
     /// # Errors
     /// [`DbError::Missing`] where there is no database, [`DbError::Busy`] where somebody else has it.
     pub fn hold(&self) -> Result<Lock, DbError> {
         self.marker()?;
-        // A process that was killed has it until the system has put everything of it away.
+        // A killed process keeps the lock until the system has released all its resources.
         retry_until_free(|| {
             let folder = self.there()?;
             match (folder.open_or_create(LOCK), folder.find(LOCK)?) {
@@ -287,13 +291,14 @@ impl Directory {
         }
     }
 
-    /// Removes what iogauge made: its own files, and those for which `is_ours` holds, which sees the folder,
-    /// a regular file's name and the file. Names come from the last to the first, so that `global1.db-wal`
-    /// comes before `global1.db`. Links, and whatever else is no regular file, stay. The folder goes where
-    /// nothing else is in it, and the directory around it where setup made that.
+    /// Removes what iogauge made: its own files, and those for which `is_ours` returns true. It is
+    /// called with the folder, the name of a regular file and the file, in descending order of names,
+    /// so that `global1.db-wal` comes before `global1.db`. Links and everything else that is not a
+    /// regular file stay. The folder is removed if it is empty then, and its parent directory if setup
+    /// made that.
     ///
     /// # Errors
-    /// [`DbError::Missing`] where there is no marker, [`DbError::Busy`] where a run has it.
+    /// [`DbError::Missing`] if there is no marker, [`DbError::Busy`] if a run has locked it.
     pub fn purge(&self, is_ours: impl Fn(&Folder, &str, &File) -> bool) -> Result<Purged, DbError> {
         let Some(marker) = self.read()? else { return self.marker().map(|_| Purged::default()) };
         let lock = self.lock()?;
@@ -302,7 +307,7 @@ impl Directory {
         for name in folder.names()?.into_iter().rev() {
             let own = name == ACKNOWLEDGED || PARTIAL.contains(&&*name);
             match folder.find(&name)? {
-                // While they are there, another purge can finish what this one cannot.
+                // While these exist, another purge can finish an incomplete one.
                 Entry::File(_) if [MARKER, LOCK].contains(&&*name) => {}
                 Entry::File(file) if own || is_ours(&folder, &name, &file) => {
                     purged.freed_bytes += folder.remove(&name, &file)?;
@@ -326,7 +331,7 @@ impl Directory {
     }
 }
 
-/// Bytes that a file, or everything in a folder, takes on its disk; 0 for what is not there.
+/// Size on the disk of a file, or of everything in a folder, in bytes; 0 if it does not exist.
 #[must_use]
 pub fn disk_bytes(path: &Path) -> u64 {
     let Ok(about) = std::fs::symlink_metadata(path) else { return 0 };
@@ -337,14 +342,14 @@ pub fn disk_bytes(path: &Path) -> u64 {
     entries.map(|entry| disk_bytes(&entry.path())).sum()
 }
 
-/// A word that no other database has.
+/// A new unique identifier.
 fn identity(folder: &Folder) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let inode = rustix::fs::fstat(folder).map_or(0, |about| about.st_ino);
     format!("{:x}-{inode:x}-{:x}", since.as_nanos(), std::process::id())
 }
 
-/// What the system says about a path, as a fault of the right kind.
+/// Converts an error of the system about a path.
 #[must_use]
 pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
     let text = format!("{}: {}", path.display(), system_words(error));
@@ -359,7 +364,7 @@ pub fn fault(path: &Path, error: &std::io::Error) -> DbError {
     }
 }
 
-/// What is said where a thread cannot be started.
+/// The error of a thread that cannot be started.
 #[must_use]
 pub fn no_thread(error: &std::io::Error) -> DbError {
     DbError::Failed(format!(
@@ -368,7 +373,7 @@ pub fn no_thread(error: &std::io::Error) -> DbError {
     ))
 }
 
-/// What the system says, in words that tell what is wrong, without its numbers.
+/// The text of a system error, without its number.
 #[must_use]
 pub fn system_words(error: &std::io::Error) -> String {
     use rustix::io::Errno;

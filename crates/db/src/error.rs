@@ -1,9 +1,10 @@
-//! What can go wrong between iogauge and a database.
+//! Errors of databases.
 
-/// A fault. Each says in one line what is wrong, where, and what would be right. None holds a password.
+/// An error. Its message is one line with the fact, the location and a hint, and never contains a
+/// password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DbError {
-    /// What was typed cannot be.
+    /// Wrong usage.
     #[error("{0}")]
     Usage(String),
     /// The database's programs or libraries are not on this machine, or not built in.
@@ -12,45 +13,45 @@ pub enum DbError {
     /// No server answers.
     #[error("{0}")]
     Unreachable(String),
-    /// The server wants another user or password.
+    /// The server refused the user or password.
     #[error("{0}")]
     Denied(String),
-    /// There is no such database; setup makes it.
+    /// The database does not exist; setup makes it.
     #[error("{0}")]
     Missing(String),
-    /// There is something where the database should be that iogauge did not make.
+    /// Something that iogauge did not make exists where the database should be.
     #[error("{0}")]
     Foreign(String),
-    /// Another run works on the database.
+    /// Another run uses the database.
     #[error("{0}")]
     Busy(String),
-    /// No room on the disk.
+    /// The disk is full.
     #[error("{0}")]
     Full(String),
-    /// What is to be filled would leave the disk too little.
+    /// Filling would leave too little free space on the disk.
     #[error("{0}")]
     NoRoom(String),
-    /// Nothing can be written there.
+    /// The location is read-only.
     #[error("{0}")]
     ReadOnly(String),
-    /// The server or its process went away.
+    /// The server or a process of the database ended.
     #[error("{0}")]
     Gone(String),
     #[error("interrupted")]
     Interrupted,
-    /// Anything else that the database said.
+    /// Any other error of the database.
     #[error("{0}")]
     Failed(String),
 }
 
 impl DbError {
-    /// True where the user asked for something that cannot be (exit code 2).
+    /// True for wrong usage (exit code 2).
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Usage(_) | Self::Absent(_) | Self::Missing(_))
     }
 
-    /// True where a guard refused (exit code 3).
+    /// True for a refusal by a guard (exit code 3).
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Foreign(_) | Self::Busy(_) | Self::NoRoom(_) | Self::ReadOnly(_))

@@ -1,33 +1,33 @@
-//! A database that is taken, so that nobody changes what is looked at.
+//! An exclusive lock on a database, so that its data does not change during a check.
 
 use crate::error::DbError;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-/// How long is waited for sessions and processes that a killed run left behind: they end on their own.
+/// Longest wait for sessions and processes that a killed run left behind. They end on their own.
 const LEAVING: Duration = Duration::from_secs(2);
-/// How often it is looked whether they have.
+/// Time between two attempts.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A database that no run can have meanwhile. Dropped, it gives it back.
+/// Keeps runs off a database until it is dropped.
 #[derive(Debug)]
 pub struct ExclusiveLock {
     _taken: Box<dyn Debug + Send>,
 }
 
 impl ExclusiveLock {
-    /// Holds what keeps others out until it is dropped.
+    /// Wraps the backend's lock, which is released when this is dropped.
     #[must_use]
     pub fn new(taken: impl Debug + Send + 'static) -> Self {
         Self { _taken: Box::new(taken) }
     }
 }
 
-/// Tries again for two seconds where somebody else has the database, or it fails: one that is being left
-/// may say anything (GT.M: DBFILERR).
+/// Retries for two seconds if another process has the database, or if locking fails: a database whose
+/// last process is leaving may report any error (GT.M: DBFILERR).
 ///
 /// # Errors
-/// What the last try said; at once, what no waiting changes.
+/// The error of the last attempt. Errors that waiting cannot change are returned at once.
 pub(crate) fn retry_until_free<T>(
     mut take: impl FnMut() -> Result<T, DbError>,
 ) -> Result<T, DbError> {

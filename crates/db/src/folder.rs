@@ -1,5 +1,5 @@
-//! A folder that is worked in by its descriptor: names in it are looked up there, links are never followed,
-//! and what is removed is the very file that was looked at.
+//! A folder that is used through its descriptor: names are looked up in it, links are never followed,
+//! and exactly the file that was examined is removed.
 
 use crate::directory::fault;
 use crate::error::DbError;
@@ -10,10 +10,10 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// How a file is opened that is only looked at. Without waiting: what was planted may be a pipe.
+/// Flags for a file that is examined. Opening must not block: somebody may have planted a pipe.
 const LOOK: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
-/// Permissions of a new file, before the process's own mask.
+/// Permissions of a new file, before the umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
 /// A folder with its open descriptor.
@@ -23,31 +23,31 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// What is under a name in a folder.
+/// What a name in a folder refers to.
 #[derive(Debug)]
 pub enum Entry {
     /// Nothing.
     Nothing,
     /// A regular file, open for reading.
     File(File),
-    /// A folder, opened by itself and not through a link.
+    /// A folder, not a link to one.
     Folder(Folder),
-    /// Anything else: a link, a pipe, a device, a socket, or what may not be opened.
+    /// Anything else: a link, a pipe, a device, a socket, or a file that cannot be opened.
     Other,
 }
 
 impl Folder {
-    /// Opens a folder; `None` where there is none. The links of its parents are followed, the folder itself
-    /// is none.
+    /// Opens a folder; `None` if it does not exist. Links in its parents are followed; the folder
+    /// itself must not be a link.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] where a link or something else stands there; what the system says.
+    /// [`DbError::Foreign`] if the path is a link or no folder; errors of the system.
     pub fn open(path: &Path) -> Result<Option<Self>, DbError> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(fd) => Ok(Some(Self { fd, path: path.to_owned() })),
             Err(Errno::NOENT) => Ok(None),
-            // A parent that is a file has nothing in it.
+            // A parent that is a file contains nothing.
             Err(Errno::NOTDIR | Errno::LOOP) => match path.symlink_metadata() {
                 Ok(_) => Err(DbError::Foreign(format!(
                     "{}: it is a link or a file, and no folder that iogauge made; hint: use another \
@@ -60,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// Its path, for faults.
+    /// Its path, for error messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -74,7 +74,7 @@ impl Folder {
         fault(&self.place(name), &errno.into())
     }
 
-    /// The names of everything in it, in order. One that is no text comes as near as text can.
+    /// Names of everything in it, sorted. Names that are not UTF-8 are converted lossily.
     ///
     /// # Errors
     /// Where they cannot be read.
@@ -94,12 +94,12 @@ impl Folder {
         listed().map_err(|errno| fault(&self.path, &errno.into()))
     }
 
-    /// What stands under a name.
+    /// Examines a name.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn find(&self, name: &str) -> Result<Entry, DbError> {
-        // Before it is opened: opening a device can do something.
+        // Before it is opened: opening a device can have effects.
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(Entry::Nothing),
             Err(errno) => return Err(self.fault(name, errno)),
@@ -122,10 +122,11 @@ impl Folder {
         })
     }
 
-    /// The content of a regular file of at most so many bytes; `None` where there is nothing of the name.
+    /// The content of a regular file of at most `most_bytes` bytes; `None` if the name does not exist.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] where it is no regular file, [`DbError::Failed`] where it is longer; what the system says.
+    /// [`DbError::Foreign`] if it is not a regular file, [`DbError::Failed`] if it is longer; errors of
+    /// the system.
     pub fn read(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, DbError> {
         let file = match self.find(name)? {
             Entry::Nothing => return Ok(None),
@@ -144,18 +145,18 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// Checks that everything under a name of ours is a regular file without another name: the engines open their
-    /// files by name, and follow links. Opens none of them: closing one would end the locks that SQLite has on it in this process
-    /// (POSIX, `fcntl`).
+    /// Checks that every name that belongs to iogauge refers to a regular file with one link: database
+    /// engines open their files by name and follow links. The files are not opened, because closing one
+    /// would release the locks that SQLite has on it in this process (POSIX, `fcntl`).
     ///
     /// # Errors
-    /// [`DbError::Foreign`] with the first that is none; where the folder cannot be read.
+    /// [`DbError::Foreign`] with the first other file; if the folder cannot be read.
     pub fn check_files(&self, is_ours: impl Fn(&str) -> bool) -> Result<(), DbError> {
         for name in self.names()?.into_iter().filter(|name| is_ours(name)) {
             match statat(&self.fd, &*name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(about) if is_own(&about) => {}
                 Ok(_) => return Err(self.foreign(&name)),
-                // A log that began anew, or a table that was compacted, meanwhile.
+                // A log was restarted or a table was compacted in the meantime.
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(self.fault(&name, errno)),
             }
@@ -163,7 +164,7 @@ impl Folder {
         Ok(())
     }
 
-    /// What is said of a name under which iogauge would not have made what is there.
+    /// The error of a name that refers to something iogauge would not have made.
     #[must_use]
     pub fn foreign(&self, name: &str) -> DbError {
         DbError::Foreign(format!(
@@ -172,10 +173,10 @@ impl Folder {
         ))
     }
 
-    /// Makes a new file, for reading and writing.
+    /// Creates a file for reading and writing.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] where anything has the name already; what the system says.
+    /// [`DbError::Foreign`] if the name exists already; errors of the system.
     pub fn create(&self, name: &str) -> Result<File, DbError> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -186,10 +187,10 @@ impl Folder {
         }
     }
 
-    /// Opens a regular file for writing, as it is; makes one where there is none.
+    /// Opens a regular file for writing without truncating it; creates it if it does not exist.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] where it is no regular file; what the system says.
+    /// [`DbError::Foreign`] if it is not a regular file; errors of the system.
     pub fn open_or_create(&self, name: &str) -> Result<File, DbError> {
         let flags = OFlags::RDWR
             | OFlags::CREATE
@@ -197,7 +198,7 @@ impl Folder {
             | OFlags::NONBLOCK
             | OFlags::CLOEXEC
             | OFlags::NOCTTY;
-        // A device is not opened for writing, not even to look at it.
+        // A device must not be opened for writing, not even to examine it.
         if matches!(self.find(name), Ok(Entry::Other | Entry::Folder(_))) {
             return Err(self.foreign(name));
         }
@@ -210,11 +211,11 @@ impl Folder {
         if is_own(&about) { Ok(File::from(fd)) } else { Err(self.foreign(name)) }
     }
 
-    /// Puts a file with this content in the place of a regular file, or where nothing is: all of it or nothing.
-    /// `partial` is its name until then; what a killed process left of it goes before. Gives the file.
+    /// Creates or replaces a regular file with this content, atomically, and returns the file.
+    /// `partial` is its temporary name; a file that a killed process left there is removed first.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] where either name is no regular file; what the system says.
+    /// [`DbError::Foreign`] if either name is not a regular file; errors of the system.
     pub fn replace(
         &self,
         name: &str,
@@ -237,18 +238,18 @@ impl Folder {
         let renamed =
             written.and_then(|()| Ok(rustix::fs::renameat(&self.fd, partial, &self.fd, name)?));
         if let Err(error) = renamed {
-            // The fault is the one to tell.
+            // The first error is the one to report.
             let _ = self.remove(partial, &file);
             return Err(fault(&self.place(name), &error));
         }
         Ok(file)
     }
 
-    /// Removes a name that stands for this open file, and for no other. Tells the bytes that it took on its
-    /// disk; 0 where something else has the name meanwhile, which stays.
+    /// Removes a name if it refers to this open file. Returns the size on the disk that the file had in
+    /// bytes; 0 if the name refers to another file by then, which stays.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn remove(&self, name: &str, file: impl AsFd) -> Result<u64, DbError> {
         let failed = |errno| self.fault(name, errno);
         let looked_at = fstat(file).map_err(failed)?;
@@ -263,15 +264,15 @@ impl Folder {
         Ok((looked_at.st_blocks as u64).saturating_mul(512))
     }
 
-    /// Removes an empty folder in it; false where it is not empty or no folder.
+    /// Removes an empty folder in it; false if it is not empty or not a folder.
     pub fn remove_empty(&self, name: &str) -> bool {
         unlinkat(&self.fd, name, AtFlags::REMOVEDIR).is_ok()
     }
 
-    /// Makes a folder in it where there is nothing, and opens the one that is there.
+    /// Creates a folder in it, or opens the existing one.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] where something else has the name; what the system says.
+    /// [`DbError::Foreign`] if the name is not a folder; errors of the system.
     pub fn subfolder(&self, name: &str) -> Result<Self, DbError> {
         match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -290,7 +291,7 @@ impl AsFd for Folder {
     }
 }
 
-/// True for a regular file that has no second name, which would be that of somebody else's file.
+/// True for a regular file with one link: a second name would belong to a file of somebody else.
 fn is_own(about: &Stat) -> bool {
     FileType::from_raw_mode(about.st_mode) == FileType::RegularFile && about.st_nlink == 1
 }

@@ -1,36 +1,36 @@
-//! Everything that reads what others say or may have changed, for tests that make up what that is: servers,
-//! programs, files, URLs. None of it may panic, nor take more than its input is worth.
+//! Entry points for fuzzing: everything that parses untrusted input of servers, programs, files and
+//! URLs. None may panic, or use memory and time out of proportion to its input.
 
 use crate::acknowledged::Remembered;
 use crate::backend::{gtm, postgres};
 use crate::marker::Marker;
 use crate::url::DbUrl;
 
-/// Reads what a PostgreSQL server may have sent: each message in all the ways that any is read. Tells how many
-/// bytes were whole messages.
+/// Parses data of a PostgreSQL server: each message with every parser. Returns the number of bytes in
+/// complete messages.
 #[must_use]
 pub fn postgres_messages(bytes: &[u8]) -> usize {
     postgres::read_untrusted(bytes)
 }
 
-/// Reads a line that a process of GT.M may have written, in all the ways that any is read.
+/// Parses a line of a GT.M process with every parser.
 pub fn gtm_line(line: &str) {
     gtm::read_untrusted(line);
 }
 
-/// Reads a database's marker, where the bytes are one.
+/// Parses a marker; `None` if the bytes are not one.
 #[must_use]
 pub fn marker(bytes: &[u8]) -> Option<Marker> {
     Marker::read(bytes).ok()
 }
 
-/// Reads a note of what a run acknowledged, where the bytes are one.
+/// Parses a record of acknowledged transactions; `None` if the bytes are not one.
 #[must_use]
 pub fn acknowledged(bytes: &[u8]) -> Option<Remembered> {
     Remembered::read(bytes)
 }
 
-/// Reads a URL; gives what is shown of it, or of its fault.
+/// Parses a URL; returns the text that is shown for it, or the error message.
 #[must_use]
 pub fn shown_of_url(text: &str) -> String {
     match text.parse::<DbUrl>().and_then(|url| postgres::check_url(&url).map(|()| url)) {

@@ -1,15 +1,15 @@
-//! What a database is filled with where nothing has to be read again: text that does not compress.
+//! Text that does not compress, for data that is never compared.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Makes rows of text, each different from all others.
+/// Generates rows of text, each different from all others.
 #[derive(Debug, Clone)]
 pub struct IncompressibleText {
     random: Xoshiro256PlusPlus,
 }
 
-/// Six bits for each letter: what a compressor could win at most is a quarter.
+/// Six bits for each letter: a compressor can save a quarter at most.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl IncompressibleText {

@@ -1,5 +1,5 @@
-//! What says that iogauge made a database, as it stands in a file: it may have been changed, so that nothing
-//! in it is believed that cannot be.
+//! The marker file, which shows that iogauge made a database. It may have been changed, so every value
+//! is checked.
 
 use crate::backend::Global;
 use crate::value::{LEAST_BYTES, MOST_BYTES};
@@ -7,51 +7,53 @@ use serde::{Deserialize, Serialize};
 
 /// Version word of the marker.
 pub const FORMAT: &str = "iogauge.database/1";
-/// No database has blocks of other sizes.
+/// Sizes of blocks that databases have.
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=1 << 20;
-/// A longer identity is none that iogauge gave.
+/// Longest identifier that iogauge gives.
 const MOST_IDENTITY_BYTES: usize = 128;
-/// Subscripts that can be drawn one by one.
+/// Largest number of subscripts of a global: that of the subscript stream.
 pub const MOST_SUBSCRIPTS: u64 = 2_147_483_646;
 
-/// What says that iogauge made a database.
+/// The marker of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     /// [`FORMAT`].
     pub format: String,
-    /// Word of the backend.
+    /// Name of the backend.
     pub backend: String,
-    /// Tells it from every other database.
+    /// Unique identifier of the database.
     pub identity: String,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// False while setup is at work: a setup that was killed leaves it so.
+    /// False while setup runs, and after a setup that was killed.
     pub complete: bool,
-    /// True where setup made the directory around the folder, too.
+    /// True if setup made the parent directory too.
     pub made_parent: bool,
     pub globals: Vec<Global>,
 }
 
-/// Why a file is no marker.
+/// Why a file is not a valid marker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MarkerError {
+    /// It is another kind of file, or another version.
     #[error("it is no {FORMAT}")]
     Other,
+    /// It has an impossible value.
     #[error("it is damaged: {0}")]
     Damaged(String),
 }
 
-/// What is asked of every marker before anything else.
+/// The members that are checked first.
 #[derive(Deserialize)]
 struct Head {
     format: String,
 }
 
 impl Marker {
-    /// Reads one. What comes back is sound: its block has a size, and its globals are those that can be made.
+    /// Parses a marker. The result is valid: it has a block size, and globals that can be made.
     ///
     /// # Errors
-    /// Where it is none, or a value in it cannot be.
+    /// If it is not a marker, or has an impossible value.
     pub fn read(bytes: &[u8]) -> Result<Self, MarkerError> {
         let head: Head = serde_json::from_slice(bytes).map_err(|_| MarkerError::Other)?;
         if head.format != FORMAT {
@@ -81,10 +83,10 @@ impl Marker {
     }
 }
 
-/// Checks a global that comes from outside, which should have this number.
+/// Checks a global from an untrusted source, which has to have this number.
 ///
 /// # Errors
-/// Which of its values cannot be.
+/// The value that is impossible.
 pub fn check_global(number: u32, global: &Global) -> Result<(), String> {
     let Global { number: there, subscripts, value_bytes } = *global;
     if there != number {
@@ -99,7 +101,7 @@ pub fn check_global(number: u32, global: &Global) -> Result<(), String> {
     Ok(())
 }
 
-/// True for a word that iogauge gives a database. It may become the name of a file.
+/// True for an identifier that iogauge gives to databases. It can become the name of a file.
 #[must_use]
 pub fn is_identity(word: &str) -> bool {
     (1..=MOST_IDENTITY_BYTES).contains(&word.len())

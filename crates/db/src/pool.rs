@@ -1,5 +1,5 @@
-//! Workers together: they begin at one moment, their number changes while they work, and their counts
-//! are taken without stopping them.
+//! A pool of workers. They start together, their number can change while they run, and their counts are
+//! taken without stopping them.
 
 use crate::acknowledged::Acknowledged;
 use crate::backend::{Activity, Global, WorkerPlan};
@@ -9,43 +9,45 @@ use crate::directory::no_thread;
 use crate::error::DbError;
 use crate::subscript_stream::SubscriptStream;
 pub use crate::worker::Mode;
-use crate::worker::{Desk, Shared, TransactionWorker};
+use crate::worker::{ControlBlock, Shared, TransactionWorker};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A worker in a statement that takes long keeps its counts until the next time they are asked for.
+/// Longest wait for published counts. A worker in a long statement publishes them at the next request.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How often it is looked whether one has ended.
+/// Time between two checks whether a worker has ended.
 const LOOK: Duration = Duration::from_micros(100);
-/// How long a worker may take to end what it is doing, and how long to come back from a database that was
-/// abandoned: short enough that the result is kept while the user waits, whatever the database does.
+/// Longest wait for workers to end their transactions, and to return from a database that was
+/// abandoned. Both are short, so that the result is kept while the user waits, whatever the database
+/// does.
 const LAST_PATIENCE: Duration = Duration::from_secs(4);
 const ABANDONED_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What workers are to do.
+/// The workload of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DbPoolPlan {
+    /// What each worker does.
     pub mode: Mode,
-    /// Most workers that will work at the same time.
+    /// Largest number of active workers.
     pub workers: u32,
     /// Updates or reads in a transaction, at least 1.
     pub transaction_length: u32,
-    /// Pause after each transaction.
+    /// Hang time: the wait after each transaction.
     pub hang: Duration,
-    /// What all draws follow from.
+    /// Seed of all random streams.
     pub seed: u64,
 }
 
-/// Workers at work.
+/// Worker threads on one database.
 pub struct DbPool {
     activity: Arc<dyn Activity>,
     shared: Arc<Shared>,
-    desks: Vec<Arc<Desk>>,
+    controls: Vec<Arc<ControlBlock>>,
     threads: Vec<JoinHandle<()>>,
-    task: Arc<Task>,
+    input: Arc<WorkerInput>,
 }
 
 impl std::fmt::Debug for DbPool {
@@ -54,8 +56,8 @@ impl std::fmt::Debug for DbPool {
     }
 }
 
-/// What all workers of a pool are given.
-struct Task {
+/// Input that is the same for all workers of a pool.
+struct WorkerInput {
     plan: DbPoolPlan,
     globals: Vec<Global>,
     sequences: Vec<u64>,
@@ -63,8 +65,8 @@ struct Task {
     acknowledged: Option<Acknowledged>,
 }
 
-impl Task {
-    /// Where a worker writes; `None` where none does.
+impl WorkerInput {
+    /// What a worker writes; `None` in a mode without updates.
     fn writes(&self, worker: u32) -> Option<WorkerPlan> {
         let index = worker as usize - 1;
         self.plan.mode.writes().then(|| WorkerPlan {
@@ -78,11 +80,11 @@ impl Task {
 }
 
 impl DbPool {
-    /// Makes a pool of which nobody works yet. `sequences` has the last transaction of each worker that is
-    /// committed, `globals` one for each worker that writes.
+    /// Makes a pool without active workers. `sequences` has the last committed transaction of each
+    /// worker, `globals` one global for each worker that writes.
     ///
     /// # Errors
-    /// Where blocks are to be read and cannot be reached, or there are fewer globals than workers.
+    /// If blocks have to be read and cannot be reached, or if there are fewer globals than workers.
     pub fn new(
         activity: Arc<dyn Activity>,
         plan: DbPoolPlan,
@@ -104,13 +106,13 @@ impl DbPool {
         Ok(Self {
             activity,
             shared: Arc::default(),
-            desks: Vec::new(),
+            controls: Vec::new(),
             threads: Vec::new(),
-            task: Arc::new(Task { plan, globals, sequences, blocks, acknowledged }),
+            input: Arc::new(WorkerInput { plan, globals, sequences, blocks, acknowledged }),
         })
     }
 
-    /// Makes a pool and connects every worker of its plan; none works before [`Self::set_active`].
+    /// Makes a pool and connects every worker of its plan; none is active before [`Self::set_active`].
     ///
     /// # Errors
     /// As [`Self::new`] and [`Self::connect`].
@@ -126,13 +128,13 @@ impl DbPool {
         Ok(pool)
     }
 
-    /// Connects workers up to this number, as many as the plan has at most, without letting them work.
-    /// Once the first ones are connected, it is noted what they acknowledge.
+    /// Connects workers up to this number, limited by the plan. They stay idle. Acknowledged
+    /// transactions are recorded from the first connection on.
     ///
     /// # Errors
-    /// The first one's that could not be made; those before it are there.
+    /// The fault of the first worker that could not be connected; those before it are connected.
     pub fn connect(&mut self, workers: u32) -> Result<(), DbError> {
-        let workers = workers.min(self.task.plan.workers);
+        let workers = workers.min(self.input.plan.workers);
         let (ready, readiness) = sync_channel(workers as usize);
         while self.connected() < workers {
             self.add(self.connected() + 1, ready.clone())?;
@@ -142,11 +144,12 @@ impl DbPool {
         let failed =
             answers.into_iter().filter_map(|(worker, answer)| Some((worker, answer.err()?)));
         let Some((first, error)) = failed.min_by_key(|(worker, _)| *worker) else {
-            // Until now nobody can have worked: the file of the run before was the one to keep.
-            return self.task.acknowledged.as_ref().map_or(Ok(()), Acknowledged::begin);
+            // No worker was active before this point, so that the file of the previous run had to be
+            // kept until now.
+            return self.input.acknowledged.as_ref().map_or(Ok(()), Acknowledged::begin);
         };
-        // Those behind one that is missing would have numbers that nobody counts.
-        self.desks.truncate(first as usize - 1);
+        // Workers after a missing one would have numbers that are not counted.
+        self.controls.truncate(first as usize - 1);
         self.threads.truncate(first as usize - 1);
         Err(error)
     }
@@ -156,90 +159,90 @@ impl DbPool {
         number: u32,
         ready: SyncSender<(u32, Result<(), DbError>)>,
     ) -> Result<(), DbError> {
-        let desk = Arc::new(Desk::default());
+        let control = Arc::new(ControlBlock::default());
         let (activity, shared) = (self.activity.clone(), self.shared.clone());
-        let (task, own_desk) = (self.task.clone(), desk.clone());
-        let work = move || work(number, &task, activity.as_ref(), &shared, &own_desk, ready);
+        let (input, own_control) = (self.input.clone(), control.clone());
+        let work = move || work(number, &input, activity.as_ref(), &shared, &own_control, ready);
         let thread = std::thread::Builder::new().name(format!("db-worker-{number}")).spawn(work);
         self.threads.push(thread.map_err(|error| no_thread(&error))?);
-        self.desks.push(desk);
+        self.controls.push(control);
         Ok(())
     }
 
-    /// Workers that are connected.
+    /// Number of connected workers.
     #[must_use]
     pub fn connected(&self) -> u32 {
-        self.desks.len() as u32
+        self.controls.len() as u32
     }
 
-    /// Lets so many of the connected workers work, from the first on; the others rest.
+    /// Makes the first `workers` connected workers active and the others idle.
     pub fn set_active(&mut self, workers: u32) {
         self.shared.active.store(workers.min(self.connected()), Ordering::Relaxed);
     }
 
-    /// Workers that are asked to work.
+    /// Number of workers that are asked to be active.
     #[must_use]
     pub fn active(&self) -> u32 {
         self.shared.active.load(Ordering::Relaxed)
     }
 
-    /// True where the workers asked to work do, and the others rest: what they did before is in their counts.
-    /// A worker that is to rest ends its transaction first.
+    /// True if every worker is active or idle as requested and its earlier work is in its counts. A
+    /// worker ends its transaction before it becomes idle.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let active = self.active() as usize;
-        self.desks.iter().enumerate().all(|(index, desk)| desk.is_settled(index < active))
+        self.controls.iter().enumerate().all(|(index, control)| control.is_settled(index < active))
     }
 
-    /// What it was made for.
+    /// The plan it was made for.
     #[must_use]
     pub fn plan(&self) -> &DbPoolPlan {
-        &self.task.plan
+        &self.input.plan
     }
 
-    /// True where blocks are read, around every cache.
+    /// True if blocks are read without any cache.
     #[must_use]
     pub fn reads_directly(&self) -> bool {
-        self.task.blocks.as_ref().is_some_and(Blocks::is_direct)
+        self.input.blocks.as_ref().is_some_and(Blocks::is_direct)
     }
 
-    /// Bytes of a block that is read; 0 where none is.
+    /// Size of a block in bytes; 0 if none is read.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
-        self.task.blocks.as_ref().map_or(0, Blocks::block_bytes)
+        self.input.blocks.as_ref().map_or(0, Blocks::block_bytes)
     }
 
-    /// What the run has of the database.
+    /// The run on the database.
     #[must_use]
     pub fn activity(&self) -> &dyn Activity {
         self.activity.as_ref()
     }
 
-    /// Takes the counts of each worker since the last time.
+    /// Takes the counts of each worker since the previous call.
     pub fn take_window(&mut self) -> Vec<WorkerCounts> {
-        for desk in &self.desks {
-            desk.wanted.store(true, Ordering::Relaxed);
+        for control in &self.controls {
+            control.wanted.store(true, Ordering::Relaxed);
         }
         let end = Instant::now() + PATIENCE;
-        self.desks.iter().map(|desk| desk.take(end)).collect()
+        self.controls.iter().map(|control| control.take(end)).collect()
     }
 
-    /// Ends all workers when what they are doing is done, and takes their last counts.
+    /// Stops all workers after their current transaction and takes their last counts.
     pub fn stop(&mut self) -> Vec<WorkerCounts> {
         self.shared.stop.store(true, Ordering::Relaxed);
         if !self.wait_until(Instant::now() + LAST_PATIENCE) {
             self.activity.abandon();
             self.wait_until(Instant::now() + ABANDONED_PATIENCE);
         }
-        // One that hangs in the database ends with this process.
+        // A worker that hangs in the database ends with this process.
         for thread in self.threads.drain(..).filter(JoinHandle::is_finished) {
             let _ = thread.join();
         }
         let now = Instant::now();
-        self.desks.iter().map(|desk| desk.take(now)).collect()
+        self.controls.iter().map(|control| control.take(now)).collect()
     }
 
-    /// Waits until all workers have ended; false where it is late before.
+    /// Waits until all workers have ended; false if the deadline passes first.
     fn wait_until(&self, end: Instant) -> bool {
         while !self.finished() {
             if Instant::now() >= end {
@@ -250,12 +253,12 @@ impl DbPool {
         true
     }
 
-    /// Asks all workers to end when what they are doing is done. Nobody waits for that.
+    /// Asks all workers to stop after their current transaction, and does not wait.
     pub fn end(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
-    /// True where all workers have ended, since one failed or all were asked to.
+    /// True if all workers have ended, because one failed or all were stopped.
     #[must_use]
     pub fn finished(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
@@ -274,30 +277,30 @@ impl Drop for DbPool {
     }
 }
 
-/// The life of a worker's thread.
+/// The main function of a worker's thread.
 fn work(
     number: u32,
-    task: &Task,
+    input: &WorkerInput,
     activity: &dyn Activity,
     shared: &Shared,
-    desk: &Desk,
+    control: &ControlBlock,
     ready: SyncSender<(u32, Result<(), DbError>)>,
 ) {
     let connect = || {
-        let writer = task.writes(number).map(|plan| activity.writer(plan)).transpose()?;
-        let reader = task.blocks.as_ref().map(Blocks::reader).transpose()?;
+        let writer = input.writes(number).map(|plan| activity.writer(plan)).transpose()?;
+        let reader = input.blocks.as_ref().map(Blocks::reader).transpose()?;
         Ok((writer, reader))
     };
-    let (answer, hands) = match connect() {
-        Ok(hands) => (Ok(()), Some(hands)),
+    let (answer, connected) = match connect() {
+        Ok(connected) => (Ok(()), Some(connected)),
         Err(error) => (Err(error), None),
     };
-    // Whoever asked waits for it.
+    // The caller of `connect` waits for this answer.
     let _ = ready.send((number, answer));
     drop(ready);
-    let Some((writer, reader)) = hands else { return };
-    let DbPoolPlan { mode, transaction_length, hang, seed, .. } = task.plan;
-    let mut acknowledge = |sequence| match &task.acknowledged {
+    let Some((writer, reader)) = connected else { return };
+    let DbPoolPlan { mode, transaction_length, hang, seed, .. } = input.plan;
+    let mut acknowledge = |sequence| match &input.acknowledged {
         Some(acknowledged) => acknowledged.note(number, sequence),
         None => Ok(()),
     };
@@ -306,13 +309,13 @@ fn work(
         mode,
         transaction_length,
         hang,
-        block_bytes: task.blocks.as_ref().map_or(0, Blocks::block_bytes),
+        block_bytes: input.blocks.as_ref().map_or(0, Blocks::block_bytes),
         reader,
         writer,
         random: &mut randoms(seed, number),
         acknowledge: &mut acknowledge,
         shared,
-        desk,
+        control,
     }
     .run();
 }

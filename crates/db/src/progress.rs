@@ -1,9 +1,9 @@
-//! How long work goes on, and how it is told to stop.
+//! Progress of long operations, and their interruption.
 
 use crate::error::DbError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sees how far something has come, and ends it.
+/// Receives the progress of an operation and can end it.
 pub struct Progress<'a> {
     tell: &'a mut (dyn FnMut(u64, u64) + Send),
     stop: &'a AtomicBool,
@@ -17,16 +17,16 @@ impl std::fmt::Debug for Progress<'_> {
 }
 
 impl<'a> Progress<'a> {
-    /// `tell` hears what is done and how much there is to do, in a unit of the work's choice; what is
-    /// under way ends soon after `stop` is set.
+    /// `tell` is called with the amount done and the total, in a unit of the operation's choice. The
+    /// operation ends soon after `stop` is set.
     pub fn new(tell: &'a mut (dyn FnMut(u64, u64) + Send), stop: &'a AtomicBool) -> Self {
         Self { tell, stop, check: None }
     }
 
-    /// Does a part of the work whose own progress counts behind `before`, of `all`.
+    /// Does a part of the operation, whose progress is added to `before` out of `all`.
     ///
     /// # Errors
-    /// What the part says.
+    /// Errors of the part.
     pub fn within<T>(
         &mut self,
         before: u64,
@@ -44,7 +44,7 @@ impl<'a> Progress<'a> {
         })
     }
 
-    /// The same progress, which ends what is under way with what `check` says, too.
+    /// The same progress, which also ends the operation with an error of `check`.
     pub fn watched<'b>(
         &'b mut self,
         check: &'b mut (dyn FnMut() -> Result<(), DbError> + Send),
@@ -52,11 +52,11 @@ impl<'a> Progress<'a> {
         Progress { tell: &mut *self.tell, stop: self.stop, check: Some(check) }
     }
 
-    /// So much is done.
+    /// Reports the amount done and the total.
     ///
     /// # Errors
-    /// [`DbError::Interrupted`] where the user does not want the rest; what the check of
-    /// [`Self::watched`] says.
+    /// [`DbError::Interrupted`] if the user stopped the operation; an error of the check of
+    /// [`Self::watched`].
     pub fn done(&mut self, done: u64, of: u64) -> Result<(), DbError> {
         (self.tell)(done, of);
         if self.stop.load(Ordering::Relaxed) {

@@ -1,4 +1,5 @@
-//! A writer made of single statements, for databases that this process talks to one at a time.
+//! A writer that does transactions statement by statement, for databases that this process controls
+//! directly.
 
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
@@ -8,29 +9,29 @@ use crate::value::Stamp;
 use crate::worker::nanoseconds;
 use std::time::Instant;
 
-/// The statements of a transaction.
+/// The single statements of a transaction.
 pub trait SingleStatements {
-    /// Begins one.
+    /// Begins a transaction.
     ///
     /// # Errors
     /// What the database says.
     fn begin(&mut self) -> Result<(), DbError>;
 
-    /// Puts a value under a subscript of the worker's global, which is there.
+    /// Writes a value to an existing subscript of the worker's global.
     ///
     /// # Errors
-    /// What the database says, and where the subscript is not there.
+    /// An error of the database, or a missing subscript.
     fn update(&mut self, subscript: u64, value: &str) -> Result<(), DbError>;
 
-    /// Notes the transaction's number in the worker's record, and commits.
+    /// Writes the transaction's number to the worker's record, and commits.
     ///
     /// # Errors
     /// What the database says.
     fn commit(&mut self, sequence: u64) -> Result<(), DbError>;
 }
 
-/// Does transactions statement by statement. The statement that begins one counts to the first update,
-/// the one that notes its number to the commit.
+/// Does transactions statement by statement. The latency of the first update includes the statement
+/// that begins the transaction; that of the commit includes the update of the worker's record.
 #[derive(Debug)]
 pub struct StatementWriter<S> {
     statements: S,
@@ -46,12 +47,12 @@ impl<S: SingleStatements> StatementWriter<S> {
 
 impl<S: SingleStatements + Send> Writer for StatementWriter<S> {
     fn work(&mut self, _: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
-        // One at a time: whoever asks may want the counts in between, and to note what is acknowledged.
+        // One at a time: the caller may need the counts in between, and records what is acknowledged.
         self.transactions.one(&mut self.statements, counts)
     }
 }
 
-/// What a worker's transactions are made of, for writers whose statements do not outlive one.
+/// Generates a worker's transactions, for writers whose statements do not outlive one.
 #[derive(Debug)]
 pub(crate) struct Transactions {
     plan: WorkerPlan,
@@ -71,7 +72,7 @@ impl Transactions {
         &self.plan
     }
 
-    /// Does one, and gives back its number.
+    /// Does one transaction and returns its number.
     pub(crate) fn one(
         &mut self,
         statements: &mut impl SingleStatements,

@@ -1,4 +1,5 @@
-//! Which subscripts a worker updates: a stream that can be drawn again, here and in other languages.
+//! The random stream of subscripts that a worker updates. It can be reproduced, also in other
+//! languages.
 //!
 //! The stream is the minimal standard generator (S. K. Park, K. W. Miller, Random number generators:
 //! good ones are hard to find, Communications of the ACM 31 (1988) 1192–1201) with the multiplier 48271
@@ -10,7 +11,7 @@ pub const MODULUS: u64 = 2_147_483_647;
 /// The generator's multiplier.
 pub const MULTIPLIER: u64 = 48_271;
 
-/// A stream of subscripts of one worker in one run.
+/// The subscripts of one worker in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscriptStream {
     state: u64,
@@ -28,14 +29,13 @@ impl SubscriptStream {
         Self { state: 1 + x % (MODULUS - 1) }
     }
 
-    /// The state that the next draw begins with, from 1 to 2³¹ − 2: what a routine in another language
-    /// is given.
+    /// The current state, from 1 to 2³¹ − 2, which is passed to routines in other languages.
     #[must_use]
     pub fn state(&self) -> u64 {
         self.state
     }
 
-    /// The stream that goes on from a state.
+    /// Continues a stream from a state.
     #[must_use]
     pub fn from_state(state: u64) -> Self {
         Self { state: state.clamp(1, MODULUS - 1) }

@@ -9,32 +9,33 @@ use std::str::FromStr;
 
 /// Name of a database where none is given.
 pub const DEFAULT_NAME: &str = "RAN";
-/// A name is no longer, so that it goes into file and schema names everywhere.
+/// Longest name, which fits into file and schema names everywhere.
 const LONGEST_NAME: usize = 31;
 
-/// What is told in the place of a text that holds a password.
+/// Shown in place of text that contains a password.
 const PASSWORD: &str = "the URL holds a password, which every user of this machine can read in the list of \
                         processes; hint: use the variable PGPASSWORD or the file ~/.pgpass";
 
-/// Where a database is: backend, place, settings. It never holds a password, so it may be shown and
-/// stored.
+/// The URL of a database: backend, location, settings. It never contains a password, so that it can be
+/// shown and stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DbUrl {
-    /// Word of the backend: what stands before the first colon.
+    /// Name of the backend: the part before the first colon.
     pub backend: String,
-    /// What stands between the first colon and the question mark: a directory, or `//user@host/database`.
+    /// The location, between the first colon and the question mark: a directory, or
+    /// `//user@host/database`.
     pub place: String,
-    /// Settings behind the question mark, by key.
+    /// Settings after the question mark, by key.
     pub settings: BTreeMap<String, String>,
-    /// Name of the database there: letters, digits and underscores, beginning with a letter.
+    /// Name of the database: letters, digits and underscores, beginning with a letter.
     pub name: String,
 }
 
 impl DbUrl {
-    /// The same place with a database of another name.
+    /// The same URL with another database name.
     ///
     /// # Errors
-    /// A name that does not go into every file and schema name.
+    /// If the name does not fit into file and schema names.
     pub fn with_name(mut self, name: &str) -> Result<Self, DbError> {
         let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -49,13 +50,13 @@ impl DbUrl {
         Ok(self)
     }
 
-    /// The same with one more setting, `key=value`.
+    /// The same URL with another setting, `key=value`.
     ///
     /// # Errors
-    /// Where there is no `=`, or the key was given before.
+    /// If there is no `=`, or the key was given before.
     pub fn with_setting(mut self, text: &str) -> Result<Self, DbError> {
         let Some((key, value)) = text.split_once('=') else {
-            // Whatever is no setting may be a password.
+            // Text that is not a setting may be a password.
             let which = if is_setting(text) {
                 format!("setting \"{text}\"")
             } else {
@@ -70,16 +71,15 @@ impl DbUrl {
         Ok(self)
     }
 
-    /// What follows a command of `iogauge db` so that it finds this database, as a shell takes it: the
-    /// URL, and the name where it is not the usual one.
+    /// The arguments with which a command of `iogauge db` finds this database, quoted for a shell: the
+    /// URL, and the name if it is not the default.
     #[must_use]
     pub fn typed(&self) -> String {
         let url = shell_word(&self.to_string());
         if self.name == DEFAULT_NAME { url } else { format!("{url} --name {}", self.name) }
     }
 
-    /// Takes a word out of `text` where it is a URL of one of these backends: tells a database from a
-    /// file.
+    /// True if `text` is a URL of one of these backends, and not the name of a file.
     #[must_use]
     pub fn is_one(text: &str, backends: &[&str]) -> bool {
         text.split_once(':').is_some_and(|(word, _)| backends.contains(&usual(word).as_str()))
@@ -132,13 +132,13 @@ impl FromStr for DbUrl {
     }
 }
 
-/// True for a setting that is, or is meant to be, a password.
+/// True for a setting that is, or looks like, a password.
 fn sets_password(setting: &str) -> bool {
     let key = setting.split(['=', ':']).next().unwrap_or_default().to_ascii_lowercase();
     key.contains("pass") && key != "passfile" || key == "pwd"
 }
 
-/// The backend's own word for one that others use, too.
+/// The name of a backend, in lower case: `postgresql` is another word for `postgres`.
 fn usual(word: &str) -> String {
     match word.to_ascii_lowercase() {
         word if word == "postgresql" => "postgres".to_owned(),
@@ -146,19 +146,19 @@ fn usual(word: &str) -> String {
     }
 }
 
-/// True for a word of letters alone, as backends have.
+/// True for a word of letters only, as names of backends are.
 pub(crate) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// True for the key of a setting that some backend has.
+/// True for the key of a setting of any backend.
 fn is_setting(text: &str) -> bool {
     let key = text.trim().to_ascii_lowercase();
     BACKENDS.iter().any(|backend| backend.settings.iter().any(|setting| setting.key == key))
 }
 
-/// Checks that what names a server has the form `//user@host:port/database` and no sign in which a password may
-/// be hidden: a place is shown and stored.
+/// Checks that a server's location has the form `//user@host:port/database` and no character that could
+/// hide a password: locations are shown and stored.
 fn check_server(place: &str) -> Result<(), DbError> {
     let wrong = |what: &str| {
         Err(DbError::Usage(format!(
@@ -186,8 +186,8 @@ fn check_server(place: &str) -> Result<(), DbError> {
     Ok(())
 }
 
-/// True where a user's name stands with a password before the host, even one with a question mark in it,
-/// and where a URL was mistyped. A path with such signs names a directory.
+/// True if a user name with a password precedes the host, even a password with a question mark, or in a
+/// mistyped URL. A path with such characters is a directory.
 fn holds_password(backend: &str, place: &str, rest: &str) -> bool {
     let is_path = rest.starts_with(['/', '.']) && !rest.starts_with("//");
     if is_path && usual(backend) != "postgres" {
@@ -201,7 +201,7 @@ fn holds_password(backend: &str, place: &str, rest: &str) -> bool {
     })
 }
 
-/// As it may be typed, without the name of the database.
+/// The URL as it can be typed, without the name of the database.
 impl fmt::Display for DbUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.backend, self.place)?;

@@ -1,43 +1,42 @@
-//! What stands under a subscript: who wrote it, in which transaction, and a sum over both.
+//! The value of a subscript: the worker and transaction that wrote it, and a checksum.
 //!
-//! A value is text of a fixed length, `worker:sequence:check:padding`, that follows from its place, its
-//! worker and its sequence: a reader makes it again and compares all of it. The padding is
-//! [`PADDING_LETTERS`] over and over, beginning with the letter whose index is the check modulo their
-//! number. Its arithmetic stays below
-//! 10¹⁸, so that languages without integers of 64 bits write the same.
+//! A value is text of a fixed length, `worker:sequence:check:padding`. It is determined by its global,
+//! subscript, worker and sequence, so that a reader can compute it and compare all of it. The padding
+//! repeats [`PADDING_LETTERS`], starting with the letter whose index is the check modulo their number.
+//! All products stay below 10¹⁸, so that languages without integers of 64 bits compute the same.
 
-/// Length of a value where none is asked, in bytes.
+/// Default length of a value, in bytes.
 pub const DEFAULT_BYTES: usize = 100;
-/// Shorter ones have no room for what they carry.
+/// Shortest value, in bytes: it has room for all its numbers.
 pub const LEAST_BYTES: usize = 64;
-/// Longer ones do not go into a block of every database.
+/// Longest value, in bytes: it fits into a block of every database.
 pub const MOST_BYTES: usize = 2000;
-/// What the check is taken by.
+/// Modulus of the check.
 const CHECK_MODULUS: u64 = 999_999_937;
-/// The padding's letters, in this order over and over.
+/// Letters of the padding, repeated in this order.
 pub const PADDING_LETTERS: &str = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789aBcDeFgHiJkLmNoPqRsTuVwXyZ";
 
-/// Where a value stands and who wrote it.
+/// Identifies a value: where it is and who wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// Number of the global, from 1.
     pub global: u32,
     /// The subscript, from 1.
     pub subscript: u64,
-    /// The worker, from 1; 0 for what was there before any run.
+    /// The worker, from 1; 0 for the initial value.
     pub worker: u32,
-    /// The worker's transaction, from 1, over all its runs; 0 for what was there before any run.
+    /// The worker's transaction, from 1, over all its runs; 0 for the initial value.
     pub sequence: u64,
 }
 
 impl Stamp {
-    /// What stands there before any run.
+    /// The initial value of a subscript.
     #[must_use]
     pub fn initial(global: u32, subscript: u64) -> Self {
         Self { global, subscript, worker: 0, sequence: 0 }
     }
 
-    /// The sum over all of it.
+    /// The checksum.
     #[must_use]
     pub fn check(&self) -> u64 {
         let Self { global, subscript, worker, sequence } = *self;
@@ -50,18 +49,18 @@ impl Stamp {
             % CHECK_MODULUS
     }
 
-    /// Writes the value of `bytes` bytes into `text`, replacing what is there. Allocates nothing where
-    /// `text` has the room.
+    /// Replaces `text` by the value of `bytes` bytes. Does not allocate if the capacity is large
+    /// enough.
     pub fn write(&self, bytes: usize, text: &mut String) {
         let check = self.check();
-        // Three numbers of up to 20, 10 and 9 digits, from the last on.
+        // Three numbers of up to 20, 10 and 9 digits, written from the last to the first.
         let mut head = [0; 64];
         let mut first = head.len();
         for number in [check, self.sequence, self.worker.into()] {
             first = digits_before(number, &mut head, first);
         }
         text.clear();
-        // Digits and colons are text.
+        // Digits and colons are valid UTF-8.
         text.push_str(std::str::from_utf8(&head[first..]).unwrap_or_default());
         let mut start = check as usize % PADDING_LETTERS.len();
         while text.len() < bytes {
@@ -72,10 +71,10 @@ impl Stamp {
         text.truncate(bytes);
     }
 
-    /// Reads a value that was found in a place.
+    /// Parses a value that was read from a subscript.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If it is not the value that belongs there.
     pub fn read(global: u32, subscript: u64, value: &str) -> Result<Self, Wrong> {
         let mut parts = value.splitn(4, ':');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok());
@@ -90,7 +89,7 @@ impl Stamp {
     }
 }
 
-/// The letters over and over, so that most values need one copy of them.
+/// The repeated letters, so that most values need one copy.
 const PADDING: &str = {
     const TIMES: usize = MOST_BYTES / PADDING_LETTERS.len() + 2;
     const BYTES: [u8; TIMES * PADDING_LETTERS.len()] = {
@@ -108,8 +107,8 @@ const PADDING: &str = {
     }
 };
 
-/// Writes a number and a colon so that they end before `end`; returns where they begin. `write!` takes
-/// three times as long, which shows where millions of values are made.
+/// Writes a number and a colon that end before `end`; returns where they begin. `write!` takes three
+/// times as long, which matters for millions of values.
 fn digits_before(mut number: u64, text: &mut [u8; 64], end: usize) -> usize {
     let mut first = end - 1;
     text[first] = b':';
@@ -123,11 +122,13 @@ fn digits_before(mut number: u64, text: &mut [u8; 64], end: usize) -> usize {
     }
 }
 
-/// What is wrong with a value.
+/// Why a value is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
+    /// It does not have the form of iogauge's values.
     #[error("it has not the form of a value")]
     Form,
+    /// It belongs to another subscript or was changed.
     #[error("its check does not fit what it says and where it stands")]
     Check,
 }

@@ -1,4 +1,5 @@
-//! The loop of one worker: reads blocks, updates subscripts, pauses, hands its counts over.
+//! The loop of one worker: it reads blocks, updates subscripts, waits for the hang time, and publishes
+//! its counts.
 
 use crate::backend::{Order, Writer};
 use crate::blocks::BlockReader;
@@ -8,11 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A writer that does several transactions on its own comes back after this.
+/// Longest time that a writer may spend on transactions of its own before it returns.
 const SLICE: Duration = Duration::from_millis(50);
-/// How often a worker that has nothing to do looks whether it has.
+/// Time between two checks of a worker that is not active.
 const REST: Duration = Duration::from_millis(2);
-/// How often a worker that pauses looks whether all are to end, or its counts are wanted.
+/// Time between two checks of a worker in its hang time: whether to stop, and whether its counts are
+/// requested.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What a worker does.
@@ -22,7 +24,7 @@ pub enum Mode {
     Read,
     /// Updates random subscripts of its own global, a transaction at a time.
     Write,
-    /// Rolls the dice for each transaction: of a hundred, so many read.
+    /// Chooses at random for each transaction whether it reads or updates.
     Io {
         /// Share of the transactions that read, from 0 to 100.
         read_percent: u32,
@@ -30,7 +32,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The word for it.
+    /// Its name on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -61,14 +63,14 @@ impl Mode {
     }
 }
 
-/// What all workers of a pool share.
+/// State that all workers of a pool share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Workers up to this number work, the others rest.
+    /// Workers up to this number are active; the others are idle.
     pub active: AtomicU32,
-    /// All are to end.
+    /// Set when all workers have to stop.
     pub stop: AtomicBool,
-    /// The first fault of any.
+    /// The first fault, with the number of its worker.
     pub fault: Mutex<Option<(u32, DbError)>>,
 }
 
@@ -84,25 +86,25 @@ impl Shared {
     }
 }
 
-/// Where a worker meets its controller.
+/// Control block of one worker: the controller requests counts here, and the worker publishes them.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
-    /// The controller wants the counts so far.
+pub(crate) struct ControlBlock {
+    /// Set while the controller requests the counts so far.
     pub wanted: AtomicBool,
-    /// What was handed over and not taken yet.
+    /// Counts that were published and not taken yet.
     counts: Mutex<WorkerCounts>,
-    /// Something was handed over.
-    handed: Condvar,
+    /// Notified when counts are published.
+    published: Condvar,
     /// The worker has ended.
     ended: AtomicBool,
-    /// The worker is in the database, or pauses between transactions: it does not rest.
+    /// True while the worker is in the database or in its hang time, false while it is idle.
     works: AtomicBool,
 }
 
-impl Desk {
-    /// Waits until the counts that are wanted are there, or the worker has ended, or it is this late; takes
-    /// what is there. Whoever waits sleeps: looking again and again would take the processor from those
-    /// that are measured.
+impl ControlBlock {
+    /// Waits until the requested counts are published, the worker has ended, or the deadline has
+    /// passed; takes what is there. It sleeps while it waits: polling would take processor time from
+    /// the workers that are measured.
     pub(crate) fn take(&self, until: Instant) -> WorkerCounts {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         while self.wanted.load(Ordering::Acquire) && !self.ended.load(Ordering::Acquire) {
@@ -110,22 +112,22 @@ impl Desk {
             if left.is_zero() {
                 break;
             }
-            let waited = self.handed.wait_timeout(counts, left);
+            let waited = self.published.wait_timeout(counts, left);
             counts = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         std::mem::take(&mut *counts)
     }
 
-    fn hand_over(&self, counts: &mut WorkerCounts) {
-        let mut handed = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        handed.merge(counts);
+    fn publish(&self, counts: &mut WorkerCounts) {
+        let mut published = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        published.merge(counts);
         self.wanted.store(false, Ordering::Release);
-        drop(handed);
-        self.handed.notify_all();
+        drop(published);
+        self.published.notify_all();
         *counts = WorkerCounts::default();
     }
 
-    /// True where the worker works, or rests, as it is asked to, and all it did before is on the desk.
+    /// True if the worker is active or idle as requested, and has published everything it did before.
     pub(crate) fn is_settled(&self, is_active: bool) -> bool {
         self.works.load(Ordering::Acquire) == is_active || self.ended.load(Ordering::Acquire)
     }
@@ -134,11 +136,11 @@ impl Desk {
         let held = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         self.ended.store(true, Ordering::Release);
         drop(held);
-        self.handed.notify_all();
+        self.published.notify_all();
     }
 }
 
-/// A worker with everything it needs.
+/// A worker that does transactions, with everything it needs.
 pub(crate) struct TransactionWorker<'a> {
     pub number: u32,
     pub mode: Mode,
@@ -148,38 +150,38 @@ pub(crate) struct TransactionWorker<'a> {
     pub reader: Option<Box<dyn BlockReader>>,
     pub writer: Option<Box<dyn Writer>>,
     pub random: &'a mut dyn FnMut() -> u64,
-    /// Hears of each transaction that is acknowledged.
+    /// Called with the number of each acknowledged transaction.
     pub acknowledge: &'a mut dyn FnMut(u64) -> Result<(), DbError>,
     pub shared: &'a Shared,
-    pub desk: &'a Desk,
+    pub control: &'a ControlBlock,
 }
 
 impl TransactionWorker<'_> {
-    /// Works until all are to end, or something fails.
+    /// Does transactions until the pool stops or one fails.
     pub(crate) fn run(&mut self) {
         let mut counts = WorkerCounts::default();
         let mut since = Instant::now();
         while self.shared.goes_on() {
             if !self.is_active() {
-                self.hand_over(&mut counts, &mut since);
-                self.desk.works.store(false, Ordering::Release);
+                self.publish(&mut counts, &mut since);
+                self.control.works.store(false, Ordering::Release);
                 std::thread::sleep(REST);
-                // Time at rest is nobody's.
+                // Idle time is not counted.
                 since = Instant::now();
                 continue;
             }
-            self.desk.works.store(true, Ordering::Release);
+            self.control.works.store(true, Ordering::Release);
             if let Err(error) = self.turn(&mut counts, &mut since) {
                 counts.errors += 1;
                 self.shared.fail(self.number, error);
             }
-            self.hand_over_if_wanted(&mut counts, &mut since);
+            self.publish_if_wanted(&mut counts, &mut since);
         }
-        self.hand_over(&mut counts, &mut since);
-        self.desk.end();
+        self.publish(&mut counts, &mut since);
+        self.control.end();
     }
 
-    /// A transaction of reads, or some of updates, and the pause behind it.
+    /// One transaction of reads, or one or more of updates, and the hang time after it.
     fn turn(&mut self, counts: &mut WorkerCounts, since: &mut Instant) -> Result<(), DbError> {
         let reads = match self.mode {
             Mode::Read => true,
@@ -189,14 +191,15 @@ impl TransactionWorker<'_> {
         match (&mut self.reader, &mut self.writer) {
             (Some(_), _) if reads => self.read(counts, since)?,
             (_, Some(writer)) if !reads => {
-                // Whoever mixes rolls the dice for each, and whoever pauses does so behind each.
+                // With a mix the next transaction may be of another kind, and the hang time follows
+                // each one.
                 let by_itself = self.mode == Mode::Write && self.hang.is_zero();
                 let transactions = if by_itself { u32::MAX } else { 1 };
                 let order = Order { transactions, until: Instant::now() + SLICE };
                 let committed = writer.work(&order, counts)?;
                 (self.acknowledge)(committed)?;
             }
-            // Both are there where the mode has them.
+            // The mode decides which of them exist.
             _ => {}
         }
         if !self.hang.is_zero() {
@@ -209,7 +212,7 @@ impl TransactionWorker<'_> {
         self.number <= self.shared.active.load(Ordering::Relaxed)
     }
 
-    /// Waits for the hang time, or until this one is to rest or all are to end.
+    /// Waits for the hang time, or until this worker becomes idle or all have to stop.
     fn pause(&self, counts: &mut WorkerCounts, since: &mut Instant) {
         let end = Instant::now() + self.hang;
         while self.shared.goes_on() && self.is_active() {
@@ -218,7 +221,7 @@ impl TransactionWorker<'_> {
                 return;
             }
             std::thread::sleep(left.min(LOOK));
-            self.hand_over_if_wanted(counts, since);
+            self.publish_if_wanted(counts, since);
         }
     }
 
@@ -229,7 +232,7 @@ impl TransactionWorker<'_> {
             let begin = Instant::now();
             let hit = reader.read(random)?;
             counts.read(nanoseconds(begin.elapsed()), self.block_bytes, hit);
-            hand_over_if_wanted(self.desk, counts, since);
+            publish_if_wanted(self.control, counts, since);
             if !self.shared.goes_on() {
                 return Ok(());
             }
@@ -238,27 +241,27 @@ impl TransactionWorker<'_> {
         Ok(())
     }
 
-    fn hand_over_if_wanted(&self, counts: &mut WorkerCounts, since: &mut Instant) {
-        hand_over_if_wanted(self.desk, counts, since);
+    fn publish_if_wanted(&self, counts: &mut WorkerCounts, since: &mut Instant) {
+        publish_if_wanted(self.control, counts, since);
     }
 
-    fn hand_over(&self, counts: &mut WorkerCounts, since: &mut Instant) {
-        hand_over(self.desk, counts, since);
-    }
-}
-
-fn hand_over_if_wanted(desk: &Desk, counts: &mut WorkerCounts, since: &mut Instant) {
-    if desk.wanted.load(Ordering::Relaxed) {
-        hand_over(desk, counts, since);
+    fn publish(&self, counts: &mut WorkerCounts, since: &mut Instant) {
+        publish(self.control, counts, since);
     }
 }
 
-/// Puts the counts on the desk and begins new ones.
-fn hand_over(desk: &Desk, counts: &mut WorkerCounts, since: &mut Instant) {
+fn publish_if_wanted(control: &ControlBlock, counts: &mut WorkerCounts, since: &mut Instant) {
+    if control.wanted.load(Ordering::Relaxed) {
+        publish(control, counts, since);
+    }
+}
+
+/// Publishes the counts and starts new ones.
+fn publish(control: &ControlBlock, counts: &mut WorkerCounts, since: &mut Instant) {
     let now = Instant::now();
     counts.elapsed_ns = nanoseconds(now - *since);
     *since = now;
-    desk.hand_over(counts);
+    control.publish(counts);
 }
 
 /// A duration in nanoseconds; 584 years at most.

@@ -1,4 +1,4 @@
-//! Kinds of databases: one file or folder each, and a row in [`BACKENDS`].
+//! Backends: one file or folder for each kind of database, and a row in [`BACKENDS`].
 
 pub mod gtm;
 pub mod postgres;
@@ -22,18 +22,18 @@ pub const BACKENDS: &[BackendInfo] = &[sqlite::INFO, postgres::INFO, rocksdb::IN
 /// A kind of database.
 #[derive(Debug)]
 pub struct BackendInfo {
-    /// What stands before the first colon of its URLs.
+    /// The part of its URLs before the first colon.
     pub name: &'static str,
-    /// How a URL looks.
+    /// An example of its URL.
     pub url: &'static str,
     /// What it is, in a line.
     pub about: &'static str,
-    /// What may stand behind the question mark of its URLs.
+    /// Settings that its URLs may have after the question mark.
     pub settings: &'static [Setting],
-    /// Why it cannot be used here, where it cannot: not built in, or programs that are missing.
+    /// Why it cannot be used here: it is not built in, or programs are missing. `None` if it can.
     pub absent: fn() -> Option<String>,
-    /// Opens what a URL names, whose backend is this one. Nothing is made or changed; the database need
-    /// not be there yet. Fails where a setting is unknown, or no server answers.
+    /// Opens the database of a URL of this backend. Nothing is made or changed; the database need not
+    /// exist. Fails if a setting is unknown or no server answers.
     pub open: fn(&DbUrl) -> Result<Box<dyn Database>, DbError>,
 }
 
@@ -41,19 +41,19 @@ pub struct BackendInfo {
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub key: &'static str,
-    /// What it is without being set.
+    /// Its default value.
     pub default: &'static str,
     pub help: &'static str,
 }
 
-/// The backend of this name.
+/// Finds a backend by its name.
 ///
 /// # Errors
 /// An unknown name, and a backend that cannot be used here.
 pub fn backend(name: &str) -> Result<&'static BackendInfo, DbError> {
     let Some(info) = BACKENDS.iter().find(|info| info.name == name) else {
         let names: Vec<&str> = BACKENDS.iter().map(|info| info.url).collect();
-        // What is no word may be a part of a URL with a password.
+        // Text that is not a plain word may be part of a URL with a password.
         let what = if is_word(name) { format!("\"{name}:\"") } else { "that".to_owned() };
         return Err(DbError::Usage(format!(
             "{what} is no database that iogauge knows; hint: use {}",
@@ -66,10 +66,10 @@ pub fn backend(name: &str) -> Result<&'static BackendInfo, DbError> {
     }
 }
 
-/// Opens what a URL names.
+/// Opens the database of a URL.
 ///
 /// # Errors
-/// As [`backend`], and where a setting is unknown or no server answers.
+/// As [`backend`], and if a setting is unknown or no server answers.
 pub fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     let info = backend(&url.backend)?;
     if let Some(key) = url.settings.keys().find(|key| !info.settings.iter().any(|s| s.key == **key))
@@ -100,7 +100,7 @@ pub struct Global {
     pub value_bytes: usize,
 }
 
-/// What is known of a database that is there.
+/// Facts about an existing database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct About {
     /// The software and its version: `SQLite 3.50.2`.
@@ -110,11 +110,11 @@ pub struct About {
     /// Whether a commit returns before the log is on the device, and what a crash may then cost. `None`
     /// where a commit waits for its log.
     pub may_lose: Option<String>,
-    /// Settings that matter to a result, as the database itself tells them: name and value.
+    /// Settings that affect a result, as the database reports them: name and value.
     pub settings: Vec<(String, String)>,
 }
 
-/// What lies on the disk.
+/// Sizes on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Size {
     /// Bytes of everything, the log excluded.
@@ -123,22 +123,22 @@ pub struct Size {
     pub log_bytes: u64,
 }
 
-/// Where on this machine filling writes to.
+/// A place on this machine that setup and new globals write to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FillPlace {
-    /// A folder; it need not be there yet.
+    /// A folder, which need not exist yet.
     pub path: PathBuf,
-    /// It takes no more bytes than this, however many are filled; `None` where it takes all of them.
+    /// Largest number of bytes it takes, however many are filled; `None` if it takes all of them.
     pub most_bytes: Option<u64>,
 }
 
-/// What is stored beside a value for its subscript, in bytes.
+/// Bytes that are stored for a subscript in addition to its value.
 const SUBSCRIPT_BYTES: u64 = 20;
 
-/// What a run is to do, as far as a backend has to know before.
+/// What a backend has to know of a run before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunPlan {
-    /// Most workers that will be at work. TransactionWorker `n` has global `n` for itself, where it writes.
+    /// Largest number of active workers. Worker `n` alone writes to global `n`.
     pub workers: u32,
     /// True where blocks are read.
     pub reads: bool,
@@ -146,43 +146,44 @@ pub struct RunPlan {
     pub writes: bool,
 }
 
-/// A database, there or not yet there.
+/// A database, which need not exist yet.
 pub trait Database: Debug + Send + Sync {
-    /// Makes the database with so many bytes of blocks that hold data which does not compress: blocks of
-    /// zeros, or ones never written, would be read without the device. Tells bytes.
+    /// Makes the database with this many bytes of blocks. Their data does not compress: blocks of
+    /// zeros, or blocks never written, would be read without the device. Reports progress in bytes.
     ///
     /// # Errors
-    /// [`DbError::Foreign`] where there is something there already; [`DbError::Full`] (what was made is
-    /// gone again), [`DbError::ReadOnly`].
+    /// [`DbError::Foreign`] if something exists there already; [`DbError::Full`], after everything that
+    /// was made has been removed; [`DbError::ReadOnly`].
     fn setup(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError>;
 
-    /// True where setup made it.
+    /// True if setup made it.
     ///
     /// # Errors
     /// Where that cannot be found out.
     fn is_there(&self) -> Result<bool, DbError>;
 
-    /// What it is.
+    /// Facts about it.
     ///
     /// # Errors
     /// [`DbError::Missing`] where it is not there.
     fn about(&self) -> Result<About, DbError>;
 
-    /// Its globals as they were made, by number.
+    /// Its globals as they were made, ordered by number.
     ///
     /// # Errors
     /// [`DbError::Missing`] where it is not there.
     fn globals(&self) -> Result<Vec<Global>, DbError>;
 
-    /// Makes a global, of the next number, by the fastest way there is to fill one: every subscript with
-    /// its initial value. Tells subscripts. One that is interrupted is gone again.
+    /// Makes the global of the next number and fills every subscript with its initial value, in the
+    /// fastest way that the database has. Reports progress in subscripts. An interrupted global is
+    /// removed.
     ///
     /// # Errors
     /// As [`Self::setup`].
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError>;
 
-    /// Where setup and globals write to, before setup, too; empty where that is elsewhere or not to be
-    /// found. Usually the directory of its own.
+    /// Places that setup and new globals write to, known before setup too. Empty if they are on another
+    /// machine or cannot be found. Usually the database's own directory.
     ///
     /// # Errors
     /// Where that cannot be found out.
@@ -191,15 +192,15 @@ pub trait Database: Debug + Send + Sync {
         Ok(path.into_iter().map(|path| FillPlace { path, most_bytes: None }).collect())
     }
 
-    /// About what a subscript of a new global takes on the disk with a value of so many bytes.
+    /// Approximate size on the disk of a new subscript with a value of `value_bytes` bytes.
     fn subscript_bytes(&self, value_bytes: u64) -> u64 {
         value_bytes + SUBSCRIPT_BYTES
     }
 
-    /// Walks a global in order and shows each subscript with its value. Tells subscripts.
+    /// Walks a global in order and calls `see` with each subscript and its value.
     ///
     /// # Errors
-    /// Where it cannot be read; whatever `see` says.
+    /// If it cannot be read; any error of `see`.
     fn walk(
         &self,
         global: u32,
@@ -219,47 +220,46 @@ pub trait Database: Debug + Send + Sync {
         Ok(count)
     }
 
-    /// The last transaction of each worker that is committed, by worker.
+    /// The last committed transaction of each worker, ordered by worker.
     ///
     /// # Errors
     /// Where it cannot be read.
     fn committed(&self) -> Result<Vec<(u32, u64)>, DbError>;
 
-    /// How much lies on the disk.
+    /// Its size on the disk.
     ///
     /// # Errors
     /// Where that cannot be found out.
     fn size(&self) -> Result<Size, DbError>;
 
-    /// Files and folders of this machine that it is kept in, for the counters of their devices; empty
-    /// where they are elsewhere or not to be found.
+    /// Its files and folders on this machine, whose devices are counted. Empty if they are on another
+    /// machine or cannot be found.
     ///
     /// # Errors
     /// Where that cannot be found out.
     fn paths(&self) -> Result<Vec<PathBuf>, DbError>;
 
-    /// Where acknowledged transactions are noted; `None` for a database that is not in a directory of
+    /// The file that records acknowledged transactions; `None` for a database without a directory of
     /// its own on this machine.
     fn acknowledged_path(&self) -> Option<PathBuf> {
         None
     }
 
-    /// A word that tells this database from any other that was or will be made: it goes when the
-    /// database goes.
+    /// A unique identifier of this database. It is removed with the database.
     ///
     /// # Errors
     /// [`DbError::Missing`] where it is not there.
     fn identity(&self) -> Result<String, DbError>;
 
-    /// Takes the database for a run: no other run can have it meanwhile. Starts the write daemon, where
-    /// that is ours to start.
+    /// Locks the database for a run, and starts the write daemon if iogauge provides it. No other run
+    /// can use the database until the value is dropped.
     ///
     /// # Errors
     /// [`DbError::Busy`] where another run has it; where it is not there or cannot be written.
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError>;
 
-    /// Keeps runs out, without being one: for a look at what nobody may change meanwhile. Waits a moment
-    /// for what a killed run left behind. Needs no more rights than a walk.
+    /// Locks the database against runs, for a check that needs unchanging data. Waits a moment for
+    /// processes that a killed run left behind. Needs the same rights as a walk.
     ///
     /// # Errors
     /// [`DbError::Busy`] where a run has it; where it is not there.
@@ -272,105 +272,105 @@ pub trait Database: Debug + Send + Sync {
     fn purge(&self) -> Result<Purged, DbError>;
 }
 
-/// What became of a purge.
+/// The result of a purge.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Purged {
-    /// Bytes that are free again.
+    /// Bytes that were freed.
     pub freed_bytes: u64,
-    /// What stays since iogauge did not make it.
+    /// What was not removed because iogauge did not make it.
     pub left: Vec<String>,
 }
 
-/// A run on a database. Dropped, it ends the write daemon and gives the database back.
+/// A run on a database. Dropping it stops the write daemon and unlocks the database.
 pub trait Activity: Send + Sync {
-    /// A worker's hands for updates of the global of its own number. Called before anything is measured,
-    /// in the thread that the worker then works in: where the database is in a directory of its own, the thread
-    /// may write nothing else from then on.
+    /// The writer of one worker, which updates the global of the worker's number. Called before
+    /// anything is measured, in the worker's own thread. If the database has a directory of its own,
+    /// the thread can write only there from then on.
     ///
     /// # Errors
-    /// Where no connection is to be had.
+    /// If no connection can be made.
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError>;
 
-    /// Where random blocks are read.
+    /// The blocks that are read at random.
     ///
     /// # Errors
     /// Where they cannot be reached.
     fn blocks(&self) -> Result<Blocks, DbError>;
 
-    /// The database's own counts so far; those of workers may come when they have ended.
+    /// The database's own counts so far. Those of workers may be complete only after they have ended.
     ///
     /// # Errors
     /// Where they cannot be read.
     fn counts(&self) -> Result<Counts, DbError>;
 
-    /// What its write daemon did since the last time this was asked.
+    /// Rounds of its write daemon since the previous call.
     ///
     /// # Errors
     /// Where that cannot be read.
     fn cycles(&self) -> Result<Vec<Cycle>, DbError>;
 
-    /// Ends what workers may be waiting for in the database, connections or processes, so that they come back
-    /// with a fault. Called where a run is over and some do not come back by themselves.
+    /// Closes the connections or ends the processes that workers may be waiting for, so that they
+    /// return with a fault. Called at the end of a run if some workers do not return.
     fn abandon(&self) {}
 
-    /// Waits until everything that was committed is in the data files and the write daemon rests.
+    /// Waits until everything committed is in the data files and the write daemon is idle.
     ///
     /// # Errors
-    /// Where it cannot be asked for.
+    /// If it cannot be requested.
     fn drain(&self) -> Result<(), DbError>;
 }
 
-/// What a worker is told before it begins.
+/// The plan of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerPlan {
     /// Its number, from 1.
     pub worker: u32,
     /// Its global, of the same number.
     pub global: Global,
-    /// Its last transaction that is committed; the next one has the number behind it.
+    /// Number of its last committed transaction; the next one gets the following number.
     pub sequence: u64,
-    /// State of its draws.
+    /// State of its subscript stream.
     pub draws_state: u64,
     /// Updates in a transaction, at least 1.
     pub transaction_length: u32,
 }
 
-/// What a worker is asked to do next.
+/// An order to a writer.
 #[derive(Debug, Clone, Copy)]
 pub struct Order {
-    /// Transactions at most, at least 1.
+    /// Largest number of transactions, at least 1.
     pub transactions: u32,
-    /// None begins after this.
+    /// No transaction starts after this moment.
     pub until: Instant,
 }
 
-/// A worker's hands on a database.
+/// Does the transactions of one worker.
 pub trait Writer: Send {
-    /// Does transactions, each of so many updates of drawn subscripts and of the worker's record, which
-    /// notes the transaction's number. WorkerCounts each update and each commit. Returns the number of the last
-    /// transaction that is committed.
+    /// Does transactions. Each updates subscripts of the worker's stream, and the worker's record with
+    /// the transaction's number. Counts each update and each commit. Returns the number of the last
+    /// committed transaction.
     ///
     /// # Errors
-    /// The first fault: the transaction under way is not acknowledged.
+    /// The first fault. The current transaction is then not acknowledged.
     fn work(&mut self, order: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError>;
 }
 
-/// The database's own counts, to hold iogauge's against.
+/// The database's own counts, which are compared with those of iogauge.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counts {
-    /// Updates of subscripts, where it counts them.
+    /// Updates of subscripts, if it counts them.
     pub updates: Option<u64>,
-    /// Transactions committed, where it counts them.
+    /// Committed transactions, if it counts them.
     pub commits: Option<u64>,
-    /// Blocks it asked the system for, where it counts them.
+    /// Blocks it requested from the system, if it counts them.
     pub blocks_read: Option<u64>,
-    /// Blocks it had in its cache, where it counts them.
+    /// Blocks it found in its cache, if it counts them.
     pub blocks_hit: Option<u64>,
-    /// Blocks its write daemon and others handed to the system, where it counts them.
+    /// Blocks that its write daemon and others wrote, if it counts them.
     pub blocks_written: Option<u64>,
-    /// Bytes that went to its log, where it counts them.
+    /// Bytes written to its log, if it counts them.
     pub log_bytes: Option<u64>,
-    /// Anything else worth showing: name with its unit last, and a count that only grows.
+    /// Other counts: a name that ends with its unit, and a count that only grows.
     pub others: Vec<(&'static str, u64)>,
 }
 

@@ -56,7 +56,7 @@ impl Load {
     /// Begins to load a global of this name.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn begin(tools: &Tools, folder: &Folder, name: &str) -> Result<Self, DbError> {
         let sample = folder.read(files::SAMPLE, MOST_SAMPLE_BYTES)?.unwrap_or_default();
         let head = extract::head(&sample, FILLER)?;

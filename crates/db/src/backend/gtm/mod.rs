@@ -38,7 +38,7 @@ use settings::Settings;
 use std::path::{Path, PathBuf};
 use tools::Tools;
 
-/// Word of the backend.
+/// Name of the backend.
 const NAME: &str = "gtm";
 /// Bytes of a block.
 const BLOCK_BYTES: u64 = 8192;
