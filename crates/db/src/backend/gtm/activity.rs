@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether a round began or ended: what its times are exact to.
+/// Time between two checks for rounds, which is the precision of their times.
 const LOOK: Duration = Duration::from_millis(25);
-/// How long the keeper may take for what it only has to look up.
+/// Longest wait for simple answers of the keeper.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How often earlier journals are removed: a journal file is 256 MiB.
+/// Time between two removals of earlier journals: a journal file is 256 MiB.
 const LOOKS_PER_PRUNE: u32 = 40;
 
 /// A run on a database.
@@ -28,22 +28,22 @@ pub struct GtmActivity {
     gtm: Gtm,
     family: Arc<Family>,
     tally: Arc<Tally>,
-    /// Processes of workers, those that have done their work among them.
+    /// Processes of workers, including finished ones.
     workers: Mutex<Vec<Arc<Mutex<Process>>>>,
     watch: Arc<Watch>,
     watcher: Option<JoinHandle<()>>,
-    /// Held until every process of this one has left.
+    /// Held until every process of this run has left.
     _held: Lock,
 }
 
-/// What the watcher and the run share.
+/// State shared by the watcher and the run.
 #[derive(Debug)]
 struct Watch {
     keeper: Mutex<Keeper>,
     stop: AtomicBool,
 }
 
-/// The process that keeps the database open, and what was seen through it.
+/// The keeper: the process that keeps the database open, and what it has reported.
 #[derive(Debug)]
 struct Keeper {
     process: Process,
@@ -51,7 +51,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Asks for the counts, and looks whether a round ended.
+    /// Requests the counts and checks whether a round has ended.
     fn look(&mut self) -> Result<Stats, DbError> {
         let stats = Stats::read(&self.process.ask("counts", Some(ANSWER))?);
         self.rounds.see(Instant::now(), &stats);
@@ -60,10 +60,10 @@ impl Keeper {
 }
 
 impl GtmActivity {
-    /// Opens a database that is in order and whose lock is held.
+    /// Opens a consistent database whose lock is held.
     ///
     /// # Errors
-    /// What GT.M says.
+    /// Errors of GT.M.
     pub fn begin(gtm: Gtm, held: Lock) -> Result<Self, DbError> {
         let folder = gtm.directory.there()?;
         files::apply(&gtm.tools, &folder, &gtm.settings)?;
@@ -77,7 +77,7 @@ impl GtmActivity {
         let watcher = std::thread::Builder::new().name("gtm-watch".to_owned()).spawn(move || {
             for look in 1.. {
                 std::thread::sleep(LOOK);
-                // What is wrong with the keeper is told to whoever asks next.
+                // A fault of the keeper is reported to the next request.
                 if watched.stop.load(Ordering::Relaxed) || watched.keeper().look().is_err() {
                     break;
                 }
@@ -159,13 +159,13 @@ impl Activity for GtmActivity {
     }
 }
 
-/// Where the first block of a data file begins, and how many are used, as the keeper tells: the unit of 512
-/// bytes in which it begins, from 1; bytes of a block; blocks; blocks that are free.
+/// Offset of the first block of a data file and number of used blocks, from the keeper's answer: the
+/// unit of 512 bytes in which the first block begins, from 1; bytes of a block; blocks; free blocks.
 pub fn used_blocks(answer: &str) -> Option<(u64, u64)> {
     let numbers: Vec<u64> =
         answer.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     let [start, BLOCK_BYTES, all, free] = numbers[..] else { return None };
-    // Free blocks are the last ones, since nothing is ever removed, and may never have been written.
+    // Free blocks are the last ones, because nothing is ever removed, and may never have been written.
     Some((start.checked_sub(1)?.checked_mul(512)?, all.checked_sub(free)?))
 }
 

@@ -1,19 +1,19 @@
-//! The form that `mupip load -format=binary` takes: records of blocks as they stand in the tree, which is
-//! several times cheaper to load than text.
+//! The format of `mupip load -format=binary`: records in blocks as they are in the tree, which load
+//! several times faster than text.
 //!
-//! A file is a head (two parts, each with its length in two bytes before it) and blocks (each with its
-//! length in two bytes before it). A block is records: their length, and how many bytes of the key are
-//! those of the record before, in two bytes each; the rest of the key; the value. The least significant
-//! byte comes first.
+//! A file consists of a head (two parts, each preceded by its length in two bytes) and blocks (each
+//! preceded by its length in two bytes). A block consists of records: their length, and the number of
+//! key bytes shared with the previous record, in two bytes each; the rest of the key; the value.
+//! Numbers are little-endian.
 
 use crate::error::DbError;
 
-/// What a block holds at most, in bytes.
+/// Largest content of a block, in bytes.
 const BLOCK_BYTES: usize = 8150;
-/// What stands before key and value.
+/// Size of a record's head, in bytes.
 const RECORD_HEAD: usize = 4;
 
-/// Makes blocks out of the records of one global.
+/// Builds blocks from the records of one global.
 #[derive(Debug)]
 pub struct Extract {
     name: Vec<u8>,
@@ -24,7 +24,7 @@ pub struct Extract {
 }
 
 impl Extract {
-    /// Of a global of this name.
+    /// For a global of this name.
     pub fn new(name: &str) -> Self {
         let mut bytes = name.as_bytes().to_vec();
         bytes.push(0);
@@ -32,7 +32,7 @@ impl Extract {
         Self { name: bytes, done, block, key: Vec::new(), last_key: Vec::new() }
     }
 
-    /// Adds a record. Subscripts come in order.
+    /// Adds a record, in ascending order of subscripts.
     pub fn push(&mut self, subscript: u64, value: &[u8]) {
         self.key.clear();
         self.key.extend_from_slice(&self.name);
@@ -41,7 +41,7 @@ impl Extract {
         if self.block.len() + RECORD_HEAD + self.key.len() + value.len() > BLOCK_BYTES {
             self.end_block();
         }
-        // The first of a block has its whole key.
+        // The first record of a block has its complete key.
         let same = if self.block.is_empty() {
             0
         } else {
@@ -56,7 +56,7 @@ impl Extract {
         std::mem::swap(&mut self.key, &mut self.last_key);
     }
 
-    /// Ends the block under way.
+    /// Ends the current block.
     pub fn end_block(&mut self) {
         if !self.block.is_empty() {
             self.done.extend_from_slice(&(self.block.len() as u16).to_le_bytes());
@@ -64,14 +64,14 @@ impl Extract {
         }
     }
 
-    /// Blocks that are done and were not taken.
+    /// Complete blocks that were not taken yet.
     pub fn done(&mut self) -> &mut Vec<u8> {
         &mut self.done
     }
 }
 
 /// A whole number as a subscript of a key: the exponent, and two digits in each byte, plus one so that
-/// none is zero. Zeros at the end are left out.
+/// no byte is zero. Trailing zeros are left out.
 fn number(value: u64, key: &mut Vec<u8>) {
     let mut digits = [0u8; 22];
     let mut count = 0;
@@ -93,14 +93,14 @@ fn number(value: u64, key: &mut Vec<u8>) {
     }
 }
 
-/// Records of the sample: what [`head`] is checked by.
+/// Records of the sample, by which [`head`] checks the format.
 pub const SAMPLE: [(u64, &str); 5] =
     [(1, "a"), (12, "bc"), (100, ""), (100_001, "d"), (1_234_567_890, "e")];
 
-/// The head of an extract of [`SAMPLE`] that GT.M wrote; the rest must be what we would write.
+/// The head of an extract of [`SAMPLE`] written by GT.M. The rest must equal what this module writes.
 ///
 /// # Errors
-/// Where this GT.M writes another form.
+/// If this GT.M writes another format.
 pub fn head(sample: &[u8], name: &str) -> Result<Vec<u8>, DbError> {
     let mut at = 0;
     for _ in 0..2 {

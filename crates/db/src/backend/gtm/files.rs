@@ -1,4 +1,4 @@
-//! The files of a database: made, put in order after a crash, kept within bounds.
+//! The files of a database: their creation, recovery after a crash, and limits of their sizes.
 
 use super::settings::Settings;
 use super::tools::Tools;
@@ -7,44 +7,45 @@ use crate::error::DbError;
 use crate::folder::{Entry, Folder};
 use std::time::Duration;
 
-/// Where each global is kept.
+/// The global directory.
 pub const DIRECTORY: &str = "mumps.gld";
-/// The blocks.
+/// The data file.
 pub const DATA: &str = "mumps.dat";
-/// The journal; earlier ones have their time behind it.
+/// The journal; earlier ones have a time as suffix.
 pub const JOURNAL: &str = "mumps.mjl";
-/// Our routines, and what GT.M compiles out of them.
+/// Directory of iogauge's routines and their compiled objects.
 pub const ROUTINES: &str = "r";
-/// Says that a global is being created without journal, and since which start of the machine.
+/// Exists while a global is created without a journal; contains the boot identifier of the machine.
 const LOADING: &str = "loading";
-/// The same while it is written.
+/// Its temporary name.
 const LOADING_PARTIAL: &str = "loading.new";
-/// Says that there is no journal at present: globals were created, and no run has begun since.
+/// Exists while there is no journal: globals were created, and no run has begun since.
 const UNJOURNALED: &str = "unjournaled";
-/// Locked while a database is put in order.
+/// Locked during recovery.
 const RECOVERY: &str = "recovery";
-/// An extract as this GT.M writes it.
+/// A sample extract written by this GT.M.
 pub const SAMPLE: &str = "sample.bin";
 
-/// Every routine, by the name of its file.
+/// Every routine, with the name of its file.
 const SOURCES: [(&str, &str); 3] = [
     ("RanKeeper", include_str!("routines/RanKeeper.m")),
     ("RanWalk", include_str!("routines/RanWalk.m")),
     ("RanWorker", include_str!("routines/RanWorker.m")),
 ];
 
-/// No routine of ours is longer, and no note of ours.
+/// Largest size of iogauge's routines and notes, in bytes.
 const MOST_ROUTINE_BYTES: u64 = 1 << 20;
 const MOST_NOTE_BYTES: u64 = 4096;
-/// Units of 512 bytes in a journal file, when the next one begins; and by which it grows.
+/// Size of a journal file at which the next one begins, and the size by which it grows, in units of 512
+/// bytes.
 const JOURNAL_LIMIT: u64 = 524_288;
 const JOURNAL_STEP: u64 = 32_768;
-/// How long an earlier one is kept at least.
+/// Shortest time that an earlier journal is kept.
 const JOURNAL_KEPT: Duration = Duration::from_secs(5);
 /// Blocks by which the data file grows.
 const EXTENSION: u64 = 2_500;
 
-/// True for names in the folder that only we and GT.M make.
+/// True for names in the folder that only iogauge and GT.M create.
 pub fn is_ours(name: &str) -> bool {
     [DIRECTORY, DATA, JOURNAL, LOADING, LOADING_PARTIAL, UNJOURNALED, SAMPLE, RECOVERY]
         .contains(&name)
@@ -54,8 +55,8 @@ pub fn is_ours(name: &str) -> bool {
         || is_of_recovery(name)
 }
 
-/// True for files into which a recovery writes the parts of transactions that never committed, and for
-/// journals that one puts aside; GT.M keeps what lies there by giving it a time.
+/// True for files into which a recovery writes parts of transactions that never committed, and for
+/// journals that it sets aside. GT.M renames existing ones with a time as suffix.
 fn is_of_recovery(name: &str) -> bool {
     let begins = |begin: &str| name.strip_prefix(begin).is_some_and(is_time);
     ["mumps.broken", "mumps.lost"].into_iter().any(begins)
@@ -65,16 +66,16 @@ fn is_of_recovery(name: &str) -> bool {
             .any(is_time)
 }
 
-/// True for what GT.M puts behind the name of an earlier file, and for nothing: a time, and for the second one of
-/// a second one more number.
+/// True for the suffix that GT.M gives to earlier files, and for no suffix: a time, with another number
+/// for the second file of one second.
 fn is_time(rest: &str) -> bool {
     rest.bytes().all(|b| b.is_ascii_digit() || b == b'_')
 }
 
-/// Removes the routines and what GT.M compiled out of them. A folder with anything else in it stays.
+/// Removes the routines and their compiled objects. A folder with other contents stays.
 ///
 /// # Errors
-/// Where one cannot be removed.
+/// If one cannot be removed.
 pub fn remove_routines(folder: &Folder) -> Result<(), DbError> {
     let Entry::Folder(routines) = folder.find(ROUTINES)? else { return Ok(()) };
     for (name, _) in SOURCES {
@@ -86,17 +87,17 @@ pub fn remove_routines(folder: &Folder) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Removes what a recovery wrote of transactions that never committed.
+/// Removes files that a recovery has written.
 fn forget_unfinished(folder: &Folder) {
     let names = folder.names().unwrap_or_default();
     for name in names.iter().filter(|name| is_of_recovery(name)) {
-        // One that stays goes with the next, or with the database.
+        // A file that stays is removed the next time, or with the database.
         let _ = remove(folder, name);
     }
 }
 
-/// Writes the routines that are not there as they should be, and compiles them: processes that start
-/// together would compile them at the same time.
+/// Writes missing or changed routines and compiles them, because processes that start together would
+/// compile them at the same time.
 ///
 /// # Errors
 /// Where they cannot be written.
@@ -122,10 +123,10 @@ pub fn write_routines(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Makes the global directory and a data file of so many blocks.
+/// Creates the global directory and a data file of `blocks` blocks.
 ///
 /// # Errors
-/// What GT.M says.
+/// Errors of GT.M.
 pub fn create(tools: &Tools, settings: &Settings, blocks: u64) -> Result<(), DbError> {
     let input = format!(
         "change -segment DEFAULT -file_name=\"{DATA}\"\n\
@@ -140,10 +141,10 @@ pub fn create(tools: &Tools, settings: &Settings, blocks: u64) -> Result<(), DbE
     tools.run("mupip", &["create"], "").map(|_| ())
 }
 
-/// Puts what a crash left in order. Cheap where there is nothing to do.
+/// Recovers the database after a crash. Cheap if there is nothing to do.
 ///
 /// # Errors
-/// [`DbError::Busy`] where somebody has the database open, or is about to leave it; where it cannot be done.
+/// [`DbError::Busy`] if a process has the database open or is about to close it; if recovery fails.
 pub fn recover(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     let lock = folder.open_or_create(RECOVERY)?;
     lock.lock().map_err(|error| fault(&folder.path().join(RECOVERY), &error))?;
@@ -164,7 +165,7 @@ pub fn recover(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     done
 }
 
-/// A machine that stops while a global is loaded, which is done without journal, may damage blocks.
+/// A global is loaded without a journal. If the machine stops meanwhile, blocks may be damaged.
 fn check_load(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     let boot = folder.read(LOADING, MOST_NOTE_BYTES)?;
     if boot.is_none_or(|boot| boot == boot_id().as_bytes()) {
@@ -179,19 +180,19 @@ fn check_load(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     note_load(folder)
 }
 
-/// Notes that a global is being created, since which start of the machine.
+/// Records that a global is created, with the boot identifier.
 fn note_load(folder: &Folder) -> Result<(), DbError> {
     folder.replace(LOADING, LOADING_PARTIAL, boot_id().as_bytes(), false).map(drop)
 }
 
-/// True where a load was cut short and what it left was not removed yet.
+/// True if a load was interrupted and its remains were not removed yet.
 pub fn was_cut_short(folder: &Folder) -> bool {
     matches!(folder.find(LOADING), Ok(Entry::File(_)))
 }
 
-/// Removes the shared memory that killed processes left. They may have left it while they held what a
-/// recovery then waits a minute for; everything acknowledged is in the journal, which is enough, as it is
-/// after a stop of the machine.
+/// Removes the shared memory of killed processes. They may have held locks in it for which a recovery
+/// would wait a minute. Everything acknowledged is in the journal, which is sufficient, as after a
+/// crash of the machine.
 fn forget_memory(tools: &Tools) {
     let Ok(said) = tools.run("mupip", &["ftok", DATA], "") else { return };
     let line = said.lines().find(|line| line.trim_start().starts_with(DATA)).unwrap_or_default();
@@ -203,28 +204,28 @@ fn forget_memory(tools: &Tools) {
         columns.next() == id && columns.nth(4) == Some("0")
     };
     if let (Some(id), true) = (id, table.lines().any(orphan)) {
-        // Without it recovery takes longer.
+        // If this fails, recovery takes longer.
         let _ = std::process::Command::new("ipcrm").args(["-m", id]).output();
     }
 }
 
-/// Gives back the shared memory of a database that is about to go.
+/// Releases the shared memory of a database that is about to be removed.
 ///
 /// # Errors
-/// [`DbError::Busy`] where processes have it open.
+/// [`DbError::Busy`] if processes have it open.
 pub fn forget(tools: &Tools) -> Result<(), DbError> {
     forget_memory(tools);
     match tools.run("mupip", &["rundown", "-region", "DEFAULT", "-override"], "") {
         Err(DbError::Busy(reason)) => Err(DbError::Busy(reason)),
-        // A file that GT.M does not take for a database has none.
+        // A file that GT.M does not recognise has none.
         _ => Ok(()),
     }
 }
 
-/// Gives a database that nobody has open these settings, and a new journal.
+/// Applies settings to a database that no process has open, and starts a new journal.
 ///
 /// # Errors
-/// [`DbError::Busy`] where somebody has.
+/// [`DbError::Busy`] if a process has it open.
 pub fn apply(tools: &Tools, folder: &Folder, settings: &Settings) -> Result<(), DbError> {
     let buffers = format!("-global_buffers={}", settings.buffers);
     let asyncio = if settings.asyncio { "-asyncio" } else { "-noasyncio" };
@@ -232,7 +233,7 @@ pub fn apply(tools: &Tools, folder: &Folder, settings: &Settings) -> Result<(), 
     begin_journal(tools, folder, settings)
 }
 
-/// Begins a new journal.
+/// Starts a new journal.
 ///
 /// # Errors
 /// As [`apply`].
@@ -249,11 +250,11 @@ pub fn begin_journal(tools: &Tools, folder: &Folder, settings: &Settings) -> Res
     Ok(())
 }
 
-/// Begins a load. The journal ends until [`begin_journal`], which every run calls: what is loaded in bulk
-/// would go through it a second time. True where a load before this one was cut short.
+/// Starts a bulk load. Journaling is disabled until [`begin_journal`], which every run calls: otherwise
+/// the data would be written twice. True if an earlier load was interrupted.
 ///
 /// # Errors
-/// [`DbError::Busy`] where somebody has the database open.
+/// [`DbError::Busy`] if a process has the database open.
 pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<bool, DbError> {
     let cut_short = was_cut_short(folder);
     note_load(folder)?;
@@ -264,20 +265,20 @@ pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<bool, DbError> {
     Ok(cut_short)
 }
 
-/// Ends a load: what it left is on the device.
+/// Ends a load, after its data is on the device.
 ///
 /// # Errors
-/// Where it cannot be brought there.
+/// If it cannot be written there.
 pub fn end_load(folder: &Folder) -> Result<(), DbError> {
     sync(folder)?;
     remove(folder, LOADING)
 }
 
-/// Waits until all of the data file is on the device, whoever wrote it: GT.M leaves to the system when that
-/// happens.
+/// Waits until all of the data file is on the device, whichever process wrote it: GT.M leaves
+/// write-back to the system.
 ///
 /// # Errors
-/// Where it cannot be brought there.
+/// If it cannot be written there.
 pub fn sync(folder: &Folder) -> Result<(), DbError> {
     let Entry::File(data) = folder.find(DATA)? else { return Err(folder.foreign(DATA)) };
     data.sync_all().map_err(|error| fault(&folder.path().join(DATA), &error))
@@ -291,11 +292,11 @@ fn remove(folder: &Folder, name: &str) -> Result<(), DbError> {
     }
 }
 
-/// Makes room on a full disk while there is no journal: removing a global takes a block, too. The journals
-/// are of a database that was closed, and the next one begins anew.
+/// Frees space on a full disk while there is no journal: removing a global needs a block too. The
+/// journals belong to a closed database, and the next run starts a new one.
 ///
 /// # Errors
-/// What GT.M says.
+/// Errors of GT.M.
 pub fn make_room(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     for name in journals(folder) {
         remove(folder, &name)?;
@@ -303,8 +304,8 @@ pub fn make_room(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     tools.run("mupip", &["extend", "DEFAULT", "-blocks=64"], "").map(|_| ())
 }
 
-/// Removes earlier journals: all but the last, and those of the last seconds. Each begins with an epoch,
-/// and a recovery goes back to one that is at least a second old.
+/// Removes earlier journals, except the last one and those of the last seconds. Each begins with an
+/// epoch, and a recovery goes back to one that is at least a second old.
 pub fn prune(folder: &Folder) {
     let age = |name: &String| {
         let Ok(Entry::File(file)) = folder.find(name) else { return Duration::ZERO };
@@ -315,12 +316,12 @@ pub fn prune(folder: &Folder) {
     let mut earlier: Vec<_> = earlier.map(|name| (age(&name), name)).collect();
     earlier.sort();
     for (_, name) in earlier.iter().skip(1).filter(|(age, _)| *age > JOURNAL_KEPT) {
-        // One that stays is tried again.
+        // Removal of a file that stays is tried again.
         let _ = remove(folder, name);
     }
 }
 
-/// Bytes of all journals.
+/// Total size of all journals, in bytes.
 pub fn journal_bytes(folder: &Folder) -> u64 {
     journals(folder).iter().map(|name| disk_bytes(&folder.path().join(name))).sum()
 }
@@ -332,7 +333,7 @@ fn journals(folder: &Folder) -> Vec<String> {
     names.into_iter().filter(is_journal).collect()
 }
 
-/// What tells this start of the machine from others.
+/// The boot identifier of the machine.
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Fills globals in bulk: the pipe into `mupip load`.
+//! Bulk loading of globals through a pipe to `mupip load`.
 
 use super::extract::{self, Extract};
 use super::files;
@@ -13,23 +13,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Length of the longest value that goes into a block.
+/// Length of the longest value that fits into a block.
 pub const RECORD_BYTES: usize = 8120;
-/// Length of a filler's value: with its key it takes a block.
+/// Length of a filler value, which fills a block with its key.
 pub const FILLER_BYTES: usize = 8100;
-/// Global that fills the blocks that no other global has.
+/// The global that fills the blocks that no other global uses.
 pub const FILLER: &str = "RanFiller";
-/// Bytes that go into the pipe at once.
+/// Bytes written to the pipe at once.
 const PORTION: usize = 1 << 16;
-/// No sample is longer.
+/// Largest size of a sample, in bytes.
 const MOST_SAMPLE_BYTES: u64 = 1 << 20;
-/// What is kept of the load's messages.
+/// Bytes kept of the load's messages.
 const MESSAGES: usize = 1 << 16;
 
 /// Writes an extract of a few records as this GT.M writes it, next to the database.
 ///
 /// # Errors
-/// What GT.M says.
+/// Errors of GT.M.
 pub fn make_sample(tools: &Tools) -> Result<(), DbError> {
     let sets: Vec<String> = extract::SAMPLE
         .iter()
@@ -41,7 +41,7 @@ pub fn make_sample(tools: &Tools) -> Result<(), DbError> {
     tools.run("mumps", &["-run", "%XCMD", &format!("kill ^{FILLER}")], "").map(|_| ())
 }
 
-/// A load under way.
+/// A running load.
 #[derive(Debug)]
 pub struct Load {
     tools: Tools,
@@ -53,7 +53,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Begins to load a global of this name.
+    /// Starts to load a global of this name.
     ///
     /// # Errors
     /// Errors of the system.
@@ -67,10 +67,10 @@ impl Load {
         command.stdout(writer.try_clone().map_err(system)?).stderr(writer);
         let child = command.spawn().map_err(system)?;
         if let Some(input) = &child.stdin {
-            // With the usual 64 KiB the load waits for each portion, which takes it half as long again.
+            // With the default of 64 KiB the load waits for each portion and takes 1.5 times as long.
             widen(input);
         }
-        // What is left of the pipe's writing end goes with it.
+        // The command holds a copy of the pipe's writing end, which must be closed.
         drop(command);
         let failed = Arc::new(AtomicBool::new(false));
         let flag = failed.clone();
@@ -81,10 +81,10 @@ impl Load {
         Ok(Self { tools, child, extract, messages, failed, records: 0 })
     }
 
-    /// Adds a record; true where a portion was passed on.
+    /// Adds a record; true if a portion was written to the pipe.
     ///
     /// # Errors
-    /// What GT.M says.
+    /// Errors of GT.M.
     pub fn push(&mut self, subscript: u64, value: &[u8]) -> Result<bool, DbError> {
         self.extract.push(subscript, value);
         self.records += 1;
@@ -106,10 +106,10 @@ impl Load {
         Err(self.tools.said(&said))
     }
 
-    /// Ends it, and checks that all of it is there.
+    /// Ends the load and checks that all records were loaded.
     ///
     /// # Errors
-    /// What GT.M says.
+    /// Errors of GT.M.
     pub fn end(mut self) -> Result<(), DbError> {
         self.extract.end_block();
         self.pass_on()?;
@@ -122,7 +122,7 @@ impl Load {
         Err(self.tools.said(&said))
     }
 
-    /// Ends the pipe, waits, and gives what was said.
+    /// Closes the pipe, waits for the load, and returns its messages.
     fn leave(&mut self) -> String {
         self.child.stdin = None;
         let _ = self.child.wait();
@@ -138,7 +138,7 @@ impl Drop for Load {
     }
 }
 
-/// Reads all messages, so that the load never waits for that, and keeps the first.
+/// Reads all messages, so that the load never blocks on them, and keeps the first ones.
 fn read_messages(mut reader: std::io::PipeReader, failed: &AtomicBool) -> String {
     let (mut said, mut portion) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = reader.read(&mut portion) {

@@ -1,11 +1,11 @@
 //! GT.M: an M database whose globals are literally `^RanWriteGlobal1(n)`, updated by processes that run M
 //! routines.
 //!
-//! The folder of a database holds one region: a global directory, a data file of blocks of 8 KiB under
-//! the access method BG, a before-image journal, and the routines. TransactionWorker processes do whole transactions
-//! by themselves and hear nothing but how many, so that what is measured is M code. They end when this
-//! process ends. The cache is shared memory of the processes that have the database open: it goes with
-//! the last of them, so that each run begins with a cold one.
+//! The folder of a database contains one region: a global directory, a data file with blocks of 8 KiB
+//! and access method BG, a before-image journal, and the routines. Worker processes do complete
+//! transactions in M and receive only their number, so that M code is measured. They end when this
+//! process ends. The cache is shared memory of the processes that have the database open. It is removed
+//! with the last of them, so that each run starts with a cold cache.
 
 mod activity;
 mod extract;
@@ -42,7 +42,7 @@ use tools::Tools;
 const NAME: &str = "gtm";
 /// Bytes of a block.
 const BLOCK_BYTES: u64 = 8192;
-/// Of the blocks, those that are index and bitmaps, and not filler: one in so many, and some more.
+/// Share of index and bitmap blocks: one block in this many, and a fixed number.
 const INDEX_SHARE: u64 = 200;
 const INDEX_LEAST: u64 = 8;
 
@@ -67,7 +67,7 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     Ok(Box::new(ConfinedDatabase::new(gtm, directory, BLOCK_BYTES)))
 }
 
-/// Reads a line that a process may have written.
+/// Parses a line of a process with every parser.
 pub(crate) fn read_untrusted(line: &str) {
     writer::read_untrusted(line);
     let _ = activity::used_blocks(line);
@@ -76,7 +76,7 @@ pub(crate) fn read_untrusted(line: &str) {
     let _ = extract::head(line.as_bytes(), fill::FILLER);
 }
 
-/// GT.M puts the folder's path into its own commands and lists, where these characters end it.
+/// GT.M inserts the folder's path into commands and lists, where these characters would end it.
 fn check_path(path: &Path) -> Result<(), DbError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let takes = |c: char| !c.is_control() && !"\"'`$*?,;=()[]{}<>|&\\".contains(c);
@@ -99,7 +99,7 @@ struct Gtm {
 }
 
 impl Gtm {
-    /// Makes everything but the marker's last word.
+    /// Creates everything except the final marker.
     fn make(&self, size_bytes: u64, progress: &mut Progress<'_>) -> Result<(), DbError> {
         let folder = &self.directory.there()?;
         let blocks = size_bytes.div_ceil(BLOCK_BYTES).max(64);
@@ -137,30 +137,30 @@ impl Gtm {
         progress.done(subscripts, subscripts)
     }
 
-    /// Removes what a global has of subscripts.
+    /// Removes all subscripts of a global.
     fn remove(&self, global: u32) -> Result<(), DbError> {
         self.walker("drop", &global.to_string())?.hear(|_| Ok(())).map(|_| ())
     }
 
-    /// A process that walks.
+    /// Starts a process that walks a global.
     fn walker(&self, entry: &str, argument: &str) -> Result<Process, DbError> {
         Process::start(&self.tools, &format!("{entry}^RanWalk"), argument)
     }
 
-    /// The marker of a database that is there, which is in order.
+    /// The marker of an existing database, after recovery.
     fn ready(&self) -> Result<Marker, DbError> {
         let marker = self.directory.marker()?;
         let folder = &self.directory.there()?;
         folder.check_files(files::is_ours)?;
         files::write_routines(&self.tools, folder)?;
         match files::recover(&self.tools, folder) {
-            // Whoever has it open has put it in order.
+            // The process that has it open has recovered it.
             Ok(()) | Err(DbError::Busy(_)) => Ok(marker),
             Err(error) => Err(error),
         }
     }
 
-    /// The same where its lock is held: the processes of a run that was killed leave on their own.
+    /// The same with the lock held: processes of a killed run end on their own.
     fn deserted(&self) -> Result<Marker, DbError> {
         let folder = &self.directory.there()?;
         folder.check_files(files::is_ours)?;
@@ -178,7 +178,7 @@ impl Gtm {
         )))
     }
 
-    /// The database's own word on some of its settings.
+    /// Some settings, as the database reports them.
     fn own_settings(&self) -> Result<Vec<(String, String)>, DbError> {
         let said = self.tools.run("mupip", &["dumpfhead", "-region", "DEFAULT"], "")?;
         let fields = [
@@ -209,7 +209,7 @@ impl Database for Gtm {
             Ok(())
         });
         if made.is_err() {
-            // What cannot be removed is removed by a purge.
+            // Files that cannot be removed now are removed by purge.
             let _ = self.purge();
         }
         made
@@ -334,7 +334,7 @@ impl Database for Gtm {
         if self.directory.read()?.is_some() {
             let _held = self.directory.lock()?;
             let folder = &self.directory.there()?;
-            // GT.M goes by names: a link would lead it to another database's memory.
+            // GT.M opens files by name: a link would lead it to another database's memory.
             if matches!(folder.find(files::DATA)?, Entry::File(_))
                 && folder.check_files(files::is_ours).is_ok()
             {

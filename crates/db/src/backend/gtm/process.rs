@@ -1,4 +1,4 @@
-//! A process that runs one of our routines, and the lines that go to it and come from it.
+//! A process that runs one of iogauge's routines, and the lines exchanged with it.
 
 use super::tools::{Tools, widen};
 use crate::directory::fault;
@@ -13,21 +13,21 @@ use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long one may take to leave the database; the last to leave writes everything that is not in the
+/// Longest wait for a process to close the database; the last one writes everything that is not in the
 /// data file yet.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long one may be stopped: a signal stopped it, or a debugger.
+/// Longest time that a process may be stopped, by a signal or a debugger.
 const STOPPED: Duration = Duration::from_secs(3);
-/// How often it is looked whether it is.
+/// Time between two checks for stopped processes.
 const LOOK: Duration = Duration::from_millis(250);
-/// A text of M has a MiB at most, and so has a line.
+/// Largest size of a string in M, and so of a line: 1 MiB.
 const MOST_LINE_BYTES: usize = (1 << 20) + 16;
-/// What is kept of its last words.
+/// Bytes kept of its error output.
 const MOST_LAST_BYTES: u64 = 64 << 10;
 
-/// The processes of one run. One that dies in the database may leave what the others wait for: they are
-/// ended with it, and whoever opens the database next goes by the journal.
+/// The processes of one run. One that dies in the database may leave locks on which the others wait, so
+/// they are ended with it. The next process that opens the database recovers it from the journal.
 #[derive(Debug, Default)]
 pub struct Family(Mutex<Vec<Weak<Mutex<Child>>>>);
 
@@ -36,7 +36,7 @@ impl Family {
         hold(&self.0).push(Arc::downgrade(child));
     }
 
-    /// Ends all of them, the stopped ones among them.
+    /// Ends all of them, including stopped ones.
     pub fn end(&self) {
         for child in hold(&self.0).drain(..).filter_map(|child| child.upgrade()) {
             let _ = hold(&child).kill();
@@ -44,12 +44,12 @@ impl Family {
     }
 }
 
-/// Takes what a mutex guards, whoever panicked with it in hand.
+/// Locks a mutex, even if a thread has panicked while it held the lock.
 pub fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A process at work. It ends when its input ends: with this value, and with this process, too.
+/// A running process. It ends when its input is closed: with this value, or with iogauge's process.
 #[derive(Debug)]
 pub struct Process {
     tools: Tools,
@@ -60,13 +60,13 @@ pub struct Process {
     line: String,
 }
 
-/// Why no line came.
+/// Why no line was read.
 enum NoLine {
-    /// Its output has ended.
+    /// The end of its output.
     Ended,
     /// It is stopped, or did not answer in time.
     Silent(&'static str),
-    /// What it says is no text, or has no end.
+    /// Its output is not UTF-8, or a line is too long.
     Strange,
 }
 
@@ -95,7 +95,7 @@ impl Process {
         let mut child = command.spawn().map_err(|error| fault(Path::new("mumps"), &error))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         if let Some(output) = &output {
-            // It writes its answers without being held up.
+            // A larger pipe lets it write its answers without blocking.
             widen(output);
         }
         let output = output.map(|output| BufReader::with_capacity(1 << 16, output));
@@ -108,18 +108,18 @@ impl Process {
     /// Writes a line to it.
     ///
     /// # Errors
-    /// [`DbError::Gone`] where it ended; what it said before.
+    /// [`DbError::Gone`] if it has ended, with its last error.
     pub fn tell(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), DbError> {
         let Some(input) = &mut self.input else { return Err(self.gone()) };
-        // One write, so that a process that reads it has all of it.
+        // One write, so that the process reads the complete line.
         let text = format!("{line}\n");
         if input.write_all(text.as_bytes()).is_ok() { Ok(()) } else { Err(self.gone()) }
     }
 
-    /// Reads lines until the one that begins with a dot, and gives what stands behind it.
+    /// Reads lines until one that begins with a dot; returns the rest of that line.
     ///
     /// # Errors
-    /// What it says where it fails, [`DbError::Gone`] where it ended; whatever `see` says.
+    /// Its error, [`DbError::Gone`] if it has ended; an error of `see`.
     pub fn hear(
         &mut self,
         mut see: impl FnMut(&str) -> Result<(), DbError>,
@@ -127,7 +127,7 @@ impl Process {
         self.hear_within(None, &mut see)
     }
 
-    /// The same, in so long at most.
+    /// The same, within this time.
     fn hear_within(
         &mut self,
         patience: Option<Duration>,
@@ -147,7 +147,7 @@ impl Process {
         Ok(self.line[1..].trim())
     }
 
-    /// Reads a line into `self.line`, without its end.
+    /// Reads a line into `self.line`, without the newline.
     fn next_line(&mut self, end: Option<Instant>) -> Result<(), NoLine> {
         let mut line = std::mem::take(&mut self.line).into_bytes();
         line.clear();
@@ -185,7 +185,7 @@ impl Process {
         Ok(())
     }
 
-    /// A process that no line can be had from has no further use, nor have those of its run.
+    /// A process that returns no line is of no further use, nor are those of its run.
     fn no_line(&mut self, why: &NoLine) -> DbError {
         let id = hold(&self.child).id();
         let what = match why {
@@ -203,7 +203,8 @@ impl Process {
         ))
     }
 
-    /// Asks, and reads the answer's only line; empty where it has none. An answer takes so long at most.
+    /// Sends a request and reads the only line of the answer; empty if it has none. Waits at most this
+    /// time.
     ///
     /// # Errors
     /// As [`Self::hear`].
@@ -218,10 +219,10 @@ impl Process {
         Ok(answer)
     }
 
-    /// Why it is not there any more.
+    /// The error of a process that has ended.
     fn gone(&mut self) -> DbError {
         self.input = None;
-        // Its last words, where it had the time for them.
+        // Its error output, if it had time to write any.
         let mut said = Vec::new();
         let how = self.wait();
         if let Some(output) = self.output.take() {
@@ -246,12 +247,12 @@ impl Process {
         ))
     }
 
-    /// Waits until it has ended, and ends it where that takes too long.
+    /// Waits until it has ended, and kills it if that takes too long.
     fn wait(&self) -> Option<ExitStatus> {
         let begin = Instant::now();
         let mut stopped_since = None;
         loop {
-            // The family can end it meanwhile.
+            // Another thread of the run can end it in the meantime.
             let mut child = hold(&self.child);
             match child.try_wait() {
                 Ok(None) => {}
@@ -259,7 +260,7 @@ impl Process {
                 Err(_) => return None,
             }
             let now = Instant::now();
-            // Most leave sooner than it is looked at all.
+            // Most processes end before the first check.
             if now - begin < LOOK || !is_stopped(child.id()) {
                 stopped_since = None;
             } else {
@@ -274,10 +275,10 @@ impl Process {
         }
     }
 
-    /// Ends its input and waits until it has left the database.
+    /// Closes its input and waits until it has closed the database.
     pub fn leave(&mut self) {
         self.input = None;
-        // One that writes what nobody reads would wait for ever.
+        // A process whose output is not read would block forever.
         self.output = None;
         self.wait();
     }
@@ -289,22 +290,23 @@ impl Drop for Process {
     }
 }
 
-/// Waits a moment for something to read, or for the end of it.
+/// Waits a moment for data or the end of the output.
 fn is_readable(output: &ChildStdout) -> bool {
     let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
     let mut polled = [PollFd::new(output, PollFlags::IN)];
-    // One that cannot be asked is read, which says why.
+    // If polling fails, the read reports the reason.
     !matches!(poll(&mut polled, Some(&timeout)), Ok(0) | Err(Errno::INTR))
 }
 
-/// True where a signal or a debugger has stopped a process: the state behind its name in `/proc/PID/stat`.
+/// True if a signal or a debugger has stopped a process: the state after its name in `/proc/PID/stat`.
 fn is_stopped(id: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
     matches!(state, Some("T" | "t"))
 }
 
-/// Reads what a pipe holds, without waiting for more: whoever else has its other end may keep it for long.
+/// Reads the available data of a pipe without waiting: another process may keep the other end open for
+/// long.
 fn read_what_is_there(pipe: impl Read + AsFd, said: &mut Vec<u8>) {
     let flags = fcntl_getfl(&pipe).and_then(|flags| fcntl_setfl(&pipe, flags | OFlags::NONBLOCK));
     if flags.is_ok() {
@@ -313,7 +315,7 @@ fn read_what_is_there(pipe: impl Read + AsFd, said: &mut Vec<u8>) {
     }
 }
 
-/// The message out of `! 150372778,label+1^routine,%GTM-E-WORD, text`.
+/// The message in `! 150372778,label+1^routine,%GTM-E-WORD, text`.
 pub fn status(line: &str) -> String {
     line.find('%').map_or(line, |at| &line[at..]).to_owned()
 }

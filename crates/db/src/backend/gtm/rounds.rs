@@ -1,15 +1,16 @@
-//! Rounds of writing, as the counts tell them: the epochs, at which everything committed goes to the data
-//! file, each with the writing that leads up to it, since GT.M begins to write some time before one is due.
-//! Between two epochs every process writes a little once a second; that is in the counts alone.
+//! Rounds of writing, derived from the counts: the epochs, at which everything committed is written to
+//! the data file. A round includes the writes before its epoch, because GT.M starts to write some time
+//! before one is due. Between two epochs every process writes a little once a second, which appears in
+//! the counts only.
 
 use super::stats::Stats;
 use crate::backend::Cycle;
 use std::time::{Duration, Instant};
 
-/// Writing that stands still for so long does not lead up to an epoch.
+/// Writes that pause for this time do not belong to the next epoch.
 const STILL: Duration = Duration::from_millis(250);
 
-/// Sees rounds in counts that are looked at again and again.
+/// Detects rounds in repeated readings of the counts.
 #[derive(Debug, Default)]
 pub struct Rounds {
     last: Option<(Instant, Stats)>,
@@ -51,7 +52,7 @@ impl Rounds {
         }
     }
 
-    /// Those that ended since the last time.
+    /// Rounds that ended since the previous call.
     pub fn take(&mut self) -> Vec<Cycle> {
         std::mem::take(&mut self.ended)
     }

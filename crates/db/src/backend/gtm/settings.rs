@@ -1,4 +1,4 @@
-//! What may stand behind the question mark of `gtm:DIR`.
+//! Settings of GT.M.
 
 use crate::backend::Setting;
 use crate::error::DbError;
@@ -29,27 +29,27 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Settings as they were understood.
+/// Values of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Blocks of the cache.
+    /// Size of the cache in blocks.
     pub buffers: u64,
-    /// True where a commit waits for the journal.
+    /// True if a commit waits for the journal.
     pub durable: bool,
-    /// True where blocks are written asynchronously.
+    /// True if blocks are written asynchronously.
     pub asyncio: bool,
     /// Seconds between two epochs.
     pub epoch_s: u64,
 }
 
-/// What GT.M takes for the number of its buffers.
+/// Numbers of buffers that GT.M accepts.
 const BUFFERS: std::ops::RangeInclusive<u64> = 64..=2_097_151;
 
 impl Settings {
-    /// Those of a URL.
+    /// Parses the settings of a URL.
     ///
     /// # Errors
-    /// [`DbError::Usage`] where one cannot be.
+    /// [`DbError::Usage`] for invalid values.
     pub fn of(url: &DbUrl) -> Result<Self, DbError> {
         let get = |key: &str| {
             let preset = SETTINGS.iter().find(|s| s.key == key).map_or("", |s| s.default);

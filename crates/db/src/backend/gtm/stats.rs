@@ -1,4 +1,4 @@
-//! GT.M's own counts, and what they are in iogauge's words.
+//! GT.M's own counts, and their conversion.
 //!
 //! The mnemonics are those of ZSHOW "G" in the GT.M Programmer's Guide. GVSTATS counts for the database, by
 //! all its processes, since it was made; some of what they add to it without waiting for each other is lost
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats(BTreeMap<String, u64>);
 
-/// Counts that are shown beside the others.
+/// Counts that are shown in addition.
 const OTHERS: [(&str, &[&str]); 6] = [
     ("sets_tried", &["SET"]),
     ("journal_writes", &["JFW"]),
@@ -23,7 +23,7 @@ const OTHERS: [(&str, &[&str]); 6] = [
 ];
 
 impl Stats {
-    /// Reads the counts; what is none is left out.
+    /// Parses the counts; other text is left out.
     pub fn read(text: &str) -> Self {
         let pairs = text.split(',').filter_map(|pair| pair.split_once(':'));
         let count =
@@ -31,7 +31,7 @@ impl Stats {
         Self(pairs.filter_map(count).collect())
     }
 
-    /// A count; 0 where this version has none of that name.
+    /// A count; 0 if this version does not have it.
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
@@ -43,7 +43,7 @@ impl Stats {
         self.of("JRL").saturating_sub(self.of("TTW"))
     }
 
-    /// In iogauge's words; updates and commits are those of the workers that have ended.
+    /// Converts the counts; updates and commits are those of workers that have ended.
     pub fn counts(&self, tally: &Tally) -> Counts {
         let sum =
             |names: &[&str]| names.iter().map(|name| self.of(name)).fold(0, u64::saturating_add);
@@ -59,7 +59,7 @@ impl Stats {
     }
 }
 
-/// What GT.M counted of the workers of a run that have ended.
+/// GT.M's counts of the workers of a run that have ended.
 #[derive(Debug, Default)]
 pub struct Tally {
     updates: AtomicU64,

@@ -1,4 +1,4 @@
-//! GT.M's programs, and what they say.
+//! GT.M's programs and their messages.
 
 use crate::directory::fault;
 use crate::error::DbError;
@@ -11,24 +11,24 @@ use std::process::{Command, Stdio};
 /// Bytes that a pipe to or from a program has room for: the most that anybody may ask for (pipe(7)).
 const PIPE: usize = 1 << 20;
 
-/// What is kept of what a program says.
+/// Bytes kept of a program's output.
 const MOST_SAID: u64 = 4 << 20;
 
-/// Reads all that a program says, so that it never waits for that, and keeps the first of it.
+/// Reads all output of a program, so that it never blocks, and keeps the beginning.
 fn read_said(mut reader: impl Read) -> String {
     let mut said = Vec::new();
-    // What cannot be read was not said.
+    // A read error ends the output.
     let _ = reader.by_ref().take(MOST_SAID).read_to_end(&mut said);
     let _ = std::io::copy(&mut reader, &mut std::io::sink());
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// Makes room in a pipe. It is only slower where that cannot be had.
+/// Enlarges a pipe. If that fails, it is only slower.
 pub fn widen(pipe: &impl AsFd) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
 }
 
-/// GT.M's programs at work in the folder of one database.
+/// Runs GT.M's programs in the folder of one database.
 #[derive(Debug, Clone)]
 pub struct Tools {
     dist: PathBuf,
@@ -36,13 +36,13 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Programs of this installation for this folder.
+    /// Uses the programs of this installation in this folder.
     pub fn new(dist: PathBuf, folder: &Path) -> Self {
         Self { dist, folder: folder.to_owned() }
     }
 
-    /// A program, ready to be started. Its names are relative to the folder, since GT.M parts the places
-    /// of routines at spaces.
+    /// The command of a program. Paths are relative to the folder, because GT.M splits routine paths at
+    /// spaces.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.dist.join(program));
         let inherited = std::env::vars_os().map(|(name, _)| name).filter(|name| {
@@ -55,7 +55,7 @@ impl Tools {
         let dist = self.dist.display();
         command
             .current_dir(&self.folder)
-            // What the terminal says to iogauge is for iogauge to pass on.
+            // Signals of the terminal reach only iogauge, which handles them.
             .process_group(0)
             .env("gtm_dist", &self.dist)
             .env("gtmgbldir", super::files::DIRECTORY)
@@ -63,15 +63,15 @@ impl Tools {
             .env("gtm_tmp", &self.folder)
             .env("gtm_log", &self.folder)
             .env("gtm_chset", "M")
-            // Without it GT.M goes on without a journal that cannot be written.
+            // Without it GT.M would continue without a journal that cannot be written.
             .env("gtm_error_on_jnl_file_lost", "1");
         command
     }
 
-    /// Runs a program to its end; gives what it said.
+    /// Runs a program to its end; returns its output.
     ///
     /// # Errors
-    /// What it said where it failed.
+    /// Its message if it failed.
     pub fn run(&self, program: &str, arguments: &[&str], input: &str) -> Result<String, DbError> {
         let mut command = self.command(program);
         let path = self.dist.join(program);
@@ -80,10 +80,10 @@ impl Tools {
         command.args(arguments).stdin(Stdio::piped());
         command.stdout(writer.try_clone().map_err(system)?).stderr(writer);
         let mut child = command.spawn().map_err(system)?;
-        // What is left of the pipe's writing end goes with it.
+        // The command holds a copy of the pipe's writing end, which must be closed.
         drop(command);
         if let Some(mut stdin) = child.stdin.take() {
-            // One that ends before it has read all says why.
+            // A program that ends before it has read everything reports the reason.
             let _ = stdin.write_all(input.as_bytes());
         }
         let said = read_said(reader);
@@ -97,7 +97,7 @@ impl Tools {
         }
     }
 
-    /// What GT.M said, as a fault of the right kind in one line.
+    /// Converts messages of GT.M to an error of one line.
     pub fn said(&self, text: &str) -> DbError {
         let place = self.folder.display();
         let faulty = |line: &&str| line.contains("-E-") || line.contains("-F-");

@@ -1,4 +1,4 @@
-//! A worker: a process of GT.M that does whole transactions itself.
+//! The writer of a worker: a process of GT.M that does complete transactions.
 
 use super::process::{Family, Process, hold};
 use super::stats::{Stats, Tally};
@@ -12,25 +12,25 @@ use std::time::Instant;
 /// A worker's process. Its latencies come in whole microseconds, the resolution of GT.M's clock.
 #[derive(Debug)]
 pub struct GtmWriter {
-    /// It outlives this value: see [`Self::process`].
+    /// The process outlives this value: see [`Self::process`].
     process: Arc<Mutex<Process>>,
     tally: Arc<Tally>,
-    /// True where it waits for an order.
+    /// True while it waits for an order.
     idle: bool,
     transaction_length: usize,
     value_bytes: u64,
 }
 
-/// The times of a longer transaction do not go into one text of M, which has a MiB at most.
+/// Longest transaction whose times fit into one string of M, which has at most 1 MiB.
 const MOST_UPDATES: u32 = 50_000;
 /// Digits of a time in microseconds since 1970, from 2001 to 2286.
 const TIME_DIGITS: usize = 16;
 
 impl GtmWriter {
-    /// Starts one; it has the database open when this returns.
+    /// Starts the process, which has the database open when this returns.
     ///
     /// # Errors
-    /// [`DbError::Usage`] where transactions are too long; what GT.M says.
+    /// [`DbError::Usage`] if transactions are too long; errors of GT.M.
     pub fn start(
         tools: &Tools,
         family: &Arc<Family>,
@@ -57,16 +57,16 @@ impl GtmWriter {
         })
     }
 
-    /// Its process, for whoever keeps it in the database until that is drained: one that leaves writes
-    /// everything that is not in the data file yet.
+    /// Its process, which has to keep the database open until it is drained: a process that closes the
+    /// database writes everything that is not in the data file yet.
     pub fn process(&self) -> Arc<Mutex<Process>> {
         self.process.clone()
     }
 }
 
 impl Drop for GtmWriter {
-    /// What GT.M counted of it is asked for at the end: of each process it knows that exactly, of all of
-    /// them together it does not.
+    /// GT.M's counts of the process are read at its end: they are exact for one process, but not for
+    /// all together.
     fn drop(&mut self) {
         let mut process = hold(&self.process);
         if self.idle
@@ -78,7 +78,7 @@ impl Drop for GtmWriter {
     }
 }
 
-/// A plan as the routine reads it.
+/// The plan in the form that the routine reads.
 pub fn plan_line(plan: &WorkerPlan, durable: bool) -> String {
     let WorkerPlan { worker, global, sequence, draws_state, transaction_length } = plan;
     format!(
@@ -98,7 +98,8 @@ impl Writer for GtmWriter {
         let mut process = hold(&self.process);
         process.tell(format_args!("{transactions} {left}"))?;
         if transactions == u32::MAX {
-            // Its times come by and by. Who waits for them is woken by each, and takes a processor from it.
+            // The times arrive gradually. Waiting for them would wake this thread for each, and take
+            // processor time from the process.
             std::thread::sleep(until.saturating_duration_since(Instant::now()));
         }
         let Self { transaction_length, value_bytes, .. } = self;
@@ -112,9 +113,9 @@ impl Writer for GtmWriter {
     }
 }
 
-/// WorkerCounts a line `tTIMETIME…` of whole transactions: when each began, when its updates began, when each of
-/// them was done, when the commit was. In a transaction that was restarted the time from its begin to
-/// that of its updates is what the restarts undid, and counts to the commit.
+/// Counts a line `tTIMETIME…` of complete transactions: the start of each, the start of its updates,
+/// the end of each update, the end of the commit. In a restarted transaction the time from its start to
+/// that of its updates is the work that was undone, and is added to the commit.
 fn note(line: &str, updates: usize, value_bytes: u64, counts: &mut WorkerCounts) -> Option<()> {
     let (times, rest) = line.strip_prefix('t')?.as_bytes().as_chunks::<TIME_DIGITS>();
     let transactions = times.chunks_exact(updates + 3);
@@ -136,21 +137,21 @@ fn note(line: &str, updates: usize, value_bytes: u64, counts: &mut WorkerCounts)
     Some(())
 }
 
-/// Reads a line of times for transactions of all lengths that it may hold.
+/// Parses a line of times for transactions of all possible lengths.
 pub fn read_untrusted(line: &str) {
     for updates in 0..=line.len() / TIME_DIGITS {
         let _ = note(line, updates, 100, &mut WorkerCounts::default());
     }
 }
 
-/// A time of GT.M's.
+/// Parses a time of GT.M.
 fn microseconds(digits: &[u8; TIME_DIGITS]) -> Option<u64> {
     digits.iter().try_fold(0, |number, digit| {
         digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
     })
 }
 
-/// Nanoseconds between two times in microseconds; none where the clock was set back.
+/// Nanoseconds between two times in microseconds; 0 if the clock was set back.
 fn ns_between(begin: u64, end: u64) -> u64 {
     end.saturating_sub(begin).saturating_mul(1_000)
 }

@@ -15,16 +15,16 @@ use crate::statement_writer::StatementWriter;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Checkpoints that are asked for at most until one finds nothing to write.
+/// Largest number of checkpoints requested until one finds nothing to write.
 const MOST_CHECKPOINTS: u32 = 10;
-/// A checkpoint's counts come this much after its end.
+/// Delay of a checkpoint's counts after its end.
 const REPORT: Duration = Duration::from_millis(50);
-/// How long is waited for counts.
+/// Longest wait for counts.
 const COUNTS: Patience = Patience::For(Duration::from_secs(3));
-/// Servers before version 15 show counts that are as old as this.
+/// Age of the counts that servers before version 15 show.
 const OLD_COUNTS: Duration = Duration::from_millis(600);
 
-/// What a run has of the server. Its connection holds the lock that keeps others out.
+/// A run on a server. Its connection holds the lock against other runs.
 #[derive(Debug)]
 pub(super) struct Run {
     connection: Mutex<Connection>,
@@ -55,7 +55,7 @@ impl Run {
         }
         let version = version(&mut connection)?;
         let mut watching = server.connect()?;
-        // Counts are at hand, and a server that has stopped must not hold up the end of a run.
+        // Counts are available at once, and a server that has stopped must not delay the end of a run.
         watching.set_patience(COUNTS);
         connection.set_patience(COUNTS);
         let watch = Watch::begin(watching, Statistics::new(version, schema))?;
@@ -75,14 +75,14 @@ impl Run {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tables whose blocks are read.
+    /// Tables whose blocks are read.
     fn tables(&self, connection: &mut Connection) -> Result<Vec<String>, DbError> {
         let globals = self.schema.globals(connection)?;
         let globals = globals.iter().map(|global| self.schema.global(global.number));
         Ok(std::iter::once(self.schema.table("filler")).chain(globals).collect())
     }
 
-    /// Blocks in the server's files, or why not.
+    /// Blocks in the server's files, or why they cannot be read there.
     fn direct(&self, connection: &mut Connection, block_bytes: u64) -> Result<Blocks, DbError> {
         let cannot = |why: &str| {
             DbError::Denied(format!(
@@ -97,7 +97,7 @@ impl Run {
         if !directory.is_readable {
             return Err(cannot("the system does not let this user"));
         }
-        // What was never written out is not in the files.
+        // Blocks that were never written back are not in the files.
         if !write_out(connection, &mut || Ok(()))? {
             return Err(cannot("this user may not ask for a CHECKPOINT first"));
         }
@@ -131,8 +131,8 @@ impl Activity for Run {
         Ok(Blocks::Through(Box::new(through)))
     }
 
-    /// Of sessions that ended, everything; of those that go on, what they reported: they do so once a
-    /// second at most.
+    /// Counts of ended sessions are complete; those of open sessions are what they reported, at most
+    /// once a second.
     fn counts(&self) -> Result<Counts, DbError> {
         if self.version < 150_000 {
             std::thread::sleep(OLD_COUNTS);
@@ -140,7 +140,7 @@ impl Activity for Run {
         self.statistics.counts(&mut self.connection())
     }
 
-    /// A round is a checkpoint, seen up to a quarter of a second after its end.
+    /// A round is a checkpoint; it is noticed up to a quarter of a second after its end.
     fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
         self.watch.cycles()
     }
@@ -153,7 +153,7 @@ impl Activity for Run {
         let mut connection = self.connection();
         let mut before = self.statistics.daemon(&mut connection)?;
         for _ in 0..MOST_CHECKPOINTS {
-            // A server that has stopped answers nobody.
+            // A server that has stopped does not answer.
             if !write_out(&mut connection, &mut || self.watch.look())? {
                 return Err(DbError::Denied(format!(
                     "{}: this user may not ask for a CHECKPOINT; hint: run GRANT pg_checkpoint",
@@ -161,7 +161,7 @@ impl Activity for Run {
                 )));
             }
             self.watch.look()?;
-            // It reports what it wrote a moment later.
+            // It reports its writes a moment later.
             std::thread::sleep(REPORT);
             let after = self.statistics.daemon(&mut connection)?;
             if after.blocks == before.blocks {

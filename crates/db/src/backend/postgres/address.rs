@@ -1,4 +1,4 @@
-//! Where a server is and who asks, as a URL says it.
+//! The address of a server, from a URL: host, port, user and database.
 
 use crate::error::DbError;
 use crate::url::DbUrl;
@@ -6,17 +6,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Port of a server that names none.
+/// Default port of a server.
 const DEFAULT_PORT: u16 = 5432;
-/// Where Debian's servers have their sockets, and where PostgreSQL's own builds have them.
+/// Socket directories of Debian's servers, and of PostgreSQL's own builds.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/run/postgresql", "/tmp"];
 
-/// A server, a database on it, and a user. It has no password.
+/// A server, a database and a user, without a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub host: Host,
     /// Its port; part of the socket's name, too.
     pub port: u16,
+    /// The user.
     pub user: String,
     pub database: String,
 }
@@ -24,17 +25,17 @@ pub(super) struct Address {
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Host {
-    /// In the directory of its sockets, on this machine.
+    /// A directory of Unix sockets on this machine.
     Socket(PathBuf),
     /// On a network.
     Name(String),
 }
 
 impl Address {
-    /// What `//user@host:port/database` and the settings `host` and `port` name.
+    /// Parses `//user@host:port/database` and the settings `host` and `port`.
     pub(super) fn of(url: &DbUrl) -> Result<Self, DbError> {
         let wrong = |what: &str| {
-            // The URL is not repeated: what is wrong in it may be a password.
+            // The URL is not repeated: the wrong part may be a password.
             DbError::Usage(format!("{what}; hint: use postgres://user@host:port/database"))
         };
         let rest =
@@ -78,7 +79,7 @@ impl Host {
     }
 }
 
-/// Takes the port off, which stands behind the brackets of an address that has colons itself.
+/// Splits off the port. An address that contains colons is in brackets.
 fn split_port(host: &str) -> (&str, Option<&str>) {
     if let Some((address, port)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return (address, port.strip_prefix(':'));
@@ -86,7 +87,7 @@ fn split_port(host: &str) -> (&str, Option<&str>) {
     host.split_once(':').map_or((host, None), |(host, port)| (host, Some(port)))
 }
 
-/// Puts bytes in the place of `%2F` and the like.
+/// Decodes percent-encoding such as `%2F`.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -108,7 +109,7 @@ fn system_user() -> Option<String> {
     ["PGUSER", "USER", "LOGNAME"].iter().find_map(|key| std::env::var(key).ok())
 }
 
-/// As it may be typed.
+/// The address as it can be typed.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, user, database } = self;
@@ -127,7 +128,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The settings of a URL by key, for those that are words of a fixed set.
+/// Looks up settings of a URL that have a fixed set of words.
 pub(super) fn one_of<'a>(
     settings: &'a BTreeMap<String, String>,
     key: &str,

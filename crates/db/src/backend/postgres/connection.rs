@@ -16,57 +16,57 @@ use std::io::{ErrorKind, Read, Write};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// A server that has not let anybody in by then is none.
+/// Longest wait for a connection and for a login.
 const LOGIN: Duration = Duration::from_secs(10);
-/// A server that is asked to end a session does so sooner.
+/// Longest wait for the end of a session.
 const END: Duration = Duration::from_secs(3);
-/// How long a statement takes at most that has no data to go through.
+/// Longest wait for a statement that reads no data.
 const STATEMENT: Duration = Duration::from_secs(20);
-/// After so long without a word it is asked whether the server still answers others.
+/// Time without data after which it is checked whether the server still answers others.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How often somebody who waits looks around.
+/// Time between two checks while waiting.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes that are asked of the system at once.
+/// Bytes read from the system at once.
 const INPUT_BYTES: usize = 32 << 10;
-/// Notices and the like that may come with one answer.
+/// Largest number of notices and similar messages in one answer.
 const MOST_ASIDES: u32 = 10_000;
 
-/// Sees messages by their tag and what they say.
+/// Called with the tag and body of messages.
 type See<'a> = dyn FnMut(u8, &[u8]) -> Result<(), DbError> + 'a;
 
-/// How long an answer is waited for.
+/// Longest wait for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// So long in all: a server that is not done by then is gone.
+    /// A total time; after it the server is treated as gone.
     For(Duration),
-    /// For as long as the server lets somebody else in: it has much to do.
+    /// As long as the server accepts other logins: it is only busy.
     WhileAlive,
-    /// Until the line is hung up. Costs nothing while it waits.
+    /// Until the connection is closed. Costs nothing while it waits.
     Endless,
 }
 
-/// A connection. Dropped, it waits until the server has ended the session: its counts are there for all
-/// to see then, and its locks are free.
+/// A connection. Dropping it waits until the server has ended the session: its counts are visible to
+/// others then, and its locks are released.
 pub(super) struct Connection {
     stream: Stream,
-    /// As it is named in faults.
+    /// Its name in error messages.
     place: String,
     address: Address,
     passfile: Option<String>,
     patience: Patience,
-    /// Since when an answer is waited for, and since when nothing came.
+    /// Start of the wait for an answer, and of the time without data.
     asked: Instant,
     heard: Instant,
-    /// Notices and the like since then.
+    /// Notices and similar messages since then.
     asides: u32,
-    /// What is to be sent next.
+    /// Data to send next.
     pub out: BytesMut,
     input: Vec<u8>,
-    /// Of `input`, what was received and not looked at yet.
+    /// The part of `input` that was received and not parsed yet.
     unread: Range<usize>,
-    /// Names the session to one who wants to cancel its statement.
+    /// Identifies the session in a cancel request.
     key: (i32, i32),
-    /// Nothing can be said any more.
+    /// The connection cannot be used any more.
     is_over: bool,
 }
 
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects and logs in, in ten seconds each at most.
+    /// Connects and logs in, each in at most ten seconds.
     ///
     /// # Errors
     /// [`DbError::Unreachable`], [`DbError::Denied`], [`DbError::Missing`] for the database.
@@ -112,22 +112,22 @@ impl Connection {
         };
         connection.key = login::log_in(&mut connection, address, passfile).map_err(|error| {
             connection.is_over = true;
-            // Whoever goes away here never was a server.
+            // A peer that closes here is not a server.
             if let DbError::Gone(text) = error { DbError::Unreachable(text) } else { error }
         })?;
         connection.patience = Patience::For(STATEMENT);
         Ok(connection)
     }
 
-    /// Changes how long answers are waited for; gives what it was.
+    /// Sets the longest wait for answers; returns the previous one.
     pub(super) fn set_patience(&mut self, patience: Patience) -> Patience {
         let timeout = (patience != Patience::Endless).then_some(LOOK);
-        // A socket that refuses it is lost, and says so when it is used.
+        // A socket that refuses it is lost, which its next use reports.
         let _ = self.stream.set_timeout(timeout);
         std::mem::replace(&mut self.patience, patience)
     }
 
-    /// Does something with another patience.
+    /// Runs an action with another longest wait.
     pub(super) fn with_patience<T>(
         &mut self,
         patience: Patience,
@@ -139,15 +139,15 @@ impl Connection {
         done
     }
 
-    /// As it is named in faults.
+    /// Its name in error messages.
     pub(super) fn place(&self) -> &str {
         &self.place
     }
 
-    /// Sends what stands in `out`.
+    /// Sends the contents of `out`.
     pub(super) fn send(&mut self) -> Result<(), DbError> {
         if !matches!(self.patience, Patience::For(LOGIN)) {
-            // A login has its time for all that is said.
+            // The time limit of a login covers all its messages.
             self.asked = Instant::now();
         }
         (self.heard, self.asides) = (Instant::now(), 0);
@@ -167,7 +167,7 @@ impl Connection {
         sent
     }
 
-    /// The next message that is not a notice. An error is given back as any other.
+    /// The next message that is not a notice. Errors are returned like other messages.
     pub(super) fn message(&mut self) -> Result<Message, DbError> {
         loop {
             if let Some(message) = self.message_at_hand()? {
@@ -177,12 +177,12 @@ impl Connection {
         }
     }
 
-    /// What a message says.
+    /// The body of a message.
     pub(super) fn body(&self, message: &Message) -> &[u8] {
         &self.input[message.body.clone()]
     }
 
-    /// The next message that was received in whole.
+    /// The next complete message that was received.
     fn message_at_hand(&mut self) -> Result<Option<Message>, DbError> {
         loop {
             let start = self.unread.start;
@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// What follows on what no server says is nobody's.
+    /// Data after an invalid message cannot be parsed.
     fn strange(&mut self) -> DbError {
         self.is_over = true;
         strange(&self.place)
@@ -210,7 +210,7 @@ impl Connection {
         DbError::Gone(format!("{}: the connection is over", self.place))
     }
 
-    /// Waits a moment for more; false where nothing came.
+    /// Waits a moment for more data; false if none came.
     fn receive(&mut self) -> Result<bool, DbError> {
         if self.is_over {
             return Err(self.over());
@@ -223,7 +223,7 @@ impl Connection {
                     self.unread.end += bytes;
                     if self.patience != Patience::Endless {
                         self.heard = Instant::now();
-                        // One who never stops speaking is not waited for either.
+                        // The time limit also covers a peer that never stops sending.
                         self.go_on_waiting()?;
                     }
                     return Ok(true);
@@ -238,7 +238,7 @@ impl Connection {
         }
     }
 
-    /// Room behind what was not looked at yet. Messages are bounded, and so is what is kept.
+    /// Free space after the data that was not parsed yet. Messages are bounded, and so is the buffer.
     fn make_room(&mut self) {
         let Range { start, end } = self.unread;
         if start == end {
@@ -253,7 +253,7 @@ impl Connection {
         }
     }
 
-    /// Fails where it was waited for long enough.
+    /// Fails if the longest wait has passed.
     fn go_on_waiting(&mut self) -> Result<(), DbError> {
         let silent = |seconds: u64| {
             DbError::Gone(format!(
@@ -279,8 +279,8 @@ impl Connection {
         }
     }
 
-    /// Reads until the server is ready for the next statement, and shows what comes before. What the
-    /// server says is wrong is the error then, and the connection can be used again.
+    /// Reads until the server is ready for the next statement, and calls `see` with the messages
+    /// before. An error of the server is returned then, and the connection can be used again.
     pub(super) fn until_ready(
         &mut self,
         mut see: impl FnMut(u8, &[u8]) -> Result<(), DbError>,
@@ -288,7 +288,7 @@ impl Connection {
         self.until_ready_or_said(&mut see)?.map_err(|said| said.fault(&self.place))
     }
 
-    /// The same with the very words of the server.
+    /// The same, with the server's own error.
     fn until_ready_or_said(&mut self, see: &mut See<'_>) -> Result<Result<(), Said>, DbError> {
         let mut result = Ok(());
         loop {
@@ -306,7 +306,7 @@ impl Connection {
                 }
                 tag => {
                     if let Err(error) = see(tag, body) {
-                        // What is still to come is nobody's.
+                        // The remaining messages cannot be used.
                         self.is_over = true;
                         return Err(error);
                     }
@@ -315,7 +315,7 @@ impl Connection {
         }
     }
 
-    /// Does a statement, and shows each row: its fields as text, `None` for null.
+    /// Executes a statement and calls `see` with each row: its fields as text, `None` for null.
     pub(super) fn each_row(
         &mut self,
         sql: &str,
@@ -332,7 +332,7 @@ impl Connection {
         })
     }
 
-    /// Does a statement, and gives back its rows.
+    /// Executes a statement and returns its rows.
     pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, DbError> {
         let mut rows = Vec::new();
         self.each_row(sql, |row| {
@@ -342,31 +342,31 @@ impl Connection {
         Ok(rows)
     }
 
-    /// Does a statement that gives one row.
+    /// Executes a statement that returns one row.
     pub(super) fn row(&mut self, sql: &str) -> Result<Vec<Option<String>>, DbError> {
         let row = self.rows(sql)?.into_iter().next();
         row.ok_or_else(|| DbError::Failed(format!("{}: no row for {sql}", self.place)))
     }
 
-    /// Does a statement that gives one field.
+    /// Executes a statement that returns one field.
     pub(super) fn field(&mut self, sql: &str) -> Result<Option<String>, DbError> {
         Ok(self.row(sql)?.into_iter().next().flatten())
     }
 
-    /// Does a statement whose rows do not matter.
+    /// Executes a statement and ignores its rows.
     pub(super) fn run(&mut self, sql: &str) -> Result<(), DbError> {
         self.query(sql)?;
         self.until_ready(|_, _| Ok(()))
     }
 
-    /// The same; what the server says against it is given back in its own words.
+    /// The same, with the server's own error.
     pub(super) fn try_run(&mut self, sql: &str) -> Result<Result<(), Said>, DbError> {
         self.query(sql)?;
         self.until_ready_or_said(&mut |_, _| Ok(()))
     }
 
-    /// Does a statement that takes long: tells the same progress until it is done, and cancels it where
-    /// the user does not want it.
+    /// Executes a long statement. The same progress is reported until it is done; the statement is
+    /// cancelled if the user stops it.
     pub(super) fn run_long(
         &mut self,
         sql: &str,
@@ -376,7 +376,7 @@ impl Connection {
         self.until_told(sql, &mut || progress.done(done, of))
     }
 
-    /// Does a statement that takes long. `tell` hears every tenth of a second that it is not done; where it
+    /// Executes a long statement. `tell` is called every tenth of a second until it is done; if it
     /// fails, the statement is cancelled.
     pub(super) fn until_told(
         &mut self,
@@ -401,7 +401,7 @@ impl Connection {
         })
     }
 
-    /// Asks the server to end what this session is doing.
+    /// Asks the server to cancel the current statement of this session.
     fn cancel(&self) -> Result<(), DbError> {
         let mut out = BytesMut::new();
         frontend::cancel_request(self.key.0, self.key.1, &mut out);
@@ -426,7 +426,7 @@ impl Connection {
         self.until_ready(|_, _| Ok(()))
     }
 
-    /// What the server has said against a statement meanwhile, without waiting for it.
+    /// An error of the server that has arrived, without waiting.
     pub(super) fn overheard(&mut self) -> Result<Option<Said>, DbError> {
         self.make_room();
         match self.stream.read_at_hand(&mut self.input[self.unread.end..]) {
@@ -439,7 +439,7 @@ impl Connection {
         Ok(said.map(|message| Said::read(self.body(&message))))
     }
 
-    /// Nothing can be said any more; says why.
+    /// Marks the connection as lost; returns the error.
     fn lost(&mut self, error: &std::io::Error) -> DbError {
         self.is_over = true;
         lost(&self.place, error)
@@ -455,7 +455,7 @@ impl Drop for Connection {
         frontend::terminate(&mut self.out);
         self.set_patience(Patience::For(END));
         let told = self.send().is_ok();
-        // The server's process closes its end last of all.
+        // The server's process closes its end last.
         while told && self.receive().is_ok() {
             self.unread = 0..0;
         }
@@ -466,12 +466,12 @@ fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// The server said what the protocol does not know.
+/// The error of a message that the protocol does not allow.
 pub(super) fn strange(place: &str) -> DbError {
     DbError::Failed(format!("{place}: the server does not speak PostgreSQL's protocol 3"))
 }
 
-/// What cannot be put into a message: text with a zero in it, or too long.
+/// The error of text that does not fit into a message: with a zero byte, or too long.
 pub(super) fn unsayable(place: &str, error: &std::io::Error) -> DbError {
     DbError::Failed(format!("{place}: a statement cannot be sent: {}", system_words(error)))
 }

@@ -1,26 +1,26 @@
-//! What a server says is wrong, as a fault of the right kind.
+//! Conversion of a server's errors.
 
 use crate::directory::system_words;
 use crate::error::DbError;
 use std::io::ErrorKind;
 
-/// What is told of what a server says.
+/// Largest part of a server's text that is shown, in bytes.
 const MOST_LETTERS: usize = 1000;
 
-/// What a server said: <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
+/// An error of a server: <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// Five letters, the same in every language.
+    /// SQLSTATE: five characters, the same in every language.
     pub code: String,
-    /// True where the connection is over.
+    /// True if the connection is closed with it.
     pub is_last: bool,
     message: String,
-    /// More of it, in several lines at times.
+    /// Details, which may have several lines.
     pub detail: String,
 }
 
 impl Said {
-    /// Reads the fields of an `ErrorResponse`.
+    /// Parses the fields of an `ErrorResponse`.
     pub(super) fn read(body: &[u8]) -> Self {
         let mut said = Self::default();
         for field in body.split(|byte| *byte == 0) {
@@ -37,7 +37,7 @@ impl Said {
         said
     }
 
-    /// The same without a secret that the server may have been told.
+    /// The same error without a secret that was sent to the server.
     pub(super) fn without(mut self, secret: &[u8]) -> Self {
         let secret = String::from_utf8_lossy(secret);
         if !secret.is_empty() {
@@ -48,7 +48,7 @@ impl Said {
         self
     }
 
-    /// It as a fault of the server at `place`.
+    /// Converts it to an error of the server at `place`.
     pub(super) fn fault(&self, place: &str) -> DbError {
         let Self { code, message, detail, .. } = self;
         let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
@@ -75,7 +75,7 @@ impl Said {
     }
 }
 
-/// What the system says about a connection that was there.
+/// Converts an error of the system about an open connection.
 pub(super) fn lost(place: &str, error: &std::io::Error) -> DbError {
     match error.kind() {
         ErrorKind::UnexpectedEof

@@ -1,4 +1,4 @@
-//! The server's files, where the server is on this machine and its files can be read.
+//! The server's files, if the server is on this machine and its files can be read.
 
 use super::connection::Connection;
 use crate::backend::FillPlace;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DataDirectory {
     path: PathBuf,
-    /// True where its files can be read, and say that they are this server's.
+    /// True if its files can be read and belong to this server.
     pub is_readable: bool,
 }
 
 impl DataDirectory {
-    /// The data directory of a server; None where it is elsewhere, or the server does not tell this user.
+    /// The data directory of a server; `None` if it is on another machine, or the user may not know it.
     pub(super) fn find(
         connection: &mut Connection,
         by_socket: bool,
@@ -28,12 +28,12 @@ impl DataDirectory {
         let sql = "SELECT system_identifier FROM pg_control_system()";
         let identifier = connection.field(sql)?.and_then(|text| text.parse().ok());
         let is_readable = identifier.is_some() && system_identifier(&path) == identifier;
-        // Whoever has a socket here has its files here, too.
+        // A server with a socket here has its files here too.
         let is_here = is_readable || (by_socket && path.is_dir());
         Ok(is_here.then_some(Self { path, is_readable }))
     }
 
-    /// The directories of the data, of the log, and of these tables, each once.
+    /// The distinct directories of the data, the log and these tables.
     pub(super) fn paths(
         &self,
         connection: &mut Connection,
@@ -44,7 +44,7 @@ impl DataDirectory {
             let relative = relation_path(connection, table)?;
             paths.extend(self.path.join(relative).parent().map(Path::to_owned));
         }
-        // Links lead to the log and to table spaces. What is under the data directory is nothing new.
+        // The log and tablespaces can be links. Paths below the data directory are left out.
         let mut found: Vec<PathBuf> = Vec::new();
         for path in paths.iter().filter_map(|path| path.canonicalize().ok()) {
             if !found.iter().any(|other| path.starts_with(other)) {
@@ -54,12 +54,12 @@ impl DataDirectory {
         Ok(found)
     }
 
-    /// The directories of new tables and of the log, which takes no more than `max_wal_size`.
+    /// The directories of new tables and of the log, whose size is limited by `max_wal_size`.
     pub(super) fn fill_places(
         &self,
         connection: &mut Connection,
     ) -> Result<Vec<FillPlace>, DbError> {
-        // The table space of new tables has no path where it is in the data directory.
+        // The tablespace of new tables has no path if it is in the data directory.
         let sql = "SELECT pg_tablespace_location(coalesce(
                        (SELECT oid FROM pg_tablespace
                         WHERE spcname = current_setting('default_tablespace')), dattablespace)),
@@ -90,7 +90,7 @@ impl DataDirectory {
         let mut files = Vec::new();
         for table in tables {
             let first = self.path.join(relation_path(connection, table)?);
-            // Behind a certain size, usually 1 GiB, a table goes on in the next file.
+            // After a certain size, usually 1 GiB, a table continues in the next file.
             for segment in 0u32.. {
                 let mut path = first.clone().into_os_string();
                 if segment > 0 {
@@ -105,14 +105,14 @@ impl DataDirectory {
     }
 }
 
-/// Bytes of the files in a folder, as far as they can be seen.
+/// Total size of the visible files in a folder, in bytes.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter_map(|entry| entry.metadata().ok()).filter(|about| about.is_file());
     files.map(|about| about.len()).sum()
 }
 
-/// What tells a server's files from all others; it is the first thing in its control file.
+/// The system identifier of a server's files, at the start of its control file.
 fn system_identifier(data_directory: &Path) -> Option<u64> {
     let mut bytes = [0; 8];
     let mut file = std::fs::File::open(data_directory.join("global/pg_control")).ok()?;
@@ -120,7 +120,7 @@ fn system_identifier(data_directory: &Path) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes))
 }
 
-/// The path of a table's first file, as seen from the data directory.
+/// The path of a table's first file, relative to the data directory.
 fn relation_path(connection: &mut Connection, table: &str) -> Result<String, DbError> {
     let sql = format!("SELECT pg_relation_filepath('{table}'::regclass)");
     Ok(connection.field(&sql)?.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! How a session begins: who asks, and how that is proved.
+//! The start of a session: user and authentication.
 
 use super::address::Address;
 use super::connection::{Connection, strange, unsayable};
@@ -9,10 +9,10 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
 
-/// No server asks for more proofs of one login.
+/// Largest number of authentication requests in one login.
 const MOST_ROUNDS: u32 = 4;
 
-/// Logs in, and gives back what names the session to one who wants to cancel its statement.
+/// Logs in; returns the key of the session for cancel requests.
 pub(super) fn log_in(
     connection: &mut Connection,
     address: &Address,
@@ -39,8 +39,8 @@ pub(super) fn log_in(
     Ok(key)
 }
 
-/// The next message of a login, without its first four bytes, and these as a number. What the server says is
-/// wrong is told without the secret that it was given.
+/// The next message of a login: its first four bytes as a number, and the rest. Errors of the server
+/// are returned without the secret that was sent to it.
 fn asked(connection: &mut Connection, secret: &[u8]) -> Result<(i32, Vec<u8>), DbError> {
     let message = connection.message()?;
     let body = connection.body(&message);
@@ -51,7 +51,7 @@ fn asked(connection: &mut Connection, secret: &[u8]) -> Result<(i32, Vec<u8>), D
     }
 }
 
-/// Answers what the server asks until it is content.
+/// Answers the server's authentication requests until it accepts the login.
 fn prove(
     connection: &mut Connection,
     address: &Address,
@@ -131,10 +131,10 @@ fn prove_by_scram(
     scram.finish(&proof).map_err(failed)
 }
 
-/// Reads what a server may have sent as a challenge, and as a proof, of SCRAM.
+/// Parses data of a server as a challenge and as a proof of SCRAM.
 pub(super) fn read_untrusted(challenge: &[u8]) {
     let mut scram = ScramSha256::new(b"password", ChannelBinding::unsupported());
-    // What is wrong with either is the server's.
+    // Errors of either belong to the server.
     if scram.update(challenge).is_ok() {
         let _ = scram.finish(challenge);
     }

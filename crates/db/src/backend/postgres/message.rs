@@ -1,33 +1,34 @@
-//! What a server's bytes mean, before anything in them is believed.
+//! Parsers of a server's messages, which do not trust their contents.
 //!
-//! The forms: <https://www.postgresql.org/docs/current/protocol-message-formats.html>.
+//! The formats: <https://www.postgresql.org/docs/current/protocol-message-formats.html>.
 
 use std::ops::Range;
 
-/// Bytes of a message at most, its tag not counted. Rows of ours are far shorter, as is what a server says of a
-/// fault; memory for a longer one is not taken, whatever the server claims.
+/// Largest message in bytes, without its tag. Rows and errors are far shorter; memory for a longer
+/// message is not allocated, whatever length the server claims.
 const MOST_BYTES: u32 = 1 << 20;
-/// Times that a proof of a password may hash it: what takes a second. Servers ask for 4096.
+/// Largest number of hash iterations of a password proof, which take a second. Servers request 4096.
 const MOST_ITERATIONS: u32 = 1_000_000;
 
-/// What a server said that no server of the protocol says.
+/// A message that the protocol does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Strange;
 
-/// What a server answers to a statement.
+/// One message of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
+    /// Its kind.
     pub tag: u8,
-    /// Where its body stands among what was received.
+    /// Range of its body in the received data.
     pub body: Range<usize>,
 }
 
 impl Message {
-    /// The first message of what was received; `None` where more has to come.
+    /// The first message in the received data; `None` if it is incomplete.
     pub(super) fn first(received: &[u8]) -> Result<Option<Self>, Strange> {
         let Some((head, _)) = received.split_first_chunk::<5>() else { return Ok(None) };
         let [tag, length @ ..] = *head;
-        // It counts its own four bytes.
+        // The length includes its own four bytes.
         let length = u32::from_be_bytes(length);
         if !(4..=MOST_BYTES).contains(&length) || !tag.is_ascii_graphic() {
             return Err(Strange);
@@ -36,7 +37,7 @@ impl Message {
         Ok((received.len() >= end).then_some(Self { tag, body: 5..end }))
     }
 
-    /// True for notices, settings that changed, and notifications: they may come at any time.
+    /// True for notices, changed settings and notifications, which can arrive at any time.
     pub(super) fn is_aside(&self) -> bool {
         matches!(self.tag, b'N' | b'S' | b'A')
     }
@@ -72,21 +73,21 @@ pub(super) fn two_numbers(body: &[u8]) -> Option<(i64, i64)> {
     Some((number(2)?, number(14)?))
 }
 
-/// What names the session to one who wants to cancel its statement.
+/// The key of a session for cancel requests.
 pub(super) fn session_key(body: &[u8]) -> Option<(i32, i32)> {
     let (process, secret) = body.split_first_chunk()?;
-    // A longer secret is one of a later protocol, which was not asked for.
+    // A longer secret belongs to a later protocol, which was not requested.
     let secret = secret.first_chunk()?;
     Some((i32::from_be_bytes(*process), i32::from_be_bytes(*secret)))
 }
 
-/// What a server asks of whoever logs in: a number, and what goes with it.
+/// An authentication request: its number, and the data that follows.
 pub(super) fn asked(body: &[u8]) -> Option<(i32, &[u8])> {
     let (kind, rest) = body.split_first_chunk()?;
     Some((i32::from_be_bytes(*kind), rest))
 }
 
-/// True for a challenge of SCRAM whose hashing takes no longer than a second.
+/// True for a SCRAM challenge whose hashing takes at most a second.
 pub(super) fn is_bearable(challenge: &[u8]) -> bool {
     let parts = challenge.split(|byte| *byte == b',');
     let counts: Vec<&[u8]> = parts.filter_map(|part| part.strip_prefix(b"i=")).collect();

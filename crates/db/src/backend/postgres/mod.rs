@@ -1,5 +1,5 @@
-//! PostgreSQL: a server over its own protocol. A schema holds a table for each global; a setup goes into
-//! the database that the URL names.
+//! PostgreSQL: a server over its own protocol. A schema contains a table for each global; setup creates
+//! it in the database of the URL.
 
 mod activity;
 mod address;
@@ -79,7 +79,7 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Settings of the server that matter to a result.
+/// Settings of the server that affect a result.
 const SERVER_SETTINGS: &[&str] = &[
     "shared_buffers",
     "synchronous_commit",
@@ -117,12 +117,12 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
     Ok(Box::new(Postgres { server, schema, reads, fillfactor }))
 }
 
-/// Reads a URL of a server as far as that is done before anybody is asked.
+/// Checks the URL of a server, as far as that needs no server.
 pub(crate) fn check_url(url: &DbUrl) -> Result<(), DbError> {
     if url.backend == INFO.name { Server::of(url).map(drop) } else { Ok(()) }
 }
 
-/// Reads what a server may have sent.
+/// Parses data of a server with every parser.
 pub(crate) fn read_untrusted(bytes: &[u8]) -> usize {
     let mut read = 0;
     while let Ok(Some(message)) = message::Message::first(&bytes[read..]) {
@@ -139,18 +139,18 @@ pub(crate) fn read_untrusted(bytes: &[u8]) -> usize {
     read
 }
 
-/// Where blocks are read.
+/// How blocks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reads {
-    /// In the server's files.
+    /// From the server's files.
     Direct,
     /// Through the server.
     Server,
-    /// In its files where they can be reached.
+    /// From its files if they can be reached.
     Auto,
 }
 
-/// A server and how to talk to it.
+/// A server and how to connect to it.
 #[derive(Debug, Clone)]
 struct Server {
     address: Address,
@@ -186,7 +186,7 @@ impl Server {
     fn connect(&self) -> Result<Connection, DbError> {
         let mut connection =
             Connection::open(&self.address, self.passfile.as_deref(), &self.lines)?;
-        // Limits that somebody set for others.
+        // Limits that somebody has set for other programs.
         let mut sql = "SET statement_timeout = 0; SET lock_timeout = 0; \
                        SET idle_in_transaction_session_timeout = 0"
             .to_owned();
@@ -197,7 +197,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// The same server, with lines of its own that can be hung up together.
+    /// The same server, with its own set of connections that can be closed together.
     fn for_a_run(&self) -> Self {
         Self { lines: Arc::default(), ..self.clone() }
     }
@@ -223,21 +223,21 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// A connection to what setup made.
+    /// A connection to an existing database.
     fn connect(&self) -> Result<Connection, DbError> {
         let mut connection = self.server.connect()?;
         self.schema.must_be_there(&mut connection)?;
         Ok(connection)
     }
 
-    /// The table of a global, on a connection that goes along the tree of its subscripts.
+    /// A connection that reads the table of a global in the order of its index.
     fn tree(&self, global: u32) -> Result<(Connection, String), DbError> {
         let mut connection = self.connect()?;
         if !self.schema.globals(&mut connection)?.iter().any(|other| other.number == global) {
             return Err(DbError::Missing(format!("{}: there is no global {global}", self.server)));
         }
         connection.run("SET enable_seqscan = off; SET enable_bitmapscan = off")?;
-        // It goes through all of it.
+        // It reads all of it.
         connection.set_patience(Patience::WhileAlive);
         Ok((connection, self.schema.global(global)))
     }
@@ -265,7 +265,7 @@ impl Database for Postgres {
         });
         let settings: Vec<(String, String)> = settings.collect();
         let version = connection.field("SHOW server_version")?.unwrap_or_default();
-        // Debian's word for its package stands behind a space.
+        // The version of Debian's package follows after a space.
         let version = version.split(' ').next().unwrap_or_default();
         Ok(About {
             software: format!("PostgreSQL {version}"),
@@ -338,7 +338,7 @@ impl Database for Postgres {
         let log = connection.try_run("SELECT sum(size) FROM pg_ls_waldir()")?;
         let log_bytes = match log {
             Ok(()) => connection.field("SELECT sum(size) FROM pg_ls_waldir()")?,
-            // Only monitors may know.
+            // Only roles with monitoring rights can see it.
             Err(_) => None,
         };
         let log_bytes = log_bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
@@ -365,7 +365,7 @@ impl Database for Postgres {
     fn hold(&self) -> Result<ExclusiveLock, DbError> {
         let mut connection = self.connect()?;
         retry_until_free(|| self.schema.lock(&mut connection, "pg_try_advisory_lock"))?;
-        // A session whose client is gone ends the commit it is in.
+        // A session whose client is gone completes its current commit.
         retry_until_free(|| self.schema.nobody_writes(&mut connection))?;
         Ok(ExclusiveLock::new(connection))
     }
@@ -375,7 +375,7 @@ impl Database for Postgres {
     }
 }
 
-/// What a crash may cost, where commits do not wait for the log.
+/// What a crash may lose if commits do not wait for the log.
 fn may_lose(connection: &mut Connection) -> Result<Option<String>, DbError> {
     let mut setting = |name: &str| {
         Ok::<_, DbError>(connection.field(&format!("SHOW {name}"))?.unwrap_or_default())

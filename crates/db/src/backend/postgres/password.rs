@@ -1,4 +1,4 @@
-//! Where a password comes from: a variable or a file, never a URL. Nothing keeps it.
+//! Sources of a password: a variable or a file, never a URL. It is not stored.
 //!
 //! Both are libpq's: <https://www.postgresql.org/docs/current/libpq-pgpass.html>.
 
@@ -7,11 +7,11 @@ use crate::directory::system_words;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A longer file is none of passwords.
+/// Largest size of a password file.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The password for an address: from `PGPASSWORD`, else from `passfile`, from the file that `PGPASSFILE`
-/// names, or from `~/.pgpass`. Err says why there is none.
+/// The password for an address: from `PGPASSWORD`, else from `passfile`, from the file that
+/// `PGPASSFILE` names, or from `~/.pgpass`. An error contains the reason why there is none.
 pub(super) fn find(
     address: &Address,
     passfile: Option<&str>,
@@ -47,13 +47,13 @@ pub(super) fn find(
     found.map(String::into_bytes).ok_or_else(|| format!("{shown} has no line for it"))
 }
 
-/// The parts of a line: colons divide it, a backslash takes the next letter as it is.
+/// The fields of a line: colons separate them, a backslash escapes the next character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {
         let part = match letter {
-            // The password is the last one, whatever it holds.
+            // The password is the last field, whatever it contains.
             ':' if fields.len() < 5 => {
                 fields.push(String::new());
                 continue;

@@ -1,4 +1,4 @@
-//! Blocks read through the server: a row is asked for by its place, which takes one block.
+//! Blocks read through the server: a row is selected by its `ctid`, which reads one block.
 
 use super::Server;
 use super::connection::{Connection, Patience, strange};
@@ -9,14 +9,14 @@ use bytes::BufMut;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
-/// Type of a row's place, as `pg_type` numbers it.
+/// Object identifier of the type `tid` in `pg_type`.
 const TID: u32 = 27;
 
-/// Tables with their number of blocks.
+/// Tables with their numbers of blocks.
 #[derive(Debug)]
 pub(super) struct TableBlocks {
     server: Server,
-    /// Name of a table, and the number of blocks up to its end.
+    /// Name of a table, and the number of blocks up to its end, including the tables before.
     tables: Vec<(String, u64)>,
     block_bytes: u64,
 }
@@ -33,7 +33,7 @@ impl TableBlocks {
             let sql = format!("SELECT pg_relation_size('{name}'::regclass)");
             let bytes =
                 connection.field(&sql)?.and_then(|bytes| bytes.parse().ok()).unwrap_or(0u64);
-            // The place of a row has four bytes for its block.
+            // A `ctid` has four bytes for the block.
             let blocks = (bytes / block_bytes).min(u64::from(u32::MAX));
             if blocks > 0 {
                 end += blocks;
@@ -57,8 +57,8 @@ impl BlockServer for TableBlocks {
         let mut connection = self.server.connect()?;
         let mut tables = Vec::new();
         for (index, (name, end)) in self.tables.iter().enumerate() {
-            // What this session has asked for and got from the cache, as the server counts it: it
-            // forgets its counts at times when it reports them.
+            // Blocks that this session has requested and found in the cache, as the server counts them.
+            // It resets these counts at times, when it reports them.
             let sql = format!(
                 "SELECT pg_stat_get_xact_blocks_fetched('{name}'::regclass), \
                  pg_stat_get_xact_blocks_hit('{name}'::regclass), count(*) FROM {name} WHERE ctid = $1"
@@ -72,13 +72,13 @@ impl BlockServer for TableBlocks {
     }
 }
 
-/// A table as one session sees it.
+/// A table with the state of one session.
 #[derive(Debug)]
 struct Table {
     statement: String,
-    /// Number of blocks up to its end, those of the tables before included.
+    /// Number of blocks up to its end, including the tables before.
     end: u64,
-    /// What the server counted up to the last read.
+    /// Counts of the server at the last read.
     fetched: i64,
     hit: i64,
 }
@@ -92,7 +92,7 @@ struct TableReader {
 impl BlockReader for TableReader {
     fn read(&mut self, random: u64) -> Result<bool, DbError> {
         let Self { connection, tables } = self;
-        // There is at least one table, and its end is above 0.
+        // At least one table exists, and its end is above 0.
         let block = below(random, tables.last().map_or(1, |table| table.end));
         let index = tables.partition_point(|table| table.end <= block);
         let first = if index == 0 { 0 } else { tables[index - 1].end };
@@ -127,7 +127,7 @@ impl BlockReader for TableReader {
             Ok(())
         })?;
         let (fetched, hit) = counts.ok_or_else(|| strange(connection.place()))?;
-        // One more than before, or the first one since the server forgot.
+        // One more than before, or the first one since the server reset its counts.
         let before = if fetched == table.fetched.wrapping_add(1) { table.hit } else { 0 };
         (table.fetched, table.hit) = (fetched, hit);
         Ok(hit > before)

@@ -1,4 +1,4 @@
-//! What iogauge makes in a database of PostgreSQL: a schema with a mark, and tables in it.
+//! The objects that iogauge creates in PostgreSQL: a schema with a comment that marks it, and tables.
 //!
 //! | table | holds |
 //! |---|---|
@@ -18,13 +18,13 @@ use crate::marker::{check_global, is_identity};
 use crate::progress::Progress;
 use crate::value::Stamp;
 
-/// First half of the advisory lock's key, the same for all databases of iogauge; the other half follows
-/// from the name.
+/// First half of the advisory lock's key, the same for all databases of iogauge; the other half is a
+/// hash of the name.
 const LOCK_CLASS: i32 = 0x696f_6761;
-/// What a page of one row has besides the row's bytes, and some more: page header, line pointer, row
-/// header, length.
+/// Upper bound of the bytes that a page with one row adds to it: page header, line pointer, row header,
+/// length.
 const PAGE_OVERHEAD_BYTES: u64 = 64;
-/// What PostgreSQL can be built with.
+/// Block sizes with which PostgreSQL can be built.
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 1 << 10..=32 << 10;
 
 /// A schema of this name. The name is letters, digits and underscores.
@@ -33,7 +33,7 @@ pub(super) struct Schema {
     name: String,
 }
 
-/// Whose a schema is.
+/// The owner of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Nobody,
@@ -46,12 +46,12 @@ impl Schema {
         Self { name: name.to_owned() }
     }
 
-    /// A table of it, as it stands in a statement.
+    /// A table of it, quoted for a statement.
     pub(super) fn table(&self, table: &str) -> String {
         format!("\"{}\".{table}", self.name)
     }
 
-    /// Its name as text in a statement.
+    /// Its name as a string literal.
     pub(super) fn literal(&self) -> String {
         format!("'{}'", self.name)
     }
@@ -74,7 +74,7 @@ impl Schema {
         Ok(self.owner(connection)? == Owner::Iogauge)
     }
 
-    /// Fails where setup did not make it.
+    /// Fails unless setup made it.
     pub(super) fn must_be_there(&self, connection: &mut Connection) -> Result<(), DbError> {
         let place = connection.place().to_owned();
         match self.owner(connection)? {
@@ -94,9 +94,9 @@ impl Schema {
         ))
     }
 
-    /// Takes it, for a session or for a transaction.
+    /// Locks it, for a session or a transaction.
     pub(super) fn lock(&self, connection: &mut Connection, function: &str) -> Result<(), DbError> {
-        // FNV-1a; a collision keeps two databases of one server from being used at once, no more.
+        // FNV-1a. A collision only prevents that two databases of one server are used at the same time.
         let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         let key = self.name.bytes().fold(0x811c_9dc5, hash) as i32;
         let taken = connection.field(&format!("SELECT {function}({LOCK_CLASS}, {key})"))?;
@@ -111,7 +111,7 @@ impl Schema {
         )))
     }
 
-    /// Fails where a session has written to one of its tables in a transaction that goes on.
+    /// Fails if a session has written to one of its tables in an open transaction.
     pub(super) fn nobody_writes(&self, connection: &mut Connection) -> Result<(), DbError> {
         let writers = connection.field(&format!(
             "SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation
@@ -130,7 +130,7 @@ impl Schema {
         )))
     }
 
-    /// Makes it, with so many bytes of blocks. All of it or nothing.
+    /// Creates it with `size_bytes` bytes of blocks, atomically.
     pub(super) fn make(
         &self,
         connection: &mut Connection,
@@ -177,7 +177,7 @@ impl Schema {
         write_out(connection, &mut || Ok(())).map(|_| ())
     }
 
-    /// Makes a global and its worker's record. All of it or nothing.
+    /// Creates a global and its worker's record, atomically.
     pub(super) fn make_global(
         &self,
         connection: &mut Connection,
@@ -236,7 +236,7 @@ impl Schema {
         identity.ok_or_else(|| self.strange(connection, "iogauge"))
     }
 
-    /// A table holds what cannot be.
+    /// The error of a table with impossible contents.
     fn strange(&self, connection: &Connection, table: &str) -> DbError {
         DbError::Failed(format!(
             "{}: {} is damaged: it holds what iogauge did not write; hint: run purge, then setup",
@@ -267,7 +267,7 @@ impl Schema {
         sound.ok_or_else(|| self.strange(connection, "globals"))
     }
 
-    /// Every table that setup and creating globals made.
+    /// All tables made by setup and by creating globals.
     fn tables(&self, connection: &mut Connection) -> Result<Vec<String>, DbError> {
         let globals = self.globals(connection)?;
         let mut tables = ["iogauge", "globals", "filler"].map(|table| self.table(table)).to_vec();
@@ -277,7 +277,7 @@ impl Schema {
         Ok(tables)
     }
 
-    /// Bytes of all of its tables with their indexes.
+    /// Total size of its tables with their indexes, in bytes.
     pub(super) fn data_bytes(&self, connection: &mut Connection) -> Result<u64, DbError> {
         let tables = self.tables(connection)?;
         let rows: Vec<String> = tables.iter().map(|table| format!("('{table}')")).collect();
@@ -288,14 +288,14 @@ impl Schema {
         Ok(bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
     }
 
-    /// Removes its tables, and itself where nothing else is in it. All of it or nothing.
+    /// Drops its tables, and the schema if nothing else is in it, atomically.
     pub(super) fn purge(&self, connection: &mut Connection) -> Result<Purged, DbError> {
         self.must_be_there(connection)?;
         self.lock(connection, "pg_try_advisory_lock")?;
         let mut purged = Purged { freed_bytes: self.data_bytes(connection)?, left: Vec::new() };
         let tables = self.tables(connection)?;
         in_transaction(connection, |connection| {
-            // One by one, never with what depends on them.
+            // One by one, without CASCADE.
             for table in tables {
                 if let Err(said) = connection.try_run(&format!("DROP TABLE {table}"))? {
                     let fault = said.fault(connection.place());
@@ -315,7 +315,7 @@ impl Schema {
             if said.code != "2BP01" {
                 return Err(said.fault(connection.place()));
             }
-            // Foreign objects, each in a line of its own.
+            // Foreign objects, one per line.
             purged.left = said.detail.lines().map(left).collect();
             connection
                 .run(&format!("ROLLBACK TO SAVEPOINT tables; COMMENT ON SCHEMA {schema} IS NULL"))
@@ -324,12 +324,12 @@ impl Schema {
     }
 }
 
-/// `table "RAN".thesis depends on schema "RAN"`, without what it depends on.
+/// The object in `table "RAN".thesis depends on schema "RAN"`.
 fn left(line: &str) -> String {
     line.split_once(" depends on ").map_or(line, |(object, _)| object).to_owned()
 }
 
-/// Copies so many rows into a table, and tells how many are on their way.
+/// Copies rows into a table, and reports how many were sent.
 fn fill(
     connection: &mut Connection,
     target: &str,
@@ -349,18 +349,18 @@ fn fill(
     copy.finish()
 }
 
-/// Does several statements, all of them or none.
+/// Executes statements in one transaction.
 fn in_transaction<T>(
     connection: &mut Connection,
     act: impl FnOnce(&mut Connection) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
-    // A commit may have to bring all of it to the device.
+    // The commit may have to write all of it to the device.
     connection.with_patience(Patience::WhileAlive, |connection| {
         connection.run("BEGIN ISOLATION LEVEL READ COMMITTED")?;
         match act(connection) {
             Ok(value) => connection.run("COMMIT").map(|()| value),
             Err(error) => {
-                // Where the server is gone, it has nothing of it either.
+                // If the server is gone, it has rolled back.
                 let _ = connection.run("ROLLBACK");
                 Err(error)
             }
@@ -380,17 +380,17 @@ pub(super) fn block_bytes(connection: &mut Connection) -> Result<u64, DbError> {
     })
 }
 
-/// About what a row of a new global takes, its entry in the index with it: blocks are full to the fill
-/// factor, an entry has 20 bytes, and an index is full to nine tenths.
+/// Approximate size of a row of a new global with its index entry: blocks are filled to the fill
+/// factor, an entry has 20 bytes, and an index is filled to nine tenths.
 pub(super) fn row_bytes(value_bytes: u64, fillfactor: u32) -> u64 {
-    // A block of the usual size and what is left in it, a row's head, its number and its pointer.
+    // A block of the default size without its header; a row's header, number and pointer.
     let (block_bytes, usable_bytes, beside_bytes) = (8192, 8168, 40);
     let row_bytes = (value_bytes + beside_bytes).next_multiple_of(8);
     let rows = (usable_bytes * u64::from(fillfactor) / 100 / row_bytes).max(1);
     block_bytes / rows + 23
 }
 
-/// Has everything written to the data files: false where the user may not ask for it.
+/// Requests a checkpoint; false if the user has no right to.
 pub(super) fn write_out(
     connection: &mut Connection,
     tell: &mut dyn FnMut() -> Result<(), DbError>,

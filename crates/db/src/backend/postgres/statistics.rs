@@ -1,14 +1,14 @@
-//! What the server counts, by version.
+//! Counts of the server, by version.
 //!
-//! <https://www.postgresql.org/docs/current/monitoring-stats.html>: checkpoints moved to a view of their
-//! own in version 17, and what sessions write themselves to `pg_stat_io`.
+//! <https://www.postgresql.org/docs/current/monitoring-stats.html>: version 17 moved checkpoints to
+//! their own view, and writes of sessions to `pg_stat_io`.
 
 use super::connection::Connection;
 use super::schema::Schema;
 use crate::backend::Counts;
 use crate::error::DbError;
 
-/// Reads the counts of one schema's tables and of the whole server's write daemon.
+/// Reads the counts of one schema's tables, and of the write daemon of the whole server.
 #[derive(Debug)]
 pub(super) struct Statistics {
     sql: String,
@@ -16,10 +16,10 @@ pub(super) struct Statistics {
     names: Vec<&'static str>,
 }
 
-/// What the checkpointer did so far.
+/// Work of the checkpointer so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Daemon {
-    /// Place in the log of the last checkpoint that is done.
+    /// Log position of the last completed checkpoint.
     pub checkpoint: String,
     /// Time that checkpoints took, in milliseconds.
     pub busy_ms: u64,
@@ -28,7 +28,7 @@ pub(super) struct Daemon {
 }
 
 impl Statistics {
-    /// For a server of this version, as `server_version_num` says it.
+    /// For a server of this `server_version_num`.
     pub(super) fn new(version: u32, schema: &Schema) -> Self {
         let of = |view: &str, sum: &str, tables: &str| {
             let name = schema.literal();
@@ -50,7 +50,7 @@ impl Statistics {
             }
             _ => "(SELECT buffers_backend FROM pg_stat_bgwriter)",
         };
-        // A standby inserts nothing itself: it replays what its primary did.
+        // A standby inserts nothing itself: it replays its primary.
         let log = "pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() \
                    ELSE pg_current_wal_insert_lsn() END, '0/0')";
         let mut columns = vec![
@@ -114,7 +114,7 @@ impl Statistics {
         Ok(counts)
     }
 
-    /// What the checkpointer did.
+    /// Work of the checkpointer.
     pub(super) fn daemon(&self, connection: &mut Connection) -> Result<Daemon, DbError> {
         let row = connection.row(&self.daemon)?;
         let number = |index: usize| row.get(index)?.as_ref()?.parse().ok();

@@ -1,4 +1,4 @@
-//! The way to a server: a socket of either kind.
+//! Sockets to a server.
 
 use super::address::{Address, Host};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,8 +16,8 @@ pub(super) enum Stream {
     Tcp(Arc<TcpStream>),
 }
 
-/// The connections of a run, for whoever ends it: a thread that waits for a server's answer gets none any more
-/// once they are hung up.
+/// The connections of a run, which can be closed together: a thread that waits for an answer then
+/// fails.
 #[derive(Debug, Default)]
 pub(super) struct Lines(Mutex<Open>);
 
@@ -35,7 +35,7 @@ enum Line {
 
 impl Line {
     fn hang_up(&self) {
-        // One that is closed already needs no more.
+        // A socket that is closed already needs nothing.
         let _ = match self {
             Self::Unix(stream) => stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both)),
             Self::Tcp(stream) => stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both)),
@@ -44,7 +44,7 @@ impl Line {
 }
 
 impl Lines {
-    /// Notes a connection; one that comes too late is hung up at once.
+    /// Adds a connection; it is closed at once if the others are closed already.
     pub(super) fn add(&self, stream: &Stream) {
         let line = match stream {
             Stream::Unix(polled) => Line::Unix(Arc::downgrade(&polled.socket)),
@@ -57,7 +57,7 @@ impl Lines {
         open.streams.push(line);
     }
 
-    /// Ends every connection, those that wait for an answer among them.
+    /// Closes every connection, including those that wait for an answer.
     pub(super) fn hang_up(&self) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.is_over = true;
@@ -65,22 +65,22 @@ impl Lines {
     }
 }
 
-/// Does what may wait for the network or for a server that takes nobody in, for so long at most. What takes
-/// longer goes on by itself, and its result is nobody's.
+/// Runs an action that may wait for the network or for a busy server, for at most this time. A longer
+/// action continues in its thread, and its result is discarded.
 fn within<T: Send + 'static>(
     patience: Duration,
     act: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (done, waiting) = sync_channel(1);
     std::thread::Builder::new().name("db-connect".to_owned()).spawn(move || {
-        // Whoever asked may have gone.
+        // The caller may have gone.
         let _ = done.send(act());
     })?;
     waiting.recv_timeout(patience).unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
 impl Stream {
-    /// Connects, in so long at most.
+    /// Connects, within this time.
     pub(super) fn open(address: &Address, patience: Duration) -> Result<Self> {
         let end = Instant::now() + patience;
         let name = match &address.host {
@@ -108,8 +108,8 @@ impl Stream {
         Ok(Self::Tcp(Arc::new(stream)))
     }
 
-    /// How long a read or a write waits until it fails with [`ErrorKind::WouldBlock`] or
-    /// [`ErrorKind::TimedOut`]; `None` for as long as it takes.
+    /// Sets the time after which a read or write fails with [`ErrorKind::WouldBlock`] or
+    /// [`ErrorKind::TimedOut`]; `None` for no limit.
     pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<()> {
         match self {
             Self::Unix(stream) => {
@@ -123,7 +123,7 @@ impl Stream {
         }
     }
 
-    /// Reads what is there already.
+    /// Reads available data.
     pub(super) fn read_at_hand(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self {
             Self::Unix(stream) => {
@@ -164,9 +164,9 @@ impl Write for Stream {
     }
 }
 
-/// A Unix socket that is read once something is there. Linux wakes a thread that sleeps in the read itself
-/// also when the other side takes what was sent to it (`sock_def_write_space`): twice for each answer, the
-/// first time for nothing, while the server needs the processor. A thread that polls for input sleeps on.
+/// A Unix socket that is polled before it is read. Linux wakes a thread that sleeps in a read also when
+/// the peer receives the data sent to it (`sock_def_write_space`): twice for each answer, the first
+/// time without data, while the server needs the processor. A thread that polls for input stays asleep.
 #[derive(Debug)]
 pub(super) struct Polled {
     socket: Arc<UnixStream>,
@@ -199,7 +199,7 @@ impl Polled {
 mod tests {
     use super::*;
 
-    /// Times that this thread went to sleep by itself.
+    /// Voluntary context switches of this thread.
     fn sleeps() -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));

@@ -1,4 +1,4 @@
-//! Sees the server's checkpoints come and go.
+//! Observes the server's checkpoints.
 
 use super::connection::Connection;
 use super::statistics::{Daemon, Statistics};
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often it looks.
+/// Time between two observations.
 const LOOK: Duration = Duration::from_millis(250);
-/// A checkpoint's counts come this much after its end.
+/// Delay of a checkpoint's counts after its end.
 const LATE: Duration = Duration::from_millis(50);
 
-/// Looks at the checkpointer from time to time, in a thread of its own. Dropped, it ends.
+/// A thread that observes the checkpointer; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Watch {
     seen: Arc<Mutex<WatchState>>,
@@ -32,7 +32,7 @@ struct WatchState {
 }
 
 impl Watch {
-    /// Begins to look, on a connection of its own.
+    /// Starts the thread, on its own connection.
     pub(super) fn begin(
         mut connection: Connection,
         statistics: Statistics,
@@ -45,7 +45,7 @@ impl Watch {
         let look = move || {
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let mut seen = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                // Whoever asks for the rounds hears of it.
+                // The caller who requests the rounds gets the error.
                 if seen.look().is_err() {
                     return;
                 }
@@ -56,12 +56,12 @@ impl Watch {
         Ok(Self { seen, stop: Some(stop), thread: Some(thread.map_err(failed)?) })
     }
 
-    /// Looks now.
+    /// Observes now.
     pub(super) fn look(&self) -> Result<(), DbError> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).look()
     }
 
-    /// The checkpoints that ended since the last time this was asked.
+    /// The checkpoints that ended since the previous call.
     pub(super) fn cycles(&self) -> Result<Vec<Cycle>, DbError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.look()?;

@@ -1,4 +1,4 @@
-//! A worker's statements: prepared once, their parameters in binary, one round trip for each update.
+//! The statements of a worker: prepared once, with binary parameters, one round trip for each update.
 
 use super::connection::{Connection, Patience, strange};
 use super::schema::Schema;
@@ -8,7 +8,7 @@ use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
-/// Types of parameters, as `pg_type` numbers them.
+/// Object identifiers of parameter types in `pg_type`.
 const BIGINT: u32 = 20;
 const TEXT: u32 = 25;
 /// Names of the prepared statements.
@@ -31,7 +31,7 @@ pub(super) struct PreparedStatements {
 }
 
 impl PreparedStatements {
-    /// Those of a worker, on a connection of its own.
+    /// Prepares them on the worker's own connection.
     pub(super) fn new(
         mut connection: Connection,
         schema: &Schema,
@@ -44,12 +44,12 @@ impl PreparedStatements {
         let record = format!("UPDATE {record} SET sequence = $1");
         connection.prepare(RECORD, &record, &[BIGINT])?;
         connection.prepare(COMMIT, "COMMIT", &[])?;
-        // How long an update takes is what is measured.
+        // The latency of an update is measured, so it has no time limit.
         connection.set_patience(Patience::Endless);
         Ok(Self { connection, table })
     }
 
-    /// Puts a statement behind those that are to be sent next.
+    /// Adds a statement to those that are sent next.
     fn add(&mut self, name: &str, parameters: &[Parameter<'_>]) -> Result<(), DbError> {
         let out = &mut self.connection.out;
         let write = |parameter: &Parameter<'_>, out: &mut BytesMut| {
@@ -67,7 +67,7 @@ impl PreparedStatements {
         })
     }
 
-    /// Sends the statements, waits for all of them, and holds what the server did against `right`.
+    /// Sends the statements, waits for all of them, and compares the server's completion with `right`.
     fn send(&mut self, right: &[&[u8]]) -> Result<(), DbError> {
         frontend::sync(&mut self.connection.out);
         self.connection.send()?;
@@ -82,7 +82,7 @@ impl PreparedStatements {
         if done == right.len() && !wrong {
             return Ok(());
         }
-        // Whoever changed the tables meanwhile.
+        // Somebody has changed the tables in the meantime.
         let _ = self.connection.run("ROLLBACK");
         Err(DbError::Failed(format!(
             "{}: a subscript of {}, or the worker's record, is not there any more; hint: run purge, \
@@ -93,8 +93,8 @@ impl PreparedStatements {
     }
 }
 
-/// The statement that begins a transaction goes with its first update, the worker's record with the
-/// commit: each of them is one way to the server and back.
+/// The statement that begins a transaction is sent with its first update, the worker's record with the
+/// commit: each takes one round trip.
 impl SingleStatements for PreparedStatements {
     fn begin(&mut self) -> Result<(), DbError> {
         self.add(BEGIN, &[])

@@ -1,4 +1,4 @@
-//! A run: RocksDB open for this process, with its statistics.
+//! A run: RocksDB, open in this process, with its statistics.
 
 use super::bulk::handle;
 use super::events::Events;
@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often it is looked whether flushes and compactions rest.
+/// Time between two checks whether flushes and compactions are idle.
 const LOOK: Duration = Duration::from_millis(5);
-/// Compactions take files away while they are listed; so many times in a row they do not.
+/// Compactions can remove files while they are listed; this is the number of attempts.
 const TRIES: u32 = 20;
 
 /// The database, open.
@@ -34,7 +34,7 @@ pub struct Run {
     pub events: Mutex<Events>,
     /// Data files that blocks are read from.
     pub held: Mutex<Vec<File>>,
-    /// Goes last: whoever has it next finds the database closed.
+    /// Dropped last: the next owner of the lock finds the database closed.
     pub _lock: Lock,
 }
 
@@ -43,7 +43,7 @@ impl Run {
         fault(&self.folder, error)
     }
 
-    /// Opens every data file of this moment, `None` where one of them has gone.
+    /// Opens every current data file; `None` if one of them has been removed.
     fn open_files(&self) -> Result<Option<Vec<(File, u64)>>, DbError> {
         let live = self.db.live_files().map_err(|error| self.failed(&error))?;
         let mut files = Vec::with_capacity(live.len());
@@ -59,7 +59,7 @@ impl Run {
         Ok(Some(files))
     }
 
-    /// True where nothing is flushed or compacted and nothing is about to be.
+    /// True if no flush or compaction runs or is pending.
     fn rests(&self) -> Result<bool, DbError> {
         let failed = |error| self.failed(&error);
         let errors = self.db.property_int_value(properties::BACKGROUND_ERRORS).map_err(failed)?;
@@ -93,8 +93,8 @@ impl Activity for Run {
         Ok(Box::new(BatchWriter::new(db, folder, worker, self.sync)?))
     }
 
-    /// Blocks of the data files of this moment. A compaction during the run removes files; those that are
-    /// read here stay until it ends, with what stood in them at its begin.
+    /// Blocks of the current data files. A compaction during the run removes files; those that are read
+    /// here stay until the run ends, with their contents from its start.
     fn blocks(&self) -> Result<Blocks, DbError> {
         let mut files = None;
         for _ in 0..TRIES {
@@ -112,7 +112,7 @@ impl Activity for Run {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let mut blocks = Vec::with_capacity(files.len());
         for (file, bytes) in files {
-            // By this name a file can be opened that has no other any more.
+            // This name opens a file that has no other name any more.
             let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
             blocks.push(BlockFile { path, base_bytes: 0, blocks: bytes / self.block_bytes });
             held.push(file);

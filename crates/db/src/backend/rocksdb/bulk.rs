@@ -1,4 +1,4 @@
-//! The bulk path: sorted files are written beside the database, which then takes them over as they are.
+//! Bulk loading: sorted files are written beside the database, which then ingests them.
 
 use super::fault::fault;
 use super::files;
@@ -13,25 +13,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A file at least: what RocksDB makes by itself.
+/// Smallest file, as large as RocksDB's own.
 const FILE_BYTES: u64 = 64 << 20;
-/// Every reader has every file open: there are not many more of them than this.
+/// Approximate largest number of files, because every reader has every file open.
 const MOST_FILES: u64 = 64;
-/// What the key and the ends of blocks add to a row, about.
+/// Approximate bytes that the key and block ends add to a row.
 const ROW_OVERHEAD_BYTES: u64 = 20;
-/// Rows between two looks at whether to stop.
+/// Rows between two checks whether to stop.
 const ROWS_BETWEEN: u64 = 1024;
-/// How often it is looked whether all is written.
+/// Time between two checks whether everything is written.
 const LOOK: Duration = Duration::from_millis(1);
-/// How often progress is told.
+/// Time between two reports of progress.
 const BETWEEN_WORDS: Duration = Duration::from_millis(50);
 
-/// What threads that write files share.
+/// State that the threads which write files share.
 #[derive(Default)]
 struct Shared {
     /// The file to write next.
     next: AtomicU64,
-    /// Rows written, more or less.
+    /// Approximate number of rows written.
     rows: AtomicU64,
     stop: AtomicBool,
     fault: Mutex<Option<DbError>>,
@@ -43,19 +43,20 @@ pub struct Bulk<'a> {
     pub folder: &'a Path,
     /// Options of the column family.
     pub options: &'a Options,
+    /// Number of rows.
     pub rows: u64,
     /// Bytes of a row.
     pub row_bytes: u64,
-    /// What a row counts in the progress.
+    /// Amount of progress that a row adds.
     pub told_per_row: u64,
-    /// What the progress is told in all.
+    /// Total amount of progress.
     pub told_total: u64,
 }
 
 impl Bulk<'_> {
-    /// Writes the files, each in one of as many threads as there are processors; `rows` gives for a file
-    /// what makes its values. Files of an earlier filling that was cut short go before, those of this one
-    /// where it fails.
+    /// Writes the files in as many threads as there are processors; `rows` returns for a file the
+    /// generator of its values. Files of an earlier interrupted load are removed first, and those of
+    /// this one if it fails.
     pub fn write<V: AsRef<[u8]> + Default, R: FnMut(u64, &mut V)>(
         &self,
         rows: &(impl Fn(u64) -> R + Sync),
@@ -105,7 +106,7 @@ impl Bulk<'_> {
         self.folder.join(files::filling(file + 1))
     }
 
-    /// Tells how far the threads are until they are at their end, or are to be.
+    /// Reports the progress of the threads until they have ended or have to stop.
     fn tell(
         &self,
         shared: &Shared,
@@ -124,7 +125,7 @@ impl Bulk<'_> {
         Ok(())
     }
 
-    /// Writes one file, or a part of it where it is to stop.
+    /// Writes one file, or a part of it if it has to stop.
     fn write_file<V: AsRef<[u8]> + Default>(
         &self,
         path: &Path,
@@ -149,7 +150,7 @@ impl Bulk<'_> {
         writer.finish().map_err(failed)
     }
 
-    /// Lets a column family take the files over: all of them or none.
+    /// Ingests the files into a column family, atomically.
     pub fn ingest(&self, db: &DB, family: &str, paths: Vec<PathBuf>) -> Result<(), DbError> {
         if paths.is_empty() {
             return Ok(());
@@ -163,7 +164,7 @@ impl Bulk<'_> {
     }
 }
 
-/// A column family that is there.
+/// An existing column family.
 pub fn handle<'a>(
     db: &'a DB,
     folder: &Path,
@@ -176,9 +177,9 @@ pub fn handle<'a>(
     db.cf_handle(family).ok_or_else(missing)
 }
 
-/// Removes files that no database took over.
+/// Removes files that were not ingested.
 pub fn clear(folder: &Path) {
-    // What cannot be removed now is removed by the next filling, or by purge.
+    // Files that cannot be removed now are removed by the next load, or by purge.
     let Ok(Some(folder)) = Folder::open(folder) else { return };
     for name in folder.names().unwrap_or_default() {
         if name.starts_with(files::FILLING)

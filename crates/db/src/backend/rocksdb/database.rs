@@ -1,4 +1,4 @@
-//! A database in a folder: made, filled, read, opened for a run.
+//! A database in a folder: its creation, bulk loading, reading, and opening for a run.
 
 use super::activity::Run;
 use super::bulk::{Bulk, handle};
@@ -20,12 +20,13 @@ use ::rocksdb::{DB, DEFAULT_COLUMN_FAMILY_NAME, IteratorMode, Options, ReadOptio
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// What RocksDB adds to the one row of a block stays below this, so that the row fills its block.
+/// Upper bound of the bytes that RocksDB adds to the single row of a block, so that the row fills its
+/// block.
 const ROW_OVERHEAD_BYTES: u64 = 32;
-/// A walk reads so many bytes at once.
+/// Bytes that a walk reads at once.
 const READAHEAD_BYTES: usize = 2 << 20;
 
-/// A database of RocksDB, there or not.
+/// A database of RocksDB, which need not exist yet.
 #[derive(Debug)]
 pub struct RocksDb {
     directory: Directory,
@@ -33,10 +34,10 @@ pub struct RocksDb {
 }
 
 impl RocksDb {
-    /// The one that a URL names, held to its directory. Touches nothing.
+    /// The database of a URL, confined to its directory. Writes nothing.
     ///
     /// # Errors
-    /// Settings that cannot be.
+    /// Invalid settings.
     pub fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
         let (directory, settings) = (Directory::of(url, "rocksdb"), Settings::of(url)?);
         let block_bytes = settings.setup_block_bytes();
@@ -48,7 +49,7 @@ impl RocksDb {
         self.directory.path()
     }
 
-    /// The marker of a database that is there, whose block is the one that is asked for.
+    /// The marker of an existing database whose block size agrees with the settings.
     fn marker(&self) -> Result<Marker, DbError> {
         let marker = self.directory.marker()?;
         self.directory.there()?.check_files(files::is_ours)?;
@@ -66,7 +67,7 @@ impl RocksDb {
         self.settings.options(marker.block_bytes)
     }
 
-    /// Makes everything in a folder that has nothing but the marker.
+    /// Makes everything in a folder that contains only the marker.
     fn fill(
         &self,
         size_bytes: u64,
@@ -96,7 +97,7 @@ impl RocksDb {
         bulk.ingest(&db, FILLER, paths)
     }
 
-    /// Fills a column family that is not there yet.
+    /// Creates and fills a column family.
     fn fill_global(
         &self,
         db: &mut DB,
@@ -123,7 +124,7 @@ impl RocksDb {
         bulk.ingest(db, &family, paths)
     }
 
-    /// Shows each key and value of a column family.
+    /// Calls `see` with each key and value of a column family.
     fn each(
         &self,
         marker: &Marker,
@@ -167,7 +168,7 @@ impl Database for RocksDb {
             self.directory.write(&marker)
         });
         if made.is_err() {
-            // Why it failed says more than what cannot be removed.
+            // The first error is more useful than that of the removal.
             let _ = self.directory.purge(|_, name, _| files::is_ours(name));
         }
         made
@@ -196,7 +197,7 @@ impl Database for RocksDb {
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         self.marker()?;
         let lock = self.directory.lock()?;
-        // Again, since it may have been changed before the lock was had.
+        // Read again, because it may have changed before the lock was taken.
         let mut marker = self.marker()?;
         let next = marker.globals.len() as u32 + 1;
         if global.number != next {
@@ -208,7 +209,7 @@ impl Database for RocksDb {
         let options = self.options(&marker)?;
         let (mut db, _) = library::open(self.folder(), &options)?;
         let family = family_of(global.number);
-        // One that was cut short by a kill.
+        // Left by a killed process.
         self.drop_family(&mut db, &family)?;
         let made = self.fill_global(&mut db, &options, global, progress).and_then(|()| {
             marker.globals.push(global);
@@ -314,7 +315,7 @@ impl Database for RocksDb {
     }
 }
 
-/// The version that had the database open last: the library itself does not tell it.
+/// The version that had the database open last: the library itself does not report it.
 fn version(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let options = entries.map(|entry| entry.path()).filter(|path| {

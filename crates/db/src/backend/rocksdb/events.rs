@@ -1,4 +1,4 @@
-//! Flushes and compactions, as RocksDB tells them in its information log.
+//! Flushes and compactions, from RocksDB's information log.
 //!
 //! An event is a line that ends with `EVENT_LOG_v1` and an object of JSON. A flush is the lines
 //! `flush_started`, `table_file_creation` with the size of the file, and `flush_finished`, all with the
@@ -30,28 +30,28 @@ struct Event {
     total_output_size: u64,
 }
 
-/// Reads the information log as it grows.
+/// Follows the information log as it grows.
 #[derive(Debug)]
 pub struct Events {
     log: BufReader<File>,
     path: PathBuf,
-    /// The beginning of a line whose end is not written yet.
+    /// The start of an incomplete line.
     line: Vec<u8>,
     rounds: Rounds,
 }
 
-/// Puts rounds together.
+/// Combines events to rounds.
 #[derive(Debug)]
 struct Rounds {
-    /// One moment by two clocks.
+    /// One moment on two clocks.
     moment: (u64, Instant),
     block_bytes: u64,
-    /// When a flush under way began, and how many bytes it wrote, by job.
+    /// Start of a current flush and the bytes it wrote, by job.
     flushes: HashMap<u64, (u64, u64)>,
 }
 
 impl Events {
-    /// Follows the log of a database that this process has open, from what was written last.
+    /// Follows the log of a database that this process has open, from its current end.
     ///
     /// # Errors
     /// Where it cannot be read.
@@ -62,12 +62,12 @@ impl Events {
         let moment = (now.as_micros() as u64, Instant::now());
         let rounds = Rounds { moment, block_bytes, flushes: HashMap::new() };
         let mut events = Self { log: BufReader::new(log), path, line: Vec::new(), rounds };
-        // What recovery did belongs to no run.
+        // Events of the recovery belong to no run.
         events.rounds()?;
         Ok(events)
     }
 
-    /// Rounds that were written down since the last time.
+    /// Rounds logged since the previous call.
     ///
     /// # Errors
     /// Where the log cannot be read.
@@ -87,7 +87,7 @@ impl Events {
     }
 }
 
-/// The event in a line, where there is one.
+/// The event in a line, if there is one.
 fn event(line: &[u8]) -> Option<Event> {
     let line = std::str::from_utf8(line).ok()?;
     serde_json::from_str(&line[line.find(MARK)? + MARK.len()..]).ok()
@@ -102,7 +102,7 @@ impl Rounds {
                 None
             }
             "table_file_creation" => {
-                // Compactions make files, too, and sum them up at their end.
+                // Compactions make files too, and report their sum at the end.
                 let (_, bytes) = self.flushes.get_mut(&job)?;
                 *bytes = bytes.saturating_add(file_size);
                 None
@@ -122,7 +122,7 @@ impl Rounds {
     fn cycle(&self, ended_micros: u64, took_micros: u64, bytes: u64) -> Cycle {
         let (micros, instant) = self.moment;
         let since = Duration::from_micros(ended_micros.saturating_sub(micros));
-        // The clock of the day may be set while a run goes on.
+        // The wall clock may be set during a run.
         let now = Instant::now();
         let ended = instant.checked_add(since).unwrap_or(now).min(now);
         let blocks = bytes.div_ceil(self.block_bytes.max(1));

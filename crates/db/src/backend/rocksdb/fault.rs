@@ -1,11 +1,11 @@
-//! What RocksDB says, as a fault of the right kind.
+//! Conversion of errors of RocksDB.
 
 use crate::error::DbError;
 use std::path::Path;
 
-/// A fault of RocksDB in a folder.
+/// Converts an error of RocksDB in a folder.
 pub fn fault(folder: &Path, error: &::rocksdb::Error) -> DbError {
-    // One line, whatever it says.
+    // The message has one line, whatever the error contains.
     let said = error.as_ref().split_whitespace().collect::<Vec<_>>().join(" ");
     let text = format!("{}: RocksDB: {said}", folder.display());
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));

@@ -1,6 +1,6 @@
-//! Names of the files that RocksDB and filling it leave in the folder.
+//! Names of files that RocksDB and bulk loading create in the folder.
 
-/// Beginning of the name of a file that is filled before RocksDB takes it over.
+/// Prefix of the names of files that are written for ingestion.
 pub const FILLING: &str = "filling-";
 
 /// Name of the n-th of them.
@@ -13,7 +13,7 @@ pub fn is_log(name: &str) -> bool {
     name.strip_suffix(".log").is_some_and(is_number)
 }
 
-/// True for every file that RocksDB makes: see its `file/filename.cc`.
+/// True for every file that RocksDB makes, as in its `file/filename.cc`.
 pub fn is_ours(name: &str) -> bool {
     let numbered = |prefix: &str| name.strip_prefix(prefix).is_some_and(is_number);
     let ends = [".sst", ".log", ".blob", ".dbtmp"];

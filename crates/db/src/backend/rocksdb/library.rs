@@ -5,7 +5,7 @@ use crate::error::DbError;
 use ::rocksdb::{ColumnFamilyDescriptor, DB, DEFAULT_COLUMN_FAMILY_NAME, Options};
 use std::path::Path;
 
-/// The column family of what setup makes.
+/// The column family that setup fills.
 pub const FILLER: &str = "filler";
 
 /// The column family of a global.
@@ -13,7 +13,7 @@ pub fn family_of(global: u32) -> String {
     format!("global_{global}")
 }
 
-/// A key: numbers in order are keys in order.
+/// The key of a subscript: the order of keys is the order of numbers.
 pub fn key(subscript: u64) -> [u8; 8] {
     subscript.to_be_bytes()
 }
@@ -31,7 +31,7 @@ fn families<'a>(
     names.into_iter().map(family).collect()
 }
 
-/// Makes a database with the column families that each has.
+/// Creates a database with the column families that every database has.
 pub fn create(folder: &Path, options: &Options) -> Result<DB, DbError> {
     let mut options = options.clone();
     options.create_if_missing(true);
@@ -41,7 +41,7 @@ pub fn create(folder: &Path, options: &Options) -> Result<DB, DbError> {
     DB::open_cf_descriptors(&options, folder, families).map_err(|error| fault(folder, &error))
 }
 
-/// Opens all of a database for one process alone. Gives the names of its column families, too.
+/// Opens a database exclusively. Also returns the names of its column families.
 pub fn open(folder: &Path, options: &Options) -> Result<(DB, Vec<String>), DbError> {
     let names = DB::list_cf(options, folder).map_err(|error| fault(folder, &error))?;
     let families = families(names.iter().map(String::as_str), options);
@@ -49,7 +49,8 @@ pub fn open(folder: &Path, options: &Options) -> Result<(DB, Vec<String>), DbErr
     Ok((db.map_err(|error| fault(folder, &error))?, names))
 }
 
-/// Opens a column family for reading, with what the log holds; a process that writes goes on.
+/// Opens a column family for reading, including the contents of the log. A writing process can
+/// continue.
 pub fn read(folder: &Path, options: &Options, family: &str) -> Result<DB, DbError> {
     let mut names = vec![DEFAULT_COLUMN_FAMILY_NAME];
     names.extend((family != DEFAULT_COLUMN_FAMILY_NAME).then_some(family));
@@ -57,7 +58,7 @@ pub fn read(folder: &Path, options: &Options, family: &str) -> Result<DB, DbErro
     loop {
         let families = families(names.iter().copied(), options);
         match DB::open_cf_descriptors_read_only(options, folder, families, false) {
-            // A compaction took files away between the list of files and their opening.
+            // A compaction removed files between the listing and the opening.
             Err(error) if error.as_ref().contains("No such file") && tries > 0 => tries -= 1,
             opened => return opened.map_err(|error| fault(folder, &error)),
         }

@@ -1,9 +1,9 @@
-//! RocksDB: a column family for each global, another for what setup makes, and worker records in the
-//! default one.
+//! RocksDB: a column family for each global, one that setup fills, and worker records in the default
+//! one.
 //!
-//! Keys are subscripts of eight bytes, the highest first. A transaction is one batch, with the worker's
-//! record in it. Nothing is compressed unless asked for. Data files, log and everything else lie in the
-//! folder of the database, under the names that RocksDB gives them.
+//! Keys are subscripts in eight bytes, big-endian. A transaction is one batch, which includes the
+//! worker's record. Nothing is compressed unless the settings say so. Data files, log and everything
+//! else are in the folder of the database, under RocksDB's own names.
 //!
 //! Built in with the cargo feature `rocksdb`, against the library of the system.
 
@@ -32,6 +32,7 @@ use crate::backend::{BackendInfo, Database, Setting};
 use crate::error::DbError;
 use crate::url::DbUrl;
 
+/// The row of this backend.
 pub const INFO: BackendInfo = BackendInfo {
     name: "rocksdb",
     url: "rocksdb:DIR",

@@ -1,4 +1,4 @@
-//! What a URL sets, and the library's options that follow from it.
+//! Settings of a URL, and the library's options that result from them.
 
 use super::SETTINGS;
 use crate::error::DbError;
@@ -6,37 +6,37 @@ use crate::url::DbUrl;
 use ::rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Options};
 use iogauge_model::units::parse_size_bytes;
 
-/// Setup's block, the cache that goes with it, and everything else that may be set.
+/// Values of the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Each commit waits for its log.
+    /// True if each commit waits for its log.
     pub sync: bool,
-    /// Data files go around the page cache.
+    /// True if data files bypass the page cache.
     pub direct: bool,
-    /// Bytes of a block, where it is set.
+    /// Block size in bytes, if it was set.
     pub block_bytes: Option<u64>,
     /// Name of the compression.
     pub compression: String,
-    /// Bytes of the block cache.
+    /// Size of the block cache in bytes.
     pub cache_bytes: usize,
-    /// Bytes of a memtable.
+    /// Size of a memtable in bytes.
     pub memtable_bytes: usize,
-    /// Bytes of log that force a flush.
+    /// Size of the log that forces a flush, in bytes.
     pub wal_bytes: u64,
-    /// Flushes and compactions at the same time.
+    /// Largest number of concurrent flushes and compactions.
     pub jobs: i32,
 }
 
-/// Bytes of a block where none is set.
+/// Default block size, in bytes.
 const BLOCK_BYTES: u64 = 8 << 10;
-/// Information logs that are kept: each process that opens the database begins one.
+/// Number of information logs that are kept: each process that opens the database starts one.
 const INFO_LOGS: usize = 4;
 
 impl Settings {
-    /// What a URL sets.
+    /// Parses the settings of a URL.
     ///
     /// # Errors
-    /// [`DbError::Usage`] for values that cannot be.
+    /// [`DbError::Usage`] for invalid values.
     pub fn of(url: &DbUrl) -> Result<Self, DbError> {
         let set = |key: &str| url.settings.get(key).map(String::as_str);
         let text = |key| set(key).unwrap_or_else(|| default(key)).to_ascii_lowercase();
@@ -74,7 +74,7 @@ impl Settings {
         })
     }
 
-    /// Bytes of a block that setup is to make.
+    /// Block size of a new database, in bytes.
     pub fn setup_block_bytes(&self) -> u64 {
         self.block_bytes.unwrap_or(BLOCK_BYTES)
     }
@@ -98,14 +98,14 @@ impl Settings {
         options.set_max_total_wal_size(self.wal_bytes);
         options.set_max_background_jobs(self.jobs);
         options.set_keep_log_file_num(INFO_LOGS);
-        // Files that the page cache holds, the log and what is filled in, are written out evenly.
+        // Files in the page cache, the log and bulk-loaded files, are written back evenly.
         options.set_bytes_per_sync(1 << 20);
         options.set_stats_dump_period_sec(0);
         options.set_stats_persist_period_sec(0);
         Ok(options)
     }
 
-    /// Names and values of what matters to a result.
+    /// Names and values of settings that affect a result.
     pub fn shown(&self) -> Vec<(String, String)> {
         let yes = |set: bool| set.to_string();
         let shown = [

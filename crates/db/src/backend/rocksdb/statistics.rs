@@ -1,4 +1,4 @@
-//! RocksDB's own counts: it tells them as text, a line for each.
+//! RocksDB's own counts, which it reports as text, one per line.
 
 use crate::backend::Counts;
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use std::collections::HashMap;
 pub struct Statistics<'a>(HashMap<&'a str, u64>);
 
 impl<'a> Statistics<'a> {
-    /// Reads lines of the form `rocksdb.NAME COUNT : N`. Lines of distributions, which have more in
-    /// front of that, are passed over.
+    /// Parses lines of the form `rocksdb.NAME COUNT : N`. Lines of distributions, with more fields, are
+    /// skipped.
     pub fn read(text: &'a str) -> Self {
         let count = |line: &'a str| {
             let mut words = line.split_ascii_whitespace();
@@ -24,10 +24,10 @@ impl<'a> Statistics<'a> {
         self.0.get(name).copied()
     }
 
-    /// The counts of a process that writes nothing but transactions, of blocks of so many bytes.
+    /// The counts of a process that writes only transactions. `block_bytes` is the size of a block.
     pub fn counts(&self, block_bytes: u64) -> Counts {
         let keys = self.of("rocksdb.number.keys.written");
-        // Each batch is booked with the thread that wrote it: its own, or the one that led a group.
+        // Each batch is counted for the thread that wrote it: its own, or the leader of a group.
         let commits = self.of("rocksdb.write.self").zip(self.of("rocksdb.write.other"));
         let commits = commits.map(|(own, other)| own + other);
         let written =

@@ -1,4 +1,4 @@
-//! A worker's hands: a batch for each transaction.
+//! The writer of a worker: a batch for each transaction.
 
 use super::bulk::handle;
 use super::fault::fault;
@@ -14,12 +14,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Writes batches.
+/// Writes one batch for each transaction.
 ///
-/// An update only adds a key and its value to the batch: nothing is looked up, and its latency is that
-/// of copying some bytes. The commit writes the batch to the log, waits for the device where it is to,
-/// and enters it into the memtables; it also bears the stalls where flushes and compactions do not keep
-/// up.
+/// An update only adds a key and its value to the batch: nothing is read, and its latency is that of a
+/// small copy. The commit writes the batch to the log, waits for the device if the settings require it,
+/// and inserts it into the memtables. It also includes write stalls when flushes and compactions do not
+/// keep up.
 pub struct BatchWriter {
     db: Arc<DB>,
     folder: PathBuf,
@@ -32,10 +32,10 @@ pub struct BatchWriter {
 }
 
 impl BatchWriter {
-    /// A worker's, with or without waiting for the log.
+    /// The writer of a worker, with or without waiting for the log.
     ///
     /// # Errors
-    /// [`DbError::Missing`] where its global is not there.
+    /// [`DbError::Missing`] if its global does not exist.
     pub fn new(
         db: Arc<DB>,
         folder: PathBuf,
@@ -58,7 +58,7 @@ impl Writer for BatchWriter {
         let sequence = self.sequence + 1;
         let mut begin = Instant::now();
         let family = handle(&self.db, &self.folder, &self.family)?;
-        // Writing one consumes it.
+        // Writing a batch consumes it.
         let mut batch = WriteBatch::default();
         for _ in 0..transaction_length {
             let subscript = self.draws.subscript(global.subscripts);

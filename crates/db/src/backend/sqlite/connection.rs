@@ -1,4 +1,4 @@
-//! Connections to a file, and what SQLite says where one cannot be had.
+//! Connections to a file, and errors of SQLite.
 
 use super::settings::Settings;
 use crate::error::DbError;
@@ -7,24 +7,25 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a lock of another program is waited for.
+/// Longest wait for a lock of another program.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Each connection stays in one thread.
+/// A connection is used by one thread only.
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
-/// A connection to a file that is there and is no link.
+/// Opens an existing file that is not a link.
 pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
-    // SQLite takes no link anywhere in the path; those of the folder's parents are the user's.
+    // SQLite refuses links anywhere in the path, so links of the folder's parents, which belong to the
+    // user, are resolved first.
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     let place = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
     Connection::open_with_flags(place.as_deref().unwrap_or(path), FLAGS)
 }
 
-/// A file without a byte, with pages of this size, to be filled at once: no journal, no waiting for the device. What
-/// is cut short is thrown away.
+/// Opens an empty file with this page size for bulk loading: without a journal and without waiting for
+/// the device. An interrupted load is discarded.
 pub(super) fn to_fill(path: &Path, page_bytes: u64) -> Result<Connection, DbError> {
     let opened = || {
         let connection = open(path)?;
@@ -37,14 +38,13 @@ pub(super) fn to_fill(path: &Path, page_bytes: u64) -> Result<Connection, DbErro
     opened().map_err(|error| fault(path, &error))
 }
 
-/// A file that is there, for updates or for its checkpoints. Nothing but the write daemon takes
-/// checkpoints.
+/// Opens an existing file for updates or for checkpoints. Only the write daemon does checkpoints.
 pub(super) fn to_work(path: &Path, settings: &Settings) -> Result<Connection, DbError> {
     let opened = || {
         let connection = open(path)?;
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "synchronous", settings.synchronous.word())?;
-        // Negative is KiB.
+        // A negative number is in KiB.
         connection.pragma_update(None, "cache_size", -((settings.cache_bytes >> 10) as i64))?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         Ok(connection)
@@ -52,7 +52,7 @@ pub(super) fn to_work(path: &Path, settings: &Settings) -> Result<Connection, Db
     opened().map_err(|error| fault(path, &error))
 }
 
-/// A file that is there, to look at.
+/// Opens an existing file for reading.
 pub(super) fn to_look(path: &Path) -> Result<Connection, DbError> {
     let opened = || {
         let connection = open(path)?;
@@ -63,14 +63,14 @@ pub(super) fn to_look(path: &Path) -> Result<Connection, DbError> {
     opened().map_err(|error| fault(path, &error))
 }
 
-/// Lets the log stay when the connection is closed: a run of another process may be at work on it, whose
-/// locks on the file, which would keep the log from being taken away, end when it closes the descriptors
-/// that it reads blocks through (POSIX, `fcntl`).
+/// Keeps the log when the connection is closed. A run of another process may use it: the locks which
+/// would protect the log end when that process closes a descriptor through which it reads blocks
+/// (POSIX, `fcntl`).
 pub(super) fn leave_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
-/// What SQLite says about a file, as a fault of the right kind.
+/// Converts an error of SQLite about a file.
 pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
     let path_word = path.display();
     let text = format!("{path_word}: {}", error.to_string().replace('\n', " "));
@@ -100,13 +100,13 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> DbError {
     }
 }
 
-/// True where files can be made beside a path.
+/// True if files can be created beside a path.
 fn may_be_written(path: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// True where something that is no regular file stands.
+/// True if the path is something other than a regular file.
 fn is_foreign(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|about| !about.is_file())
 }

@@ -1,4 +1,4 @@
-//! The write daemon: a thread that takes checkpoints of all logs, in rounds.
+//! The write daemon: a thread that does checkpoints of all logs, in rounds.
 
 use super::log::{Log, LogCount, Moved};
 use super::settings::{Settings, Synchronous};
@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often it looks how long the logs are.
+/// Time between two checks of the lengths of the logs.
 const LOOK: Duration = Duration::from_millis(20);
-/// Rounds that nobody asks for are forgotten from here on.
+/// Largest number of rounds kept until they are requested.
 const MOST_CYCLES: usize = 100_000;
 
-/// What it did so far.
+/// Its work so far.
 #[derive(Debug, Default)]
 pub(super) struct Deeds {
     pub blocks: AtomicU64,
@@ -28,12 +28,12 @@ pub(super) struct Deeds {
 }
 
 impl Deeds {
-    /// Rounds since the last time.
+    /// Rounds since they were last requested.
     pub(super) fn take_cycles(&self) -> Vec<Cycle> {
         std::mem::take(&mut *self.cycles())
     }
 
-    /// What ended it, where something did.
+    /// The error that ended it.
     pub(super) fn check(&self) -> Result<(), DbError> {
         let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         fault.clone().map_or(Ok(()), Err)
@@ -44,17 +44,17 @@ impl Deeds {
     }
 }
 
-/// The thread's owner; dropped, it ends the thread, and SQLite takes the last checkpoints.
+/// Owner of the thread. Dropping it ends the thread, and SQLite does the last checkpoints.
 pub(super) struct Daemon {
     deeds: Arc<Deeds>,
     orders: Option<SyncSender<SyncSender<Result<(), DbError>>>>,
     thread: Option<JoinHandle<()>>,
-    /// They outlive the logs' connections.
+    /// They have to outlive the connections of the logs.
     counts: Vec<Arc<LogCount>>,
 }
 
 impl Daemon {
-    /// Starts it on these logs, in a folder.
+    /// Starts it for these logs of a folder.
     pub(super) fn start(
         logs: Vec<Log>,
         settings: Settings,
@@ -75,12 +75,12 @@ impl Daemon {
         &self.deeds
     }
 
-    /// Bytes that went to the logs since it was started.
+    /// Bytes written to the logs since it was started.
     pub(super) fn log_bytes(&self) -> Result<u64, DbError> {
         self.counts.iter().map(|count| count.bytes()).sum()
     }
 
-    /// Waits until it brought everything to the data files.
+    /// Waits until it has written everything to the data files.
     pub(super) fn drain(&self) -> Result<(), DbError> {
         let (reply, answer) = sync_channel(1);
         let ended = || DbError::Failed("the thread of checkpoints has ended".to_owned());
@@ -94,13 +94,13 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            // One that panicked has no more to say.
+            // A thread that panicked has no result.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Rounds {
     logs: Vec<Log>,
     settings: Settings,
@@ -121,10 +121,10 @@ impl Rounds {
             };
             let failed = result.as_ref().err().cloned();
             if let Some(reply) = reply {
-                // Whoever asked may have gone.
+                // The caller may have gone.
                 let _ = reply.send(result);
             }
-            // A reader in the way goes away again; a full disk does not by itself.
+            // A reader that is in the way ends at some time; a full disk stays full.
             if let Some(error) = failed.filter(|error| !matches!(error, DbError::Busy(_))) {
                 *self.deeds.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 return;
@@ -146,7 +146,7 @@ impl Rounds {
     fn drain(&self) -> Result<(), DbError> {
         self.round(Log::empty)?;
         if self.settings.synchronous == Synchronous::Off {
-            // Otherwise each checkpoint waited for the device.
+            // Otherwise each checkpoint would wait for the device.
             let flushed = std::fs::File::open(&self.folder)
                 .and_then(|folder| rustix::fs::syncfs(folder).map_err(std::io::Error::from));
             return flushed.map_err(|error| crate::directory::fault(&self.folder, &error));
@@ -167,8 +167,8 @@ impl Rounds {
             return Ok(());
         }
         let written = written_bytes().zip(written_before).map(|(after, before)| after - before);
-        // A page that is several times in the log is written once: without the kernel's count, this is
-        // the most it can be.
+        // A page that is in the log several times is written once: without the kernel's count, this is
+        // the upper bound.
         let blocks = written.map_or(frames, |bytes| bytes / self.page_bytes);
         let ended = Instant::now();
         self.deeds.frames.fetch_add(frames, Ordering::Relaxed);
@@ -182,8 +182,8 @@ impl Rounds {
     }
 }
 
-/// Bytes that this thread handed to write calls so far: `wchar` of proc(5), `/proc/pid/io`. Of this
-/// thread's files only the data files are written.
+/// Bytes that this thread has passed to write calls so far: `wchar` in `/proc/pid/io` (proc(5)). This
+/// thread writes to data files only.
 fn written_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
     let number = text.lines().find_map(|line| line.strip_prefix("wchar:"))?;

@@ -1,4 +1,4 @@
-//! Which files in a folder are this backend's: by their names, and by what stands in them.
+//! Recognises the files of this backend by their names and contents.
 
 use super::fill::{FILLER_TABLE, GLOBAL_TABLE};
 use crate::error::DbError;
@@ -7,13 +7,13 @@ use iogauge_io::sqlite_file::{self, application_id, logged_pages};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What setup fills.
+/// The file that setup fills.
 pub(super) const FILLER: &str = "filler.db";
-/// What SQLite puts behind the name of a file for its log, the log's index and its journal.
+/// Suffixes that SQLite gives to the log of a file, the log's index and its journal.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The application id of iogauge's files: "ioga".
 pub(super) const APPLICATION_ID: i32 = 0x696f_6761;
-/// The first page of a file has no more bytes than this.
+/// Largest page size, in bytes.
 const MOST_PAGE_BYTES: usize = 65_536;
 
 /// The file of a global.
@@ -28,8 +28,8 @@ pub(super) fn files_of_global(number: u32) -> [String; 4] {
     [wal, shm, journal, file]
 }
 
-/// The file that a name belongs to, which is itself or the one it stands beside; `None` for a name that this
-/// backend does not give.
+/// The database file that a name belongs to: itself, or the file whose log, index or journal it is.
+/// `None` for other names.
 fn main_file(name: &str) -> Option<&str> {
     let file = BESIDE.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
     let number = file.strip_prefix("global").and_then(|rest| rest.strip_suffix(".db"));
@@ -37,14 +37,14 @@ fn main_file(name: &str) -> Option<&str> {
     (file == FILLER || is_global).then_some(file)
 }
 
-/// True for names that this backend gives.
+/// True for names of this backend's files.
 pub(super) fn is_named_so(name: &str) -> bool {
     main_file(name).is_some()
 }
 
-/// True for a file of this name that iogauge made: one with its application id or its tables, or one that
-/// stands beside such a file. A file without a byte holds nothing that could be lost, so that one which a
-/// killed process began counts, too.
+/// True for a file that iogauge made: one with its application id or tables, or one beside such a file.
+/// An empty file counts too: it may be left by a killed process, and contains nothing that could be
+/// lost.
 pub(super) fn is_ours(folder: &Folder, name: &str, file: &File) -> bool {
     let Some(main) = main_file(name) else { return false };
     if is_empty(file) {
@@ -53,16 +53,16 @@ pub(super) fn is_ours(folder: &Folder, name: &str, file: &File) -> bool {
     if main == name {
         return is_filled(main, file);
     }
-    // The log of a foreign database holds what was committed to it.
+    // The log of a foreign database contains committed data.
     matches!(folder.find(main), Ok(Entry::File(main_file)) if is_filled(main, &main_file))
 }
 
-/// Checks that what stands under the names of logs and journals is such, and that no log is of a foreign database.
-/// SQLite throws away one that it does not know, and takes over any other. Neither bears locks, so that they may be
-/// opened and closed beside connections.
+/// Checks that files with names of logs and journals are such, and that no log belongs to a foreign
+/// database. SQLite discards a log that it does not recognise, and applies any other. Neither kind has
+/// locks, so they can be opened and closed beside connections.
 ///
 /// # Errors
-/// [`DbError::Foreign`] with the first that is none; what the system says.
+/// [`DbError::Foreign`] with the first other file; errors of the system.
 pub(super) fn check_logs(folder: &Folder) -> Result<(), DbError> {
     for name in folder.names()?.into_iter().filter(|name| main_file(name).is_some()) {
         let is_right: fn(&str, &File) -> bool = match () {
@@ -81,14 +81,14 @@ pub(super) fn check_logs(folder: &Folder) -> Result<(), DbError> {
     Ok(())
 }
 
-/// True unless the log has the first page of a database that is not iogauge's.
+/// True unless the log contains the first page of a foreign database.
 fn is_own_log(name: &str, log: &File) -> bool {
     let Ok(mut pages) = logged_pages(log) else { return false };
     let main = main_file(name).unwrap_or(name);
     pages.find(|page| page.number == 1).is_none_or(|page| is_marked(main, &page.head))
 }
 
-/// A journal begins with zeros until it is on the medium.
+/// The head of a journal is zero until the journal is on the device.
 fn is_journal(file: &File) -> bool {
     let mut head = [0; 8];
     let bytes = file.read_at(&mut head, 0).unwrap_or(0);
@@ -99,13 +99,13 @@ fn is_empty(file: &File) -> bool {
     file.metadata().is_ok_and(|about| about.len() == 0)
 }
 
-/// True for a file with iogauge's application id, or, made before there was one, with iogauge's table.
+/// True for a file with iogauge's application id, or with iogauge's table in files of earlier versions.
 fn is_filled(name: &str, file: &File) -> bool {
     let mut page = vec![0; MOST_PAGE_BYTES];
     file.read_at(&mut page, 0).is_ok_and(|bytes| is_marked(name, &page[..bytes]))
 }
 
-/// The same by the first page, or as much of it as there is.
+/// The same, judged by the first page or the available part of it.
 fn is_marked(name: &str, page: &[u8]) -> bool {
     let table = if name == FILLER { FILLER_TABLE } else { GLOBAL_TABLE };
     application_id(page).is_some_and(|id| id == APPLICATION_ID || contains(page, table.as_bytes()))

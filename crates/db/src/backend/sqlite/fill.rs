@@ -1,5 +1,5 @@
-//! Files filled by the fastest way there is: rows in order, one transaction, no journal; on the device
-//! before anybody is told of them.
+//! Fills files in the fastest way: rows in order, one transaction, no journal. The files are on the
+//! device before they are announced.
 
 use super::connection::{fault, open, to_fill};
 use super::files::APPLICATION_ID;
@@ -12,19 +12,19 @@ use rusqlite::Connection;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// What a page holds beside a row that fills it: page header, cell pointer, lengths, row number.
+/// Bytes of a page that its single row does not use: page header, cell pointer, lengths, row number.
 const ROW_OVERHEAD: u64 = 40;
-/// Rows of filler from one word about progress to the next; each fills a page.
+/// Filler rows between two reports of progress; each fills a page.
 const FILLER_STEP: u64 = 256;
-/// Rows of a global from one word about progress to the next.
+/// Rows of a global between two reports of progress.
 const GLOBAL_STEP: u64 = 10_000;
-/// Bytes written from one flush to the next, so that the last one does not take minutes.
+/// Bytes written between two flushes, so that the last one does not take minutes.
 const FLUSH_BYTES: u64 = 256 << 20;
 
-/// The table of what setup fills. Purge knows files by it.
+/// The table that setup fills. Purge recognises files by it.
 pub(super) const FILLER_TABLE: &str =
     "CREATE TABLE filler (block INTEGER PRIMARY KEY, data BLOB NOT NULL)";
-/// The table of a global. Purge knows files by it.
+/// The table of a global. Purge recognises files by it.
 pub(super) const GLOBAL_TABLE: &str =
     "CREATE TABLE global (subscript INTEGER PRIMARY KEY, value TEXT NOT NULL)";
 /// The record of a global's worker.
@@ -35,14 +35,14 @@ const WORKER_TABLE: &str =
 struct Filling {
     path: PathBuf,
     connection: Connection,
-    /// For flushes. SQLite has no lock on the file that closing it could end: nobody else knows of it.
+    /// Used for flushes. Closing it cannot release a lock of SQLite: nobody else uses the file.
     file: File,
     unflushed_bytes: u64,
 }
 
 impl Filling {
-    /// Of a file without a byte. Its tables are in it before the first row, so that what a killed process leaves
-    /// is known for its own.
+    /// Starts with an empty file. The tables are created before the first row, so that a file left by a
+    /// killed process is recognised.
     fn begin(path: &Path, page_bytes: u64, tables: &[&str]) -> Result<Self, DbError> {
         let connection = to_fill(path, page_bytes)?;
         let sql = format!("PRAGMA application_id = {APPLICATION_ID}; {}; BEGIN", tables.join("; "));
@@ -51,7 +51,7 @@ impl Filling {
         Ok(Self { path: path.to_owned(), connection, file, unflushed_bytes: 0 })
     }
 
-    /// So much more was written.
+    /// Records the bytes written.
     fn wrote(&mut self, bytes: u64) -> Result<(), DbError> {
         self.unflushed_bytes += bytes;
         if self.unflushed_bytes < FLUSH_BYTES {
@@ -61,7 +61,7 @@ impl Filling {
         self.file.sync_data().map_err(|error| crate::directory::fault(&self.path, &error))
     }
 
-    /// Ends the transaction; everything is on the device then.
+    /// Commits, and waits until everything is on the device.
     fn end(self, journal_mode: &str) -> Result<(), DbError> {
         let Self { path, connection, file, .. } = self;
         let end = || {
@@ -75,7 +75,7 @@ impl Filling {
     }
 }
 
-/// Makes a file of so many bytes at least, one row in each page. Tells bytes.
+/// Makes a file of at least this many bytes, with one row in each page. Reports progress in bytes.
 pub(super) fn filler(
     path: &Path,
     page_bytes: u64,
@@ -108,7 +108,8 @@ pub(super) fn filler(
     filling.end("delete")
 }
 
-/// Makes the file of a global with its initial values, and the record of its worker. Tells subscripts.
+/// Makes the file of a global with its initial values, and the record of its worker. Reports progress
+/// in subscripts.
 pub(super) fn global(
     path: &Path,
     page_bytes: u64,

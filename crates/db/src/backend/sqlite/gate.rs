@@ -1,12 +1,12 @@
-//! A gate between a worker and the write daemon, which keeps the next transaction out while the log
-//! begins anew.
+//! A gate between a worker and the write daemon, which delays the next transaction while the log is
+//! restarted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where a worker passes with each transaction. Without it the daemon would find the log in use again
-/// each time it looks, and the log would grow without end.
+/// A worker enters the gate for each transaction. Without it the daemon would always find the log in
+/// use, and the log would grow without limit.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     state: Mutex<State>,
@@ -20,16 +20,16 @@ struct State {
     inside: bool,
 }
 
-/// A worker's way through; it is outside again when this is dropped.
+/// A worker inside the gate; dropping it leaves the gate.
 #[derive(Debug)]
 pub(super) struct Pass<'a>(&'a Gate);
 
-/// The gate is closed for as long as this is held.
+/// Keeps the gate closed until it is dropped.
 #[derive(Debug)]
 pub(super) struct Closed<'a>(&'a Gate);
 
 impl Gate {
-    /// Waits until the gate is open, and goes in.
+    /// Waits until the gate is open, and enters.
     pub(super) fn enter(&self) -> Pass<'_> {
         let mut state = self.state();
         if state.closed {
@@ -44,7 +44,7 @@ impl Gate {
         Pass(self)
     }
 
-    /// Closes the gate and waits until the worker is outside; `None` where it does not come.
+    /// Closes the gate and waits until the worker has left; `None` if it does not leave in time.
     pub(super) fn close(&self, patience: Duration) -> Option<Closed<'_>> {
         let mut state = self.state();
         state.closed = true;
@@ -52,12 +52,12 @@ impl Gate {
         let inside = |state: &mut State| state.inside;
         let waited = self.changed.wait_timeout_while(state, patience, inside);
         let (state, result) = waited.unwrap_or_else(PoisonError::into_inner);
-        // Opening it takes the lock again.
+        // Opening the gate takes the lock again.
         drop(state);
         (!result.timed_out()).then_some(closed)
     }
 
-    /// Time that the worker stood before the closed gate, in nanoseconds.
+    /// Time that the worker waited at the closed gate, in nanoseconds.
     pub(super) fn held_ns(&self) -> u64 {
         self.held_ns.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The log of one global, and how its pages reach the data file.
+//! The write-ahead log of one global, and its checkpoints.
 
 use super::connection::{fault, to_work};
 use super::gate::Gate;
@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes that stand before each page in the log.
+/// Bytes before each page in the log.
 const FRAME_HEAD_BYTES: u64 = 24;
-/// How long a worker is waited for before the log begins anew some other time.
+/// Longest wait for a worker before the restart of the log is postponed.
 const WORKER_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a worker is kept before the gate for the sake of readers of another program, and how long
-/// after that in vain it is not tried again.
+/// Longest time that a worker waits at the gate for readers of other programs, and the time until the
+/// next attempt if that was in vain.
 const RESTART_PATIENCE: Duration = Duration::from_millis(100);
 const RESTART_PAUSE: Duration = Duration::from_secs(2);
-/// How long readers of another program are waited for when everything is to reach the data file.
+/// Longest wait for readers of other programs when everything has to reach the data file.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How much was ever written to a log that begins anew now and then.
+/// Counts all bytes written to a log that is restarted from time to time.
 #[derive(Debug)]
 pub(super) struct LogCount {
     index: WalIndex,
@@ -33,13 +33,14 @@ pub(super) struct LogCount {
 
 #[derive(Debug)]
 struct Counted {
-    /// The generation of the log that was seen last.
+    /// The generation of the log that was last seen.
     salt: u32,
     /// Frames of all generations before it.
     before: u64,
-    /// Frames that were there when counting began.
+    /// Frames that existed when counting began.
     others: u64,
-    /// Frames of it. It does not grow after a checkpoint that took all of it: then the next one begins.
+    /// Frames of this generation. After a complete checkpoint it does not grow: the next generation
+    /// begins.
     frames: u32,
 }
 
@@ -49,8 +50,8 @@ impl LogCount {
         Ok(self.frames(0)? * self.frame_bytes)
     }
 
-    /// Frames written since this was made; a checkpoint has just found at least `seen` in the generation
-    /// known so far.
+    /// Frames written since this was made. `seen` is the number that a checkpoint has found in the
+    /// generation known so far.
     fn frames(&self, seen: u32) -> Result<u64, DbError> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         counted.frames = counted.frames.max(seen);
@@ -64,7 +65,7 @@ impl LogCount {
     }
 }
 
-/// A log with the write daemon's connection to it.
+/// A log, with the write daemon's connection to it.
 pub(super) struct Log {
     path: PathBuf,
     /// Dropped before the index in `count`, which the daemon's owner keeps.
@@ -72,21 +73,21 @@ pub(super) struct Log {
     count: Arc<LogCount>,
     gate: Arc<Gate>,
     page_bytes: u64,
-    /// Beginning anew is not tried before this.
+    /// The log is not restarted before this moment.
     restart_from: Cell<Instant>,
 }
 
-/// What a checkpoint did.
+/// Result of a checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Moved {
-    /// Frames of the log that are in the data file now and were not before.
+    /// Frames of the log that it copied to the data file.
     pub frames: u64,
-    /// The log begins anew.
+    /// True if the log is restarted.
     pub restarted: bool,
 }
 
 impl Log {
-    /// Opens it. What a run that was killed left in it goes to the data file first.
+    /// Opens it. Pages left by a killed run are copied to the data file first.
     pub(super) fn open(
         path: &Path,
         settings: &Settings,
@@ -95,13 +96,13 @@ impl Log {
     ) -> Result<Self, DbError> {
         let connection = to_work(path, settings)?;
         let look = || {
-            // Makes the index where there was none.
+            // Creates the index if it does not exist.
             connection.query_row("SELECT count(*) FROM worker", [], |row| row.get::<_, i64>(0))?;
             connection.busy_timeout(RESTART_PATIENCE)?;
             connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE)
         };
         match look() {
-            // Somebody reads; it goes there with the first checkpoint.
+            // A reader is active; the first checkpoint of the run copies them.
             Err(error) if is_busy(&error) => {}
             looked => drop(looked.map_err(|error| fault(path, &error))?),
         }
@@ -123,13 +124,14 @@ impl Log {
         self.count.clone()
     }
 
-    /// Bytes of its pages that are not yet in the data file.
+    /// Bytes of pages that are not in the data file yet.
     pub(super) fn pending_bytes(&self) -> Result<u64, DbError> {
         Ok(u64::from(self.count.index.read()?.pending()) * self.page_bytes)
     }
 
-    /// Brings pages to the data file while the worker goes on; then, where the log is longer than
-    /// `restart_bytes`, the last ones while the worker stands before the gate, so that the log begins anew.
+    /// Copies pages to the data file while the worker continues. If the log is longer than
+    /// `restart_bytes` then, it copies the last pages while the worker waits at the gate, so that the
+    /// log is restarted.
     pub(super) fn checkpoint(&self, restart_bytes: u64) -> Result<Moved, DbError> {
         let mut moved =
             Moved { frames: self.move_pages(CheckpointMode::PASSIVE)?, restarted: false };
@@ -147,7 +149,7 @@ impl Log {
         Ok(moved)
     }
 
-    /// Brings every page to the data file.
+    /// Copies every page to the data file.
     pub(super) fn empty(&self) -> Result<Moved, DbError> {
         let mut moved = Moved::default();
         let end = Instant::now() + READER_PATIENCE;
@@ -168,8 +170,8 @@ impl Log {
         }
     }
 
-    /// A checkpoint of SQLite's. Where there is nothing to do none is taken: only after one that took all
-    /// of it the log may begin anew, so that no generation of it passes unseen.
+    /// Does a checkpoint of SQLite, if there is anything to copy. The log can be restarted only after a
+    /// complete checkpoint, so that no generation is missed.
     fn move_pages(&self, mode: CheckpointMode) -> Result<u64, DbError> {
         self.count.frames(0)?;
         let before = self.count.index.read()?;
@@ -182,7 +184,7 @@ impl Log {
                 let backfilled = u32::try_from(backfilled).unwrap_or(0);
                 Ok(u64::from(backfilled.saturating_sub(before.backfilled)))
             }
-            // Somebody reads an older state; the next round does the rest.
+            // A reader uses an older state; the next round does the rest.
             Err(error) if is_busy(&error) => Ok(0),
             Err(error) => Err(fault(&self.path, &error)),
         }

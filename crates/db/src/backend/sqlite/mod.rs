@@ -1,9 +1,9 @@
-//! SQLite: a file for each global, so that workers write beside each other; a log before each file, and a
-//! thread that brings the logs' pages to the files.
+//! SQLite: a file for each global, so that workers write in parallel; a write-ahead log for each file,
+//! and a thread that copies the logs' pages to the files.
 //!
-//! `DIR/RAN` holds `filler.db`, what setup fills; `global1.db`, `global2.db` … with the tables `global`
-//! and `worker`; and beside each global that is at work its log `-wal` with an index, `-shm`. The record
-//! of a worker is in the file of its global: a transaction is a commit of one file.
+//! `DIR/RAN` contains `filler.db`, which setup fills; `global1.db`, `global2.db` … with the tables
+//! `global` and `worker`; and beside each global in use its log `-wal` with an index, `-shm`. The
+//! record of a worker is in the file of its global, so that a transaction is a commit of one file.
 
 mod connection;
 mod daemon;
@@ -49,7 +49,7 @@ pub const INFO: BackendInfo = BackendInfo {
 
 const WALK: &str = "SELECT subscript, value FROM global ORDER BY subscript";
 
-/// A database of SQLite's.
+/// A database of SQLite.
 #[derive(Debug)]
 struct Sqlite {
     dir: Directory,
@@ -57,7 +57,7 @@ struct Sqlite {
 }
 
 impl Sqlite {
-    /// The marker, where it fits what was asked for.
+    /// The marker, if it agrees with the settings of the URL.
     fn marker(&self) -> Result<Marker, DbError> {
         let marker = self.dir.marker()?;
         let folder = self.dir.there()?;
@@ -77,10 +77,10 @@ impl Sqlite {
         self.dir.join(&global_file(number))
     }
 
-    /// Removes what there is of a global's files, the global itself last, and makes a new one without a byte.
+    /// Removes existing files of a global, the global itself last, and creates an empty one.
     fn begin_global(&self, number: u32) -> Result<(), DbError> {
         self.remove_global(number)?;
-        // Where a file that iogauge did not make has the name, it says so.
+        // A foreign file of this name is an error.
         self.dir.there()?.create(&global_file(number)).map(drop)
     }
 
@@ -96,7 +96,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Writes the marker, so that it and the files it tells of outlive a power cut.
+    /// Writes the marker, and flushes it with the files it names, so that they survive a power failure.
     fn announce(&self, marker: &Marker) -> Result<(), DbError> {
         self.dir.write(marker)?;
         let folder = self.dir.path();
@@ -104,7 +104,7 @@ impl Sqlite {
         synced.map_err(|error| system_fault(folder, &error))
     }
 
-    /// The global's own record in the marker.
+    /// The global's entry in the marker.
     fn global(&self, number: u32) -> Result<Global, DbError> {
         let marker = self.marker()?;
         let found = marker.globals.iter().find(|global| global.number == number);
@@ -134,7 +134,8 @@ impl Database for Sqlite {
             self.announce(&marker)
         };
         fill().inspect_err(|_| {
-            // The fault is the one to tell; what cannot be removed now, purge finds later.
+            // The first error is the one to report; files that cannot be removed now are found by
+            // purge.
             let _ = self.dir.purge(is_ours);
         })
     }
@@ -166,7 +167,7 @@ impl Database for Sqlite {
     fn create_global(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         self.marker()?;
         let _lock = self.dir.lock()?;
-        // Somebody else may have made one meanwhile.
+        // Another process may have made one in the meantime.
         let mut marker = self.marker()?;
         let next = marker.globals.len() as u32 + 1;
         if global.number != next {
@@ -176,7 +177,7 @@ impl Database for Sqlite {
                 global.number
             )));
         }
-        // What one that was killed left.
+        // Left by a killed process.
         self.begin_global(global.number)?;
         let path = self.global_path(global.number);
         let mut fill = || {
@@ -185,7 +186,8 @@ impl Database for Sqlite {
             self.announce(&marker)
         };
         fill().inspect_err(|_| {
-            // The fault is the one to tell; what cannot be removed now, the next creation removes.
+            // The first error is the one to report; files that cannot be removed now are removed by the
+            // next creation.
             let _ = self.remove_global(global.number);
         })
     }
@@ -275,7 +277,7 @@ impl Database for Sqlite {
     }
 }
 
-/// What a worker's connection says of itself.
+/// Settings that a worker's connection reports.
 fn pragmas(path: &Path, settings: &Settings) -> Result<Vec<(String, String)>, DbError> {
     let connection = connection::to_work(path, settings)?;
     connection::leave_log(&connection).map_err(|error| fault(path, &error))?;

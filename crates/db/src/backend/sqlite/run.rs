@@ -13,19 +13,19 @@ use crate::error::DbError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a run has. The daemon ends before the lock goes.
+/// State of a run. The daemon ends before the lock is released.
 pub(super) struct Run {
     daemon: Daemon,
     dir: Directory,
     settings: Settings,
     marker: Marker,
-    /// By worker.
+    /// Indexed by worker.
     workers: Vec<(Arc<Gate>, Arc<Tally>)>,
     _lock: Lock,
 }
 
 impl Run {
-    /// Begins one on a database that is there.
+    /// Begins a run on an existing database.
     pub(super) fn begin(
         dir: &Directory,
         settings: Settings,
@@ -88,7 +88,7 @@ impl Activity for Run {
         Ok(Counts {
             updates: Some(self.sum(|(_, tally)| tally.updates.load(Ordering::Relaxed))),
             commits: Some(self.sum(|(_, tally)| tally.commits.load(Ordering::Relaxed))),
-            // Its cache's hits and misses are out of reach: each connection has them for itself.
+            // Cache hits and misses are not available: each connection has its own.
             blocks_read: None,
             blocks_hit: None,
             blocks_written: Some(deeds.blocks.load(Ordering::Relaxed)),

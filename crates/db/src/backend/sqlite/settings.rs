@@ -1,4 +1,4 @@
-//! What may be set of SQLite.
+//! Settings of SQLite.
 
 use crate::backend::Setting;
 use crate::error::DbError;
@@ -6,10 +6,9 @@ use crate::url::DbUrl;
 use iogauge_model::units::{parse_duration_ns, parse_size_bytes, size_word};
 use std::time::Duration;
 
-/// Bytes of a page where none are asked.
+/// Default page size, in bytes.
 const PAGE_BYTES: u64 = 8192;
-/// Pages smaller than this cannot be read around the page cache on every device; SQLite's largest ones
-/// have the other.
+/// Smallest page that can be read directly on every device, and SQLite's largest page, in bytes.
 const PAGES: std::ops::RangeInclusive<u64> = 4096..=65536;
 
 /// The rows of the table of settings.
@@ -33,7 +32,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting { key: "cache", default: "64m", help: "page cache of each worker's connection" },
 ];
 
-/// How far SQLite waits for the device: its `PRAGMA synchronous`.
+/// SQLite's `PRAGMA synchronous`: when it waits for the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Synchronous {
     Full,
@@ -42,6 +41,7 @@ pub(super) enum Synchronous {
 }
 
 impl Synchronous {
+    /// Its name.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -50,7 +50,7 @@ impl Synchronous {
         }
     }
 
-    /// What a crash may cost.
+    /// What a crash may lose.
     pub(super) fn may_lose(self) -> Option<String> {
         let text = match self {
             Self::Full => return None,
@@ -65,22 +65,22 @@ impl Synchronous {
     }
 }
 
-/// What is set.
+/// Values of the settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
-    /// Bytes of a page, where they were asked for.
+    /// Page size in bytes, if it was set.
     pub page_bytes: Option<u64>,
     pub synchronous: Synchronous,
-    /// From the begin of a checkpoint to the begin of the next.
+    /// Time from the start of a checkpoint to the start of the next.
     pub checkpoint: Duration,
-    /// Log of a global at which a checkpoint begins before.
+    /// Size of a log at which a checkpoint starts earlier, in bytes.
     pub checkpoint_bytes: u64,
-    /// Page cache of each worker's connection.
+    /// Page cache of each worker's connection, in bytes.
     pub cache_bytes: u64,
 }
 
 impl Settings {
-    /// Reads them.
+    /// Parses them.
     pub(super) fn of(url: &DbUrl) -> Result<Self, DbError> {
         let text = |key: &str| url.settings.get(key).map(String::as_str);
         let wrong = |key: &str, right: &str| {
@@ -121,12 +121,12 @@ impl Settings {
         })
     }
 
-    /// Bytes of a page of a database that is to be made.
+    /// Page size of a new database, in bytes.
     pub(super) fn page_bytes(&self) -> u64 {
         self.page_bytes.unwrap_or(PAGE_BYTES)
     }
 
-    /// They are told with a result.
+    /// Settings that are reported with a result.
     pub(super) fn told(&self) -> Vec<(String, String)> {
         let pair = |key: &str, value: String| (key.to_owned(), value);
         vec![

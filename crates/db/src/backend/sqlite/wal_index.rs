@@ -1,6 +1,7 @@
-//! The head of SQLite's index of a log: how long the log is, and how much of it is in the data file.
+//! The header of SQLite's index of a log: the length of the log, and how much of it is in the data
+//! file.
 //!
-//! Its form is written down in <https://www.sqlite.org/walformat.html>, section 2.1.
+//! Its format is documented in <https://www.sqlite.org/walformat.html>, section 2.1.
 
 use crate::directory::fault;
 use crate::error::DbError;
@@ -9,36 +10,36 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bytes of each of the two copies of the head.
+/// Size of each of the two copies of the header, in bytes.
 const COPY: usize = 48;
-/// How long it is looked until both copies agree. They disagree while a commit writes them, which takes no
-/// time unless the worker loses its processor just there.
+/// Longest wait until both copies agree. They differ while a commit writes them, which is short unless
+/// the worker loses its processor at that moment.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Looks one after the other before each next one waits a little.
+/// Attempts without a wait; later attempts wait.
 const LOOKS: u32 = 100;
-/// How long it waits.
+/// Time between later attempts.
 const WAIT: Duration = Duration::from_micros(200);
 
-/// What stands in the head.
+/// Contents of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LogState {
-    /// Changes whenever the log begins anew.
+    /// Changes whenever the log is restarted.
     pub salt: u32,
     /// Valid frames of the log, each a page.
     pub frames: u32,
-    /// Of them, those that are in the data file.
+    /// Frames that are in the data file.
     pub backfilled: u32,
 }
 
 impl LogState {
-    /// Frames that are not yet in the data file.
+    /// Frames that are not in the data file yet.
     pub(super) fn pending(&self) -> u32 {
         self.frames.saturating_sub(self.backfilled)
     }
 }
 
-/// The file of an index. Closing it would end SQLite's locks on it (POSIX, `fcntl`): it must be kept open
-/// for longer than every connection of this process to the database.
+/// The file of an index. Closing it would release SQLite's locks on it (POSIX, `fcntl`), so it must
+/// stay open longer than every connection of this process to the database.
 #[derive(Debug)]
 pub(super) struct WalIndex {
     file: File,
@@ -46,7 +47,7 @@ pub(super) struct WalIndex {
 }
 
 impl WalIndex {
-    /// The index of a database that a connection has looked into.
+    /// Opens the index of a database that a connection has read.
     pub(super) fn open(database: &Path) -> Result<Self, DbError> {
         let mut path = database.as_os_str().to_owned();
         path.push("-shm");
@@ -55,7 +56,7 @@ impl WalIndex {
         Ok(Self { file, path })
     }
 
-    /// How it stands.
+    /// Reads the header.
     pub(super) fn read(&self) -> Result<LogState, DbError> {
         let mut head = [0; 2 * COPY + 4];
         let begin = Instant::now();
@@ -101,7 +102,7 @@ mod tests {
         let index = WalIndex::open(&database).unwrap();
         let read = std::thread::scope(|scope| {
             let reader = scope.spawn(|| index.read());
-            // A worker without a processor.
+            // The worker has lost its processor.
             std::thread::sleep(Duration::from_millis(50));
             assert!(!reader.is_finished());
             let file = File::options().write(true).open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! A worker's hands: prepared statements on a connection of its own.
+//! The writer of a worker: prepared statements on its own connection.
 
 use super::connection::{fault, to_work};
 use super::gate::{Gate, Pass};
@@ -17,12 +17,12 @@ const UPDATE: &str = "UPDATE global SET value = ?2 WHERE subscript = ?1";
 const NOTE: &str = "UPDATE worker SET sequence = ?2 WHERE worker = ?1";
 const COMMIT: &str = "COMMIT";
 
-/// What SQLite counted on a worker's connections.
+/// Counts of SQLite on a worker's connections.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Rows of the global that were changed.
     pub updates: AtomicU64,
-    /// Commits, as its hook tells them.
+    /// Commits, counted by SQLite's commit hook.
     pub commits: AtomicU64,
 }
 
@@ -33,9 +33,9 @@ pub(super) struct SqliteWriter {
     transactions: Transactions,
     gate: Arc<Gate>,
     tally: Arc<Tally>,
-    /// Updates in the tally that are of this connection.
+    /// Updates that this connection has added to the tally.
     tallied: u64,
-    /// Changes that were to the worker's record.
+    /// Changes of the worker's record.
     notes: u64,
 }
 
@@ -49,7 +49,7 @@ impl SqliteWriter {
     ) -> Result<Self, DbError> {
         let mut connection = to_work(path, settings)?;
         let commits = tally.clone();
-        // In the place of SQLite's own checkpoints, which are off.
+        // Replaces the hook of SQLite's own checkpoints, which are disabled.
         let hooked = connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, _| {
             commits.commits.fetch_add(1, Ordering::Relaxed);
             Ok(())
@@ -60,7 +60,8 @@ impl SqliteWriter {
         Ok(Self { path, connection, transactions, gate, tally, tallied: 0, notes: 0 })
     }
 
-    /// One transaction. The statements are taken out of the connection's cache once for all its updates.
+    /// Does one transaction. The statements are taken from the connection's cache once for all its
+    /// updates.
     fn transaction(&mut self, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let Self { path, connection, transactions, gate, notes, .. } = self;
         let prepare = |sql| connection.prepare_cached(sql).map_err(|error| fault(path, &error));
@@ -83,7 +84,7 @@ impl Writer for SqliteWriter {
     fn work(&mut self, _: &Order, counts: &mut WorkerCounts) -> Result<u64, DbError> {
         let done = self.transaction(counts);
         if done.is_err() && !self.connection.is_autocommit() {
-            // The first fault is the one to tell.
+            // The first error is the one to report.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
         let updates = self.connection.total_changes() - self.notes;
@@ -93,7 +94,7 @@ impl Writer for SqliteWriter {
     }
 }
 
-/// Statements for as long as a transaction takes.
+/// The statements of one transaction.
 struct ExclusiveLock<'a> {
     begin: CachedStatement<'a>,
     update: CachedStatement<'a>,
