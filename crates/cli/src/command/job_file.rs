@@ -9,12 +9,13 @@ use crate::exit::{Exit, Usage};
 use crate::screen;
 use iogauge_fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
 use iogauge_lab::search::SearchPlan;
+use iogauge_lab::suite::{Needs, Own, OwnJob, OwnStep};
 use iogauge_lab::target::Intent;
 use iogauge_lab::{Interrupt, LabError, Region, Rig};
 use iogauge_model::caveat::Command;
 use iogauge_model::load::EngineKind;
 use iogauge_model::plan::{Job, LONGEST_NS};
-use iogauge_model::{Load, Plan, Step};
+use iogauge_model::{Load, Step};
 use std::path::{Path, PathBuf};
 
 /// Jobs a label names before it counts the rest.
@@ -31,55 +32,50 @@ const SHORTEST_SEARCH_NS: u64 = 1_000_000_000;
 pub fn run(args: &RunArgs, path: &Path, interrupt: Interrupt) -> anyhow::Result<Exit> {
     nothing_beside(args)?;
     let groups = groups(path, args.lenient)?;
-    let wanted = wanted(&groups, &args.target);
-    let text = text(&wanted, path);
-    let mut rig = Rig::open_each(&text, &wanted)?;
-    rig.sample_every(args.sampling.every);
-    rig.set_command(Command::RunFile);
-    let paths: Vec<&Path> = wanted.iter().map(|(path, _)| path.as_path()).collect();
-    if let [Group { jobs, runtime_ns, .. }] = groups.as_slice()
-        && let [job] = jobs.as_slice()
-        && let Some(search) = job.search
-    {
+    let (own, mut opened) = on_own_files(path, &groups, &args.target)?;
+    opened.rig.sample_every(args.sampling.every);
+    opened.rig.set_command(Command::RunFile);
+    let search = match own.steps.as_slice() {
+        [OwnStep { find: Some(plan), jobs, .. }] => Some((plan, &jobs[0].job.load)),
+        _ => None,
+    };
+    if let Some((_, load)) = search {
         if args.output_format.detail().is_some() {
             let text = "--output-format: a job with latency_target is a search, which has no such \
                         document; hint: use --json";
             return Err(Usage(text.to_owned()).into());
         }
-        let (load, _) = on(job, &rig, &paths)?;
-        let (engine, fact) = rig.engine(Some(load.engine))?;
-        let facts = fact.into_iter().collect();
-        let opened = Opened { rig, loads: vec![Load { engine, ..load }], facts };
-        let mut invocation =
-            Invocation::on("find", &args.target, &args.output, false, interrupt, opened)?;
-        invocation.unlink = unlinked(&groups);
-        invocation.wants_trace = args.trace;
-        return search::run_on(invocation, &search_plan(search, *runtime_ns));
+        let (engine, fact) = opened.rig.engine(Some(load.engine))?;
+        opened.loads = vec![Load { engine, ..load.clone() }];
+        opened.facts.extend(fact);
+    } else {
+        for engine in own.engines() {
+            opened.rig.engine(Some(engine))?;
+        }
+        let jobs = own.steps.iter().flat_map(|step| &step.jobs);
+        opened.loads = jobs.map(|own| own.job.load.clone()).collect();
     }
-    let mut plan = Plan::default();
-    let mut regions = Vec::new();
-    for group in &groups {
-        let (step, own) = step(group, &rig, &paths)?;
-        plan.steps.push(step);
-        regions.push(own);
-    }
-    let loads = plan.steps.iter().flat_map(|step| &step.jobs).map(|job| job.load.clone()).collect();
-    let opened = Opened { rig, loads, facts: Vec::new() };
+    let kind = if search.is_some() { "find" } else { "run" };
     let mut invocation =
-        Invocation::on("run", &args.target, &args.output, false, interrupt, opened)?;
-    invocation.regions = regions.concat();
+        Invocation::on(kind, &args.target, &args.output, false, interrupt, opened)?;
     invocation.unlink = unlinked(&groups);
     invocation.wants_trace = args.trace;
-    let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
-    let both = plan.steps.iter().zip(&groups).zip(&regions);
+    if let Some((plan, _)) = search {
+        return search::run_on(invocation, plan);
+    }
+    let steps: Vec<(Step, Vec<Region>)> =
+        own.steps.iter().map(|step| (step.step(), step.regions())).collect();
+    invocation.regions = steps.iter().flat_map(|(_, regions)| regions.clone()).collect();
+    let labels: Vec<&str> = steps.iter().map(|(step, _)| step.label.as_str()).collect();
+    let both = steps.iter().zip(&groups);
     let wanted: Vec<Wanted<'_>> = both
-        .map(|((step, group), regions)| Wanted { step, regions, sums_up: group.sums_up })
+        .map(|((step, regions), group)| Wanted { step, regions, sums_up: group.sums_up })
         .collect();
     steps::run(args, invocation, &labels.join(", "), &wanted)
 }
 
 /// The search a `latency_target` asks for; the job's runtime is what it may take.
-pub(super) fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan {
+fn search_plan(search: Search, runtime_ns: Option<u64>) -> SearchPlan {
     SearchPlan {
         limits: vec![search.limit],
         max_depth: search.max_depth,
@@ -146,24 +142,65 @@ pub(super) fn text(wanted: &[(PathBuf, Intent)], file: &Path) -> String {
     }
 }
 
-/// The step a group is, with the region of each of its jobs.
-fn step(group: &Group, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Step, Vec<Region>)> {
-    let mut jobs = Vec::new();
-    let mut regions = Vec::new();
-    for planned in &group.jobs {
-        rig.engine(Some(planned.engine()))?;
-        let (load, region) = on(planned, rig, paths)?;
-        jobs.push(Job { name: planned.name.clone(), load });
-        regions.push(region);
+/// The groups of a job file on the files and devices it names.
+pub(super) fn on_own_files(
+    path: &Path,
+    groups: &[Group],
+    target: &TargetArgs,
+) -> anyhow::Result<(Own, Opened)> {
+    let wanted = wanted(groups, target);
+    let rig = Rig::open_each(&text(&wanted, path), &wanted)?;
+    let paths: Vec<&Path> = wanted.iter().map(|(path, _)| path.as_path()).collect();
+    let needs = Needs { writes: rig.intent().writes, ..Needs::default() };
+    let suite = suite(path, groups, needs, |job| {
+        let (load, region) = on(job, &rig, &paths)?;
+        Ok((load, Some(job.engine()), region))
+    })?;
+    Ok((suite, Opened { rig, loads: Vec::new(), facts: Vec::new() }))
+}
+
+/// A job's load, the engine it is bound to, and what it is put on.
+type Put = (Load, Option<EngineKind>, Region);
+
+/// The groups as steps.
+pub(super) fn suite(
+    path: &Path,
+    groups: &[Group],
+    needs: Needs,
+    put: impl Fn(&PlannedJob) -> anyhow::Result<Put>,
+) -> anyhow::Result<Own> {
+    let mut steps: Vec<OwnStep> = Vec::new();
+    for group in groups {
+        let mut jobs = Vec::new();
+        for planned in &group.jobs {
+            let (load, engine, region) = put(planned)?;
+            jobs.push(OwnJob { job: Job { name: planned.name.clone(), load }, engine, region });
+        }
+        let plain: Vec<Job> = jobs.iter().map(|own| own.job.clone()).collect();
+        let name = names(&plain);
+        let like = steps.iter().filter(|known| known.name == name).count();
+        let key = if like == 0 { name.clone() } else { format!("{name} ({})", like + 1) };
+        let find = match group.jobs.as_slice() {
+            [job] => job.search.map(|search| search_plan(search, group.runtime_ns)),
+            _ => None,
+        };
+        steps.push(OwnStep {
+            line: group.jobs.first().map_or(1, |job| job.place.line as usize),
+            name,
+            key,
+            label: label(&plain),
+            jobs,
+            ramp_ns: group.ramp_ns,
+            runtime_ns: group.runtime_ns.unwrap_or(LONGEST_NS),
+            limits: Vec::new(),
+            find,
+        });
     }
-    let label = label(&jobs);
-    let runtime_ns = group.runtime_ns.unwrap_or(LONGEST_NS);
-    let step = Step { label, jobs, ramp_ns: group.ramp_ns, runtime_ns };
-    Ok((step.with_own_times(), regions))
+    Ok(Own { path: path.display().to_string(), about: None, needs, steps })
 }
 
 /// The load of a job on the files as they were found.
-pub(super) fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Region)> {
+fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result<(Load, Region)> {
     let wrong = |error: JobFileError| Usage(error.to_string());
     if job.engine() == EngineKind::Null {
         let each = job.file_size_bytes.unwrap_or(0);
@@ -181,7 +218,7 @@ pub(super) fn on(job: &PlannedJob, rig: &Rig, paths: &[&Path]) -> anyhow::Result
 }
 
 /// `a: read 4 KiB depth 1 + b ×4: randwrite 8 KiB depth 16`.
-pub(super) fn label(jobs: &[Job]) -> String {
+fn label(jobs: &[Job]) -> String {
     let mut distinct: Vec<(String, String, u32)> = Vec::new();
     for job in jobs {
         let words = job.load.label();
@@ -203,7 +240,7 @@ pub(super) fn label(jobs: &[Job]) -> String {
 }
 
 /// `a + b`: each name once.
-pub(super) fn names(jobs: &[Job]) -> String {
+fn names(jobs: &[Job]) -> String {
     let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     names.dedup();
     let mut text = names.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(" + ");

@@ -60,34 +60,50 @@ fn load(_: &FileStep, job: &FileJob) -> Result<FileLoad, SuiteError> {
     Ok(FileLoad { load, engine: None, target_bytes: None })
 }
 
-/// A hundred thousand I/Os of 4 KiB at a rate, each of one latency.
-fn side((rate, latency_ns): (f64, u64)) -> DirectionResult {
-    let ios = 100_000;
+/// A direction with so many I/Os of one latency in a time.
+pub(crate) fn side(ios: u64, block_bytes: u64, seconds: f64, latency_ns: u64) -> DirectionResult {
     let mut service_histogram = Histogram::new();
     service_histogram.record_n(latency_ns, ios);
+    let mean = service_histogram.mean_ns();
     DirectionResult {
         ios,
-        bytes: ios * 4096,
+        bytes: ios * block_bytes,
         errors: 0,
         short: 0,
-        iops: Estimate::exact(rate),
-        bytes_per_sec: rate * 4096.0,
-        service_ns: LatencySummary::of(&service_histogram, [latency_ns as f64; 2]),
+        iops: Estimate::exact(ios as f64 / seconds),
+        bytes_per_sec: (ios * block_bytes) as f64 / seconds,
+        service_ns: LatencySummary::of(&service_histogram, [mean; 2]),
         response_ns: None,
         service_histogram,
         response_histogram: None,
     }
 }
 
-/// A step with the IOPS and the latency of its reads and its writes.
+/// A step with the IOPS of 4 KiB and the latency of its reads and its writes, from 100 000 I/Os of each.
 pub(crate) fn step(
     place: StepPlace,
     read: Option<(f64, u64)>,
     write: Option<(f64, u64)>,
 ) -> SuiteStepResult {
+    let of = |(rate, latency_ns): (f64, u64)| DirectionResult {
+        iops: Estimate::exact(rate),
+        bytes_per_sec: rate * 4096.0,
+        ..side(100_000, 4096, 1.0, latency_ns)
+    };
+    sides(place, (read.map(of), write.map(of)))
+}
+
+/// A step with its reads and its writes.
+pub(crate) fn sides(
+    place: StepPlace,
+    (read, write): (Option<DirectionResult>, Option<DirectionResult>),
+) -> SuiteStepResult {
     let figures = FioResult::default().to_step();
-    let result =
-        StepResult { seconds: 10.0, read: read.map(side), write: write.map(side), ..figures };
+    measured(place, StepResult { seconds: 10.0, read, write, ..figures })
+}
+
+/// A step with its result.
+pub(crate) fn measured(place: StepPlace, result: StepResult) -> SuiteStepResult {
     SuiteStepResult {
         place,
         started: String::new(),

@@ -48,6 +48,23 @@ pub struct OwnStep {
 }
 
 impl OwnStep {
+    /// The step with each job's own engine.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.of_jobs(self.jobs.iter().map(|own| own.job.clone()).collect())
+    }
+
+    /// What its jobs are put on.
+    #[must_use]
+    pub fn grounds(&self) -> Vec<Ground> {
+        self.jobs.iter().map(|own| own.ground.clone()).collect()
+    }
+
+    fn of_jobs(&self, jobs: Vec<Job>) -> Step {
+        let (ramp_ns, runtime_ns) = (self.ramp_ns, self.runtime_ns);
+        Step { label: self.label.clone(), jobs, ramp_ns, runtime_ns }.with_own_times()
+    }
+
     /// The load of its first job.
     pub(super) fn load(&self) -> &Load {
         &self.jobs[0].job.load
@@ -129,15 +146,10 @@ impl Own {
             (Some(plan), [job]) => {
                 Work::Search { load: Box::new(job.load.clone()), plan: plan.clone() }
             }
-            _ => {
-                let label = step.label.clone();
-                let (ramp_ns, runtime_ns) = (step.ramp_ns, step.runtime_ns);
-                Work::Step(Step { label, jobs, ramp_ns, runtime_ns }.with_own_times())
-            }
+            _ => Work::Step(step.of_jobs(jobs)),
         };
         let place = StepPlace { key: step.key.clone(), phase: step.name.clone(), round: None };
-        let regions = step.jobs.iter().map(|job| job.region.clone()).collect();
-        Ok(SuiteStep { place, work, regions, sums_up: false })
+        Ok(SuiteStep { place, work, regions: step.regions(), sums_up: false })
     }
 
     fn table(&self, rows: &[Row]) -> Table {

@@ -170,20 +170,13 @@ fn caveats_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::made_up;
+    use iogauge_model::Impact;
     use iogauge_model::result::FioResult;
-    use iogauge_model::result::StepPlace;
-    use iogauge_model::{Impact, Load, Step};
 
     fn step(key: &str, caveats: Vec<Caveat>) -> SuiteStepResult {
-        SuiteStepResult {
-            place: StepPlace { key: key.to_owned(), phase: String::new(), round: None },
-            started: String::new(),
-            part: 0,
-            asked: Step::single(Load::default(), 0, 0),
-            result: SuiteOutcome::Step(Box::new(FioResult::default().to_step())),
-            caveats,
-            interrupted: false,
-        }
+        let place = StepPlace { key: key.to_owned(), phase: String::new(), round: None };
+        SuiteStepResult { caveats, ..made_up::measured(place, FioResult::default().to_step()) }
     }
 
     #[test]

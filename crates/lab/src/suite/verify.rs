@@ -13,7 +13,7 @@ use super::{DRAWN, Doubts, Needs, Site, Suite, SuiteError, SuiteOptions};
 use crate::session::Region;
 use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
 use iogauge_model::plan::{Job, LONGEST_NS};
-use iogauge_model::result::{Conclusion, StepPlace, SuiteStepResult};
+use iogauge_model::result::{Conclusion, SuiteStepResult};
 use iogauge_model::units::{Bytes, parse_count, size_word};
 use iogauge_model::{Caveat, CaveatCode, Step};
 use rounds::{RoundsDone, Stage};
@@ -160,13 +160,8 @@ impl Rounds {
             [] => String::new(),
         };
         let step = Step { label, jobs, ramp_ns: 0, runtime_ns: LONGEST_NS };
-        let place = StepPlace {
-            key: stage.key(),
-            phase: stage.phase().to_owned(),
-            round: Some(stage.round()),
-        };
         let regions = (0..parts).map(|part| Region::Parts(vec![part])).collect();
-        SuiteStep { place, work: Work::Step(step), regions, sums_up: false }
+        SuiteStep { place: stage.place(), work: Work::Step(step), regions, sums_up: false }
     }
 
     fn load(&self, site: &Site, stage: Stage, size_bytes: u64) -> Load {

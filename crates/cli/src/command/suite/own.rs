@@ -7,14 +7,10 @@ use crate::command::job_file;
 use crate::command::job_source::{Here, named};
 use crate::exit::Usage;
 use iogauge_fio::job::{Group, JobFileError, PlannedJob, Source};
-use iogauge_lab::suite::{
-    FileLoad, Needs, Own, OwnJob, OwnStep, SuiteError, SuiteOptions, content_word,
-};
-use iogauge_lab::target::Intent;
-use iogauge_lab::{Region, Rig};
+use iogauge_lab::Region;
+use iogauge_lab::suite::{FileLoad, Needs, Own, SuiteError, SuiteOptions, content_word};
 use iogauge_model::load::options::{self, LoadOption, ROWS, Typed};
 use iogauge_model::load::{EngineKind, Load, LoadError};
-use iogauge_model::plan::{Job, LONGEST_NS};
 use iogauge_model::result::SuiteAsked;
 use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteHead};
 use std::collections::BTreeMap;
@@ -77,21 +73,22 @@ impl OwnFile {
     /// # Errors
     /// Where the guards refuse the target, or a step does not fit it.
     pub fn open(self, common: &SuiteCommon, asked: &SuiteAsked) -> anyhow::Result<Ready> {
+        let (path, target) = (&self.path, &common.target);
         let (own, opened, unlink) = match &self.groups {
             None => {
-                let own = from_toml(&self.path, &self.text, &asked.options)?;
+                let own = from_toml(path, &self.text, &asked.options)?;
                 let opened = open(common, own.needs)?;
                 (own, opened, Vec::new())
             }
+            Some(groups)
+                if target.target == job_file::text(&job_file::wanted(groups, target), path) =>
+            {
+                let (own, opened) = job_file::on_own_files(path, groups, target)?;
+                (own, opened, job_file::unlinked(groups))
+            }
             Some(groups) => {
-                let wanted = job_file::wanted(groups, &common.target);
-                if common.target.target == job_file::text(&wanted, &self.path) {
-                    let (own, opened) = on_own_files(&self.path, groups, common, &wanted)?;
-                    (own, opened, job_file::unlinked(groups))
-                } else {
-                    let (own, opened) = on_target(&self.path, groups, common)?;
-                    (own, opened, Vec::new())
-                }
+                let (own, opened) = on_target(path, groups, common)?;
+                (own, opened, Vec::new())
             }
         };
         for engine in own.engines() {
@@ -99,23 +96,6 @@ impl OwnFile {
         }
         Ok(Ready { suite: Box::new(own), opened, unlink })
     }
-}
-
-/// The groups of a job file on the files and devices it names.
-fn on_own_files(
-    path: &Path,
-    groups: &[Group],
-    common: &SuiteCommon,
-    wanted: &[(PathBuf, Intent)],
-) -> anyhow::Result<(Own, Opened)> {
-    let rig = Rig::open_each(&common.target.target, wanted)?;
-    let paths: Vec<&Path> = wanted.iter().map(|(path, _)| path.as_path()).collect();
-    let needs = Needs { writes: rig.intent().writes, ..Needs::default() };
-    let suite = of_groups(path, groups, needs, |job| {
-        let (load, region) = job_file::on(job, &rig, &paths)?;
-        Ok((load, Some(job.engine()), region))
-    })?;
-    Ok((suite, Opened { rig, loads: Vec::new(), facts: Vec::new() }))
 }
 
 /// The groups of a job file, each job of them on all of a target in place of its files.
@@ -132,7 +112,7 @@ fn on_target(path: &Path, groups: &[Group], common: &SuiteCommon) -> anyhow::Res
     let rig = &opened.rig;
     let sizes = part_sizes(rig);
     let wrong = |error: JobFileError| Usage(error.to_string());
-    let suite = of_groups(path, groups, needs, |job| {
+    let suite = job_file::suite(path, groups, needs, |job| {
         let load = job.load(&sizes).map_err(wrong)?;
         let engine = Some(job.engine()).filter(|_| !rig.is_simulated());
         let region = match job.engine() {
@@ -142,45 +122,6 @@ fn on_target(path: &Path, groups: &[Group], common: &SuiteCommon) -> anyhow::Res
         Ok((load, engine, region))
     })?;
     Ok((suite, opened))
-}
-
-/// A job's load, the engine it is bound to, and what it is put on.
-type Put = (Load, Option<EngineKind>, Region);
-
-fn of_groups(
-    path: &Path,
-    groups: &[Group],
-    needs: Needs,
-    put: impl Fn(&PlannedJob) -> anyhow::Result<Put>,
-) -> anyhow::Result<Own> {
-    let mut steps: Vec<OwnStep> = Vec::new();
-    for group in groups {
-        let mut jobs = Vec::new();
-        for planned in &group.jobs {
-            let (load, engine, region) = put(planned)?;
-            jobs.push(OwnJob { job: Job { name: planned.name.clone(), load }, engine, region });
-        }
-        let plain: Vec<Job> = jobs.iter().map(|own| own.job.clone()).collect();
-        let name = job_file::names(&plain);
-        let like = steps.iter().filter(|known| known.name == name).count();
-        let key = if like == 0 { name.clone() } else { format!("{name} ({})", like + 1) };
-        let find = match group.jobs.as_slice() {
-            [job] => job.search.map(|search| job_file::search_plan(search, group.runtime_ns)),
-            _ => None,
-        };
-        steps.push(OwnStep {
-            line: group.jobs.first().map_or(1, |job| job.place.line as usize),
-            name,
-            key,
-            label: job_file::label(&plain),
-            jobs,
-            ramp_ns: group.ramp_ns,
-            runtime_ns: group.runtime_ns.unwrap_or(LONGEST_NS),
-            limits: Vec::new(),
-            find,
-        });
-    }
-    Ok(Own { path: path.display().to_string(), about: None, needs, steps })
 }
 
 fn from_toml(path: &Path, text: &str, typed: &BTreeMap<String, String>) -> Result<Own, SuiteError> {

@@ -1,7 +1,7 @@
 //! What became of the rounds, and what it means.
 
 use iogauge_model::result::{
-    Cell, Conclusion, DirectionResult, StepResult, SuiteStepResult, SuiteTable, Table,
+    Cell, Conclusion, DirectionResult, StepPlace, StepResult, SuiteStepResult, SuiteTable, Table,
     VerifyFinding,
 };
 use iogauge_model::units::{Bytes, Count};
@@ -34,6 +34,10 @@ impl Stage {
             Self::Read(round) => format!("read {round}"),
             Self::Check { number, .. } => format!("{CHECK}{number}"),
         }
+    }
+
+    pub(super) fn place(self) -> StepPlace {
+        StepPlace { key: self.key(), phase: self.phase().to_owned(), round: Some(self.round()) }
     }
 
     pub(super) fn is_check(key: &str) -> bool {
@@ -252,9 +256,8 @@ fn told_short(step: &SuiteStepResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iogauge_model::result::FioResult;
-    use iogauge_model::result::{StepPlace, SuiteOutcome, VerifyEnd, VerifyFault, VerifyResult};
-    use iogauge_model::{Load, Step};
+    use crate::suite::made_up;
+    use iogauge_model::result::{FioResult, VerifyEnd, VerifyFault, VerifyResult};
 
     fn step(stage: Stage, corrupted: u64) -> SuiteStepResult {
         let mut result = FioResult::default().to_step();
@@ -274,16 +277,7 @@ mod tests {
             end: VerifyEnd::Complete,
             findings: findings.collect(),
         });
-        let (key, phase) = (stage.key(), stage.phase().to_owned());
-        SuiteStepResult {
-            place: StepPlace { key, phase, round: Some(stage.round()) },
-            started: String::new(),
-            part: 0,
-            asked: Step::single(Load::default(), 0, 1),
-            result: SuiteOutcome::Step(Box::new(result)),
-            caveats: Vec::new(),
-            interrupted: false,
-        }
+        made_up::measured(stage.place(), result)
     }
 
     fn conclusion(steps: &[SuiteStepResult]) -> Conclusion {
