@@ -250,8 +250,7 @@ fn confirm(common: &SuiteCommon, rig: &Rig, needs: Needs) -> anyhow::Result<()> 
     Err(Refused(format!("{devices}: nothing was written")).into())
 }
 
-/// One load for each way in which loads of the plan see the target: doubts about the others are the
-/// same.
+/// One load for each way in which loads of the plan access the target: the others have the same caveats.
 fn representatives(plan: &[SuiteStep]) -> Vec<Load> {
     let mut found: Vec<Load> = Vec::new();
     for step in plan {
@@ -322,7 +321,7 @@ impl ActiveSuite<'_> {
         }
         invocation.begin(&self.asked.name)?;
         let mut before = std::mem::take(&mut invocation.caveats);
-        before.retain(|doubt| self.suite.doubted_before(doubt));
+        before.retain(|caveat| self.suite.keeps_target_caveat(caveat));
         let mut found = caveats::of_many(before);
         let Invocation { rig, record, interrupt, .. } = &mut *invocation;
         let mut watch = Watch { observer: &mut record.screen, interrupt };

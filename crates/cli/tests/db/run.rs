@@ -394,7 +394,8 @@ fn a_run_in_which_nothing_was_completed_says_so() {
 #[track_caller]
 pub fn nothing_completed(done: Done) -> Value {
     let done = done.ends(4);
-    let lines: Vec<&str> = done.stderr.lines().filter(|line| line.contains("no operation was")).collect();
+    let lines: Vec<&str> =
+        done.stderr.lines().filter(|line| line.contains("no operation was")).collect();
     assert_eq!(lines.len(), 1, "{}", done.stderr);
     assert!(lines[0].starts_with("error: ") && done.stderr.contains("\nhint: "), "{}", done.stderr);
     let document = done.json();

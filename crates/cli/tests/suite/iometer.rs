@@ -54,7 +54,7 @@ fn each_thread_has_a_file() {
     assert_eq!(document["findings"]["files_exceed_memory"], false);
     let verdict = document["verdict"].as_array().unwrap();
     let last = verdict.last().unwrap().as_str().unwrap();
-    assert!(last.contains("goes around the page cache"), "{last}");
+    assert!(last.contains("bypassed the page cache"), "{last}");
     let sizes = ["iogauge-1.dat", "iogauge-2.dat"]
         .map(|name| std::fs::metadata(place.work().join(name)).unwrap().len() >> 20);
     assert!(sizes.iter().all(|mib| (4..8).contains(mib)), "{sizes:?}");

@@ -1,8 +1,8 @@
-//! `blocksize`: which sizes a device serves by the I/O, and which by the byte.
+//! `blocksize`: for which block sizes IOPS bound a device, and for which its bandwidth.
 //!
-//! Each size is measured twice: by one I/O at a time, which shows what a transfer adds to the latency,
-//! and by many, which shows what the device gives in all. As long as a device is bound by I/Os, larger
-//! blocks come at the same rate; from where it is bound by bandwidth on, larger blocks only wait longer.
+//! Each size is measured with a queue depth of 1, which shows how much a transfer adds to the latency, and
+//! with a larger one, which shows the maximum of the device. While IOPS bound a device, larger blocks have
+//! the same rate; once bandwidth does, larger blocks only wait longer.
 
 use super::kit::{NOTHING, latency_if_any, step_of, table, total, whole, words};
 use super::{Needs, Own, OwnStep, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
@@ -12,7 +12,7 @@ use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable};
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 use serde_json::json;
 
-/// A figure of less than this share of the largest one is not the largest one any more.
+/// Figures of at least this share of the largest one count as the largest one.
 const AS_GOOD: f64 = 0.9;
 
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Point {
     }
 }
 
-/// What bounds a device.
+/// The maxima of a device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bound {
     iops_max: f64,
@@ -149,12 +149,12 @@ impl Bound {
         }
     }
 
-    /// The largest size that comes at the full rate, with every smaller one.
+    /// The largest size with the full rate, which every smaller size has, too.
     fn iops_bound_to(&self, points: &[Point]) -> Option<u64> {
         points.iter().take_while(|point| self.is_by_ios(point)).last().map(|p| p.block_bytes)
     }
 
-    /// The smallest size that uses all the bandwidth, with every larger one.
+    /// The smallest size with the full bandwidth, which every larger size has, too.
     fn bandwidth_bound_from(&self, points: &[Point]) -> Option<u64> {
         points.iter().rev().take_while(|p| self.is_by_bytes(p)).last().map(|p| p.block_bytes)
     }
@@ -192,7 +192,7 @@ fn verdict(points: &[Point], bound: &Bound) -> Vec<String> {
     let saturated = points.iter().find(|point| point.block_bytes == full);
     if let Some(point) = saturated.filter(|point| point.block_bytes > first.block_bytes) {
         sentences.push(format!(
-            "Where the bandwidth is used up, at {}, latency is {}, {:.1} times that of {}.",
+            "At {}, which uses all the bandwidth, the latency is {}, {:.1} times that of {}.",
             Bytes(full),
             Latency(point.mean_ns),
             point.mean_ns / first.mean_ns,

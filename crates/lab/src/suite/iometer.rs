@@ -1,8 +1,8 @@
-//! `iometer`: readers and writers in four phases, each thread on a file of its own.
+//! `iometer`: four phases of reads and writes, with a file for each thread.
 //!
-//! The test of tools that start a thread for each file and count megabytes: write the file, read it, read
-//! it at random, read and write it at random. Such tools go through the page cache and need files much
-//! larger than memory; this one goes around it.
+//! Tools that start a thread for each file run this test: write the file, read it, read it at random, read
+//! and write it at random. They use the page cache and need files much larger than memory; this suite
+//! bypasses it.
 
 use super::kit::{
     NOTHING, Row, block_fits, capitalized, counted, listed, step_of, table, whole, words,
@@ -18,7 +18,7 @@ use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table
 use iogauge_model::units::{Bandwidth, Bytes, parse_count, size_word};
 use serde_json::json;
 
-/// The phases with what they do.
+/// The phases and their patterns.
 const PHASES: [(&str, Pattern); 4] = [
     ("write", Pattern::Write),
     ("read", Pattern::Read),
@@ -26,7 +26,7 @@ const PHASES: [(&str, Pattern); 4] = [
     ("random read-write", Pattern::RandRw),
 ];
 
-/// Highest seconds of less than this many times the lowest are even.
+/// IOPS are even if those of the highest second are less than this many times those of the lowest.
 const EVEN: f64 = 1.05;
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError
 
 fn read(options: &SuiteOptions) -> Result<IoMeter, SuiteError> {
     let file_bytes = match options.text("filesize").map(parse_count) {
-        // A bare number is one of megabytes.
+        // A number without a unit is in MiB.
         Some(Ok(mib)) if options.text("filesize").is_some_and(is_bare) && mib > 0 => {
             Some(mib.saturating_mul(1 << 20))
         }
@@ -67,7 +67,7 @@ fn is_bare(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Where a thread works.
+/// The region of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Region {
     part: usize,
@@ -80,7 +80,7 @@ impl IoMeter {
         self.threads.unwrap_or_else(|| 2 * processors())
     }
 
-    /// A place for each thread: a part of its own, or a stretch of one.
+    /// A region for each thread: its own part, or a share of one.
     fn places(&self, site: &Site) -> Result<Vec<Region>, SuiteError> {
         let parts = site.part_bytes.len();
         let mut threads = self.wanted() as usize;
@@ -204,7 +204,7 @@ impl Suite for IoMeter {
     }
 }
 
-/// What a phase came to.
+/// The figures of a phase.
 #[derive(Debug, Clone, PartialEq)]
 struct Phase {
     row: Row,
@@ -276,8 +276,8 @@ fn verdict(phases: &[Phase], places: usize, buffer_bytes: u64) -> Vec<String> {
             return "IOPS were even from second to second.".to_owned();
         }
         format!(
-            "From second to second {} was least even: {} to {} IOPS, {} on average.",
-            phase.row.key,
+            "{} varied most from second to second: {} to {} IOPS, {} on average.",
+            capitalized(&phase.row.key),
             whole(phase.lowest),
             whole(phase.highest),
             whole(phase.row.all.iops)
@@ -286,25 +286,24 @@ fn verdict(phases: &[Phase], places: usize, buffer_bytes: u64) -> Vec<String> {
     std::iter::once(first).chain(uneven).collect()
 }
 
-/// What it means that the files are larger or smaller than memory.
+/// How the size of memory affects the figures.
 fn of_memory(files_bytes: u64, memory_bytes: u64, exceed: bool, buffered: bool) -> String {
     let (files, memory) = (Bytes(files_bytes), Bytes(memory_bytes));
     match (exceed, buffered) {
         (false, false) => format!(
-            "The files have {files} and would fit into the {memory} of memory; the I/O goes around the \
-             page cache, and is that of the target all the same."
+            "The files have {files} and fit into the {memory} of memory. The I/O bypassed the page cache: \
+             the figures are those of the target."
         ),
         (true, false) => format!(
-            "The files have {files}, more than the {memory} of memory; the I/O goes around the page cache \
-             anyway."
+            "The files have {files}, more than the {memory} of memory. The I/O bypassed the page cache."
         ),
         (false, true) => format!(
-            "The files have {files} and fit into the {memory} of memory: through the page cache (--buffered) \
-             reads may never have reached the target, nor writes by the end of the phase."
+            "The files have {files} and fit into the {memory} of memory. The I/O used the page cache \
+             (--buffered): reads may never have reached the target, nor writes by the end of the phase."
         ),
         (true, true) => format!(
-            "The files have {files}, more than the {memory} of memory: through the page cache (--buffered) \
-             a part of the I/O did not reach the target."
+            "The files have {files}, more than the {memory} of memory. The I/O used the page cache \
+             (--buffered): a part of it did not reach the target."
         ),
     }
 }
@@ -368,9 +367,9 @@ mod tests {
     #[test]
     fn memory_is_spoken_of_as_the_cache_is_used() {
         let words = |exceed, buffered| of_memory(MIB, MIB, exceed, buffered);
-        assert!(words(false, false).contains("that of the target all the same"));
-        assert!(words(true, false).contains("anyway"));
+        assert!(words(false, false).contains("those of the target"));
+        assert!(words(true, false).ends_with("bypassed the page cache."));
         assert!(words(false, true).contains("may never have reached"));
-        assert!(words(true, true).contains("a part of the I/O"));
+        assert!(words(true, true).contains("a part of it did not"));
     }
 }

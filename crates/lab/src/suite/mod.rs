@@ -1,9 +1,12 @@
-//! Suites: series of steps that are run by name, each with its table and its verdict.
+//! Suites: named series of steps, each with its table and its verdict.
 //!
-//! A suite is a plan and two pure functions. The plan lists every step of its longest course, so that
-//! it can be shown before anything runs; from what was measured so far [`Suite::wants`] tells whether a
-//! step is still to be run, and [`Suite::conclude`] what all of it means. Nothing else is kept between
-//! steps, so a run that was cut short goes on where the history says it ended.
+//! A suite is a plan and two pure functions. The plan lists every step of the longest possible run, so
+//! that it can be shown before anything runs. [`Suite::wants`] decides from the results so far whether a
+//! step runs, and [`Suite::conclude`] makes tables and verdict of all results. No other state is kept
+//! between steps, so an interrupted run resumes from the steps in the history.
+//!
+//! `definitions/` has what each suite says of itself, its options and, if they are a list of loads, its
+//! steps, in the format of users' suite files. [`kit`] has what the code of suites shares.
 
 mod best_worst;
 mod blocksize;
@@ -38,43 +41,47 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
-/// True for a doubt about a step that is one about the result.
-pub type Doubts<'a> = Box<dyn Fn(&Caveat, &SuiteStepResult) -> bool + 'a>;
+/// True for a caveat about a step that is one about the result.
+pub type CaveatFilter<'a> = Box<dyn Fn(&Caveat, &SuiteStepResult) -> bool + 'a>;
 
 /// A suite with its options read.
 pub trait Suite: Debug {
-    /// What it needs of its target.
+    /// Its requirements for the target.
     fn needs(&self) -> Needs;
 
-    /// Every step of its longest course, in order, each with a key of its own.
+    /// Every step of the longest possible run, in order, each with its own key.
     ///
     /// # Errors
-    /// Where the suite does not fit the target.
+    /// The suite does not fit the target.
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError>;
 
-    /// True where a step is to be run, with everything behind it measured.
+    /// True if a step is to run after the steps `done`.
     fn wants(&self, _site: &Site, _step: &SuiteStep, _done: &[SuiteStepResult]) -> bool {
         true
     }
 
-    /// Which doubts about steps are ones about the result, too: not those about steps that the result
-    /// does not rest on, nor those about what the suite is after.
-    fn doubts<'a>(&'a self, _site: &'a Site, _steps: &'a [SuiteStepResult]) -> Doubts<'a> {
+    /// Decides which caveats about steps are caveats about the result. Left out are those about steps on
+    /// which the result does not depend, and those about an effect that the suite measures.
+    fn caveat_filter<'a>(
+        &'a self,
+        _site: &'a Site,
+        _steps: &'a [SuiteStepResult],
+    ) -> CaveatFilter<'a> {
         Box::new(|_, _| true)
     }
 
-    /// True where a doubt about the target that shows before the first step is one about the result.
-    fn doubted_before(&self, _doubt: &Caveat) -> bool {
+    /// True if a caveat about the target, known before the first step, is one about the result.
+    fn keeps_target_caveat(&self, _caveat: &Caveat) -> bool {
         true
     }
 
-    /// A step that comes before all others where the suite goes on behind these, after an
-    /// interruption; its key is one that none of them has.
+    /// A step that runs before all others when the suite is resumed after the steps `done`; no other step
+    /// has its key.
     fn before_going_on(&self, _site: &Site, _done: &[SuiteStepResult]) -> Option<SuiteStep> {
         None
     }
 
-    /// What the steps mean, interrupted ones among them; with doubts of the suite's own.
+    /// Tables, verdict and findings of the steps, including interrupted ones; and the suite's own caveats.
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>);
 }
 

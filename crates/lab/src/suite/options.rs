@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// The default of an option that is drawn for each run, and kept when the run is resumed.
 pub const DRAWN: &str = "drawn for each run";
 
-/// An option that a suite cannot take.
+/// A suite that cannot run as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SuiteError {
     /// An invalid value.
@@ -31,7 +31,7 @@ pub enum SuiteError {
         /// What does not fit, and a hint.
         reason: String,
     },
-    /// A suite of the user's own that cannot be read.
+    /// A suite file that cannot be read.
     #[error("{path}:{line}: {reason}")]
     File {
         /// The file.
@@ -94,7 +94,7 @@ impl SuiteOptions {
         Ok(values)
     }
 
-    /// True where the option was typed.
+    /// True if the option was typed.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.typed.contains_key(name)
@@ -107,10 +107,10 @@ impl SuiteOptions {
         self.typed.get(name).or_else(default).map(String::as_str)
     }
 
-    /// A value that can be parsed.
+    /// A parsed value.
     ///
     /// # Errors
-    /// Where it cannot.
+    /// A value that is not valid.
     pub fn parsed<T: FromStr<Err: ToString>>(&self, name: &str) -> Result<Option<T>, SuiteError> {
         let wrong = |error: T::Err| SuiteError::option(name, error.to_string());
         self.text(name).map(|text| text.parse().map_err(wrong)).transpose()
@@ -119,7 +119,7 @@ impl SuiteOptions {
     /// A size, above 0.
     ///
     /// # Errors
-    /// Where it is none.
+    /// An invalid value.
     pub fn size_bytes(&self, name: &str) -> Result<Option<u64>, SuiteError> {
         self.above_zero(name, parse_size_bytes, "1g")
     }
@@ -127,7 +127,7 @@ impl SuiteOptions {
     /// A duration, above 0.
     ///
     /// # Errors
-    /// Where it is none.
+    /// An invalid value.
     pub fn duration_ns(&self, name: &str) -> Result<Option<u64>, SuiteError> {
         self.above_zero(name, parse_duration_ns, "60s")
     }
@@ -135,17 +135,16 @@ impl SuiteOptions {
     /// A number of things, from 1 to `most`.
     ///
     /// # Errors
-    /// Where it is none.
+    /// An invalid value.
     pub fn count(&self, name: &str, most: u32) -> Result<Option<u32>, SuiteError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         one_count(name, text, most).map(Some)
     }
 
-    /// Numbers separated by commas, each from 1 to `most`; empty where nothing was typed and there
-    /// is no default.
+    /// Numbers separated by commas, each from 1 to `most`; empty without a value and a default.
     ///
     /// # Errors
-    /// Where one is none.
+    /// An invalid value.
     pub fn counts(&self, name: &str, most: u32) -> Result<Vec<u32>, SuiteError> {
         self.words(name).map(|text| one_count(name, text, most)).collect()
     }
@@ -153,26 +152,26 @@ impl SuiteOptions {
     /// Sizes separated by commas, each above 0.
     ///
     /// # Errors
-    /// Where one is none.
+    /// An invalid value.
     pub fn sizes_bytes(&self, name: &str) -> Result<Vec<u64>, SuiteError> {
         let one = |text| above_zero(name, text, parse_size_bytes, "4k,8k");
         self.words(name).map(one).collect()
     }
 
-    /// A share, as a part of 1.
+    /// A percentage, as a part of 1.
     ///
     /// # Errors
-    /// Where it is none.
+    /// An invalid value.
     pub fn share(&self, name: &str) -> Result<Option<f64>, SuiteError> {
         let wrong = |error: UnitError| SuiteError::option(name, error.to_string());
         let percent = self.text(name).map(parse_percent).transpose().map_err(wrong)?;
         Ok(percent.map(|percent| percent / 100.0))
     }
 
-    /// Limits separated by commas; of several on one statistic the tightest.
+    /// Limits separated by commas: for each statistic the tightest.
     ///
     /// # Errors
-    /// Where one is none, or there is none.
+    /// An invalid limit, or none at all.
     pub fn limits(&self, name: &str) -> Result<Vec<Limit>, SuiteError> {
         let wrong = |error: &dyn ToString| SuiteError::option(name, error.to_string());
         let one = |word: &str| word.parse::<Limit>().map_err(|error| wrong(&error));

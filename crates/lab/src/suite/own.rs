@@ -1,4 +1,4 @@
-//! Suites of the user's own: the steps of a file, one after the other, in one table.
+//! The steps of a file, one after the other, in one table.
 
 use super::kit::{Column, NOTHING, judged, listed, table, total, whole, words};
 use super::plan::{SuiteStep, Work};
@@ -15,13 +15,13 @@ use iogauge_model::units::Latency;
 use iogauge_model::{Caveat, Limit, Step};
 use serde_json::{Value, json};
 
-/// A word that tells the text of one file from that of another.
+/// A digest of a file's text.
 #[must_use]
 pub fn content_word(text: &str) -> String {
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
 }
 
-/// Steps that broke their limits which the verdict names.
+/// Most steps with broken limits that the verdict names.
 const MOST_NAMED: usize = 3;
 
 /// A step of a file.
@@ -31,19 +31,19 @@ pub struct OwnStep {
     pub line: usize,
     /// Its name in the file.
     pub name: String,
-    /// What tells it from every other one.
+    /// Distinguishes it from every other step.
     pub key: String,
     /// Its loads in a few words.
     pub label: String,
     /// Its jobs, at least one; a search has one.
     pub jobs: Vec<OwnJob>,
-    /// Time before it in which nothing is counted, in nanoseconds.
+    /// Unmeasured time before it, in nanoseconds.
     pub ramp_ns: u64,
     /// Time measured, in nanoseconds.
     pub runtime_ns: u64,
-    /// What its latencies are held to.
+    /// Limits of its latencies.
     pub limits: Vec<Limit>,
-    /// How its capacity is searched; `None` where it runs as it stands.
+    /// How its capacity is searched; `None` for a step without a search.
     pub find: Option<SearchPlan>,
 }
 
@@ -54,10 +54,10 @@ impl OwnStep {
         self.of_jobs(self.jobs.iter().map(|own| own.job.clone()).collect())
     }
 
-    /// What its jobs are put on.
+    /// The regions of its jobs.
     #[must_use]
-    pub fn grounds(&self) -> Vec<Ground> {
-        self.jobs.iter().map(|own| own.ground.clone()).collect()
+    pub fn regions(&self) -> Vec<Region> {
+        self.jobs.iter().map(|own| own.region.clone()).collect()
     }
 
     fn of_jobs(&self, jobs: Vec<Job>) -> Step {
@@ -74,24 +74,24 @@ impl OwnStep {
 /// A job of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnJob {
-    /// Its load, where the engine is the one asked for.
+    /// Its load.
     pub job: Job,
-    /// The engine asked for; `None` for that of the target.
+    /// The engine of its options; `None` for that of the target.
     pub engine: Option<EngineKind>,
-    /// What it is put on.
+    /// Its region.
     pub region: Region,
 }
 
-/// A suite of the user's own.
+/// A suite whose steps are those of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Own {
     /// The file.
     pub path: String,
-    /// What it measures, in the user's words.
+    /// What it measures, in the words of the file.
     pub about: Option<String>,
-    /// What it needs of its target.
+    /// Its requirements for the target.
     pub needs: Needs,
-    /// Its steps, at least one, each with a key of its own.
+    /// Its steps, at least one, each with its own key.
     pub steps: Vec<OwnStep>,
 }
 
@@ -120,7 +120,7 @@ impl Suite for Own {
 }
 
 impl Own {
-    /// Engines that are asked for.
+    /// The engines of its options.
     pub fn engines(&self) -> impl Iterator<Item = EngineKind> {
         self.steps.iter().flat_map(|step| &step.jobs).filter_map(|job| job.engine)
     }
@@ -175,16 +175,16 @@ impl Own {
     }
 }
 
-/// What a limit came to.
+/// A limit, and the value of its statistic.
 #[derive(Debug, Clone, PartialEq)]
 struct Held {
     limit: Limit,
-    /// Infinite where the step has no I/O of its direction.
+    /// Infinite if the step has no I/O of its direction.
     value_ns: f64,
     holds: bool,
 }
 
-/// What a step came to.
+/// The figures of a step.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     key: String,
@@ -199,7 +199,7 @@ struct Row {
 }
 
 impl Row {
-    /// `None` for a step that moved nothing.
+    /// `None` for a step that completed nothing.
     fn of(own: &OwnStep, measured: &SuiteStepResult) -> Option<Self> {
         match (measured.step(), measured.search()) {
             (Some(step), _) => Self::of_step(own, step),
@@ -252,7 +252,7 @@ impl Row {
         self.held.iter().all(|held| held.holds)
     }
 
-    /// `held`, or what broke.
+    /// `held`, or the limits that were broken.
     fn words(&self) -> String {
         let broken: Vec<String> = self.held.iter().filter(|h| !h.holds).map(Held::broken).collect();
         match (self.held.is_empty(), broken.is_empty()) {
@@ -289,8 +289,8 @@ fn verdict(rows: &[Row]) -> Vec<String> {
     let mut sentences = match rows {
         [only] => vec![format!("One step: {}.", figures(only))],
         _ => vec![
-            format!("The most of {} steps: {}.", rows.len(), figures(best)),
-            format!("The least: {}.", figures(worst)),
+            format!("Highest of {} steps: {}.", rows.len(), figures(best)),
+            format!("Lowest: {}.", figures(worst)),
         ],
     };
     let held: Vec<&Row> = rows.iter().filter(|row| !row.held.is_empty()).collect();
@@ -369,8 +369,8 @@ mod tests {
         assert_eq!(
             verdict(&two),
             [
-                "The most of 2 steps: 9,000 IOPS, mean 1.00 ms, with b.",
-                "The least: 100 IOPS, mean 1.00 ms, with a."
+                "Highest of 2 steps: 9,000 IOPS, mean 1.00 ms, with b.",
+                "Lowest: 100 IOPS, mean 1.00 ms, with a."
             ]
         );
         let held = verdict(&[row("a", 100.0, 2e6, 2_000_000)]);

@@ -22,26 +22,26 @@ pub enum Work {
 /// A step of a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteStep {
-    /// Where it stands.
+    /// Its place in the suite.
     pub place: StepPlace,
-    /// What it does.
+    /// Its work.
     pub work: Work,
-    /// What each of its jobs is put on; all of the target for those behind the last.
+    /// The region of each of its jobs; all of the target for jobs after the last region.
     pub regions: Vec<Region>,
-    /// True where its jobs do the same, each in a place of its own, and are reported as one.
+    /// True if its jobs are the same load in different regions, and are reported as one.
     pub sums_up: bool,
 }
 
-/// What a step takes, as far as it is known before.
+/// The cost of a step, as far as it is known before it runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Time it takes, in nanoseconds; `None` where it ends by itself, when its bytes are moved.
+    /// Time, in nanoseconds; `None` if it ends when its bytes are transferred.
     pub time_ns: Option<u64>,
-    /// Bytes it writes; `None` where it writes as many as the target takes in its time.
+    /// Bytes it writes; `None` if it writes as many as the target accepts in its time.
     pub written_bytes: Option<u64>,
 }
 
-/// A plan as documents have it.
+/// A plan in the form of documents.
 #[must_use]
 pub fn planned(plan: &[SuiteStep]) -> Vec<PlannedStep> {
     let one = |step: &SuiteStep| {
@@ -71,7 +71,7 @@ impl SuiteStep {
         self
     }
 
-    /// The step as it is asked; of a search the load at depth 1.
+    /// Its jobs; for a search the load with a queue depth of 1.
     #[must_use]
     pub fn asked(&self) -> Step {
         match &self.work {
@@ -80,7 +80,7 @@ impl SuiteStep {
         }
     }
 
-    /// True where it writes.
+    /// True if it writes.
     #[must_use]
     pub fn writes(&self) -> bool {
         match &self.work {
@@ -89,7 +89,7 @@ impl SuiteStep {
         }
     }
 
-    /// What it takes.
+    /// Its cost.
     #[must_use]
     pub(super) fn cost(&self) -> Cost {
         let step = match &self.work {
@@ -102,7 +102,7 @@ impl SuiteStep {
         let counted = step.jobs.iter().all(|job| job.load.is_counted());
         let written = |load: &Load| match load.io_size_bytes {
             _ if !load.writes() => Some(0),
-            // Of a mixed load nobody knows before which of its bytes are written.
+            // The number of bytes that a mixed load writes is not known before it runs.
             Some(bytes) if !load.rw.is_mixed() => {
                 Some(bytes.saturating_mul(u64::from(load.numjobs)))
             }

@@ -19,9 +19,9 @@ use iogauge_model::{Caveat, CaveatCode};
 pub struct Ran {
     /// Its steps, in the order they ran.
     pub steps: Vec<SuiteStepResult>,
-    /// What it makes of them.
+    /// Its conclusion from them.
     pub conclusion: Conclusion,
-    /// Doubts about it, those of the steps among them.
+    /// Its caveats, with those of its steps.
     pub caveats: Vec<Caveat>,
     /// Steps of the plan that were not run.
     pub steps_left: u32,
@@ -29,11 +29,11 @@ pub struct Ran {
     pub interrupted: bool,
 }
 
-/// Runs what is wanted of a plan on a target that is ready, behind the steps `done` before. Each step
-/// is handed to the observer as soon as it is over.
+/// Runs the steps of a plan that the suite wants, on a prepared target, after the steps `done` earlier.
+/// The observer gets each step as soon as it ends.
 ///
 /// # Errors
-/// Where a worker cannot be made or its engine fails.
+/// A worker cannot be started, or its engine fails.
 pub fn run(
     rig: &Rig,
     suite: &dyn Suite,
@@ -53,7 +53,7 @@ pub fn run(
         {
             continue;
         }
-        // Between two steps nobody else would notice.
+        // Between two steps no worker checks it.
         if watch.interrupt.is_set() {
             interrupted = true;
             break;
@@ -68,7 +68,7 @@ pub fn run(
         }
     }
     let (conclusion, own) = suite.conclude(site, &steps);
-    let mut caveats = caveats_of(&steps, suite.doubts(site, &steps));
+    let mut caveats = caveats_of(&steps, suite.caveat_filter(site, &steps));
     caveats.extend(own);
     let ran = |step: &&SuiteStep| steps.iter().any(|known| known.place.key == step.place.key);
     let steps_left = (plan.len() - plan.iter().filter(ran).count()) as u32;
@@ -86,7 +86,7 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
             let mut measured = session::run_on(rig, asked, &step.regions, &mut watch)?;
             let mut caveats = session::step_caveats(rig, asked, &step.regions, &measured);
             if step.place.phase == StepPlace::INIT {
-                // Nobody goes by its figures.
+                // Its figures are not reported.
                 let harms = |code| {
                     use CaveatCode::{Interrupted, IoErrors, NothingCompleted};
                     matches!(code, IoErrors | Interrupted | NothingCompleted)
@@ -120,7 +120,7 @@ fn one(rig: &Rig, step: &SuiteStep, watch: &mut Watch<'_>) -> Result<SuiteStepRe
     Ok(SuiteStepResult { place, started, part: 0, asked, result, caveats, interrupted })
 }
 
-/// Shows the progress of a step, and keeps nothing: steps of suites are kept whole.
+/// Shows the progress of a step, and keeps nothing: a step of a suite is kept as a whole.
 struct Within<'a>(&'a mut dyn Observer);
 
 impl Observer for Within<'_> {
@@ -135,8 +135,8 @@ impl Observer for Within<'_> {
     fn step(&mut self, _step: &StepResult) {}
 }
 
-/// The doubts of all steps that count, one of each kind: that of the first step that has the worst
-/// impact, with the number of those that have one.
+/// The caveats of all steps that count, one of each kind: that of the first step with the worst impact,
+/// with the number of steps that have one.
 fn caveats_of(
     steps: &[SuiteStepResult],
     counts: impl Fn(&Caveat, &SuiteStepResult) -> bool,
@@ -144,7 +144,7 @@ fn caveats_of(
     let mut found: Vec<Caveat> = Vec::new();
     for code in CaveatCode::ALL {
         let of_code = |step: &SuiteStepResult| {
-            // The exit code goes by any step of which nothing came, so its reason is always told.
+            // A step that completed nothing sets the exit code, so its reason is always reported.
             let always = *code == CaveatCode::NothingCompleted;
             let of_code =
                 step.caveats.iter().filter(|c| c.code == *code && (always || counts(c, step)));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn doubts_of_many_steps_are_one_of_each_kind() {
+    fn caveats_of_many_steps_are_one_of_each_kind() {
         let few = |message: &str| Caveat::new(CaveatCode::TooFewSamples, message, "wait");
         let note = few("noted").with_impact(Impact::Note);
         let steps = [

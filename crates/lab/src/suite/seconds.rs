@@ -1,8 +1,8 @@
-//! What a step did in each second.
+//! The IOPS of each second of a step.
 
 use iogauge_model::result::IntervalPoint;
 
-/// Less than this of a second at the end tells nothing of it.
+/// A shorter remainder at the end is not counted as a second.
 const LEAST_SECONDS: f64 = 0.5;
 
 /// Reads and writes per second in each whole second of a step, the intervals of its series joined; in

@@ -1,4 +1,4 @@
-//! What a suite needs of its target, and what it finds there.
+//! The requirements of a suite for its target, and the properties of the target.
 
 use crate::session::rig::Rig;
 use iogauge_io::machine::Memory;
@@ -6,25 +6,22 @@ use iogauge_io::targets::{FileOrigin, Part, PartKind, Roots, device_facts};
 use iogauge_model::Load;
 use iogauge_model::load::EngineKind;
 
-/// What a suite needs of its target.
+/// The requirements of a suite for its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// Files it wants where the target is a directory, at least 1. Other targets have the parts that
-    /// were named.
+    /// Files in a target that is a directory, at least 1. Other targets have the parts that were named.
     pub files: u32,
-    /// Usable size of each part, in bytes; `None` for all of what is there, or the size of a new
-    /// test file.
+    /// Usable size of each part, in bytes; `None` for all there is, or the size of a new test file.
     pub size_bytes: Option<u64>,
-    /// True where `size_bytes` is that of all parts together, to be spread evenly over them. Several
-    /// new files have the size of one where it is `None`.
+    /// True if `size_bytes` is the size of all parts together, spread evenly over them. If it is `None`,
+    /// several new files together have the size of one.
     pub size_is_total: bool,
-    /// True where it writes.
+    /// True if it writes.
     pub writes: bool,
-    /// True where it goes around the page cache.
+    /// True if it bypasses the page cache.
     pub direct: bool,
-    /// True where block devices are to be found as they were left: the suite writes all blocks
-    /// itself before it reads any, or measures what writing them first is like. Files are prefilled
-    /// all the same.
+    /// True if block devices are not prefilled, because the suite itself writes all blocks before it reads
+    /// any, or measures how a device without data is written. Files are prefilled in any case.
     pub fresh_devices: bool,
 }
 
@@ -42,7 +39,7 @@ impl Default for Needs {
 }
 
 impl Needs {
-    /// Size of each of so many parts, of the size of what is needed.
+    /// Size of each of a number of parts, for a size as in `size_bytes`.
     #[must_use]
     pub fn of_each(&self, size_bytes: Option<u64>, parts: u32) -> Option<u64> {
         let shares = if self.size_is_total { u64::from(parts.max(1)) } else { 1 };
@@ -50,7 +47,7 @@ impl Needs {
     }
 }
 
-/// What the target is made of.
+/// The kinds of parts of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteKind {
     /// A simulated device.
@@ -61,27 +58,27 @@ pub enum SiteKind {
     Devices,
 }
 
-/// What a suite finds: its target, and the machine around it.
+/// The target of a suite, and the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// What the target is made of.
+    /// The kinds of parts of a target.
     pub kind: SiteKind,
     /// Usable bytes of each part, at least one part.
     pub part_bytes: Vec<u64>,
-    /// True where every part is a whole block device from its first to its last block.
+    /// True if every part is a whole block device from its first to its last block.
     pub whole_devices: bool,
-    /// Smallest I/O that goes around the page cache, in bytes.
+    /// Smallest direct I/O, in bytes.
     pub block_bytes: u32,
-    /// What carries the I/O.
+    /// The engine that issues the I/O.
     pub engine: EngineKind,
     /// Processors this process may use, at least 1.
     pub processors: u32,
-    /// Memory of the machine, in bytes; 0 where it is not known.
+    /// Memory of the machine, in bytes; 0 if unknown.
     pub memory_bytes: u64,
 }
 
 impl Site {
-    /// The target of a rig, with what carries I/O to it.
+    /// The target of a rig, and the engine.
     #[must_use]
     pub fn of(rig: &Rig, engine: EngineKind) -> Self {
         let parts = rig.target().map_or(&[][..], |target| &target.parts);
@@ -95,7 +92,7 @@ impl Site {
             SiteKind::Simulated => vec![rig.size_bytes()],
             _ => parts.iter().map(|part| part.size_bytes).collect(),
         };
-        // What direct I/O to a file takes shows when it is there.
+        // The block of direct I/O to a file is known once the file exists.
         let block = |part: &Part| match part.kind {
             PartKind::File(FileOrigin::ToMake) => part.logical_block_bytes,
             _ => part.block_bytes(),
@@ -129,14 +126,14 @@ impl Site {
         block_bytes.is_multiple_of(u64::from(self.block_bytes))
     }
 
-    /// A load of this target's engine, everything else as it is by default.
+    /// A default load with this target's engine.
     #[must_use]
     pub fn load(&self) -> Load {
         Load { engine: self.engine, ..Load::default() }
     }
 }
 
-/// True for a block device that is no partition, all of which may be used.
+/// True for a block device that is not a partition and is used completely.
 fn is_whole_device(part: &Part) -> bool {
     let facts = part.device.and_then(|number| device_facts(number, &Roots::default()));
     let reaches_end = |whole: u64| part.size_bytes + u64::from(part.logical_block_bytes) > whole;

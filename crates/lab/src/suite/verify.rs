@@ -1,15 +1,15 @@
 //! `verify`: whether the target keeps what is written to it.
 //!
-//! Rounds write every block once and read every block back. A block names its place, its round and the
-//! worker that wrote it, and proves its content; so a wrong one is told: flipped, torn, of another
-//! place, of an earlier round, or of no round at all. The step that writes a round is kept when its
-//! fsync has returned, which is the record of what was acknowledged: a run that goes on after its process,
-//! or the machine, was killed first looks whether all of that is there.
+//! Rounds write every block once and read every block back. A block contains its offset, its round, the
+//! worker that wrote it, and a checksum. A wrong block is therefore classified: flipped bits, torn, of
+//! another offset, of an earlier round, or of no round. The step that writes a round is saved once its fsync
+//! has returned, and thereby records what was acknowledged. A run that is resumed after its process or the
+//! machine was killed first checks that all of this is present.
 
 mod rounds;
 
 use super::plan::{SuiteStep, Work};
-use super::{DRAWN, Doubts, Needs, Site, Suite, SuiteError, SuiteOptions};
+use super::{CaveatFilter, DRAWN, Needs, Site, Suite, SuiteError, SuiteOptions};
 use crate::session::Region;
 use iogauge_model::load::{BlockSizes, Load, Pattern, Verify, VerifyAlgorithm, VerifyRound};
 use iogauge_model::plan::{Job, LONGEST_NS};
@@ -93,7 +93,7 @@ impl Suite for Rounds {
         Ok(steps)
     }
 
-    /// What is wrong stays as it is, so that it can be looked at.
+    /// Wrong blocks are kept for inspection.
     fn wants(&self, _site: &Site, _step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
         let faults = |result: &iogauge_model::result::StepResult| {
             result.corrupted() > 0 || result.errors() > 0
@@ -101,17 +101,21 @@ impl Suite for Rounds {
         !done.iter().filter_map(SuiteStepResult::step).any(faults)
     }
 
-    /// How fast it went says nothing about the data.
-    fn doubts<'a>(&'a self, _site: &'a Site, _steps: &'a [SuiteStepResult]) -> Doubts<'a> {
-        Box::new(|doubt, _| matches!(doubt.code, CaveatCode::IoErrors | CaveatCode::Interrupted))
+    /// Caveats about speed do not concern the data.
+    fn caveat_filter<'a>(
+        &'a self,
+        _site: &'a Site,
+        _steps: &'a [SuiteStepResult],
+    ) -> CaveatFilter<'a> {
+        Box::new(|caveat, _| matches!(caveat.code, CaveatCode::IoErrors | CaveatCode::Interrupted))
     }
 
-    /// Each round ends with a flush, and what a cache holds back is what is looked for.
-    fn doubted_before(&self, doubt: &Caveat) -> bool {
-        doubt.code != CaveatCode::VolatileWriteCache
+    /// Each round ends with a flush, and the suite tests whether a cache loses data.
+    fn keeps_target_caveat(&self, caveat: &Caveat) -> bool {
+        caveat.code != CaveatCode::VolatileWriteCache
     }
 
-    /// Where the last round was not only written but read, the next one may have been under way.
+    /// If the last round was read back, too, the next one may have been interrupted.
     fn before_going_on(&self, site: &Site, done: &[SuiteStepResult]) -> Option<SuiteStep> {
         let last = |stage: fn(u32) -> Stage| {
             let is_done = |number: &u32| {
@@ -122,7 +126,7 @@ impl Suite for Rounds {
         };
         let written = last(Stage::Write)?;
         if last(Stage::Read) != Some(written) {
-            // The reading back, which comes next, looks at the same.
+            // The next step reads it back and checks the same.
             return None;
         }
         let checks = done.iter().filter(|step| Stage::is_check(&step.place.key)).count();

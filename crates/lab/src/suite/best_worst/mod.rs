@@ -1,8 +1,8 @@
-//! `best-worst`: what a target does at its best, what at its worst, and what can be counted on.
+//! `best-worst`: the best case of a target, its worst case, and the capacity to plan with.
 //!
-//! At its best it moves large blocks in sequence, and finds small ones in its cache. At its worst it seeks
-//! small blocks all over a region that no cache holds, after it was rewritten until it is steady. What
-//! data sheets say is the one; what an application can count on lies near the other.
+//! In the best case it transfers large blocks sequentially, and small ones from its cache. In the worst case
+//! it accesses small blocks over a region larger than any cache, after it was rewritten until it is steady.
+//! Data sheets have the best case; an application should expect figures near the worst.
 
 mod plan;
 mod report;
@@ -10,7 +10,7 @@ mod report;
 mod tests;
 mod verdict;
 
-use super::{Doubts, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
+use super::{CaveatFilter, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use crate::stats::first_steady;
 use iogauge_model::caveat::{Command, Fact, StepTime, TargetFact};
 use iogauge_model::load::{Load, Pattern};
@@ -18,7 +18,7 @@ use iogauge_model::result::{Conclusion, SuiteStepResult, SuiteTable};
 use iogauge_model::{Caveat, CaveatCode, Limit};
 use report::Report;
 
-/// Cache of devices that do not tell of theirs.
+/// The assumed cache of a device; devices rarely report it.
 const GUESSED_CACHE_BYTES: u64 = 1 << 30;
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl BestWorst {
         self.limits.iter().filter(|limit| limit.check(&load).is_ok()).copied().collect()
     }
 
-    /// A doubt where the target is too small to be at its worst.
+    /// A caveat if the target is too small to show its worst case.
     fn too_small(&self, site: &Site) -> Option<Caveat> {
         let size_bytes = site.part_bytes.iter().min().copied().unwrap_or(0);
         let (cache_bytes, guessed) = (self.cache_bytes(), self.cache_bytes.is_none());
@@ -86,24 +86,24 @@ impl BestWorst {
     }
 }
 
-/// IOPS of the rounds that came to their end, in order.
+/// IOPS of the complete rounds, in order.
 fn round_rates(steps: &[SuiteStepResult]) -> Vec<f64> {
     let whole = steps.iter().filter(|step| step.place.phase == plan::ROUNDS && !step.interrupted);
     whole.filter_map(|step| Some(super::kit::total(step.step()?)?.iops)).collect()
 }
 
-/// True where a doubt about a step is one about the result.
-fn concerns(doubt: &Caveat, step: &SuiteStepResult) -> bool {
+/// True if a caveat about a step is one about the result.
+fn concerns(caveat: &Caveat, step: &SuiteStepResult) -> bool {
     if step.place.key == plan::FILL_CACHE {
-        return matches!(doubt.code, CaveatCode::IoErrors | CaveatCode::Interrupted);
+        return matches!(caveat.code, CaveatCode::IoErrors | CaveatCode::Interrupted);
     }
-    // Rounds are there to become steady, and a cache is what makes the best of a device.
+    // Rounds run until the target is steady, and the best case includes the cache.
     let expected = match step.place.phase.as_str() {
         plan::ROUNDS => &[CaveatCode::NotSteady, CaveatCode::PerformanceShift][..],
         plan::BEST => &[CaveatCode::NotSteady, CaveatCode::PerformanceShift, CaveatCode::PageCache],
         _ => &[],
     };
-    !expected.contains(&doubt.code)
+    !expected.contains(&caveat.code)
 }
 
 impl Suite for BestWorst {
@@ -119,7 +119,11 @@ impl Suite for BestWorst {
         step.place.phase != plan::ROUNDS || first_steady(&round_rates(done)).is_none()
     }
 
-    fn doubts<'a>(&'a self, _site: &'a Site, _steps: &'a [SuiteStepResult]) -> Doubts<'a> {
+    fn caveat_filter<'a>(
+        &'a self,
+        _site: &'a Site,
+        _steps: &'a [SuiteStepResult],
+    ) -> CaveatFilter<'a> {
         Box::new(concerns)
     }
 

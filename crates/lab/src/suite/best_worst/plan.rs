@@ -48,8 +48,8 @@ impl BestWorst {
         users
     }
 
-    /// What a cache holds of each part: half of its size, for it has other things to hold, and a
-    /// tenth of the part at most.
+    /// The region of each part that a cache should hold: half the size of the cache, which has other
+    /// contents, too, and at most a tenth of the part.
     pub(super) fn hot_bytes(&self, site: &Site) -> u64 {
         let hot = (self.cache_bytes() / 2).min(site.smallest_bytes() / 10);
         (hot / self.block_bytes * self.block_bytes).max(self.block_bytes)
@@ -132,8 +132,7 @@ impl BestWorst {
         steps.into_iter().filter(|step| !(self.read_only && step.writes())).collect()
     }
 
-    /// A reader and a writer at the same time, which do not know of each other, with half of the
-    /// I/Os each.
+    /// An independent reader and writer at the same time, each with half of the I/Os.
     fn hybrid(&self, site: &Site) -> SuiteStep {
         let job = |rw: Pattern, seed| Job {
             name: rw.to_string(),

@@ -1,4 +1,4 @@
-//! What the steps came to: figures, tables, findings.
+//! Figures, tables and findings of the steps.
 
 use super::plan::{
     CACHED_READ, CACHED_WRITE, CAPACITY_MIXED, CAPACITY_READ, HYBRID, RANDOM_READ, RANDOM_WRITE,
@@ -40,7 +40,7 @@ pub(super) struct Report<'a> {
     /// How often the target was written during the rounds.
     pub(super) rewritten: f64,
     pub(super) chains: Vec<Chains>,
-    /// What a cache was taken to hold of each part, in bytes.
+    /// The region of each part that a cache should hold, in bytes.
     hot_bytes: u64,
     pub(super) reads: Option<&'a SearchResult>,
     pub(super) mixed: Option<&'a SearchResult>,
@@ -100,12 +100,12 @@ impl<'a> Report<'a> {
         self.worst.iter().min_by(|a, b| a.all.iops.total_cmp(&b.all.iops))
     }
 
-    /// Rounds that came to their end.
+    /// Complete rounds.
     pub(super) fn round_count(&self) -> u32 {
         self.rounds.len() as u32
     }
 
-    /// A doubt where all rounds ran and the target never got steady.
+    /// A caveat if all rounds ran and the target never became steady.
     pub(super) fn never_steady(&self, most: u32) -> Option<Caveat> {
         (self.round_count() >= most && self.steady.is_none()).then(|| {
             let fact = SteadinessFact::NeverSteady { rounds: most };
@@ -144,7 +144,7 @@ impl<'a> Report<'a> {
         );
         if self.most_iops().is_some() {
             let hot = Bytes(self.hot_bytes);
-            table.notes.push(format!("cached: all over {hot}, which a cache is to hold."));
+            table.notes.push(format!("cached: random over {hot}, which should fit into a cache."));
         }
         table
     }
@@ -252,7 +252,7 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// How many times its worst IOPS a target does at its best.
+    /// The IOPS of the best case divided by those of the worst.
     pub(super) fn ratio(&self) -> Option<f64> {
         Some(self.most_iops()?.all.iops / self.least_iops()?.all.iops)
     }

@@ -111,15 +111,15 @@ fn both_ends_stand_in_one_sentence() {
 
 #[test]
 fn small_targets_are_told_by_what_is_known_of_the_cache() {
-    let doubt = |typed: &[(&str, &str)], size_bytes| {
+    let caveat = |typed: &[(&str, &str)], size_bytes| {
         let place = site(SiteKind::Devices, &[size_bytes, 100 * GIB]);
         let (_, caveats) = suite(typed).conclude(&place, &[]);
         caveats.first().map(|caveat| (caveat.code, caveat.impact))
     };
-    assert_eq!(doubt(&[], 10 * GIB), None);
-    assert_eq!(doubt(&[], 9 * GIB), Some((CaveatCode::SmallerThanCache, Impact::Note)));
-    assert_eq!(doubt(&[("cache", "2g")], 10 * GIB).unwrap().1, Impact::Doubt);
-    assert_eq!(doubt(&[("cache", "512m")], 9 * GIB), None);
+    assert_eq!(caveat(&[], 10 * GIB), None);
+    assert_eq!(caveat(&[], 9 * GIB), Some((CaveatCode::SmallerThanCache, Impact::Note)));
+    assert_eq!(caveat(&[("cache", "2g")], 10 * GIB).unwrap().1, Impact::Doubt);
+    assert_eq!(caveat(&[("cache", "512m")], 9 * GIB), None);
 }
 
 #[test]
@@ -170,14 +170,14 @@ fn what_is_hot_fits_into_the_cache_and_the_target() {
 fn rounds_may_drift_and_caches_may_answer() {
     let suite = suite(&[]);
     let place = site(SiteKind::Devices, &[GIB]);
-    let doubts = suite.doubts(&place, &[]);
-    let doubted = |step: &SuiteStepResult, code| doubts(&Caveat::of(code, ""), step);
+    let filter = suite.caveat_filter(&place, &[]);
+    let kept = |step: &SuiteStepResult, code| filter(&Caveat::of(code, ""), step);
     let (round, worst) = (round(1, 1.0), step("worst", RANDOM_READ, None, None));
-    assert!(!doubted(&round, CaveatCode::NotSteady) && doubted(&worst, CaveatCode::NotSteady));
+    assert!(!kept(&round, CaveatCode::NotSteady) && kept(&worst, CaveatCode::NotSteady));
     let fill = step("best", plan::FILL_CACHE, None, None);
-    assert!(!doubted(&fill, CaveatCode::TooFewSamples) && doubted(&fill, CaveatCode::IoErrors));
+    assert!(!kept(&fill, CaveatCode::TooFewSamples) && kept(&fill, CaveatCode::IoErrors));
     let cached = step("best", CACHED_READ, None, None);
-    assert!(!doubted(&cached, CaveatCode::PageCache) && doubted(&worst, CaveatCode::PageCache));
+    assert!(!kept(&cached, CaveatCode::PageCache) && kept(&worst, CaveatCode::PageCache));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! `ladder`: how many users a target takes, rung by rung.
+//! `ladder`: how many users a target serves.
 //!
-//! Each user waits for one I/O after the other, as a process of a database does. Users double until a
-//! limit on the latency breaks, or until they bring no more: then I/Os only queue.
+//! Each user waits for its I/O before it issues the next, as a process of a database does. The number of
+//! users doubles until a latency limit is broken, or until more users add no IOPS: then I/Os only queue.
 
 mod report;
 mod rung;
@@ -17,7 +17,7 @@ use iogauge_model::{Caveat, Limit};
 use rung::{End, Rung, chosen};
 use serde_json::json;
 
-/// Share of the users' growth that is growth, where nothing else was typed.
+/// Share of the users' growth that counts as growth by default.
 const USUAL_GROWTH: f64 = 0.5;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ struct Ladder {
     /// The rungs, by rising users.
     own: Own,
     limits: Vec<Limit>,
-    /// Share of the users' growth that is growth; 0 if the ladder does not end for lack of it.
+    /// Share of the users' growth that counts as growth; 0 if the ladder does not end for lack of it.
     growth: f64,
 }
 
@@ -93,14 +93,14 @@ impl Ladder {
         self.own.last_load()
     }
 
-    /// The rungs that were measured, by rising users.
+    /// The measured rungs, by rising users.
     fn rungs(&self, steps: &[SuiteStepResult]) -> Vec<Rung> {
         let measured =
             |own: &OwnStep| Rung::of(own.load().numjobs, step_of(steps, &own.key)?, &self.limits);
         self.own.steps.iter().filter_map(measured).collect()
     }
 
-    /// Why no rung follows the last one.
+    /// The reason why no rung follows the last one.
     fn end(&self, rungs: &[Rung]) -> Option<End> {
         let last = rungs.last()?;
         if let Some((limit, value_ns)) = last.broken {
@@ -114,14 +114,14 @@ impl Ladder {
         self.growth == 0.0 || after.growth_at_most(before) >= self.growth
     }
 
-    /// The rung up to which IOPS grow with the users; `None` where they did not stop to.
+    /// The rung up to which IOPS grow with the users; `None` if they grow to the end.
     fn linear_to<'a>(&self, rungs: &'a [Rung]) -> Option<&'a Rung> {
         let least = if self.growth == 0.0 { USUAL_GROWTH } else { self.growth };
         let stops = |pair: &&[Rung]| pair[1].growth_at_most(&pair[0]) < least;
         rungs.windows(2).find(stops).map(|pair| &pair[0])
     }
 
-    /// A doubt where a limit was judged by too few I/Os.
+    /// A caveat if a limit was judged by too few I/Os.
     fn too_few(&self, steps: &[SuiteStepResult]) -> Option<Caveat> {
         let short = |step: &SuiteStepResult| {
             Some((

@@ -1,4 +1,4 @@
-//! The rungs as a table and in sentences.
+//! The table and the verdict of the rungs.
 
 use super::Ladder;
 use super::rung::{End, Rung};
@@ -39,8 +39,8 @@ impl Ladder {
         let first = self.own.steps[0].load().numjobs;
         let each = if first == 1 { "one user alone".to_owned() } else { counted(first, "user") };
         table.notes.push(format!(
-            "growth: of the IOPS since the rung before, where 100 % keep pace with the users; per user: \
-             IOPS of each, 100 % being those of {each}."
+            "growth: of the IOPS since the row before, 100 % being the growth of the users; per user: IOPS \
+             of each user, 100 % being those of {each}."
         ));
         table
     }
@@ -94,7 +94,7 @@ impl Ladder {
     }
 }
 
-/// No rung keeps the limits.
+/// The verdict if no rung keeps the limits.
 fn never(first: &Rung) -> String {
     let Some((limit, value_ns)) = first.broken else { return NOTHING.to_owned() };
     let verb = if first.users == 1 { "breaks" } else { "break" };
@@ -107,7 +107,7 @@ fn never(first: &Rung) -> String {
     )
 }
 
-/// Why there is nothing more to count on.
+/// The reason why these are the IOPS to plan with.
 fn reason(rungs: &[Rung], chosen: &Rung, last: &Rung, end: Option<End>) -> String {
     match (end, rungs) {
         (Some(End::Limit(limit, value_ns)), _) => format!(
@@ -139,6 +139,6 @@ fn reason(rungs: &[Rung], chosen: &Rung, last: &Rung, end: Option<End>) -> Strin
                 counted(last.users, "user")
             )
         }
-        (None, _) => format!("the ladder was left at {}", counted(last.users, "user")),
+        (None, _) => format!("the run ended at {}", counted(last.users, "user")),
     }
 }

@@ -1,18 +1,18 @@
-//! One rung of the ladder, and how it stands to others.
+//! One rung of the ladder, compared with others.
 
 use crate::suite::kit::{Row, broken, counted, iops};
 use iogauge_model::Limit;
 use iogauge_model::result::{Estimate, StepResult};
 
-/// Of rungs whose IOPS are this share of the highest, the one of the fewest users is as good.
+/// Rungs with at least this share of the highest IOPS are as good; the one with the fewest users counts.
 const AS_GOOD: f64 = 0.95;
 
-/// Why the ladder went no further.
+/// The reason for the end of the ladder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum End {
-    /// Its last rung breaks a limit, whose statistic is so many nanoseconds there.
+    /// Its last rung breaks a limit, whose statistic has this value in nanoseconds.
     Limit(Limit, f64),
-    /// Its last rung brings too little.
+    /// Its last rung adds too few IOPS.
     Growth,
     /// There are no more rungs.
     Top,
@@ -49,12 +49,12 @@ impl Rung {
         })
     }
 
-    /// Growth of the IOPS from a rung to this one in terms of the users': 1 where they keep pace.
+    /// Growth of the IOPS since a rung, as a part of the users' growth.
     pub(super) fn growth_from(&self, before: &Self) -> f64 {
         self.growth(before, self.iops.mean, before.iops.mean)
     }
 
-    /// The most it may be by the intervals of both.
+    /// Its upper end by the confidence intervals of both.
     pub(super) fn growth_at_most(&self, before: &Self) -> f64 {
         self.growth(before, self.iops.ci95[1], before.iops.ci95[0].max(f64::MIN_POSITIVE))
     }
@@ -64,15 +64,15 @@ impl Rung {
         (iops / iops_before - 1.0) / (users - 1.0)
     }
 
-    /// IOPS of each user, in terms of those in another rung.
+    /// IOPS per user, as a part of those of another rung.
     pub(super) fn per_user(&self, first: &Self) -> f64 {
         let each = |rung: &Self| rung.iops.mean / f64::from(rung.users);
         each(self) / each(first)
     }
 }
 
-/// The rung to count on: of those that keep the limits and whose IOPS are close to the highest, the
-/// one with the fewest users.
+/// The rung to plan with: of those that keep the limits and are as good as the highest, the one with
+/// the fewest users.
 pub(super) fn chosen(rungs: &[Rung]) -> Option<&Rung> {
     let kept = || rungs.iter().filter(|rung| rung.broken.is_none());
     let most = kept().map(|rung| rung.iops.mean).fold(0.0, f64::max);

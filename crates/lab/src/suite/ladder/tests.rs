@@ -1,4 +1,4 @@
-//! The ladder on rungs as they could have been measured.
+//! The ladder on made-up rungs.
 
 use super::*;
 use crate::suite::SiteKind;
@@ -80,7 +80,7 @@ fn it_ends_where_a_limit_breaks() {
     let (ran, conclusion) = climbed(suite.as_ref(), &steps);
     assert_eq!(ran, 4);
     assert_eq!(conclusion.findings["ended_by"], "limit");
-    // Four users bring a hundredth more: as good as one.
+    // Four users add a hundredth: one is as good.
     assert_eq!(conclusion.findings["users"], 1);
     assert!(conclusion.verdict[1].starts_with("IOPS do not grow with the users from the first"));
     let first = &conclusion.verdict[0];
@@ -105,7 +105,7 @@ fn it_ends_at_its_top_or_is_left() {
     assert!(conclusion.verdict[0].ends_with("no limit broke, and IOPS grew up to this last rung."));
     let (_, conclusion) = climbed(suite.as_ref(), &steps[..1]);
     assert_eq!(conclusion.findings["ended_by"], json!(null));
-    assert!(conclusion.verdict[0].ends_with("the ladder was left at 1 user."));
+    assert!(conclusion.verdict[0].ends_with("the run ended at 1 user."));
     assert_eq!(suite.conclude(&site(), &[]).0.verdict, ["Nothing was measured."]);
 }
 

@@ -1,4 +1,4 @@
-//! The matrix: which tests there are, and by how many users with which block sizes each is run.
+//! The matrix: the tests with their users and block sizes.
 
 use crate::suite::Site;
 use crate::suite::kit::counted;
@@ -57,7 +57,7 @@ impl Test {
         }
     }
 
-    /// What one user or all of them ask of the target.
+    /// The load of one user.
     pub(super) fn load(self, site: &Site, block_bytes: u64) -> Load {
         let usual = Load { block: BlockSizes::fixed(block_bytes), ..site.load() };
         match self {
@@ -68,8 +68,7 @@ impl Test {
         }
     }
 
-    /// Its entries by rising users, then block sizes. What was typed replaces what is usual, where
-    /// anything was.
+    /// Its entries by rising users, then block sizes. Typed values replace the defaults.
     pub(super) fn entries(self, block_bytes: &[u64], users: &[u32]) -> Vec<Entry> {
         let sizes = if block_bytes.is_empty() { self.block_bytes() } else { block_bytes };
         let largest = sizes.iter().max().copied();

@@ -16,11 +16,11 @@ use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, Step};
 use matrix::{Entry, Test};
 
-/// Most users: more are no users, but a load to be made by depth.
+/// Most users.
 const MOST_USERS: u32 = 1024;
-/// Of the time to measure, this share goes before: a tenth.
+/// Divides the measured time to give the unmeasured time before it.
 const RAMP_SHARE: u64 = 10;
-/// Devices are written in blocks of this size, which makes all of them run at full speed.
+/// Devices are written in blocks of this size, which is large enough for full bandwidth.
 const INIT_BLOCK_BYTES: u64 = 1 << 20;
 const INIT_DEPTH: u32 = 16;
 
@@ -131,7 +131,7 @@ impl Oltp {
         self.entries.iter().map(|entry| entry.users).max().unwrap_or(1)
     }
 
-    /// A target that the options do not go with is refused.
+    /// Checks that the options fit the target.
     fn check_ground(&self, site: &Site) -> Result<(), SuiteError> {
         let all_bytes = site.size_bytes();
         if let Some(asked) = self.size_bytes.filter(|asked| *asked > all_bytes) {
@@ -226,7 +226,7 @@ impl Oltp {
     }
 }
 
-/// Writes every block of every part once: whole mebibytes, and what is left behind them.
+/// Writes every block of every part once: whole mebibytes, then the remainder.
 fn init(site: &Site, part_bytes: &[u64]) -> SuiteStep {
     let mut step = Step::single(site.load(), 0, LONGEST_NS);
     step.label = format!("write {} once", Bytes(part_bytes.iter().sum()));

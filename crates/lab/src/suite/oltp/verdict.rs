@@ -1,4 +1,4 @@
-//! What the matrix says in words.
+//! The verdict of the matrix.
 
 use super::matrix::{Entry, Test};
 use crate::suite::kit::{NOTHING, Total, counted, step_of, total, whole};
@@ -6,8 +6,7 @@ use iogauge_model::result::{DirectionResult, SuiteStepResult};
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 use serde_json::{Value, json};
 
-/// A figure of this share of the highest is as good as the highest: what is less than that apart is
-/// one figure measured twice.
+/// Figures of at least this share of the highest count as the highest.
 const AS_GOOD: f64 = 0.98;
 
 /// An entry that was measured.
@@ -86,8 +85,7 @@ fn bytes_per_sec(point: &Point<'_>) -> f64 {
     point.total.bytes_per_sec
 }
 
-/// The first step of a curve along which latency grows by a larger factor than IOPS: from there on
-/// more users wait more than they get.
+/// The first two neighbours in a curve between which latency grows by a larger factor than IOPS.
 fn outgrown<'p, 'a>(curve: &[&'p Point<'a>]) -> Option<(&'p Point<'a>, &'p Point<'a>)> {
     let grows = |pair: &&[&Point<'_>]| {
         let (from, to) = (pair[0].total, pair[1].total);

@@ -1,4 +1,4 @@
-//! What keeps a run from being one after the specification.
+//! Why a run does not conform to the specification.
 
 use super::super::{Site, SiteKind};
 use super::settings::Settings;
@@ -9,26 +9,26 @@ use iogauge_model::units::{Bytes, Count};
 /// The specification.
 const SPECIFICATION: &str = "SNIA PTS 2.0.2";
 
-/// Reasons why a run does not conform; none where it does, as far as iogauge can tell.
+/// Reasons why a run does not conform; none if it does, as far as iogauge can check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Conformance {
     pub reasons: Vec<String>,
 }
 
 impl Conformance {
-    /// What target, options and steps say, whatever the test.
+    /// The reasons that all tests share, from target, options and steps.
     pub fn of(settings: &Settings, site: &Site, steps: &[SuiteStepResult]) -> Self {
         let mut found = Self::default();
         found.target(settings, site);
         if !settings.purged {
-            found.because("no purge was done before, or stated (--purged)");
+            found.because("no purge was stated (--purged)");
         }
         if settings.scale > 1.0 {
             let seconds = settings.minute_ns() as f64 / 1e9;
-            found.because(format!("--scale made {seconds} s of each minute"));
+            found.because(format!("--scale shortened each minute to {seconds} s"));
         }
         if steps.iter().any(|step| step.part > 0) {
-            found.because("it was interrupted and taken up again");
+            found.because("it was interrupted and resumed");
         }
         let errors: u64 = steps.iter().filter_map(|step| step.step()).map(|s| s.errors()).sum();
         if errors > 0 {
@@ -45,7 +45,7 @@ impl Conformance {
             (SiteKind::Files, _) => self.because("the target is a file, not a block device"),
             (SiteKind::Devices, Some(_)) => {
                 let used = Bytes(site.size_bytes());
-                self.because(format!("--size left all but {used} of the device out"));
+                self.because(format!("--size used only {used} of the device"));
             }
             (SiteKind::Devices, None) if !site.whole_devices => {
                 self.because("the target is not a whole block device");
@@ -54,7 +54,7 @@ impl Conformance {
         }
         if site.part_bytes.len() > 1 {
             let parts = site.part_bytes.len();
-            self.because(format!("the target has {parts} parts, and the test is of one device"));
+            self.because(format!("the target has {parts} parts, and the test needs one device"));
         }
     }
 
@@ -63,7 +63,7 @@ impl Conformance {
         self.reasons.push(reason.into());
     }
 
-    /// What it comes to, as a sentence.
+    /// Its sentence in the verdict.
     pub fn sentence(&self) -> String {
         if self.reasons.is_empty() {
             return format!("The run conforms to {SPECIFICATION}, as far as iogauge can tell.");
@@ -96,9 +96,13 @@ mod tests {
         let sized = Settings { size_bytes: Some(1 << 30), ..settings() };
         let cases = [
             (Settings { purged: false, ..settings() }, site(), "no purge"),
-            (Settings { scale: 60.0, ..settings() }, site(), "--scale made 1 s of each minute"),
+            (
+                Settings { scale: 60.0, ..settings() },
+                site(),
+                "--scale shortened each minute to 1 s",
+            ),
             (settings(), part.clone(), "not a whole block device"),
-            (sized, part.clone(), "--size left all but 1 TiB"),
+            (sized, part.clone(), "--size used only 1 TiB"),
             (settings(), Site { kind: SiteKind::Files, ..part.clone() }, "a file"),
             (settings(), Site { kind: SiteKind::Simulated, ..part }, "simulated"),
             (settings(), Site { engine: EngineKind::Null, ..site() }, "engine null"),

@@ -1,6 +1,6 @@
 //! A test that goes in rounds as a suite: what differs from test to test is data.
 
-use super::super::{Doubts, Needs, Site, Suite, SuiteError, SuiteStep};
+use super::super::{CaveatFilter, Needs, Site, Suite, SuiteError, SuiteStep};
 use super::report::Report;
 use super::rounds::Rounds;
 use iogauge_model::Caveat;
@@ -28,8 +28,12 @@ impl Suite for InRounds {
         self.rounds.wants(site, step, done)
     }
 
-    fn doubts<'a>(&'a self, site: &'a Site, steps: &'a [SuiteStepResult]) -> Doubts<'a> {
-        self.rounds.doubts(site, steps)
+    fn caveat_filter<'a>(
+        &'a self,
+        site: &'a Site,
+        steps: &'a [SuiteStepResult],
+    ) -> CaveatFilter<'a> {
+        self.rounds.caveat_filter(site, steps)
     }
 
     fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {

@@ -1,9 +1,8 @@
 //! `snia-*`: four tests after the SNIA Solid State Storage Performance Test Specification (PTS) 2.0.2.
 //!
-//! Flash is fast as long as it has blocks that were never written, and has to be worn down before its
-//! figures last. The specification therefore purges a device, writes twice its capacity, and repeats
-//! what it measures in rounds until five in a row agree; only these five count. [`rounds`] has that
-//! course, [`window`] the rule, [`conformance`] what keeps a run from being one after the specification.
+//! Flash is fast while it has blocks that were never written. The specification therefore purges a device,
+//! writes twice its capacity, and measures in rounds until five in a row agree; only these five count.
+//! [`rounds`] has these steps, [`window`] the rule, [`conformance`] the reasons why a run does not conform.
 
 mod conformance;
 mod in_rounds;

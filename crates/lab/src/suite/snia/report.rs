@@ -1,4 +1,4 @@
-//! What all tests that go in rounds report alike: the verdict, the rounds, and the figures for programs.
+//! The report of all tests in rounds: verdict, rounds, and findings.
 
 use super::super::Site;
 use super::super::kit::{counted, listed, words};
@@ -16,7 +16,7 @@ use iogauge_model::result::{
 use iogauge_model::units::Bytes;
 use serde_json::{Value, json};
 
-/// What a test that goes in rounds came to.
+/// The results of a test in rounds.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub test: &'a Rounds,
@@ -73,12 +73,12 @@ impl<'a> Report<'a> {
             ),
             None => {
                 let rounds = counted(rounds, "complete round");
-                format!("Ended after {rounds}, and five are judged together.")
+                format!("Ended after {rounds}; the rule needs five.")
             }
         }
     }
 
-    /// The doubt where the figures would not last.
+    /// The caveat of figures that are not steady.
     fn not_steady(&self) -> Option<Caveat> {
         let window = self.progress.window.filter(|window| !window.steady)?;
         let moves = self.progress.tracked.iter().filter_map(|(access, values)| {
@@ -95,7 +95,7 @@ impl<'a> Report<'a> {
         Some(Fact::from(fact).caveat(Command::Suite(StepTime::Scale)))
     }
 
-    /// What was tracked in each round.
+    /// The tracked figures of each round.
     fn rounds_table(&self) -> Table {
         let tracked = &self.progress.tracked;
         let titles: Vec<String> = tracked.iter().map(|(access, _)| access.to_string()).collect();
@@ -124,7 +124,7 @@ impl<'a> Report<'a> {
         table
     }
 
-    /// What the rule found in the rounds that count.
+    /// The rule applied to the rounds that count.
     fn window_table(&self, window: Window) -> Table {
         let mut headings = vec![format!("#rounds {} to {}", window.first, window.last)];
         let found = self.progress.tracked.iter().filter_map(|(access, values)| {
@@ -152,7 +152,7 @@ impl<'a> Report<'a> {
         table
     }
 
-    /// What is tracked, with what the rule finds in it.
+    /// The tracked figures with the rule applied.
     fn rounds(&self) -> RoundsFindings {
         let window = self.progress.window;
         let tracked = self.progress.tracked.iter().map(|(access, values)| {
@@ -188,7 +188,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What was asked, for programs.
+/// The settings in findings.
 pub(super) fn of_settings(settings: &Settings) -> Value {
     json!({
         "purged": settings.purged,
@@ -220,13 +220,13 @@ fn conformance(
         .filter_map(|step| step.step()?.write.as_ref())
         .any(|write| write.bytes >= wanted_bytes);
     if !preconditioned {
-        found.because("the capacity was not written twice before");
+        found.because("the capacity was not written twice first");
     }
     let left_out = test.left_out(site);
     if !left_out.is_empty() {
         let sizes = listed(left_out.into_iter().map(Bytes), " and ");
         let smallest = Bytes(u64::from(site.block_bytes));
-        found.because(format!("{sizes} was left out: the target takes {smallest} and more"));
+        found.because(format!("{sizes} was left out: the target accepts multiples of {smallest}"));
     }
     if !progress.is_steady() {
         let rounds = progress.rounds;

@@ -2,7 +2,7 @@
 //! until five rounds agree.
 
 use super::super::kit::{Total, p99999, total};
-use super::super::{Doubts, Site, SuiteError, SuiteStep};
+use super::super::{CaveatFilter, Site, SuiteError, SuiteStep};
 use super::settings::Settings;
 use super::window::{MOST_ROUNDS, Window};
 use super::{PRECONDITION_DEPTH, PRECONDITION_PASSES};
@@ -70,7 +70,7 @@ pub(super) fn mix(read_percent: u32) -> String {
     format!("{read_percent}/{}", 100 - read_percent)
 }
 
-/// What has to be steady.
+/// The figure that has to be steady.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
     Iops,
@@ -111,7 +111,7 @@ impl Measure {
 pub(super) struct Rounds {
     /// Its name.
     pub name: &'static str,
-    /// What the specification wants of every run of it.
+    /// Its settings.
     pub settings: Settings,
     /// The elements of a round, in order.
     pub accesses: Vec<Access>,
@@ -125,19 +125,19 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// The elements of a round that the target takes.
+    /// The elements of a round that the target accepts.
     pub fn accesses_on(&self, site: &Site) -> Vec<Access> {
         let takes = |access: &&Access| site.takes(access.block_bytes);
         self.accesses.iter().filter(takes).copied().collect()
     }
 
-    /// What has to be steady on this target.
+    /// The accesses that have to be steady on this target.
     pub fn trackers_on(&self, site: &Site) -> Vec<Access> {
         let takes = |access: &&Access| site.takes(access.block_bytes);
         self.trackers.iter().filter(takes).copied().collect()
     }
 
-    /// Block sizes that the target does not take, each once.
+    /// Block sizes that the target does not accept, each once.
     pub fn left_out(&self, site: &Site) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.accesses.iter().map(|a| a.block_bytes).collect();
         sizes.retain(|bytes| !site.takes(*bytes));
@@ -155,8 +155,7 @@ impl Rounds {
         let unfit = |reason| SuiteError::Unfit { suite: self.name.to_owned(), reason };
         if self.trackers_on(site).is_empty() {
             let reason = format!(
-                "the target takes no I/O smaller than {}, and none of the sizes that have to be \
-                 steady",
+                "the target accepts multiples of {}, and none of the sizes that have to be steady is one",
                 Bytes(u64::from(site.block_bytes))
             );
             return Err(unfit(reason));
@@ -208,14 +207,14 @@ impl Rounds {
         SuiteStep::single(ROUNDS, key, step).in_round(round)
     }
 
-    /// True where a step is to be run behind those done: rounds end with the one that completes the
-    /// first steady window.
+    /// True if a step is to run after those done: rounds end with the one that completes the first steady
+    /// window.
     pub fn wants(&self, site: &Site, step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
         step.place.round.is_none() || !Progress::of(self, site, done).is_steady()
     }
 
-    /// Which doubts about steps are ones about the result, which rests on the window alone.
-    pub fn doubts(&self, site: &Site, steps: &[SuiteStepResult]) -> Doubts<'static> {
+    /// Caveats count for steps in the window, on which alone the result depends.
+    pub fn caveat_filter(&self, site: &Site, steps: &[SuiteStepResult]) -> CaveatFilter<'static> {
         let window = Progress::of(self, site, steps).window;
         let within = move |round| window.is_none_or(|window: Window| window.contains(round));
         Box::new(move |_, step| {
@@ -230,15 +229,15 @@ impl Rounds {
 pub(super) struct Progress {
     /// Rounds that are complete, from the first one on.
     pub rounds: u32,
-    /// What is tracked and was measured, with a value for each complete round: 0 where no I/O came
-    /// back.
+    /// The tracked accesses that were measured, with a value for each complete round: 0 if no I/O
+    /// completed.
     pub tracked: Vec<(Access, Vec<f64>)>,
     /// The rounds that count.
     pub window: Option<Window>,
 }
 
 impl Progress {
-    /// What the steps say.
+    /// The progress after some steps.
     pub fn of(test: &Rounds, site: &Site, steps: &[SuiteStepResult]) -> Self {
         let elements = test.accesses_on(site).len();
         let most = MOST_ROUNDS as usize;
@@ -274,7 +273,7 @@ impl Progress {
     }
 }
 
-/// What an access came to in the rounds that count.
+/// The figures of an access in the rounds that count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Figures {
     #[serde(flatten)]

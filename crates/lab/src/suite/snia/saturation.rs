@@ -1,7 +1,7 @@
 //! `snia-saturation`: random writes to a purged device until four times its capacity is written.
 
 use super::super::kit::{latency_if_any, p99999, table, total, whole, words};
-use super::super::{Doubts, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
+use super::super::{CaveatFilter, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use super::conformance::Conformance;
 use super::report::{of_settings, outstanding};
 use super::settings::Settings;
@@ -17,9 +17,9 @@ const BLOCK_BYTES: u64 = 4096;
 const MOST_ROUNDS: u32 = 24 * 60;
 /// How often the capacity is written.
 const PASSES: u64 = 4;
-/// Rounds at the end whose mean is what lasts.
+/// The result is the mean of so many rounds at the end.
 const LAST_ROUNDS: usize = 5;
-/// A device that ends with more than this share of what it began with has not fallen.
+/// IOPS that end above this share of the first ones count as not fallen.
 const AS_FAST: f64 = 0.9;
 /// Rows of the table: rounds are taken together where they are more.
 const MOST_ROWS: usize = 20;
@@ -39,7 +39,8 @@ impl Suite for Saturation {
     fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
         if !site.takes(BLOCK_BYTES) {
             let smallest = Bytes(u64::from(site.block_bytes));
-            let reason = format!("the target takes {smallest} and more, and the test writes 4 KiB");
+            let reason =
+                format!("the target accepts multiples of {smallest}, and the test writes 4 KiB");
             return Err(SuiteError::Unfit { suite: "snia-saturation".to_owned(), reason });
         }
         let round = |round: u32| {
@@ -48,7 +49,7 @@ impl Suite for Saturation {
                 block: BlockSizes::fixed(BLOCK_BYTES),
                 iodepth: self.0.iodepth,
                 numjobs: self.0.threads,
-                // Each round goes on at random, not over the places of the one before.
+                // Each round draws its own offsets.
                 seed: u64::from(round),
                 ..site.load()
             };
@@ -62,10 +63,10 @@ impl Suite for Saturation {
         written_bytes(done) < PASSES * site.size_bytes()
     }
 
-    fn doubts<'a>(&'a self, _: &'a Site, _: &'a [SuiteStepResult]) -> Doubts<'a> {
-        // That it gets slower is what the test is about.
-        Box::new(|doubt, _| {
-            !matches!(doubt.code, CaveatCode::NotSteady | CaveatCode::PerformanceShift)
+    fn caveat_filter<'a>(&'a self, _: &'a Site, _: &'a [SuiteStepResult]) -> CaveatFilter<'a> {
+        // The test measures the fall itself.
+        Box::new(|caveat, _| {
+            !matches!(caveat.code, CaveatCode::NotSteady | CaveatCode::PerformanceShift)
         })
     }
 
@@ -105,7 +106,7 @@ impl Suite for Saturation {
 }
 
 impl Saturation {
-    /// The rounds, as many together as it takes to have no more rows than a page.
+    /// The rounds, several in a row of the table if there are many.
     fn table(&self, site: &Site, rounds: &[Round]) -> Table {
         let together = rounds.len().div_ceil(MOST_ROWS).max(1);
         let mean = |rounds: &[Round], figure: fn(&Round) -> f64| {
@@ -165,13 +166,13 @@ struct Round {
     written_bytes: u64,
     iops: f64,
     latency_ns_mean: f64,
-    /// `None` where it has fewer I/Os than tell.
+    /// `None` of fewer than 100 000 I/Os.
     latency_ns_p99999: Option<u64>,
     latency_ns_max: u64,
 }
 
 impl Round {
-    /// Rounds that came to their end, in order; one without I/Os has none a second.
+    /// Complete rounds, in order; one without I/Os has 0 IOPS.
     fn of(steps: &[SuiteStepResult]) -> Vec<Self> {
         let mut written_bytes = 0;
         let whole = steps.iter().filter(|step| !step.interrupted);
@@ -192,15 +193,15 @@ impl Round {
     }
 }
 
-/// How the writes went.
+/// How the IOPS of the writes fell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SaturationCurve {
     /// IOPS of the first round.
     first_iops: f64,
     /// Mean IOPS of the last rounds.
     last_iops: f64,
-    /// Written before the first round from which on all are nearer to the last ones than to the
-    /// first one; `None` where it does not fall.
+    /// Written before the IOPS fell for good below the midpoint of first and last; `None` if they did not
+    /// fall.
     falls_at_bytes: Option<u64>,
     written_bytes: u64,
     rounds: usize,
@@ -235,7 +236,7 @@ impl SaturationCurve {
                 of_capacity(bytes, site)
             ),
             None if self.rounds == 1 => {
-                format!("Random 4 KiB writes run at {first} IOPS; one round shows no course.")
+                format!("Random 4 KiB writes run at {first} IOPS; one round shows no trend.")
             }
             None => format!(
                 "Random 4 KiB writes do not fall: they begin at {first} IOPS and end at {last}."

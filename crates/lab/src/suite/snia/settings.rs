@@ -1,4 +1,4 @@
-//! What all tests of the specification are asked.
+//! Settings of all tests of the specification.
 
 use super::super::{Needs, SuiteError, SuiteOptions};
 use super::MINUTE_NS;
@@ -6,10 +6,10 @@ use super::MINUTE_NS;
 /// A minute is at least a millisecond.
 const LARGEST_SCALE: f64 = 60_000.0;
 
-/// What all tests of the specification are asked.
+/// Settings of all tests of the specification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Settings {
-    /// True where the user says that the device was purged right before.
+    /// True if the user states that the device was purged immediately before.
     pub purged: bool,
     /// How many times shorter a minute is, at least 1.
     pub scale: f64,
@@ -25,7 +25,7 @@ impl Settings {
     /// Reads the options; those for the outstanding I/Os where the test has them.
     ///
     /// # Errors
-    /// Where one cannot be.
+    /// An invalid value.
     pub fn read(options: &SuiteOptions) -> Result<Self, SuiteError> {
         Ok(Self {
             purged: options.has("purged"),
@@ -36,7 +36,7 @@ impl Settings {
         })
     }
 
-    /// What every test needs of its target.
+    /// The requirements of every test for its target.
     pub fn needs(&self) -> Needs {
         Needs { size_bytes: self.size_bytes, writes: true, fresh_devices: true, ..Needs::default() }
     }

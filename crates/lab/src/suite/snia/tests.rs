@@ -85,12 +85,12 @@ fn a_run_after_the_specification_conforms() {
     for name in ["iops", "throughput", "latency"] {
         let (suite, site) = (suite(name, &[("purged", "")]), site());
         let done = run(suite.as_ref(), &site, |_| 5000.0);
-        let (conclusion, doubts) = suite.conclude(&site, &done);
+        let (conclusion, caveats) = suite.conclude(&site, &done);
         let findings = &conclusion.findings;
         assert!(findings["conforms"] == true && findings["rounds"] == 5, "{findings}");
         assert!(conclusion.verdict[0].starts_with("Steady in rounds 1 to 5: "));
         assert!(conclusion.verdict[1].contains("conforms to SNIA PTS 2.0.2"));
-        assert!(doubts.is_empty());
+        assert!(caveats.is_empty());
         let rounds = tables(&conclusion)[1];
         assert!(rounds.title == "Rounds" && rounds.rows.len() == 5);
         assert!(findings["tracked"].as_array().unwrap().iter().all(|t| t["steady"] == true));
@@ -127,12 +127,15 @@ fn sizes_that_a_device_does_not_take_are_left_out() {
         assert_eq!(done.len(), 1 + 5 * elements);
         let (conclusion, _) = suite.conclude(&site, &done);
         let reasons = &conclusion.findings["reasons"];
-        assert_eq!(reasons[0], "512 B was left out: the target takes 4 KiB and more", "{reasons}");
+        assert_eq!(
+            reasons[0], "512 B was left out: the target accepts multiples of 4 KiB",
+            "{reasons}"
+        );
         assert_eq!(reasons.as_array().unwrap().len(), 1);
     }
     let coarse = Site { block_bytes: 16 << 10, ..site };
     let error = suite("latency", &[]).plan(&coarse).unwrap_err().to_string();
-    assert!(error.contains("no I/O smaller than 16 KiB"), "{error}");
+    assert!(error.contains("accepts multiples of 16 KiB"), "{error}");
 }
 
 #[test]
@@ -143,13 +146,13 @@ fn what_never_settles_takes_all_rounds() {
         _ => 2000.0,
     });
     assert_eq!(done.len(), 1 + 2 * 25);
-    let (conclusion, doubts) = suite.conclude(&site, &done);
+    let (conclusion, caveats) = suite.conclude(&site, &done);
     let first = &conclusion.verdict[0];
     assert!(first.starts_with("Not steady within 25 rounds; rounds 21 to 25: "), "{first}");
     assert_eq!(conclusion.findings["conforms"], false);
     assert!(
-        doubts.len() == 1 && doubts[0].message.contains("100/0 1 MiB ranged over 62 %"),
-        "{doubts:?}"
+        caveats.len() == 1 && caveats[0].message.contains("100/0 1 MiB ranged over 62 %"),
+        "{caveats:?}"
     );
 }
 
@@ -158,13 +161,10 @@ fn a_run_that_was_cut_short_says_so() {
     let (suite, site) = (suite("throughput", &[("purged", "")]), site());
     let mut done = run(suite.as_ref(), &site, |_| 1000.0);
     done.truncate(1 + 2 * 4 + 1);
-    let (conclusion, doubts) = suite.conclude(&site, &done);
-    assert_eq!(
-        conclusion.verdict[0],
-        "Ended after 4 complete rounds, and five are judged together."
-    );
+    let (conclusion, caveats) = suite.conclude(&site, &done);
+    assert_eq!(conclusion.verdict[0], "Ended after 4 complete rounds; the rule needs five.");
     let reasons = conclusion.findings["reasons"].to_string();
-    assert!(reasons.contains("ended after 4 rounds") && doubts.is_empty(), "{reasons}");
+    assert!(reasons.contains("ended after 4 rounds") && caveats.is_empty(), "{reasons}");
     // The step under way does not count, and goes on when the run does.
     done.last_mut().unwrap().interrupted = true;
     let whole: Vec<_> = done.iter().filter(|step| !step.interrupted).cloned().collect();
@@ -220,7 +220,7 @@ fn saturation_ends_when_four_times_the_capacity_is_written() {
     assert_eq!(conclusion.findings["conforms"], true);
     assert!(conclusion.verdict[0].contains("do not fall"));
     let (conclusion, _) = suite.conclude(&site, &slow[..1]);
-    assert!(conclusion.verdict[0].contains("one round shows no course"));
+    assert!(conclusion.verdict[0].contains("one round shows no trend"));
     let (conclusion, _) = suite.conclude(&site, &slow[..3]);
     assert!(conclusion.findings["reasons"][0].as_str().unwrap().contains("four times"));
 }

@@ -1,4 +1,4 @@
-//! What became of the rounds, and what it means.
+//! Tables and verdict of the rounds.
 
 use iogauge_model::result::{
     Cell, Conclusion, DirectionResult, StepPlace, StepResult, SuiteStepResult, SuiteTable, Table,
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 const MOST_NAMED: usize = 3;
 const CHECK: &str = "check ";
 
-/// What a step does.
+/// The work of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Writes a round.
     Write(u32),
     /// Reads a round back.
     Read(u32),
-    /// Looks, after an interruption, whether a round is there or what came behind it.
+    /// Checks, after an interruption, that each block is of a round or of the next one.
     Check {
         /// Number of the check, from 1.
         number: u32,
@@ -59,7 +59,7 @@ impl Stage {
     }
 }
 
-/// What was done of the rounds.
+/// The rounds so far.
 #[derive(Debug)]
 pub(super) struct RoundsDone<'a> {
     /// Blocks of the target.
@@ -96,7 +96,7 @@ impl RoundsDone<'_> {
         self.measured().map(|(_, result)| result.corrupted()).sum()
     }
 
-    /// Wrong blocks with the step that found them, as far as they are kept.
+    /// The wrong blocks that were saved, with the step that found them.
     fn found(&self) -> impl Iterator<Item = (&SuiteStepResult, &VerifyFinding)> {
         self.measured().flat_map(|(step, result)| {
             result.verify.iter().flat_map(|verify| &verify.findings).map(move |found| (step, found))
@@ -115,7 +115,7 @@ impl RoundsDone<'_> {
         sentences.extend(self.failures());
         sentences.extend(self.checks());
         if self.corrupted() > 0 {
-            let text = "Nothing was written after that: the blocks can be looked at as they are.";
+            let text = "Nothing was written after that, so you can inspect the blocks.";
             sentences.push(text.to_owned());
         }
         sentences
@@ -147,7 +147,7 @@ impl RoundsDone<'_> {
         }
     }
 
-    /// I/Os that failed end the suite: what they have left is not known.
+    /// Failed I/Os end the suite: their blocks have an unknown state.
     fn failures(&self) -> Option<String> {
         let (step, result) = self.measured().find(|(_, result)| result.errors() > 0)?;
         let errors = result.errors();
@@ -155,7 +155,7 @@ impl RoundsDone<'_> {
         Some(format!("{ios} failed {}, which ended the suite.", told(step)))
     }
 
-    /// What was there after interruptions.
+    /// The results of checks after interruptions.
     fn checks(&self) -> Option<String> {
         let is_check =
             |step: &SuiteStepResult| Stage::is_check(&step.place.key) && !step.interrupted;
