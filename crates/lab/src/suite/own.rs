@@ -1,6 +1,6 @@
 //! The steps of a file, one after the other, in one table.
 
-use super::kit::{Column, NOTHING, judged, listed, table, total, whole, words};
+use super::kit::{Column, NOTHING, Row, Total, judged, listed, table, total, whole, words};
 use super::plan::{SuiteStep, Work};
 use super::{Needs, Site, Suite, SuiteError};
 use crate::search::SearchPlan;
@@ -9,7 +9,7 @@ use iogauge_model::limit::Side;
 use iogauge_model::load::{EngineKind, Load};
 use iogauge_model::plan::Job;
 use iogauge_model::result::{
-    Cell, Conclusion, SearchResult, StepPlace, StepResult, SuiteStepResult, SuiteTable, Table,
+    Conclusion, SearchResult, StepPlace, StepResult, SuiteStepResult, SuiteTable, Table,
 };
 use iogauge_model::units::Latency;
 use iogauge_model::{Caveat, Limit, Step};
@@ -107,9 +107,9 @@ impl Suite for Own {
     fn conclude(&self, _site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
         let known = |measured: &SuiteStepResult| {
             let own = self.steps.iter().find(|own| own.key == measured.place.key)?;
-            Row::of(own, measured)
+            Measured::of(own, measured)
         };
-        let rows: Vec<Row> = steps.iter().filter_map(known).collect();
+        let rows: Vec<Measured> = steps.iter().filter_map(known).collect();
         let conclusion = Conclusion {
             verdict: verdict(&rows),
             tables: vec![SuiteTable::Own(self.table(&rows))],
@@ -152,24 +152,24 @@ impl Own {
         Ok(SuiteStep { place, work, regions: step.regions(), sums_up: false })
     }
 
-    fn table(&self, rows: &[Row]) -> Table {
-        let mut columns: Vec<Column<'_, &Row>> = vec![
-            ("#step", &|row| words(&row.key)),
-            ("IOPS", &|row| Cell::Iops(row.iops)),
-            ("bandwidth", &|row| Cell::BytesPerSec(row.bytes_per_sec)),
-            ("mean", &|row| Cell::LatencyNs(row.mean_ns)),
-            ("p99", &|row| Cell::LatencyNs(row.p99_ns)),
-            ("max", &|row| Cell::LatencyNs(row.max_ns)),
+    fn table(&self, rows: &[Measured]) -> Table {
+        let mut columns: Vec<Column<'_, &Measured>> = vec![
+            ("#step", &|step| words(&step.row.key)),
+            ("IOPS", &|step| step.row.iops()),
+            ("bandwidth", &|step| step.row.bandwidth()),
+            ("mean", &|step| step.row.mean()),
+            ("p99", &|step| step.row.p99()),
+            ("max", &|step| step.row.max()),
         ];
         if rows.iter().any(|row| !row.held.is_empty()) {
             columns.push(("#limits", &|row| words(row.words())));
         }
         let title = self.about.clone().unwrap_or_else(|| "Steps".to_owned());
         let mut table = table(title, rows, &columns);
-        let searched = |row: &&Row| row.depth.is_some();
+        let searched = |row: &&Measured| row.depth.is_some();
         for row in rows.iter().filter(searched) {
             let depth = row.depth.unwrap_or_default();
-            table.notes.push(format!("{}: the capacity found, at depth {depth}.", row.key));
+            table.notes.push(format!("{}: the capacity found, at depth {depth}.", row.row.key));
         }
         table
     }
@@ -184,21 +184,16 @@ struct Held {
     holds: bool,
 }
 
-/// The figures of a step.
+/// A step with its limits.
 #[derive(Debug, Clone, PartialEq)]
-struct Row {
-    key: String,
-    iops: f64,
-    bytes_per_sec: f64,
-    mean_ns: f64,
-    p99_ns: f64,
-    max_ns: f64,
+struct Measured {
+    row: Row,
     held: Vec<Held>,
-    /// Depth at which a search found its answer.
+    /// Queue depth of a search's answer.
     depth: Option<u32>,
 }
 
-impl Row {
+impl Measured {
     /// `None` for a step that completed nothing.
     fn of(own: &OwnStep, measured: &SuiteStepResult) -> Option<Self> {
         match (measured.step(), measured.search()) {
@@ -210,22 +205,15 @@ impl Row {
 
     fn of_step(own: &OwnStep, step: &StepResult) -> Option<Self> {
         judged(step, |latencies| {
-            let all = latencies.of(Side::Any);
-            let whole = total(step).filter(|_| all.count() > 0)?;
+            let of = latencies.of(Side::Any);
+            let service = total(step).filter(|_| of.count() > 0)?;
             let held = |limit: &Limit| {
                 let value_ns = limit.statistic_ns(latencies);
                 Held { limit: *limit, value_ns, holds: limit.holds(latencies) }
             };
-            Some(Self {
-                key: own.key.clone(),
-                iops: whole.iops,
-                bytes_per_sec: whole.bytes_per_sec,
-                mean_ns: all.mean_ns(),
-                p99_ns: all.percentile_ns(99.0) as f64,
-                max_ns: all.max_ns() as f64,
-                held: own.limits.iter().map(held).collect(),
-                depth: None,
-            })
+            let all = Total { mean_ns: of.mean_ns(), max_ns: of.max_ns(), ..service };
+            let row = Row { key: own.key.clone(), all, p99_ns: of.percentile_ns(99.0) };
+            Some(Self { row, held: own.limits.iter().map(held).collect(), depth: None })
         })
     }
 
@@ -236,16 +224,14 @@ impl Row {
             let holds = value_ns <= known.limit.bound_ns as f64;
             Held { limit: known.limit, value_ns, holds }
         });
-        Self {
-            key: own.key.clone(),
+        let all = Total {
             iops: answer.iops.mean,
             bytes_per_sec: answer.bytes_per_sec,
             mean_ns: answer.latency_ns.mean,
-            p99_ns: answer.latency_ns.p99 as f64,
-            max_ns: answer.latency_ns.max as f64,
-            held: held.collect(),
-            depth: Some(answer.depth),
-        }
+            max_ns: answer.latency_ns.max,
+        };
+        let row = Row { key: own.key.clone(), all, p99_ns: answer.latency_ns.p99 };
+        Self { row, held: held.collect(), depth: Some(answer.depth) }
     }
 
     fn holds(&self) -> bool {
@@ -277,14 +263,14 @@ impl Held {
     }
 }
 
-fn verdict(rows: &[Row]) -> Vec<String> {
-    let by_iops = |a: &&Row, b: &&Row| a.iops.total_cmp(&b.iops);
+fn verdict(rows: &[Measured]) -> Vec<String> {
+    let by_iops = |a: &&Measured, b: &&Measured| a.row.all.iops.total_cmp(&b.row.all.iops);
     let (Some(best), Some(worst)) = (rows.iter().max_by(by_iops), rows.iter().min_by(by_iops))
     else {
         return vec![NOTHING.to_owned()];
     };
-    let figures = |row: &Row| {
-        format!("{} IOPS, mean {}, with {}", whole(row.iops), Latency(row.mean_ns), row.key)
+    let figures = |Measured { row: Row { key, all, .. }, .. }: &Measured| {
+        format!("{} IOPS, mean {}, with {}", whole(all.iops), Latency(all.mean_ns), key)
     };
     let mut sentences = match rows {
         [only] => vec![format!("One step: {}.", figures(only))],
@@ -293,8 +279,8 @@ fn verdict(rows: &[Row]) -> Vec<String> {
             format!("Lowest: {}.", figures(worst)),
         ],
     };
-    let held: Vec<&Row> = rows.iter().filter(|row| !row.held.is_empty()).collect();
-    let broken: Vec<&&Row> = held.iter().filter(|row| !row.holds()).collect();
+    let held: Vec<&Measured> = rows.iter().filter(|row| !row.held.is_empty()).collect();
+    let broken: Vec<&&Measured> = held.iter().filter(|row| !row.holds()).collect();
     if held.is_empty() {
         return sentences;
     }
@@ -302,7 +288,8 @@ fn verdict(rows: &[Row]) -> Vec<String> {
         sentences.push("Every limit held.".to_owned());
         return sentences;
     }
-    let named = broken.iter().take(MOST_NAMED).map(|row| format!("{} ({})", row.key, row.words()));
+    let named =
+        broken.iter().take(MOST_NAMED).map(|row| format!("{} ({})", row.row.key, row.words()));
     let mut names = listed(named, "; ");
     if broken.len() > MOST_NAMED {
         names.push_str(&format!("; and {} more", broken.len() - MOST_NAMED));
@@ -312,7 +299,7 @@ fn verdict(rows: &[Row]) -> Vec<String> {
     sentences
 }
 
-fn findings(rows: &[Row]) -> Value {
+fn findings(rows: &[Measured]) -> Value {
     let held = |held: &Held| {
         json!({
             "limit": held.limit,
@@ -323,11 +310,16 @@ fn findings(rows: &[Row]) -> Value {
     let steps: Vec<Value> = rows
         .iter()
         .map(|row| {
+            let Row { key, all, p99_ns } = &row.row;
             json!({
-                "key": row.key,
-                "iops": row.iops,
-                "bytes_per_sec": row.bytes_per_sec,
-                "latency_ns": { "mean": row.mean_ns, "p99": row.p99_ns, "max": row.max_ns },
+                "key": key,
+                "iops": all.iops,
+                "bytes_per_sec": all.bytes_per_sec,
+                "latency_ns": {
+                    "mean": all.mean_ns,
+                    "p99": *p99_ns as f64,
+                    "max": all.max_ns as f64,
+                },
                 "depth": row.depth,
                 "limits": row.held.iter().map(held).collect::<Vec<_>>(),
             })
@@ -336,7 +328,7 @@ fn findings(rows: &[Row]) -> Value {
     let limited = rows.iter().any(|row| !row.held.is_empty());
     json!({
         "steps": steps,
-        "limits_held": limited.then(|| rows.iter().all(Row::holds)),
+        "limits_held": limited.then(|| rows.iter().all(Measured::holds)),
     })
 }
 
@@ -345,16 +337,17 @@ mod tests {
     use super::*;
     use iogauge_model::limit::{Metric, Side};
 
-    fn row(key: &str, iops: f64, p99_ns: f64, bound_ns: u64) -> Row {
+    fn row(key: &str, iops: f64, p99_ns: f64, bound_ns: u64) -> Measured {
         let limit = Limit { side: Side::Any, metric: Metric::Max, bound_ns };
         let held = Held { limit, value_ns: p99_ns, holds: p99_ns <= bound_ns as f64 };
-        Row {
-            key: key.to_owned(),
+        let all = Total {
             iops,
             bytes_per_sec: iops * 4096.0,
             mean_ns: p99_ns / 2.0,
-            p99_ns,
-            max_ns: p99_ns,
+            max_ns: p99_ns as u64,
+        };
+        Measured {
+            row: Row { key: key.to_owned(), all, p99_ns: p99_ns as u64 },
             held: if bound_ns > 0 { vec![held] } else { Vec::new() },
             depth: None,
         }

@@ -3,7 +3,6 @@
 use super::super::kit::{listed, whole};
 use super::super::{Suite, SuiteError, SuiteOptions};
 use super::PRECONDITION_BYTES;
-use super::in_rounds::InRounds;
 use super::report::{Report, matrix, outstanding};
 use super::rounds::{Access, Figures, Measure, Rounds};
 use super::settings::Settings;
@@ -21,7 +20,7 @@ const TRACKERS: [Access; 3] = [
 ];
 
 pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
-    let rounds = Rounds {
+    Ok(Box::new(Rounds {
         name: "snia-iops",
         settings: Settings::read(options)?,
         accesses: Access::each(&MIXES, &SIZES_BYTES),
@@ -29,8 +28,8 @@ pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
         measure: Measure::Iops,
         random: true,
         precondition_bytes: PRECONDITION_BYTES,
-    };
-    Ok(Box::new(InRounds { rounds, figures }))
+        figures,
+    }))
 }
 
 fn figures(report: &Report<'_>) -> (String, Table) {

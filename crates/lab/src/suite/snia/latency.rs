@@ -4,7 +4,6 @@
 use super::super::kit::{latency_if_any, table, words};
 use super::super::{Suite, SuiteError, SuiteOptions};
 use super::PRECONDITION_BYTES;
-use super::in_rounds::InRounds;
 use super::report::Report;
 use super::rounds::{Access, Measure, Rounds, mix};
 use super::settings::Settings;
@@ -18,7 +17,7 @@ const SIZES_BYTES: [u64; 3] = [8 << 10, 4096, 512];
 const TRACKER: Access = Access { read_percent: 0, block_bytes: 4096 };
 
 pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
-    let rounds = Rounds {
+    Ok(Box::new(Rounds {
         name: "snia-latency",
         settings: Settings::read(options)?,
         accesses: Access::each(&MIXES, &SIZES_BYTES),
@@ -26,8 +25,8 @@ pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
         measure: Measure::LatencyMean,
         random: true,
         precondition_bytes: PRECONDITION_BYTES,
-    };
-    Ok(Box::new(InRounds { rounds, figures }))
+        figures,
+    }))
 }
 
 fn figures(report: &Report<'_>) -> (String, Table) {

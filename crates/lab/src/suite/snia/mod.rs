@@ -5,7 +5,6 @@
 //! [`rounds`] has these steps, [`window`] the rule, [`conformance`] the reasons why a run does not conform.
 
 mod conformance;
-mod in_rounds;
 pub mod iops;
 pub mod latency;
 mod report;

@@ -2,15 +2,16 @@
 //! until five rounds agree.
 
 use super::super::kit::{Total, p99999, total};
-use super::super::{CaveatFilter, Site, SuiteError, SuiteStep};
+use super::super::{CaveatFilter, Needs, Site, Suite, SuiteError, SuiteStep};
+use super::report::Report;
 use super::settings::Settings;
 use super::window::{MOST_ROUNDS, Window};
 use super::{PRECONDITION_DEPTH, PRECONDITION_PASSES};
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::plan::LONGEST_NS;
-use iogauge_model::result::{Cell, RoundsUnit, StepResult, SuiteStepResult};
+use iogauge_model::result::{Cell, Conclusion, RoundsUnit, StepResult, SuiteStepResult, Table};
 use iogauge_model::units::{Bytes, size_word};
-use iogauge_model::{Histogram, Step};
+use iogauge_model::{Caveat, Histogram, Step};
 use serde::Serialize;
 use std::fmt;
 
@@ -106,8 +107,8 @@ impl Measure {
     }
 }
 
-/// A test that goes in rounds.
-#[derive(Debug, Clone, PartialEq)]
+/// A test in rounds: what differs between the tests is data.
+#[derive(Debug, Clone)]
 pub(super) struct Rounds {
     /// Its name.
     pub name: &'static str,
@@ -122,6 +123,8 @@ pub(super) struct Rounds {
     pub random: bool,
     /// Block size of the preconditioning.
     pub precondition_bytes: u64,
+    /// The figures for the first sentence, and those of the window as a table.
+    pub figures: fn(&Report<'_>) -> (String, Table),
 }
 
 impl Rounds {
@@ -147,8 +150,41 @@ impl Rounds {
         sizes
     }
 
+    fn precondition(&self, site: &Site) -> SuiteStep {
+        let load = Load {
+            rw: Pattern::Write,
+            block: BlockSizes::fixed(self.precondition_bytes),
+            iodepth: PRECONDITION_DEPTH,
+            io_size_bytes: Some(PRECONDITION_PASSES * site.size_bytes()),
+            ..site.load()
+        };
+        SuiteStep::single(PRECONDITION, PRECONDITION, Step::single(load, 0, LONGEST_NS))
+    }
+
+    fn step(&self, site: &Site, access: Access, seed: u64, round: u32) -> SuiteStep {
+        let load = Load {
+            rw: access.pattern(self.random),
+            read_percent: access.read_percent,
+            block: BlockSizes::fixed(access.block_bytes),
+            iodepth: self.settings.iodepth,
+            numjobs: self.settings.threads,
+            seed,
+            ..site.load()
+        };
+        let step = Step::single(load, 0, self.settings.minute_ns());
+        let Access { read_percent, block_bytes } = access;
+        let key = format!("{} {} round {round}", mix(read_percent), size_word(block_bytes));
+        SuiteStep::single(ROUNDS, key, step).in_round(round)
+    }
+}
+
+impl Suite for Rounds {
+    fn needs(&self) -> Needs {
+        self.settings.needs()
+    }
+
     /// Preconditioning, and every round there may be.
-    pub fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
+    fn plan(&self, site: &Site) -> Result<Vec<SuiteStep>, SuiteError> {
         let accesses = self.accesses_on(site);
         let block_bytes = accesses.iter().map(|a| a.block_bytes).max().unwrap_or(0);
         let largest = block_bytes.max(self.precondition_bytes);
@@ -180,47 +216,30 @@ impl Rounds {
         Ok(steps)
     }
 
-    fn precondition(&self, site: &Site) -> SuiteStep {
-        let load = Load {
-            rw: Pattern::Write,
-            block: BlockSizes::fixed(self.precondition_bytes),
-            iodepth: PRECONDITION_DEPTH,
-            io_size_bytes: Some(PRECONDITION_PASSES * site.size_bytes()),
-            ..site.load()
-        };
-        SuiteStep::single(PRECONDITION, PRECONDITION, Step::single(load, 0, LONGEST_NS))
-    }
-
-    fn step(&self, site: &Site, access: Access, seed: u64, round: u32) -> SuiteStep {
-        let load = Load {
-            rw: access.pattern(self.random),
-            read_percent: access.read_percent,
-            block: BlockSizes::fixed(access.block_bytes),
-            iodepth: self.settings.iodepth,
-            numjobs: self.settings.threads,
-            seed,
-            ..site.load()
-        };
-        let step = Step::single(load, 0, self.settings.minute_ns());
-        let Access { read_percent, block_bytes } = access;
-        let key = format!("{} {} round {round}", mix(read_percent), size_word(block_bytes));
-        SuiteStep::single(ROUNDS, key, step).in_round(round)
-    }
-
     /// True if a step is to run after those done: rounds end with the one that completes the first steady
     /// window.
-    pub fn wants(&self, site: &Site, step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
+    fn wants(&self, site: &Site, step: &SuiteStep, done: &[SuiteStepResult]) -> bool {
         step.place.round.is_none() || !Progress::of(self, site, done).is_steady()
     }
 
     /// Caveats count for steps in the window, on which alone the result depends.
-    pub fn caveat_filter(&self, site: &Site, steps: &[SuiteStepResult]) -> CaveatFilter<'static> {
+    fn caveat_filter<'a>(
+        &'a self,
+        site: &'a Site,
+        steps: &'a [SuiteStepResult],
+    ) -> CaveatFilter<'a> {
         let window = Progress::of(self, site, steps).window;
         let within = move |round| window.is_none_or(|window: Window| window.contains(round));
         Box::new(move |_, step| {
             step.step().is_some_and(|step| step.errors() > 0)
                 || step.place.round.is_some_and(within)
         })
+    }
+
+    fn conclude(&self, site: &Site, steps: &[SuiteStepResult]) -> (Conclusion, Vec<Caveat>) {
+        let report = Report::of(self, site, steps);
+        let (headline, table) = (self.figures)(&report);
+        report.conclude(&headline, table)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::super::kit::{listed, table, words};
 use super::super::{Suite, SuiteError, SuiteOptions};
-use super::in_rounds::InRounds;
 use super::report::{Report, outstanding};
 use super::rounds::{Access, Measure, Rounds, mix};
 use super::settings::Settings;
@@ -22,7 +21,7 @@ pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
         return Err(SuiteError::option("bs", reason));
     }
     let accesses = [100, 0].map(|read_percent| Access { read_percent, block_bytes });
-    let rounds = Rounds {
+    Ok(Box::new(Rounds {
         name: "snia-throughput",
         settings: Settings::read(options)?,
         accesses: accesses.to_vec(),
@@ -30,8 +29,8 @@ pub fn build(options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
         measure: Measure::BytesPerSec,
         random: false,
         precondition_bytes: block_bytes,
-    };
-    Ok(Box::new(InRounds { rounds, figures }))
+        figures,
+    }))
 }
 
 fn figures(report: &Report<'_>) -> (String, Table) {
