@@ -1,8 +1,10 @@
 //! Arguments of `iogauge suite`: a command for each suite of the table, made of its options.
 
 use super::{OutputArgs, SamplingArgs, TargetArgs, ViaArg};
+use crate::command::job_source::Here;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use iogauge_fio::job::Source;
 use iogauge_lab::history::{HistoryError, RunRef};
 use iogauge_lab::suite::{SUITES, SuiteInfo};
 use iogauge_model::load::EngineKind;
@@ -169,9 +171,10 @@ fn of_file(name: &str, matches: &ArgMatches) -> Result<SuiteRun, Error> {
             target.required(false).default_value("").hide_default_value(true)
         });
     }
-    // A file that cannot be read has no options here; the error comes where its steps are read.
-    let text = std::fs::read_to_string(name).unwrap_or_default();
-    let head = SuiteHead::parse(&text).unwrap_or_default();
+    // A file that cannot be read has no options here; reading its steps reports the error.
+    let is_toml = !name.ends_with(".fio");
+    let text = is_toml.then(|| Here.read(Path::new(name)).ok()).flatten();
+    let head = SuiteHead::parse(&text.unwrap_or_default()).unwrap_or_default();
     let is_taken = |option: &&SuiteOption| {
         let same =
             |known: &Arg| known.get_long() == Some(&option.name) || *known.get_id() == *option.name;

@@ -62,6 +62,33 @@ fn steps_of_a_file_come_to_what_the_device_gives() {
 }
 
 #[test]
+fn a_file_has_options_of_its_own() {
+    let place = Place::new();
+    let text = "seconds = \"$seconds\"\n[options]\nseconds = { value = \"TIME\", default = 1 }\n\
+                users = { value = \"N,…\", default = \"1,8\", help = \"How many\" }\n\
+                [[step]]\nname = \"reads\"\nkey = \"{users} user(s)\"\nusers = \"$users\"\n";
+    let file = write(&place, "mine.toml", text);
+    let planned = |options: &[&str]| {
+        let line = ["suite", &file, TARGET, "--dry-run", "--json", "--quiet"];
+        place.run(&[&line[..], options].concat()).ends(0).json()
+    };
+    assert_eq!(keys(&planned(&[])), ["1 user", "8 users"]);
+    let plan = planned(&["--users=4,2,4", "--seconds=3"]);
+    assert_eq!(keys(&plan), ["2 users", "4 users"]);
+    near(&plan["steps"][0]["seconds"], 3.3, 1e-9);
+    assert_eq!(plan["suite"]["options"]["users"], "4,2,4");
+    assert!(place.run(&["suite", &file, "--help"]).ends(0).stdout.contains("How many"));
+    for (option, word) in [("--users=x", "--users: \"x\" is not a count"), ("--size=1m", "--size")]
+    {
+        let done = place.run(&["suite", &file, TARGET, option]).ends(2);
+        assert!(done.stderr.contains(word), "{}", done.stderr);
+    }
+    let taken = write(&place, "taken.toml", "[options]\njson = {}\n[[step]]\nname = \"a\"");
+    let done = place.run(&["suite", &taken, TARGET]).ends(2);
+    assert!(done.stderr.contains("is an option of every suite"), "{}", done.stderr);
+}
+
+#[test]
 fn the_example_is_planned_and_runs() {
     let place = Place::new();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/office.toml");

@@ -289,23 +289,17 @@ fn verdict(phases: &[Phase], places: usize, buffer_bytes: u64) -> Vec<String> {
 /// How the size of memory affects the figures.
 fn of_memory(files_bytes: u64, memory_bytes: u64, exceed: bool, buffered: bool) -> String {
     let (files, memory) = (Bytes(files_bytes), Bytes(memory_bytes));
-    match (exceed, buffered) {
-        (false, false) => format!(
-            "The files have {files} and fit into the {memory} of memory. The I/O bypassed the page cache: \
-             the figures are those of the target."
-        ),
-        (true, false) => format!(
-            "The files have {files}, more than the {memory} of memory. The I/O bypassed the page cache."
-        ),
-        (false, true) => format!(
-            "The files have {files} and fit into the {memory} of memory. The I/O used the page cache \
-             (--buffered): reads may never have reached the target, nor writes by the end of the phase."
-        ),
-        (true, true) => format!(
-            "The files have {files}, more than the {memory} of memory. The I/O used the page cache \
-             (--buffered): a part of it did not reach the target."
-        ),
-    }
+    let size = if exceed { ", more than" } else { " and fit into" };
+    let effect = match (exceed, buffered) {
+        (false, false) => "bypassed the page cache: the figures are those of the target",
+        (true, false) => "bypassed the page cache",
+        (false, true) => {
+            "used the page cache (--buffered): reads may never have reached the target, nor writes by the end \
+             of the phase"
+        }
+        (true, true) => "used the page cache (--buffered): a part of it did not reach the target",
+    };
+    format!("The files have {files}{size} the {memory} of memory. The I/O {effect}.")
 }
 
 #[cfg(test)]

@@ -97,13 +97,16 @@ pub struct SuiteInfo {
     build: Build,
 }
 
+/// A suite with its options read, or the first invalid one.
+type Built = Result<Box<dyn Suite>, SuiteError>;
+
 /// Makes a suite of its options.
 #[derive(Debug, Clone, Copy)]
 enum Build {
     /// Steps and verdict are code.
-    Code(fn(&SuiteOptions) -> Result<Box<dyn Suite>, SuiteError>),
+    Code(fn(&SuiteOptions) -> Built),
     /// The definition has the steps; the verdict is code.
-    Verdict(fn(Own, &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError>),
+    Verdict(fn(Own, &SuiteOptions) -> Built),
 }
 
 impl SuiteInfo {
@@ -117,11 +120,7 @@ impl SuiteInfo {
     ///
     /// # Errors
     /// Invalid options.
-    pub fn build(
-        &self,
-        typed: BTreeMap<String, String>,
-        read: &ReadLoad<'_>,
-    ) -> Result<Box<dyn Suite>, SuiteError> {
+    pub fn build(&self, typed: BTreeMap<String, String>, read: &ReadLoad<'_>) -> Built {
         let options = SuiteOptions::new(&self.head.options, typed);
         match self.build {
             Build::Code(build) => build(&options),
