@@ -10,7 +10,7 @@ use iogauge_fio::job::{Group, JobFileError, PlannedJob, Source};
 use iogauge_lab::Region;
 use iogauge_lab::suite::{FileLoad, Needs, Own, SuiteError, SuiteOptions, content_word};
 use iogauge_model::load::options::{self, LoadOption, ROWS, Typed};
-use iogauge_model::load::{EngineKind, Load, LoadError};
+use iogauge_model::load::{EngineKind, LoadError};
 use iogauge_model::result::SuiteAsked;
 use iogauge_model::suite_file::{FileJob, FileOption, FileStep, SuiteHead};
 use std::collections::BTreeMap;
