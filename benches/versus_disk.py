@@ -34,7 +34,7 @@ CPU_AT_MOST = 0.8
 def cell(engine, pattern, depth):
     """One load with those who run it."""
     # The file is not one that iogauge made.
-    permission = () if pattern == "randread" else ("--overwrite",)
+    permission = () if pattern == "randread" else ("--overwrite-file",)
     contenders = [v.Contender(FIO, "fio"), v.Contender(IOGAUGE, "iogauge", permission)]
     if "T_IO_URING" in os.environ and (engine, pattern) == ("io_uring", "randread"):
         contenders.append(v.bare_loop(depth, 1, 1))

@@ -18,7 +18,7 @@ class Cells(unittest.TestCase):
     def test_only_writes_ask_for_permission(self):
         read, write = (d.cell("libaio", pattern, 8) for pattern in ("randread", "randrw"))
         self.assertEqual(read.contenders[1].flags, ())
-        self.assertEqual(write.contenders[1].flags, ("--overwrite",))
+        self.assertEqual(write.contenders[1].flags, ("--overwrite-file",))
         self.assertIn("--rw=randrw", v.common_flags(write, 1))
 
     def test_the_bare_loop_reads_through_io_uring_alone(self):

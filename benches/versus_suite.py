@@ -89,7 +89,7 @@ def fio_command(path, cell, seconds):
 
 def iogauge_command(path, cell, seconds):
     return [v.iogauge_binary(), "suite", "oltp", str(path), f"--tests={cell.test}",
-            f"--users={cell.users}", f"--bs={cell.block}", f"--seconds={seconds}", "--overwrite",
+            f"--users={cell.users}", f"--bs={cell.block}", f"--seconds={seconds}", "--overwrite-file",
             "--json", "--quiet", "--history=none"]
 
 

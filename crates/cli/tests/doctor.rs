@@ -35,7 +35,7 @@ fn a_file_is_told_of_and_left_alone() {
     assert_eq!(part["form"], "foreign_file");
     assert_eq!(part["size_bytes"], 8 * MIB);
     assert_eq!(part["extents"]["hole_bytes"], 2 * MIB);
-    assert!(part["writes_refused"].as_str().unwrap().contains("--overwrite"), "{part}");
+    assert!(part["writes_refused"].as_str().unwrap().contains("--overwrite-file"), "{part}");
     assert!(part["file_system"]["available_bytes"].as_u64().unwrap() > 0, "{part}");
     assert!(document["machine"]["environment"]["memory_bytes"].as_u64().unwrap() > 0);
     assert!(document["machine"]["engines"].as_array().unwrap().len() >= 3);

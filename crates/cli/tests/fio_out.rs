@@ -166,7 +166,7 @@ fn print_fio_obeys_the_guards() {
     let line = ["run", "precious", "--rw=write", "--direct=0", "--print-fio"];
     let refused = place.run(&line).ends(3);
     assert_eq!(refused.stdout, "");
-    let allowed = place.run(&[&line[..], &["--overwrite"]].concat()).ends(0);
+    let allowed = place.run(&[&line[..], &["--overwrite-file"]].concat()).ends(0);
     let path = place.work().canonicalize().unwrap().join("precious");
     let line = format!("filename={}", path.display());
     assert!(allowed.stdout.lines().any(|l| l == line), "{}", allowed.stdout);

@@ -77,7 +77,8 @@ fn written_bytes(process: u32) -> u64 {
 /// A load of writes without end on a file, under way.
 fn writing(place: &Place, target: &str, more: &[&str]) -> Started {
     std::fs::write(target, vec![7; 16 << 20]).unwrap();
-    let line = ["run", target, "--overwrite", "--rw=randwrite", "--runtime=1h", "--ramp-time=0"];
+    let line =
+        ["run", target, "--overwrite-file", "--rw=randwrite", "--runtime=1h", "--ramp-time=0"];
     let run = place.start(&[&line[..], more].concat());
     let worker = run.worker();
     eventually(|| written_bytes(worker) > MIB);
@@ -202,7 +203,7 @@ fn a_second_signal_after_a_second_leaves_at_once() {
     let target = medium.file("file");
     std::fs::write(&target, vec![7; 16 << 20]).unwrap();
     let line =
-        ["run", &target, "--overwrite", "--rw=randwrite", "--ioengine=psync", "--runtime=1h"];
+        ["run", &target, "--overwrite-file", "--rw=randwrite", "--ioengine=psync", "--runtime=1h"];
     let run = ToFiles::start(&place, &line);
     let worker = run.worker();
     eventually(|| written_bytes(worker) > MIB);

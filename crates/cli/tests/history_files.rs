@@ -356,7 +356,7 @@ fn the_history_is_no_target() {
     fs::hard_link(place.work().join("own.db"), place.work().join("hard")).unwrap();
     symlink("own.db", place.work().join("soft")).unwrap();
     for target in ["own.db", "./own.db", "hard", "soft"] {
-        for more in [&["--rw=randwrite", "--overwrite"][..], &["--rw=randread"]] {
+        for more in [&["--rw=randwrite", "--overwrite-file"][..], &["--rw=randread"]] {
             let line = ["run", target, "--runtime=100ms", "--bs=512", "--direct=0"];
             let done = place.run(&[&line[..], more, &history].concat()).ends(3);
             let is_told = target == "soft" || done.stderr.contains("is the history");
@@ -367,8 +367,8 @@ fn the_history_is_no_target() {
     // The user's own, whatever the command keeps its runs in.
     place.run(&[&QUICK[..], &["-q"]].concat()).ends(0);
     let own = place.history().to_string_lossy().into_owned();
-    let write = ["run", &own, "--rw=write", "--overwrite", "--history=none", "--runtime=1"];
-    for line in [&write[..], &["prepare", &own, "--overwrite"]] {
+    let write = ["run", &own, "--rw=write", "--overwrite-file", "--history=none", "--runtime=1"];
+    for line in [&write[..], &["prepare", &own, "--overwrite-file"]] {
         place.run(line).ends(3);
     }
     assert_eq!(place.runs().len(), 1);

@@ -94,7 +94,7 @@ fn only_the_stretch_asked_for_is_touched() {
     let path = place.work().join("mine");
     let before = foreign(&path, 8 << 20);
     let text = "[a]\nfilename=mine\nrw=randwrite\nbs=64k\noffset=25%\nsize=1m\n";
-    let steps = steps(&place, text, &["--overwrite"]);
+    let steps = steps(&place, text, &["--overwrite-file"]);
     assert_eq!(moved(&steps[0]), (0, 16, 1 << 20));
     let after = std::fs::read(&path).unwrap();
     let stretch = 2 << 20..3 << 20;

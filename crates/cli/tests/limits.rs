@@ -187,7 +187,8 @@ fn closed_streams_become_no_files_of_the_run() {
     let place = Place::new();
     let file = place.work().join("file");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
-    let line = ["run", "file", "--overwrite", "--rw=randwrite", "--runtime=50ms", "--ramp-time=0"];
+    let line =
+        ["run", "file", "--overwrite-file", "--rw=randwrite", "--runtime=50ms", "--ramp-time=0"];
     for script in ["\"$@\" <&- >&- 2>&-", "\"$@\" >&-", "\"$@\" 2>&-", "\"$@\" <&-"] {
         shell(&place, script, &line).ends(0);
         shell(&place, script, &["run", "missing/file"]).ends(2);

@@ -54,7 +54,7 @@ fn a_profile_sees_what_another_program_does() {
     let before = read(&disk);
     let line =
         ["run", disk.as_str(), "--bs=8k", "--rate_iops=400", "--runtime=3s", "--ramp-time=0"];
-    let load = place.run(&[&line[..], &["--profile=100ms", "--json", "-q"]].concat()).ends(0);
+    let load = place.run(&[&line[..], &["--sample-interval=100ms", "--json", "-q"]].concat()).ends(0);
     let after = read(&disk);
     profile.signal("INT");
     // Nothing was cut short: no time had been asked for.
@@ -163,7 +163,7 @@ fn a_search_keeps_the_system_over_its_whole_time() {
         "--budget=1s",
         "--max-starvation=100%",
         "--direct=0",
-        "--profile=100ms",
+        "--sample-interval=100ms",
         "--json",
     ];
     let done = place.run(&[&line[..], &["-q"]].concat()).ends(0);
@@ -184,8 +184,8 @@ fn mistakes_are_told() {
         ("profile --for=soon", &["soon", "5m"]),
         ("profile --every=50ms", &["50ms", "100ms and 60s"]),
         ("profile --every=2m", &["2m", "100ms and 60s"]),
-        ("run . --profile=1ms", &["--profile", "100ms and 60s"]),
-        ("find . --profile=90s", &["--profile", "100ms and 60s"]),
+        ("run . --sample-interval=1ms", &["--sample-interval", "100ms and 60s"]),
+        ("find . --sample-interval=90s", &["--sample-interval", "100ms and 60s"]),
         ("profile --device=sdnowhere --for=1s", &["sdnowhere", "/proc/diskstats"]),
         ("profile nowhere --for=1s", &["nowhere", "--device"]),
         ("profile sim:nvme --for=1s", &["simulated"]),

@@ -166,7 +166,7 @@ fn files_of_others() {
     run(&[]).ends(0);
     for writing in ["--rw=randwrite", "--rw=randrw", "--dependent"] {
         let refused = run(&[writing]).ends(REFUSED);
-        assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--overwrite-file"), "{}", refused.stderr);
         crate::common::assert_one_message(&refused.stderr);
     }
     place.run(&["prepare", "."]).ends(REFUSED);
@@ -174,7 +174,7 @@ fn files_of_others() {
     run(&["--rm"]).ends(0);
     assert_eq!(std::fs::read(&file).unwrap(), content);
 
-    run(&["--rw=randwrite", "--overwrite"]).ends(0);
+    run(&["--rw=randwrite", "--overwrite-file"]).ends(0);
     let written = std::fs::read(&file).unwrap();
     assert_eq!(written.len(), content.len());
     assert!(written != content);
@@ -217,7 +217,7 @@ fn a_block_device() {
     assert!(refused.stderr.contains("--destroy-data"), "{}", refused.stderr);
     assert!(refused.stderr.contains("ext4"), "{}", refused.stderr);
     crate::common::assert_one_message(&refused.stderr);
-    run(&["--rw=randwrite", "--overwrite"]).ends(REFUSED);
+    run(&["--rw=randwrite", "--overwrite-file"]).ends(REFUSED);
     place.run(&["prepare", path]).ends(REFUSED);
 
     let mount = or_skip!(NAME, Mount::of(&device.path));

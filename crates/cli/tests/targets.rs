@@ -104,7 +104,7 @@ fn a_run_stops_before_the_reserve_and_keeps_what_it_measured() {
     let file = mount.point.join("t");
     File::create(&file).unwrap();
     fill(&file, 32 * MIB);
-    let line = ["run", file.to_str().unwrap(), "--overwrite", "--rw=randwrite", "--direct=0"];
+    let line = ["run", file.to_str().unwrap(), "--overwrite-file", "--rw=randwrite", "--direct=0"];
     let line = [&line[..], &["--runtime=60s", "--ramp-time=0", "--json"]].concat();
     let document = ended_by_the_reserve(place.command(&line), &mount.point, &file);
     assert!(document["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
@@ -128,7 +128,7 @@ fn a_job_file_through_fio_stops_before_the_reserve() {
         file.display()
     );
     std::fs::write(place.work().join("a.fio"), job).unwrap();
-    let line = ["run", "a.fio", "--via=fio", "--overwrite", "--json"];
+    let line = ["run", "a.fio", "--via=fio", "--overwrite-file", "--json"];
     let document = ended_by_the_reserve(place.command(&line), &mount.point, &file);
     assert!(document["steps"][0]["write"]["ios"].as_u64().unwrap() > 0);
 }
@@ -195,8 +195,8 @@ fn without_sysfs_only_a_file_that_the_run_makes_is_written() {
     File::create(&image).unwrap().set_len(32 * MIB).unwrap();
     let device = or_skip!("without_sysfs", Loop::on(&image, &[]));
     let mount = or_skip!("without_sysfs", iogauge_test_support::mounted_ext4(&device.path));
-    let write = ["run", "image", "--rw=randwrite", "--overwrite", "--direct=0", "--size=8m"];
-    let prepare = ["prepare", "image", "--overwrite"];
+    let write = ["run", "image", "--rw=randwrite", "--overwrite-file", "--direct=0", "--size=8m"];
+    let prepare = ["prepare", "image", "--overwrite-file"];
     for line in [&[&write[..], &SHORT].concat()[..], &prepare] {
         let refused = without_sysfs(&place, line).ends(3);
         let said = &refused.stderr;
@@ -229,7 +229,7 @@ fn files_of_the_kernel_are_no_targets() {
     ];
     let lines = [
         &["run", "--size=1m", "--runtime=50ms", "--history=none"][..],
-        &["run", "--size=1m", "--rw=randwrite", "--overwrite", "--direct=0", "--history=none"],
+        &["run", "--size=1m", "--rw=randwrite", "--overwrite-file", "--direct=0", "--history=none"],
         &["find", "--size=1m", "--history=none"],
         &["prepare", "--size=1m"],
     ];

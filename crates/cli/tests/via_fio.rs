@@ -315,15 +315,15 @@ fn job_files_run_through_fio() {
     assert!(done["via"]["version"].as_str().unwrap().starts_with("fio-"));
     // The file is one that iogauge made, and knows again.
     place.run(&["run", "a.fio", "--via", "fio", "-q"]).ends(0);
-    let fio_json = ["run", "a.fio", "--via", "fio", "--overwrite", "--output-format=json"];
+    let fio_json = ["run", "a.fio", "--via", "fio", "--overwrite-file", "--output-format=json"];
     place.run(&fio_json).ends(2);
     // The same refuses what would do harm.
     std::fs::write(place.work().join("foreign"), vec![7; 1 << 20]).unwrap();
     job_file(&place, &text.replace("filename=data", "filename=foreign"));
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);
-    assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--overwrite-file"), "{}", refused.stderr);
     assert_eq!(std::fs::read(place.work().join("foreign")).unwrap(), vec![7; 1 << 20]);
-    place.run(&["run", "a.fio", "--via", "fio", "-q", "--overwrite"]).ends(0);
+    place.run(&["run", "a.fio", "--via", "fio", "-q", "--overwrite-file"]).ends(0);
     assert_ne!(std::fs::read(place.work().join("foreign")).unwrap(), vec![7; 1 << 20]);
     job_file(&place, "[a]\nioengine=http\nhttp_host=localhost\nrw=write\nsize=1m\nfilename=/x\n");
     let refused = place.run(&["run", "a.fio", "--via", "fio"]).ends(3);

@@ -130,7 +130,7 @@ pub struct TargetArgs {
     #[arg(long, help_heading = "Safety")]
     pub destroy_data: bool,
     /// Allow writing to an existing file that iogauge did not create
-    #[arg(long, help_heading = "Safety")]
+    #[arg(long = "overwrite-file", help_heading = "Safety")]
     pub overwrite: bool,
     /// Remove the test file when done
     #[arg(long, help_heading = "Safety")]

@@ -14,7 +14,7 @@ pub struct SamplingArgs {
     /// Interval of the recorded samples of devices, processors and memory, 100ms to 60s; a simulated
     /// target has none
     #[arg(
-        long = "profile",
+        long = "sample-interval",
         value_name = "TIME",
         value_parser = cadence,
         default_value = "500ms",

@@ -90,7 +90,7 @@ fn compressible_data() {
     let (with, without) = (short("text", &["--direct=0"]), short("noise", &["--direct=0"]));
     assert_provoked(&place, "compressible-data", "doubt", &with, &without);
     // Writes do not read what stood there.
-    let writes = ["--direct=0", "--rw=randwrite", "--overwrite"];
+    let writes = ["--direct=0", "--rw=randwrite", "--overwrite-file"];
     assert_silent(&place.run(&short("text", &writes)).ends(0), "compressible-data");
 }
 

@@ -39,7 +39,7 @@ pub enum GuardError {
     #[error("{}: refused, {what} is read-only; hint: use another target", path.display())]
     ReadOnly { path: PathBuf, what: String },
     #[error(
-        "{}: refused, iogauge did not create this file ({reason}); hint: use --overwrite, which \
+        "{}: refused, iogauge did not create this file ({reason}); hint: use --overwrite-file, which \
          destroys what is in it",
         path.display()
     )]

@@ -30,7 +30,7 @@ pub struct Intent {
     pub writes: bool,
     /// True where the user typed `--destroy-data`.
     pub destroy_data: bool,
-    /// True where the user typed `--overwrite`.
+    /// True where the user typed `--overwrite-file`.
     pub overwrite: bool,
     /// Usable size of each part in bytes. `None` for all of a device or an existing file, and for
     /// a new file for 1 GiB or, on a disk without room for that, all it can spare.

@@ -16,7 +16,7 @@ fn a_strangers_file_may_be_read_and_is_written_only_with_consent() {
     let file = image(MIB);
     let refused = refusal(file.path(), writes());
     assert!(matches!(refused, GuardError::NotOurs { .. }), "{refused}");
-    assert!(refused.to_string().contains("--overwrite"));
+    assert!(refused.to_string().contains("--overwrite-file"));
     assert!(matches!(
         refusal(file.path(), Intent { destroy_data: true, ..writes() }),
         GuardError::NotOurs { .. }

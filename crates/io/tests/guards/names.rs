@@ -194,7 +194,7 @@ fn names_swapped_all_the_time_never_lead_a_write_astray() {
     let path = dir.path().join("file");
     let precious = dir.path().join("precious");
     fs::write(&precious, CANARY).unwrap();
-    // A foreign file is written with --overwrite; through a link it must not be.
+    // A foreign file is written with --overwrite-file; through a link it must not be.
     let (file, link) = (dir.path().join("a"), dir.path().join("b"));
     fs::write(&file, [1; 8192]).unwrap();
     symlink(&precious, &link).unwrap();

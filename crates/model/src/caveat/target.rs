@@ -287,7 +287,7 @@ impl PartFact {
         let path = shell_word(&self.path);
         match self.origin {
             PartOrigin::BlockDevice => format!("iogauge prepare {path} --destroy-data"),
-            PartOrigin::Foreign => format!("iogauge prepare {path} --overwrite"),
+            PartOrigin::Foreign => format!("iogauge prepare {path} --overwrite-file"),
             PartOrigin::Own => format!("iogauge prepare {path}"),
             PartOrigin::OwnEmptied => format!("iogauge clean {path} && iogauge prepare {path}"),
         }
