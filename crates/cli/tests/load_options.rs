@@ -61,6 +61,50 @@ fn runs_repeat_unless_they_are_not_to() {
 }
 
 #[test]
+fn options_of_job_files_work_on_the_command_line() {
+    let load = |options: &[&str]| {
+        let line = ["run", "sim:nvme,size=64m", "--runtime=10ms", "--ramp-time=0", "--json", "-q"];
+        Place::new().run(&[&line[..], options].concat()).ends(0).json()["load"].clone()
+    };
+    for (options, field, value) in [
+        (&["--buffered"][..], "direct", json!(false)),
+        (&["--direct", "0", "--invalidate"], "invalidate", json!(true)),
+        (&["--io_size=1m", "--loops=3"], "io_size_bytes", json!(3 << 20)),
+        (&["--filesize=4m"], "size_bytes", json!(4 << 20)),
+        (&["--size=50%"], "size_bytes", json!(32 << 20)),
+        (&["--offset=25%", "--size=16m"], "offset_bytes", json!(16 << 20)),
+        (&["--percentile_list=99.9:50"], "percentiles", json!([50.0, 99.9])),
+        (&["--rw=randrw", "--rate_iops=3k,1k"], "read_percent", json!(75)),
+        (&["--number_ios=0x10"], "number_ios", json!(16)),
+        (&["--blockalign=(4*2)k"], "blockalign_bytes", json!(8192)),
+        (&["--time_based=1", "--group_reporting=1", "--stonewall"], "numjobs", json!(1)),
+    ] {
+        assert_eq!(load(options)[field], value, "{options:?}");
+    }
+    let line = ["run", EIGHT, "--name=mine", "--runtime=00:00:02", "--output-format=json", "-q"];
+    let jobs = ["--job", "rw=randread", "--job", "rw=randwrite name=other"];
+    let place = Place::new();
+    let document = place.run(&[&line[..], &jobs].concat()).ends(0).json();
+    let names = [&document["jobs"][0]["jobname"], &document["jobs"][1]["jobname"]];
+    assert_eq!(names, ["mine", "other"]);
+    near(&document["jobs"][0]["read"]["runtime"], 2000.0, 0.01);
+    let stored = place.run(&["history", "show", "--format=json"]).ends(0).json();
+    let label = "mine: randread 4 KiB depth 1 + other: randwrite 4 KiB depth 1";
+    assert_eq!(stored["steps"][0]["label"], label);
+    let line = ["find", EIGHT, "--latency_target=2ms", "--latency_percentile=99", "--json", "-q"];
+    let limits = Place::new().run(&line).ends(0).json()["limits"].clone();
+    assert_eq!(limits, json!([{ "metric": "p99", "bound_ns": 2_000_000 }]));
+}
+
+#[test]
+fn unlink_removes_the_test_file() {
+    let place = Place::new();
+    let line = ["run", ".", "--size=1m", "--buffered", "--ioengine=psync", "--number_ios=10", "-q"];
+    place.run(&[&line[..], &["--unlink=1"]].concat()).ends(0);
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
 fn thinktime_pauses_between_so_many_ios() {
     // Four at once, 100 µs, and a pause of 300: of 400 µs a quarter has four outstanding.
     let even = "sim:channels=8,service=100us,dist=const";

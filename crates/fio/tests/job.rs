@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use iogauge_fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status, Via};
+use iogauge_model::load::options::{OnLine, ROWS};
 use iogauge_test_support::skip;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -106,6 +107,25 @@ fn fios_examples_run_or_are_refused_by_name() {
     eprintln!("{} run: {run:?}\n{} are refused:\n{}", run.len(), refused.len(), refused.join("\n"));
     for known in ["aio-read.fio", "fio-rand-RW.fio", "ssd-test.fio", "zipf.fio", "null.fio"] {
         assert!(run.iter().any(|name| name == known), "{known} does not run");
+    }
+}
+
+/// iogauge's own option of a load, which fio lacks.
+const OWN: &[&str] = &["dependent"];
+
+#[test]
+fn options_of_a_load_are_those_of_fio() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for row in ROWS {
+        let in_fio = job::find(row.name);
+        assert_ne!(in_fio.is_some(), OWN.contains(&row.name), "{}", row.name);
+        for alias in row.aliases {
+            assert!(job::find(alias).is_some_and(|found| found.name == in_fio.unwrap().name));
+        }
+        // What the help does not say stands on the page.
+        let is_told = row.on_line == OnLine::Shown || page.contains(&format!("`{}`", row.name));
+        assert!(is_told, "{} is not there", row.name);
     }
 }
 

@@ -104,11 +104,13 @@ fn jobs(args: &RunArgs) -> anyhow::Result<Vec<LoadArgs>> {
 
 fn step(args: &RunArgs, typed: &[LoadArgs], loads: &[Load]) -> Step {
     let counted = loads.iter().any(Load::is_counted);
-    let name = |typed: &LoadArgs, load: &Load| typed.name.clone().unwrap_or_else(|| load.label());
-    let job =
-        |(typed, load): (&LoadArgs, &Load)| Job { name: name(typed, load), load: load.clone() };
-    let jobs = typed.iter().zip(loads).map(job).collect();
-    let label = loads.iter().map(Load::label).collect::<Vec<_>>().join(" + ");
+    let (mut jobs, mut words) = (Vec::new(), Vec::new());
+    for (typed, load) in typed.iter().zip(loads) {
+        let label = load.label();
+        words.push(typed.name.as_ref().map_or(label.clone(), |name| format!("{name}: {label}")));
+        jobs.push(Job { name: typed.name.clone().unwrap_or(label), load: load.clone() });
+    }
+    let label = words.join(" + ");
     Step {
         label,
         jobs,

@@ -1,7 +1,7 @@
 //! What was typed as the load it means.
 
 use super::typed::{Rates, Typed};
-use super::value::{Dialect, Span};
+use super::value::Span;
 use crate::load::{
     Arrivals, Batch, BlockSizes, BlockSplit, EngineKind, Load, LoadError, Modifier, Thinktime,
     Verify,
@@ -193,11 +193,5 @@ impl Typed {
             true => Load::default().seed,
             false => RandomState::new().hash_one(0) >> 11,
         })
-    }
-
-    /// True where the words are those of a job file.
-    #[must_use]
-    pub fn is_of_fio(&self) -> bool {
-        matches!(self.dialect, Dialect::Fio(_))
     }
 }

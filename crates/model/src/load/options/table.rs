@@ -366,7 +366,7 @@ pub const ROWS: &[LoadOption] = &[
     row("percentile_list", "LIST", set::percentile_list, show::percentile_list)
         .help("Percentiles that fio's JSON shows, as in 50:99:99.9"),
     row("name", "NAME", |o, v| put(&mut o.name, Some(v.word()?.to_owned())), nothing)
-        .help("Name of the job, for its entry in fio's JSON; without it, the workload in words"),
+        .help("Name of the job; without it, the workload in words"),
     flag("unlink", |o, v| put(&mut o.unlink, v.switch()?), nothing)
         .help("Remove the test file when done, as --rm does"),
     row(
