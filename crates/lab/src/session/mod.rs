@@ -45,7 +45,7 @@ const FIRST_WRITE_DIFFERS: f64 = 1.3;
 /// before a run. Does nothing to a target that no load touches.
 ///
 /// # Errors
-/// As [`prepare`], and where a part cannot be looked at.
+/// As [`prepare()`], and where a part cannot be looked at.
 pub fn ready_on(
     rig: &mut Rig,
     jobs: &[(Load, Region)],
