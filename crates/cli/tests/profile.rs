@@ -54,7 +54,8 @@ fn a_profile_sees_what_another_program_does() {
     let before = read(&disk);
     let line =
         ["run", disk.as_str(), "--bs=8k", "--rate_iops=400", "--runtime=3s", "--ramp-time=0"];
-    let load = place.run(&[&line[..], &["--sample-interval=100ms", "--json", "-q"]].concat()).ends(0);
+    let load =
+        place.run(&[&line[..], &["--sample-interval=100ms", "--json", "-q"]].concat()).ends(0);
     let after = read(&disk);
     profile.signal("INT");
     // Nothing was cut short: no time had been asked for.
