@@ -42,7 +42,7 @@ pub use history::{HistoryDocument, HistoryRun};
 pub use profile::ProfileDocument;
 pub use rounds::{RoundsFindings, RoundsUnit, RoundsWindow, TrackedRounds};
 pub use shift::PerformanceShift;
-pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, WorkerResult};
+pub use step::{DirectionResult, IntervalPoint, JobResult, StepResult, StepTotal, WorkerResult};
 pub use suite::{
     Cell, Conclusion, PlannedStep, SearchResult, StepPlace, SuiteAsked, SuiteDocument,
     SuiteOutcome, SuitePlanDocument, SuiteStepResult, SuiteTable, Table, TableColumn,

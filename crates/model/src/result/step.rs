@@ -231,17 +231,54 @@ pub struct StepResult {
     pub trace: Option<Box<BlockTrace>>,
 }
 
+/// Reads and writes of a step as one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepTotal {
+    /// I/Os per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_sec: f64,
+    /// Mean service time, in nanoseconds.
+    pub mean_ns: f64,
+    /// Largest service time, in nanoseconds.
+    pub max_ns: u64,
+}
+
 impl StepResult {
+    /// Reads and writes, as far as there are any.
+    pub fn moved(&self) -> impl Iterator<Item = &DirectionResult> {
+        self.read.iter().chain(&self.write)
+    }
+
+    /// Reads, writes and flushes, as far as there are any.
+    pub fn directions(&self) -> impl Iterator<Item = &DirectionResult> {
+        self.moved().chain(&self.sync)
+    }
+
+    /// Reads and writes as one; `None` where none was completed.
+    #[must_use]
+    pub fn total(&self) -> Option<StepTotal> {
+        let moved: Vec<&DirectionResult> = self.moved().filter(|d| d.ios > 0).collect();
+        let ios: f64 = moved.iter().map(|d| d.ios as f64).sum();
+        let sum_ns: f64 = moved.iter().map(|d| d.service_ns.mean * d.ios as f64).sum();
+        (ios > 0.0).then(|| StepTotal {
+            iops: moved.iter().map(|d| d.iops.mean).sum(),
+            bytes_per_sec: moved.iter().map(|d| d.bytes_per_sec).sum(),
+            mean_ns: sum_ns / ios,
+            max_ns: moved.iter().map(|d| d.service_ns.max).max().unwrap_or(0),
+        })
+    }
+
     /// Reads and writes completed.
     #[must_use]
     pub fn ios(&self) -> u64 {
-        self.read.iter().chain(&self.write).map(|d| d.ios).sum()
+        self.moved().map(|d| d.ios).sum()
     }
 
     /// Reads and writes that failed, and syncs.
     #[must_use]
     pub fn errors(&self) -> u64 {
-        self.read.iter().chain(&self.write).chain(&self.sync).map(|d| d.errors).sum()
+        self.directions().map(|d| d.errors).sum()
     }
 
     /// True where no read, write or flush was completed, none failed, and no data was checked: nothing
@@ -249,9 +286,8 @@ impl StepResult {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let ended = |d: &DirectionResult| d.ios + d.errors;
-        let directions = self.read.iter().chain(&self.write).chain(&self.sync);
         let checked = self.verify.as_ref().is_some_and(|verify| verify.units + verify.unjudged > 0);
-        directions.map(ended).sum::<u64>() == 0 && !checked
+        self.directions().map(ended).sum::<u64>() == 0 && !checked
     }
 
     /// Units of data that are not as they were written.
@@ -263,14 +299,14 @@ impl StepResult {
     /// Bytes moved, both directions.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.read.iter().chain(&self.write).map(|d| d.bytes).sum()
+        self.moved().map(|d| d.bytes).sum()
     }
 
     /// Service times of reads and writes together.
     #[must_use]
     pub fn service_histogram(&self) -> Histogram {
         let mut merged = Histogram::new();
-        for direction in self.read.iter().chain(&self.write) {
+        for direction in self.moved() {
             merged.merge(&direction.service_histogram);
         }
         merged

@@ -106,14 +106,9 @@ impl Total {
 }
 
 pub(super) fn of_step(step: &StepResult, jobs: &[Job]) -> Option<Total> {
-    let both = || step.read.iter().chain(&step.write).filter(|d| d.ios > 0);
-    let ios: f64 = both().map(|d| d.ios as f64).sum();
     let (order, read_percent, block_bytes) = kind(step, jobs)?;
     // Arrivals have a rate, and no depth that is kept.
-    if ios <= 0.0 || step.rate_iops.is_some() {
-        return None;
-    }
-    let mean_ns = both().map(|d| d.service_ns.mean * d.ios as f64).sum::<f64>() / ios;
+    let total = step.total().filter(|_| step.rate_iops.is_none())?;
     let known = step.database.as_ref().map(|database| &database.limits);
     let known = known.filter(|limits| !limits.is_empty());
     let (limits, within) = match known {
@@ -124,14 +119,14 @@ pub(super) fn of_step(step: &StepResult, jobs: &[Job]) -> Option<Total> {
         }
         None => {
             let limit = Limit::default();
-            (vec![limit], mean_ns <= limit.bound_ns as f64)
+            (vec![limit], total.mean_ns <= limit.bound_ns as f64)
         }
     };
     Some(Total {
         access: Access { order, read_percent, block_bytes, depth: step.depth },
-        iops: both().map(|d| d.iops.mean).sum(),
-        bytes_per_sec: both().map(|d| d.bytes_per_sec).sum(),
-        mean_ns,
+        iops: total.iops,
+        bytes_per_sec: total.bytes_per_sec,
+        mean_ns: total.mean_ns,
         within,
         limits,
     })
