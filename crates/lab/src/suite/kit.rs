@@ -3,6 +3,7 @@
 use super::{Site, SuiteError};
 use crate::measure::estimates::{self, Which};
 use iogauge_model::limit::Directions;
+pub(crate) use iogauge_model::result::StepTotal as Total;
 use iogauge_model::result::{Cell, DirectionResult, Estimate, StepResult, SuiteStepResult, Table};
 use iogauge_model::units::{Bytes, Count};
 use iogauge_model::{Histogram, Limit};
@@ -14,31 +15,9 @@ const ENOUGH_FOR_P99999: u64 = 100_000;
 /// The verdict of a suite without figures.
 pub(crate) const NOTHING: &str = "Nothing was measured.";
 
-/// Reads and writes of a step as one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Total {
-    /// I/Os per second.
-    pub(crate) iops: f64,
-    /// Bytes per second.
-    pub(crate) bytes_per_sec: f64,
-    /// Mean service time, in nanoseconds.
-    pub(crate) mean_ns: f64,
-    /// Largest service time, in nanoseconds.
-    pub(crate) max_ns: u64,
-}
-
 /// Reads and writes of a step as one; `None` where none was completed.
 pub(crate) fn total(step: &StepResult) -> Option<Total> {
-    let moved: Vec<&DirectionResult> =
-        step.read.iter().chain(&step.write).filter(|d| d.ios > 0).collect();
-    let ios: f64 = moved.iter().map(|d| d.ios as f64).sum();
-    let sum_ns: f64 = moved.iter().map(|d| d.service_ns.mean * d.ios as f64).sum();
-    (ios > 0.0).then(|| Total {
-        iops: moved.iter().map(|d| d.iops.mean).sum(),
-        bytes_per_sec: moved.iter().map(|d| d.bytes_per_sec).sum(),
-        mean_ns: sum_ns / ios,
-        max_ns: moved.iter().map(|d| d.service_ns.max).max().unwrap_or(0),
-    })
+    step.total()
 }
 
 /// A row of a table: a name, and the figures of a step or of one direction of it.
