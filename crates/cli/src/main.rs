@@ -6,6 +6,7 @@ mod command;
 mod detach;
 mod exit;
 mod front;
+mod job_source;
 mod keeper;
 mod screen;
 

@@ -1,7 +1,7 @@
 //! Arguments of `iogauge suite`: a command for each suite of the table, made of its options.
 
 use super::{OutputArgs, SamplingArgs, TargetArgs, ViaArg};
-use crate::command::job_source::Here;
+use crate::job_source::Here;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use iogauge_fio::job::Source;

@@ -1,10 +1,10 @@
 //! `iogauge crosscheck`: does fio measure the same?
 
 use super::invocation::{self, Invocation};
-use super::job_source;
 use super::record::Outcome;
 use crate::args::CrosscheckArgs;
 use crate::exit::{Exit, Usage};
+use crate::job_source;
 use iogauge_lab::compare::crosscheck::{self, CrosscheckPlan};
 use iogauge_lab::fio::FioBinary;
 use iogauge_lab::measure::Watch;

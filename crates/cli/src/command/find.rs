@@ -1,9 +1,10 @@
 //! `iogauge find`: the capacity under a limit.
 
 use super::invocation::{self, Invocation};
-use super::{job_source, search, via_file};
+use super::{search, via_file};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Usage};
+use crate::job_source;
 use iogauge_lab::fio::FioError;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, LabError};

@@ -1,11 +1,11 @@
 //! `iogauge run FILE.fio`: the jobs of a fio job file, in fio's order.
 
 use super::invocation::{Invocation, Opened};
-use super::job_source::Here;
 use super::search;
 use super::steps::{self, Wanted};
 use crate::args::{RunArgs, TargetArgs};
 use crate::exit::{Exit, Usage};
+use crate::job_source::Here;
 use crate::screen;
 use iogauge_fio::job::{Fault, Group, JobFile, JobFileError, PlannedJob, Search};
 use iogauge_lab::search::SearchPlan;

@@ -9,7 +9,6 @@ pub mod history;
 pub mod import;
 mod invocation;
 mod job_file;
-pub mod job_source;
 pub mod manual;
 pub mod prepare;
 pub mod profile;

@@ -2,11 +2,11 @@
 
 use super::invocation::{self, Invocation};
 use super::job_file;
-use super::job_source;
 use super::steps::{self, Wanted};
 use super::via_file;
 use crate::args::{LoadArgs, RunArgs};
 use crate::exit::{Exit, Usage};
+use crate::job_source;
 use crate::screen;
 use iogauge_fio::job_out;
 use iogauge_lab::session;

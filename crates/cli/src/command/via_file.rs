@@ -2,11 +2,11 @@
 
 use super::invocation::{Invocation, Opened};
 use super::job_file;
-use super::job_source::Here;
 use super::record::Outcome;
 use super::search;
 use crate::args::{FindArgs, RunArgs, TargetArgs, ViaArg};
 use crate::exit::{Exit, Refused, Usage};
+use crate::job_source::Here;
 use crate::screen;
 use iogauge_fio::job::{Fault, FioJobs};
 use iogauge_lab::Interrupt;

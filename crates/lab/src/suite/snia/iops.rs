@@ -3,7 +3,7 @@
 use super::super::kit::{listed, whole};
 use super::super::{Suite, SuiteError, SuiteOptions};
 use super::PRECONDITION_BYTES;
-use super::report::{Report, matrix, outstanding};
+use super::rounds::report::{Report, matrix, outstanding};
 use super::rounds::{Access, Figures, Measure, Rounds};
 use super::settings::Settings;
 use iogauge_model::result::{Cell, Table};

@@ -4,7 +4,7 @@
 use super::super::kit::{latency_if_any, table, words};
 use super::super::{Suite, SuiteError, SuiteOptions};
 use super::PRECONDITION_BYTES;
-use super::report::Report;
+use super::rounds::report::Report;
 use super::rounds::{Access, Measure, Rounds, mix};
 use super::settings::Settings;
 use iogauge_model::result::{Cell, Table};

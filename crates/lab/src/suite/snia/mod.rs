@@ -7,7 +7,6 @@
 mod conformance;
 pub mod iops;
 pub mod latency;
-mod report;
 mod rounds;
 pub mod saturation;
 mod settings;

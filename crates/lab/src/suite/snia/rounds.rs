@@ -1,9 +1,10 @@
 //! The course of a test that goes in rounds: preconditioning, then the same accesses again and again
 //! until five rounds agree.
 
+pub(super) mod report;
+
 use super::super::kit::{Total, p99999, total};
 use super::super::{CaveatFilter, Needs, Site, Suite, SuiteError, SuiteStep};
-use super::report::Report;
 use super::settings::Settings;
 use super::window::{MOST_ROUNDS, Window};
 use super::{PRECONDITION_DEPTH, PRECONDITION_PASSES};
@@ -12,6 +13,7 @@ use iogauge_model::plan::LONGEST_NS;
 use iogauge_model::result::{Cell, Conclusion, RoundsUnit, StepResult, SuiteStepResult, Table};
 use iogauge_model::units::{Bytes, size_word};
 use iogauge_model::{Caveat, Histogram, Step};
+use report::Report;
 use serde::Serialize;
 use std::fmt;
 

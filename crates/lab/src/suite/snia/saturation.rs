@@ -3,7 +3,7 @@
 use super::super::kit::{latency_if_any, p99999, table, total, whole, words};
 use super::super::{CaveatFilter, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use super::conformance::Conformance;
-use super::report::{of_settings, outstanding};
+use super::rounds::report::{of_settings, outstanding};
 use super::settings::Settings;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
 use iogauge_model::result::{Cell, Conclusion, SuiteStepResult, SuiteTable, Table};

@@ -2,7 +2,7 @@
 
 use super::super::kit::{listed, table, words};
 use super::super::{Suite, SuiteError, SuiteOptions};
-use super::report::{Report, outstanding};
+use super::rounds::report::{Report, outstanding};
 use super::rounds::{Access, Measure, Rounds, mix};
 use super::settings::Settings;
 use iogauge_model::result::{Cell, Table};

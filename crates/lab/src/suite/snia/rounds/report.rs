@@ -1,12 +1,12 @@
 //! The report of all tests in rounds: verdict, rounds, and findings.
 
-use super::super::Site;
-use super::super::kit::{counted, listed, words};
-use super::PRECONDITION_PASSES;
-use super::conformance::Conformance;
-use super::rounds::{Access, Figures, PRECONDITION, Progress, Rounds, mix};
-use super::settings::Settings;
-use super::window::{MOST_ROUNDS, Window, line};
+use super::{Access, Figures, PRECONDITION, Progress, Rounds, mix};
+use crate::suite::Site;
+use crate::suite::kit::{counted, listed, words};
+use crate::suite::snia::PRECONDITION_PASSES;
+use crate::suite::snia::conformance::Conformance;
+use crate::suite::snia::settings::Settings;
+use crate::suite::snia::window::{MOST_ROUNDS, Window, line};
 use iogauge_model::Caveat;
 use iogauge_model::caveat::{Command, Fact, SteadinessFact, StepTime};
 use iogauge_model::result::{
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 /// The results of a test in rounds.
 #[derive(Debug)]
-pub(super) struct Report<'a> {
+pub(in crate::suite::snia) struct Report<'a> {
     pub test: &'a Rounds,
     pub progress: Progress,
     /// Each access in the rounds that count.
@@ -189,7 +189,7 @@ impl<'a> Report<'a> {
 }
 
 /// The settings in findings.
-pub(super) fn of_settings(settings: &Settings) -> Value {
+pub(in crate::suite::snia) fn of_settings(settings: &Settings) -> Value {
     json!({
         "purged": settings.purged,
         "scale": settings.scale,
@@ -200,7 +200,7 @@ pub(super) fn of_settings(settings: &Settings) -> Value {
 }
 
 /// `4 threads with 32 I/Os outstanding each`.
-pub(super) fn outstanding(settings: &Settings) -> String {
+pub(in crate::suite::snia) fn outstanding(settings: &Settings) -> String {
     let (threads, depth) = (counted(settings.threads, "thread"), counted(settings.iodepth, "I/O"));
     let each = if settings.threads == 1 { "" } else { " each" };
     format!("{threads} with {depth} outstanding{each}")
@@ -240,7 +240,11 @@ fn conformance(
 }
 
 /// A table with a row for each block size and a column for each mix, as the specification has it.
-pub(super) fn matrix(title: &str, report: &Report<'_>, cell: impl Fn(&Figures) -> Cell) -> Table {
+pub(in crate::suite::snia) fn matrix(
+    title: &str,
+    report: &Report<'_>,
+    cell: impl Fn(&Figures) -> Cell,
+) -> Table {
     let distinct = |figure: fn(&Access) -> u64| {
         let mut seen: Vec<u64> = Vec::new();
         for access in &report.test.accesses {
