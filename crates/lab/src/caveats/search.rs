@@ -3,7 +3,7 @@
 use super::{queue_depth, rate};
 use crate::search::{Drift, SearchOutcome, Starved};
 use iogauge_model::caveat::{
-    CutShort, Fact, FigureFact, MachineFact, Shift, StarvedFact, SteadinessFact,
+    CutShort, Fact, FigureFact, MachineFact, Shift, StarvedFact, SteadinessFact, WithStarved,
 };
 use iogauge_model::result::{Answer, CurvePoint, LimitValue, PerformanceShift, StoppedBy};
 
@@ -54,7 +54,7 @@ pub(crate) fn starved(found: &SearchOutcome) -> Option<Fact> {
     let with_them = found.with_starved.as_ref().map(|with| {
         let value = |limit: &LimitValue| Some((limit.limit, limit.value_ns?));
         let values = with.limits.iter().filter_map(value).collect();
-        (with.iops, values, found.answer.met && !with.is_met())
+        WithStarved { iops: with.iops, values, breaks: found.answer.met && !with.is_met() }
     });
     let fact = StarvedFact {
         stretches,

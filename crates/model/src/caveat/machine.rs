@@ -18,9 +18,18 @@ pub struct StarvedFact {
     pub steal_ns: u64,
     /// Time in which a control group throttled iogauge.
     pub throttled_ns: u64,
-    /// IOPS of the answer's load with these stretches, its statistics with their values in nanoseconds, and
-    /// whether they break a limit that holds without.
-    pub with_them: Option<(f64, Vec<(Limit, f64)>, bool)>,
+    /// What the answer's load gave with these stretches.
+    pub with_them: Option<WithStarved>,
+}
+
+/// What a load gave with the stretches that are left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WithStarved {
+    pub iops: f64,
+    /// Limits with the values of their statistics, in nanoseconds.
+    pub values: Vec<(Limit, f64)>,
+    /// True where they break a limit that holds without these stretches.
+    pub breaks: bool,
 }
 
 /// Pauses of those who do the I/O.
@@ -168,8 +177,9 @@ fn starved(fact: &StarvedFact, command: Command) -> Caveat {
         })
         .collect();
     let time = Latency(left_out_ns as f64 / f64::from(left_out.max(1)));
-    let with = fact.with_them.as_ref().map_or_else(String::new, |(iops, limits, breaks)| {
-        let values = limits.iter().map(|(limit, value_ns)| {
+    let with = fact.with_them.as_ref().map_or_else(String::new, |with| {
+        let WithStarved { iops, values, breaks } = with;
+        let values = values.iter().map(|(limit, value_ns)| {
             format!(", {} {}", command.statistic(limit), Latency(*value_ns))
         });
         let values: String = values.collect();
@@ -260,7 +270,11 @@ pub(super) fn examples() -> Vec<MachineFact> {
             left_out: 1,
             left_out_ns: 250_000_000,
             wait_ns: 100_000_000,
-            with_them: Some((100.0, vec![(Limit::USUAL, 1e6)], true)),
+            with_them: Some(WithStarved {
+                iops: 100.0,
+                values: vec![(Limit::USUAL, 1e6)],
+                breaks: true,
+            }),
             ..StarvedFact::default()
         }),
         MachineFact::Paused(PauseFact { left_out: Some((1, 1, 2)), ..pause }),

@@ -16,7 +16,7 @@ pub use codes::CaveatCode;
 pub use command::{Command, StepTime};
 pub use database::DatabaseFact;
 pub use figures::{CutShort, FigureFact, NothingWhy};
-pub use machine::{MachineFact, PauseFact, StarvedFact};
+pub use machine::{MachineFact, PauseFact, StarvedFact, WithStarved};
 pub use steadiness::{Shift, SteadinessFact};
 pub use target::{BlockFact, CacheFact, PartFact, PartOrigin, Portion, TargetFact};
 pub use tools::{ToolFact, TraceDiffers, TraceLack};
