@@ -59,7 +59,7 @@ fn list_rm_and_reset() {
     assert_eq!(two.lines().filter(|line| line.starts_with("20")).count(), 2, "{two}");
 
     let list = place.run(&["history", "list", "--json", "--limit", "2"]).ends(0).json();
-    assert_eq!(list["format"], "iogauge.history/1");
+    assert_eq!(list["format"], "iogauge.history-list/1");
     let [find, run] = [&list["runs"][0], &list["runs"][1]];
     assert_eq!((&find["kind"], &find["target"]), (&json!("find"), &json!("sim:array")));
     assert_eq!((&run["id"], &run["state"]), (&json!(runs[1].0), &json!("done")));

@@ -51,7 +51,7 @@ fn a_database_lives_from_setup_to_purge() {
     next: iogauge db create-globals sqlite:d --globals 8 --subscripts 1m
     ");
     // No machine that runs this has less than 8 MiB.
-    let warned = "hint: setup with --size ";
+    let warned = "hint: use --size ";
     assert!(
         made.stderr.contains(warned) && crate::common::is_one_message(&made.stderr),
         "{}",

@@ -95,7 +95,7 @@ fn what_was_measured_outlives_the_server() {
         let done = under_way.end().ends(1);
         crate::common::assert_one_message(&done.stderr);
         let document = there.kept(&done);
-        assert!(message(&document, "io-errors").contains("when the run was over"), "{document}");
+        assert!(message(&document, "io-errors").contains("after the run the database"), "{document}");
         if action == "run" {
             let step = &document["steps"][0];
             assert!(step["read"]["ios"].as_u64() > Some(0), "{step}");
@@ -172,7 +172,7 @@ fn devices_nobody_sees_are_told() {
     let short = ["--mode=write", "--runtime=300ms", "--ramp-time=0", "--json", "--quiet"];
     let document = there.run("run", "", &short).ends(0).json();
     assert_eq!(document["steps"][0]["physical"], Value::Null);
-    assert!(message(&document, "devices-unknown").contains("this user may not know"), "{document}");
+    assert!(message(&document, "devices-unknown").contains("this user may not see"), "{document}");
     assert!(!codes(&document).contains(&"unflushed-writes"), "{document}");
     // As it is told.
     there.server.psql("GRANT pg_read_all_settings TO plain");

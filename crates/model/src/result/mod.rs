@@ -72,6 +72,6 @@ pub const BESIDE_FORMAT: &str = "iogauge.beside/1";
 /// Version word of the document `iogauge db verify --json` prints.
 pub const DB_VERIFY_FORMAT: &str = "iogauge.db-verify/1";
 /// Version word of the document `iogauge history list --json` prints.
-pub const HISTORY_FORMAT: &str = "iogauge.history/1";
+pub const HISTORY_FORMAT: &str = "iogauge.history-list/1";
 /// Version word of the document `iogauge suite --dry-run --json` prints.
 pub const SUITE_PLAN_FORMAT: &str = "iogauge.suite-plan/1";
