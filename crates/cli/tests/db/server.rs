@@ -95,7 +95,10 @@ fn what_was_measured_outlives_the_server() {
         let done = under_way.end().ends(1);
         crate::common::assert_one_message(&done.stderr);
         let document = there.kept(&done);
-        assert!(message(&document, "io-errors").contains("after the run the database"), "{document}");
+        assert!(
+            message(&document, "io-errors").contains("after the run the database"),
+            "{document}"
+        );
         if action == "run" {
             let step = &document["steps"][0];
             assert!(step["read"]["ios"].as_u64() > Some(0), "{step}");

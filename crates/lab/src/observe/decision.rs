@@ -21,34 +21,19 @@ pub struct Judgement {
 pub struct Measured {
     /// What it was measured for.
     pub phase: Phase,
-    /// Depth asked.
+    /// Depth asked; in an open loop the most I/Os that may be outstanding.
     pub depth: u32,
-    /// I/Os per second.
-    pub iops: Estimate,
-    /// Length of the window, in seconds.
-    pub seconds: f64,
-    /// Every limit, in order.
-    pub limits: Vec<Judgement>,
-    /// True where no statistic exceeds its bound.
-    pub met: bool,
-}
-
-/// A measured rate of an open loop, as far as the search goes by it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MeasuredRate {
-    /// What it was measured for.
-    pub phase: Phase,
-    /// I/Os offered per second, as asked.
-    pub rate_iops: f64,
+    /// I/Os offered per second, as asked, in an open loop.
+    pub rate_iops: Option<f64>,
     /// I/Os completed per second.
     pub iops: Estimate,
     /// Length of the window, in seconds.
     pub seconds: f64,
-    /// Every limit, in order, judged by response times.
+    /// Every limit, in order; in an open loop judged by response times.
     pub limits: Vec<Judgement>,
     /// True where no statistic exceeds its bound and no arrivals are left behind.
     pub met: bool,
-    /// True where too many arrivals are left behind.
+    /// True where too many arrivals are left behind, in an open loop.
     pub falls_short: bool,
 }
 
@@ -167,8 +152,6 @@ pub enum Verdict {
 pub enum Decision {
     /// A point was measured.
     Measured(Measured),
-    /// A rate of an open loop was measured.
-    MeasuredRate(MeasuredRate),
     /// An open loop is looked for from what a closed one gives.
     ClosedLoopFirst {
         /// Longest it may take, in seconds.
@@ -305,20 +288,13 @@ impl fmt::Display for Iops<'_> {
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { phase, depth, iops, seconds, limits, met } = self;
-        write!(f, "{}: depth {depth} gives {} in {seconds:.2} s", phase.word(), Iops(iops))?;
-        for (number, limit) in limits.iter().enumerate() {
-            write!(f, "{} {limit}", if number == 0 { ";" } else { "," })?;
+        let Self { phase, depth, rate_iops, iops, seconds, limits, met, falls_short } = self;
+        write!(f, "{}: ", phase.word())?;
+        match rate_iops {
+            Some(rate) => write!(f, "{} IOPS offered give", Count(*rate))?,
+            None => write!(f, "depth {depth} gives")?,
         }
-        f.write_str(if *met { " (within the limit)" } else { " (over the limit)" })
-    }
-}
-
-impl fmt::Display for MeasuredRate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { phase, rate_iops, iops, seconds, limits, met, falls_short } = self;
-        let (phase, offered) = (phase.word(), Count(*rate_iops));
-        write!(f, "{phase}: {offered} IOPS offered give {} in {seconds:.2} s", Iops(iops))?;
+        write!(f, " {} in {seconds:.2} s", Iops(iops))?;
         for (number, limit) in limits.iter().enumerate() {
             write!(f, "{} {limit}", if number == 0 { ";" } else { "," })?;
         }
@@ -396,7 +372,6 @@ impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Measured(point) => write!(f, "{point}"),
-            Self::MeasuredRate(point) => write!(f, "{point}"),
             Self::ClosedLoopFirst { longest_seconds } => write!(
                 f,
                 "first a closed loop for {longest_seconds:.1} s at most, to see what the target \
@@ -491,6 +466,7 @@ mod tests {
         let mut point = Measured {
             phase: Phase::Narrowing,
             depth: 20,
+            rate_iops: None,
             iops: estimate(2_000.0, 12),
             seconds: 1.25,
             limits: vec![
@@ -498,6 +474,7 @@ mod tests {
                 judgement(None, Verdict::Open),
             ],
             met: true,
+            falls_short: false,
         };
         assert_eq!(
             point.to_string(),

@@ -2,7 +2,7 @@
 
 mod decision;
 
-pub use decision::{Crossing, Decision, Judgement, Measured, MeasuredRate, Next, Verdict, Why};
+pub use decision::{Crossing, Decision, Judgement, Measured, Next, Verdict, Why};
 
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;

@@ -132,7 +132,7 @@ impl Search<'_, '_> {
             return None;
         }
         let takes_no_more = || self.bench.takes_no_more(&self.points, point);
-        let queue = point.full_queue.clone().or_else(takes_no_more)?;
+        let queue = point.own.full_queue.clone().or_else(takes_no_more)?;
         if queue.depth >= point.depth {
             return None;
         }

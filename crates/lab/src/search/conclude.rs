@@ -2,7 +2,7 @@
 
 use super::capacity::{self, Capacity, DepthPlace};
 use super::judge::{self, Judged};
-use super::point::{Point, longest_of_each_depth};
+use super::point::{Loop, Point, longest_of_each_depth};
 use super::prediction::{self, Answered, Prediction, Ticks};
 use super::shift;
 use super::{Drift, Search, bench};
@@ -37,7 +37,7 @@ impl Near {
     /// Those among the points of a closed loop.
     pub(super) fn among<'a>(points: impl Iterator<Item = &'a Point>, answer: &'a Point) -> Self {
         let is_near = |point: &&Point| {
-            let is_near = |ticks: &Ticks| ticks.is_near(point.held, point.depth, answer.depth);
+            let is_near = |ticks: &Ticks| ticks.is_near(point.own.held, point.depth, answer.depth);
             point.began_ns != answer.began_ns && point.ticks.as_ref().is_some_and(is_near)
         };
         let mut near: Vec<&Point> = points.filter(is_near).collect();
@@ -150,31 +150,42 @@ pub(super) fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
     let held =
         Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
     let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
-    unpredicted_unless_given(Answer {
-        met: place.met,
-        iops: predicted.iops,
-        pi95: predicted.pi95,
-        observed_seconds: Some(
-            place.observed_seconds + near.seconds_before(place.began_ns, &predicted),
-        ),
-        wander: predicted.wander,
-        bytes_per_sec: place.bytes_per_sec,
-        depth: place.depth,
-        rate_iops: None,
-        depth_achieved: place.depth_achieved,
-        latency_ns: place.latency,
-        limits: place.curve_point().limits,
-        queue: None,
-        service_ns: None,
-        stopped_by,
-        stopped_by_limit: binding(place, curve).filter(|_| by_limit),
-    })
+    let binding = binding(place, curve).filter(|_| by_limit);
+    place.answer(&predicted, near, (stopped_by, binding))
 }
 
-/// An answer that is not given is no capacity, of which another search could find one.
-pub(super) fn unpredicted_unless_given(answer: Answer) -> Answer {
-    let pi95 = answer.pi95.filter(|_| answer.is_given());
-    Answer { pi95, ..answer }
+impl<L: Loop> Point<L> {
+    /// The answer that rests on it, with why the search ended and the limit that ended it.
+    pub(super) fn answer(
+        &self,
+        predicted: &Prediction,
+        near: &Near,
+        (stopped_by, stopped_by_limit): (StoppedBy, Option<Limit>),
+    ) -> Answer {
+        let place = self.curve_point();
+        let answer = Answer {
+            met: place.met,
+            iops: predicted.iops,
+            pi95: predicted.pi95,
+            observed_seconds: Some(
+                self.observed_seconds + near.seconds_before(self.began_ns, predicted),
+            ),
+            wander: predicted.wander,
+            bytes_per_sec: self.bytes_per_sec,
+            depth: place.depth,
+            rate_iops: place.rate_iops,
+            depth_achieved: place.depth_achieved,
+            latency_ns: place.latency_ns,
+            limits: place.limits,
+            queue: None,
+            service_ns: place.service_ns,
+            stopped_by,
+            stopped_by_limit,
+        };
+        // An answer that is not given is no capacity, of which another search could find one.
+        let pi95 = answer.pi95.filter(|_| answer.is_given());
+        Answer { pi95, ..answer }
+    }
 }
 
 /// How a search ended.

@@ -63,7 +63,7 @@ impl Search<'_, '_> {
                 Held::Point(point) => *point,
             };
             let levels = self.levels.len();
-            if let Some(change) = answer.change {
+            if let Some(change) = answer.own.change {
                 self.changes_level(&change, &answer);
                 if self.may_begin_again(plan) {
                     return Ok(Pass::at_another_level(narrow::retreat_if_broken(&answer)));
@@ -128,7 +128,7 @@ impl Search<'_, '_> {
         let mut open = 0;
         loop {
             let is_over = self.bench.left_ns() < SHORTEST_NS + held.latency.p99;
-            if is_over || held.change.is_some() || self.bench.must_end() {
+            if is_over || held.own.change.is_some() || self.bench.must_end() {
                 return Ok(Held::Point(Box::new(held)));
             }
             if !held.met {
@@ -286,9 +286,9 @@ impl Search<'_, '_> {
             let stretch = Stretch { shortest_ns: look_ns, longest_ns: look_ns, resumes };
             let point = self.look_for(1, Phase::Holding, stretch)?;
             // A window without an I/O says nothing.
-            looks += u32::from(point.told_at_last);
-            met += u32::from(point.met_at_last);
-            if let Some(change) = point.change {
+            looks += u32::from(point.own.told_at_last);
+            met += u32::from(point.own.met_at_last);
+            if let Some(change) = point.own.change {
                 // What it was before says nothing of the level it is at.
                 self.changes_level(&change, &point);
                 (looks, met, broken, is_maximum) = (1, u32::from(point.met), 0, false);

@@ -318,7 +318,7 @@ impl Search<'_, '_> {
         if last.met && last.is_whole() && !is_contradicted {
             return last;
         }
-        let broken = self.points.iter().filter(|p| p.held && !p.met).map(|p| p.depth);
+        let broken = self.points.iter().filter(|p| p.own.held && !p.met).map(|p| p.depth);
         let broken = broken.chain((last.is_whole() && !last.met).then_some(last.depth));
         let most_depth = broken.min().map_or(u32::MAX, |depth| depth - 1);
         let longest = || self.points.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();

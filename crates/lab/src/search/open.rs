@@ -99,33 +99,33 @@ pub fn find_open(
         ..point
     }));
     // That next to no load keeps the limit says nothing of how much does.
-    let tells = |p: &&RatePoint| p.rate_iops > told.least_iops || !p.met;
+    let tells = |p: &&RatePoint| p.own.rate_iops > told.least_iops || !p.met;
     let others = points.iter().filter(tells).filter(|point| point.began_ns != answer.began_ns);
     let holds = others.chain([&answer]).map(|point| (point.began_ns, point.ticks.as_ref()));
     let near = Near::of(holds);
-    points
-        .sort_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops).then(b.seconds.total_cmp(&a.seconds)));
-    points.dedup_by(|again, longer| again.rate_iops == longer.rate_iops);
+    points.sort_by(|a, b| {
+        a.own.rate_iops.total_cmp(&b.own.rate_iops).then(b.seconds.total_cmp(&a.seconds))
+    });
+    points.dedup_by(|again, longer| again.own.rate_iops == longer.own.rate_iops);
     // One answer: the curve has the very window that the answer rests on.
-    if let Some(row) = points.iter_mut().find(|point| point.rate_iops == answer.rate_iops) {
+    if let Some(row) = points.iter_mut().find(|point| point.own.rate_iops == answer.own.rate_iops) {
         row.clone_from(&answer);
     }
-    let broken = points.iter().filter(|p| p.rate_iops > answer.rate_iops && !p.met);
+    let broken = points.iter().filter(|p| p.own.rate_iops > answer.own.rate_iops && !p.met);
     let broken = broken.map(|point| point.starved);
     let starved_decides = conclude::starved_decides(answer.met, answer.starved, broken);
     let is_starved = starved.is_most() || starved_decides;
     let stopped_by =
-        conclude::why(stopped_by, cut_by, answer.response.n == 0, is_starved, is_undecided);
+        conclude::why(stopped_by, cut_by, answer.latency.n == 0, is_starved, is_undecided);
     Ok(SearchOutcome {
-        answer: answer.answer(
-            plan.max_depth,
+        answer: answer.answer_of(
             most_iops,
             Ended { stopped_by, near: &near, seconds: measured_seconds },
             &points,
         ),
         // Depth is what the curve of an open loop does not vary.
         knee: None,
-        curve: points.iter().map(|point| point.curve_point(plan.max_depth)).collect(),
+        curve: points.iter().map(RatePoint::curve_point).collect(),
         series,
         measured_seconds,
         pauses,
@@ -182,9 +182,9 @@ impl Search<'_, '_> {
         match (bracket.good, bracket.bad) {
             (Some(good), bad) => {
                 let stopped_by = self.why_it_ended(&good, bad.as_ref());
-                self.hold(good.rate_iops, stopped_by)
+                self.hold(good.own.rate_iops, stopped_by)
             }
-            (None, Some(bad)) if bad.rate_iops > self.closed.least_iops => {
+            (None, Some(bad)) if bad.own.rate_iops > self.closed.least_iops => {
                 let rate = self.below(&bad, self.precision / 2.0);
                 self.hold(rate, StoppedBy::Limit)
             }
@@ -203,8 +203,8 @@ impl Search<'_, '_> {
             };
             self.bench.decide(Decision::NextRate {
                 rate_iops: tried,
-                holds: bracket.good.as_ref().map(|point| point.rate_iops),
-                breaks: bracket.bad.as_ref().map(|point| point.rate_iops),
+                holds: bracket.good.as_ref().map(|point| point.own.rate_iops),
+                breaks: bracket.bad.as_ref().map(|point| point.own.rate_iops),
             });
             let point = self.measure(tried, phase)?;
             if point.met {
@@ -226,23 +226,23 @@ impl Search<'_, '_> {
         let step = self.precision / 2.0;
         match (&bracket.good, &bracket.bad) {
             (Some(good), Some(bad)) => {
-                let gap = bad.rate_iops - good.rate_iops;
+                let gap = bad.own.rate_iops - good.own.rate_iops;
                 // Where one end stays though the line says that it is met there, noise bends the line.
                 let stays = matches!(&self.points[..], [.., a, b] if a.met == b.met);
                 let margin = gap * if stays { 0.5 } else { 0.125 };
-                let [low, high] = [good.rate_iops + margin, bad.rate_iops - margin];
+                let [low, high] = [good.own.rate_iops + margin, bad.own.rate_iops - margin];
                 let rate = crossing(good, bad).max(low).min(high);
-                (gap > good.rate_iops * step).then_some(rate)
+                (gap > good.own.rate_iops * step).then_some(rate)
             }
             (Some(good), None) => {
-                let least = good.rate_iops * (1.0 + step);
+                let least = good.own.rate_iops * (1.0 + step);
                 // Somewhat beyond the guess, so that the bracket closes.
                 let rate = self.at_limit(good, 0.9).max(least).min(self.capacity_iops());
                 (rate >= least).then_some(rate)
             }
             (None, Some(bad)) => {
                 let step = (step * DESCENT_GROWTH.powi(bracket.failed)).min(0.5);
-                (bad.rate_iops > self.closed.least_iops).then(|| self.below(bad, step))
+                (bad.own.rate_iops > self.closed.least_iops).then(|| self.below(bad, step))
             }
             (None, None) => None,
         }
@@ -251,10 +251,10 @@ impl Search<'_, '_> {
     /// What the target gives at most. Where that is not known, what it gave of a rate that it fell short of, or as long
     /// as it served all of every rate, twice the highest.
     fn capacity_iops(&self) -> f64 {
-        let short = self.points.iter().filter(|point| point.falls_short);
+        let short = self.points.iter().filter(|point| point.own.falls_short);
         let given = short.map(|point| point.iops.mean * HEADROOM).reduce(f64::min);
         let highest =
-            self.points.iter().map(|p| p.rate_iops).fold(self.closed.guess_iops, f64::max);
+            self.points.iter().map(|p| p.own.rate_iops).fold(self.closed.guess_iops, f64::max);
         self.closed.capacity_iops.or(given).unwrap_or(2.0 * highest)
     }
 
@@ -266,7 +266,8 @@ impl Search<'_, '_> {
 
     /// True where some rate up to a point's surely keeps the limits.
     fn is_sure(&self, answer: &RatePoint) -> bool {
-        let smaller = self.points.iter().filter(|p| p.rate_iops <= answer.rate_iops * SMALLER);
+        let smaller =
+            self.points.iter().filter(|p| p.own.rate_iops <= answer.own.rate_iops * SMALLER);
         let smaller = smaller.map(|point| &point.judged[..]);
         self.closed.keeps_smallest || is_sure(&answer.judged) || is_smallest_sure(smaller)
     }
@@ -277,25 +278,26 @@ impl Search<'_, '_> {
         let has_maximum = limits.iter().any(|limit| limit.metric == Metric::Max);
         let watched = self.points.iter().filter(|point| !point.starved).map(|point| {
             // What is left behind waits for longer still.
-            let is_over = point.falls_short && has_maximum || breaks_maximum(&point.judged);
-            let is_stall = point.rate_iops <= answer.rate_iops || !self.rate_explains(point);
+            let is_over = point.own.falls_short && has_maximum || breaks_maximum(&point.judged);
+            let is_stall =
+                point.own.rate_iops <= answer.own.rate_iops || !self.rate_explains(point);
             Watched {
                 began_ns: point.began_ns,
-                load: point.rate_iops,
+                load: point.own.rate_iops,
                 seconds: point.seconds,
                 is_over: is_over && is_stall,
             }
         });
-        unwatched_seconds(watched, answer.rate_iops)
+        unwatched_seconds(watched, answer.own.rate_iops)
     }
 
     /// True where a rate is about what the target gives, or its maxima are those of a smaller one that kept the limits,
     /// and longer by no more than what is left to the capacity explains, as in a queue.
     fn rate_explains(&self, point: &RatePoint) -> bool {
         let capacity = self.capacity_iops();
-        let spare = |point: &RatePoint| capacity - point.rate_iops;
+        let spare = |point: &RatePoint| capacity - point.own.rate_iops;
         let is_full = spare(point) <= (HEADROOM * HEADROOM - 1.0) * capacity;
-        let kept = self.points.iter().filter(|p| p.met && p.rate_iops < point.rate_iops);
+        let kept = self.points.iter().filter(|p| p.met && p.own.rate_iops < point.own.rate_iops);
         is_full
             || kept
                 .into_iter()
@@ -305,15 +307,15 @@ impl Search<'_, '_> {
     /// The rate at which the limit would be met exactly if the statistic were as far over its bound
     /// as the rate is from the capacity, `margin` times nearer to it.
     fn at_limit(&self, point: &RatePoint, margin: f64) -> f64 {
-        let capacity = self.capacity_iops().max(point.rate_iops * 1.01);
-        capacity - (capacity - point.rate_iops) * point.share().min(FAR) * margin
+        let capacity = self.capacity_iops().max(point.own.rate_iops * 1.01);
+        capacity - (capacity - point.own.rate_iops) * point.share().min(FAR) * margin
     }
 
     /// A rate below one that did not hold, by this share at least.
     fn below(&self, bad: &RatePoint, step: f64) -> f64 {
-        let rate = bad.rate_iops;
+        let rate = bad.own.rate_iops;
         let most = rate * (1.0 - step);
-        let guess = if bad.falls_short { rate * bad.achieved_share() } else { most };
+        let guess = if bad.own.falls_short { rate * bad.achieved_share() } else { most };
         let at_limit = self.at_limit(bad, 1.0).max(rate / 2.0);
         at_limit.min(guess).min(most).max(self.closed.least_iops * 0.99)
     }
@@ -321,13 +323,13 @@ impl Search<'_, '_> {
     /// The highest rate to try after one that held: a little more, or, where the hold shows that there is much
     /// room, half of the way to the lowest that broke a limit.
     fn higher(&self, held: &RatePoint) -> f64 {
-        let little = held.rate_iops * 1.05;
+        let little = held.own.rate_iops * 1.05;
         if held.share() > ROOM {
             return little;
         }
-        let above = self.points.iter().filter(|p| p.rate_iops > held.rate_iops && !p.met);
-        let broken = above.map(|p| p.rate_iops).fold(self.capacity_iops(), f64::min);
-        little.max((held.rate_iops * broken).sqrt())
+        let above = self.points.iter().filter(|p| p.own.rate_iops > held.own.rate_iops && !p.met);
+        let broken = above.map(|p| p.own.rate_iops).fold(self.capacity_iops(), f64::min);
+        little.max((held.own.rate_iops * broken).sqrt())
     }
 
     /// The rate to go back to from one that was held and broke a limit; `failed` holds have before it. Each time
@@ -336,10 +338,10 @@ impl Search<'_, '_> {
         let step = (self.precision / 4.0 * RETREAT_GROWTH.powi(failed)).min(0.5);
         let is_last = self.bench.left_ns() < self.bench.plan.budget_ns / LAST_SHARE;
         let least = if is_last { step.max(LAST_STEP) } else { step };
-        let most = held.rate_iops * (1.0 - least);
-        let floor = self.best_below(held.rate_iops).filter(|p| p.seconds >= held.seconds);
-        let floor = floor.map_or(held.rate_iops / 2.0, |point| point.rate_iops);
-        let rate = match held.falls_short {
+        let most = held.own.rate_iops * (1.0 - least);
+        let floor = self.best_below(held.own.rate_iops).filter(|p| p.seconds >= held.seconds);
+        let floor = floor.map_or(held.own.rate_iops / 2.0, |point| point.own.rate_iops);
+        let rate = match held.own.falls_short {
             true => self.below(held, least),
             false => self.likely(held).min(self.by_curve(held, 4.0 * step)),
         };
@@ -351,18 +353,18 @@ impl Search<'_, '_> {
     fn by_curve(&self, held: &RatePoint, most: f64) -> f64 {
         let met = tightest(&held.judged).and_then(|l| capacity::crossing(&places(&self.points, l)));
         let rate = met.map_or(f64::INFINITY, |met| met.rate_iops - met.error_iops);
-        rate.max(held.rate_iops * (1.0 - most.min(0.5)))
+        rate.max(held.own.rate_iops * (1.0 - most.min(0.5)))
     }
 
     /// The rate that a hold most likely keeps the limit at: where all windows not far from the limit,
     /// and one that was held, together say it is met, less half the precision for the luck of the next.
     fn likely(&self, held: &RatePoint) -> f64 {
-        let Some(limit) = tightest(&held.judged) else { return held.rate_iops };
+        let Some(limit) = tightest(&held.judged) else { return held.own.rate_iops };
         let places = places(&self.points, limit);
         let capacity = self.capacity_iops() / HEADROOM;
         let (mut met, mut seconds) = (0.0, 0.0);
         for place in &places {
-            if place.is_within(FAR) || place.rate_iops == held.rate_iops {
+            if place.is_within(FAR) || place.rate_iops == held.own.rate_iops {
                 // As in a queue, the statistic grows with the inverse of what is left to capacity; one that is
                 // far beyond its bound says no more than that.
                 let left = (capacity - place.rate_iops).max(place.rate_iops * 0.01);
@@ -406,7 +408,7 @@ impl Search<'_, '_> {
                 }
                 (true, _) if !self.is_told(&point) && self.bench.left_ns() > 2 * SHORTEST_NS => {
                     // Some more of the same.
-                    rate = point.rate_iops;
+                    rate = point.own.rate_iops;
                 }
                 (true, _) => {
                     // No rate was seen to break the limit, but there is no room left below it.
@@ -419,7 +421,7 @@ impl Search<'_, '_> {
                 }
                 (false, Some(below)) => {
                     let next = self.higher(&below);
-                    if time_for_more && below.share() <= ROOM && next < point.rate_iops {
+                    if time_for_more && below.share() <= ROOM && next < point.own.rate_iops {
                         rate = next;
                         held = Some(below);
                         continue;
@@ -428,7 +430,7 @@ impl Search<'_, '_> {
                     let stopped_by = if by_limit { StoppedBy::Limit } else { stopped_by };
                     return Ok((below.clone(), below.confirms(stopped_by)));
                 }
-                (false, None) if point.rate_iops <= self.closed.least_iops && !over => {
+                (false, None) if point.own.rate_iops <= self.closed.least_iops && !over => {
                     return self.look_longer_at_least();
                 }
                 (false, None) if over && self.breaks_at_least() => {
@@ -449,7 +451,7 @@ impl Search<'_, '_> {
                     rate = self.retreat(&point, failed);
                     failed += 1;
                     by_limit |= self.breaks_limit(&point);
-                    let from = point.rate_iops;
+                    let from = point.own.rate_iops;
                     self.bench.decide(Decision::RateGoingBack { from, to: rate });
                 }
             }
@@ -458,7 +460,7 @@ impl Search<'_, '_> {
 
     /// The longest window that kept the limits at the rate of one that did.
     fn longest_like(&self, point: RatePoint) -> RatePoint {
-        let alike = self.points.iter().filter(|p| p.met && p.rate_iops == point.rate_iops);
+        let alike = self.points.iter().filter(|p| p.met && p.own.rate_iops == point.own.rate_iops);
         alike.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned().unwrap_or(point)
     }
 
@@ -478,18 +480,18 @@ impl Search<'_, '_> {
             && phase != Phase::Holding
             && self.bench.left_ns() > SHORTEST_NS
         {
-            self.bench.decide(Decision::MeasuredRate(point.measured(phase)));
+            self.bench.decide(Decision::Measured(point.measured(phase)));
             point = self.bench.measure_rate(rate_iops, phase, longest_ns)?;
         }
-        self.bench.keep(&point.curve_point(self.max_depth));
-        self.bench.decide(Decision::MeasuredRate(point.measured(phase)));
+        self.bench.keep(&point.curve_point());
+        self.bench.decide(Decision::Measured(point.measured(phase)));
         self.points.push(point.clone());
         Ok(point)
     }
 
     /// True where a point that does not hold says something of the limit.
     fn breaks_limit(&self, point: &RatePoint) -> bool {
-        !point.falls_short && !self.bench.client_bound(point.busy_percent, self.max_depth)
+        !point.own.falls_short && !self.bench.client_bound(point.own.busy_percent, self.max_depth)
     }
 
     /// The answer of an interrupted search: where the last window did not hold or was cut short, the highest rate that
@@ -499,14 +501,15 @@ impl Search<'_, '_> {
         if self.points.iter().any(RatePoint::is_whole) {
             self.points.retain(RatePoint::is_whole);
         }
-        let longer = |p: &&RatePoint| p.rate_iops == last.rate_iops && p.seconds > last.seconds;
+        let longer =
+            |p: &&RatePoint| p.own.rate_iops == last.own.rate_iops && p.seconds > last.seconds;
         let is_contradicted = self.points.iter().filter(longer).any(|point| !point.met);
         if last.met && last.is_whole() && !is_contradicted {
             return last;
         }
         let failed = self.points.iter().filter(|p| p.ticks.is_some() && !p.met);
         let failed = failed.chain((last.is_whole() && !last.met).then_some(&last));
-        let lowest = failed.map(|point| point.rate_iops).fold(f64::INFINITY, f64::min);
+        let lowest = failed.map(|point| point.own.rate_iops).fold(f64::INFINITY, f64::min);
         let longest = self.points.iter().filter(|point| !point.met);
         let longest = longest.max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();
         self.best_below(lowest).or(longest).unwrap_or(last)
@@ -514,12 +517,12 @@ impl Search<'_, '_> {
 
     /// The highest rate below one that held.
     fn best_below(&self, rate_iops: f64) -> Option<RatePoint> {
-        let met = self.points.iter().filter(|p| p.met && p.rate_iops < rate_iops);
-        met.max_by(|a, b| a.rate_iops.total_cmp(&b.rate_iops)).cloned()
+        let met = self.points.iter().filter(|p| p.met && p.own.rate_iops < rate_iops);
+        met.max_by(|a, b| a.own.rate_iops.total_cmp(&b.own.rate_iops)).cloned()
     }
 
     fn why_it_ended(&self, good: &RatePoint, bad: Option<&RatePoint>) -> StoppedBy {
-        let reached = good.rate_iops * (1.0 + self.precision) >= self.capacity_iops();
+        let reached = good.own.rate_iops * (1.0 + self.precision) >= self.capacity_iops();
         let at_most = match self.closed.stopped_by {
             // Rates say what the target gives, where the closed loop did not.
             StoppedBy::Budget | StoppedBy::Unattainable | StoppedBy::Undecided => {
@@ -528,12 +531,13 @@ impl Search<'_, '_> {
             stopped_by => stopped_by,
         };
         match bad {
-            Some(bad) if self.bench.client_bound(bad.busy_percent, self.max_depth) => {
+            Some(bad) if self.bench.client_bound(bad.own.busy_percent, self.max_depth) => {
                 StoppedBy::Client
             }
             // Arrivals that were not served for want of depth tell nothing of the limit.
-            Some(bad) if bad.falls_short && self.closed.stopped_by != StoppedBy::Limit => {
-                let is_near = bad.rate_iops <= good.rate_iops * (1.0 + NARROW * self.precision);
+            Some(bad) if bad.own.falls_short && self.closed.stopped_by != StoppedBy::Limit => {
+                let is_near =
+                    bad.own.rate_iops <= good.own.rate_iops * (1.0 + NARROW * self.precision);
                 if is_near { at_most } else { StoppedBy::Budget }
             }
             Some(_) => StoppedBy::Limit,
@@ -548,12 +552,13 @@ impl Search<'_, '_> {
 /// straight line through its inverse, which a queue of one server (M/M/1) follows exactly.
 fn crossing(good: &RatePoint, bad: &RatePoint) -> f64 {
     let (above, below) = (1.0 / good.share(), 1.0 / bad.share());
-    let middle = (good.rate_iops + bad.rate_iops) / 2.0;
+    let middle = (good.own.rate_iops + bad.own.rate_iops) / 2.0;
     // A point that only fell short has kept the limit itself.
     if below >= 1.0 || above <= 1.0 {
         return middle;
     }
-    let rate = good.rate_iops
-        + (bad.rate_iops - good.rate_iops) * ((above - 1.0) / (above - below)).clamp(0.0, 1.0);
+    let rate = good.own.rate_iops
+        + (bad.own.rate_iops - good.own.rate_iops)
+            * ((above - 1.0) / (above - below)).clamp(0.0, 1.0);
     if rate.is_finite() { rate } else { middle }
 }

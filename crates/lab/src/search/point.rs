@@ -38,56 +38,102 @@ const WORKERS_SHARE: u64 = 4;
 /// Where the verdict is clear the IOPS need be this many times less precise than asked.
 const COARSE: f64 = 5.0;
 
-/// A measured point.
+/// A measured point: of a closed loop by default, of an open one with its [`Rate`].
 #[derive(Debug, Clone)]
-pub(super) struct Point {
+pub(super) struct Point<L = Depth> {
+    /// Depth asked; in an open loop the most I/Os that may be outstanding.
     pub(super) depth: u32,
+    /// What only its kind of loop has.
+    pub(super) own: L,
     pub(super) depth_achieved: f64,
     pub(super) iops: Estimate,
     pub(super) bytes_per_sec: f64,
+    /// Latencies that the limits bound: service times, in an open loop response times.
     pub(super) latency: LatencySummary,
     /// The limits' statistics, in order.
     pub(super) judged: Vec<Judged>,
+    /// Every limit is kept, and no arrivals are left behind.
     pub(super) met: bool,
     pub(super) cpu_percent: f64,
     pub(super) steady: bool,
     pub(super) seconds: f64,
-    /// A change of level within the window of a hold; the figures are those after it.
-    pub(super) change: Option<Change>,
-    /// True where the last stretch of a hold by itself has I/Os of every limit, and where the limits hold in it.
-    pub(super) told_at_last: bool,
-    pub(super) met_at_last: bool,
-    /// When its first window began.
+    /// When its first window began, in nanoseconds of the search.
     pub(super) began_ns: u64,
-    /// Time from then to the end of its last window, in seconds.
+    /// Time that its windows took, in seconds, with what lies between them.
     pub(super) observed_seconds: f64,
-    /// True for a hold.
-    pub(super) held: bool,
-    /// True where I/Os of an earlier depth may be among its own.
+    /// True where I/Os of an earlier depth or rate may be among its own.
     pub(super) has_others: bool,
-    /// How its ticks lie off its figures; `None` where another level has come since.
+    /// How its ticks lie off its figures; `None` where another level has come since, and in an open loop for
+    /// windows that are no holds.
     pub(super) ticks: Option<Ticks>,
     /// True where the client was starved all the time, so that a broken limit tells nothing.
     pub(super) starved: bool,
     /// The same with the stretches that are left out; `None` where nothing is.
     pub(super) with_starved: Option<WithStarved>,
-    /// The queue in front of the target, where it was full.
-    pub(super) full_queue: Option<FullQueue>,
-    errors: u64,
+    pub(super) errors: u64,
 }
 
-impl Point {
+/// What only a point of a closed loop has.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Depth {
+    /// A change of level within the window of a hold; the figures are those after it.
+    pub(super) change: Option<Change>,
+    /// True where the last stretch of a hold by itself has I/Os of every limit, and where the limits hold in it.
+    pub(super) told_at_last: bool,
+    pub(super) met_at_last: bool,
+    /// True for a hold.
+    pub(super) held: bool,
+    /// The queue in front of the target, where it was full.
+    pub(super) full_queue: Option<FullQueue>,
+}
+
+/// What only a point of an open loop has.
+#[derive(Debug, Clone)]
+pub(super) struct Rate {
+    /// Rate asked.
+    pub(super) rate_iops: f64,
+    /// I/Os that came due, per second.
+    pub(super) offered_iops: f64,
+    /// Most that waited at one time for one of the outstanding to end.
+    pub(super) backlog_max: u64,
+    /// Too many of them were not served.
+    pub(super) falls_short: bool,
+    pub(super) service: LatencySummary,
+    /// Processor time without what was spent polling for the next arrival, in percent of one processor.
+    pub(super) busy_percent: f64,
+}
+
+/// A kind of loop.
+pub(super) trait Loop {
+    /// The rate, in an open loop.
+    fn rate(&self) -> Option<&Rate>;
+}
+
+impl Loop for Depth {
+    fn rate(&self) -> Option<&Rate> {
+        None
+    }
+}
+
+impl Loop for Rate {
+    fn rate(&self) -> Option<&Rate> {
+        Some(self)
+    }
+}
+
+impl<L: Loop> Point<L> {
     pub(super) fn curve_point(&self) -> CurvePoint {
+        let rate = self.own.rate();
         CurvePoint {
             depth: self.depth,
-            rate_iops: None,
-            offered_iops: None,
-            backlog_max: None,
+            rate_iops: rate.map(|rate| rate.rate_iops),
+            offered_iops: rate.map(|rate| rate.offered_iops),
+            backlog_max: rate.map(|rate| rate.backlog_max),
             depth_achieved: self.depth_achieved,
             iops: self.iops,
             latency_ns: self.latency,
             limits: self.judged.iter().map(Judged::limit_value).collect(),
-            service_ns: None,
+            service_ns: rate.map(|rate| rate.service),
             met: self.met,
             cpu_percent: self.cpu_percent,
             steady: self.steady,
@@ -96,6 +142,27 @@ impl Point {
         }
     }
 
+    pub(super) fn measured(&self, phase: Phase) -> Measured {
+        let rate = self.own.rate();
+        Measured {
+            phase,
+            depth: self.depth,
+            rate_iops: rate.map(|rate| rate.rate_iops),
+            iops: self.iops,
+            seconds: self.seconds,
+            limits: self.judged.iter().map(Judged::judgement).collect(),
+            met: self.met,
+            falls_short: rate.is_some_and(|rate| rate.falls_short),
+        }
+    }
+
+    /// True where no interrupt has cut it short, and all its I/Os were issued at its depth or rate.
+    pub(super) fn is_whole(&self) -> bool {
+        is_whole(self.seconds) && !self.has_others
+    }
+}
+
+impl Point {
     /// The limit nearest to its bound, or furthest over it.
     pub(super) fn tightest(&self) -> Option<&Judged> {
         tightest(&self.judged).map(|limit| &self.judged[limit])
@@ -104,11 +171,6 @@ impl Point {
     /// True where a limit is clearly broken.
     pub(super) fn breaks(&self) -> bool {
         surely_breaks(&self.judged)
-    }
-
-    /// True where no interrupt has cut it short, and all its I/Os were issued at its depth.
-    pub(super) fn is_whole(&self) -> bool {
-        is_whole(self.seconds) && !self.has_others
     }
 
     /// True where a maximum is over its bound: what was seen was seen.
@@ -124,17 +186,6 @@ impl Point {
     pub(super) fn going_back(&self, to: u32) -> Decision {
         let because = self.tightest().map(Judged::judgement);
         Decision::GoingBack { from: self.depth, to, because }
-    }
-
-    pub(super) fn measured(&self, phase: Phase) -> Measured {
-        Measured {
-            phase,
-            depth: self.depth,
-            iops: self.iops,
-            seconds: self.seconds,
-            limits: self.judged.iter().map(Judged::judgement).collect(),
-            met: self.met,
-        }
     }
 }
 
@@ -259,14 +310,14 @@ impl Bench<'_, '_> {
             seen.forget_first(change.index);
         }
         let mut point = self.point(depth, &seen, cpu_percent);
-        (point.change, point.ticks, point.held) = (change, ticks, phase == Phase::Holding);
+        (point.own.change, point.ticks, point.own.held) = (change, ticks, phase == Phase::Holding);
         (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
-        point.full_queue = full_queue;
+        point.own.full_queue = full_queue;
         if let Some(alone) = alone {
             let alone = alone.judged();
             let judged = self.judge(&directions(&alone.total), &alone.series, &alone.exceeding);
-            point.told_at_last = judged.iter().all(|judged| judged.n > 0);
-            point.met_at_last = judged.iter().all(Judged::is_met);
+            point.own.told_at_last = judged.iter().all(|judged| judged.n > 0);
+            point.own.met_at_last = judged.iter().all(Judged::is_met);
         }
         if phase == Phase::Holding {
             self.held = change.is_none().then_some(sieve);
@@ -398,17 +449,13 @@ impl Bench<'_, '_> {
             cpu_percent,
             steady: estimates::is_steady(series),
             seconds: total.seconds(),
-            change: None,
-            told_at_last,
-            met_at_last: judged_met,
+            own: Depth { told_at_last, met_at_last: judged_met, ..Depth::default() },
             began_ns: seen.began_ns,
             observed_seconds: seconds(self.elapsed_ns() - seen.began_ns),
-            held: false,
             has_others: self.is_stuck,
             ticks: None,
             starved: false,
             with_starved: None,
-            full_queue: None,
             errors: total.errors(),
         }
     }

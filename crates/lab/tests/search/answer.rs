@@ -55,14 +55,13 @@ impl Observer for Impatient {
     fn decision(&mut self, decision: &Decision) {
         let (load, phase, met, seconds) = match decision {
             Decision::Measured(point) => {
-                (f64::from(point.depth), point.phase, point.met, point.seconds)
-            }
-            Decision::MeasuredRate(point) => {
-                if !std::mem::replace(&mut self.offers_rates, true) {
+                let is_rate = point.rate_iops.is_some();
+                if is_rate && !std::mem::replace(&mut self.offers_rates, true) {
                     // The closed loop in front is over.
                     self.broken_holds.clear();
                 }
-                (point.rate_iops, point.phase, point.met, point.seconds)
+                let load = point.rate_iops.unwrap_or(f64::from(point.depth));
+                (load, point.phase, point.met, point.seconds)
             }
             Decision::AnotherLevel { .. } => return self.broken_holds.clear(),
             Decision::Next(Next { why: Why::Room { .. }, .. }) => {
@@ -372,7 +371,9 @@ impl Observer for Seen {
     fn status(&mut self, _status: &Status<'_>) {}
 
     fn decision(&mut self, decision: &Decision) {
-        let Decision::Measured(Measured { phase, depth, met, limits, .. }) = decision else {
+        let Decision::Measured(Measured { phase, depth, rate_iops: None, met, limits, .. }) =
+            decision
+        else {
             return;
         };
         let over = |value: &LimitValue| {

@@ -22,7 +22,7 @@ impl Search<'_, '_> {
             looks.push(point);
             let over = self.bench.must_end() || self.bench.left_ns() < SHORTEST_NS;
             // A window without an I/O says nothing.
-            let told = || looks.iter().filter(|point| point.response.n > 0);
+            let told = || looks.iter().filter(|point| point.latency.n > 0);
             let (all, met) = (told().count(), told().filter(|point| point.met).count());
             let together = pooled(told().map(|point| &point.judged[..]));
             let is_decided = surely_breaks(&together) || surely_holds(&together);
@@ -51,8 +51,8 @@ impl Search<'_, '_> {
     /// True where several windows at the smallest rate broke a limit, and none kept it. That one I/O at a time breaks
     /// it as well, in a closed loop, is one more.
     pub(super) fn breaks_at_least(&self) -> bool {
-        let least = self.points.iter().filter(|p| p.rate_iops <= self.closed.least_iops);
-        let told = least.filter(|point| point.response.n > 0);
+        let least = self.points.iter().filter(|p| p.own.rate_iops <= self.closed.least_iops);
+        let told = least.filter(|point| point.latency.n > 0);
         let met: Vec<bool> = told.map(|point| point.met).collect();
         let one_more = usize::from(self.closed.stopped_by == StoppedBy::Unattainable);
         !met.is_empty() && met.len() + one_more > 1 && !met.contains(&true)

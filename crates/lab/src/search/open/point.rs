@@ -1,25 +1,25 @@
 //! One rate: let the queue empty, offer the arrivals, measure as long as it takes.
 
 use super::super::StoppedBy;
-use super::super::bench::{self, Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
+use super::super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use super::super::capacity::{self, Capacity, RatePlace};
-use super::super::conclude::{self, Ended};
+use super::super::conclude::Ended;
 use super::super::evidence::surely_breaks;
 use super::super::exceeding::Exceeding;
 use super::super::judge::{self, Judged, tightest};
+use super::super::point::{Point, Rate};
 use super::super::prediction::{self, Answered, Ticks};
 use super::super::starvation::{Show, Sieve, WithStarved};
 use crate::error::LabError;
 use crate::measure::estimates::{self, Which};
 use crate::measure::series::interval;
-use crate::observe::MeasuredRate;
 use crate::observe::Verdict;
 use crate::observe::{Phase, Setting};
 use crate::stats::NORMAL_95;
 use iogauge_io::engine::Op;
 use iogauge_io::worker::accounting::{Tally, Window};
 use iogauge_model::limit::Directions;
-use iogauge_model::result::{Answer, CurvePoint, Estimate, IntervalPoint, LatencySummary};
+use iogauge_model::result::{Answer, Estimate, IntervalPoint};
 use iogauge_model::{Histogram, Limit};
 
 /// A window is no longer than this share of the budget; a hold is.
@@ -37,67 +37,16 @@ const HOPELESS_SHARE: u64 = 4;
 const FEWER: u64 = 10;
 
 /// A measured rate.
-#[derive(Debug, Clone)]
-pub(super) struct RatePoint {
-    /// Rate asked.
-    pub(super) rate_iops: f64,
-    /// I/Os that came due, per second.
-    pub(super) offered_iops: f64,
-    /// Most that waited at one time for one of the outstanding to end.
-    pub(super) backlog_max: u64,
-    /// Too many of them were not served.
-    pub(super) falls_short: bool,
-    pub(super) depth_achieved: f64,
-    pub(super) iops: Estimate,
-    pub(super) bytes_per_sec: f64,
-    pub(super) response: LatencySummary,
-    pub(super) service: LatencySummary,
-    pub(super) judged: Vec<Judged>,
-    /// Every limit is kept, and no arrivals are left behind.
-    pub(super) met: bool,
-    pub(super) cpu_percent: f64,
-    /// The same without what was spent polling for the next arrival.
-    pub(super) busy_percent: f64,
-    pub(super) steady: bool,
-    pub(super) seconds: f64,
-    /// When it began, in nanoseconds of the search.
-    pub(super) began_ns: u64,
-    /// How a hold's ticks lie off its figures; `None` for other windows.
-    pub(super) ticks: Option<Ticks>,
-    /// True where I/Os of an earlier rate may be among its own.
-    pub(super) has_others: bool,
-    /// True where the client was starved all the time, so that a broken limit tells nothing.
-    pub(super) starved: bool,
-    /// The same with the stretches that are left out; `None` where nothing is.
-    pub(super) with_starved: Option<WithStarved>,
-    pub(super) errors: u64,
-}
+pub(super) type RatePoint = Point<Rate>;
 
 impl RatePoint {
-    /// True where no interrupt has cut it short.
-    pub(super) fn is_whole(&self) -> bool {
-        bench::is_whole(self.seconds) && !self.has_others
-    }
-
     /// Statistic over bound of the limit nearest to its bound, or furthest over it.
     pub(super) fn share(&self) -> f64 {
         self.judged.iter().map(Judged::share).fold(1e-3, f64::max).min(1e6)
     }
 
     pub(super) fn achieved_share(&self) -> f64 {
-        if self.offered_iops > 0.0 { self.iops.mean / self.offered_iops } else { 1.0 }
-    }
-
-    pub(super) fn measured(&self, phase: Phase) -> MeasuredRate {
-        MeasuredRate {
-            phase,
-            rate_iops: self.rate_iops,
-            iops: self.iops,
-            seconds: self.seconds,
-            limits: self.judged.iter().map(Judged::judgement).collect(),
-            met: self.met,
-            falls_short: self.falls_short,
-        }
+        if self.own.offered_iops > 0.0 { self.iops.mean / self.own.offered_iops } else { 1.0 }
     }
 
     /// True where it holds enough I/Os to see what every limit bounds.
@@ -110,13 +59,13 @@ impl RatePoint {
     pub(super) fn is_no_better_than(&self, larger: &Self) -> bool {
         const LESS: f64 = 0.5;
         const ALIKE: f64 = 0.7;
-        let is_less = self.rate_iops <= larger.rate_iops * LESS;
-        is_less && !self.falls_short && self.share() >= larger.share() * ALIKE
+        let is_less = self.own.rate_iops <= larger.own.rate_iops * LESS;
+        is_less && !self.own.falls_short && self.share() >= larger.share() * ALIKE
     }
 
     /// True where a limit is clearly broken, or arrivals are left behind.
     fn surely_fails(&self) -> bool {
-        self.falls_short || surely_breaks(&self.judged)
+        self.own.falls_short || surely_breaks(&self.judged)
     }
 
     /// Why a search ended that answers this: a handful of I/Os that keep a limit say nothing of it.
@@ -130,7 +79,7 @@ impl RatePoint {
     fn place(&self, limit: usize) -> RatePlace {
         let judged = &self.judged[limit];
         RatePlace {
-            rate_iops: self.rate_iops,
+            rate_iops: self.own.rate_iops,
             share: judged.share(),
             error: judged.relative_error() / NORMAL_95,
             seconds: self.seconds,
@@ -146,12 +95,13 @@ impl RatePoint {
             let judged = &self.judged[limit];
             let places = curve.iter().map(|p| (p.judged[limit].value, p.iops));
             let slope = capacity::slope_by_statistic(judged.value, places)
-                .min(capacity::queue_slope(self.rate_iops, most_iops));
+                .min(capacity::queue_slope(self.own.rate_iops, most_iops));
             let found = capacity::estimate(self.iops, judged, slope);
             // All that is known from above is the lowest rate that surely did not hold.
-            let broken = curve.iter().find(|p| p.rate_iops > self.rate_iops && p.surely_fails());
+            let broken =
+                curve.iter().find(|p| p.own.rate_iops > self.own.rate_iops && p.surely_fails());
             let [low, high] = found.iops.ci95;
-            let high = broken.map_or(most_iops, |p| p.rate_iops).max(high);
+            let high = broken.map_or(most_iops, |p| p.own.rate_iops).max(high);
             return Capacity { iops: Estimate { ci95: [low, high], ..found.iops }, ..found };
         };
         // Arrivals vary by chance, and the rate achieved with them.
@@ -160,17 +110,11 @@ impl RatePoint {
         let ci95 = [low.min(self.iops.mean).max(0.0), high.max(self.iops.mean)];
         Capacity {
             iops: Estimate { ci95, ..self.iops },
-            slope: met.slope.min(capacity::queue_slope(self.rate_iops, most_iops)),
+            slope: met.slope.min(capacity::queue_slope(self.own.rate_iops, most_iops)),
         }
     }
 
-    pub(super) fn answer(
-        &self,
-        max_depth: u32,
-        most_iops: f64,
-        end: Ended<'_>,
-        curve: &[Self],
-    ) -> Answer {
+    pub(super) fn answer_of(&self, most_iops: f64, end: Ended<'_>, curve: &[Self]) -> Answer {
         let Ended { stopped_by, near, seconds } = end;
         let by_limit = stopped_by.is_limit();
         let binding = tightest(&self.judged).map(|limit| self.judged[limit].limit);
@@ -181,7 +125,7 @@ impl RatePoint {
         let held = Answered { iops: self.iops.mean, share: self.share() };
         let apart = tightest(&self.judged).map_or(0.0, |limit| {
             let told = curve.iter().filter(|point| !point.starved).map(|p| p.place(limit));
-            capacity::apart(&told.collect::<Vec<_>>(), self.rate_iops, most_iops)
+            capacity::apart(&told.collect::<Vec<_>>(), self.own.rate_iops, most_iops)
         });
         let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
         let predicted = predicted.no_surer_than(apart);
@@ -193,42 +137,8 @@ impl RatePoint {
             }
             stopped_by => stopped_by,
         };
-        conclude::unpredicted_unless_given(Answer {
-            met: self.met,
-            iops: predicted.iops,
-            pi95: predicted.pi95,
-            observed_seconds: Some(self.seconds + near.seconds_before(self.began_ns, &predicted)),
-            wander: predicted.wander,
-            bytes_per_sec: self.bytes_per_sec,
-            depth: max_depth,
-            rate_iops: Some(self.rate_iops),
-            depth_achieved: self.depth_achieved,
-            latency_ns: self.response,
-            limits: self.judged.iter().map(Judged::limit_value).collect(),
-            queue: None,
-            service_ns: Some(self.service),
-            stopped_by,
-            stopped_by_limit: binding.filter(|_| stopped_by.is_limit()),
-        })
-    }
-
-    pub(super) fn curve_point(&self, max_depth: u32) -> CurvePoint {
-        CurvePoint {
-            depth: max_depth,
-            rate_iops: Some(self.rate_iops),
-            offered_iops: Some(self.offered_iops),
-            backlog_max: Some(self.backlog_max),
-            depth_achieved: self.depth_achieved,
-            iops: self.iops,
-            latency_ns: self.response,
-            limits: self.judged.iter().map(Judged::limit_value).collect(),
-            service_ns: Some(self.service),
-            met: self.met,
-            cpu_percent: self.cpu_percent,
-            steady: self.steady,
-            seconds: self.seconds,
-            errors: self.errors,
-        }
+        let binding = binding.filter(|_| stopped_by.is_limit());
+        self.answer(&predicted, near, (stopped_by, binding))
     }
 }
 
@@ -323,7 +233,7 @@ impl Bench<'_, '_> {
         let seen = sieve.judged();
         let mut point = self.rate_point(rate_iops, seen, cpu_percent);
         (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
-        (point.busy_percent, point.began_ns) = (busy_percent, began_ns);
+        (point.own.busy_percent, point.began_ns) = (busy_percent, began_ns);
         point.ticks = tightest(&point.judged).filter(|_| holding).map(|limit| {
             let over = seen.exceeding.of(limit);
             let responses = directions(&seen.total);
@@ -400,23 +310,28 @@ impl Bench<'_, '_> {
             let mean = estimates::latency_mean(series, Which::All, of.mean_ns());
             estimates::latency_summary(of, &mean)
         };
-        RatePoint {
+        let own = Rate {
             rate_iops,
             offered_iops: offered.ios as f64 / seen.total.seconds().max(1e-9),
             backlog_max: offered.backlog_max,
             falls_short,
+            service: summary(&seen.services, &service),
+            busy_percent: cpu_percent,
+        };
+        RatePoint {
+            depth: self.plan.max_depth,
+            own,
             depth_achieved: seen.total.depth(),
             iops: estimates::iops(&seen.services, Which::All, seen.total.iops()),
             bytes_per_sec: seen.total.bytes_per_sec(),
-            response: judge::agreeing(summary(&seen.responses, &response), &judged),
-            service: summary(&seen.services, &service),
+            latency: judge::agreeing(summary(&seen.responses, &response), &judged),
             met: judged.iter().all(Judged::is_met) && !falls_short,
             judged,
             cpu_percent,
-            busy_percent: cpu_percent,
             steady: estimates::is_steady(&seen.services),
             seconds: seen.total.seconds(),
             began_ns: 0,
+            observed_seconds: seen.total.seconds(),
             ticks: None,
             has_others: self.is_stuck,
             starved: false,
