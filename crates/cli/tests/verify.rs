@@ -289,7 +289,7 @@ fn what_cannot_be_checked_is_refused() {
         ),
         (&["run", "t", "--size=4m", "--rw=randrw", "--dependent", "--verify=md5"], "dependent"),
         (&["run", "t", "--size=4m", "--rw=write", "--verify_fatal"], "--verify=crc32c"),
-        (&["run", "t", "--size=4m", "--rw=write", "--verify=crc7"], "crc32c, crc32"),
+        (&["run", "t", "--size=4m", "--rw=write", "--verify=crc7"], "hint: use crc32c"),
         (&["run", "t", "--size=4m", "--rw=write", "--verify=md5", "--verify_only"], "io_size"),
         (&["run", "t", "--size=4m", one, "--job=rw=randwrite"], "without it"),
         (&["run", "t", "--size=4m", one, "--job=rw=write bs=8k verify=crc32c"], "differ"),

@@ -127,7 +127,7 @@ fn what_cannot_be_is_told() {
     assert!(refused(&[("users", "8")]).contains("one rung is no ladder"));
     assert!(refused(&[("limit", "write:mean<=1ms")]).contains("bounds writes"));
     assert!(refused(&[("rwmixread", "70")]).contains("mixes nothing"));
-    assert!(refused(&[("growth", "150")]).contains("0 to 100"));
+    assert!(refused(&[("growth", "150")]).contains("between 0 and 100"));
     let suite = ladder(&[("bs", "700")]).unwrap();
     let error = suite.plan(&site()).unwrap_err().to_string();
     assert_eq!(

@@ -103,7 +103,7 @@ pub(super) fn verify(o: &mut Typed, value: &Value<'_>) -> Set {
     o.verify = match value.word()? {
         "0" | "none" => None,
         word @ ("crc7" | "null") => {
-            let why = format!("{word} proves next to nothing; hint: use verify=crc32c");
+            let why = format!("{word} proves next to nothing; hint: use crc32c");
             return Err(Wrong::unsupported(why));
         }
         word => Some(word.parse()?),
