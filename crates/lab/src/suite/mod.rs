@@ -6,7 +6,7 @@
 //! between steps, so an interrupted run resumes from the steps in the history.
 //!
 //! `definitions/` has what each suite says of itself, its options and, if they are a list of loads, its
-//! steps, in the format of users' suite files. [`kit`] has what the code of suites shares.
+//! steps, in the format of users' suite files. `kit` has what the code of suites shares.
 
 mod best_worst;
 mod blocksize;
