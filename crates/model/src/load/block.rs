@@ -219,39 +219,6 @@ impl BlockSizes {
         Self { read: BlockSplit::fixed(size_bytes), write: BlockSplit::fixed(size_bytes) }
     }
 
-    /// Reads fio's `bs`: `4k`, or `4k,8k` for reads and writes.
-    ///
-    /// # Errors
-    /// Where a size is wrong.
-    pub fn parse_bs(text: &str) -> Result<Self, LoadError> {
-        let (read, write) = Self::directions(text);
-        let read_bytes = parse_block_size(read)?;
-        let write_bytes = if write.is_empty() { read_bytes } else { parse_block_size(write)? };
-        Ok(Self { read: BlockSplit::fixed(read_bytes), write: BlockSplit::fixed(write_bytes) })
-    }
-
-    /// Reads fio's `bssplit`: `4k/60:64k/40`, or two of them with a comma for reads and writes.
-    ///
-    /// # Errors
-    /// Where a size or share is wrong.
-    pub fn parse_bssplit(text: &str) -> Result<Self, LoadError> {
-        let (read, write) = Self::directions(text);
-        let read = BlockSplit::parse(read)?;
-        let write = if write.is_empty() { read.clone() } else { BlockSplit::parse(write)? };
-        Ok(Self { read, write })
-    }
-
-    /// Reads fio's `bsrange`: `4k-64k`, or two of them with a comma for reads and writes.
-    ///
-    /// # Errors
-    /// Where a range is wrong.
-    pub fn parse_bsrange(text: &str) -> Result<Self, LoadError> {
-        let (read, write) = Self::directions(text);
-        let read = BlockSplit::parse_range(read)?;
-        let write = if write.is_empty() { read.clone() } else { BlockSplit::parse_range(write)? };
-        Ok(Self { read, write })
-    }
-
     /// The same, but ranges have every size between their ends: fio's `bs_unaligned`.
     #[must_use]
     pub fn unaligned(self) -> Self {
@@ -262,10 +229,6 @@ impl BlockSizes {
     #[must_use]
     pub fn is_unaligned(&self) -> bool {
         [&self.read, &self.write].iter().any(|s| s.range().is_some_and(|r| r.step_bytes == 1))
-    }
-
-    fn directions(text: &str) -> (&str, &str) {
-        text.split_once(',').map_or((text, ""), |(read, write)| (read, write))
     }
 
     /// Every size that occurs; of a range the smallest and the largest.

@@ -2,11 +2,42 @@
 
 use super::typed::{Rates, Typed};
 use super::value::Span;
+use super::{LoadOption, row};
 use crate::load::{
     Arrivals, Batch, BlockSizes, BlockSplit, EngineKind, Load, LoadError, Modifier, Thinktime,
     Verify,
 };
 use std::hash::{BuildHasher, RandomState};
+
+impl BlockSizes {
+    /// The sizes that `bs` asks for: `4k`, or `4k,8k` for reads and writes.
+    ///
+    /// # Errors
+    /// Where a size is wrong.
+    pub fn parse_bs(text: &str) -> Result<Self, LoadError> {
+        Self::typed(row("bs"), text)
+    }
+
+    /// The sizes that `bssplit` asks for: `4k/60:64k/40`, or two of them with a comma for reads and writes.
+    ///
+    /// # Errors
+    /// Where a size or share is wrong.
+    pub fn parse_bssplit(text: &str) -> Result<Self, LoadError> {
+        Self::typed(row("bssplit"), text)
+    }
+
+    /// The sizes that `bsrange` asks for: `4k-64k`, or two of them with a comma for reads and writes.
+    ///
+    /// # Errors
+    /// Where a range is wrong.
+    pub fn parse_bsrange(text: &str) -> Result<Self, LoadError> {
+        Self::typed(row("bsrange"), text)
+    }
+
+    fn typed(row: &'static LoadOption, text: &str) -> Result<Self, LoadError> {
+        Typed::iogauge().with([(row, Some(text))].into_iter()).map(|typed| typed.block())
+    }
+}
 
 impl Typed {
     /// Block sizes of reads and writes.
