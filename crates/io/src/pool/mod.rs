@@ -182,7 +182,9 @@ pub trait WorkerPool {
     }
 
     /// True where time is virtual.
-    fn is_virtual(&self) -> bool;
+    fn is_virtual(&self) -> bool {
+        false
+    }
 
     /// Processor time the workers have used for what is counted; `None` where they are threads of
     /// this process.

@@ -441,10 +441,6 @@ impl WorkerPool for ThreadPool {
         self.clock.now_ns()
     }
 
-    fn is_virtual(&self) -> bool {
-        false
-    }
-
     fn most_depth(&self) -> Option<u32> {
         self.most_depth
     }

@@ -250,10 +250,6 @@ impl WorkerPool for DatabasePool {
         self.clock.now_ns()
     }
 
-    fn is_virtual(&self) -> bool {
-        false
-    }
-
     fn is_only_client(&self) -> bool {
         false
     }

@@ -4,7 +4,7 @@
 //! with a larger one, which shows the maximum of the device. While IOPS bound a device, larger blocks have
 //! the same rate; once bandwidth does, larger blocks only wait longer.
 
-use super::kit::{NOTHING, latency_if_any, step_of, table, total, whole, words};
+use super::kit::{NOTHING, latency_if_any, step_of, table, whole, words};
 use super::{Needs, Own, OwnStep, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use iogauge_model::Caveat;
 use iogauge_model::load::{Load, Pattern};
@@ -85,7 +85,7 @@ impl Suite for BlockSize {
 impl BlockSize {
     /// The sizes that were measured with the larger queue depth.
     fn points(&self, steps: &[SuiteStepResult]) -> Vec<Point> {
-        let of = |own: &OwnStep| total(step_of(steps, &own.key)?);
+        let of = |own: &OwnStep| step_of(steps, &own.key)?.total();
         let sized = |depth: u32| {
             let own = self.own.steps.iter().map(|own| (own, own.load()));
             own.filter(move |(_, load)| load.iodepth == depth)

@@ -10,6 +10,7 @@ use super::kit::{
 use super::seconds::iops_by_second;
 use super::site::processors;
 use super::{Needs, Site, SiteKind, Suite, SuiteError, SuiteOptions, SuiteStep};
+use crate::session::Region;
 use iogauge_model::Caveat;
 use iogauge_model::Step;
 use iogauge_model::load::{BlockSizes, Load, Pattern};
@@ -69,7 +70,7 @@ fn is_bare(text: &str) -> bool {
 
 /// The region of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Region {
+struct ThreadExtent {
     part: usize,
     offset_bytes: u64,
     size_bytes: u64,
@@ -81,7 +82,7 @@ impl IoMeter {
     }
 
     /// A region for each thread: its own part, or a share of one.
-    fn places(&self, site: &Site) -> Result<Vec<Region>, SuiteError> {
+    fn places(&self, site: &Site) -> Result<Vec<ThreadExtent>, SuiteError> {
         let parts = site.part_bytes.len();
         let mut threads = self.wanted() as usize;
         if threads < parts {
@@ -96,7 +97,12 @@ impl IoMeter {
         (0..threads).map(|thread| self.place(site, thread, threads)).collect()
     }
 
-    fn place(&self, site: &Site, thread: usize, threads: usize) -> Result<Region, SuiteError> {
+    fn place(
+        &self,
+        site: &Site,
+        thread: usize,
+        threads: usize,
+    ) -> Result<ThreadExtent, SuiteError> {
         let parts = site.part_bytes.len();
         let (part, slot) = (thread % parts, thread / parts);
         let sharing = threads / parts + usize::from(part < threads % parts);
@@ -114,11 +120,11 @@ impl IoMeter {
             let option = if self.file_bytes.is_some() { "filesize" } else { "buffersize" };
             return Err(SuiteError::option(option, reason));
         }
-        Ok(Region { part, offset_bytes: slot as u64 * share_bytes, size_bytes })
+        Ok(ThreadExtent { part, offset_bytes: slot as u64 * share_bytes, size_bytes })
     }
 
-    fn step(&self, site: &Site, places: &[Region], phase: &str, rw: Pattern) -> SuiteStep {
-        let job = |(thread, place): (usize, &Region)| Job {
+    fn step(&self, site: &Site, places: &[ThreadExtent], phase: &str, rw: Pattern) -> SuiteStep {
+        let job = |(thread, place): (usize, &ThreadExtent)| Job {
             name: format!("thread {}", thread + 1),
             load: Load {
                 rw,
@@ -139,10 +145,7 @@ impl IoMeter {
         );
         let step = Step { label, jobs, ramp_ns: 0, runtime_ns: self.runtime_ns };
         SuiteStep {
-            regions: places
-                .iter()
-                .map(|place| crate::session::Region::Parts(vec![place.part]))
-                .collect(),
+            regions: places.iter().map(|place| Region::Parts(vec![place.part])).collect(),
             sums_up: true,
             ..SuiteStep::single(phase, phase, step)
         }
@@ -229,7 +232,7 @@ impl Phase {
 }
 
 impl IoMeter {
-    fn table(&self, phases: &[Phase], places: &[Region]) -> Table {
+    fn table(&self, phases: &[Phase], places: &[ThreadExtent]) -> Table {
         let each = places.iter().map(|place| place.size_bytes).min().unwrap_or(0);
         let title = format!(
             "{} with a file of {} each, by {}",
@@ -316,7 +319,7 @@ mod tests {
     #[test]
     fn each_thread_has_a_file_or_a_stretch_of_its_own() {
         let four = suite(&[("threads", "4"), ("filesize", "16")]);
-        let place = |part, offset_bytes| Region { part, offset_bytes, size_bytes: 16 * MIB };
+        let place = |part, offset_bytes| ThreadExtent { part, offset_bytes, size_bytes: 16 * MIB };
         let files = four.places(&site(SiteKind::Files, &[16 * MIB; 4])).unwrap();
         assert_eq!(files, [place(0, 0), place(1, 0), place(2, 0), place(3, 0)]);
         let device = four.places(&site(SiteKind::Devices, &[64 * MIB])).unwrap();

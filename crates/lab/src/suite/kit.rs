@@ -15,11 +15,6 @@ const ENOUGH_FOR_P99999: u64 = 100_000;
 /// The verdict of a suite without figures.
 pub(crate) const NOTHING: &str = "Nothing was measured.";
 
-/// Reads and writes of a step as one; `None` where none was completed.
-pub(crate) fn total(step: &StepResult) -> Option<Total> {
-    step.total()
-}
-
 /// A row of a table: a name, and the figures of a step or of one direction of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
@@ -33,7 +28,7 @@ impl Row {
     /// `None` for a step that completed nothing.
     pub(crate) fn of(key: impl Into<String>, step: &StepResult) -> Option<Self> {
         let p99_ns = step.service_histogram().percentile_ns(99.0);
-        Some(Self { key: key.into(), all: total(step)?, p99_ns })
+        Some(Self { key: key.into(), all: step.total()?, p99_ns })
     }
 
     pub(crate) fn of_direction(key: &str, side: &DirectionResult) -> Self {
@@ -154,7 +149,7 @@ pub(crate) fn p99999(latencies: &Histogram) -> Option<u64> {
 
 /// Reads and writes of a step per second, with their interval; 0 where none was completed.
 pub(crate) fn iops(step: &StepResult) -> Estimate {
-    let exact = total(step).map_or(0.0, |total| total.iops);
+    let exact = step.total().map_or(0.0, |total| total.iops);
     estimates::iops(&step.series, Which::All, exact)
 }
 

@@ -1,6 +1,6 @@
 //! The steps of a file, one after the other, in one table.
 
-use super::kit::{Column, NOTHING, Row, Total, judged, listed, table, total, whole, words};
+use super::kit::{Column, NOTHING, Row, Total, judged, listed, table, whole, words};
 use super::plan::{SuiteStep, Work};
 use super::{Needs, Site, Suite, SuiteError};
 use crate::search::SearchPlan;
@@ -206,7 +206,7 @@ impl Measured {
     fn of_step(own: &OwnStep, step: &StepResult) -> Option<Self> {
         judged(step, |latencies| {
             let of = latencies.of(Side::Any);
-            let service = total(step).filter(|_| of.count() > 0)?;
+            let service = step.total().filter(|_| of.count() > 0)?;
             let held = |limit: &Limit| {
                 let value_ns = limit.statistic_ns(latencies);
                 Held { limit: *limit, value_ns, holds: limit.holds(latencies) }

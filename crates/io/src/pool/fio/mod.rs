@@ -343,10 +343,6 @@ impl WorkerPool for FioPool {
         self.clock.now_ns()
     }
 
-    fn is_virtual(&self) -> bool {
-        false
-    }
-
     fn cpu(&self) -> Option<ProcessCpu> {
         Some(self.cpu)
     }

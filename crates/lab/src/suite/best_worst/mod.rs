@@ -89,7 +89,7 @@ impl BestWorst {
 /// IOPS of the complete rounds, in order.
 fn round_rates(steps: &[SuiteStepResult]) -> Vec<f64> {
     let whole = steps.iter().filter(|step| step.place.phase == plan::ROUNDS && !step.interrupted);
-    whole.filter_map(|step| Some(super::kit::total(step.step()?)?.iops)).collect()
+    whole.filter_map(|step| Some(step.step()?.total()?.iops)).collect()
 }
 
 /// True if a caveat about a step is one about the result.

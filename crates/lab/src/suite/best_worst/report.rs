@@ -7,7 +7,7 @@ use super::plan::{
 use super::{BestWorst, round_rates};
 use crate::stats::{SteadyCheck, first_steady};
 use crate::suite::Site;
-use crate::suite::kit::{Row, table, total, words};
+use crate::suite::kit::{Row, table, words};
 use iogauge_model::Caveat;
 use iogauge_model::caveat::{Command, Fact, SteadinessFact, StepTime};
 use iogauge_model::result::{
@@ -57,7 +57,7 @@ impl<'a> Report<'a> {
         let round = |s: &SuiteStepResult| Some((s.place.round?, Row::of("round", s.step()?)?));
         let chain = |users: &u32| {
             let dependent = step(&chains_key(true, *users))?;
-            let independent = total(step(&chains_key(false, *users))?)?;
+            let independent = step(&chains_key(false, *users))?.total()?;
             let (read, write) = (dependent.read.as_ref()?, dependent.write.as_ref()?);
             Some(Chains {
                 users: *users,

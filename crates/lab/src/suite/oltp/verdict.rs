@@ -1,7 +1,7 @@
 //! The verdict of the matrix.
 
 use super::matrix::{Entry, Test};
-use crate::suite::kit::{NOTHING, Total, counted, step_of, total, whole};
+use crate::suite::kit::{NOTHING, Total, counted, step_of, whole};
 use iogauge_model::result::{DirectionResult, SuiteStepResult};
 use iogauge_model::units::{Bandwidth, Bytes, Latency};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(super) fn points<'a>(entries: &[Entry], steps: &'a [SuiteStepResult]) -> Vec
     let point = |entry: &Entry| {
         let step = step_of(steps, &entry.key())?;
         let (read, write) = (step.read.as_ref(), step.write.as_ref());
-        Some(Point { entry: *entry, total: total(step)?, read, write })
+        Some(Point { entry: *entry, total: step.total()?, read, write })
     };
     entries.iter().filter_map(point).collect()
 }

@@ -3,7 +3,7 @@
 
 pub(super) mod report;
 
-use super::super::kit::{Total, p99999, total};
+use super::super::kit::{Total, p99999};
 use super::super::{CaveatFilter, Needs, Site, Suite, SuiteError, SuiteStep};
 use super::settings::Settings;
 use super::window::{MOST_ROUNDS, Window};
@@ -83,7 +83,7 @@ pub(super) enum Measure {
 
 impl Measure {
     fn of(self, step: &StepResult) -> Option<f64> {
-        let total = total(step)?;
+        let total = step.total()?;
         Some(match self {
             Self::Iops => total.iops,
             Self::BytesPerSec => total.bytes_per_sec,
@@ -325,7 +325,7 @@ impl Figures {
     }
 
     fn of_access(access: Access, results: &[&StepResult]) -> Option<Self> {
-        let totals: Vec<_> = results.iter().filter_map(|result| total(result)).collect();
+        let totals: Vec<_> = results.iter().filter_map(|result| result.total()).collect();
         let max = totals.iter().map(|total| total.max_ns).max()?;
         let mean = |figure: fn(&Total) -> f64| {
             totals.iter().map(figure).sum::<f64>() / totals.len() as f64

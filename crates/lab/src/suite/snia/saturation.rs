@@ -1,6 +1,6 @@
 //! `snia-saturation`: random writes to a purged device until four times its capacity is written.
 
-use super::super::kit::{latency_if_any, p99999, table, total, whole, words};
+use super::super::kit::{latency_if_any, p99999, table, whole, words};
 use super::super::{CaveatFilter, Needs, Site, Suite, SuiteError, SuiteOptions, SuiteStep};
 use super::conformance::Conformance;
 use super::rounds::report::{of_settings, outstanding};
@@ -178,7 +178,7 @@ impl Round {
         let whole = steps.iter().filter(|step| !step.interrupted);
         let one = |step: &SuiteStepResult| {
             let (number, result) = (step.place.round?, step.step()?);
-            let figures = total(result);
+            let figures = result.total();
             written_bytes += result.write.as_ref().map_or(0, |write| write.bytes);
             Some(Self {
                 number,
