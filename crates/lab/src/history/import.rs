@@ -16,8 +16,8 @@ const CONTENT_INDEX: &str = "CREATE INDEX IF NOT EXISTS import_content
 /// A run to be kept, with everything that is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholeRun {
-    /// What every run has. Its kind is [`IMPORT`](super::IMPORT); its head has `target.content`, which tells what
-    /// was imported from everything else.
+    /// What every run has. Its kind is [`IMPORT`](super::IMPORT); its head has `target.content`, the digest of the
+    /// imported file.
     pub run: NewRun,
     /// Its document without the steps, which are kept once; `run_id` is filled in.
     pub document: RunDocument,

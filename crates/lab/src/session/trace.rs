@@ -380,7 +380,7 @@ mod tests {
         let facts = compare(&mut trace, [asked, Asked::default(), Asked::default()], 4.0);
         let told = messages(facts);
         assert!(told[0].contains("for longer than the reads took"), "{told:?}");
-        assert!(told[1].contains("the begin of 50 requests is not known"), "{told:?}");
+        assert!(told[1].contains("the start of 50 requests is not known"), "{told:?}");
         assert_eq!(trace.read.unwrap().io, None);
     }
 }

@@ -47,7 +47,7 @@ pub enum ToolFact {
     Traced,
     /// Requests of a direction differ from its I/Os.
     TraceDiffers { direction: &'static str, differs: TraceDiffers },
-    /// The begin of requests is not known.
+    /// The start of requests is not known.
     Unmatched { unmatched: u64, requests: u64 },
 }
 
@@ -103,8 +103,8 @@ impl ToolFact {
             ),
             Self::TraceDiffers { direction, differs: how } => differs(how.words(direction)),
             Self::Unmatched { unmatched, requests } => differs(format!(
-                "the begin of {unmatched} requests is not known, and they are in no figure; {requests} \
-                 are"
+                "the start of {unmatched} requests is not known; the figures leave them out and \
+                 include {requests} others"
             )),
         }
     }

@@ -38,7 +38,7 @@ impl OwnFile {
         Ok(Self { path: path.to_owned(), text, groups })
     }
 
-    /// How it is asked: by its path, with what tells whether it has changed when a run is to go on.
+    /// The suite as requested: the path of the file, and a digest by which a resumed run detects that the file changed.
     pub fn asked(&self, typed: &BTreeMap<String, String>) -> SuiteAsked {
         let mut options = typed.clone();
         options.insert(SuiteAsked::CONTENT.to_owned(), content_word(&self.text));
