@@ -182,7 +182,7 @@ mod tests {
             limits: &limits,
             left_ns: Some(13_400_000_000),
         };
-        insta::assert_snapshot!(line(&status), @"narrowing  depth 20         2,001 IOPS  mean  9.87 ms  14 s left  (limit mean <= 10 ms)");
+        insta::assert_snapshot!(line(&status), @"narrowing   QD 20         2,001 IOPS  mean  9.87 ms  14 s left  (limit mean <= 10 ms)");
         let phase = Phase::Prefill { done_bytes: 1 << 29, total_bytes: 1 << 30 };
         insta::assert_snapshot!(line(&Status { phase, ..status }), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
         let phase = Phase::Checking { done_bytes: 1 << 28, total_bytes: 1 << 30 };
