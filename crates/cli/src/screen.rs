@@ -64,12 +64,12 @@ impl Observer for Screen {
 
     fn decision(&mut self, decision: &Decision) {
         if self.explain {
-            self.progress.say(&decision.to_string());
+            self.progress.explain(decision);
         }
     }
 
     fn point(&mut self, point: &CurvePoint) {
-        self.keep(&format!("depth {}", point.depth), point);
+        self.keep(&format!("depth {}", point.queue_depth), point);
     }
 
     fn step(&mut self, step: &StepResult) {

@@ -278,10 +278,10 @@ fn fio_plot_draws() {
         return skip("fio_plot_draws", why);
     };
     let place = Place::new();
-    for (depth, numjobs) in [(1, 1), (8, 1)] {
-        let options = [format!("--iodepth={depth}"), format!("--numjobs={numjobs}")];
+    for (queue_depth, numjobs) in [(1, 1), (8, 1)] {
+        let options = [format!("--iodepth={queue_depth}"), format!("--numjobs={numjobs}")];
         let text = real_run(&place, &[&options[0], &options[1]]);
-        let name = format!("randread-{depth}-{numjobs}.json");
+        let name = format!("randread-{queue_depth}-{numjobs}.json");
         std::fs::create_dir_all(place.work().join("results")).unwrap();
         std::fs::write(place.work().join("results").join(name), text).unwrap();
     }

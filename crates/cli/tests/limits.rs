@@ -278,9 +278,9 @@ fn few_processes_of_a_user_end_in_one_line() {
         return skip(NAME, &tried.stderr);
     }
     std::fs::write(place.work().join("file"), vec![7; 8 << 20]).unwrap();
-    let as_nobody = |most: u32, depth: &str| {
+    let as_nobody = |most: u32, queue_depth: &str| {
         let script = format!("exec {NOBODY} bash -c 'ulimit -u {most}; exec \"$@\"' bash \"$@\"");
-        let line = ["run", "file", "--ioengine=psync", depth, "--history=none"];
+        let line = ["run", "file", "--ioengine=psync", queue_depth, "--history=none"];
         shell(&place, &script, &[&line[..], &SHORT].concat())
     };
     as_nobody(4000, "--iodepth=4").ends(0);

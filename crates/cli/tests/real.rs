@@ -258,8 +258,8 @@ fn a_search_has_as_many_workers_as_processors_before_it_blames_the_client() {
         "--budget=6s",
         "--max-starvation=100%",
     ];
-    let depth = format!("--max-depth={}", processors.max(2));
-    let line = [&line[..], &[&depth, "--explain", "--json"]].concat();
+    let queue_depth = format!("--max-depth={}", processors.max(2));
+    let line = [&line[..], &[&queue_depth, "--explain", "--json"]].concat();
     for _ in 0..4 {
         let done = place.run(&line).ends(0);
         let mut workers = 1;

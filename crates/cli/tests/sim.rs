@@ -99,13 +99,13 @@ fn find_meets_the_truth_and_prints_its_document_alone() {
     near(&document["knee"]["depth"], 8.0, 0.5);
     near(&document["knee"]["iops"], 80_000.0, 0.05);
 
-    let depths: Vec<u64> = document["curve"]
+    let queue_depths: Vec<u64> = document["curve"]
         .as_array()
         .unwrap()
         .iter()
         .map(|p| p["depth"].as_u64().unwrap())
         .collect();
-    assert!(depths.is_sorted(), "{depths:?}");
+    assert!(queue_depths.is_sorted(), "{queue_depths:?}");
     assert_eq!(document["caveats"][0]["code"], "simulated");
 }
 

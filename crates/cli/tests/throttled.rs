@@ -35,15 +35,15 @@ fn a_run_reads_the_rate_of_the_device() {
     let mut read = Vec::new();
     loop {
         let step = &place.run(&line).ends(0).json()["steps"][0];
-        let (reads, depth) = (&step["read"], number(&step["depth_achieved"]));
+        let (reads, queue_depth) = (&step["read"], number(&step["depth_achieved"]));
         let iops = number(&reads["iops"]["mean"]);
         let law = iops * number(&reads["service_ns"]["mean"]) / 1e9;
         assert_eq!(reads["errors"], 0);
-        assert!(is_near(depth, 32.0, 0.02), "depth kept: {depth}, not 32");
-        if is_near(iops, f64::from(IOPS), 0.01) && is_near(law, depth, 0.02) {
+        assert!(is_near(queue_depth, 32.0, 0.02), "depth kept: {queue_depth}, not 32");
+        if is_near(iops, f64::from(IOPS), 0.01) && is_near(law, queue_depth, 0.02) {
             return;
         }
-        read.push(format!("{iops} IOPS, depth {depth}, by Little's law {law}"));
+        read.push(format!("{iops} IOPS, depth {queue_depth}, by Little's law {law}"));
         assert!(read.len() < 4, "not {IOPS} IOPS at depth 32: {}", read.join("; "));
     }
 }
@@ -71,11 +71,11 @@ fn a_search_reads_the_rate_and_the_depth_of_the_device() {
     loop {
         let found = place.run(&line).ends(0).json();
         let answer = &found["answer"];
-        let (iops, depth) = (number(&answer["iops"]["mean"]), number(&answer["depth"]));
-        if is_near(iops, f64::from(IOPS), 0.02) && (depth - 20.0).abs() <= 1.0 {
+        let (iops, queue_depth) = (number(&answer["iops"]["mean"]), number(&answer["depth"]));
+        if is_near(iops, f64::from(IOPS), 0.02) && (queue_depth - 20.0).abs() <= 1.0 {
             return;
         }
-        answers.push((iops, depth));
+        answers.push((iops, queue_depth));
         assert!(answers.len() < 4, "{TEST}: {answers:?}, not {IOPS} IOPS at depth 20");
     }
 }

@@ -213,12 +213,12 @@ fn a_search_through_fio_finds_the_depth_of_the_device() {
         let found = place.run(&line).ends(0).json();
         assert_one_answer(&place, &found);
         let answer = &found["answer"];
-        let (iops, depth) = (number(&answer["iops"]["mean"]), number(&answer["depth"]));
-        if (iops / f64::from(IOPS) - 1.0).abs() < 0.03 && (depth - 20.0).abs() <= 1.0 {
+        let (iops, queue_depth) = (number(&answer["iops"]["mean"]), number(&answer["depth"]));
+        if (iops / f64::from(IOPS) - 1.0).abs() < 0.03 && (queue_depth - 20.0).abs() <= 1.0 {
             assert!(found["via"]["version"].as_str().unwrap().starts_with("fio-"));
             return;
         }
-        answers.push((iops, depth));
+        answers.push((iops, queue_depth));
         assert!(answers.len() < 4, "{answers:?}, not {IOPS} IOPS at depth 20");
     }
 }
@@ -374,10 +374,13 @@ fn a_search_decides_the_depth_of_a_job_file() {
     // A search beside other work may not be sure of its answer.
     assert!([Some(0), Some(7)].contains(&done.code), "{done:?}");
     let found = done.json();
-    let depths: Vec<u64> =
+    let queue_depths: Vec<u64> =
         found["curve"].as_array().unwrap().iter().map(|p| p["depth"].as_u64().unwrap()).collect();
-    assert_eq!(depths.first(), Some(&1));
-    assert!(depths.contains(&3) && depths.iter().all(|depth| *depth <= 3), "{depths:?}");
+    assert_eq!(queue_depths.first(), Some(&1));
+    assert!(
+        queue_depths.contains(&3) && queue_depths.iter().all(|queue_depth| *queue_depth <= 3),
+        "{queue_depths:?}"
+    );
     assert!(number(&found["answer"]["iops"]["mean"]) > 0.0);
     assert_eq!(found["load"]["label"], "randread through posixaio (a)");
     let text = place.run(&["history", "show"]).ends(0).stdout;

@@ -158,7 +158,7 @@ impl Clones {
     /// An engine that blocks has one I/O outstanding in each thread: depth takes clones.
     fn of(load: &Load) -> Self {
         if load.engine.is_synchronous() {
-            Self { iodepth: 1, clones: load.depth() }
+            Self { iodepth: 1, clones: load.queue_depth() }
         } else {
             Self { iodepth: load.iodepth, clones: load.numjobs }
         }

@@ -41,7 +41,7 @@ fn worker(job: u32, worker: u32) -> WorkerResult {
         ios: 1000,
         bytes: 4_096_000,
         errors: 0,
-        depth_achieved: 3.9,
+        queue_depth_achieved: 3.9,
         iops: 500.0,
     }
 }
@@ -68,8 +68,8 @@ fn step() -> StepResult {
     };
     StepResult {
         label: "randrw".to_owned(),
-        depth: 8,
-        depth_achieved: 7.8,
+        queue_depth: 8,
+        queue_depth_achieved: 7.8,
         rate_iops: None,
         seconds: 2.0,
         began: None,
@@ -277,8 +277,8 @@ fn of_jobs(loads: &[Load]) -> (Vec<Job>, StepResult) {
     let result = |number: usize| JobResult {
         name: jobs[number].name.clone(),
         seconds: None,
-        depth: 1,
-        depth_achieved: 1.0,
+        queue_depth: 1,
+        queue_depth_achieved: 1.0,
         read: (number == 0).then(|| direction(600, 50_000)),
         write: (number > 0).then(|| direction(400, 50_000)),
         sync: None,

@@ -74,14 +74,15 @@ fn a_device_of_known_speed_is_measured_right() {
         let mut read = Vec::new();
         loop {
             let window = measure(&mut pool, seconds);
-            let (iops, depth) = (window.iops(), window.depth());
+            let (iops, queue_depth) = (window.iops(), window.queue_depth());
             let law = iops * window.service().mean_ns() / 1e9;
             assert_eq!(window.errors(), 0, "{name}");
-            let kept = is_near(depth, f64::from(DEPTH), 0.02) && is_near(law, depth, 0.02);
+            let kept =
+                is_near(queue_depth, f64::from(DEPTH), 0.02) && is_near(law, queue_depth, 0.02);
             if kept && is_near(iops, f64::from(IOPS), 0.01) {
                 break;
             }
-            read.push(format!("{iops} IOPS, depth {depth}, by Little's law {law}"));
+            read.push(format!("{iops} IOPS, depth {queue_depth}, by Little's law {law}"));
             assert!(
                 read.len() < 8,
                 "{name}: not {IOPS} IOPS at depth {DEPTH}: {}",

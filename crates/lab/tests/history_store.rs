@@ -56,9 +56,9 @@ fn a_run_comes_back_as_it_was_kept() {
     assert!(stored.row.finished.unwrap() >= stored.row.started);
     assert_eq!(stored.head, json!({"target": "/data"}));
     assert_eq!(stored.document, Some(json!({"steps": 3})));
-    let depths: Vec<_> =
+    let queue_depths: Vec<_> =
         stored.steps.iter().map(|s| (s.index, s.result["depth"].clone())).collect();
-    assert_eq!(depths, [(0, json!(1)), (1, json!(2)), (2, json!(3))]);
+    assert_eq!(queue_depths, [(0, json!(1)), (1, json!(2)), (2, json!(3))]);
     assert_eq!(history.resolve(&reference("last-1")).unwrap().id, stored.row.id);
 }
 

@@ -14,9 +14,11 @@ pub mod plan;
 pub mod result;
 pub mod suite_file;
 pub mod units;
+mod vocabulary;
 
 pub use caveat::{Caveat, CaveatCode, Impact, ImpactRule};
 pub use histogram::Histogram;
 pub use limit::Limit;
 pub use load::Load;
 pub use plan::{Plan, Step};
+pub use vocabulary::Vocabulary;

@@ -67,8 +67,8 @@ impl Step {
 
     /// I/Os kept outstanding over all workers of all jobs.
     #[must_use]
-    pub fn depth(&self) -> u32 {
-        self.jobs.iter().map(|job| job.load.depth()).fold(0, u32::saturating_add)
+    pub fn queue_depth(&self) -> u32 {
+        self.jobs.iter().map(|job| job.load.queue_depth()).fold(0, u32::saturating_add)
     }
 
     /// True where a job changes the target.

@@ -64,7 +64,7 @@ pub struct Sample {
     pub place: String,
     pub row: Row,
     /// I/Os that were outstanding at once, as asked.
-    pub depth: u32,
+    pub queue_depth: u32,
     /// I/Os per second that were asked for; `None` where each follows another.
     pub rate_iops: Option<f64>,
     /// The words of what was measured.
@@ -241,15 +241,15 @@ impl Exhibit {
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let (place, terms) = (self.place(), self.terms());
-        let sample = |row: Row, depth, rate_iops| {
+        let sample = |row: Row, queue_depth, rate_iops| {
             // A picture of one direction has nothing of the other.
             let row = if row.shares_are_joint { Row { shares: None, ..row } } else { row };
             let row = if terms.is_database() { self.of_database(row) } else { row };
-            Sample { place: place.clone(), row, depth, rate_iops, terms }
+            Sample { place: place.clone(), row, queue_depth, rate_iops, terms }
         };
         let of_step = |step: &StepResult, jobs: &[Job]| {
             let rows = rows_of_step(step, jobs, &self.system).into_iter();
-            rows.map(|row| sample(row, step.depth, step.rate_iops)).collect::<Vec<_>>()
+            rows.map(|row| sample(row, step.queue_depth, step.rate_iops)).collect::<Vec<_>>()
         };
         match &self.document {
             Shown::Run(run) => planned(run).flat_map(|(step, jobs)| of_step(step, &jobs)).collect(),
@@ -262,7 +262,7 @@ impl Exhibit {
                 .zip(&find.curve)
                 // A search has a depth, whoever keeps it.
                 .map(|(row, point)| {
-                    sample(Row { users: None, ..row }, point.depth, point.rate_iops)
+                    sample(Row { users: None, ..row }, point.queue_depth, point.rate_iops)
                 })
                 .collect(),
             // Rounds of one load are no growth of it, and two sides no one's rows.
@@ -332,7 +332,7 @@ impl Exhibit {
 /// A side of a comparison as a capacity of its own; its limits are those that were judged.
 fn side<'a>(label: &'a str, side: &'a BesideSide, terms: Terms) -> Capacity<'a> {
     let mut curve = side.curve.clone();
-    curve.sort_by_key(|point| point.depth);
+    curve.sort_by_key(|point| point.queue_depth);
     Capacity {
         label,
         limits: side.answer.limits.iter().map(|value| value.limit).collect(),
@@ -350,7 +350,7 @@ fn latencies_of_sides(check: &CrosscheckDocument) -> Vec<Latencies<'_>> {
         let mut histogram = Histogram::new();
         let rounds = check.sides.iter().zip(&check.steps).filter(|(own, _)| **own == side);
         rounds.for_each(|(_, step)| histogram.merge(&step.service_histogram()));
-        let (counted, histogram) = (Terms::DEVICE.ios(), Cow::Owned(histogram));
+        let (counted, histogram) = (Terms::DEVICE.words.ios(), Cow::Owned(histogram));
         let latencies = Latencies { name: name.to_owned(), counted, histogram };
         (latencies.histogram.count() > 0).then_some(latencies)
     };
@@ -384,7 +384,7 @@ fn latencies_of(step: &StepResult, terms: Terms) -> Vec<Latencies<'_>> {
     };
     let latencies = |(word, histogram)| Latencies {
         name: name(word),
-        counted: terms.ios(),
+        counted: terms.words.ios(),
         histogram: Cow::Borrowed(histogram),
     };
     present.into_iter().map(latencies).collect()

@@ -190,8 +190,8 @@ fn native_runs_have_rows_too() {
     let result = |name: &str| JobResult {
         name: name.to_owned(),
         seconds: None,
-        depth: 1,
-        depth_achieved: 1.0,
+        queue_depth: 1,
+        queue_depth_achieved: 1.0,
         read: Some(direction(10.0, 100.0)),
         write: None,
         sync: None,

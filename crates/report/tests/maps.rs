@@ -70,12 +70,13 @@ fn the_best_size_keeps_the_limit() {
     let exhibit = run(sizes_and_depths());
     let totals = exhibit.totals();
     assert_eq!(totals.len(), 25);
-    let deep = totals.iter().find(|t| t.access.block_bytes == 1 << 20 && t.access.depth == 256);
+    let deep =
+        totals.iter().find(|t| t.access.block_bytes == 1 << 20 && t.access.queue_depth == 256);
     assert!(!deep.unwrap().within, "256 MiB in a second are more than 10 ms");
     // 1 GB/s is moved by many: blocks of 64 KiB at depth 8 would be the least, and 16 is the least that was tried.
     let as_fast = totals.iter().filter(|total| total.within && total.bytes_per_sec > 0.99e9);
     let best = as_fast.min_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns)).unwrap();
-    assert_eq!((best.access.block_bytes, best.access.depth), (65_536, 16));
+    assert_eq!((best.access.block_bytes, best.access.queue_depth), (65_536, 16));
     let [figure] = &drawn("block-size-map", &[exhibit], WIDE)[..] else { panic!() };
     let said = "64K at queue depth 16 moves the most bytes";
     assert!(figure.description.contains(said), "{}", figure.description);
@@ -166,7 +167,7 @@ fn maps_of_rounds_show_those_that_count() {
     let totals = exhibit.totals();
     assert_eq!(totals.len(), 21);
     let (iops, mean_ns) = served(&load(65, 65_536, 8));
-    let access = Access { order: "random", read_percent: 65, block_bytes: 65_536, depth: 8 };
+    let access = Access { order: "random", read_percent: 65, block_bytes: 65_536, queue_depth: 8 };
     let total = totals.iter().find(|total| total.access == access).unwrap();
     assert!((total.iops / iops - 1.0).abs() < 1e-9, "{} {iops}", total.iops);
     assert!((total.mean_ns / mean_ns - 1.0).abs() < 1e-9);

@@ -45,8 +45,8 @@ fn searched(run: u64, intervals: u32) -> (Vec<IntervalPoint>, Vec<SystemPoint>) 
     let mut next = scattered(run);
     let seconds = 15.0 / f64::from(intervals);
     let interval = |number: u32| {
-        let depth = f64::from(1 << (number * 10 / intervals));
-        let histogram = tailed(&mut next, 60_000.0 * depth.powf(0.7), 60);
+        let queue_depth = f64::from(1 << (number * 10 / intervals));
+        let histogram = tailed(&mut next, 60_000.0 * queue_depth.powf(0.7), 60);
         IntervalPoint {
             at_seconds: f64::from(number + 1) * seconds,
             seconds,
@@ -54,8 +54,8 @@ fn searched(run: u64, intervals: u32) -> (Vec<IntervalPoint>, Vec<SystemPoint>) 
             read_bytes: histogram.count() * 4096,
             read_latency_sum_ns: histogram.sum_ns() as u64,
             latency_max_ns: histogram.max_ns(),
-            depth: depth * (0.9 + 0.1 * next()),
-            depth_asked: Some(depth),
+            queue_depth: queue_depth * (0.9 + 0.1 * next()),
+            queue_depth_asked: Some(queue_depth),
             read_bands: LatencyBands::of(&histogram),
             ..IntervalPoint::default()
         }

@@ -20,17 +20,17 @@ use iogauge_report::panel::{Figure, NARROW, PANELS, Panel, WIDE};
 use serde_json::{Value, json};
 
 /// A step whose latencies lie around a mean, some of them far above.
-fn spread(depth: u32) -> StepResult {
-    let mut result = step(&format!("randread 4 KiB depth {depth}"), depth);
+fn spread(queue_depth: u32) -> StepResult {
+    let mut result = step(&format!("randread 4 KiB depth {queue_depth}"), queue_depth);
     for direction in [&mut result.read, &mut result.write].into_iter().flatten() {
         let mut histogram = Histogram::new();
         for number in 0..1000u64 {
             let slow = if number % 100 == 0 { 40 } else { 1 };
-            histogram.record_n(u64::from(depth) * (60_000 + number * 90) * slow, 5);
+            histogram.record_n(u64::from(queue_depth) * (60_000 + number * 90) * slow, 5);
         }
         direction.service_histogram = histogram;
     }
-    result.series = series(20, depth);
+    result.series = series(20, queue_depth);
     result.system = (1..=20u32)
         .map(|second| SystemPoint {
             at_seconds: f64::from(second),
@@ -47,7 +47,7 @@ fn spread(depth: u32) -> StepResult {
 }
 
 /// So many seconds whose latencies come and go, with a slow one here and there.
-fn series(seconds: u32, depth: u32) -> Vec<IntervalPoint> {
+fn series(seconds: u32, queue_depth: u32) -> Vec<IntervalPoint> {
     let interval = |second: u32| {
         let mut histogram = Histogram::new();
         for number in 0..200u64 {
@@ -61,7 +61,7 @@ fn series(seconds: u32, depth: u32) -> Vec<IntervalPoint> {
             read_bytes: 20_480_000,
             read_latency_sum_ns: histogram.sum_ns() as u64,
             latency_max_ns: histogram.max_ns(),
-            depth: f64::from(depth),
+            queue_depth: f64::from(queue_depth),
             read_bands: LatencyBands::of(&histogram),
             ..IntervalPoint::default()
         }
@@ -269,9 +269,9 @@ fn a_page_needs_nothing_from_elsewhere() {
 
 #[test]
 fn fifty_runs_make_a_file_that_can_be_mailed() {
-    let run = |depth| {
-        let mut step = spread(depth);
-        step.series = series(600, depth);
+    let run = |queue_depth| {
+        let mut step = spread(queue_depth);
+        step.series = series(600, queue_depth);
         run_of(vec![step])
     };
     let page = page((1..=50).map(run).collect(), "fifty");
@@ -362,8 +362,8 @@ fn a_search_is_drawn_over_time_with_the_depth_asked() {
     let mut document = find_document(StoppedBy::Limit);
     assert!(drawn("over-time", &found(), WIDE).is_empty());
     document.series = series(30, 8);
-    for (point, depth) in document.series.iter_mut().zip(1..) {
-        point.depth_asked = Some(f64::from(depth));
+    for (point, queue_depth) in document.series.iter_mut().zip(1..) {
+        point.queue_depth_asked = Some(f64::from(queue_depth));
     }
     document.shifts =
         vec![PerformanceShift { at_seconds: 6.8, before_iops: 140_000.0, after_iops: 199_000.0 }];

@@ -148,7 +148,7 @@ fn what_was_judged_has_a_column() {
         let value = |limit| LimitValue { limit, value_ns: value_ns(&limit), ci95_ns: None, n: 9 };
         point.limits = document.limits.iter().copied().map(value).collect();
     }
-    document.curve[4].depth_achieved = 679.0;
+    document.curve[4].queue_depth_achieved = 679.0;
     assert_snapshot!("find_judged_80", curve_of(&find(&document, Page::plain(80))));
     assert_snapshot!("find_judged_200", curve_of(&find(&document, Page::plain(200))));
 }
@@ -183,7 +183,7 @@ fn an_older_result_says_what_it_kept() {
     let mut document = find_document(StoppedBy::Limit);
     document.answer.stopped_by_limit = None;
     // Its knee was another one.
-    document.knee = Some(Knee { depth: 32, iops: 76_100.0, share: None });
+    document.knee = Some(Knee { queue_depth: 32, iops: 76_100.0, share: None });
     let verdict = find_verdict(&document);
     assert!(verdict.ends_with("(mean 10.0 ms); stopped by the limit: more load breaks it."));
 }
@@ -209,7 +209,7 @@ fn each_reason_to_stop_has_its_own_words() {
             let mut document = find_document(stopped_by);
             document.answer.met = met && stopped_by != StoppedBy::Unattainable;
             if matches!(stopped_by, StoppedBy::Unattainable | StoppedBy::Undecided) {
-                document.answer.depth = 1;
+                document.answer.queue_depth = 1;
                 document.answer.latency_ns = latency(12_300_000.0);
             }
             let whole = find(&document, Page::plain(200));
@@ -237,7 +237,7 @@ fn each_reason_to_stop_has_its_own_words() {
     let limit = "max<=10ms".parse().unwrap();
     let broken = LimitValue { limit, value_ns: Some(5e7), ci95_ns: Some([5e7; 2]), n: 1000 };
     undecided.curve.iter_mut().for_each(|point| point.limits = vec![broken]);
-    undecided.answer.depth = 1;
+    undecided.answer.queue_depth = 1;
     text.push_str(&format!("{}\n\n", find_verdict(&undecided)));
     let mut nothing_found = find_document(StoppedBy::Interrupted);
     nothing_found.answer.met = false;

@@ -41,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn searches_fit(width in 60u16..200, target in "\\PC{0,200}", depth in 1u32..65_536,
+    fn searches_fit(width in 60u16..200, target in "\\PC{0,200}", queue_depth in 1u32..65_536,
                     iops in 1f64..1e12, stop in 0usize..7, met: bool) {
         let stops = [StoppedBy::Limit, StoppedBy::Saturated, StoppedBy::Client,
                      StoppedBy::MaxDepth, StoppedBy::Budget, StoppedBy::Unattainable,
@@ -49,7 +49,7 @@ proptest! {
         let mut document = find_document(stops[stop]);
         document.answer.met = met;
         document.head.target = named(&target);
-        document.curve.push(point(depth, iops, met));
+        document.curve.push(point(queue_depth, iops, met));
         fits(&find(&document, Page::plain(width)), width)?;
     }
 

@@ -2,8 +2,9 @@
 
 use crate::screen;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use iogauge_lab::db::in_database_terms;
+use iogauge_lab::observe::Decision;
 use iogauge_lab::{Phase, Status};
+use iogauge_model::Vocabulary;
 use iogauge_model::result::SystemPoint;
 use iogauge_model::units::{Bandwidth, Bytes, Count, Latency};
 use std::io::{IsTerminal, Write};
@@ -20,8 +21,8 @@ pub struct Progress {
     last: Instant,
     /// The step of a suite that is under way: `3/40 readrand 8k`.
     step: String,
-    /// True where depths are processes of a database.
-    is_database: bool,
+    /// The words for what is measured.
+    vocabulary: Vocabulary,
 }
 
 impl Progress {
@@ -35,12 +36,18 @@ impl Progress {
             }
             bar
         });
-        Self { bar, quiet, last: Instant::now(), step: String::new(), is_database: false }
+        Self {
+            bar,
+            quiet,
+            last: Instant::now(),
+            step: String::new(),
+            vocabulary: Vocabulary::Device,
+        }
     }
 
     /// Shows a status.
     pub fn show(&mut self, status: &Status<'_>) {
-        let line = self.worded(&line(status));
+        let line = line(status, self.vocabulary);
         self.show_line(&format!("{}{line}", self.step));
     }
 
@@ -49,19 +56,14 @@ impl Progress {
         self.show_line(&system_line(point, left));
     }
 
-    /// From now on, or not any more, it is processes of a database that are told of.
-    pub fn set_database(&mut self, is_database: bool) {
-        self.is_database = is_database;
-    }
-
-    /// The text in the words of what is measured.
-    fn worded(&self, text: &str) -> String {
-        if self.is_database { in_database_terms(text) } else { text.to_owned() }
+    /// From now on this is measured.
+    pub fn set_vocabulary(&mut self, vocabulary: Vocabulary) {
+        self.vocabulary = vocabulary;
     }
 
     /// Prints a decision of a search above the status.
-    pub fn say(&self, text: &str) {
-        self.print(&self.worded(text));
+    pub fn explain(&self, decision: &Decision) {
+        self.print(&decision.text(self.vocabulary));
     }
 
     /// Shows a status in words.
@@ -106,7 +108,7 @@ impl Progress {
 }
 
 /// A status in one line.
-fn line(status: &Status<'_>) -> String {
+fn line(status: &Status<'_>, words: Vocabulary) -> String {
     let left = status
         .left_ns
         .map_or_else(String::new, |ns| format!("  {} s left", (ns as f64 / 1e9).ceil()));
@@ -125,11 +127,15 @@ fn line(status: &Status<'_>) -> String {
     let limits: Vec<String> = status.limits.iter().map(ToString::to_string).collect();
     let limits =
         if limits.is_empty() { String::new() } else { format!("  (limit {})", limits.join(", ")) };
+    let load = match words {
+        Vocabulary::Device => format!("QD {:<5}", status.queue_depth),
+        Vocabulary::Database => format!("{:<13}", words.amount(status.queue_depth)),
+    };
     format!(
-        "{:<10}  QD {:<5}  {:>9} IOPS  mean {:>8}{left}{limits}",
+        "{:<10}  {load}  {:>9} {}  mean {:>8}{left}{limits}",
         status.phase.word(),
-        status.depth,
         Count(status.iops.round()).to_string(),
+        words.iops(),
         Latency(status.latency_mean_ns).to_string(),
     )
 }
@@ -175,14 +181,14 @@ mod tests {
         let limits = [Limit::default()];
         let status = Status {
             phase: Phase::Narrowing,
-            depth: 20,
+            queue_depth: 20,
             iops: 2001.3,
             bytes_per_sec: 8.2e6,
             latency_mean_ns: 9.87e6,
             limits: &limits,
             left_ns: Some(13_400_000_000),
         };
-        insta::assert_snapshot!(line(&status), @"narrowing   QD 20         2,001 IOPS  mean  9.87 ms  14 s left  (limit mean <= 10 ms)");
+        insta::assert_snapshot!(line(&status, Vocabulary::Device), @"narrowing   QD 20         2,001 IOPS  mean  9.87 ms  14 s left  (limit mean <= 10 ms)");
         let phase = Phase::Prefill { done_bytes: 1 << 29, total_bytes: 1 << 30 };
         insta::assert_snapshot!(line(&Status { phase, ..status }), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
         let phase = Phase::Checking { done_bytes: 1 << 28, total_bytes: 1 << 30 };

@@ -46,7 +46,7 @@ fn beside_tells_what_share_of_the_device_is_reached() {
         );
         if mode == "write" {
             assert!(document.held_back_by.iter().any(|words| words.contains("commits took")));
-            assert!(database.curve.iter().all(|point| point.depth <= 2));
+            assert!(database.curve.iter().all(|point| point.queue_depth <= 2));
         }
         let sides = |message: &str| {
             ["the device", "the database"].iter().any(|side| message.starts_with(side))

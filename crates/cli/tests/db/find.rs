@@ -22,7 +22,8 @@ fn assert_sound(document: &FindDocument) {
     assert_eq!(document.head.format, "iogauge.find/1");
     assert!(document.head.target.database().is_some());
     let answer = &document.answer;
-    let point = document.curve.iter().find(|point| point.depth == answer.depth).unwrap();
+    let point =
+        document.curve.iter().find(|point| point.queue_depth == answer.queue_depth).unwrap();
     assert!(answer.iops.mean > 0.0);
     assert_eq!((point.met, point.iops.mean), (answer.met, answer.iops.mean));
     for point in &document.curve {
@@ -33,7 +34,7 @@ fn assert_sound(document: &FindDocument) {
         assert!(!point.met || point.limits.iter().all(holds), "{point:?}");
         assert_eq!(point.errors, 0);
         // Processes that were sent to rest are in no figure.
-        assert!(point.depth_achieved <= f64::from(point.depth) * 1.02, "{point:?}");
+        assert!(point.queue_depth_achieved <= f64::from(point.queue_depth) * 1.02, "{point:?}");
     }
 }
 
@@ -44,7 +45,7 @@ fn read_searches_processes_as_find_searches_depth() {
     let search = typed(&document);
     assert_sound(&search);
     assert_one_answer(&db.place, &document);
-    assert!(search.curve.iter().all(|point| point.depth <= 6), "{:?}", search.curve);
+    assert!(search.curve.iter().all(|point| point.queue_depth <= 6), "{:?}", search.curve);
     // Neighbours may bring the disk to another level: then the curve begins there.
     assert!(search.curve.len() > 1 || !search.shifts.is_empty(), "{:?}", search.curve);
     assert!(search.answer.met && search.answer.iops.mean > 0.0);
@@ -85,8 +86,8 @@ fn write_ends_at_the_globals() {
         ["sync:mean <= 10 s"]
     );
     let (answer, curve) = (&search.answer, &search.curve);
-    assert!(curve.iter().all(|point| point.depth <= 2) && answer.met);
-    assert_eq!((answer.depth, answer.stopped_by), (2, StoppedBy::MaxDepth));
+    assert!(curve.iter().all(|point| point.queue_depth <= 2) && answer.met);
+    assert_eq!((answer.queue_depth, answer.stopped_by), (2, StoppedBy::MaxDepth));
     assert!(codes(&document).contains(&"search-cut-short"));
     let caveats = document["caveats"].as_array().unwrap();
     let short = caveats.iter().find(|caveat| caveat["code"] == "search-cut-short").unwrap();

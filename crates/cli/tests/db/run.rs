@@ -257,7 +257,7 @@ fn a_ladder_ends_where_throughput_stops_growing() {
     // Nothing does two hundred times what it does one at a time by half.
     let document = db.measured("read", &["--ladder=1,400,401"]);
     let steps = typed(&document).steps;
-    assert_eq!(steps.iter().map(|step| step.depth).collect::<Vec<_>>(), [1, 400]);
+    assert_eq!(steps.iter().map(|step| step.queue_depth).collect::<Vec<_>>(), [1, 400]);
     let end = document["load"]["ladder"]["ended_by"].as_str().unwrap();
     assert!(end.starts_with("400 processes bring ") && end.contains("not +39900 %"), "{end}");
     // With a pause that is all it takes, two do twice as much as one.

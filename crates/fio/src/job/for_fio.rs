@@ -176,7 +176,7 @@ impl FioJobs {
         all.into_iter().collect()
     }
 
-    /// Writes what fio gets. `given` has each file as fio gets it. With a `depth` that replaces what
+    /// Writes what fio gets. `given` has each file as fio gets it. With a `queue_depth` that replaces what
     /// the file says of depth and time: its first job goes on at this depth until it is ended.
     ///
     /// # Errors
@@ -184,12 +184,12 @@ impl FioJobs {
     pub fn text(
         &self,
         given: &dyn Fn(&Path) -> Option<GivenFile>,
-        depth: Option<u32>,
+        queue_depth: Option<u32>,
     ) -> Result<FioText, JobFileError> {
         let mut writer = Writer { jobs: self, written: FioText::default(), numbers: Vec::new() };
-        let count = if depth.is_some() { 1 } else { self.jobs.len() };
+        let count = if queue_depth.is_some() { 1 } else { self.jobs.len() };
         for index in 0..count {
-            writer.job(index, given, depth)?;
+            writer.job(index, given, queue_depth)?;
         }
         Ok(writer.written)
     }
@@ -344,14 +344,14 @@ impl Writer<'_> {
         &mut self,
         index: usize,
         given: &dyn Fn(&Path) -> Option<GivenFile>,
-        depth: Option<u32>,
+        queue_depth: Option<u32>,
     ) -> Result<(), JobFileError> {
         let job = &self.jobs.jobs[index];
         let awaited = self.awaited(index)?;
         let first = self.written.names.len();
         let alike = |a: &PlannedJob, b: &PlannedJob| a.files == b.files && a.starts_with(b);
         let together = job.clones.windows(2).all(|pair| alike(&pair[0], &pair[1]));
-        let count = if together || depth.is_some() { 1 } else { job.clones.len() };
+        let count = if together || queue_depth.is_some() { 1 } else { job.clones.len() };
         for clone in 0..count {
             let number = self.written.names.len();
             self.written.names.push(job.name.clone());
@@ -365,7 +365,7 @@ impl Writer<'_> {
                 self.line(&format!("numjobs={}", job.section.options.numjobs), &job.section.place)?;
             }
             self.logs(job)?;
-            self.searched(job, depth)?;
+            self.searched(job, queue_depth)?;
         }
         self.numbers.push((first, count));
         Ok(())
@@ -432,9 +432,9 @@ impl Writer<'_> {
     }
 
     /// What a search decides, behind the job's own options: fio takes the last word.
-    fn searched(&mut self, job: &FioJob, depth: Option<u32>) -> Result<(), JobFileError> {
-        let Some(depth) = depth else { return Ok(()) };
-        let (iodepth, numjobs) = if job.synchronous { (1, depth) } else { (depth, 1) };
+    fn searched(&mut self, job: &FioJob, queue_depth: Option<u32>) -> Result<(), JobFileError> {
+        let Some(queue_depth) = queue_depth else { return Ok(()) };
+        let (iodepth, numjobs) = if job.synchronous { (1, queue_depth) } else { (queue_depth, 1) };
         let place = &job.section.place;
         for line in [
             &format!("iodepth={iodepth}"),

@@ -79,8 +79,8 @@ pub(super) fn depth_level(workers: &[&WorkerResult]) -> Table {
         [("1", 0), ("2", 2), ("4", 4), ("8", 8), ("16", 16), ("32", 32), (">=64", 64)];
     let mut ios = [0; FROM.len()];
     for worker in workers {
-        let depth = worker.depth_achieved.round() as u64;
-        let level = FROM.iter().rposition(|(_, from)| depth >= *from).unwrap_or(0);
+        let queue_depth = worker.queue_depth_achieved.round() as u64;
+        let level = FROM.iter().rposition(|(_, from)| queue_depth >= *from).unwrap_or(0);
         ios[level] += worker.ios;
     }
     let all = ios.iter().sum();
@@ -137,13 +137,13 @@ mod tests {
 
     #[test]
     fn depths_stand_at_the_power_of_two_below() {
-        let worker = |depth_achieved, ios| WorkerResult {
+        let worker = |queue_depth_achieved, ios| WorkerResult {
             job: 0,
             worker: 0,
             ios,
             bytes: 0,
             errors: 0,
-            depth_achieved,
+            queue_depth_achieved,
             iops: 0.0,
         };
         let workers = [worker(31.9, 3), worker(0.8, 1)];

@@ -140,7 +140,7 @@ pub(super) fn asked(line: &str) -> Option<(u32, String, Asked)> {
         rw: rw.to_owned(),
         blocks: blocks(sizes),
         engine: field(rest, "ioengine=").unwrap_or_default().to_owned(),
-        iodepth: field(rest, "iodepth=").and_then(|depth| depth.parse().ok()),
+        iodepth: field(rest, "iodepth=").and_then(|queue_depth| queue_depth.parse().ok()),
         is_synchronous: None,
     };
     Some((group, name.to_owned(), asked))

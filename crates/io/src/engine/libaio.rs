@@ -74,7 +74,7 @@ impl Libaio {
     /// # Errors
     /// Where the kernel allows no context of this depth (`/proc/sys/fs/aio-max-nr`).
     pub fn new(setup: &Setup) -> Result<Self, EngineError> {
-        let depth = setup.max_depth as usize;
+        let queue_depth = setup.max_depth as usize;
         let mut context: libc::c_ulong = 0;
         // SAFETY: io_setup writes the context's handle to the variable it is given.
         let done = unsafe { libc::syscall(libc::SYS_io_setup, setup.max_depth, &raw mut context) };
@@ -86,9 +86,9 @@ impl Libaio {
             files: setup.files.clone(),
             sync_opcode: if setup.syncs_data_only { FDSYNC } else { FSYNC },
             context,
-            blocks: vec![Iocb::default(); depth],
-            queued: Vec::with_capacity(depth),
-            events: vec![IoEvent::default(); depth],
+            blocks: vec![Iocb::default(); queue_depth],
+            queued: Vec::with_capacity(queue_depth),
+            events: vec![IoEvent::default(); queue_depth],
             next: 0,
             ready: 0,
             outstanding: 0,

@@ -68,8 +68,10 @@ impl DeviceQueue {
     /// What the device is given of them, and the file of sysfs that says so.
     fn bound(&self, workers: u64) -> (u64, String) {
         let counted = self.counted(workers);
-        match self.device_depth.filter(|depth| *depth < counted) {
-            Some(depth) => (depth, format!("/sys/block/{}/device/queue_depth", self.name)),
+        match self.device_depth.filter(|queue_depth| *queue_depth < counted) {
+            Some(queue_depth) => {
+                (queue_depth, format!("/sys/block/{}/device/queue_depth", self.name))
+            }
             None => (counted, format!("/sys/block/{}/queue/nr_requests", self.name)),
         }
     }

@@ -47,7 +47,7 @@ impl Footprint {
         let mut jobs = 0u64;
         let mut latencies_bytes = 0u64;
         for load in loads {
-            let one = Self::at_depth(load, load.depth());
+            let one = Self::at_depth(load, load.queue_depth());
             sum.memory_bytes = sum.memory_bytes.saturating_add(one.memory_bytes);
             sum.address_bytes = sum.address_bytes.saturating_add(one.address_bytes);
             sum.workers = sum.workers.saturating_add(one.workers);
@@ -75,11 +75,11 @@ impl Footprint {
     }
 
     /// What one job takes that keeps so many I/Os outstanding.
-    fn at_depth(load: &Load, depth: u32) -> Self {
-        let depth = u64::from(depth);
+    fn at_depth(load: &Load, queue_depth: u32) -> Self {
+        let queue_depth = u64::from(queue_depth);
         let workers =
-            if load.engine.is_synchronous() { depth } else { u64::from(load.numjobs) }.max(1);
-        let slots = depth.max(workers);
+            if load.engine.is_synchronous() { queue_depth } else { u64::from(load.numjobs) }.max(1);
+        let slots = queue_depth.max(workers);
         let block_bytes = load.block.largest().next_multiple_of(ALIGNMENT_BYTES);
         // One buffer more for each worker, from which the others are made.
         let buffers_bytes = block_bytes.saturating_mul(slots + workers);
@@ -121,7 +121,7 @@ impl Footprint {
     /// The deepest that a search may take a job, of the depths up to `most`; at least 1.
     #[must_use]
     pub fn deepest(load: &Load, most: u32, room: &Room) -> u32 {
-        let fits = |depth: &u32| Self::at_depth(load, *depth).check(room).is_ok();
+        let fits = |queue_depth: &u32| Self::at_depth(load, *queue_depth).check(room).is_ok();
         if fits(&most) {
             return most;
         }

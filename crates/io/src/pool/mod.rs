@@ -78,7 +78,7 @@ pub trait WorkerPool {
     ///
     /// # Errors
     /// Where a worker could not be added.
-    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError>;
+    fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError>;
 
     /// The deepest it can be, once it was asked for more than it can; `None` where nothing is known to
     /// bound it.
@@ -269,18 +269,18 @@ pub struct WorkerHandle {
     /// What it shares with the controller.
     pub control: Arc<Control>,
     /// Depth asked last.
-    depth: u32,
+    queue_depth: u32,
 }
 
 impl WorkerHandle {
     fn new(job: u32, control: Arc<Control>) -> Self {
-        Self { job, control, depth: 0 }
+        Self { job, control, queue_depth: 0 }
     }
 
     /// Asks for the depth and for the window so far.
-    fn request(&mut self, depth: u32) {
-        self.depth = depth;
-        self.control.request(depth);
+    fn request(&mut self, queue_depth: u32) {
+        self.queue_depth = queue_depth;
+        self.control.request(queue_depth);
     }
 
     /// Adds what the worker has handed over to the window, and to its own share of it: nothing
@@ -347,8 +347,8 @@ impl JobPlan {
     }
 
     /// Workers the job needs for a depth.
-    pub(crate) fn workers_for(&self, depth: u32) -> u32 {
-        if self.synchronous { depth } else { self.job.load.numjobs }
+    pub(crate) fn workers_for(&self, queue_depth: u32) -> u32 {
+        if self.synchronous { queue_depth } else { self.job.load.numjobs }
     }
 
     /// True where the job does the same I/Os with any number of workers: a sequential stream would
@@ -399,8 +399,8 @@ fn share(total: u32, parts: u32, index: u32) -> u32 {
 }
 
 /// Depths of each of a job's workers for a depth over all of them.
-fn shares(depth: u32, workers: u32) -> impl Iterator<Item = u32> {
-    (0..workers).map(move |index| share(depth, workers, index))
+fn shares(queue_depth: u32, workers: u32) -> impl Iterator<Item = u32> {
+    (0..workers).map(move |index| share(queue_depth, workers, index))
 }
 
 /// A word for what an I/O did, for messages.

@@ -91,8 +91,8 @@ type Ready = Result<rustix::process::Pid, WorkerError>;
 
 impl ThreadPool {
     /// I/Os to keep outstanding over all workers.
-    fn depth(&self) -> u32 {
-        self.handles.iter().map(|handle| handle.depth).sum()
+    fn queue_depth(&self) -> u32 {
+        self.handles.iter().map(|handle| handle.queue_depth).sum()
     }
 
     /// Processors that the workers may run on.
@@ -138,17 +138,17 @@ impl ThreadPool {
         };
         let mut begin = Vec::new();
         for (index, (job, verify)) in jobs.into_iter().enumerate() {
-            let depth = job.load.depth();
+            let queue_depth = job.load.queue_depth();
             let mut plan = JobPlan::new(job, verify, index as u32, pool.clock.now_ns());
-            let count = plan.workers_for(depth);
-            pool.start_workers(&mut plan, count, max_depth.max(depth))?;
-            begin.extend(shares(depth, count));
+            let count = plan.workers_for(queue_depth);
+            pool.start_workers(&mut plan, count, max_depth.max(queue_depth))?;
+            begin.extend(shares(queue_depth, count));
             pool.arrivals.add(&plan);
             pool.plans.push(plan);
         }
         pool.arrivals.begin(pool.clock.now_ns());
-        for (handle, depth) in pool.handles.iter_mut().zip(begin) {
-            handle.request(depth);
+        for (handle, queue_depth) in pool.handles.iter_mut().zip(begin) {
+            handle.request(queue_depth);
         }
         pool.wake_resting();
         pool.await_obedience()?;
@@ -304,13 +304,13 @@ impl ThreadPool {
     }
 
     /// Asks for each worker's depth and takes the window that ends with the change.
-    fn change(&mut self, depth: impl Fn(usize, u32) -> u32) -> Result<Window, WorkerError> {
+    fn change(&mut self, queue_depth: impl Fn(usize, u32) -> u32) -> Result<Window, WorkerError> {
         let mut window = self.arrivals.window();
         // Workers that did not apply in time the last time may have done so meanwhile; they hand
         // over again only when that is taken.
         collect(&self.handles, &mut window);
         for (index, handle) in self.handles.iter_mut().enumerate() {
-            handle.request(depth(index, handle.depth));
+            handle.request(queue_depth(index, handle.queue_depth));
         }
         self.wake_resting();
         self.await_obedience()?;
@@ -348,12 +348,12 @@ impl WorkerPool for ThreadPool {
     }
 
     fn take_window(&mut self) -> Result<Window, WorkerError> {
-        self.change(|_, depth| depth)
+        self.change(|_, queue_depth| queue_depth)
     }
 
-    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+    fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
         let missing = match self.plans.as_slice() {
-            [plan] => plan.workers_for(depth).saturating_sub(self.handles.len() as u32),
+            [plan] => plan.workers_for(queue_depth).saturating_sub(self.handles.len() as u32),
             // Depth over several jobs is theirs to keep.
             _ => 0,
         };
@@ -362,9 +362,9 @@ impl WorkerPool for ThreadPool {
         if refused {
             self.most_depth = Some(self.handles.len() as u32);
         }
-        let depth = self.most_depth.map_or(depth, |most| most.min(depth));
+        let queue_depth = self.most_depth.map_or(queue_depth, |most| most.min(queue_depth));
         let workers = self.handles.len() as u32;
-        self.change(|index, _| share(depth, workers, index as u32))
+        self.change(|index, _| share(queue_depth, workers, index as u32))
     }
 
     /// False for several jobs, whose share of the load would change; for jobs whose I/Os depend on
@@ -372,17 +372,17 @@ impl WorkerPool for ThreadPool {
     /// the workers may run on.
     fn could_add_worker(&self) -> bool {
         let fits = matches!(self.plans.as_slice(), [plan] if plan.takes_more_workers());
-        fits && (self.handles.len() as u32) < self.processors().min(self.depth())
+        fits && (self.handles.len() as u32) < self.processors().min(self.queue_depth())
     }
 
     /// `None` also where the system refuses another thread, ring or buffer: those at work go on
     /// without.
     fn add_worker(&mut self) -> Result<Option<Window>, WorkerError> {
-        let (workers, depth) = (self.handles.len() as u32, self.depth());
+        let (workers, queue_depth) = (self.handles.len() as u32, self.queue_depth());
         if !self.could_add_worker() || self.start_more(1).is_err() {
             return Ok(None);
         }
-        self.change(|index, _| share(depth, workers + 1, index as u32)).map(Some)
+        self.change(|index, _| share(queue_depth, workers + 1, index as u32)).map(Some)
     }
 
     fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {

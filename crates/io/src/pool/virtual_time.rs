@@ -93,12 +93,12 @@ impl VirtualPool {
         let (mut workers, mut handles) = (Vec::new(), Vec::new());
         let mut arrivals = Arrivals::default();
         for (index, (job, verify)) in jobs.into_iter().enumerate() {
-            let depth = job.load.depth();
+            let queue_depth = job.load.queue_depth();
             let mut plan = JobPlan::new(job, verify, index as u32, begin_ns);
-            let count = plan.workers_for(depth);
+            let count = plan.workers_for(queue_depth);
             arrivals.add(&plan);
-            for depth_of_worker in shares(depth, count) {
-                let assignment = plan.assign(workers.len() as u32, max_depth.max(depth))?;
+            for depth_of_worker in shares(queue_depth, count) {
+                let assignment = plan.assign(workers.len() as u32, max_depth.max(queue_depth))?;
                 let control = assignment.control.clone();
                 let pool = assignment.pool().map_err(|source| WorkerError::Memory {
                     slots: assignment.max_depth,
@@ -159,9 +159,9 @@ impl VirtualPool {
         window
     }
 
-    fn request_all(&mut self, depth: impl Fn(usize, u32) -> u32) {
+    fn request_all(&mut self, queue_depth: impl Fn(usize, u32) -> u32) {
         for (index, handle) in self.handles.iter_mut().enumerate() {
-            handle.request(depth(index, handle.depth));
+            handle.request(queue_depth(index, handle.queue_depth));
         }
     }
 
@@ -222,13 +222,13 @@ impl WorkerPool for VirtualPool {
     }
 
     fn take_window(&mut self) -> Result<Window, WorkerError> {
-        self.request_all(|_, depth| depth);
+        self.request_all(|_, queue_depth| queue_depth);
         self.turn_all()?;
         Ok(self.collect())
     }
 
-    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
-        let shares: Vec<u32> = shares(depth, self.handles.len() as u32).collect();
+    fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
+        let shares: Vec<u32> = shares(queue_depth, self.handles.len() as u32).collect();
         self.request_all(|index, _| shares[index]);
         self.turn_all()?;
         Ok(self.collect())

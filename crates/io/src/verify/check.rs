@@ -83,8 +83,9 @@ impl Check {
                 own.push(field);
             }
             let synchronous = job.load.engine.is_synchronous();
-            let threads = if synchronous { job.load.depth() } else { job.load.numjobs };
-            let depth = if synchronous { 1 } else { job.load.iodepth.min(MAX_DEPTH_PER_WORKER) };
+            let threads = if synchronous { job.load.queue_depth() } else { job.load.numjobs };
+            let queue_depth =
+                if synchronous { 1 } else { job.load.iodepth.min(MAX_DEPTH_PER_WORKER) };
             let own = Arc::new(own);
             let job = Arc::new(job);
             for number in 0..threads {
@@ -93,7 +94,7 @@ impl Check {
                 let thread = std::thread::Builder::new()
                     .name(format!("iogauge-check-{number}"))
                     .stack_size(STACK_BYTES)
-                    .spawn(move || work(&job, &fields, &progress, depth, number))
+                    .spawn(move || work(&job, &fields, &progress, queue_depth, number))
                     .map_err(WorkerError::Thread)?;
                 check.threads.push(thread);
             }
@@ -166,25 +167,22 @@ fn work(
     job: &CheckJob,
     fields: &[Arc<Field>],
     progress: &Progress,
-    depth: u32,
+    queue_depth: u32,
     number: u32,
 ) -> Result<(), WorkerError> {
     let load = &job.load;
     place_thread(load, number)?;
     let block_bytes = load.block.largest();
-    let pool = BufferPool::new(depth, block_bytes, 0).map_err(|source| WorkerError::Memory {
-        slots: depth,
-        block_bytes,
-        source,
-    })?;
+    let pool = BufferPool::new(queue_depth, block_bytes, 0)
+        .map_err(|source| WorkerError::Memory { slots: queue_depth, block_bytes, source })?;
     let setup = Setup {
         files: job.files.clone(),
-        max_depth: depth,
+        max_depth: queue_depth,
         random: false,
         writes: false,
         syncs_data_only: false,
     };
-    let reader = |pool| Reader::new(job, fields, progress, pool, depth);
+    let reader = |pool| Reader::new(job, fields, progress, pool, queue_depth);
     match load.engine {
         EngineKind::IoUring => reader(pool).run_with(|pool| Uring::new(&setup, pool)),
         EngineKind::Libaio => reader(pool).run_with(|_| Libaio::new(&setup)),
@@ -230,15 +228,15 @@ impl<'a> Reader<'a> {
         fields: &'a [Arc<Field>],
         progress: &'a Progress,
         pool: BufferPool,
-        depth: u32,
+        queue_depth: u32,
     ) -> Self {
         Self {
             job,
             fields,
             progress,
             pool,
-            slots: vec![Stretch::default(); depth as usize],
-            free: (0..depth).rev().collect(),
+            slots: vec![Stretch::default(); queue_depth as usize],
+            free: (0..queue_depth).rev().collect(),
             again: Vec::new(),
             part: 0,
             rest: 0..0,

@@ -80,7 +80,7 @@ pub(crate) struct Bank {
     started_ns: u64,
     ended_ns: u64,
     /// Outstanding I/Os integrated over time, in I/O nanoseconds.
-    depth_integral: u128,
+    queue_depth_integral: u128,
     /// Most arrivals seen waiting for room.
     backlog_max: u64,
 }
@@ -100,7 +100,7 @@ impl Bank {
             directions: directions.map(counts),
             started_ns: 0,
             ended_ns: 0,
-            depth_integral: 0,
+            queue_depth_integral: 0,
             backlog_max: 0,
         }
     }
@@ -140,7 +140,7 @@ impl Bank {
 
     #[inline(always)]
     pub(crate) fn integrate(&mut self, outstanding: u32, elapsed_ns: u64) {
-        self.depth_integral += u128::from(outstanding) * u128::from(elapsed_ns);
+        self.queue_depth_integral += u128::from(outstanding) * u128::from(elapsed_ns);
     }
 
     /// Notes that so many arrivals wait for room.
@@ -245,7 +245,7 @@ pub struct WorkerWindow {
     /// Length of the window by the worker's own clock, in nanoseconds.
     pub elapsed_ns: u64,
     /// Outstanding I/Os integrated over the window, in I/O nanoseconds.
-    pub depth_integral: u128,
+    pub queue_depth_integral: u128,
 }
 
 impl WorkerWindow {
@@ -256,7 +256,7 @@ impl WorkerWindow {
         self.bytes += next.bytes;
         self.errors += next.errors;
         self.elapsed_ns += next.elapsed_ns;
-        self.depth_integral += next.depth_integral;
+        self.queue_depth_integral += next.queue_depth_integral;
     }
 }
 
@@ -349,7 +349,7 @@ impl Window {
         let mut worker = WorkerWindow {
             job,
             elapsed_ns: bank.ended_ns.saturating_sub(bank.started_ns),
-            depth_integral: bank.depth_integral,
+            queue_depth_integral: bank.queue_depth_integral,
             ..WorkerWindow::default()
         };
         for (index, counts) in bank.directions.iter_mut().enumerate() {
@@ -374,7 +374,7 @@ impl Window {
         if let Some(Some(offered)) = self.offered.get_mut(job as usize) {
             offered.backlog_max = offered.backlog_max.max(bank.backlog_max);
         }
-        (bank.depth_integral, bank.backlog_max) = (0, 0);
+        (bank.queue_depth_integral, bank.backlog_max) = (0, 0);
         bank.started_ns = bank.ended_ns;
         self.ended_ns = self.ended_ns.max(bank.ended_ns);
         worker
@@ -418,12 +418,16 @@ impl Window {
 
     /// Time average of the I/Os outstanding, over all workers.
     #[must_use]
-    pub fn depth(&self) -> f64 {
+    pub fn queue_depth(&self) -> f64 {
         let average = |w: &WorkerWindow| {
-            if w.elapsed_ns == 0 { 0.0 } else { w.depth_integral as f64 / w.elapsed_ns as f64 }
+            if w.elapsed_ns == 0 {
+                0.0
+            } else {
+                w.queue_depth_integral as f64 / w.elapsed_ns as f64
+            }
         };
         // Not a sum(), which makes -0 of nothing.
-        self.workers.iter().map(average).fold(0.0, |sum, depth| sum + depth)
+        self.workers.iter().map(average).fold(0.0, |sum, queue_depth| sum + queue_depth)
     }
 
     /// Length in seconds: the longest of the workers' windows.
@@ -512,10 +516,13 @@ mod tests {
         assert_eq!(window.tally(Op::Read).service.max_ns(), 500);
         assert_eq!(window.tally(Op::Write).service.overflow(), 1);
         assert_eq!(window.tally(Op::Read).response.as_ref().unwrap().count(), 1);
-        assert_eq!((window.iops(), window.depth()), (2e6, 1.0));
+        assert_eq!((window.iops(), window.queue_depth()), (2e6, 1.0));
         assert_eq!(window.offered().unwrap().backlog_max, 7);
         assert_eq!(bank.backlog_max, 0);
         let again = Window::default().collect(3, &mut bank);
-        assert_eq!((again.ios, again.bytes, again.errors, again.depth_integral), (0, 0, 0, 0));
+        assert_eq!(
+            (again.ios, again.bytes, again.errors, again.queue_depth_integral),
+            (0, 0, 0, 0)
+        );
     }
 }

@@ -48,7 +48,7 @@ pub struct Control {
     handed_over: AtomicU32,
     /// Bank the worker wrote when it ended; [`NO_BANK`] as long as it works.
     last_bank: AtomicU32,
-    depth: AtomicU32,
+    queue_depth: AtomicU32,
     stop: AtomicBool,
     /// Figures for the status line.
     pub live: Live,
@@ -64,7 +64,7 @@ impl Control {
             acknowledged: AtomicU32::new(0),
             handed_over: AtomicU32::new(NO_BANK),
             last_bank: AtomicU32::new(NO_BANK),
-            depth: AtomicU32::new(0),
+            queue_depth: AtomicU32::new(0),
             stop: AtomicBool::new(false),
             live: Live::default(),
             banks: Banks::new(directions, paced),
@@ -77,8 +77,8 @@ impl Control {
 
     /// Asks for so many I/Os outstanding, 0 to rest, and for the window so far; the worker applies at
     /// its next turn.
-    pub(crate) fn request(&self, depth: u32) {
-        self.depth.store(depth, Ordering::Relaxed);
+    pub(crate) fn request(&self, queue_depth: u32) {
+        self.queue_depth.store(queue_depth, Ordering::Relaxed);
         self.requested.fetch_add(1, Ordering::Release);
     }
 
@@ -138,8 +138,8 @@ impl Control {
         self.requested.load(Ordering::Acquire)
     }
 
-    pub(crate) fn depth(&self) -> u32 {
-        self.depth.load(Ordering::Relaxed)
+    pub(crate) fn queue_depth(&self) -> u32 {
+        self.queue_depth.load(Ordering::Relaxed)
     }
 
     pub(crate) fn stop_requested(&self) -> bool {

@@ -110,7 +110,7 @@ struct WorkerState {
     /// A completion has a consequence: a write-back, or a check.
     has_sequel: bool,
     batch: Batching,
-    depth: u32,
+    queue_depth: u32,
     stopping: bool,
     outstanding: u32,
     /// I/Os outstanding that were issued before the last change.
@@ -157,7 +157,7 @@ impl<E: Engine> Worker<E> {
             dependent: load.dependent,
             has_sequel: load.dependent || verify.is_some(),
             verify,
-            depth: 0,
+            queue_depth: 0,
             stopping: false,
             outstanding: 0,
             undrained: 0,
@@ -232,10 +232,11 @@ impl<E: Engine> Worker<E> {
         let first = state.change == 0;
         state.change = state.control.change_requested();
         state.stopping = state.control.stop_requested();
-        let depth = state.control.depth();
-        state.depth = if state.stopping { 0 } else { depth.min(state.slots.len() as u32) };
+        let queue_depth = state.control.queue_depth();
+        state.queue_depth =
+            if state.stopping { 0 } else { queue_depth.min(state.slots.len() as u32) };
         if let Some(pacer) = &mut state.pacer {
-            pacer.review(state.depth);
+            pacer.review(state.queue_depth);
         }
         state.undrained = state.begun();
         if first {
@@ -249,8 +250,8 @@ impl<E: Engine> Worker<E> {
         }
         state.publish();
         state.control.acknowledge(state.change);
-        let depth = state.depth;
-        self.engine.grow(depth);
+        let queue_depth = state.queue_depth;
+        self.engine.grow(queue_depth);
         self.state.control.report_fallbacks(self.engine.fallbacks());
     }
 
@@ -260,7 +261,7 @@ impl<E: Engine> Worker<E> {
     fn fill(&mut self, now_ns: u64) {
         let state = &mut self.state;
         let begun = state.outstanding + state.again.len() as u32;
-        let room = state.depth.saturating_sub(begun);
+        let room = state.queue_depth.saturating_sub(begun);
         let room = if state.batch.submit == 0 { room } else { room.min(state.batch.submit) };
         let room = if state.pauses.is_some() { state.room_in_pauses(room, now_ns) } else { room };
         // What is begun already is finished even when stopping.
@@ -288,7 +289,7 @@ impl<E: Engine> Worker<E> {
             state.fresh.push(slot);
             queued += 1;
         }
-        if begun + queued >= state.depth {
+        if begun + queued >= state.queue_depth {
             state.note_backlog(now_ns);
         }
         state.queued = !state.fresh.is_empty();

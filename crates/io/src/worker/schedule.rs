@@ -255,9 +255,9 @@ impl Pacer {
     }
 
     /// Gives up a reservation of a schedule that was started again, or of a worker without depth.
-    pub(crate) fn review(&mut self, depth: u32) {
+    pub(crate) fn review(&mut self, queue_depth: u32) {
         let epoch = self.schedule.epoch.load(Ordering::Acquire);
-        self.reserved = self.reserved.filter(|reserved| depth > 0 && reserved.epoch == epoch);
+        self.reserved = self.reserved.filter(|reserved| queue_depth > 0 && reserved.epoch == epoch);
     }
 
     /// Arrivals of the job due and not taken, about.

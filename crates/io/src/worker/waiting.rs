@@ -37,8 +37,9 @@ impl WorkerState {
     #[inline(always)]
     pub(super) fn open_pacer(&self) -> Option<&Pacer> {
         let pacer = self.pacer.as_ref()?;
-        let room =
-            self.outstanding < self.depth && !self.begins_no_more() && self.pauses_allow_more();
+        let room = self.outstanding < self.queue_depth
+            && !self.begins_no_more()
+            && self.pauses_allow_more();
         (room && !pacer.is_closed_loop()).then_some(pacer)
     }
 
@@ -59,7 +60,7 @@ impl WorkerState {
     #[inline(always)]
     pub(super) fn has_more_to_submit(&self) -> bool {
         self.batch.submit != 0
-            && self.outstanding < self.depth
+            && self.outstanding < self.queue_depth
             && self.quota_is_left()
             && self.pauses_allow_more()
     }
@@ -73,7 +74,7 @@ impl WorkerState {
         }
         let scheduled = self.pacer.as_ref().is_some_and(|p| p.due_ns().is_some());
         let goes_on = scheduled || self.paused_until_ns().is_some();
-        if goes_on && self.depth > 0 { Turn::Going } else { Turn::Resting }
+        if goes_on && self.queue_depth > 0 { Turn::Going } else { Turn::Resting }
     }
 
     /// True where the worker begins no more reads and writes.

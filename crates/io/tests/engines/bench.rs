@@ -144,9 +144,9 @@ pub fn pool(load: &Load, ground: &Ground<'_>) -> Box<dyn WorkerPool> {
     };
     if load.engine == EngineKind::Sim {
         let spec = ground.sim.parse().unwrap();
-        return Box::new(VirtualPool::start(vec![job], spec, load.depth()).unwrap());
+        return Box::new(VirtualPool::start(vec![job], spec, load.queue_depth()).unwrap());
     }
-    Box::new(ThreadPool::start(vec![job], load.depth()).unwrap())
+    Box::new(ThreadPool::start(vec![job], load.queue_depth()).unwrap())
 }
 
 /// Lets a pool work until it ends by itself, and returns all it did.

@@ -52,19 +52,20 @@ fn response_times_are_those_of_an_m_m_c_queue() {
         let rate = rho * f64::from(CHANNELS) / SERVICE_NS * 1e9;
         // One worker with all the depth, four with a share each, and so little depth that most of
         // the queue stands in the backlog: it is the same queue.
-        for (numjobs, depth) in [(1, 4096), (4, 4096), (1, 4), (4, 4)] {
-            let what = format!("{rho} of {numjobs} workers with depth {depth}");
+        for (numjobs, queue_depth) in [(1, 4096), (4, 4096), (1, 4), (4, 4)] {
+            let what = format!("{rho} of {numjobs} workers with depth {queue_depth}");
             let mut all = Window::default();
             for seed in 1..=4 {
-                let load = Load { iodepth: depth / numjobs, numjobs, seed, ..Load::default() };
-                all.append(&window(&mut start(&load, rate, depth), seconds));
+                let load =
+                    Load { iodepth: queue_depth / numjobs, numjobs, seed, ..Load::default() };
+                all.append(&window(&mut start(&load, rate, queue_depth), seconds));
             }
-            assert_is_the_queue(&what, &all, rate, depth);
+            assert_is_the_queue(&what, &all, rate, queue_depth);
         }
     }
 }
 
-fn assert_is_the_queue(what: &str, window: &Window, rate: f64, depth: u32) {
+fn assert_is_the_queue(what: &str, window: &Window, rate: f64, queue_depth: u32) {
     let response = window.response().unwrap();
     assert_near(what, response.mean_ns(), QUEUE.mean(rate) * 1e9, 0.03);
     for (percent, share) in [(50.0, 0.03), (90.0, 0.04), (99.0, 0.06)] {
@@ -79,10 +80,10 @@ fn assert_is_the_queue(what: &str, window: &Window, rate: f64, depth: u32) {
     let offered = window.offered().unwrap();
     assert_near(what, offered.ios as f64 / window.seconds(), rate, 0.005);
     assert_near(what, window.ios() as f64, offered.ios as f64, 0.001);
-    if depth == 4096 {
+    if queue_depth == 4096 {
         assert_eq!((offered.backlog, offered.backlog_max), (0, 0));
         // Little's law: what is in the queue is outstanding.
-        assert_near(what, window.depth(), rate * QUEUE.mean(rate), 0.035);
+        assert_near(what, window.queue_depth(), rate * QUEUE.mean(rate), 0.035);
     } else {
         assert!(offered.backlog_max > 4, "{what}: {offered:?}");
         assert_near(what, window.service().mean_ns(), SERVICE_NS, 0.01);
@@ -125,7 +126,7 @@ fn a_closed_loop_becomes_an_open_one_and_back() {
         let closed = window(&mut pool, 20);
         assert_eq!(closed.offered(), None);
         assert_near("capacity", closed.iops(), 4000.0, 0.02);
-        assert_near("depth", closed.depth(), 16.0, 0.001);
+        assert_near("depth", closed.queue_depth(), 16.0, 0.001);
         pool.set_rate(Some(1000.0)).unwrap();
         let open = window(&mut pool, 20);
         assert_near("rate", open.iops(), 1000.0, 0.03);

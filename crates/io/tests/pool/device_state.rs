@@ -27,7 +27,7 @@ fn job(load: &Load) -> PoolJob {
 }
 
 fn start(slot: &DeviceSlot, load: &Load) -> Result<VirtualPool, WorkerError> {
-    VirtualPool::start_on(vec![job(load)], slot, load.depth())
+    VirtualPool::start_on(vec![job(load)], slot, load.queue_depth())
 }
 
 fn writes(iodepth: u32) -> Load {
@@ -58,7 +58,7 @@ fn time_goes_on() {
         let (window, end_ns) = step(&slot, &reads(4), SECOND);
         // The I/Os begun at the end of the second take their 100 µs.
         assert_eq!(end_ns, (nth + 1) * (SECOND + 100_000));
-        assert_eq!((window.seconds(), window.ios(), window.depth()), (1.0, 40_000, 4.0));
+        assert_eq!((window.seconds(), window.ios(), window.queue_depth()), (1.0, 40_000, 4.0));
         assert_eq!(window.ended_ns, end_ns - 100_000);
     }
 }

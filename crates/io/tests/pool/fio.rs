@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A script that plays fio: it counts 100 I/Os of 1 ms in each document, by `$depth`, the last
+/// A script that plays fio: it counts 100 I/Os of 1 ms in each document, by `$queue_depth`, the last
 /// `iodepth` it was given.
 struct Player {
     dir: TempDir,
@@ -54,8 +54,8 @@ impl Player {
     fn started(&self) -> Vec<(PathBuf, u32)> {
         let text = std::fs::read_to_string(self.dir.path().join("started")).unwrap();
         let each = |line: &str| {
-            let (pid, depth) = line.split_once(' ').unwrap();
-            (Path::new("/proc").join(pid), depth.parse().unwrap())
+            let (pid, queue_depth) = line.split_once(' ').unwrap();
+            (Path::new("/proc").join(pid), queue_depth.parse().unwrap())
         };
         text.lines().map(each).collect()
     }
@@ -75,16 +75,16 @@ fn another_depth_is_another_fio_and_nothing_is_lost() {
         total += pool.take_window().unwrap().ios();
     }
     assert!(total >= 300 && total % 100 == 0, "{total}");
-    let ended = pool.set_depth(4).unwrap();
+    let ended = pool.set_queue_depth(4).unwrap();
     assert_eq!(total + ended.ios() + pool.take_window().unwrap().ios(), pool.live().ios);
     pool.advance(1).unwrap();
     let window = pool.take_window().unwrap();
     // Four hundred I/Os of a millisecond in a tenth of a second.
-    assert!((window.depth() - 4.0).abs() < 0.05, "{}", window.depth());
+    assert!((window.queue_depth() - 4.0).abs() < 0.05, "{}", window.queue_depth());
     assert!((window.iops() - 4000.0).abs() < 1.0, "{}", window.iops());
     assert_eq!((pool.workers(), pool.finished(), pool.drained()), (1, false, true));
     let started = player.started();
-    assert_eq!(started.iter().map(|(_, depth)| *depth).collect::<Vec<_>>(), [1, 4]);
+    assert_eq!(started.iter().map(|(_, queue_depth)| *queue_depth).collect::<Vec<_>>(), [1, 4]);
     assert!(!started[0].0.exists() && started[1].0.exists());
     drop(pool);
     assert!(!started[1].0.exists(), "fio is left behind");

@@ -40,15 +40,15 @@ fn assert_near(what: &str, got: f64, wanted: f64, share: f64) {
 #[test]
 fn a_closed_loop_is_exact() {
     // Depth below, at and over the number of channels: min(N, 8) / 100 µs.
-    for (depth, iops, latency_ns) in
+    for (queue_depth, iops, latency_ns) in
         [(4, 40_000, 100_000), (8, 80_000, 100_000), (32, 80_000, 400_000)]
     {
-        let mut pool = start(Load { iodepth: depth, ..Load::default() }, EVEN, depth);
+        let mut pool = start(Load { iodepth: queue_depth, ..Load::default() }, EVEN, queue_depth);
         let window = second(&mut pool);
         assert_eq!(window.ios(), iops);
         let service = window.service();
         assert_eq!((service.min_ns(), service.max_ns()), (latency_ns, latency_ns));
-        assert_eq!(window.depth(), f64::from(depth));
+        assert_eq!(window.queue_depth(), f64::from(queue_depth));
         assert_eq!((window.iops(), window.seconds()), (iops as f64, 1.0));
     }
 }
@@ -72,8 +72,8 @@ fn a_pause_of_the_workers_leaves_completions_waiting() {
 fn depth_changes_live_and_the_window_after_draining_is_new() {
     let mut pool = start(Load { iodepth: 32, numjobs: 2, ..Load::default() }, EVEN, 128);
     assert_eq!(second(&mut pool).service().min_ns(), 800_000);
-    for depth in [4, 128, 1, 16, 0, 8] {
-        pool.set_depth(depth).unwrap();
+    for queue_depth in [4, 128, 1, 16, 0, 8] {
+        pool.set_queue_depth(queue_depth).unwrap();
         while !pool.drained() {
             pool.advance(10_000).unwrap();
         }
@@ -82,13 +82,17 @@ fn depth_changes_live_and_the_window_after_draining_is_new() {
         pool.take_window().unwrap();
         pool.advance(SECOND).unwrap();
         let window = pool.take_window().unwrap();
-        assert_eq!(pool.live().outstanding, depth);
-        assert_near("depth", window.depth(), f64::from(depth), 0.0);
+        assert_eq!(pool.live().outstanding, queue_depth);
+        assert_near("depth", window.queue_depth(), f64::from(queue_depth), 0.0);
         let service = window.service();
         // Those above eight wait in turn; the first round of a larger depth waits less.
-        let latency_ns = 100_000 * u64::from(depth.div_ceil(8));
-        assert_eq!(service.max_ns(), if depth == 0 { 0 } else { latency_ns }, "depth {depth}");
-        assert_eq!(window.ios(), 10_000 * u64::from(depth.min(8)), "depth {depth}");
+        let latency_ns = 100_000 * u64::from(queue_depth.div_ceil(8));
+        assert_eq!(
+            service.max_ns(),
+            if queue_depth == 0 { 0 } else { latency_ns },
+            "depth {queue_depth}"
+        );
+        assert_eq!(window.ios(), 10_000 * u64::from(queue_depth.min(8)), "depth {queue_depth}");
     }
 }
 
@@ -160,16 +164,16 @@ fn littles_law_holds_on_every_device() {
         ("nvme", 1),
         ("cloud-volume", 20),
     ] {
-        for depth in [1, 7, 64] {
-            let load = Load { rw: Pattern::RandRw, iodepth: depth, ..Load::default() };
-            let mut pool = start(load, device, depth);
+        for queue_depth in [1, 7, 64] {
+            let load = Load { rw: Pattern::RandRw, iodepth: queue_depth, ..Load::default() };
+            let mut pool = start(load, device, queue_depth);
             pool.advance(seconds * SECOND / 10).unwrap();
             pool.take_window().unwrap();
             pool.advance(seconds * SECOND).unwrap();
             let window = pool.take_window().unwrap();
             let law = window.iops() * window.service().mean_ns() / 1e9;
-            assert_near(device, law, window.depth(), 0.02);
-            assert_near(device, window.depth(), f64::from(depth), 0.02);
+            assert_near(device, law, window.queue_depth(), 0.02);
+            assert_near(device, window.queue_depth(), f64::from(queue_depth), 0.02);
         }
     }
 }
@@ -234,13 +238,13 @@ fn pauses_come_after_so_many_ios_and_count_as_time() {
         if let Some(cycle_ns) = cycle_ns {
             let ios = f64::from(blocks * numjobs);
             assert_near("ios", window.ios() as f64, ios * 1e9 / cycle_ns, 0.01);
-            assert_near("depth", window.depth(), ios / 8.0, 0.01);
+            assert_near("depth", window.queue_depth(), ios / 8.0, 0.01);
         } else {
             let (writes, syncs) = (window.tally(Op::Write).ios(), window.tally(Op::Sync).ios());
             assert!(writes.abs_diff(syncs) <= 1 && writes > 1000, "{writes} {syncs}");
         }
         assert_eq!(window.service().max_ns(), 100_000);
-        assert_near("law", window.iops() * 1e-4, window.depth(), 0.02);
+        assert_near("law", window.iops() * 1e-4, window.queue_depth(), 0.02);
         pool.stop().unwrap();
         assert!(pool.finished());
     }
@@ -289,7 +293,7 @@ fn a_delayed_job_begins_late_and_has_no_time_before() {
     assert_near("seconds", late.seconds(), 2.0, 0.001);
     assert_near("seconds", whole.seconds(), 5.0, 0.001);
     assert_near("IOPS", late.iops(), 10_000.0, 0.001);
-    assert_near("depth", late.depth(), 1.0, 0.001);
+    assert_near("depth", late.queue_depth(), 1.0, 0.001);
     assert_near("offered", rated.offered().unwrap().ios as f64, 1000.0, 0.1);
     // Nothing piles up before the start.
     assert!(rated.response().unwrap().max_ns() < 1_000_000);
@@ -336,7 +340,7 @@ fn jobs_have_ramps_and_runtimes_of_their_own() {
     total.append(&pool.stop().unwrap());
     let figures: Vec<_> = (0..6)
         .map(|job| total.of_job(job))
-        .map(|window| (window.seconds(), window.ios(), window.depth()))
+        .map(|window| (window.seconds(), window.ios(), window.queue_depth()))
         .collect();
     assert_eq!(figures[0], (1.0, 10_000, 1.0));
     assert_eq!(figures[1], (2.0, 20_000, 1.0));
@@ -401,6 +405,10 @@ fn batches_end_and_keep_within_the_depth() {
         assert_eq!(total.ios(), 10_000);
         // Waiting for eight of 32 leaves 28 outstanding on average, between 25 and 32.
         let lowest = f64::from(32 - complete_min);
-        assert!((lowest..=32.0).contains(&total.depth()), "{batch:?}: {}", total.depth());
+        assert!(
+            (lowest..=32.0).contains(&total.queue_depth()),
+            "{batch:?}: {}",
+            total.queue_depth()
+        );
     }
 }

@@ -67,8 +67,8 @@ fn depth_changes_live_and_threads_follow() {
     for engine in usable() {
         let mut pool = start_on(image.path(), Load { engine, ..Load::default() }, 16);
         let mut most = 1;
-        for depth in [1, 8, 3, 16, 0, 2] {
-            pool.set_depth(depth).unwrap();
+        for queue_depth in [1, 8, 3, 16, 0, 2] {
+            pool.set_queue_depth(queue_depth).unwrap();
             let deadline = Instant::now() + Duration::from_secs(5);
             while !pool.drained() {
                 assert!(Instant::now() < deadline, "{engine:?} does not drain");
@@ -78,11 +78,15 @@ fn depth_changes_live_and_threads_follow() {
             pool.advance(30 * MS).unwrap();
             let window = pool.take_window().unwrap();
             // Time between completion and resubmission is time with one less outstanding.
-            assert!(window.depth() <= f64::from(depth), "{engine:?}: {} {depth}", window.depth());
-            assert_eq!(window.ios() > 0, depth > 0, "{engine:?} at depth {depth}");
+            assert!(
+                window.queue_depth() <= f64::from(queue_depth),
+                "{engine:?}: {} {queue_depth}",
+                window.queue_depth()
+            );
+            assert_eq!(window.ios() > 0, queue_depth > 0, "{engine:?} at depth {queue_depth}");
             let longest = window.service().max_ns();
             assert!(longest as f64 <= window.seconds() * 1e9 + 5e6, "an older I/O: {longest}");
-            most = most.max(depth);
+            most = most.max(queue_depth);
             let threads = if engine == EngineKind::Psync { most as usize } else { 1 };
             assert_eq!(window.workers.len(), threads, "{engine:?}");
             assert_workers_alive(threads);
@@ -164,19 +168,23 @@ fn added_workers_share_the_depth_and_lose_nothing() {
             // Time between completion and resubmission is time with one less outstanding, which is
             // most of the time where nothing is done in between.
             let least = if engine == EngineKind::Null { 0.0 } else { 4.0 };
-            let depth = window.depth();
-            assert!(depth <= 8.0 && depth > least, "{engine:?}: {depth}");
+            let queue_depth = window.queue_depth();
+            assert!(queue_depth <= 8.0 && queue_depth > least, "{engine:?}: {queue_depth}");
             total.append(&window);
         }
         assert_eq!(total.workers.len(), most, "{engine:?}");
         assert_workers_alive(most);
-        for depth in [64, 3] {
-            total.append(&pool.set_depth(depth).unwrap());
+        for queue_depth in [64, 3] {
+            total.append(&pool.set_queue_depth(queue_depth).unwrap());
             drain(&mut pool);
             total.append(&pool.take_window().unwrap());
             pool.advance(20 * MS).unwrap();
             let window = pool.take_window().unwrap();
-            assert!(window.depth() <= f64::from(depth), "{engine:?}: {}", window.depth());
+            assert!(
+                window.queue_depth() <= f64::from(queue_depth),
+                "{engine:?}: {}",
+                window.queue_depth()
+            );
             total.append(&window);
         }
         total.append(&pool.stop().unwrap());
@@ -255,7 +263,7 @@ fn littles_law_holds() {
         pool.advance(300 * MS).unwrap();
         let window = pool.take_window().unwrap();
         let law = window.iops() * window.service().mean_ns() / 1e9;
-        assert_near("Little's law", law, window.depth(), 0.02);
+        assert_near("Little's law", law, window.queue_depth(), 0.02);
         pool.stop().unwrap();
     }
 }
@@ -299,8 +307,8 @@ fn rates_survive_a_change_of_depth() {
     let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Linear });
     let load = Load { engine: EngineKind::Psync, iodepth: 4, arrivals, ..Load::default() };
     let mut pool = start_on(image.path(), load, 8);
-    for depth in [8, 2] {
-        pool.set_depth(depth).unwrap();
+    for queue_depth in [8, 2] {
+        pool.set_queue_depth(queue_depth).unwrap();
         pool.advance(50 * MS).unwrap();
         pool.take_window().unwrap();
         pool.advance(1000 * MS).unwrap();
@@ -313,22 +321,22 @@ fn what_is_offered_is_achieved_by_any_number_of_workers() {
     let _alone = alone();
     let image = image(SIZE);
     // Psync has a worker for each of the depth, most of them idle at this rate.
-    for (engine, numjobs, depth) in [
+    for (engine, numjobs, queue_depth) in [
         (EngineKind::Null, 1, 8),
         (EngineKind::Null, 2, 8),
         (EngineKind::Psync, 1, 2),
         (EngineKind::Psync, 1, 32),
     ] {
         let arrivals = Some(Arrivals { rate_iops: 5000.0, process: ArrivalProcess::Poisson });
-        let iodepth = depth / numjobs;
+        let iodepth = queue_depth / numjobs;
         let load = Load { engine, iodepth, numjobs, arrivals, ..Load::default() };
-        let mut pool = start_on(image.path(), load, depth);
+        let mut pool = start_on(image.path(), load, queue_depth);
         pool.advance(50 * MS).unwrap();
         pool.take_window().unwrap();
         pool.advance(1000 * MS).unwrap();
         let window = pool.take_window().unwrap();
         pool.stop().unwrap();
-        let what = format!("{engine:?}, {numjobs} jobs, depth {depth}");
+        let what = format!("{engine:?}, {numjobs} jobs, depth {queue_depth}");
         let offered = window.offered().unwrap();
         assert_near(&what, window.ios() as f64, offered.ios as f64, 0.01);
         assert_near(&what, offered.ios as f64 / window.seconds(), 5000.0, 0.05);
@@ -341,10 +349,10 @@ fn overload_is_reported() {
     // What any engine can do on a file of holes is far below.
     let rate_iops = 1e8;
     let arrivals = Some(Arrivals { rate_iops, process: ArrivalProcess::Linear });
-    for (numjobs, depth) in [(1, 4), (2, 4)] {
-        let (engine, iodepth) = (EngineKind::Null, depth / numjobs);
+    for (numjobs, queue_depth) in [(1, 4), (2, 4)] {
+        let (engine, iodepth) = (EngineKind::Null, queue_depth / numjobs);
         let load = Load { engine, iodepth, numjobs, arrivals, ..Load::default() };
-        let mut pool = start_on(image(SIZE).path(), load, depth);
+        let mut pool = start_on(image(SIZE).path(), load, queue_depth);
         let mut total = pool.take_window().unwrap();
         for _ in 0..5 {
             let before = total.offered().unwrap().backlog_max;
@@ -421,7 +429,7 @@ fn batches_end_and_keep_within_the_depth() {
             let load = Load { number_ios: Some(20_000), ..load };
             let total = to_the_end(&mut start_on(image.path(), load, 32));
             assert_eq!(total.ios(), 20_000, "{engine:?} {batch:?}");
-            assert!(total.depth() <= 32.0, "{engine:?} {batch:?}");
+            assert!(total.queue_depth() <= 32.0, "{engine:?} {batch:?}");
         }
     }
 }
@@ -500,8 +508,8 @@ fn a_worker_stuck_in_the_kernel_holds_up_no_cut_and_loses_nothing() {
         // No stretch of time is lost with a late window, and none is counted twice.
         assert_near("time", worker.elapsed_ns as f64 / 1e9, took, 0.03);
     }
-    assert_near("depth", total.depth(), 2.0, 0.1);
+    assert_near("depth", total.queue_depth(), 2.0, 0.1);
     let law = total.iops() * total.service().mean_ns() / 1e9;
-    assert_near("Little's law", law, total.depth(), 0.02);
+    assert_near("Little's law", law, total.queue_depth(), 0.02);
     assert_workers_alive(0);
 }

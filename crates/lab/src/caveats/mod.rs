@@ -35,7 +35,7 @@ pub fn of_step(result: &StepResult, loads: &[Load], workers: usize) -> Vec<Fact>
     let closed =
         loads.iter().all(|l| l.arrivals.is_none() && !l.is_counted() && l.thinktime.is_none());
     if closed && result.ios() > 0 {
-        facts.extend(queue_depth(result.depth, result.depth_achieved));
+        facts.extend(queue_depth(result.queue_depth, result.queue_depth_achieved));
     }
     // Jobs with times of their own have none over which all of them offer their rates.
     let together = loads.iter().all(|l| l.own_time.is_none());
@@ -159,7 +159,7 @@ pub fn physical(physical: Option<&Physical>, requested_bytes: u64, direct: bool)
 /// Nothing came of a step, and no I/O failed in it. `why` is the reason where it is known.
 #[must_use]
 pub fn nothing_in(result: &StepResult, why: Option<NothingWhy>) -> Option<Fact> {
-    let StepResult { seconds, depth_achieved: outstanding, .. } = *result;
+    let StepResult { seconds, queue_depth_achieved: outstanding, .. } = *result;
     result.is_empty().then(|| FigureFact::Nothing { seconds, outstanding, why }.into())
 }
 
@@ -174,13 +174,14 @@ pub(crate) fn nothing_found(found: &SearchOutcome) -> Option<Fact> {
     let failed = found.errors > 0;
     let (answer, curve) = (&found.answer, &found.curve);
     (answer.is_empty() && !failed).then(|| {
-        let point =
-            curve.iter().find(|p| p.depth == answer.depth && p.rate_iops == answer.rate_iops);
+        let point = curve
+            .iter()
+            .find(|p| p.queue_depth == answer.queue_depth && p.rate_iops == answer.rate_iops);
         let seconds = match found.logical.0 {
             0 => found.measured_seconds,
             _ => point.map_or(0.0, |point| point.seconds),
         };
-        FigureFact::Nothing { seconds, outstanding: answer.depth_achieved, why: None }.into()
+        FigureFact::Nothing { seconds, outstanding: answer.queue_depth_achieved, why: None }.into()
     })
 }
 

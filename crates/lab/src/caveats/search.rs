@@ -17,11 +17,11 @@ pub fn of_answer(point: &CurvePoint, met: bool) -> Vec<Fact> {
     match (point.rate_iops, point.offered_iops) {
         (Some(requested), offered) => {
             facts.extend(rate(offered.unwrap_or(requested), point.iops.mean));
-            let (waited, max_depth) = (point.backlog_max.unwrap_or(0), point.depth);
+            let (waited, max_depth) = (point.backlog_max.unwrap_or(0), point.queue_depth);
             let waits = FigureFact::ArrivalsWaited { waited, max_depth };
             facts.extend((waited > 0).then(|| waits.into()));
         }
-        (None, _) => facts.extend(queue_depth(point.depth, point.depth_achieved)),
+        (None, _) => facts.extend(queue_depth(point.queue_depth, point.queue_depth_achieved)),
     }
     for value in point.limits.iter().filter(|_| met) {
         let (limit, ios, wanted) = (value.limit, value.n, value.limit.metric.samples_wanted());
@@ -43,8 +43,8 @@ pub fn cut_short(answer: &Answer) -> Option<Fact> {
         StoppedBy::MaxDepth => true,
         _ => return None,
     };
-    let Answer { depth, rate_iops, met, .. } = *answer;
-    Some(FigureFact::CutShort(CutShort { by_depth, depth, rate_iops, met }).into())
+    let Answer { queue_depth, rate_iops, met, .. } = *answer;
+    Some(FigureFact::CutShort(CutShort { by_depth, queue_depth, rate_iops, met }).into())
 }
 
 /// Stretches of a search that are left out because the client lacked processor time.
@@ -71,7 +71,7 @@ pub(crate) fn starved(found: &SearchOutcome) -> Option<Fact> {
 /// Points of a curve that contradict each other.
 #[must_use]
 pub fn drift(drift: &Drift) -> Fact {
-    let Drift { depths: [before, after], before_iops, after_iops, .. } = *drift;
+    let Drift { queue_depths: [before, after], before_iops, after_iops, .. } = *drift;
     let (before, after) = ((before_iops, before), (after_iops, after));
     SteadinessFact::SearchDrift { before, after }.into()
 }
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn an_unsteady_answer_is_one_fact() {
         let point = CurvePoint {
-            depth: 64,
+            queue_depth: 64,
             rate_iops: None,
             offered_iops: None,
             backlog_max: None,
-            depth_achieved: 64.0,
+            queue_depth_achieved: 64.0,
             iops: Estimate::exact(1.0),
             latency_ns: LatencySummary { n: 100, ..latency() },
             limits: Vec::new(),
@@ -135,9 +135,9 @@ mod tests {
                 observed_seconds: None,
                 wander: None,
                 bytes_per_sec: 1.0,
-                depth: 64,
+                queue_depth: 64,
                 rate_iops: None,
-                depth_achieved: 64.0,
+                queue_depth_achieved: 64.0,
                 latency_ns,
                 service_ns: None,
                 stopped_by,

@@ -120,8 +120,8 @@ pub(super) fn of_search(
     found: &SearchOutcome,
     refused: Option<&DbError>,
 ) -> Vec<Fact> {
-    let (depth, met) = (found.answer.depth, found.answer.met);
-    let answer = found.curve.iter().find(|point| point.depth == depth);
+    let (queue_depth, met) = (found.answer.queue_depth, found.answer.met);
+    let answer = found.curve.iter().find(|point| point.queue_depth == queue_depth);
     let mut facts: Vec<Fact> =
         answer.into_iter().flat_map(|point| caveats::of_answer(point, met)).collect();
     if load.hang_ns > 0 {
@@ -147,7 +147,7 @@ fn cut_short(target: &DbTarget, load: &DbLoad, answer: &Answer) -> Option<Fact> 
     if answer.stopped_by == StoppedBy::MaxDepth && load.mode.writes() {
         let globals = target.globals.len();
         let url = target.url.typed();
-        let of_globals = answer.depth as usize >= globals;
+        let of_globals = answer.queue_depth as usize >= globals;
         return of_globals.then(|| DatabaseFact::NoMoreGlobals { globals, url }.into());
     }
     let answer = Some(answer).filter(|answer| !answer.is_empty())?;

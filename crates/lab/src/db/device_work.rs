@@ -83,7 +83,7 @@ pub fn held_back_by(
         reasons.push(format!("{who} {limit}."));
     }
     let globals = target.globals.len();
-    if answer.stopped_by == StoppedBy::MaxDepth && answer.depth as usize == globals {
+    if answer.stopped_by == StoppedBy::MaxDepth && answer.queue_depth as usize == globals {
         reasons.push(format!("Each process needs a global of its own, and there are {globals}."));
     }
     let processors = at_best.cpu.machine_percent;

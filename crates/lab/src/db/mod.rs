@@ -10,7 +10,6 @@ mod pool;
 mod purge;
 mod reserve;
 mod target;
-mod terms;
 mod verify;
 
 pub use caveats::{of_rung, of_size};
@@ -21,7 +20,6 @@ pub use place::place;
 pub use purge::purge;
 pub use reserve::{DbReserveWatch, check_reserve};
 pub use target::{DbLoad, DbTarget};
-pub use terms::in_database_terms;
 pub use verify::check;
 
 pub use iogauge_db::backend::{BACKENDS, Global, open};

@@ -159,7 +159,7 @@ impl DatabasePool {
                 bytes: workers.read_bytes + workers.update_bytes,
                 errors: workers.errors,
                 elapsed_ns: workers.elapsed_ns,
-                depth_integral: u128::from(workers.busy_ns),
+                queue_depth_integral: u128::from(workers.busy_ns),
             });
         }
         if counts {
@@ -201,13 +201,13 @@ impl WorkerPool for DatabasePool {
 
     /// A depth is a number of processes. Where the database gives no more connections, those that are
     /// there go on.
-    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
+    fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
         let window = self.take_window()?;
-        let depth = self.most_depth().map_or(depth, |most| most.min(depth));
-        if let Err(error) = self.workers.connect(depth) {
+        let queue_depth = self.most_depth().map_or(queue_depth, |most| most.min(queue_depth));
+        if let Err(error) = self.workers.connect(queue_depth) {
             self.refused.get_or_insert(error);
         }
-        self.workers.set_active(depth);
+        self.workers.set_active(queue_depth);
         Ok(window)
     }
 

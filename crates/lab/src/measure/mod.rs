@@ -95,7 +95,7 @@ pub fn step(
     let whole = run_for(pool, step.runtime_ns, Phase::Measuring, watch, &mut pauses, &mut see)?;
     // The machine's counters belong to the window that has just ended, not to the draining.
     let after = machine.as_mut().map(|machine| machine.sampler.mark()).transpose()?;
-    let place = Setting { depth: step.depth(), rate_iops: rate_of(step) };
+    let place = Setting { queue_depth: step.queue_depth(), rate_iops: rate_of(step) };
     let ends_by_itself = step.jobs.iter().any(|job| job.load.ends_by_itself());
     let is_over = pool.finished() && ends_by_itself;
     if !is_over {
@@ -337,7 +337,7 @@ fn run_for(
         see(&window, pool, watch.observer);
         watch.observer.status(&Status {
             phase,
-            depth: pool.live().outstanding,
+            queue_depth: pool.live().outstanding,
             iops: window.iops(),
             bytes_per_sec: window.bytes_per_sec(),
             latency_mean_ns: window.service().mean_ns(),
@@ -365,14 +365,14 @@ fn result(step: &Step, total: &Window, series: Vec<IntervalPoint>) -> StepResult
             ios: worker.ios,
             bytes: worker.bytes,
             errors: worker.errors,
-            depth_achieved: worker.depth_integral as f64 / elapsed,
+            queue_depth_achieved: worker.queue_depth_integral as f64 / elapsed,
             iops: worker.ios as f64 * 1e9 / elapsed,
         }
     });
     StepResult {
         label: step.label.clone(),
-        depth: step.depth(),
-        depth_achieved: total.depth(),
+        queue_depth: step.queue_depth(),
+        queue_depth_achieved: total.queue_depth(),
         rate_iops: rate_of(step),
         seconds,
         began: None,
@@ -400,8 +400,8 @@ fn job_result(step: &Step, job: usize, total: &Window, series: Vec<IntervalPoint
     JobResult {
         name: step.jobs[job].name.clone(),
         seconds: Some(window.seconds()),
-        depth: step.jobs[job].load.depth(),
-        depth_achieved: window.depth(),
+        queue_depth: step.jobs[job].load.queue_depth(),
+        queue_depth_achieved: window.queue_depth(),
         read: direction(Op::Read),
         write: direction(Op::Write),
         sync: direction(Op::Sync),

@@ -110,7 +110,7 @@ pub(crate) fn interval(window: &Window, at_seconds: f64) -> IntervalPoint {
         syncs: sync.ios(),
         sync_latency_sum_ns: sum(sync),
         latency_max_ns: read.service.max_ns().max(write.service.max_ns()),
-        depth: window.depth(),
+        queue_depth: window.queue_depth(),
         ..IntervalPoint::default()
     }
 }
@@ -128,7 +128,7 @@ mod tests {
         window.workers.push(WorkerWindow {
             ios,
             elapsed_ns: 100_000_000,
-            depth_integral: 200_000_000,
+            queue_depth_integral: 200_000_000,
             ..WorkerWindow::default()
         });
         window
@@ -146,7 +146,7 @@ mod tests {
             prop_assert!(points.iter().all(|p| p.read_bands.count() == p.reads));
             let seconds: f64 = points.iter().map(|p| p.seconds).sum();
             prop_assert!((seconds - ticks as f64 * 0.1).abs() < 1e-6);
-            prop_assert!(points.iter().all(|p| (p.depth - 2.0).abs() < 1e-9));
+            prop_assert!(points.iter().all(|p| (p.queue_depth - 2.0).abs() < 1e-9));
             prop_assert!(points.windows(2).all(|w| w[0].at_seconds < w[1].at_seconds));
         }
     }

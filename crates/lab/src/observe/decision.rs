@@ -1,10 +1,10 @@
 //! What a search decides, and the figures each decision rests on.
 
 use super::Phase;
-use iogauge_model::Limit;
 use iogauge_model::limit::Bound;
 use iogauge_model::result::{Estimate, LimitValue, QueueBound};
 use iogauge_model::units::{Count, Latency};
+use iogauge_model::{Limit, Vocabulary};
 use std::fmt;
 
 /// A limit's statistic in a window, and what it says of the limit.
@@ -22,7 +22,7 @@ pub struct Measured {
     /// What it was measured for.
     pub phase: Phase,
     /// Depth asked; in an open loop the most I/Os that may be outstanding.
-    pub depth: u32,
+    pub queue_depth: u32,
     /// I/Os offered per second, as asked, in an open loop.
     pub rate_iops: Option<f64>,
     /// I/Os completed per second.
@@ -45,21 +45,21 @@ pub struct Crossing {
     /// The limit met first.
     pub limit: Limit,
     /// The depth there.
-    pub depth: f64,
+    pub queue_depth: f64,
 }
 
 /// A depth to be measured next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next {
-    pub depth: u32,
+    pub queue_depth: u32,
     /// What makes it the next.
     pub why: Why,
 }
 
 impl Next {
     /// The same, no deeper than allowed.
-    pub(crate) fn at_most(self, depth: u32) -> Self {
-        Self { depth: self.depth.min(depth), ..self }
+    pub(crate) fn at_most(self, queue_depth: u32) -> Self {
+        Self { queue_depth: self.queue_depth.min(queue_depth), ..self }
     }
 }
 
@@ -102,7 +102,7 @@ pub enum Why {
     /// It broke a limit, and the answer below it was held with room to spare: noise may have broken it.
     Ceiling {
         /// The depth that was held.
-        held: u32,
+        confirmed: u32,
     },
     /// It broke a limit by no more than chance may explain, and gives clearly more than the depth below.
     Open {
@@ -112,7 +112,7 @@ pub enum Why {
     /// A smaller one was held, and by that this one keeps the limits as well.
     Room {
         /// The depth that was held.
-        held: u32,
+        confirmed: u32,
     },
     /// A smaller one broke a limit by more than its depth explains.
     Beyond {
@@ -169,16 +169,16 @@ pub enum Decision {
     /// A depth comes next.
     Next(Next),
     /// A depth is to be the answer and is measured for longer.
-    Hold {
-        depth: u32,
+    Confirm {
+        queue_depth: u32,
         /// Shortest window, in seconds.
         shortest_seconds: f64,
         /// Longest window, where precision takes it: what is left of the budget, in seconds.
         longest_seconds: f64,
     },
     /// The first stretch of a hold shows nothing that speaks against the depth.
-    HoldingOn {
-        depth: u32,
+    ConfirmFurther {
+        queue_depth: u32,
         /// Longest that the hold goes on, in seconds.
         longest_seconds: f64,
     },
@@ -199,7 +199,7 @@ pub enum Decision {
         to: f64,
     },
     /// The target changed, and what was measured before no longer counts.
-    AnotherLevel {
+    PerformanceShift {
         /// When, in seconds from the begin of the search.
         at_seconds: f64,
         /// IOPS before.
@@ -219,7 +219,7 @@ pub enum Decision {
         /// The depth that was asked.
         asked: u32,
         /// The depth that fits into the queue.
-        depth: u32,
+        queue_depth: u32,
         /// The queue.
         bound: QueueBound,
     },
@@ -231,7 +231,7 @@ pub enum Decision {
     /// The I/Os of the depth before took long to complete.
     Drained {
         /// The depth to be measured.
-        depth: u32,
+        queue_depth: u32,
         /// The wait, in seconds.
         seconds: f64,
         /// False where some are still outstanding, and stand in the next window.
@@ -248,55 +248,73 @@ pub enum Decision {
     },
 }
 
+/// A decision in the words of what is measured, as `find --explain` prints it: one line.
+struct Text<'a, T>(&'a T, Vocabulary);
+
+impl Decision {
+    /// One line, as `find --explain` prints it.
+    pub fn text(&self, vocabulary: Vocabulary) -> String {
+        Text(self, vocabulary).to_string()
+    }
+}
+
 /// `mean 9.87 ms ± 12.0 µs of 51,200 I/Os holds <= 10 ms`.
-impl fmt::Display for Judgement {
+impl fmt::Display for Text<'_, Judgement> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LimitValue { limit, value_ns, ci95_ns, n } = self.value;
-        write!(f, "{} ", limit.statistic())?;
+        let Self(Judgement { value, verdict }, words) = self;
+        let LimitValue { limit, value_ns, ci95_ns, n } = value;
+        write!(f, "{} ", words.statistic(limit))?;
         match value_ns {
-            Some(ns) => write!(f, "{}", Latency(ns))?,
+            Some(ns) => write!(f, "{}", Latency(*ns))?,
             None => f.write_str("unknown")?,
         }
         match ci95_ns {
-            // A maximum is what was seen.
+            // A maximum has no interval.
             Some([low, high]) if low == high => {}
             Some([low, high]) => write!(f, " ± {}", Latency((high - low) / 2.0))?,
             None => f.write_str(" ± ?")?,
         }
-        let (verb, open) = match self.verdict {
+        let (verb, open) = match verdict {
             Verdict::Holds => ("holds", ""),
             Verdict::Breaks => ("breaks", ""),
             Verdict::Open => ("leaves", " open"),
         };
-        let (ios, bound) = (Count(n as f64), Bound(limit.bound_ns));
-        write!(f, " of {ios} I/Os {verb} <= {bound}{open}")
+        let (n, bound) = (Count(*n as f64), Bound(limit.bound_ns));
+        write!(f, " of {n} {} {verb} <= {bound}{open}", words.ios())
     }
 }
 
 /// `81,204 ± 310 IOPS`; `± ?` where the interval is unknown.
-struct Iops<'a>(&'a Estimate);
-
-impl fmt::Display for Iops<'_> {
+impl fmt::Display for Text<'_, Estimate> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ± ", Count(self.0.mean))?;
-        match self.0.n {
-            0 | 1 => f.write_str("? IOPS"),
-            _ => write!(f, "{} IOPS", Count(self.0.reach())),
+        let Self(iops, words) = self;
+        write!(f, "{} ± ", Count(iops.mean))?;
+        match iops.n {
+            0 | 1 => f.write_str("?")?,
+            _ => write!(f, "{}", Count(iops.reach()))?,
         }
+        write!(f, " {}", words.iops())
     }
 }
 
-impl fmt::Display for Measured {
+impl fmt::Display for Text<'_, Measured> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { phase, depth, rate_iops, iops, seconds, limits, met, falls_short } = self;
+        let Self(point, words) = self;
+        let Measured { phase, queue_depth, rate_iops, iops, seconds, limits, met, falls_short } =
+            point;
         write!(f, "{}: ", phase.word())?;
         match rate_iops {
-            Some(rate) => write!(f, "{} IOPS offered give", Count(*rate))?,
-            None => write!(f, "depth {depth} gives")?,
+            Some(rate) => write!(f, "{} {} offered give", Count(*rate), words.iops())?,
+            None => write!(
+                f,
+                "{} {}",
+                words.amount(*queue_depth),
+                words.verb(*queue_depth, "gives", "give")
+            )?,
         }
-        write!(f, " {} in {seconds:.2} s", Iops(iops))?;
+        write!(f, " {} in {seconds:.2} s", Text(iops, *words))?;
         for (number, limit) in limits.iter().enumerate() {
-            write!(f, "{} {limit}", if number == 0 { ";" } else { "," })?;
+            write!(f, "{} {}", if number == 0 { ";" } else { "," }, Text(limit, *words))?;
         }
         f.write_str(match (met, falls_short) {
             (true, _) => " (within the limit)",
@@ -306,141 +324,178 @@ impl fmt::Display for Measured {
     }
 }
 
-impl fmt::Display for Crossing {
+impl fmt::Display for Text<'_, Crossing> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { through: [a, b], limit, depth } = self;
-        write!(f, "the line through depths {a} and {b} meets {limit} at {depth:.1}")
+        let Self(Crossing { through: [a, b], limit, queue_depth }, words) = self;
+        let (through, statistic) = (words.amounts(*a, *b), words.statistic(limit));
+        let bound = Bound(limit.bound_ns);
+        write!(f, "the line through {through} meets {statistic} <= {bound} at {queue_depth:.1}")
     }
 }
 
-impl fmt::Display for Next {
+impl fmt::Display for Text<'_, Next> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "next depth {}: ", self.depth)?;
-        match &self.why {
-            Why::Doubling { from } => write!(f, "doubled, since depth {from} is within the limit"),
-            Why::Predicted(crossing) if f64::from(self.depth) > crossing.depth => {
-                write!(f, "{crossing}, and this lies beyond")
-            }
-            Why::Predicted(crossing) => write!(f, "{crossing}, and one step goes no further"),
-            Why::Between { holds, breaks, predicted } => {
+        let Self(Next { queue_depth, why }, words) = self;
+        let amount = |n: &u32| words.amount(*n);
+        let verb = |n: &u32, one, several| words.verb(*n, one, several);
+        write!(f, "next {}: ", amount(queue_depth))?;
+        match why {
+            Why::Doubling { from } => {
                 write!(
                     f,
-                    "between {holds}, which is within the limit, and {breaks}, which is not; "
-                )?;
+                    "doubled, because {} {} within the limit",
+                    amount(from),
+                    verb(from, "is", "are")
+                )
+            }
+            Why::Predicted(crossing) if f64::from(*queue_depth) > crossing.queue_depth => {
+                write!(f, "{}; this is just beyond", Text(crossing, *words))
+            }
+            Why::Predicted(crossing) => {
+                write!(f, "{}; one step goes no further", Text(crossing, *words))
+            }
+            Why::Between { holds, breaks, predicted } => {
+                write!(f, "between {holds}, within the limit, and {breaks}, over the limit; ")?;
                 match predicted {
-                    Some(crossing) => write!(f, "{crossing}"),
-                    None => f.write_str("nothing to predict by, so their geometric mean"),
+                    Some(crossing) => write!(f, "{}", Text(crossing, *words)),
+                    None => {
+                        f.write_str("nothing predicts the limit, so this is their geometric mean")
+                    }
                 }
             }
             Why::Contradicted { before, by, iops } => {
-                let (before, iops) = (Iops(before), Iops(iops));
-                write!(f, "again, since depth {by} gives {iops} and this one gave {before} before")
+                let (before, iops) = (Text(before, *words), Text(iops, *words));
+                let give = verb(by, "gives", "give");
+                write!(f, "again, because {} {give} {iops}, and this gave {before}", amount(by))
             }
-            Why::Missing => f.write_str("the curve up to the answer has no point there"),
+            Why::Missing => f.write_str("the curve up to the answer has no point here"),
             Why::Knee { knee, below } => {
-                write!(f, "depth {below} gives less than 95 % of the answer, and {knee} does not")
+                let give = verb(below, "gives", "give");
+                write!(
+                    f,
+                    "{} {give} less than 95 % of the answer, {knee} at least that",
+                    amount(below)
+                )
             }
-            Why::Ceiling { held } => {
-                write!(f, "again, since depth {held} was held with room to spare")
+            Why::Ceiling { confirmed } => {
+                let were = verb(confirmed, "was", "were");
+                write!(
+                    f,
+                    "again, because {} {were} confirmed with room to spare",
+                    amount(confirmed)
+                )
             }
             Why::Open { below } => write!(
                 f,
-                "again, since chance may have broken the limit, and it gives clearly more than depth {below}"
+                "again, because chance may have broken the limit, and it gives clearly more {} than {}",
+                words.iops(),
+                amount(below)
             ),
-            Why::Room { held } => {
-                write!(f, "depth {held} was held, and there is room for this one by its latency")
+            Why::Room { confirmed } => {
+                let were = verb(confirmed, "was", "were");
+                write!(
+                    f,
+                    "{} {were} confirmed, and the latency leaves room for this",
+                    amount(confirmed)
+                )
             }
             Why::Flat { deeper } => {
-                write!(f, "again, to see whether depth {deeper} really gives no more")
+                let give = verb(deeper, "gives", "give");
+                write!(f, "again, to check that {} {give} no more", amount(deeper))
             }
-            Why::Maximum => f.write_str("again, since a stall may have broken the maximum once"),
+            Why::Maximum => f.write_str("again, because one stall may have broken the maximum"),
             Why::Beyond { broke } => {
-                write!(f, "depth {broke} broke the limit by more than its depth explains")
+                write!(f, "{} broke the limit by more than the load explains", amount(broke))
             }
-            Why::Starved => f.write_str("again, since iogauge lacked processor time"),
-            Why::Smallest => f.write_str("again, since the smallest load takes several windows"),
+            Why::Starved => f.write_str("again, because iogauge lacked processor time"),
+            Why::Smallest => f.write_str("again, because the smallest load needs several windows"),
             Why::Higher => {
-                f.write_str("it is within the limit now, and the search goes on from it")
+                f.write_str("this is within the limit now; the search goes on from here")
             }
-            Why::Again => f.write_str("the search begins again at the new level"),
+            Why::Again => f.write_str("the search starts again after the performance shift"),
         }
     }
 }
 
-/// One line, as `find --explain` prints it.
-impl fmt::Display for Decision {
+impl fmt::Display for Text<'_, Decision> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Measured(point) => write!(f, "{point}"),
-            Self::ClosedLoopFirst { longest_seconds } => write!(
+        let Self(decision, words) = self;
+        let (ios, iops) = (words.ios(), words.iops());
+        match decision {
+            Decision::Measured(point) => write!(f, "{}", Text(point, *words)),
+            Decision::Next(next) => write!(f, "{}", Text(next, *words)),
+            Decision::ClosedLoopFirst { longest_seconds } => write!(
                 f,
-                "first a closed loop for {longest_seconds:.1} s at most, to see what the target \
-                 gives at all"
+                "first a closed loop for at most {longest_seconds:.1} s, to measure what the target gives"
             ),
-            Self::NextRate { rate_iops, holds, breaks } => {
-                write!(f, "next {} IOPS offered: ", Count(*rate_iops))?;
+            Decision::NextRate { rate_iops, holds, breaks } => {
+                write!(f, "next {} {iops} offered: ", Count(*rate_iops))?;
                 match (holds.map(Count), breaks.map(Count)) {
-                    (None, None) => f.write_str("what the closed loop lets expect"),
-                    (Some(holds), None) => write!(f, "more, since {holds} hold"),
-                    (None, Some(breaks)) => write!(f, "less, since {breaks} do not hold"),
+                    (None, None) => f.write_str("estimated from the closed loop"),
+                    (Some(holds), None) => write!(f, "more, because {holds} is within the limit"),
+                    (None, Some(breaks)) => write!(f, "less, because {breaks} is over the limit"),
                     (Some(holds), Some(breaks)) => {
-                        write!(f, "between {holds}, which hold, and {breaks}, which do not")
+                        write!(f, "between {holds}, within the limit, and {breaks}, over the limit")
                     }
                 }
             }
-            Self::RateGoingBack { from, to } => {
+            Decision::RateGoingBack { from, to } => {
                 let (from, to) = (Count(*from), Count(*to));
-                write!(f, "{from} IOPS offered did not hold: going back to {to}")
+                write!(f, "{from} {iops} offered was not confirmed: going back to {to}")
             }
-            Self::Next(next) => write!(f, "{next}"),
-            Self::Hold { depth, shortest_seconds, longest_seconds } => write!(
+            Decision::Confirm { queue_depth, shortest_seconds, longest_seconds } => write!(
                 f,
-                "holding depth {depth} for {shortest_seconds:.1} s, and up to the \
-                 {longest_seconds:.1} s left where the precision takes it"
+                "confirming {} for {shortest_seconds:.1} s, or up to {longest_seconds:.1} s until the \
+                 precision is reached",
+                words.amount(*queue_depth)
             ),
-            Self::HoldingOn { depth, longest_seconds } => {
-                write!(f, "holding depth {depth} on, for up to {longest_seconds:.1} s more")
-            }
-            Self::GoingBack { from, to, because } => {
-                write!(f, "depth {from} did not hold")?;
+            Decision::ConfirmFurther { queue_depth, longest_seconds } => write!(
+                f,
+                "confirming {} for up to {longest_seconds:.1} s more",
+                words.amount(*queue_depth)
+            ),
+            Decision::GoingBack { from, to, because } => {
+                let were = words.verb(*from, "was", "were");
+                write!(f, "{} {were} not confirmed", words.amount(*from))?;
                 if let Some(judgement) = because {
-                    write!(f, ", {judgement}")?;
+                    write!(f, ", {}", Text(judgement, *words))?;
                 }
                 write!(f, ": going back to {to}")
             }
-            Self::AnotherLevel { at_seconds, before_iops, after_iops } => write!(
+            Decision::PerformanceShift { at_seconds, before_iops, after_iops } => write!(
                 f,
-                "the target came from {} to {} IOPS {at_seconds:.1} s into the search: what was \
-                 measured before no longer counts",
+                "performance shift {at_seconds:.1} s into the search, from {} to {} {iops}: earlier \
+                 measurements no longer count",
                 Count(*before_iops),
                 Count(*after_iops)
             ),
-            Self::WorkersAdded { workers, cpu_percent } => write!(
+            Decision::WorkersAdded { workers, cpu_percent } => write!(
                 f,
-                "the load takes {cpu_percent:.0} % of a processor, which is all its workers can: \
+                "the workers have no processor time left ({cpu_percent:.0} % of a processor used): \
                  again with {workers} workers"
             ),
-            Self::QueueFull { asked, depth, bound } => {
+            Decision::QueueFull { asked, queue_depth, bound } => {
                 write!(
                     f,
-                    "the queue in front of the target is full: of {asked} I/Os {depth} fit into it"
+                    "the queue in front of the target is full: it takes {queue_depth} of {asked} {ios}"
                 )?;
                 match bound.told_by.as_slice() {
                     [] => Ok(()),
                     files => write!(f, " ({})", files.join(", ")),
                 }
             }
-            Self::Paused { seconds } => write!(
+            Decision::Paused { seconds } => write!(
                 f,
-                "iogauge was paused for {seconds:.1} s: what it measured around that is left out"
+                "iogauge was paused for {seconds:.1} s: measurements around the pause are left out"
             ),
-            Self::Drained { depth, seconds, whole } => {
-                write!(f, "depth {depth} waited {seconds:.2} s for I/Os of the depth before")?;
-                f.write_str(if *whole { "" } else { ", and some are outstanding still" })
+            Decision::Drained { queue_depth, seconds, whole } => {
+                let amount = words.amount(*queue_depth);
+                write!(f, "waited {seconds:.2} s for earlier {ios} before {amount}")?;
+                f.write_str(if *whole { "" } else { "; some are still outstanding" })
             }
-            Self::Budget { phase, spent_seconds, left_seconds } => write!(
+            Decision::Budget { phase, spent_seconds, left_seconds } => write!(
                 f,
-                "{} ends: {spent_seconds:.1} s are spent, {left_seconds:.1} s left",
+                "{} ends: {spent_seconds:.1} s spent, {left_seconds:.1} s left",
                 phase.word()
             ),
         }
@@ -465,7 +520,7 @@ mod tests {
     fn a_point_tells_what_it_rests_on() {
         let mut point = Measured {
             phase: Phase::Narrowing,
-            depth: 20,
+            queue_depth: 20,
             rate_iops: None,
             iops: estimate(2_000.0, 12),
             seconds: 1.25,
@@ -477,16 +532,16 @@ mod tests {
             falls_short: false,
         };
         assert_eq!(
-            point.to_string(),
-            "narrowing: depth 20 gives 2,000 ± 20 IOPS in 1.25 s; \
+            Text(&point, Vocabulary::Device).to_string(),
+            "narrowing: queue depth 20 gives 2,000 ± 20 IOPS in 1.25 s; \
              read:p99 4.90 ms ± 100 µs of 51,200 I/Os holds <= 5 ms, \
              read:p99 4.90 ms ± ? of 51,200 I/Os leaves <= 5 ms open (within the limit)"
         );
         point.limits = vec![judgement(Some([4.9e6, 4.9e6]), Verdict::Breaks)];
         (point.met, point.iops.n) = (false, 1);
         assert_eq!(
-            Decision::Measured(point).to_string(),
-            "narrowing: depth 20 gives 2,000 ± ? IOPS in 1.25 s; \
+            Decision::Measured(point).text(Vocabulary::Device),
+            "narrowing: queue depth 20 gives 2,000 ± ? IOPS in 1.25 s; \
              read:p99 4.90 ms of 51,200 I/Os breaks <= 5 ms (over the limit)"
         );
     }
@@ -494,9 +549,9 @@ mod tests {
     #[test]
     fn every_decision_is_one_line_with_its_figures() {
         let limit = "mean<=10ms".parse().unwrap();
-        let crossing = Crossing { through: [8, 16], limit, depth: 798.24 };
+        let crossing = Crossing { through: [8, 16], limit, queue_depth: 798.24 };
         let (before, iops) = (estimate(4_000.0, 9), estimate(3_000.0, 9));
-        let next = |depth, why| Decision::Next(Next { depth, why });
+        let next = |queue_depth, why| Decision::Next(Next { queue_depth, why });
         let because = Some(judgement(Some([4.8e6, 5.0e6]), Verdict::Open));
         let decisions = [
             next(32, Why::Doubling { from: 16 }),
@@ -505,9 +560,9 @@ mod tests {
             next(700, Why::Between { holds: 16, breaks: 879, predicted: Some(crossing) }),
             next(118, Why::Between { holds: 16, breaks: 879, predicted: None }),
             next(16, Why::Contradicted { before, by: 32, iops }),
-            next(879, Why::Ceiling { held: 700 }),
+            next(879, Why::Ceiling { confirmed: 700 }),
             next(2, Why::Open { below: 1 }),
-            next(19, Why::Room { held: 18 }),
+            next(19, Why::Room { confirmed: 18 }),
             next(32, Why::Flat { deeper: 64 }),
             next(8, Why::Beyond { broke: 4 }),
             next(879, Why::Maximum),
@@ -515,61 +570,98 @@ mod tests {
             next(1, Why::Smallest),
             next(879, Why::Higher),
             next(4, Why::Again),
-            Decision::Hold { depth: 798, shortest_seconds: 8.0, longest_seconds: 16.04 },
-            Decision::HoldingOn { depth: 798, longest_seconds: 13.54 },
+            Decision::Confirm { queue_depth: 798, shortest_seconds: 8.0, longest_seconds: 16.04 },
+            Decision::ConfirmFurther { queue_depth: 798, longest_seconds: 13.54 },
             Decision::GoingBack { from: 798, to: 780, because },
-            Decision::AnotherLevel { at_seconds: 3.2, before_iops: 4e4, after_iops: 3e3 },
+            Decision::PerformanceShift { at_seconds: 3.2, before_iops: 4e4, after_iops: 3e3 },
             Decision::QueueFull {
                 asked: 512,
-                depth: 256,
+                queue_depth: 256,
                 bound: QueueBound { requests: 256, told_by: Vec::new() },
             },
             Decision::WorkersAdded { workers: 2, cpu_percent: 99.4 },
-            Decision::Drained { depth: 4, seconds: 0.31, whole: true },
-            Decision::Drained { depth: 4, seconds: 2.0, whole: false },
+            Decision::Drained { queue_depth: 4, seconds: 0.31, whole: true },
+            Decision::Drained { queue_depth: 4, seconds: 2.0, whole: false },
             Decision::Budget { phase: Phase::Doubling, spent_seconds: 15.0, left_seconds: 15.0 },
         ];
-        let lines: Vec<String> = decisions.iter().map(ToString::to_string).collect();
-        let line = "the line through depths 8 and 16 meets mean <= 10 ms at 798.2";
-        let between = "between 16, which is within the limit, and 879, which is not";
+        let lines: Vec<String> =
+            decisions.iter().map(|decision| decision.text(Vocabulary::Device)).collect();
+        let line = "the line through queue depths 8 and 16 meets mean <= 10 ms at 798.2";
+        let between = "between 16, within the limit, and 879, over the limit";
+        let again = "again, because";
         let wanted = [
-            "next depth 32: doubled, since depth 16 is within the limit".to_owned(),
-            format!("next depth 879: {line}, and this lies beyond"),
-            format!("next depth 512: {line}, and one step goes no further"),
-            format!("next depth 700: {between}; {line}"),
-            format!("next depth 118: {between}; nothing to predict by, so their geometric mean"),
-            "next depth 16: again, since depth 32 gives 3,000 ± 30 IOPS and this one gave 4,000 ± 40 \
-             IOPS before"
+            "next queue depth 32: doubled, because queue depth 16 is within the limit".to_owned(),
+            format!("next queue depth 879: {line}; this is just beyond"),
+            format!("next queue depth 512: {line}; one step goes no further"),
+            format!("next queue depth 700: {between}; {line}"),
+            format!(
+                "next queue depth 118: {between}; nothing predicts the limit, so this is their geometric mean"
+            ),
+            format!(
+                "next queue depth 16: {again} queue depth 32 gives 3,000 ± 30 IOPS, and this gave 4,000 ± 40 \
+                 IOPS"
+            ),
+            format!("next queue depth 879: {again} queue depth 700 was confirmed with room to spare"),
+            format!(
+                "next queue depth 2: {again} chance may have broken the limit, and it gives clearly more IOPS \
+                 than queue depth 1"
+            ),
+            "next queue depth 19: queue depth 18 was confirmed, and the latency leaves room for this"
                 .to_owned(),
-            "next depth 879: again, since depth 700 was held with room to spare".to_owned(),
-            "next depth 2: again, since chance may have broken the limit, and it gives clearly more than depth 1"
+            "next queue depth 32: again, to check that queue depth 64 gives no more".to_owned(),
+            "next queue depth 8: queue depth 4 broke the limit by more than the load explains".to_owned(),
+            format!("next queue depth 879: {again} one stall may have broken the maximum"),
+            format!("next queue depth 512: {again} iogauge lacked processor time"),
+            format!("next queue depth 1: {again} the smallest load needs several windows"),
+            "next queue depth 879: this is within the limit now; the search goes on from here".to_owned(),
+            "next queue depth 4: the search starts again after the performance shift".to_owned(),
+            "confirming queue depth 798 for 8.0 s, or up to 16.0 s until the precision is reached".to_owned(),
+            "confirming queue depth 798 for up to 13.5 s more".to_owned(),
+            "queue depth 798 was not confirmed, read:p99 4.90 ms ± 100 µs of 51,200 I/Os leaves <= 5 ms \
+             open: going back to 780"
                 .to_owned(),
-            "next depth 19: depth 18 was held, and there is room for this one by its latency"
+            "performance shift 3.2 s into the search, from 40,000 to 3,000 IOPS: earlier measurements no \
+             longer count"
                 .to_owned(),
-            "next depth 32: again, to see whether depth 64 really gives no more".to_owned(),
-            "next depth 8: depth 4 broke the limit by more than its depth explains".to_owned(),
-            "next depth 879: again, since a stall may have broken the maximum once".to_owned(),
-            "next depth 512: again, since iogauge lacked processor time".to_owned(),
-            "next depth 1: again, since the smallest load takes several windows".to_owned(),
-            "next depth 879: it is within the limit now, and the search goes on from it".to_owned(),
-            "next depth 4: the search begins again at the new level".to_owned(),
-            "holding depth 798 for 8.0 s, and up to the 16.0 s left where the precision takes it"
+            "the queue in front of the target is full: it takes 256 of 512 I/Os".to_owned(),
+            "the workers have no processor time left (99 % of a processor used): again with 2 workers"
                 .to_owned(),
-            "holding depth 798 on, for up to 13.5 s more".to_owned(),
-            "depth 798 did not hold, read:p99 4.90 ms ± 100 µs of 51,200 I/Os leaves <= 5 ms open: \
-             going back to 780"
-                .to_owned(),
-            "the target came from 40,000 to 3,000 IOPS 3.2 s into the search: what was measured \
-             before no longer counts"
-                .to_owned(),
-            "the queue in front of the target is full: of 512 I/Os 256 fit into it".to_owned(),
-            "the load takes 99 % of a processor, which is all its workers can: again with 2 workers"
-                .to_owned(),
-            "depth 4 waited 0.31 s for I/Os of the depth before".to_owned(),
-            "depth 4 waited 2.00 s for I/Os of the depth before, and some are outstanding still"
-                .to_owned(),
-            "doubling ends: 15.0 s are spent, 15.0 s left".to_owned(),
+            "waited 0.31 s for earlier I/Os before queue depth 4".to_owned(),
+            "waited 2.00 s for earlier I/Os before queue depth 4; some are still outstanding".to_owned(),
+            "doubling ends: 15.0 s spent, 15.0 s left".to_owned(),
         ];
         assert_eq!(lines, wanted);
+    }
+
+    #[test]
+    fn a_database_has_processes_and_operations() {
+        let limit = "sync:p99<=5ms".parse().unwrap();
+        let crossing = Crossing { through: [2, 4], limit, queue_depth: 3.7 };
+        let next = |queue_depth, why| Decision::Next(Next { queue_depth, why });
+        for (decision, wanted) in [
+            (
+                next(4, Why::Doubling { from: 2 }),
+                "next 4 processes: doubled, because 2 processes are within the limit",
+            ),
+            (
+                next(2, Why::Doubling { from: 1 }),
+                "next 2 processes: doubled, because 1 process is within the limit",
+            ),
+            (
+                next(3, Why::Predicted(crossing)),
+                "next 3 processes: the line through 2 and 4 processes meets commit:p99 <= 5 ms at 3.7; \
+                 one step goes no further",
+            ),
+            (
+                Decision::GoingBack { from: 4, to: 3, because: None },
+                "4 processes were not confirmed: going back to 3",
+            ),
+            (
+                Decision::Drained { queue_depth: 1, seconds: 0.2, whole: true },
+                "waited 0.20 s for earlier operations before 1 process",
+            ),
+        ] {
+            assert_eq!(decision.text(Vocabulary::Database), wanted);
+        }
     }
 }

@@ -60,7 +60,7 @@ pub enum Phase {
     /// The search closes in.
     Narrowing,
     /// The answer is held for longer.
-    Holding,
+    Confirming,
 }
 
 impl Phase {
@@ -74,7 +74,7 @@ impl Phase {
             Self::Checking { .. } => "checking",
             Self::Doubling => "doubling",
             Self::Narrowing => "narrowing",
-            Self::Holding => "confirming",
+            Self::Confirming => "confirming",
         }
     }
 }
@@ -85,7 +85,7 @@ pub struct Status<'a> {
     /// What is going on.
     pub phase: Phase,
     /// Depth asked; 0 where it does not apply.
-    pub depth: u32,
+    pub queue_depth: u32,
     /// I/Os per second over the last tick.
     pub iops: f64,
     /// Bytes per second over the last tick.
@@ -102,7 +102,7 @@ pub struct Status<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
     /// Depth asked; in an open loop the most I/Os that may be outstanding.
-    pub depth: u32,
+    pub queue_depth: u32,
     /// Arrival rate asked, in an open loop.
     pub rate_iops: Option<f64>,
 }

@@ -51,7 +51,7 @@ pub(super) struct Bench<'a, 'b> {
     spoilt_ns: u64,
     series: Series,
     /// What the last hold saw, for another stretch of it.
-    pub(super) held: Option<Sieve<Observed>>,
+    pub(super) confirmed: Option<Sieve<Observed>>,
     /// The queue in front of the target, once it was seen to be full.
     pub(super) full_queue: Option<FullQueue>,
     /// Waits for I/Os of the depth before.
@@ -63,11 +63,11 @@ pub(super) struct Bench<'a, 'b> {
     /// Stretches of all windows.
     pub(super) starved: Starved,
     /// Whether the target rose or fell to another level, once it has come to one.
-    pub(super) level_rose: Option<bool>,
+    pub(super) shift_rose: Option<bool>,
     /// True once it has gone the other way again: its levels are noise.
-    pub(super) came_back: bool,
+    pub(super) reverted: bool,
     /// Depth and rate asked at present.
-    depth_asked: Option<u32>,
+    queue_depth_asked: Option<u32>,
     rate_asked_iops: Option<f64>,
 }
 
@@ -88,15 +88,15 @@ impl<'a, 'b> Bench<'a, 'b> {
             excluded_ns: 0,
             spoilt_ns: 0,
             series: Series::of(MOST_INTERVALS, TICKS_JOINED),
-            held: None,
+            confirmed: None,
             full_queue: None,
             strays: Vec::new(),
             errors: 0,
             is_stuck: false,
             starved: Starved::default(),
-            level_rose: None,
-            came_back: false,
-            depth_asked: None,
+            shift_rose: None,
+            reverted: false,
+            queue_depth_asked: None,
             rate_asked_iops: None,
         }
     }
@@ -110,32 +110,32 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     /// Changes the depth, to what the pool can reach of it.
-    pub(super) fn ask_depth(&mut self, depth: u32) -> Result<u32, LabError> {
-        let window = self.pool.set_depth(depth)?;
+    pub(super) fn ask_depth(&mut self, queue_depth: u32) -> Result<u32, LabError> {
+        let window = self.pool.set_queue_depth(queue_depth)?;
         self.note(&window)?;
-        let reached = self.pool.most_depth().map_or(depth, |most| most.min(depth));
-        self.depth_asked = Some(reached);
+        let reached = self.pool.most_depth().map_or(queue_depth, |most| most.min(queue_depth));
+        self.queue_depth_asked = Some(reached);
         Ok(reached)
     }
 
     /// True where a rise or fall takes back the change of level there was.
-    pub(super) fn comes_back_by(&self, rise: bool) -> bool {
-        self.level_rose.is_some_and(|rose| rose != rise)
+    pub(super) fn reverts_by(&self, rise: bool) -> bool {
+        self.shift_rose.is_some_and(|rose| rose != rise)
     }
 
     /// The depth asked at present.
-    pub(super) fn depth_asked(&self) -> Option<u32> {
-        self.depth_asked
+    pub(super) fn queue_depth_asked(&self) -> Option<u32> {
+        self.queue_depth_asked
     }
 
     /// True where this depth is asked already.
-    pub(super) fn is_at(&self, depth: u32) -> bool {
-        self.depth_asked == Some(depth)
+    pub(super) fn is_at(&self, queue_depth: u32) -> bool {
+        self.queue_depth_asked == Some(queue_depth)
     }
 
     /// The largest depth there is to try.
     pub(super) fn max_depth(&self) -> u32 {
-        let queue = self.full_queue.as_ref().map_or(u32::MAX, |queue| queue.depth);
+        let queue = self.full_queue.as_ref().map_or(u32::MAX, |queue| queue.queue_depth);
         self.pool.most_depth().unwrap_or(u32::MAX).min(self.plan.max_depth).min(queue)
     }
 
@@ -163,7 +163,7 @@ impl<'a, 'b> Bench<'a, 'b> {
             self.decide(Decision::Paused { seconds: paused_seconds });
         } else if window.seconds() > 0.0 {
             let asked = IntervalPoint {
-                depth_asked: self.depth_asked.map(f64::from),
+                queue_depth_asked: self.queue_depth_asked.map(f64::from),
                 rate_asked_iops: self.rate_asked_iops,
                 ..interval_with_bands(window, seconds(self.elapsed_ns()))
             };
@@ -294,10 +294,16 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     /// Tells of a tick, with the mean latency that the limits mean.
-    pub(super) fn show(&mut self, tick: &Window, phase: Phase, depth: u32, latency_mean_ns: f64) {
+    pub(super) fn show(
+        &mut self,
+        tick: &Window,
+        phase: Phase,
+        queue_depth: u32,
+        latency_mean_ns: f64,
+    ) {
         self.watch.observer.status(&Status {
             phase,
-            depth,
+            queue_depth,
             iops: tick.iops(),
             bytes_per_sec: tick.bytes_per_sec(),
             latency_mean_ns,
@@ -352,13 +358,13 @@ impl<'a, 'b> Bench<'a, 'b> {
     }
 
     /// True where the workers had no more processor time to use at a depth.
-    pub(super) fn client_bound(&self, cpu_percent: f64, depth: u32) -> bool {
+    pub(super) fn client_bound(&self, cpu_percent: f64, queue_depth: u32) -> bool {
         if !self.pool.is_only_client() {
             return false;
         }
         // A worker without an I/O of its own rests, and one without a processor waits.
         let processors = std::thread::available_parallelism().map_or(u32::MAX, |n| n.get() as u32);
-        let busy = self.workers().min(depth).min(processors);
+        let busy = self.workers().min(queue_depth).min(processors);
         cpu_percent >= CLIENT_BOUND_PERCENT * f64::from(busy)
     }
 }

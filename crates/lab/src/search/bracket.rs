@@ -30,15 +30,15 @@ impl Search<'_, '_> {
         until_ns: u64,
     ) -> Result<Bracket, LabError> {
         let (mut good, mut bad): (Option<Point>, Option<Point>) = (None, None);
-        let mut depth = from;
+        let mut queue_depth = from;
         // What a pass before it has just measured there.
-        let mut known = self.points.iter().rfind(|p| p.depth == from && p.met).cloned();
+        let mut known = self.points.iter().rfind(|p| p.queue_depth == from && p.met).cloned();
         loop {
             let point = match known.take() {
                 Some(known) => known,
                 None => {
-                    let point = self.measure(depth, Phase::Doubling)?;
-                    if let Some(again) = self.finds_another_level(plan, &point)? {
+                    let point = self.measure(queue_depth, Phase::Doubling)?;
+                    if let Some(again) = self.finds_shift(plan, &point)? {
                         return Ok(Bracket::Again(again));
                     }
                     point
@@ -46,11 +46,11 @@ impl Search<'_, '_> {
             };
             let over = self.bench.spent_ns() >= until_ns || self.bench.must_end();
             if let Some(most) = self.finds_full_queue(&point) {
-                if let Some(good) = good.take_if(|good| good.depth == most) {
+                if let Some(good) = good.take_if(|good| good.queue_depth == most) {
                     return Ok(Bracket::Below(good));
                 }
-                good.take_if(|good| good.depth > most);
-                (depth, bad) = (most, None);
+                good.take_if(|good| good.queue_depth > most);
+                (queue_depth, bad) = (most, None);
                 continue;
             }
             if point.met {
@@ -58,8 +58,8 @@ impl Search<'_, '_> {
                     return Ok(Bracket::Between(point, Box::new(bad)));
                 }
                 let max_depth = self.bench.max_depth();
-                if point.depth >= max_depth || over {
-                    if point.depth < max_depth {
+                if point.queue_depth >= max_depth || over {
+                    if point.queue_depth < max_depth {
                         self.bench.decide_over(Phase::Doubling);
                     }
                     return Ok(Bracket::Below(point));
@@ -68,36 +68,36 @@ impl Search<'_, '_> {
                 let left_seconds = if plan.wants_curve() { bench::seconds(left_ns) } else { 0.0 };
                 let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
                 let next = next.at_most(max_depth);
-                if narrow::turnover_ns(&point, next.depth) > left_ns as f64 {
+                if narrow::turnover_ns(&point, next.queue_depth) > left_ns as f64 {
                     self.bench.decide_over(Phase::Doubling);
                     return Ok(Bracket::Below(point));
                 }
-                if let Some(bad) = self.maximum_broken(point.depth, next.depth) {
+                if let Some(bad) = self.maximum_broken(point.queue_depth, next.queue_depth) {
                     return Ok(Bracket::Between(point, Box::new(bad)));
                 }
                 self.bench.decide(Decision::Next(next));
-                depth = next.depth;
+                queue_depth = next.queue_depth;
                 good = Some(point);
             } else {
                 if let Some(below) = good.take() {
                     let Some(deeper) = self.looks_beyond(&below, &point, over)? else {
                         return Ok(Bracket::Between(below, Box::new(point)));
                     };
-                    (depth, good) = (deeper.depth, Some(below));
+                    (queue_depth, good) = (deeper.queue_depth, Some(below));
                     known = Some(deeper);
                     continue;
                 }
                 if self.bench.must_end() {
                     return Ok(Bracket::Cut(point));
                 }
-                if point.depth == 1 {
+                if point.queue_depth == 1 {
                     return Ok(Bracket::Nothing);
                 }
-                if let Some(good) = self.best_below(point.depth) {
+                if let Some(good) = self.best_below(point.queue_depth) {
                     return Ok(Bracket::Between(good, Box::new(point)));
                 }
-                depth = narrow::retreat(&point, None, 0);
-                self.bench.decide(point.going_back(depth));
+                queue_depth = narrow::retreat(&point, None, 0);
+                self.bench.decide(point.going_back(queue_depth));
                 bad = Some(point);
             }
         }
@@ -111,17 +111,20 @@ impl Search<'_, '_> {
         bad: &Point,
         is_over: bool,
     ) -> Result<Option<Point>, LabError> {
-        let depth = bad.depth.saturating_mul(2);
+        let queue_depth = bad.queue_depth.saturating_mul(2);
         let is_plausible = narrow::is_plausible(good, bad);
-        if is_plausible || bad.breaks_maximum() || is_over || depth > self.bench.max_depth() {
+        if is_plausible || bad.breaks_maximum() || is_over || queue_depth > self.bench.max_depth() {
             return Ok(None);
         }
-        self.bench.decide(Decision::Next(Next { depth, why: Why::Beyond { broke: bad.depth } }));
-        let deeper = self.measure(depth, Phase::Doubling)?;
+        self.bench.decide(Decision::Next(Next {
+            queue_depth,
+            why: Why::Beyond { broke: bad.queue_depth },
+        }));
+        let deeper = self.measure(queue_depth, Phase::Doubling)?;
         if !deeper.met {
             return Ok(None);
         }
-        self.set_noise_aside(..depth);
+        self.set_noise_aside(..queue_depth);
         Ok(Some(deeper))
     }
 
@@ -133,14 +136,14 @@ impl Search<'_, '_> {
         }
         let takes_no_more = || self.bench.takes_no_more(&self.points, point);
         let queue = point.own.full_queue.clone().or_else(takes_no_more)?;
-        if queue.depth >= point.depth {
+        if queue.queue_depth >= point.queue_depth {
             return None;
         }
-        let FullQueue { depth, bound } = queue.clone();
-        self.points.retain(|point| point.depth <= depth);
-        self.bench.decide(Decision::QueueFull { asked: point.depth, depth, bound });
+        let FullQueue { queue_depth, bound } = queue.clone();
+        self.points.retain(|point| point.queue_depth <= queue_depth);
+        self.bench.decide(Decision::QueueFull { asked: point.queue_depth, queue_depth, bound });
         self.bench.full_queue = Some(queue);
-        Some(depth)
+        Some(queue_depth)
     }
 
     /// Closes the gap between a depth that holds and one that does not. Returns where to begin
@@ -158,8 +161,8 @@ impl Search<'_, '_> {
                 break;
             }
             self.bench.decide(Decision::Next(next));
-            let point = self.measure(next.depth, Phase::Narrowing)?;
-            if let Some(again) = self.finds_another_level(plan, &point)? {
+            let point = self.measure(next.queue_depth, Phase::Narrowing)?;
+            if let Some(again) = self.finds_shift(plan, &point)? {
                 return Ok(Some(again));
             }
             if point.met {
@@ -173,26 +176,28 @@ impl Search<'_, '_> {
 
     /// The least depth between two, or at the second, where a maximum was over its bound.
     fn maximum_broken(&self, above: u32, up_to: u32) -> Option<Point> {
-        let between = self.points.iter().filter(|p| p.depth > above && p.depth <= up_to);
-        between.filter(|p| p.breaks_maximum()).min_by_key(|p| p.depth).cloned()
+        let between =
+            self.points.iter().filter(|p| p.queue_depth > above && p.queue_depth <= up_to);
+        between.filter(|p| p.breaks_maximum()).min_by_key(|p| p.queue_depth).cloned()
     }
 
     /// The shallowest point above a depth that broke a limit.
-    pub(super) fn ceiling(&self, depth: u32) -> Option<&Point> {
-        let broken = self.points.iter().filter(|point| point.depth > depth && !point.met);
-        broken.min_by_key(|point| point.depth)
+    pub(super) fn ceiling(&self, queue_depth: u32) -> Option<&Point> {
+        let broken =
+            self.points.iter().filter(|point| point.queue_depth > queue_depth && !point.met);
+        broken.min_by_key(|point| point.queue_depth)
     }
 
     /// The deepest point below a depth that held, by the longest window at its own depth.
-    pub(super) fn best_below(&self, depth: u32) -> Option<Point> {
-        deepest_met(self.points.clone(), depth.saturating_sub(1))
+    pub(super) fn best_below(&self, queue_depth: u32) -> Option<Point> {
+        deepest_met(self.points.clone(), queue_depth.saturating_sub(1))
     }
 }
 
 /// The deepest of some points that held and is no deeper than asked, by the longest window at its own depth. A window
 /// that an interrupt cut short counts where there is no other.
 pub(super) fn deepest_met(mut points: Vec<Point>, most_depth: u32) -> Option<Point> {
-    points.retain(|point| point.depth <= most_depth);
+    points.retain(|point| point.queue_depth <= most_depth);
     longest_of_each_depth(&mut points);
     points.retain(|point| point.met);
     points.iter().rfind(|point| point.is_whole()).or(points.last()).cloned()

@@ -77,7 +77,7 @@ const UNKNOWN: f64 = 1.0;
 /// A point of a closed loop's curve.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DepthPlace {
-    pub(super) depth: u32,
+    pub(super) queue_depth: u32,
     pub(super) iops: Estimate,
     /// Statistic of the limit that binds.
     pub(super) statistic: f64,
@@ -89,16 +89,18 @@ pub(super) struct DepthPlace {
 /// by points well apart. By Little's law the mean latency is depth over IOPS, and takes what of the depth the
 /// IOPS do not; no percentile near a limit grows more slowly.
 /// J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (1961), 383-387.
-pub(super) fn slope_at(depth: u32, curve: impl Iterator<Item = DepthPlace>) -> f64 {
+pub(super) fn slope_at(queue_depth: u32, curve: impl Iterator<Item = DepthPlace>) -> f64 {
     let is_apart = |place: &DepthPlace| {
-        let factor = f64::from(place.depth.max(depth)) / f64::from(place.depth.min(depth));
-        place.depth == depth || (APART[0]..=APART[1]).contains(&factor)
+        let factor = f64::from(place.queue_depth.max(queue_depth))
+            / f64::from(place.queue_depth.min(queue_depth));
+        place.queue_depth == queue_depth || (APART[0]..=APART[1]).contains(&factor)
     };
     let apart: Vec<DepthPlace> = curve.filter(is_apart).collect();
-    let of_iops: Vec<CurvePlace> = apart.iter().map(|at| (f64::from(at.depth), at.iops)).collect();
+    let of_iops: Vec<CurvePlace> =
+        apart.iter().map(|at| (f64::from(at.queue_depth), at.iops)).collect();
     let rise = slope(&of_iops).clamp(0.0, STEEPEST);
     let of_statistic: Vec<(f64, f64, f64)> =
-        apart.iter().map(|at| (f64::from(at.depth).ln(), at.statistic.ln(), 1.0)).collect();
+        apart.iter().map(|at| (f64::from(at.queue_depth).ln(), at.statistic.ln(), 1.0)).collect();
     let growth = Line::through(&of_statistic).slope;
     let least = 1.0 - rise;
     rise / if growth.is_finite() { growth.clamp(least, FASTEST) } else { least }
@@ -304,17 +306,19 @@ mod tests {
 
     #[test]
     fn depth_gives_the_slope_where_a_statistic_is_noise() {
-        let at = |depth: u32, mean: f64, statistic: f64| DepthPlace {
-            depth,
+        let at = |queue_depth: u32, mean: f64, statistic: f64| DepthPlace {
+            queue_depth,
             iops: Estimate { mean, ci95: [mean - 10.0, mean + 10.0], n: 30 },
             statistic,
         };
-        let depths = [32, 64, 91, 128, 256];
-        let flat = depths.map(|depth| at(depth, 90e3, f64::from(depth)));
+        let queue_depths = [32, 64, 91, 128, 256];
+        let flat = queue_depths.map(|queue_depth| at(queue_depth, 90e3, f64::from(queue_depth)));
         // Twice the IOPS for four times the depth: the mean latency doubles as well, and a percentile four times.
-        let root = |depth: u32| f64::from(depth).sqrt();
-        let mean = depths.map(|depth| at(depth, 1e3 * root(depth), root(depth)));
-        let percentile = depths.map(|depth| at(depth, 1e3 * root(depth), f64::from(depth)));
+        let root = |queue_depth: u32| f64::from(queue_depth).sqrt();
+        let mean = queue_depths
+            .map(|queue_depth| at(queue_depth, 1e3 * root(queue_depth), root(queue_depth)));
+        let percentile = queue_depths
+            .map(|queue_depth| at(queue_depth, 1e3 * root(queue_depth), f64::from(queue_depth)));
         assert!(slope_at(91, flat.into_iter()) < 1e-9);
         assert!((slope_at(91, mean.into_iter()) - 1.0).abs() < 1e-9);
         assert!((slope_at(91, percentile.into_iter()) - 0.5).abs() < 1e-9);

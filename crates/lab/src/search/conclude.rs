@@ -37,7 +37,9 @@ impl Near {
     /// Those among the points of a closed loop.
     pub(super) fn among<'a>(points: impl Iterator<Item = &'a Point>, answer: &'a Point) -> Self {
         let is_near = |point: &&Point| {
-            let is_near = |ticks: &Ticks| ticks.is_near(point.own.held, point.depth, answer.depth);
+            let is_near = |ticks: &Ticks| {
+                ticks.is_near(point.own.confirmed, point.queue_depth, answer.queue_depth)
+            };
             point.began_ns != answer.began_ns && point.ticks.as_ref().is_some_and(is_near)
         };
         let mut near: Vec<&Point> = points.filter(is_near).collect();
@@ -58,8 +60,8 @@ impl Near {
 }
 
 /// Points set aside after so many changes of level.
-fn since(aside: &[(usize, Point)], level: usize) -> impl Iterator<Item = &Point> {
-    aside.iter().filter(move |(at, _)| *at >= level).map(|(_, point)| point)
+fn since(aside: &[(usize, Point)], shifts: usize) -> impl Iterator<Item = &Point> {
+    aside.iter().filter(move |(at, _)| *at >= shifts).map(|(_, point)| point)
 }
 
 impl Search<'_, '_> {
@@ -67,22 +69,22 @@ impl Search<'_, '_> {
     pub(super) fn told(&mut self, answer: &Point) -> Told {
         let (mut points, aside) =
             (std::mem::take(&mut self.points), std::mem::take(&mut self.aside));
-        let mut levels = std::mem::take(&mut self.levels);
-        let count = levels.len();
+        let mut shifts = std::mem::take(&mut self.shifts);
+        let count = shifts.len();
         // What comes and goes is noise, and so is what the rate wanders by anyway.
-        levels.retain(|level| {
+        shifts.retain(|shift| {
             let near = Near::among(points.iter().chain(since(&aside, count)), answer);
-            !self.bench.came_back && !level.is_noise(&near.windows())
+            !self.bench.reverted && !shift.is_noise(&near.windows())
         });
         let mut drifting = points.clone();
         longest_of_each_depth(&mut drifting);
         let drift = shift::drift(&drifting);
-        if levels.is_empty() {
+        if shifts.is_empty() {
             points.append(&mut self.before);
         }
-        let near = Near::among(points.iter().chain(since(&aside, levels.len())), answer);
+        let near = Near::among(points.iter().chain(since(&aside, shifts.len())), answer);
         longest_of_each_depth(&mut points);
-        let shifts = levels.into_iter().map(|level| level.shift).collect();
+        let shifts = shifts.into_iter().map(|shift| shift.reported).collect();
         Told { points, near, shifts, drift }
     }
 }
@@ -107,7 +109,7 @@ pub(super) fn why(
 /// The limit that ended a search: the one an answer breaks, or the next deeper point that breaks
 /// any.
 fn binding(answer: &Point, curve: &[Point]) -> Option<Limit> {
-    let broken = curve.iter().find(|point| point.depth > answer.depth && !point.met);
+    let broken = curve.iter().find(|point| point.queue_depth > answer.queue_depth && !point.met);
     let breaks = broken.filter(|_| answer.met).unwrap_or(answer);
     breaks.tightest().map(|judged| judged.limit)
 }
@@ -132,11 +134,11 @@ fn capacity(answer: &Point, curve: &[Point]) -> Capacity {
         return Capacity { iops: answer.iops, slope: 0.0 };
     };
     let places = curve.iter().map(|p| DepthPlace {
-        depth: p.depth,
+        queue_depth: p.queue_depth,
         iops: p.iops,
         statistic: p.judged[limit].value,
     });
-    let slope = capacity::slope_at(answer.depth, places);
+    let slope = capacity::slope_at(answer.queue_depth, places);
     capacity::estimate(answer.iops, &answer.judged[limit], slope)
 }
 
@@ -147,9 +149,9 @@ pub(super) fn answer(place: &Point, end: Ended<'_>, curve: &[Point]) -> Answer {
         true => capacity(place, curve),
         false => Capacity { iops: place.iops, slope: 0.0 },
     };
-    let held =
+    let confirmed =
         Answered { iops: place.iops.mean, share: place.tightest().map_or(1.0, Judged::share) };
-    let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
+    let predicted = prediction::predict(&near.windows(), &confirmed, &capacity, seconds, by_limit);
     let binding = binding(place, curve).filter(|_| by_limit);
     place.answer(&predicted, near, (stopped_by, binding))
 }
@@ -172,9 +174,9 @@ impl<L: Loop> Point<L> {
             ),
             wander: predicted.wander,
             bytes_per_sec: self.bytes_per_sec,
-            depth: place.depth,
+            queue_depth: place.queue_depth,
             rate_iops: place.rate_iops,
-            depth_achieved: place.depth_achieved,
+            queue_depth_achieved: place.queue_depth_achieved,
             latency_ns: place.latency_ns,
             limits: place.limits,
             queue: None,

@@ -7,7 +7,7 @@
 use super::bench::{self, SHORTEST_NS};
 use super::judge::Judged;
 use super::point::{Point, Stretch};
-use super::shift::{Change, Level};
+use super::shift::{Change, Shift};
 use super::{MUCH_DEEPER, Pass, Search, SearchPlan, narrow, rises};
 use crate::error::LabError;
 use crate::measure::estimates;
@@ -16,7 +16,7 @@ use crate::observe::{Decision, Next, Why};
 use iogauge_model::result::StoppedBy;
 
 /// No hold is shorter than this part of the budget.
-const HOLD_SHARE: u64 = 20;
+const CONFIRMATION_SHARE: u64 = 20;
 /// The smallest load is looked at so many times at least, each for this part of the budget.
 pub(super) const LOOKS: u32 = 3;
 pub(super) const LOOK_SHARE: u64 = 8;
@@ -34,48 +34,48 @@ const OPEN_LOOKS: u32 = 1;
 const MORE: f64 = 0.125;
 
 /// What became of holding one depth.
-enum Held {
+enum Confirmation {
     Point(Box<Point>),
     /// Noise had broken a limit above it: the search goes on from there.
     Again(Next),
 }
 
 /// A hold that is shorter would confirm nothing.
-fn shortest_hold_ns(plan: &SearchPlan) -> u64 {
-    (plan.budget_ns / HOLD_SHARE).max(SHORTEST_NS)
+fn shortest_confirmation_ns(plan: &SearchPlan) -> u64 {
+    (plan.budget_ns / CONFIRMATION_SHARE).max(SHORTEST_NS)
 }
 
 impl Search<'_, '_> {
     /// Holds a depth; where it breaks the limit, goes back by as much as the hold shows, until a
     /// depth holds or the budget ends. Goes up from one that holds where there is room.
-    pub(super) fn hold(
+    pub(super) fn confirm(
         &mut self,
         plan: &SearchPlan,
-        mut depth: u32,
+        mut queue_depth: u32,
         stopped_by: StoppedBy,
     ) -> Result<Pass, LabError> {
         let mut failed = 0;
         // Held before the search went up from it.
-        let mut held: Option<Point> = None;
+        let mut confirmed: Option<Point> = None;
         loop {
-            let answer = match self.hold_one(plan, depth)? {
-                Held::Again(next) => return Ok(Pass::Again(next)),
-                Held::Point(point) => *point,
+            let answer = match self.confirm_one(plan, queue_depth)? {
+                Confirmation::Again(next) => return Ok(Pass::Again(next)),
+                Confirmation::Point(point) => *point,
             };
-            let levels = self.levels.len();
+            let shifts = self.shifts.len();
             if let Some(change) = answer.own.change {
-                self.changes_level(&change, &answer);
+                self.notes_shift(&change, &answer);
                 if self.may_begin_again(plan) {
-                    return Ok(Pass::at_another_level(narrow::retreat_if_broken(&answer)));
+                    return Ok(Pass::after_shift(narrow::retreat_if_broken(&answer)));
                 }
-            } else if let Some(depth) = self.finds_another_level(plan, &answer)? {
-                return Ok(Pass::at_another_level(depth));
+            } else if let Some(queue_depth) = self.finds_shift(plan, &answer)? {
+                return Ok(Pass::after_shift(queue_depth));
             } else if !self.may_begin_again(plan) {
-                self.leaves_level(&answer);
+                self.notes_late_shift(&answer);
             }
             // What the target does not give any more is no answer.
-            held.take_if(|_| self.levels.len() > levels);
-            let (answer, fell_back) = match held.take() {
+            confirmed.take_if(|_| self.shifts.len() > shifts);
+            let (answer, fell_back) = match confirmed.take() {
                 Some(lower) if !answer.met || self.bench.must_end() => (lower, true),
                 _ => (answer, false),
             };
@@ -84,91 +84,98 @@ impl Search<'_, '_> {
             }
             if answer.met {
                 if !fell_back && let Some(higher) = self.higher(plan, &answer) {
-                    let why = Why::Room { held: answer.depth };
-                    self.bench.decide(Decision::Next(Next { depth: higher, why }));
-                    (depth, held) = (higher, Some(answer));
+                    let why = Why::Room { confirmed: answer.queue_depth };
+                    self.bench.decide(Decision::Next(Next { queue_depth: higher, why }));
+                    (queue_depth, confirmed) = (higher, Some(answer));
                     continue;
                 }
-                let stopped_by = self.confirmed(&answer, stopped_by)?;
+                let stopped_by = self.checked_reason(&answer, stopped_by)?;
                 return Ok(Pass::over(answer, stopped_by));
             }
-            let below = self.best_below(depth);
+            let below = self.best_below(queue_depth);
             // The next hold begins when this one's I/Os have come back.
-            let least_ns = if depth == 1 { SHORTEST_NS } else { shortest_hold_ns(plan) };
+            let least_ns =
+                if queue_depth == 1 { SHORTEST_NS } else { shortest_confirmation_ns(plan) };
             if self.bench.left_ns() < least_ns + answer.latency.p99 {
-                self.bench.decide_over(Phase::Holding);
+                self.bench.decide_over(Phase::Confirming);
                 return Ok(Pass::over(below.unwrap_or(answer), StoppedBy::Budget));
             }
-            if depth == 1 {
+            if queue_depth == 1 {
                 return self.look_longer_at_one(plan);
             }
-            depth = narrow::retreat(&answer, below.as_ref(), failed);
+            queue_depth = narrow::retreat(&answer, below.as_ref(), failed);
             failed += 1;
-            self.bench.decide(answer.going_back(depth));
+            self.bench.decide(answer.going_back(queue_depth));
         }
     }
 
     /// The depth to hold after one that was held with room for it, where the time left is enough.
-    fn higher(&self, plan: &SearchPlan, held: &Point) -> Option<u32> {
-        let least_seconds = (held.seconds / 2.0).max(bench::seconds(shortest_hold_ns(plan)));
-        let left_seconds = bench::seconds(self.bench.left_ns()) - held.latency.p99 as f64 / 1e9;
-        let kept = self.best_below(self.ceiling(held.depth)?.depth)?;
-        narrow::climb(held, &kept).filter(|_| left_seconds >= least_seconds)
+    fn higher(&self, plan: &SearchPlan, confirmed: &Point) -> Option<u32> {
+        let least_seconds =
+            (confirmed.seconds / 2.0).max(bench::seconds(shortest_confirmation_ns(plan)));
+        let left_seconds =
+            bench::seconds(self.bench.left_ns()) - confirmed.latency.p99 as f64 / 1e9;
+        let kept = self.best_below(self.ceiling(confirmed.queue_depth)?.queue_depth)?;
+        narrow::climb(confirmed, &kept).filter(|_| left_seconds >= least_seconds)
     }
 
     /// Holds one depth: a first stretch, by which is seen whether it is about the right one, and the rest. What
     /// bounds it from above is looked at again while there is time to go there.
-    fn hold_one(&mut self, plan: &SearchPlan, depth: u32) -> Result<Held, LabError> {
-        let Stretch { shortest_ns, longest_ns, .. } = self.bench.stretch(Phase::Holding);
+    fn confirm_one(
+        &mut self,
+        plan: &SearchPlan,
+        queue_depth: u32,
+    ) -> Result<Confirmation, LabError> {
+        let Stretch { shortest_ns, longest_ns, .. } = self.bench.stretch(Phase::Confirming);
         let [shortest_seconds, longest_seconds] = [shortest_ns, longest_ns].map(bench::seconds);
-        self.bench.decide(Decision::Hold { depth, shortest_seconds, longest_seconds });
+        self.bench.decide(Decision::Confirm { queue_depth, shortest_seconds, longest_seconds });
         let stretch = self.bench.first_stretch();
-        let mut held = self.look_for(depth, Phase::Holding, stretch)?;
-        self.keep(held.clone());
+        let mut confirmed = self.look_for(queue_depth, Phase::Confirming, stretch)?;
+        self.keep(confirmed.clone());
         let mut open = 0;
         loop {
-            let is_over = self.bench.left_ns() < SHORTEST_NS + held.latency.p99;
-            if is_over || held.own.change.is_some() || self.bench.must_end() {
-                return Ok(Held::Point(Box::new(held)));
+            let is_over = self.bench.left_ns() < SHORTEST_NS + confirmed.latency.p99;
+            if is_over || confirmed.own.change.is_some() || self.bench.must_end() {
+                return Ok(Confirmation::Point(Box::new(confirmed)));
             }
-            if !held.met {
+            if !confirmed.met {
                 // Chance may have broken the limit, which some more of the same shows.
                 open += 1;
-                if open > OPEN_LOOKS || held.breaks() {
-                    return Ok(Held::Point(Box::new(held)));
+                if open > OPEN_LOOKS || confirmed.breaks() {
+                    return Ok(Confirmation::Point(Box::new(confirmed)));
                 }
-            } else if let Some(next) = self.finds_room_above(plan, &held)? {
-                return Ok(Held::Again(next));
+            } else if let Some(next) = self.finds_room_above(plan, &confirmed)? {
+                return Ok(Confirmation::Again(next));
             }
-            if self.bench.left_ns() < SHORTEST_NS + held.latency.p99 {
-                return Ok(Held::Point(Box::new(held)));
+            if self.bench.left_ns() < SHORTEST_NS + confirmed.latency.p99 {
+                return Ok(Confirmation::Point(Box::new(confirmed)));
             }
-            let unwatched_seconds = self.unwatched_seconds(&held);
-            let is_long = held.seconds >= shortest_seconds && unwatched_seconds <= 0.0;
-            let is_sure = self.is_sure(&held);
-            if held.met
+            let unwatched_seconds = self.unwatched_seconds(&confirmed);
+            let is_long = confirmed.seconds >= shortest_seconds && unwatched_seconds <= 0.0;
+            let is_sure = self.is_sure(&confirmed);
+            if confirmed.met
                 && is_long
                 && is_sure
-                && estimates::known_error(&held.iops) <= plan.precision
+                && estimates::known_error(&confirmed.iops) <= plan.precision
             {
-                return Ok(Held::Point(Box::new(held)));
+                return Ok(Confirmation::Point(Box::new(confirmed)));
             }
             // Who looks often enough sees what he wants.
-            let more_seconds = if is_sure { 0.0 } else { held.seconds * MORE };
-            let left_seconds = (shortest_seconds - held.seconds).max(unwatched_seconds);
+            let more_seconds = if is_sure { 0.0 } else { confirmed.seconds * MORE };
+            let left_seconds = (shortest_seconds - confirmed.seconds).max(unwatched_seconds);
             let left_seconds = left_seconds.max(more_seconds);
             let left_ns = (left_seconds * 1e9) as u64;
-            let stretch = match held.met {
-                true => self.bench.rest_of_hold(left_ns),
+            let stretch = match confirmed.met {
+                true => self.bench.rest_of_confirmation(left_ns),
                 false => Stretch { resumes: true, ..self.bench.first_stretch() },
             };
             let longest_seconds = bench::seconds(stretch.longest_ns);
-            self.bench.decide(Decision::HoldingOn { depth, longest_seconds });
-            let whole = self.look_for(depth, Phase::Holding, stretch)?;
+            self.bench.decide(Decision::ConfirmFurther { queue_depth, longest_seconds });
+            let whole = self.look_for(queue_depth, Phase::Confirming, stretch)?;
             // It has what was held before in it.
             self.points.retain(|point| point.began_ns != whole.began_ns);
             self.keep(whole.clone());
-            held = whole;
+            confirmed = whole;
         }
     }
 
@@ -178,41 +185,45 @@ impl Search<'_, '_> {
     fn finds_room_above(
         &mut self,
         plan: &SearchPlan,
-        held: &Point,
+        confirmed: &Point,
     ) -> Result<Option<Next>, LabError> {
-        let Some(ceiling) = self.ceiling(held.depth).map(|point| point.depth) else {
+        let Some(ceiling) = self.ceiling(confirmed.queue_depth).map(|point| point.queue_depth)
+        else {
             return Ok(None);
         };
-        let mut at_ceiling = self.points.iter().filter(|point| point.depth == ceiling);
+        let mut at_ceiling = self.points.iter().filter(|point| point.queue_depth == ceiling);
         if at_ceiling.any(Point::breaks_maximum) {
-            self.confirms_maximum(held, ceiling)?;
+            self.confirms_maximum(confirmed, ceiling)?;
             return Ok(None);
         }
-        let is_open = self.open_above(held).is_some();
+        let is_open = self.open_above(confirmed).is_some();
         // Past saturation latency is in proportion to depth; before it grows less.
-        let deeper = f64::from(ceiling) / f64::from(held.depth);
-        let share = held.tightest().map_or(f64::INFINITY, Judged::share);
+        let deeper = f64::from(ceiling) / f64::from(confirmed.queue_depth);
+        let share = confirmed.tightest().map_or(f64::INFINITY, Judged::share);
         let room = share * deeper;
         let most = if is_open || room <= MUCH_ROOM { CEILING_LOOKS } else { 1 };
         let looks = self.times_broken(ceiling);
-        let has_time = self.bench.has_time_for_window(held.latency.p99);
+        let has_time = self.bench.has_time_for_window(confirmed.latency.p99);
         if (room > ROOM && !is_open) || looks > most || !has_time || self.bench.must_end() {
             return Ok(None);
         }
         let why = match room <= ROOM {
-            true => Why::Ceiling { held: held.depth },
-            false => Why::Open { below: held.depth },
+            true => Why::Ceiling { confirmed: confirmed.queue_depth },
+            false => Why::Open { below: confirmed.queue_depth },
         };
-        self.look_again_at(plan, Next { depth: ceiling, why })
+        self.look_again_at(plan, Next { queue_depth: ceiling, why })
     }
 
     /// Measures the depth that broke a maximum a second time, where one time does not show that depth is to blame.
-    fn confirms_maximum(&mut self, held: &Point, ceiling: u32) -> Result<(), LabError> {
-        let is_open = self.unwatched_seconds(held) > 0.0 && self.times_broken(ceiling) == 1;
-        if !is_open || !self.bench.has_time_for_window(held.latency.p99) || self.bench.must_end() {
+    fn confirms_maximum(&mut self, confirmed: &Point, ceiling: u32) -> Result<(), LabError> {
+        let is_open = self.unwatched_seconds(confirmed) > 0.0 && self.times_broken(ceiling) == 1;
+        if !is_open
+            || !self.bench.has_time_for_window(confirmed.latency.p99)
+            || self.bench.must_end()
+        {
             return Ok(());
         }
-        self.bench.decide(Decision::Next(Next { depth: ceiling, why: Why::Maximum }));
+        self.bench.decide(Decision::Next(Next { queue_depth: ceiling, why: Why::Maximum }));
         let again = self.look_at(ceiling, Phase::Narrowing)?;
         self.keep(again);
         Ok(())
@@ -222,24 +233,28 @@ impl Search<'_, '_> {
     /// there on, and returns it to go on from.
     fn look_again_at(&mut self, plan: &SearchPlan, next: Next) -> Result<Option<Next>, LabError> {
         self.bench.decide(Decision::Next(next));
-        let again = self.look_at(next.depth, Phase::Narrowing)?;
+        let again = self.look_at(next.queue_depth, Phase::Narrowing)?;
         let is_met = again.met && again.is_whole() && self.outweighs(&again);
         self.keep(again);
         let is_noise =
-            is_met && (!matches!(next.why, Why::Open { .. }) || self.is_kept_at(next.depth));
+            is_met && (!matches!(next.why, Why::Open { .. }) || self.is_kept_at(next.queue_depth));
         if is_noise {
-            self.set_noise_aside(next.depth..);
+            self.set_noise_aside(next.queue_depth..);
         }
         let goes_on = is_noise && self.may_begin_again(plan);
         Ok(goes_on.then_some(Next { why: Why::Higher, ..next }))
     }
 
     /// Why the search ended, once what says so was measured a second time.
-    fn confirmed(&mut self, held: &Point, stopped_by: StoppedBy) -> Result<StoppedBy, LabError> {
-        if let Some(broken) = self.ceiling(held.depth) {
+    fn checked_reason(
+        &mut self,
+        confirmed: &Point,
+        stopped_by: StoppedBy,
+    ) -> Result<StoppedBy, LabError> {
+        if let Some(broken) = self.ceiling(confirmed.queue_depth) {
             // What fewer workers than it takes have broken says nothing of the limit.
             let short_of_client = self.short_of_client(broken);
-            let is_open = self.open_above(held).is_some();
+            let is_open = self.open_above(confirmed).is_some();
             let stopped_by = if is_open { StoppedBy::Budget } else { StoppedBy::Limit };
             return Ok(short_of_client.unwrap_or(stopped_by));
         }
@@ -247,15 +262,19 @@ impl Search<'_, '_> {
             // Nothing above the answer breaks a limit any more, and there was no time to go there.
             StoppedBy::Limit => Ok(StoppedBy::Budget),
             StoppedBy::Saturated | StoppedBy::MaxDepth
-                if held.depth > 1 && self.bench.has_time_for_window(held.latency.p99) =>
+                if confirmed.queue_depth > 1
+                    && self.bench.has_time_for_window(confirmed.latency.p99) =>
             {
-                let shallower = (f64::from(held.depth) / MUCH_DEEPER) as u32;
-                let below = self.points.iter().map(|point| point.depth);
-                let depth = below.filter(|depth| *depth <= shallower).max().unwrap_or(shallower);
-                let next = Next { depth, why: Why::Flat { deeper: held.depth } };
+                let shallower = (f64::from(confirmed.queue_depth) / MUCH_DEEPER) as u32;
+                let below = self.points.iter().map(|point| point.queue_depth);
+                let queue_depth = below
+                    .filter(|queue_depth| *queue_depth <= shallower)
+                    .max()
+                    .unwrap_or(shallower);
+                let next = Next { queue_depth, why: Why::Flat { deeper: confirmed.queue_depth } };
                 self.bench.decide(Decision::Next(next));
-                let again = self.look_at(depth, Phase::Narrowing)?;
-                let flat = !rises(&again.iops, &held.iops);
+                let again = self.look_at(queue_depth, Phase::Narrowing)?;
+                let flat = !rises(&again.iops, &confirmed.iops);
                 self.keep(again);
                 Ok(if flat { StoppedBy::Saturated } else { StoppedBy::MaxDepth })
             }
@@ -264,33 +283,34 @@ impl Search<'_, '_> {
     }
 
     /// Notes a change within a window. Its ticks are of both levels.
-    fn changes_level(&mut self, change: &Change, window: &Point) {
-        let shift = change.shift(bench::seconds(self.bench.elapsed_ns()));
+    fn notes_shift(&mut self, change: &Change, window: &Point) {
+        let reported = change.shift(bench::seconds(self.bench.elapsed_ns()));
         let mut first = window.clone();
         first.ticks = None;
-        self.comes_to(Level { shift, windows: None }, first);
+        self.forget_before(Shift { reported, windows: None }, first);
     }
 
     /// Looks at the smallest load several times before saying that it breaks a limit.
     pub(super) fn look_longer_at_one(&mut self, plan: &SearchPlan) -> Result<Pass, LabError> {
         let mut met = 0;
         let (mut looks, mut has_looked) = (0, false);
-        let led_here = self.points.iter().filter(|p| p.depth == 1 && !p.met && p.latency.n > 0);
+        let led_here =
+            self.points.iter().filter(|p| p.queue_depth == 1 && !p.met && p.latency.n > 0);
         let led_here: Vec<&Point> = led_here.collect();
         let mut broken = led_here.len();
         let mut is_maximum = led_here.iter().any(|point| point.breaks_maximum());
         let answer = loop {
             let look_ns = (plan.budget_ns / LOOK_SHARE).min(self.bench.left_ns()).max(SHORTEST_NS);
             let resumes = std::mem::replace(&mut has_looked, true);
-            self.bench.decide(Decision::Next(Next { depth: 1, why: Why::Smallest }));
+            self.bench.decide(Decision::Next(Next { queue_depth: 1, why: Why::Smallest }));
             let stretch = Stretch { shortest_ns: look_ns, longest_ns: look_ns, resumes };
-            let point = self.look_for(1, Phase::Holding, stretch)?;
+            let point = self.look_for(1, Phase::Confirming, stretch)?;
             // A window without an I/O says nothing.
             looks += u32::from(point.own.told_at_last);
             met += u32::from(point.own.met_at_last);
             if let Some(change) = point.own.change {
                 // What it was before says nothing of the level it is at.
-                self.changes_level(&change, &point);
+                self.notes_shift(&change, &point);
                 (looks, met, broken, is_maximum) = (1, u32::from(point.met), 0, false);
             }
             let over = self.bench.left_ns() < SHORTEST_NS + point.latency.p99;
@@ -304,7 +324,7 @@ impl Search<'_, '_> {
             self.keep(answer.clone());
             return Ok(Pass::over(answer, StoppedBy::Interrupted));
         }
-        self.set_aside(|point| point.depth == 1);
+        self.set_aside(|point| point.queue_depth == 1);
         self.keep(answer.clone());
         let agree = looks as usize + broken >= AGREEING;
         if met == 0 && agree && answer.breaks() {
@@ -313,7 +333,7 @@ impl Search<'_, '_> {
         let keeps = (met == looks || answer.holds()) && !is_maximum;
         if keeps && self.may_begin_again(plan) {
             self.points.retain(|point| point.met || point.breaks_maximum());
-            return Ok(Pass::Again(Next { depth: 1, why: Why::Higher }));
+            return Ok(Pass::Again(Next { queue_depth: 1, why: Why::Higher }));
         }
         let agree = keeps || (met == 0 && !answer.met);
         Ok(Pass::over(answer, if agree { StoppedBy::Budget } else { StoppedBy::Undecided }))

@@ -21,21 +21,25 @@ pub(super) fn of(points: &[Point], answer: &Point) -> Option<Knee> {
     // A target that gives more at less depth has changed meanwhile, and has no knee to tell.
     let is_more = |p: &&Point| {
         let share = share(p, answer);
-        p.depth < answer.depth && share.n > 1 && share.ci95[0] > CLEARLY_MORE
+        p.queue_depth < answer.queue_depth && share.n > 1 && share.ci95[0] > CLEARLY_MORE
     };
     if points.iter().any(|point| is_more(&point)) {
         return None;
     }
-    let candidates = points.iter().filter(|p| p.met && p.depth <= answer.depth);
+    let candidates = points.iter().filter(|p| p.met && p.queue_depth <= answer.queue_depth);
     let knee = candidates.map(|p| (p, share(p, answer))).find(|(_, s)| s.mean >= Knee::SHARE);
-    knee.map(|(at, share)| Knee { depth: at.depth, iops: at.iops.mean, share: Some(share) })
+    knee.map(|(at, share)| Knee {
+        queue_depth: at.queue_depth,
+        iops: at.iops.mean,
+        share: Some(share),
+    })
 }
 
 /// IOPS of a point over those of the answer. Their relative errors add as squares, for the windows are
 /// different ones. Where one of them is not known, neither is that of the share.
 fn share(point: &Point, answer: &Point) -> Estimate {
     let mean = point.iops.mean / answer.iops.mean;
-    if point.depth == answer.depth {
+    if point.queue_depth == answer.queue_depth {
         return Estimate { mean: 1.0, ci95: [1.0, 1.0], n: answer.iops.n };
     }
     let n = point.iops.n.min(answer.iops.n);
@@ -52,16 +56,17 @@ fn share(point: &Point, answer: &Point) -> Estimate {
 /// `points` by rising depth, each depth once.
 pub(super) fn next(points: &[Point], answer: &Point) -> Option<Next> {
     let knee = of(points, answer)?;
-    let is_missing = |depth: &u32| points.iter().all(|p| p.depth != *depth);
+    let is_missing = |queue_depth: &u32| points.iter().all(|p| p.queue_depth != *queue_depth);
     let doublings = (0..u32::BITS).rev().map(|power| 1 << power);
-    let mut missing = doublings.filter(|depth| *depth < answer.depth).filter(is_missing);
-    if let Some(depth) = missing.next() {
-        return Some(Next { depth, why: Why::Missing });
+    let mut missing =
+        doublings.filter(|queue_depth| *queue_depth < answer.queue_depth).filter(is_missing);
+    if let Some(queue_depth) = missing.next() {
+        return Some(Next { queue_depth, why: Why::Missing });
     }
-    let below = points.iter().rev().find(|p| p.depth < knee.depth)?;
-    let middle = (f64::from(below.depth) * f64::from(knee.depth)).sqrt().round() as u32;
-    let is_close = f64::from(knee.depth) <= f64::from(below.depth) * CLOSE;
-    let is_new = below.depth < middle && middle < knee.depth;
-    let why = Why::Knee { knee: knee.depth, below: below.depth };
-    (!is_close && is_new).then_some(Next { depth: middle, why })
+    let below = points.iter().rev().find(|p| p.queue_depth < knee.queue_depth)?;
+    let middle = (f64::from(below.queue_depth) * f64::from(knee.queue_depth)).sqrt().round() as u32;
+    let is_close = f64::from(knee.queue_depth) <= f64::from(below.queue_depth) * CLOSE;
+    let is_new = below.queue_depth < middle && middle < knee.queue_depth;
+    let why = Why::Knee { knee: knee.queue_depth, below: below.queue_depth };
+    (!is_close && is_new).then_some(Next { queue_depth: middle, why })
 }

@@ -39,7 +39,7 @@ use iogauge_model::result::{
 pub(crate) use judge::limit_value;
 pub use open::find_open;
 use point::{Point, Stretch, longest_of_each_depth};
-use shift::{Level, Windows};
+use shift::{Shift, Windows};
 use std::ops::RangeBounds;
 
 pub use judge::CARE;
@@ -122,7 +122,7 @@ pub struct SearchOutcome {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
     /// The earlier depth and the later.
-    pub depths: [u32; 2],
+    pub queue_depths: [u32; 2],
     /// IOPS of the earlier.
     pub before_iops: f64,
     /// IOPS of the later.
@@ -160,7 +160,8 @@ fn rises(from: &Estimate, to: &Estimate) -> bool {
 /// True where a curve by rising depth surely rises no more at its end.
 fn is_flat(curve: &[CurvePoint]) -> bool {
     let Some(last) = curve.last() else { return false };
-    let is_shallower = |p: &&CurvePoint| f64::from(p.depth) * MUCH_DEEPER <= f64::from(last.depth);
+    let is_shallower =
+        |p: &&CurvePoint| f64::from(p.queue_depth) * MUCH_DEEPER <= f64::from(last.queue_depth);
     let before = curve.iter().rev().find(is_shallower);
     before.is_some_and(|before| {
         let error = before.iops.half_width().hypot(last.iops.half_width());
@@ -184,7 +185,7 @@ pub fn find(
         points: Vec::new(),
         before: Vec::new(),
         aside: Vec::new(),
-        levels: Vec::new(),
+        shifts: Vec::new(),
     };
     let end = search.run(plan)?;
     // A target that stalls only after the hold takes nothing from an answer that was confirmed.
@@ -201,7 +202,7 @@ pub fn find(
     let Search { bench, .. } = search;
     let starved = bench.starved;
     let full_queue = bench.full_queue.clone();
-    let row = points.iter_mut().find(|point| point.depth == end.answer.depth);
+    let row = points.iter_mut().find(|point| point.queue_depth == end.answer.queue_depth);
     let place = match row {
         // A window cut short says less of its depth than a longer one did before.
         Some(longest) if cut_by.is_some() && longest.met == end.answer.met => longest.clone(),
@@ -212,7 +213,7 @@ pub fn find(
         }
         None => end.answer,
     };
-    let broken = points.iter().filter(|point| point.depth > place.depth && !point.met);
+    let broken = points.iter().filter(|point| point.queue_depth > place.queue_depth && !point.met);
     let broken = broken.map(|point| point.starved);
     let starved_decides = conclude::starved_decides(place.met, place.starved, broken);
     let is_starved = starved.is_most() || starved_decides;
@@ -264,8 +265,8 @@ impl Pass {
     }
 
     /// The target came to another level.
-    fn at_another_level(depth: u32) -> Self {
-        Self::Again(Next { depth, why: Why::Again })
+    fn after_shift(queue_depth: u32) -> Self {
+        Self::Again(Next { queue_depth, why: Why::Again })
     }
 }
 
@@ -279,7 +280,7 @@ struct Search<'a, 'b> {
     /// a longer window replaced them. The intervals still count them. The number is how many changes of level came
     /// before.
     aside: Vec<(usize, Point)>,
-    levels: Vec<Level>,
+    shifts: Vec<Shift>,
 }
 
 impl Search<'_, '_> {
@@ -294,7 +295,9 @@ impl Search<'_, '_> {
                 }
                 Pass::Over(end) => match self.complete_curve(plan, &end.answer)? {
                     None => return Ok(*end),
-                    Some(depth) => from = self.begins_at(Next { depth, why: Why::Again }),
+                    Some(queue_depth) => {
+                        from = self.begins_at(Next { queue_depth, why: Why::Again })
+                    }
                 },
                 Pass::Again(next) => from = self.begins_at(next),
             }
@@ -303,7 +306,7 @@ impl Search<'_, '_> {
 
     fn begins_at(&mut self, next: Next) -> u32 {
         self.bench.decide(Decision::Next(next));
-        next.depth
+        next.queue_depth
     }
 
     /// The answer of an interrupted search: where the last window broke a limit or was cut short, the deepest point
@@ -313,14 +316,15 @@ impl Search<'_, '_> {
         if self.points.iter().any(Point::is_whole) {
             self.set_aside(|point| !point.is_whole());
         }
-        let longer = |p: &&Point| p.depth == last.depth && p.seconds > last.seconds;
+        let longer = |p: &&Point| p.queue_depth == last.queue_depth && p.seconds > last.seconds;
         let is_contradicted = self.points.iter().filter(longer).any(|point| !point.met);
         if last.met && last.is_whole() && !is_contradicted {
             return last;
         }
-        let broken = self.points.iter().filter(|p| p.own.held && !p.met).map(|p| p.depth);
-        let broken = broken.chain((last.is_whole() && !last.met).then_some(last.depth));
-        let most_depth = broken.min().map_or(u32::MAX, |depth| depth - 1);
+        let broken =
+            self.points.iter().filter(|p| p.own.confirmed && !p.met).map(|p| p.queue_depth);
+        let broken = broken.chain((last.is_whole() && !last.met).then_some(last.queue_depth));
+        let most_depth = broken.min().map_or(u32::MAX, |queue_depth| queue_depth - 1);
         let longest = || self.points.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds)).cloned();
         bracket::deepest_met(self.points.clone(), most_depth).or_else(longest).unwrap_or(last)
     }
@@ -329,7 +333,7 @@ impl Search<'_, '_> {
         let share = |share| self.bench.spent_ns() + (self.bench.left_ns() as f64 * share) as u64;
         let (doubling_until, narrowing_until) = (share(DOUBLING_SHARE), share(NARROWING_SHARE));
         match self.bracket(plan, from, doubling_until)? {
-            Bracket::Again(depth) => Ok(Pass::at_another_level(depth)),
+            Bracket::Again(queue_depth) => Ok(Pass::after_shift(queue_depth)),
             Bracket::Cut(last) => Ok(Pass::over(last, StoppedBy::Interrupted)),
             Bracket::Nothing => self.look_longer_at_one(plan),
             Bracket::Below(good) => {
@@ -340,11 +344,13 @@ impl Search<'_, '_> {
                     return Ok(Pass::over(good, StoppedBy::Budget));
                 }
                 let stopped_by = self.why_doubling_ended(&good);
-                self.hold(plan, good.depth, stopped_by)
+                self.confirm(plan, good.queue_depth, stopped_by)
             }
             Bracket::Between(mut good, mut bad) => {
-                if let Some(depth) = self.narrow(plan, &mut good, &mut bad, narrowing_until)? {
-                    return Ok(Pass::at_another_level(depth));
+                if let Some(queue_depth) =
+                    self.narrow(plan, &mut good, &mut bad, narrowing_until)?
+                {
+                    return Ok(Pass::after_shift(queue_depth));
                 }
                 if self.bench.must_end() {
                     return Ok(Pass::over(good, StoppedBy::Interrupted));
@@ -353,9 +359,10 @@ impl Search<'_, '_> {
                     return Ok(Pass::over(good, StoppedBy::Budget));
                 }
                 let stopped_by = self.short_of_client(&bad).unwrap_or(StoppedBy::Limit);
-                let hold_seconds = bench::seconds(self.bench.left_ns() / 2);
-                let depth = narrow::with_care(&self.points, &good, hold_seconds, plan.precision);
-                self.hold(plan, depth, stopped_by)
+                let confirmation_seconds = bench::seconds(self.bench.left_ns() / 2);
+                let queue_depth =
+                    narrow::with_care(&self.points, &good, confirmation_seconds, plan.precision);
+                self.confirm(plan, queue_depth, stopped_by)
             }
         }
     }
@@ -376,10 +383,10 @@ impl Search<'_, '_> {
                 break;
             }
             self.bench.decide(Decision::Next(next));
-            let point = self.look_at(next.depth, Phase::Narrowing)?;
+            let point = self.look_at(next.queue_depth, Phase::Narrowing)?;
             self.keep(point.clone());
-            if let Some(depth) = self.finds_another_level(plan, &point)? {
-                return Ok(Some(depth));
+            if let Some(queue_depth) = self.finds_shift(plan, &point)? {
+                return Ok(Some(queue_depth));
             }
         }
         Ok(None)
@@ -387,69 +394,66 @@ impl Search<'_, '_> {
 
     /// Where a point contradicts an earlier one of the curve, measures that one again. If it has
     /// changed as well, the target has: returns the depth to begin again at.
-    fn finds_another_level(
-        &mut self,
-        plan: &SearchPlan,
-        point: &Point,
-    ) -> Result<Option<u32>, LabError> {
+    fn finds_shift(&mut self, plan: &SearchPlan, point: &Point) -> Result<Option<u32>, LabError> {
         let earlier = self.points.iter().filter(|earlier| earlier.began_ns < point.began_ns);
         let Some(before) = shift::contradicted(earlier, point).cloned() else { return Ok(None) };
-        let is_known = self.bench.level_rose.is_some();
-        let comes_back = self.bench.comes_back_by(false) && !self.bench.came_back;
-        let matters = (!is_known || comes_back) && point.latency.n > 0;
+        let is_known = self.bench.shift_rose.is_some();
+        let reverts = self.bench.reverts_by(false) && !self.bench.reverted;
+        let matters = (!is_known || reverts) && point.latency.n > 0;
         if !matters || !self.may_begin_again(plan) {
             return Ok(None);
         }
         let at_seconds = bench::seconds(point.began_ns);
-        let why = Why::Contradicted { before: before.iops, by: point.depth, iops: point.iops };
-        self.bench.decide(Decision::Next(Next { depth: before.depth, why }));
-        let again = self.measure(before.depth, Phase::Narrowing)?;
+        let why =
+            Why::Contradicted { before: before.iops, by: point.queue_depth, iops: point.iops };
+        self.bench.decide(Decision::Next(Next { queue_depth: before.queue_depth, why }));
+        let again = self.measure(before.queue_depth, Phase::Narrowing)?;
         if again.latency.n == 0 || !shift::differs(&before, &again) {
             return Ok(None);
         }
         if is_known {
-            self.bench.came_back = true;
+            self.bench.reverted = true;
             return Ok(None);
         }
         let windows = Some(Windows::of(&before, &again));
-        let shift = PerformanceShift {
+        let reported = PerformanceShift {
             at_seconds,
             before_iops: before.iops.mean,
             after_iops: again.iops.mean,
         };
-        let depth = narrow::retreat_if_broken(&again);
-        self.comes_to(Level { shift, windows }, again);
-        Ok(Some(depth))
+        let queue_depth = narrow::retreat_if_broken(&again);
+        self.forget_before(Shift { reported, windows }, again);
+        Ok(Some(queue_depth))
     }
 
     /// Where a hold contradicts an earlier point, and there is no time to measure that again: what was measured before
     /// is of another level.
-    fn leaves_level(&mut self, held: &Point) {
-        let earlier = self.points.iter().filter(|earlier| earlier.began_ns < held.began_ns);
-        let Some(before) = shift::contradicted(earlier, held) else { return };
-        if self.bench.level_rose.is_some() || held.latency.n == 0 {
+    fn notes_late_shift(&mut self, confirmed: &Point) {
+        let earlier = self.points.iter().filter(|earlier| earlier.began_ns < confirmed.began_ns);
+        let Some(before) = shift::contradicted(earlier, confirmed) else { return };
+        if self.bench.shift_rose.is_some() || confirmed.latency.n == 0 {
             return;
         }
-        let windows = Some(Windows::of(before, held));
-        let (before_iops, after_iops) = (before.iops.mean, held.iops.mean);
-        let at_seconds = bench::seconds(held.began_ns);
-        let shift = PerformanceShift { at_seconds, before_iops, after_iops };
-        let level = Level { shift, windows };
-        if !level.is_noise(&Near::among(self.points.iter(), held).windows()) {
-            self.comes_to(level, held.clone());
+        let windows = Some(Windows::of(before, confirmed));
+        let (before_iops, after_iops) = (before.iops.mean, confirmed.iops.mean);
+        let at_seconds = bench::seconds(confirmed.began_ns);
+        let reported = PerformanceShift { at_seconds, before_iops, after_iops };
+        let shift = Shift { reported, windows };
+        if !shift.is_noise(&Near::among(self.points.iter(), confirmed).windows()) {
+            self.forget_before(shift, confirmed.clone());
         }
     }
 
     /// Notes the change and forgets the points before it.
-    fn comes_to(&mut self, level: Level, first: Point) {
-        let PerformanceShift { at_seconds, before_iops, after_iops } = level.shift;
-        self.levels.push(level);
+    fn forget_before(&mut self, shift: Shift, first: Point) {
+        let PerformanceShift { at_seconds, before_iops, after_iops } = shift.reported;
+        self.shifts.push(shift);
         self.before.append(&mut self.points);
         self.before.retain(|point| point.began_ns != first.began_ns);
         self.points.push(first);
         self.bench.strays.clear();
-        self.bench.level_rose.get_or_insert(after_iops > before_iops);
-        self.bench.decide(Decision::AnotherLevel { at_seconds, before_iops, after_iops });
+        self.bench.shift_rose.get_or_insert(after_iops > before_iops);
+        self.bench.decide(Decision::PerformanceShift { at_seconds, before_iops, after_iops });
     }
 
     fn may_begin_again(&self, plan: &SearchPlan) -> bool {
@@ -458,51 +462,56 @@ impl Search<'_, '_> {
     }
 
     /// Measures a depth; again with more workers where those there were could do no more.
-    fn measure(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
-        let mut point = self.look_at(depth, phase)?;
-        while phase != Phase::Holding && self.client_bound(&point) && self.bench.add_workers()? {
+    fn measure(&mut self, queue_depth: u32, phase: Phase) -> Result<Point, LabError> {
+        let mut point = self.look_at(queue_depth, phase)?;
+        while phase != Phase::Confirming && self.client_bound(&point) && self.bench.add_workers()? {
             let (workers, cpu_percent) = (self.bench.workers(), point.cpu_percent);
             self.bench.decide(Decision::WorkersAdded { workers, cpu_percent });
             // What fewer workers gave at no smaller depth is their limit and not the target's.
-            self.points.retain(|earlier| earlier.depth < depth);
-            point = self.look_at(depth, phase)?;
+            self.points.retain(|earlier| earlier.queue_depth < queue_depth);
+            point = self.look_at(queue_depth, phase)?;
         }
         self.keep(point.clone());
         Ok(point)
     }
 
-    fn look_at(&mut self, depth: u32, phase: Phase) -> Result<Point, LabError> {
+    fn look_at(&mut self, queue_depth: u32, phase: Phase) -> Result<Point, LabError> {
         let stretch = self.bench.stretch(phase);
-        self.look_for(depth, phase, stretch)
+        self.look_for(queue_depth, phase, stretch)
     }
 
-    fn look_for(&mut self, depth: u32, phase: Phase, stretch: Stretch) -> Result<Point, LabError> {
-        let mut point = self.bench.measure_depth(depth, phase, stretch)?;
+    fn look_for(
+        &mut self,
+        queue_depth: u32,
+        phase: Phase,
+        stretch: Stretch,
+    ) -> Result<Point, LabError> {
+        let mut point = self.bench.measure_depth(queue_depth, phase, stretch)?;
         self.bench.decide(Decision::Measured(point.measured(phase)));
-        let tells_nothing = point.starved && !point.met && phase != Phase::Holding;
+        let tells_nothing = point.starved && !point.met && phase != Phase::Confirming;
         if tells_nothing && self.bench.has_time_for_window(point.latency.p99) {
-            self.bench.decide(Decision::Next(Next { depth, why: Why::Starved }));
-            point = self.bench.measure_depth(depth, phase, stretch)?;
+            self.bench.decide(Decision::Next(Next { queue_depth, why: Why::Starved }));
+            point = self.bench.measure_depth(queue_depth, phase, stretch)?;
             self.bench.decide(Decision::Measured(point.measured(phase)));
         }
         Ok(point)
     }
 
     /// How many windows at a depth broke a limit.
-    fn times_broken(&self, depth: u32) -> usize {
-        self.points.iter().filter(|point| point.depth == depth && !point.met).count()
+    fn times_broken(&self, queue_depth: u32) -> usize {
+        self.points.iter().filter(|point| point.queue_depth == queue_depth && !point.met).count()
     }
 
     /// Takes points from the curve.
     fn set_aside(&mut self, is_over: impl Fn(&Point) -> bool) {
-        let level = self.levels.len();
+        let count = self.shifts.len();
         let over = self.points.extract_if(.., |point| is_over(point));
-        self.aside.extend(over.map(|point| (level, point)));
+        self.aside.extend(over.map(|point| (count, point)));
     }
 
     /// Takes from the curve what only noise had broken at these depths.
-    fn set_noise_aside(&mut self, depths: impl RangeBounds<u32>) {
-        self.set_aside(|p| !p.met && depths.contains(&p.depth) && !p.breaks_maximum());
+    fn set_noise_aside(&mut self, queue_depths: impl RangeBounds<u32>) {
+        self.set_aside(|p| !p.met && queue_depths.contains(&p.queue_depth) && !p.breaks_maximum());
     }
 
     fn keep(&mut self, point: Point) {
@@ -511,7 +520,7 @@ impl Search<'_, '_> {
     }
 
     fn client_bound(&self, point: &Point) -> bool {
-        self.bench.client_bound(point.cpu_percent, point.depth)
+        self.bench.client_bound(point.cpu_percent, point.queue_depth)
     }
 
     /// Why the workers could do no more at a point, if that is so: either there was no time left to
@@ -526,14 +535,16 @@ impl Search<'_, '_> {
         if let Some(stopped_by) = self.short_of_client(last) {
             return stopped_by;
         }
-        if last.depth < self.bench.max_depth() {
+        if last.queue_depth < self.bench.max_depth() {
             return StoppedBy::Budget;
         }
-        if self.bench.full_queue.as_ref().is_some_and(|queue| queue.depth <= last.depth) {
+        if self.bench.full_queue.as_ref().is_some_and(|queue| queue.queue_depth <= last.queue_depth)
+        {
             return StoppedBy::QueueFull;
         }
-        let shallower = |p: &&Point| f64::from(p.depth) * MUCH_DEEPER <= f64::from(last.depth);
-        let before = self.points.iter().filter(shallower).max_by_key(|point| point.depth);
+        let shallower =
+            |p: &&Point| f64::from(p.queue_depth) * MUCH_DEEPER <= f64::from(last.queue_depth);
+        let before = self.points.iter().filter(shallower).max_by_key(|point| point.queue_depth);
         let flat = before.is_some_and(|before| !rises(&before.iops, &last.iops));
         if flat { StoppedBy::Saturated } else { StoppedBy::MaxDepth }
     }

@@ -69,7 +69,7 @@ pub fn find_open(
     let start = pool.live();
     // In this order: a closed loop would fill the depth with I/Os.
     pool.set_rate(Some(0.0))?;
-    pool.set_depth(plan.max_depth)?;
+    pool.set_queue_depth(plan.max_depth)?;
     let mut search = Search {
         closed: Closed::of(&closed, plan),
         bench: Bench::new(pool, &rest, watch),
@@ -182,11 +182,11 @@ impl Search<'_, '_> {
         match (bracket.good, bracket.bad) {
             (Some(good), bad) => {
                 let stopped_by = self.why_it_ended(&good, bad.as_ref());
-                self.hold(good.own.rate_iops, stopped_by)
+                self.confirm(good.own.rate_iops, stopped_by)
             }
             (None, Some(bad)) if bad.own.rate_iops > self.closed.least_iops => {
                 let rate = self.below(&bad, self.precision / 2.0);
-                self.hold(rate, StoppedBy::Limit)
+                self.confirm(rate, StoppedBy::Limit)
             }
             (None, _) => self.look_longer_at_least(),
         }
@@ -322,49 +322,52 @@ impl Search<'_, '_> {
 
     /// The highest rate to try after one that held: a little more, or, where the hold shows that there is much
     /// room, half of the way to the lowest that broke a limit.
-    fn higher(&self, held: &RatePoint) -> f64 {
-        let little = held.own.rate_iops * 1.05;
-        if held.share() > ROOM {
+    fn higher(&self, confirmed: &RatePoint) -> f64 {
+        let little = confirmed.own.rate_iops * 1.05;
+        if confirmed.share() > ROOM {
             return little;
         }
-        let above = self.points.iter().filter(|p| p.own.rate_iops > held.own.rate_iops && !p.met);
+        let above =
+            self.points.iter().filter(|p| p.own.rate_iops > confirmed.own.rate_iops && !p.met);
         let broken = above.map(|p| p.own.rate_iops).fold(self.capacity_iops(), f64::min);
-        little.max((held.own.rate_iops * broken).sqrt())
+        little.max((confirmed.own.rate_iops * broken).sqrt())
     }
 
     /// The rate to go back to from one that was held and broke a limit; `failed` holds have before it. Each time
     /// further, for where noise decides, a little less load changes nothing.
-    fn retreat(&self, held: &RatePoint, failed: i32) -> f64 {
+    fn retreat(&self, confirmed: &RatePoint, failed: i32) -> f64 {
         let step = (self.precision / 4.0 * RETREAT_GROWTH.powi(failed)).min(0.5);
         let is_last = self.bench.left_ns() < self.bench.plan.budget_ns / LAST_SHARE;
         let least = if is_last { step.max(LAST_STEP) } else { step };
-        let most = held.own.rate_iops * (1.0 - least);
-        let floor = self.best_below(held.own.rate_iops).filter(|p| p.seconds >= held.seconds);
-        let floor = floor.map_or(held.own.rate_iops / 2.0, |point| point.own.rate_iops);
-        let rate = match held.own.falls_short {
-            true => self.below(held, least),
-            false => self.likely(held).min(self.by_curve(held, 4.0 * step)),
+        let most = confirmed.own.rate_iops * (1.0 - least);
+        let floor =
+            self.best_below(confirmed.own.rate_iops).filter(|p| p.seconds >= confirmed.seconds);
+        let floor = floor.map_or(confirmed.own.rate_iops / 2.0, |point| point.own.rate_iops);
+        let rate = match confirmed.own.falls_short {
+            true => self.below(confirmed, least),
+            false => self.likely(confirmed).min(self.by_curve(confirmed, 4.0 * step)),
         };
         rate.max(floor).min(most)
     }
 
     /// The rate that the curve through all windows puts surely below the limit, less than the one held by this
     /// share at most.
-    fn by_curve(&self, held: &RatePoint, most: f64) -> f64 {
-        let met = tightest(&held.judged).and_then(|l| capacity::crossing(&places(&self.points, l)));
+    fn by_curve(&self, confirmed: &RatePoint, most: f64) -> f64 {
+        let met =
+            tightest(&confirmed.judged).and_then(|l| capacity::crossing(&places(&self.points, l)));
         let rate = met.map_or(f64::INFINITY, |met| met.rate_iops - met.error_iops);
-        rate.max(held.own.rate_iops * (1.0 - most.min(0.5)))
+        rate.max(confirmed.own.rate_iops * (1.0 - most.min(0.5)))
     }
 
     /// The rate that a hold most likely keeps the limit at: where all windows not far from the limit,
     /// and one that was held, together say it is met, less half the precision for the luck of the next.
-    fn likely(&self, held: &RatePoint) -> f64 {
-        let Some(limit) = tightest(&held.judged) else { return held.own.rate_iops };
+    fn likely(&self, confirmed: &RatePoint) -> f64 {
+        let Some(limit) = tightest(&confirmed.judged) else { return confirmed.own.rate_iops };
         let places = places(&self.points, limit);
         let capacity = self.capacity_iops() / HEADROOM;
         let (mut met, mut seconds) = (0.0, 0.0);
         for place in &places {
-            if place.is_within(FAR) || place.rate_iops == held.own.rate_iops {
+            if place.is_within(FAR) || place.rate_iops == confirmed.own.rate_iops {
                 // As in a queue, the statistic grows with the inverse of what is left to capacity; one that is
                 // far beyond its bound says no more than that.
                 let left = (capacity - place.rate_iops).max(place.rate_iops * 0.01);
@@ -378,33 +381,33 @@ impl Search<'_, '_> {
 
     /// Holds a rate; where it breaks the limit, goes back, until a rate holds or the budget ends.
     /// Where one that holds shows that there is room for more, holds that as well.
-    fn hold(
+    fn confirm(
         &mut self,
         mut rate: f64,
         stopped_by: StoppedBy,
     ) -> Result<(RatePoint, StoppedBy), LabError> {
-        let mut held: Option<RatePoint> = None;
+        let mut confirmed: Option<RatePoint> = None;
         let mut failed = 0;
         let mut by_limit = false;
         let mut first_failed: Option<RatePoint> = None;
         loop {
-            let point = self.measure(rate, Phase::Holding)?;
+            let point = self.measure(rate, Phase::Confirming)?;
             if self.bench.must_end() {
-                return Ok((held.unwrap_or(point), StoppedBy::Interrupted));
+                return Ok((confirmed.unwrap_or(point), StoppedBy::Interrupted));
             }
             let over = self.bench.left_ns() < SHORTEST_NS;
             let more = if failed > 0 { self.likely(&point) } else { self.at_limit(&point, 1.02) };
             let more = more.min(self.capacity_iops());
             // A hold much shorter than the last would say less.
             let time_for_more = !over && self.bench.left_ns() as f64 / 1e9 >= point.seconds / 2.0;
-            match (point.met, held.take()) {
+            match (point.met, confirmed.take()) {
                 (true, before)
                     if time_for_more
                         && more >= rate * (1.0 + self.precision / 2.0)
                         && (before.is_none() || point.share() <= ROOM) =>
                 {
                     rate = more.min(self.higher(&point));
-                    held = Some(point);
+                    confirmed = Some(point);
                 }
                 (true, _) if !self.is_told(&point) && self.bench.left_ns() > 2 * SHORTEST_NS => {
                     // Some more of the same.
@@ -423,7 +426,7 @@ impl Search<'_, '_> {
                     let next = self.higher(&below);
                     if time_for_more && below.share() <= ROOM && next < point.own.rate_iops {
                         rate = next;
-                        held = Some(below);
+                        confirmed = Some(below);
                         continue;
                     }
                     let by_limit = by_limit || self.breaks_limit(&point);
@@ -477,7 +480,7 @@ impl Search<'_, '_> {
         let mut point = self.bench.measure_rate(rate_iops, phase, longest_ns)?;
         if point.starved
             && !point.met
-            && phase != Phase::Holding
+            && phase != Phase::Confirming
             && self.bench.left_ns() > SHORTEST_NS
         {
             self.bench.decide(Decision::Measured(point.measured(phase)));

@@ -28,7 +28,7 @@ const LONGEST_SHARE: u64 = 16;
 const WARM_UP_NS: u64 = 200_000_000;
 const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
 /// Parts of a hold that are kept apart, so that what precedes a change of shift can be left out.
-const HOLD_PARTS: u64 = 48;
+const CONFIRMATION_PARTS: u64 = 48;
 /// Share of the budget that the first stretch of a hold takes.
 const FIRST_SHARE: u64 = 12;
 /// A shorter wait is not worth a word.
@@ -42,10 +42,10 @@ const COARSE: f64 = 5.0;
 #[derive(Debug, Clone)]
 pub(super) struct Point<L = Depth> {
     /// Depth asked; in an open loop the most I/Os that may be outstanding.
-    pub(super) depth: u32,
+    pub(super) queue_depth: u32,
     /// What only its kind of loop has.
     pub(super) own: L,
-    pub(super) depth_achieved: f64,
+    pub(super) queue_depth_achieved: f64,
     pub(super) iops: Estimate,
     pub(super) bytes_per_sec: f64,
     /// Latencies that the limits bound: service times, in an open loop response times.
@@ -82,7 +82,7 @@ pub(super) struct Depth {
     pub(super) told_at_last: bool,
     pub(super) met_at_last: bool,
     /// True for a hold.
-    pub(super) held: bool,
+    pub(super) confirmed: bool,
     /// The queue in front of the target, where it was full.
     pub(super) full_queue: Option<FullQueue>,
 }
@@ -125,11 +125,11 @@ impl<L: Loop> Point<L> {
     pub(super) fn curve_point(&self) -> CurvePoint {
         let rate = self.own.rate();
         CurvePoint {
-            depth: self.depth,
+            queue_depth: self.queue_depth,
             rate_iops: rate.map(|rate| rate.rate_iops),
             offered_iops: rate.map(|rate| rate.offered_iops),
             backlog_max: rate.map(|rate| rate.backlog_max),
-            depth_achieved: self.depth_achieved,
+            queue_depth_achieved: self.queue_depth_achieved,
             iops: self.iops,
             latency_ns: self.latency,
             limits: self.judged.iter().map(Judged::limit_value).collect(),
@@ -146,7 +146,7 @@ impl<L: Loop> Point<L> {
         let rate = self.own.rate();
         Measured {
             phase,
-            depth: self.depth,
+            queue_depth: self.queue_depth,
             rate_iops: rate.map(|rate| rate.rate_iops),
             iops: self.iops,
             seconds: self.seconds,
@@ -185,7 +185,7 @@ impl Point {
 
     pub(super) fn going_back(&self, to: u32) -> Decision {
         let because = self.tightest().map(Judged::judgement);
-        Decision::GoingBack { from: self.depth, to, because }
+        Decision::GoingBack { from: self.queue_depth, to, because }
     }
 }
 
@@ -227,33 +227,33 @@ impl Bench<'_, '_> {
     /// Measures one depth for a stretch.
     pub(super) fn measure_depth(
         &mut self,
-        depth: u32,
+        queue_depth: u32,
         phase: Phase,
         stretch: Stretch,
     ) -> Result<Point, LabError> {
-        self.unspoilt(|bench| bench.try_depth(depth, phase, stretch))
+        self.unspoilt(|bench| bench.try_depth(queue_depth, phase, stretch))
     }
 
     /// `None` where a pause of iogauge spoils the window, and it may be measured again.
     fn try_depth(
         &mut self,
-        depth: u32,
+        queue_depth: u32,
         phase: Phase,
         length: Stretch,
     ) -> Result<Option<Point>, LabError> {
-        let (depth, length) = self.come_to(depth, length)?;
+        let (queue_depth, length) = self.come_to(queue_depth, length)?;
         self.take_window()?;
         self.window_begins();
         let stopwatch = self.stopwatch();
         let queue = self.queue_begins();
         let mut look_ns = length.shortest_ns;
-        let before = self.held.clone().filter(|_| length.resumes);
+        let before = self.confirmed.clone().filter(|_| length.resumes);
         let mut alone = before.is_some().then(Sieve::<Observed>::default);
         let mut sieve = before.unwrap_or_else(|| {
-            let parts = Parts::new(self.left_ns().max(length.longest_ns) / HOLD_PARTS);
+            let parts = Parts::new(self.left_ns().max(length.longest_ns) / CONFIRMATION_PARTS);
             Sieve::of(Observed {
                 began_ns: self.elapsed_ns(),
-                parts: (phase == Phase::Holding).then_some(parts),
+                parts: (phase == Phase::Confirming).then_some(parts),
                 ..Observed::default()
             })
         });
@@ -265,7 +265,7 @@ impl Bench<'_, '_> {
                 return Ok(None);
             }
             if let Some(window) = window {
-                self.show(&window, phase, depth, window.service().mean_ns());
+                self.show(&window, phase, queue_depth, window.service().mean_ns());
                 for sieve in alone.iter_mut().chain([&mut sieve]) {
                     sieve.append(&window, &self.plan.limits);
                 }
@@ -292,14 +292,14 @@ impl Bench<'_, '_> {
         let cpu_percent = self.cpu_percent(&stopwatch);
         // Who traces has seen this stretch alone.
         let stretch = alone.as_ref().unwrap_or(&sieve).whole();
-        self.window_ends(stretch, Setting { depth, rate_iops: None });
+        self.window_ends(stretch, Setting { queue_depth, rate_iops: None });
         let full_queue = self.full_queue(queue, stretch);
         let with_starved = sieve.all().map(|all| self.with_starved(all));
         let mut seen = sieve.judged().clone();
         let change = match phase {
-            Phase::Holding => {
+            Phase::Confirming => {
                 let later = Change::in_series(&seen.series, 0.0);
-                self.came_back |= later.is_some_and(|later| self.comes_back_by(later.rises()));
+                self.reverted |= later.is_some_and(|later| self.reverts_by(later.rises()));
                 self.change_in(&seen.series)
             }
             _ => None,
@@ -309,8 +309,9 @@ impl Bench<'_, '_> {
         if let Some(change) = &change {
             seen.forget_first(change.index);
         }
-        let mut point = self.point(depth, &seen, cpu_percent);
-        (point.own.change, point.ticks, point.own.held) = (change, ticks, phase == Phase::Holding);
+        let mut point = self.point(queue_depth, &seen, cpu_percent);
+        (point.own.change, point.ticks, point.own.confirmed) =
+            (change, ticks, phase == Phase::Confirming);
         (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
         point.own.full_queue = full_queue;
         if let Some(alone) = alone {
@@ -319,29 +320,34 @@ impl Bench<'_, '_> {
             point.own.told_at_last = judged.iter().all(|judged| judged.n > 0);
             point.own.met_at_last = judged.iter().all(Judged::is_met);
         }
-        if phase == Phase::Holding {
-            self.held = change.is_none().then_some(sieve);
+        if phase == Phase::Confirming {
+            self.confirmed = change.is_none().then_some(sieve);
         }
         Ok(Some(point))
     }
 
     /// Changes the depth, unless the window goes on at the same one. Returns the depth reached, and the stretch that
     /// there is still time for.
-    fn come_to(&mut self, depth: u32, length: Stretch) -> Result<(u32, Stretch), LabError> {
-        if length.resumes && self.is_at(depth) {
-            return Ok((depth, length));
+    fn come_to(&mut self, queue_depth: u32, length: Stretch) -> Result<(u32, Stretch), LabError> {
+        if length.resumes && self.is_at(queue_depth) {
+            return Ok((queue_depth, length));
         }
-        let (before, began_ns) = (self.depth_asked(), self.elapsed_ns());
-        let depth = self.ask_depth(depth)?;
-        self.drain(depth)?;
+        let (before, began_ns) = (self.queue_depth_asked(), self.elapsed_ns());
+        let queue_depth = self.ask_depth(queue_depth)?;
+        self.drain(queue_depth)?;
         if let Some((before, strays)) = before.zip(self.take_window()?) {
             let judged = self.judge(&directions(&strays), &[], &Exceeding::default());
             let seconds = strays.seconds();
-            self.strays.push(Stray { depth: before.max(depth), began_ns, seconds, judged });
+            self.strays.push(Stray {
+                queue_depth: before.max(queue_depth),
+                began_ns,
+                seconds,
+                judged,
+            });
         }
         // What the old depth's I/Os took of the budget is not there any more.
         let longest_ns = length.longest_ns.min(self.left_ns()).max(SHORTEST_NS);
-        Ok((depth, Stretch { longest_ns, ..length }))
+        Ok((queue_depth, Stretch { longest_ns, ..length }))
     }
 
     /// A point by all that was seen of it.
@@ -361,12 +367,12 @@ impl Bench<'_, '_> {
 
     /// Waits until no I/O of the old depth is outstanding, so that the new window is its own. If the budget ends
     /// before, the search is stuck.
-    fn drain(&mut self, depth: u32) -> Result<(), LabError> {
+    fn drain(&mut self, queue_depth: u32) -> Result<(), LabError> {
         let begin_ns = self.pool.now_ns();
         self.wait_for(TICK_NS / 5, |pool| pool.drained())?;
         let (waited_ns, whole) = (self.pool.now_ns() - begin_ns, self.pool.drained());
         if waited_ns >= NOTABLE_DRAIN_NS || !whole {
-            self.decide(Decision::Drained { depth, seconds: seconds(waited_ns), whole });
+            self.decide(Decision::Drained { queue_depth, seconds: seconds(waited_ns), whole });
         }
         Ok(())
     }
@@ -377,7 +383,7 @@ impl Bench<'_, '_> {
         let (shortest_ns, longest_ns) = match phase {
             // A hold is there to see what short windows miss: stalls, credits, caches. One that
             // fails must leave time for another, as long as there is time for two.
-            Phase::Holding => ((left_ns / 2).max(budget_ns / FIRST_SHARE).min(left_ns), left_ns),
+            Phase::Confirming => ((left_ns / 2).max(budget_ns / FIRST_SHARE).min(left_ns), left_ns),
             _ => (SHORTEST_NS, (budget_ns / LONGEST_SHARE).min(LONGEST_NS)),
         };
         let shortest_ns = shortest_ns.max(SHORTEST_NS);
@@ -391,7 +397,7 @@ impl Bench<'_, '_> {
     }
 
     /// The rest of a hold, of which so much has to be at least.
-    pub(super) fn rest_of_hold(&self, shortest_ns: u64) -> Stretch {
+    pub(super) fn rest_of_confirmation(&self, shortest_ns: u64) -> Stretch {
         let (left_ns, first_ns) = (self.left_ns(), self.plan.budget_ns / FIRST_SHARE);
         // Half of it, so that there is time to go where the hold shows that there is room.
         let longest_ns = if left_ns > 2 * first_ns { left_ns / 2 } else { left_ns };
@@ -402,7 +408,7 @@ impl Bench<'_, '_> {
     /// noise, and belongs into the average.
     fn change_in(&self, series: &[IntervalPoint]) -> Option<Change> {
         let stays_seconds = seconds(self.plan.budget_ns / FIRST_SHARE);
-        Change::in_series(series, stays_seconds).filter(|_| self.level_rose.is_none())
+        Change::in_series(series, stays_seconds).filter(|_| self.shift_rose.is_none())
     }
 
     /// True once a longer window would change nothing.
@@ -410,13 +416,13 @@ impl Bench<'_, '_> {
         let Observed { total, series, .. } = seen;
         let latencies = directions(total);
         let spans = || self.spans(total.seconds(), total.service().mean_ns(), &latencies);
-        if phase != Phase::Holding && !spans() {
+        if phase != Phase::Confirming && !spans() {
             return false;
         }
         let iops = estimates::iops(series, Which::All, total.iops());
         let judged = self.judge(&latencies, series, &seen.exceeding);
         let precision = self.plan.precision;
-        if phase == Phase::Holding {
+        if phase == Phase::Confirming {
             let fails = !judged.iter().all(Judged::is_met);
             let is_known = estimates::known_error(&iops) <= precision;
             return fails || is_known || self.change_in(series).is_some();
@@ -427,7 +433,7 @@ impl Bench<'_, '_> {
         clear && iops <= COARSE * precision || precise && iops <= precision
     }
 
-    fn point(&self, depth: u32, seen: &Observed, cpu_percent: f64) -> Point {
+    fn point(&self, queue_depth: u32, seen: &Observed, cpu_percent: f64) -> Point {
         let Observed { total, series, .. } = seen;
         let service = total.service();
         let judged = self.judge(&directions(total), series, &seen.exceeding);
@@ -435,11 +441,11 @@ impl Bench<'_, '_> {
         let told_at_last = judged.iter().all(|judged| judged.n > 0);
         let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
         Point {
-            depth,
-            depth_achieved: match self.pool.estimates_depth() {
+            queue_depth,
+            queue_depth_achieved: match self.pool.estimates_depth() {
                 // No more than asked can be.
-                true => total.depth().min(f64::from(depth)),
-                false => total.depth(),
+                true => total.queue_depth().min(f64::from(queue_depth)),
+                false => total.queue_depth(),
             },
             iops: estimates::iops(series, Which::All, total.iops()),
             bytes_per_sec: total.bytes_per_sec(),
@@ -559,6 +565,6 @@ impl Parts {
 
 /// Sorts points by depth, and keeps of several at one depth the longest.
 pub(super) fn longest_of_each_depth(points: &mut Vec<Point>) {
-    points.sort_by(|a, b| a.depth.cmp(&b.depth).then(b.seconds.total_cmp(&a.seconds)));
-    points.dedup_by_key(|point| point.depth);
+    points.sort_by(|a, b| a.queue_depth.cmp(&b.queue_depth).then(b.seconds.total_cmp(&a.seconds)));
+    points.dedup_by_key(|point| point.queue_depth);
 }

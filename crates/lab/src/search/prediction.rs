@@ -77,17 +77,22 @@ impl Ticks {
     }
 
     /// True where a window at a depth tells of the capacity. A hold does so whatever its statistic.
-    pub(super) fn is_near(&self, is_hold: bool, depth: u32, answer_depth: u32) -> bool {
-        let deeper = f64::from(depth) / f64::from(answer_depth);
+    pub(super) fn is_near(
+        &self,
+        is_confirmation: bool,
+        queue_depth: u32,
+        answer_depth: u32,
+    ) -> bool {
+        let deeper = f64::from(queue_depth) / f64::from(answer_depth);
         let is_near = deeper <= NEAR || (1.0 / NEAR..=NEAR).contains(&self.share);
-        self.iops > 0.0 && deeper >= 1.0 / NEAR_BELOW && (is_hold || is_near)
+        self.iops > 0.0 && deeper >= 1.0 / NEAR_BELOW && (is_confirmation || is_near)
     }
 
     /// Logarithm of the rate at the limit, tick by tick: that of the window, moved along the curve to where the
     /// statistic meets its bound.
     fn rate(&self, slope: f64) -> impl Iterator<Item = f64> + '_ {
-        let level = self.iops.ln() - slope * self.share.clamp(1.0 / FAR, FAR).ln();
-        self.rates.iter().map(move |rate| level + rate)
+        let centre = self.iops.ln() - slope * self.share.clamp(1.0 / FAR, FAR).ln();
+        self.rates.iter().map(move |rate| centre + rate)
     }
 
     /// Logarithm of the capacity, tick by tick: the rate, less what the statistic was off by then.
@@ -328,13 +333,13 @@ mod tests {
     }
 
     /// A hold of ten seconds whose rate is off by these shares.
-    fn hold(rates: Vec<f64>) -> Ticks {
+    fn confirm(rates: Vec<f64>) -> Ticks {
         let statistic = vec![0.0; rates.len()];
         Ticks { iops: 1000.0, share: 1.0, seconds: 10.0 / rates.len() as f64, rates, statistic }
     }
 
     fn white(seed: u64) -> Ticks {
-        hold(Random::new(seed).ar1(400, 0.0, 0.0).iter().map(|off| off / 20.0).collect())
+        confirm(Random::new(seed).ar1(400, 0.0, 0.0).iter().map(|off| off / 20.0).collect())
     }
 
     #[test]
@@ -368,7 +373,7 @@ mod tests {
     #[test]
     fn a_rate_that_wanders_is_told_with_what_it_kept() {
         let slow = Random::new(5).ar1(400, 0.0, 0.995).iter().map(|off| off / 10.0).collect();
-        let found = of_windows(&[&hold(slow)], &ANSWERED, &capacity(5.0), 20.0).unwrap();
+        let found = of_windows(&[&confirm(slow)], &ANSWERED, &capacity(5.0), 20.0).unwrap();
         let wander = found.wander.unwrap();
         assert!(found.pi95[1] - found.pi95[0] > 100.0, "{:?}", found.pi95);
         assert_eq!((wander.windows, wander.over_seconds.round()), (10, 5.0));
@@ -377,7 +382,7 @@ mod tests {
 
     /// A hold that broke its limit at a third more says that the capacity lies lower.
     #[test]
-    fn holds_that_failed_count() {
+    fn confirmations_that_failed_count() {
         let failed = Ticks { share: 1.33, ..white(2) };
         let capacity = Capacity { slope: 0.5, ..capacity(5.0) };
         let alone = of_windows(&[&white(1)], &ANSWERED, &capacity, 20.0).unwrap();
@@ -388,7 +393,7 @@ mod tests {
     #[test]
     fn what_tells_nothing_predicts_nothing() {
         assert!(of_windows(&[], &ANSWERED, &capacity(5.0), 20.0).is_none());
-        let short = hold(vec![0.0; 8]);
+        let short = confirm(vec![0.0; 8]);
         assert!(of_windows(&[&short], &ANSWERED, &capacity(5.0), 20.0).is_none());
         let nothing = Ticks { iops: 0.0, ..white(1) };
         let answered = Answered { iops: 0.0, share: f64::INFINITY };

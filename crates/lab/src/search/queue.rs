@@ -29,7 +29,7 @@ const BUSY_PERCENT: f64 = 50.0;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FullQueue {
     /// I/Os that fit into it.
-    pub(super) depth: u32,
+    pub(super) queue_depth: u32,
     pub(super) bound: QueueBound,
 }
 
@@ -54,31 +54,31 @@ impl Bench<'_, '_> {
         let per_io = requests as f64 / ios;
         let requests_per_io = if (per_io - 1.0).abs() < ALIKE { 1.0 } else { per_io };
         let in_flight = in_flight_ns as f64 / (self.pool.now_ns() - began_ns).max(1) as f64;
-        let outstanding = window.depth() * requests_per_io;
+        let outstanding = window.queue_depth() * requests_per_io;
         let missing = if outstanding >= takes * FAR_BEYOND { BUNCHED } else { ON_THE_WAY };
         let most_missing = (takes * missing).max(1.0).min(takes / 2.0);
         let is_full = (takes - most_missing..=counted as f64 * FULL).contains(&in_flight);
         let is_beyond = outstanding > takes * BEYOND;
-        let depth = ((takes / requests_per_io.max(1e-9)) as u32).max(1);
-        (is_full && is_beyond).then_some(FullQueue { depth, bound })
+        let queue_depth = ((takes / requests_per_io.max(1e-9)) as u32).max(1);
+        (is_full && is_beyond).then_some(FullQueue { queue_depth, bound })
     }
 
     /// The same where nothing tells of a queue, but the target takes no more: all of one depth were
     /// outstanding, and of two larger ones no more of the larger than of the smaller. A load that is held
     /// back otherwise, by a rate or by the client, reaches no depth at all.
     pub(super) fn takes_no_more(&self, points: &[Point], deepest: &Point) -> Option<FullQueue> {
-        let is_reached = |p: &Point| p.depth_achieved >= f64::from(p.depth) * REACHED;
-        let most = deepest.depth_achieved;
-        let smaller = || points.iter().filter(|point| point.depth < deepest.depth);
-        let reached = smaller().filter(|p| is_reached(p)).map(|p| p.depth_achieved);
+        let is_reached = |p: &Point| p.queue_depth_achieved >= f64::from(p.queue_depth) * REACHED;
+        let most = deepest.queue_depth_achieved;
+        let smaller = || points.iter().filter(|point| point.queue_depth < deepest.queue_depth);
+        let reached = smaller().filter(|p| is_reached(p)).map(|p| p.queue_depth_achieved);
         let was_near = reached.fold(0.0, f64::max) >= most / NEAR;
         let mut short = smaller().filter(|p| !is_reached(p));
-        let no_more = short.any(|p| p.depth_achieved >= most * REACHED);
-        let idle_percent = BUSY_PERCENT * f64::from(self.workers().min(deepest.depth));
+        let no_more = short.any(|p| p.queue_depth_achieved >= most * REACHED);
+        let idle_percent = BUSY_PERCENT * f64::from(self.workers().min(deepest.queue_depth));
         let is_idle = deepest.cpu_percent < idle_percent && self.pool.is_only_client();
         (!is_reached(deepest) && was_near && no_more && is_idle).then(|| {
             let bound = QueueBound { requests: most.round() as u64, told_by: Vec::new() };
-            FullQueue { depth: (most as u32).max(1), bound }
+            FullQueue { queue_depth: (most as u32).max(1), bound }
         })
     }
 }

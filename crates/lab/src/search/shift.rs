@@ -69,8 +69,8 @@ fn is_noise(change: &ChangePoint, rates: &[f64]) -> bool {
 }
 
 /// A change of level that made a search begin again.
-pub(super) struct Level {
-    pub(super) shift: PerformanceShift,
+pub(super) struct Shift {
+    pub(super) reported: PerformanceShift,
     /// The windows that told it; `None` for a change within a hold, where [`Change::in_series`] has
     /// asked whether it is noise.
     pub(super) windows: Option<Windows>,
@@ -93,10 +93,10 @@ impl Windows {
     }
 }
 
-impl Level {
+impl Shift {
     /// True where windows near the limit, which are longer, show that the rate comes and goes by as much.
     pub(super) fn is_noise(&self, near: &[&Ticks]) -> bool {
-        let change = (self.shift.after_iops / self.shift.before_iops).ln();
+        let change = (self.reported.after_iops / self.reported.before_iops).ln();
         self.windows.as_ref().is_some_and(|windows| {
             let times = [windows.seconds, windows.apart_seconds];
             prediction::comes_and_goes(near, change, times, CERTAIN)
@@ -116,7 +116,10 @@ pub(super) fn contradicted<'a>(
     new: &Point,
 ) -> Option<&'a Point> {
     earlier
-        .filter(|p| p.depth <= new.depth && known(&new.iops)[1] < known(&p.iops)[0] * CONTRADICTS)
+        .filter(|p| {
+            p.queue_depth <= new.queue_depth
+                && known(&new.iops)[1] < known(&p.iops)[0] * CONTRADICTS
+        })
         .max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
 }
 
@@ -125,12 +128,12 @@ pub(super) fn contradicted<'a>(
 /// the target got slower during the search.
 pub(super) fn drift(points: &[Point]) -> Option<Drift> {
     let fell = |before: &Point, after: &Point| Drift {
-        depths: [before.depth, after.depth],
+        queue_depths: [before.queue_depth, after.queue_depth],
         before_iops: before.iops.mean,
         after_iops: after.iops.mean,
     };
     let contradicts = |before: &Point, after: &Point| {
-        before.depth < after.depth
+        before.queue_depth < after.queue_depth
             && before.began_ns < after.began_ns
             && known(&after.iops)[1] < known(&before.iops)[0]
             && after.iops.mean < before.iops.mean * CONTRADICTS

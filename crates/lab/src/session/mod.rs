@@ -124,7 +124,7 @@ pub fn run_on(
         watch.observer.window_begins();
     }
     let mut pool = match &checks {
-        Some(checks) => rig.pool_verified(&jobs, &checks.jobs, step.depth())?,
+        Some(checks) => rig.pool_verified(&jobs, &checks.jobs, step.queue_depth())?,
         None => rig.pool_of(step, regions)?,
     };
     pool.hurry_when(watch.interrupt.flag());
@@ -228,8 +228,9 @@ fn of_search(rig: &Rig, found: &SearchOutcome, fault: Option<&IoFault>) -> Vec<F
     facts.extend(process_pauses::fact(&found.pauses, rig.via().is_some(), found.measured_seconds));
     facts.extend(caveats::starved(found));
     facts.extend(caveats::errors(found.errors, fault, &part_path(rig, fault), false));
-    let (depth, rate_iops) = (found.answer.depth, found.answer.rate_iops);
-    let answer = found.curve.iter().find(|p| p.depth == depth && p.rate_iops == rate_iops);
+    let (queue_depth, rate_iops) = (found.answer.queue_depth, found.answer.rate_iops);
+    let answer =
+        found.curve.iter().find(|p| p.queue_depth == queue_depth && p.rate_iops == rate_iops);
     facts.extend(answer.into_iter().flat_map(|p| caveats::of_answer(p, found.answer.met)));
     facts.extend(caveats::nothing_found(found));
     if !found.answer.is_empty() {

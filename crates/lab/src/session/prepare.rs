@@ -179,7 +179,7 @@ fn report(done_bytes: u64, total_bytes: u64, elapsed_ns: u64, watch: &mut Watch<
     let left_ns = (bytes_per_sec > 0.0).then(|| (left / bytes_per_sec * 1e9) as u64);
     watch.observer.status(&Status {
         phase: Phase::Prefill { done_bytes, total_bytes },
-        depth: DEPTH,
+        queue_depth: DEPTH,
         iops: 0.0,
         bytes_per_sec,
         latency_mean_ns: 0.0,

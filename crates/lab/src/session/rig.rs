@@ -329,7 +329,7 @@ impl Rig {
         if let (Some(fio), Medium::Real(target)) = (&self.via, &self.medium) {
             return fio_pool::pool(target, fio, step, regions, Span::Own);
         }
-        self.pool_on(&Region::of_jobs(step, regions), step.depth())
+        self.pool_on(&Region::of_jobs(step, regions), step.queue_depth())
     }
 
     /// Starts workers, each job on its own region. A simulated target is one region for all.

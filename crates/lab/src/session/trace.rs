@@ -65,7 +65,7 @@ impl Tracing {
         match tracer.end() {
             Ok(mut trace) => {
                 let asked = [Op::Read, Op::Write, Op::Sync].map(|op| Asked::of(window.tally(op)));
-                let facts = compare(&mut trace, asked, window.depth());
+                let facts = compare(&mut trace, asked, window.queue_depth());
                 self.windows.retain(|traced| traced.place != place);
                 self.windows.push(Traced { place, trace, facts });
             }
@@ -90,7 +90,7 @@ impl Tracing {
 
     /// The trace of the last window at the place of an answer, with what has to be known of it.
     pub fn of_answer(&mut self, answer: &Answer) -> (Option<Box<BlockTrace>>, Vec<Fact>) {
-        let place = Setting { depth: answer.depth, rate_iops: answer.rate_iops };
+        let place = Setting { queue_depth: answer.queue_depth, rate_iops: answer.rate_iops };
         let at = self.windows.iter().position(|traced| traced.place == place);
         let traced = at.map(|at| self.windows.swap_remove(at));
         self.traced(traced)
@@ -145,8 +145,12 @@ impl Slack {
 
 /// Enters the device's share of the time of I/Os where their requests correspond to them one to one; returns
 /// where they do not. The load requested reads, writes and syncs, and had so many outstanding.
-fn compare(trace: &mut BlockTrace, [read, write, sync]: [Asked; 3], depth: f64) -> Vec<ToolFact> {
-    let slack = Slack { ios: depth.ceil() + 1.0 };
+fn compare(
+    trace: &mut BlockTrace,
+    [read, write, sync]: [Asked; 3],
+    queue_depth: f64,
+) -> Vec<ToolFact> {
+    let slack = Slack { ios: queue_depth.ceil() + 1.0 };
     let flush_ns = trace.flush.as_ref().map_or(0.0, TracedRequests::device_time_ns);
     // Flushes that were not requested by themselves are part of the writes that are to be durable.
     let of_writes_ns = if sync.ios == 0 { flush_ns } else { 0.0 };

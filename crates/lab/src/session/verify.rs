@@ -93,7 +93,7 @@ impl Checks {
 
     fn drive(&self, jobs: Vec<CheckJob>, watch: &mut Watch<'_>) -> Result<VerifyEnd, LabError> {
         let unit_bytes = jobs.first().map_or(0, |job| job.load.verify_unit_bytes());
-        let depth = jobs.iter().map(|job| job.load.depth()).sum();
+        let queue_depth = jobs.iter().map(|job| job.load.queue_depth()).sum();
         let begun = Instant::now();
         let check = Check::start(jobs)?;
         let mut interrupted = None;
@@ -119,7 +119,7 @@ impl Checks {
                     done_bytes: done * unit_bytes,
                     total_bytes: total * unit_bytes,
                 },
-                depth,
+                queue_depth,
                 iops: 0.0,
                 bytes_per_sec,
                 latency_mean_ns: 0.0,

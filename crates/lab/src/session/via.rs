@@ -263,7 +263,7 @@ fn follow(
         }
         watch.observer.status(&Status {
             phase: Phase::Measuring,
-            depth: window.depth().round() as u32,
+            queue_depth: window.queue_depth().round() as u32,
             iops: window.iops(),
             bytes_per_sec: window.bytes_per_sec(),
             latency_mean_ns: window.service().mean_ns(),

@@ -20,12 +20,12 @@ struct BlockSize {
     /// The sizes with a queue depth of 1, then those with the other one, if it is another.
     own: Own,
     rw: Pattern,
-    depth: u32,
+    queue_depth: u32,
 }
 
 pub(super) fn build(own: Own, options: &SuiteOptions) -> Result<Box<dyn Suite>, SuiteError> {
     let last = own.last_load();
-    let (rw, depth) = (last.rw, last.iodepth);
+    let (rw, queue_depth) = (last.rw, last.iodepth);
     if rw.is_mixed() {
         let reason = "one direction at a time; hint: use randread or randwrite";
         return Err(SuiteError::option("rw", reason));
@@ -34,7 +34,7 @@ pub(super) fn build(own: Own, options: &SuiteOptions) -> Result<Box<dyn Suite>, 
         let reason = "one size shows no difference; hint: use 4k,64k,1m";
         return Err(SuiteError::option("bs", reason));
     }
-    Ok(Box::new(BlockSize { own, rw, depth }))
+    Ok(Box::new(BlockSize { own, rw, queue_depth }))
 }
 
 impl Suite for BlockSize {
@@ -63,10 +63,10 @@ impl Suite for BlockSize {
                 ("#bound by", &|point| words(bound.word(point))),
             ],
         );
-        let depth = self.depth;
-        table.notes.push(match depth {
+        let queue_depth = self.queue_depth;
+        table.notes.push(match queue_depth {
             1 => "One I/O at a time.".to_owned(),
-            _ => format!("{depth} I/Os outstanding; beside it one at a time."),
+            _ => format!("{queue_depth} I/Os outstanding; beside it one at a time."),
         });
         let conclusion = Conclusion {
             verdict: verdict(&points, &bound),
@@ -86,9 +86,9 @@ impl BlockSize {
     /// The sizes that were measured with the larger queue depth.
     fn points(&self, steps: &[SuiteStepResult]) -> Vec<Point> {
         let of = |own: &OwnStep| step_of(steps, &own.key)?.total();
-        let sized = |depth: u32| {
+        let sized = |queue_depth: u32| {
             let own = self.own.steps.iter().map(|own| (own, own.load()));
-            own.filter(move |(_, load)| load.iodepth == depth)
+            own.filter(move |(_, load)| load.iodepth == queue_depth)
         };
         let point = |(own, load): (&OwnStep, &Load)| {
             let many = of(own)?;
@@ -100,7 +100,7 @@ impl BlockSize {
                 single_mean_ns: single.and_then(|(own, _)| Some(of(own)?.mean_ns)),
             })
         };
-        sized(self.depth).filter_map(point).collect()
+        sized(self.queue_depth).filter_map(point).collect()
     }
 }
 

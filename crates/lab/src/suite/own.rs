@@ -166,10 +166,12 @@ impl Own {
         }
         let title = self.about.clone().unwrap_or_else(|| "Steps".to_owned());
         let mut table = table(title, rows, &columns);
-        let searched = |row: &&Measured| row.depth.is_some();
+        let searched = |row: &&Measured| row.queue_depth.is_some();
         for row in rows.iter().filter(searched) {
-            let depth = row.depth.unwrap_or_default();
-            table.notes.push(format!("{}: the capacity found, at depth {depth}.", row.row.key));
+            let queue_depth = row.queue_depth.unwrap_or_default();
+            table
+                .notes
+                .push(format!("{}: the capacity found, at depth {queue_depth}.", row.row.key));
         }
         table
     }
@@ -190,7 +192,7 @@ struct Measured {
     row: Row,
     held: Vec<Held>,
     /// Queue depth of a search's answer.
-    depth: Option<u32>,
+    queue_depth: Option<u32>,
 }
 
 impl Measured {
@@ -213,7 +215,7 @@ impl Measured {
             };
             let all = Total { mean_ns: of.mean_ns(), max_ns: of.max_ns(), ..service };
             let row = Row { key: own.key.clone(), all, p99_ns: of.percentile_ns(99.0) };
-            Some(Self { row, held: own.limits.iter().map(held).collect(), depth: None })
+            Some(Self { row, held: own.limits.iter().map(held).collect(), queue_depth: None })
         })
     }
 
@@ -231,7 +233,7 @@ impl Measured {
             max_ns: answer.latency_ns.max,
         };
         let row = Row { key: own.key.clone(), all, p99_ns: answer.latency_ns.p99 };
-        Self { row, held: held.collect(), depth: Some(answer.depth) }
+        Self { row, held: held.collect(), queue_depth: Some(answer.queue_depth) }
     }
 
     fn holds(&self) -> bool {
@@ -320,7 +322,7 @@ fn findings(rows: &[Measured]) -> Value {
                     "p99": *p99_ns as f64,
                     "max": all.max_ns as f64,
                 },
-                "depth": row.depth,
+                "depth": row.queue_depth,
                 "limits": row.held.iter().map(held).collect::<Vec<_>>(),
             })
         })
@@ -349,7 +351,7 @@ mod tests {
         Measured {
             row: Row { key: key.to_owned(), all, p99_ns: p99_ns as u64 },
             held: if bound_ns > 0 { vec![held] } else { Vec::new() },
-            depth: None,
+            queue_depth: None,
         }
     }
 

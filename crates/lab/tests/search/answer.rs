@@ -32,7 +32,7 @@ struct Impatient {
     left: u32,
     interrupt: Interrupt,
     /// Loads of whole holds that broke a limit at the present level.
-    broken_holds: Vec<f64>,
+    broken_confirmations: Vec<f64>,
     /// What was left when a search went up from a hold.
     left_at_going_up: Option<u32>,
     offers_rates: bool,
@@ -58,26 +58,28 @@ impl Observer for Impatient {
                 let is_rate = point.rate_iops.is_some();
                 if is_rate && !std::mem::replace(&mut self.offers_rates, true) {
                     // The closed loop in front is over.
-                    self.broken_holds.clear();
+                    self.broken_confirmations.clear();
                 }
-                let load = point.rate_iops.unwrap_or(f64::from(point.depth));
+                let load = point.rate_iops.unwrap_or(f64::from(point.queue_depth));
                 (load, point.phase, point.met, point.seconds)
             }
-            Decision::AnotherLevel { .. } => return self.broken_holds.clear(),
+            Decision::PerformanceShift { .. } => return self.broken_confirmations.clear(),
             Decision::Next(Next { why: Why::Room { .. }, .. }) => {
                 self.left_at_going_up = Some(self.left);
                 return;
             }
             // Noise had broken it.
-            Decision::Next(Next { depth, why: Why::Higher }) => {
-                return self.broken_holds.retain(|broken| *broken < f64::from(*depth));
+            Decision::Next(Next { queue_depth, why: Why::Higher }) => {
+                return self
+                    .broken_confirmations
+                    .retain(|broken| *broken < f64::from(*queue_depth));
             }
             _ => return,
         };
-        if phase == Phase::Holding && seconds > 0.24 {
+        if phase == Phase::Confirming && seconds > 0.24 {
             // A hold that goes on may keep in the end what it broke at first.
-            self.broken_holds.retain(|broken| *broken != load);
-            self.broken_holds.extend((!met).then_some(load));
+            self.broken_confirmations.retain(|broken| *broken != load);
+            self.broken_confirmations.extend((!met).then_some(load));
         }
     }
 }
@@ -111,22 +113,23 @@ fn assert_one_answer(found: &SearchOutcome, what: &str) {
     let rows: Vec<_> = found
         .curve
         .iter()
-        .filter(|row| row.depth == answer.depth && row.rate_iops == answer.rate_iops)
+        .filter(|row| row.queue_depth == answer.queue_depth && row.rate_iops == answer.rate_iops)
         .collect();
     let [row] = rows[..] else { panic!("{what}: {} rows of the answer", rows.len()) };
     assert_eq!(row.met, answer.met, "{what}");
     assert_eq!(row.iops.mean, answer.iops.mean, "{what}");
     assert_eq!(row.latency_ns, answer.latency_ns, "{what}");
     assert_eq!(row.limits, answer.limits, "{what}");
-    assert_eq!(row.depth_achieved, answer.depth_achieved, "{what}");
+    assert_eq!(row.queue_depth_achieved, answer.queue_depth_achieved, "{what}");
     let [low, high] = answer.iops.ci95;
     assert!((low..=high).contains(&row.iops.mean), "{what}: {:?}", answer.iops);
-    assert!(row.depth_achieved <= f64::from(row.depth) * 1.02, "{what}: {row:?}");
+    assert!(row.queue_depth_achieved <= f64::from(row.queue_depth) * 1.02, "{what}: {row:?}");
     // What says that no limit was in the way has none broken above.
     let no_limit = [StoppedBy::MaxDepth, StoppedBy::Saturated, StoppedBy::QueueFull];
     let is_closed = answer.rate_iops.is_none();
     if is_closed && answer.met && no_limit.contains(&answer.stopped_by) {
-        let broken = found.curve.iter().find(|row| row.depth > answer.depth && !row.met);
+        let broken =
+            found.curve.iter().find(|row| row.queue_depth > answer.queue_depth && !row.met);
         assert_eq!(broken, None, "{what}: {:?}", answer.stopped_by);
     }
     found.curve.iter().for_each(|row| assert_intervals_agree(row, what));
@@ -168,8 +171,8 @@ fn the_answer_is_a_row_of_its_curve() {
 
 /// The largest depth lies right at the limit, so that some holds break what a short window kept.
 #[test]
-fn a_limit_that_a_hold_breaks_ends_the_search() {
-    let mut ended_by_a_hold = 0;
+fn a_limit_that_a_confirmation_breaks_ends_the_search() {
+    let mut ended_by_a_confirmation = 0;
     for seed in 1..=12 {
         let plan = SearchPlan {
             limits: vec!["mean<=8ms".parse().unwrap()],
@@ -180,12 +183,12 @@ fn a_limit_that_a_hold_breaks_ends_the_search() {
         let mut seen = Seen::default();
         let found = find_seen("channels=8,service=1ms", seed, &plan, &mut seen);
         assert_one_answer(&found, &format!("seed {seed}"));
-        if seen.holds_that_broke > 0 && found.answer.met {
+        if seen.confirmations_that_broke > 0 && found.answer.met {
             assert_eq!(found.answer.stopped_by, StoppedBy::Limit, "seed {seed}");
-            ended_by_a_hold += 1;
+            ended_by_a_confirmation += 1;
         }
     }
-    assert!(ended_by_a_hold > 0);
+    assert!(ended_by_a_confirmation > 0);
 }
 
 #[test]
@@ -210,7 +213,7 @@ fn an_interrupted_search_answers_with_what_it_knows() {
                 }
                 assert_one_answer(&found, &what);
                 let is_answer = |row: &&CurvePoint| {
-                    row.depth == answer.depth && row.rate_iops == answer.rate_iops
+                    row.queue_depth == answer.queue_depth && row.rate_iops == answer.rate_iops
                 };
                 let row = found.curve.iter().find(is_answer).unwrap();
                 let whole = |row: &&CurvePoint| row.met && row.seconds > 0.24;
@@ -224,7 +227,7 @@ fn an_interrupted_search_answers_with_what_it_knows() {
 }
 
 #[test]
-fn an_interrupted_search_is_not_above_a_hold_that_broke() {
+fn an_interrupted_search_is_not_above_a_confirmation_that_broke() {
     let mut after_broken = 0;
     for (device, limit) in [
         ("channels=8,service=1ms,noise=30%:1s", "mean<=10ms"),
@@ -245,10 +248,10 @@ fn an_interrupted_search_is_not_above_a_hold_that_broke() {
                 }
                 let what = format!("{device} {open_loop:?} after {looks} looks: {answer:?}");
                 assert_one_answer(&found, &what);
-                let load = answer.rate_iops.unwrap_or(f64::from(answer.depth));
-                after_broken += u32::from(!observer.broken_holds.is_empty());
-                let is_below = observer.broken_holds.iter().all(|broken| load < *broken);
-                assert!(!answer.met || is_below, "{what} {:?}", observer.broken_holds);
+                let load = answer.rate_iops.unwrap_or(f64::from(answer.queue_depth));
+                after_broken += u32::from(!observer.broken_confirmations.is_empty());
+                let is_below = observer.broken_confirmations.iter().all(|broken| load < *broken);
+                assert!(!answer.met || is_below, "{what} {:?}", observer.broken_confirmations);
                 let are_whole = found.curve.iter().all(|row| row.seconds > 0.22);
                 assert!(are_whole || found.curve.len() == 1, "{what}");
             }
@@ -274,8 +277,8 @@ fn a_search_interrupted_on_its_way_up_answers_with_what_it_held() {
             let what = format!("seed {seed}, {later} looks later: {:?}", found.answer);
             assert!(found.interrupted, "{what}");
             assert_one_answer(&found, &what);
-            let depth = found.answer.depth;
-            let row = found.curve.iter().find(|row| row.depth == depth).unwrap();
+            let queue_depth = found.answer.queue_depth;
+            let row = found.curve.iter().find(|row| row.queue_depth == queue_depth).unwrap();
             assert!(found.answer.met && row.seconds > 2.0, "{what}");
         }
     }
@@ -316,7 +319,7 @@ fn a_maximum_that_was_seen_is_not_forgotten() {
                 continue;
             }
             given += 1;
-            let is_below = least.is_none_or(|least| found.answer.depth < *least);
+            let is_below = least.is_none_or(|least| found.answer.queue_depth < *least);
             assert!(is_below, "{device} seed {seed}: {:?} {seen:?}", found.answer);
         }
         assert!(broken > 0 && (given > 0 || device.starts_with("hdd")), "{device} {limits:?}");
@@ -344,7 +347,7 @@ fn a_maximum_takes_longer_than_the_time_between_stalls() {
 
 /// Stalls that come now and then, whatever the depth, are not the depth's.
 #[test]
-fn a_hold_between_two_stalls_does_not_prove_a_maximum() {
+fn a_confirmation_between_two_stalls_does_not_prove_a_maximum() {
     for device in ["channels=64,service=1ms,dist=const", "channels=8,service=1ms"] {
         let limits = vec!["max<=100ms".parse().unwrap()];
         let plan = SearchPlan { limits, ..SearchPlan::default() };
@@ -361,7 +364,7 @@ fn a_hold_between_two_stalls_does_not_prove_a_maximum() {
 /// What a search decided until its last hold ended: after it only the curve is completed.
 #[derive(Debug, Default)]
 struct Seen {
-    holds_that_broke: u32,
+    confirmations_that_broke: u32,
     /// Depths at which a maximum was over its bound.
     maximum_broken: Vec<u32>,
     later: Vec<u32>,
@@ -371,8 +374,9 @@ impl Observer for Seen {
     fn status(&mut self, _status: &Status<'_>) {}
 
     fn decision(&mut self, decision: &Decision) {
-        let Decision::Measured(Measured { phase, depth, rate_iops: None, met, limits, .. }) =
-            decision
+        let Decision::Measured(Measured {
+            phase, queue_depth, rate_iops: None, met, limits, ..
+        }) = decision
         else {
             return;
         };
@@ -381,10 +385,10 @@ impl Observer for Seen {
             value.limit.metric == Metric::Max && value.value_ns.is_some_and(|ns| ns > bound_ns)
         };
         if limits.iter().any(|limit| over(&limit.value)) {
-            self.later.push(*depth);
+            self.later.push(*queue_depth);
         }
-        if *phase == Phase::Holding {
-            self.holds_that_broke += u32::from(!met);
+        if *phase == Phase::Confirming {
+            self.confirmations_that_broke += u32::from(!met);
             self.maximum_broken.append(&mut self.later);
         }
     }

@@ -40,9 +40,9 @@ fn the_exponential_device_answers_as_its_closed_form() {
         assert!(answer.met);
         assert_eq!(answer.stopped_by, StoppedBy::Limit);
         close(answer.iops.mean, 80_000.0, 3.0);
-        close(f64::from(answer.depth), 800.0, 3.0);
+        close(f64::from(answer.queue_depth), 800.0, 3.0);
         let knee = searched.found.knee.unwrap();
-        close(f64::from(knee.depth), 8.0, 13.0);
+        close(f64::from(knee.queue_depth), 8.0, 13.0);
     }
 }
 
@@ -81,7 +81,7 @@ fn every_point_of_a_curve_obeys_littles_law() {
     for device in ["", "dist=const", "dist=lognormal:1", "sata-ssd", "nvme", "cloud-volume"] {
         for point in &find(device, &["mean<=10ms"], |_| {}).found.curve {
             let by_law = point.iops.mean * point.latency_ns.mean / 1e9;
-            close(by_law, point.depth_achieved, 2.0);
+            close(by_law, point.queue_depth_achieved, 2.0);
         }
     }
 }
@@ -101,11 +101,14 @@ fn no_window_has_ios_of_another_depth() {
             assert!(found.answer.met && found.measured_seconds < 61.0, "{device} {limit}");
             for point in &found.curve {
                 let by_law = point.iops.mean * point.latency_ns.mean / 1e9;
-                let share = by_law / f64::from(point.depth);
+                let share = by_law / f64::from(point.queue_depth);
                 // A window of few I/Os has those under way at its ends.
                 let off = 0.1 + 3.0 / (point.latency_ns.n as f64).sqrt();
                 assert!((1.0 - off..=1.0 + off).contains(&share), "{device} {limit}: {point:?}");
-                assert!(point.depth_achieved <= f64::from(point.depth) * 1.02, "{point:?}");
+                assert!(
+                    point.queue_depth_achieved <= f64::from(point.queue_depth) * 1.02,
+                    "{point:?}"
+                );
             }
         }
     }
@@ -140,15 +143,15 @@ fn constant_service_is_found_to_the_last_depth() {
     let searched = find("channels=4,service=200us,dist=const", &["mean<=2ms"], |_| {});
     let answer = &searched.found.answer;
     // R(N) = N·s/c: 2 ms is met with 40 I/Os and not with 41.
-    assert_eq!((answer.depth, answer.met), (40, true));
+    assert_eq!((answer.queue_depth, answer.met), (40, true));
     close(answer.iops.mean, 20_000.0, 0.1);
 }
 
 #[test]
 fn the_tightest_of_several_limits_decides() {
-    let mean = find("", &["mean<=10ms"], |_| {}).found.answer.depth;
+    let mean = find("", &["mean<=10ms"], |_| {}).found.answer.queue_depth;
     let both = find("", &["mean<=10ms", "p99<=5ms"], |_| {}).found.answer;
-    assert!(both.depth < mean, "{} {mean}", both.depth);
+    assert!(both.queue_depth < mean, "{} {mean}", both.queue_depth);
     assert!(both.latency_ns.p99 <= 5_000_000 && both.latency_ns.mean <= 10e6);
 }
 
@@ -189,36 +192,42 @@ fn assert_judged_by_its_interval(judgement: &Judgement) {
 
 /// The points a decision names are among those known, and did what it says they did.
 fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
-    let is_known = |depth| known.iter().any(|(known, _)| *known == depth);
+    let is_known = |queue_depth| known.iter().any(|(known, _)| *known == queue_depth);
     let based = match next.why {
         Why::Doubling { from } => known.contains(&(from, true)),
         Why::Between { holds, breaks, .. } => {
-            let inside = holds < next.depth && next.depth < breaks;
+            let inside = holds < next.queue_depth && next.queue_depth < breaks;
             inside && known.contains(&(holds, true)) && known.contains(&(breaks, false))
         }
         Why::Predicted(crossing) => {
             let furthest = (crossing.through[1] * 64).min(plan.max_depth);
-            let beyond = f64::from(next.depth) > crossing.depth || next.depth == furthest;
+            let beyond =
+                f64::from(next.queue_depth) > crossing.queue_depth || next.queue_depth == furthest;
             beyond && crossing.through.into_iter().all(is_known)
         }
-        Why::Contradicted { by, .. } => is_known(by) && is_known(next.depth),
-        Why::Missing => !is_known(next.depth) && next.depth.is_power_of_two(),
+        Why::Contradicted { by, .. } => is_known(by) && is_known(next.queue_depth),
+        Why::Missing => !is_known(next.queue_depth) && next.queue_depth.is_power_of_two(),
         Why::Knee { knee, below } => {
-            let inside = below < next.depth && next.depth < knee;
+            let inside = below < next.queue_depth && next.queue_depth < knee;
             inside && is_known(knee) && is_known(below)
         }
-        Why::Open { below } => below < next.depth && known.contains(&(next.depth, false)),
-        Why::Ceiling { held } => held < next.depth && known.contains(&(next.depth, false)),
-        Why::Room { held } => {
-            let kept = known.iter().any(|(depth, met)| *depth >= next.depth && *met);
-            held < next.depth && known.contains(&(held, true)) && kept
+        Why::Open { below } => {
+            below < next.queue_depth && known.contains(&(next.queue_depth, false))
         }
-        Why::Flat { deeper } => is_known(deeper) && is_known(next.depth),
-        Why::Smallest => next.depth == 1 && is_known(1),
-        Why::Higher => known.contains(&(next.depth, true)),
+        Why::Ceiling { confirmed } => {
+            confirmed < next.queue_depth && known.contains(&(next.queue_depth, false))
+        }
+        Why::Room { confirmed } => {
+            let kept =
+                known.iter().any(|(queue_depth, met)| *queue_depth >= next.queue_depth && *met);
+            confirmed < next.queue_depth && known.contains(&(confirmed, true)) && kept
+        }
+        Why::Flat { deeper } => is_known(deeper) && is_known(next.queue_depth),
+        Why::Smallest => next.queue_depth == 1 && is_known(1),
+        Why::Higher => known.contains(&(next.queue_depth, true)),
         Why::Again => !known.is_empty(),
-        Why::Beyond { broke } => broke < next.depth && known.contains(&(broke, false)),
-        Why::Starved | Why::Maximum => known.contains(&(next.depth, false)),
+        Why::Beyond { broke } => broke < next.queue_depth && known.contains(&(broke, false)),
+        Why::Starved | Why::Maximum => known.contains(&(next.queue_depth, false)),
     };
     assert!(based, "{next}: {known:?}");
 }
@@ -231,34 +240,35 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
         let (found, decisions) = listen(device, &plan);
 
         let mut known = Vec::new();
-        let (mut decided, mut held) = (Some(1), None);
+        let (mut decided, mut confirmed) = (Some(1), None);
         for decision in &decisions {
             match decision {
                 Decision::Measured(point) => {
-                    assert_eq!(decided.take(), Some(point.depth), "{device}: {decision}");
+                    assert_eq!(decided.take(), Some(point.queue_depth), "{device}: {decision}");
                     assert_eq!(point.limits.len(), 2);
                     point.limits.iter().for_each(assert_judged_by_its_interval);
-                    known.push((point.depth, point.met));
+                    known.push((point.queue_depth, point.met));
                 }
                 Decision::Next(next) => {
                     assert_based_on(next, &known, &plan);
-                    decided = Some(next.depth);
+                    decided = Some(next.queue_depth);
                 }
                 Decision::GoingBack { from, to, .. } => {
                     assert!(known.contains(&(*from, false)) && to < from);
                     decided = Some(*to);
                 }
-                Decision::Hold { depth, .. } | Decision::HoldingOn { depth, .. } => {
-                    decided = Some(*depth);
-                    held = Some(*depth);
+                Decision::Confirm { queue_depth, .. }
+                | Decision::ConfirmFurther { queue_depth, .. } => {
+                    decided = Some(*queue_depth);
+                    confirmed = Some(*queue_depth);
                 }
                 // What was known before no longer counts, but for the point that shows it.
-                Decision::AnotherLevel { .. } => drop(known.drain(..known.len() - 1)),
+                Decision::PerformanceShift { .. } => drop(known.drain(..known.len() - 1)),
                 Decision::Drained { .. } | Decision::Budget { .. } => {}
                 open => panic!("{device}: {open}, in a closed loop"),
             }
         }
-        assert_eq!(held, Some(found.answer.depth), "{device}");
+        assert_eq!(confirmed, Some(found.answer.queue_depth), "{device}");
     }
 }
 
@@ -271,13 +281,17 @@ fn a_search_that_held_with_care_goes_up_where_there_is_room() {
         let plan = SearchPlan { limits, budget_ns: 20_000_000_000, ..SearchPlan::default() };
         let (found, decisions) = listen(&device, &plan);
         for decision in &decisions {
-            let Decision::Next(Next { depth, why: Why::Room { held } }) = decision else {
+            let Decision::Next(Next { queue_depth, why: Why::Room { confirmed } }) = decision
+            else {
                 continue;
             };
             went_up += 1;
-            higher += u32::from(found.answer.depth == *depth);
+            higher += u32::from(found.answer.queue_depth == *queue_depth);
             // What was held before stands where the deeper one fails.
-            assert!(found.answer.met && found.answer.depth >= *held, "seed {seed}: {decision}");
+            assert!(
+                found.answer.met && found.answer.queue_depth >= *confirmed,
+                "seed {seed}: {decision}"
+            );
         }
     }
     assert!(went_up > 0 && higher > went_up / 2, "{higher} of {went_up}");
@@ -291,45 +305,60 @@ fn a_curve_has_every_doubling_and_a_knee_that_is_narrowed_down() {
         let found = find(device, &["mean<=20ms"], |_| {}).found;
         let answer = &found.answer;
         assert!(answer.met, "{device}");
-        let depths: Vec<u32> = found.curve.iter().map(|point| point.depth).collect();
-        let doublings = (0..14).map(|power| 1 << power).filter(|depth| *depth < answer.depth);
-        for depth in doublings {
-            assert!(depths.contains(&depth), "{device}: {depth} of {depths:?}");
+        let queue_depths: Vec<u32> = found.curve.iter().map(|point| point.queue_depth).collect();
+        let doublings =
+            (0..14).map(|power| 1 << power).filter(|queue_depth| *queue_depth < answer.queue_depth);
+        for queue_depth in doublings {
+            assert!(
+                queue_depths.contains(&queue_depth),
+                "{device}: {queue_depth} of {queue_depths:?}"
+            );
         }
         let knee = found.knee.unwrap();
         let share = knee.share.unwrap();
-        let point = found.curve.iter().find(|point| point.depth == knee.depth).unwrap();
-        assert!(point.met && knee.depth <= answer.depth && share.mean >= Knee::SHARE, "{device}");
+        let point = found.curve.iter().find(|point| point.queue_depth == knee.queue_depth).unwrap();
+        assert!(
+            point.met && knee.queue_depth <= answer.queue_depth && share.mean >= Knee::SHARE,
+            "{device}"
+        );
         assert!((share.ci95[0]..=share.ci95[1]).contains(&share.mean), "{share:?}");
         assert_eq!(knee.iops, point.iops.mean);
-        let below: Vec<_> = found.curve.iter().filter(|point| point.depth < knee.depth).collect();
+        let below: Vec<_> =
+            found.curve.iter().filter(|point| point.queue_depth < knee.queue_depth).collect();
         for point in &below {
             let gives = point.iops.mean / answer.iops.mean;
-            assert!(!point.met || gives < Knee::SHARE, "{device}: {} gives {gives}", point.depth);
+            assert!(
+                !point.met || gives < Knee::SHARE,
+                "{device}: {} gives {gives}",
+                point.queue_depth
+            );
         }
         if let Some(next) = below.last() {
-            let is_close = knee.depth - next.depth == 1
-                || f64::from(knee.depth) <= f64::from(next.depth) * 1.25;
-            assert!(is_close, "{device}: {} and {}", knee.depth, next.depth);
+            let is_close = knee.queue_depth - next.queue_depth == 1
+                || f64::from(knee.queue_depth) <= f64::from(next.queue_depth) * 1.25;
+            assert!(is_close, "{device}: {} and {}", knee.queue_depth, next.queue_depth);
         }
     }
     // All channels are busy from as many I/Os on.
     let knee = find("channels=50,service=400us", &["mean<=20ms"], |_| {}).found.knee.unwrap();
-    close(f64::from(knee.depth), 50.0, 15.0);
+    close(f64::from(knee.queue_depth), 50.0, 15.0);
 }
 
 #[test]
 fn a_short_search_leaves_doublings_out() {
     let found = find("hdd", &["mean<=2s"], |plan| plan.budget_ns = 6_000_000_000).found;
     assert!(found.answer.met);
-    let doublings = found.curve.iter().filter(|point| point.depth.is_power_of_two()).count();
-    assert!(doublings < 8, "{:?}", found.curve.iter().map(|p| p.depth).collect::<Vec<_>>());
+    let doublings = found.curve.iter().filter(|point| point.queue_depth.is_power_of_two()).count();
+    assert!(doublings < 8, "{:?}", found.curve.iter().map(|p| p.queue_depth).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_limit_under_the_service_time_is_unattainable() {
     let answer = find("service=1ms,dist=const", &["mean<=500us"], |_| {}).found.answer;
-    assert_eq!((answer.stopped_by, answer.met, answer.depth), (StoppedBy::Unattainable, false, 1));
+    assert_eq!(
+        (answer.stopped_by, answer.met, answer.queue_depth),
+        (StoppedBy::Unattainable, false, 1)
+    );
     close(answer.latency_ns.mean, 1e6, 0.1);
     assert_eq!(answer.pi95, None);
 }
@@ -337,7 +366,7 @@ fn a_limit_under_the_service_time_is_unattainable() {
 #[test]
 fn the_largest_depth_ends_the_search() {
     let rising = find("channels=4096,service=1ms", &["mean<=1s"], |p| p.max_depth = 64).found;
-    assert_eq!((rising.answer.stopped_by, rising.answer.depth), (StoppedBy::MaxDepth, 64));
+    assert_eq!((rising.answer.stopped_by, rising.answer.queue_depth), (StoppedBy::MaxDepth, 64));
     let flat = find("channels=4,service=1ms", &["mean<=100s"], |p| p.max_depth = 64).found;
     assert_eq!(flat.answer.stopped_by, StoppedBy::Saturated);
 }

@@ -86,7 +86,7 @@ fn the_curve_is_one_of_rates() {
     let rates: Vec<f64> = found.curve.iter().map(|point| point.rate_iops.unwrap()).collect();
     assert!(rates.is_sorted() && rates.contains(&found.answer.rate_iops.unwrap()), "{rates:?}");
     for point in &found.curve {
-        assert_eq!((point.depth, point.backlog_max), (16_384, Some(0)));
+        assert_eq!((point.queue_depth, point.backlog_max), (16_384, Some(0)));
         assert!(point.latency_ns.mean >= point.service_ns.unwrap().mean * 0.999);
         close(point.offered_iops.unwrap(), point.rate_iops.unwrap(), 5.0);
         // No answer leaves arrivals behind.

@@ -22,13 +22,13 @@ fn the_search_ends_where_the_queue_is_full() {
         let searched = find(&device, &[limits], |_| {});
         let answer = &searched.found.answer;
         assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::QueueFull), "{answer:?}");
-        assert_eq!(answer.depth, queue);
+        assert_eq!(answer.queue_depth, queue);
         close(answer.iops.mean, 80_000.0, 3.0);
         let told_by = vec![format!("queue={queue}")];
         assert_eq!(answer.queue, Some(QueueBound { requests: u64::from(queue), told_by }));
         for point in &searched.found.curve {
-            assert!(point.depth <= queue, "depth {} of {queue}", point.depth);
-            close(point.depth_achieved, f64::from(point.depth), 2.0);
+            assert!(point.queue_depth <= queue, "depth {} of {queue}", point.queue_depth);
+            close(point.queue_depth_achieved, f64::from(point.queue_depth), 2.0);
         }
     }
 }
@@ -57,8 +57,8 @@ impl WorkerPool for Bounded {
         self.pool.take_window()
     }
 
-    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
-        self.pool.set_depth(depth.min(self.most))
+    fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
+        self.pool.set_queue_depth(queue_depth.min(self.most))
     }
 
     fn set_rate(&mut self, rate_iops: Option<f64>) -> Result<Window, WorkerError> {
@@ -100,8 +100,8 @@ fn a_target_that_takes_no_more_shows_it_by_what_is_outstanding() {
     let found = search::find(&mut pool, &plan, watch).unwrap();
     assert_eq!(found.answer.stopped_by, StoppedBy::QueueFull, "{:?}", found.answer);
     assert_eq!(found.answer.queue, Some(QueueBound { requests: 679, told_by: Vec::new() }));
-    close(f64::from(found.answer.depth), 679.0, 0.2);
+    close(f64::from(found.answer.queue_depth), 679.0, 0.2);
     for point in &found.curve {
-        close(point.depth_achieved, f64::from(point.depth), 2.0);
+        close(point.queue_depth_achieved, f64::from(point.queue_depth), 2.0);
     }
 }

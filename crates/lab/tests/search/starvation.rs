@@ -23,7 +23,7 @@ fn client_starved() {
         // As if nothing had been.
         assert_eq!((answer.met, answer.stopped_by), (true, StoppedBy::Limit), "{answer:?}");
         close(answer.iops.mean, quiet.found.answer.iops.mean, 3.0);
-        close(f64::from(answer.depth), f64::from(quiet.found.answer.depth), 5.0);
+        close(f64::from(answer.queue_depth), f64::from(quiet.found.answer.queue_depth), 5.0);
         let caveat = told(&searched).unwrap();
         let found = &searched.found;
         assert!(found.starved.left_out > 0 && found.measured_seconds < 30.5, "{:?}", found.starved);

@@ -22,21 +22,21 @@ pub fn capacity(scenario: &Scenario) -> f64 {
     let (mut holds, mut breaks) = (0, 4096);
     let mut best = 0.0;
     while breaks - holds > 1 {
-        let depth = (holds + breaks) / 2;
-        match measure(scenario, depth) {
-            Some(iops) => (holds, best) = (depth, iops),
-            None => breaks = depth,
+        let queue_depth = (holds + breaks) / 2;
+        match measure(scenario, queue_depth) {
+            Some(iops) => (holds, best) = (queue_depth, iops),
+            None => breaks = queue_depth,
         }
     }
     best
 }
 
 /// IOPS at a depth, where it holds the limits.
-fn measure(scenario: &Scenario, depth: u32) -> Option<f64> {
+fn measure(scenario: &Scenario, queue_depth: u32) -> Option<f64> {
     let rig = Rig::open(&format!("sim:{},seed={SEED}", scenario.device), Intent::default())
         .expect("a device of the table");
-    let load = Load { iodepth: depth, ..load(scenario) };
-    let mut pool = rig.pool(&load, depth).expect("a pool in virtual time");
+    let load = Load { iodepth: queue_depth, ..load(scenario) };
+    let mut pool = rig.pool(&load, queue_depth).expect("a pool in virtual time");
     pool.advance(SETTLE_NS).expect("virtual time passes");
     pool.take_window().expect("a window");
     pool.advance(MEASURE_NS).expect("virtual time passes");

@@ -30,7 +30,7 @@ pub struct Outcome {
     /// Relative distance of the answer from the truth.
     error: f64,
     covered: bool,
-    depth: u32,
+    queue_depth: u32,
     /// Half width of the interval, relative to the answer.
     half_width: f64,
     n: u64,
@@ -44,11 +44,11 @@ impl Outcome {
     pub fn new(found: &SearchOutcome, truth: f64, budget_seconds: f64) -> Self {
         let answer = &found.answer;
         let [low, high] = answer.iops.ci95;
-        let point = found.curve.iter().find(|p| p.depth == answer.depth);
+        let point = found.curve.iter().find(|p| p.queue_depth == answer.queue_depth);
         Self {
             error: answer.iops.mean / truth - 1.0,
             covered: (low..=high).contains(&truth),
-            depth: answer.depth,
+            queue_depth: answer.queue_depth,
             half_width: (high - low) / 2.0 / answer.iops.mean,
             n: answer.iops.n,
             met: answer.met,
@@ -114,7 +114,7 @@ impl Row {
         }
         let wider = self.beside_oracle();
         // Between few depths the slope of the curve is hardly known, and the interval wide.
-        let is_fine = self.outcomes.iter().all(|o| o.depth >= FEW_DEPTHS);
+        let is_fine = self.outcomes.iter().all(|o| o.queue_depth >= FEW_DEPTHS);
         let tells = self.scenario.chance && self.outcomes.len() >= TELLING;
         if tells && is_fine && wider > WIDEST {
             faults.push(format!("{name}: intervals are {wider:.2} times as wide as need be"));
@@ -144,15 +144,15 @@ pub fn render(rows: &[Row]) -> String {
         } else {
             (String::new(), "exact".to_owned())
         };
-        let depth = |share| percentile(all().map(|o| f64::from(o.depth)), share);
-        let depths = if row.scenario.open_loop {
+        let queue_depth = |share| percentile(all().map(|o| f64::from(o.queue_depth)), share);
+        let queue_depths = if row.scenario.open_loop {
             String::new()
         } else {
-            format!("{:.0} ({:.0}–{:.0})", depth(0.5), depth(0.0), depth(1.0))
+            format!("{:.0} ({:.0}–{:.0})", queue_depth(0.5), queue_depth(0.0), queue_depth(1.0))
         };
         let _ = writeln!(
             text,
-            "| {} ({}) | {source} | {:.0} | {:+.2} %; {:.2} % | {:.2} % (n {:.0}) | {oracle} | {covers} | {depths} | {:.1} | {:.0} % |",
+            "| {} ({}) | {source} | {:.0} | {:+.2} %; {:.2} % | {:.2} % (n {:.0}) | {oracle} | {covers} | {queue_depths} | {:.1} | {:.0} % |",
             row.scenario.name,
             row.scenario.limits.join(", "),
             row.truth,

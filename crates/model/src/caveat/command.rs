@@ -1,6 +1,6 @@
 //! The command whose result has a caveat: its hints name only options of this command.
 
-use crate::limit::Limit;
+use crate::vocabulary::Vocabulary;
 
 /// A command that raises caveats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,32 +62,9 @@ impl Command {
         matches!(self, Self::DbSetup | Self::DbRun | Self::DbFind | Self::DbBeside)
     }
 
-    /// What is counted.
-    pub(super) const fn ios(self) -> &'static str {
-        if self.is_of_database() { "operations" } else { "I/Os" }
-    }
-
-    /// One of what is counted.
-    pub(super) const fn io(self) -> &'static str {
-        if self.is_of_database() { "operation" } else { "I/O" }
-    }
-
-    pub(super) const fn iops(self) -> &'static str {
-        if self.is_of_database() { "operations/s" } else { "IOPS" }
-    }
-
-    /// The statistic of a limit as it is typed.
-    pub(super) fn statistic(self, limit: &Limit) -> String {
-        if self.is_of_database() { limit.database_statistic() } else { limit.statistic() }
-    }
-
-    /// At a queue depth, or with so many processes.
-    pub(super) fn at(self, depth: u32) -> String {
-        match (self.is_of_database(), depth) {
-            (false, _) => format!("at queue depth {depth}"),
-            (true, 1) => "with 1 process".to_owned(),
-            (true, _) => format!("with {depth} processes"),
-        }
+    /// The words for what it measures.
+    pub(super) const fn words(self) -> Vocabulary {
+        Vocabulary::of_database(self.is_of_database())
     }
 
     /// True where options of the load stand on the command line.

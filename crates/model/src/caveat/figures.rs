@@ -19,7 +19,7 @@ pub enum NothingWhy {
 pub struct CutShort {
     /// True for the largest queue depth allowed, false for the budget.
     pub by_depth: bool,
-    pub depth: u32,
+    pub queue_depth: u32,
     /// Its arrivals per second in an open loop.
     pub rate_iops: Option<f64>,
     /// True where its load keeps the limits.
@@ -63,7 +63,7 @@ impl FigureFact {
     }
 
     pub(super) fn caveat(&self, command: Command) -> Caveat {
-        let (ios, longer) = (command.ios(), command.longer());
+        let (ios, longer) = (command.words().ios(), command.longer());
         match self {
             Self::QueueDepth { requested, achieved } => queue_depth(*requested, *achieved, command),
             Self::Rate { requested, achieved } => rate(*requested, *achieved, command),
@@ -84,7 +84,7 @@ impl FigureFact {
                 longer,
             ),
             Self::FewForLimit { limit, ios: few, wanted } => {
-                let statistic = command.statistic(limit);
+                let statistic = command.words().statistic(limit);
                 Caveat::new(
                     CaveatCode::TooFewSamples,
                     format!("{statistic} rests on {few} {ios}; a reliable value needs {wanted}"),
@@ -192,7 +192,9 @@ fn rate(requested: f64, achieved: f64, command: Command) -> Caveat {
 
 fn nothing(seconds: f64, outstanding: f64, why: Option<NothingWhy>, command: Command) -> Caveat {
     let why = match why {
-        Some(NothingWhy::FailedBefore) => format!("the {} of the ramp failed", command.ios()),
+        Some(NothingWhy::FailedBefore) => {
+            format!("the {} of the ramp failed", command.words().ios())
+        }
         Some(NothingWhy::NoneReported) => "fio reported none".to_owned(),
         None if seconds == 0.0 => "all the work was done before, in a ramp or a pause".to_owned(),
         None if outstanding > 0.0 => {
@@ -200,7 +202,7 @@ fn nothing(seconds: f64, outstanding: f64, why: Option<NothingWhy>, command: Com
         }
         None => "none was issued".to_owned(),
     };
-    let io = command.io();
+    let io = command.words().io();
     let message = format!("no {io} was completed in {}: {why}", Latency(seconds * 1e9));
     let hint = match command {
         Command::Profile | Command::Doctor | Command::DbSetup => "measure for longer".to_owned(),
@@ -225,12 +227,12 @@ fn cut_short(fact: &CutShort, command: Command) -> Caveat {
     };
     let place = match fact.rate_iops {
         Some(rate) => format!("at {} arrivals per second", Count(rate)),
-        None => command.at(fact.depth),
+        None => command.words().at(fact.queue_depth),
     };
     let known = match (fact.by_depth, fact.met) {
         (true, _) => "the target may sustain more",
         (_, true) => "the answer was not confirmed",
-        (_, false) if fact.depth == 1 && fact.rate_iops.is_none() => {
+        (_, false) if fact.queue_depth == 1 && fact.rate_iops.is_none() => {
             "every window broke a limit, but not clearly"
         }
         (_, false) => "no load was found that keeps the limits",
@@ -241,7 +243,7 @@ fn cut_short(fact: &CutShort, command: Command) -> Caveat {
 /// One of each fact.
 pub(super) fn examples() -> Vec<FigureFact> {
     let limit = Limit::USUAL;
-    let cut = CutShort { by_depth: true, depth: 1, rate_iops: None, met: false };
+    let cut = CutShort { by_depth: true, queue_depth: 1, rate_iops: None, met: false };
     vec![
         FigureFact::QueueDepth { requested: 32, achieved: 1.0 },
         FigureFact::Rate { requested: 2.0, achieved: 1.0 },

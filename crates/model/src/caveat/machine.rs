@@ -180,11 +180,11 @@ fn starved(fact: &StarvedFact, command: Command) -> Caveat {
     let with = fact.with_them.as_ref().map_or_else(String::new, |with| {
         let WithStarved { iops, values, breaks } = with;
         let values = values.iter().map(|(limit, value_ns)| {
-            format!(", {} {}", command.statistic(limit), Latency(*value_ns))
+            format!(", {} {}", command.words().statistic(limit), Latency(*value_ns))
         });
         let values: String = values.collect();
         let but = if *breaks { ", which breaks the limit" } else { "" };
-        let iops = format!("{} {}", Count(*iops), command.iops());
+        let iops = format!("{} {}", Count(*iops), command.words().iops());
         format!("; with them the answer's load gave {iops}{values}{but}")
     });
     let rest = match left_out {
@@ -229,7 +229,7 @@ fn paused(fact: &PauseFact, command: Command) -> Caveat {
         "{begin}; the {:.1} s around that and the {} {} in them are left out{again}",
         left_out_ns as f64 / 1e9,
         Count(ios as f64),
-        command.ios(),
+        command.words().ios(),
     );
     Caveat::of(CaveatCode::Paused, message).weighed(seconds / (seconds + fact.seconds).max(1e-9))
 }

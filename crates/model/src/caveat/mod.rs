@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(hint(few(), Command::RunFile), "increase runtime in the job file");
         assert_eq!(hint(few(), Command::Find), "increase --budget");
         assert_eq!(hint(few(), Command::Suite(StepTime::Scale)), "reduce --scale");
-        let cut = CutShort { by_depth: true, depth: 8, rate_iops: None, met: true };
+        let cut = CutShort { by_depth: true, queue_depth: 8, rate_iops: None, met: true };
         let told = Fact::from(FigureFact::CutShort(cut)).caveat(Command::DbFind);
         assert_eq!(told.hint, "increase --max-processes");
         assert!(told.message.contains("with 8 processes"), "{}", told.message);

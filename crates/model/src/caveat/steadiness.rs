@@ -34,7 +34,7 @@ pub enum SteadinessFact {
 
 impl SteadinessFact {
     pub(super) fn caveat(&self, command: Command) -> Caveat {
-        let iops = command.iops();
+        let iops = command.words().iops();
         let later = command.longer_and_later();
         let watch = format!("{later}, and check what else uses the device");
         let lasting = format!("{later} to measure the performance that lasts");
@@ -94,7 +94,8 @@ fn search_drift(
     (after_iops, after): (f64, u32),
     command: Command,
 ) -> (CaveatCode, String, String) {
-    let (iops, at_before, at_after) = (command.iops(), command.at(before), command.at(after));
+    let (iops, at_before, at_after) =
+        (command.words().iops(), command.words().at(before), command.words().at(after));
     let of_database = matches!(command, Command::DbFind | Command::DbBeside);
     let more = if of_database { "more processes reduce" } else { "a larger queue depth reduces" };
     let message = format!(

@@ -300,7 +300,7 @@ impl Default for Load {
 impl Load {
     /// I/Os kept outstanding over all workers.
     #[must_use]
-    pub fn depth(&self) -> u32 {
+    pub fn queue_depth(&self) -> u32 {
         self.iodepth.saturating_mul(self.numjobs)
     }
 
@@ -368,7 +368,7 @@ impl Load {
         label.push_str(&format!(" {}", self.block));
         match self.arrivals {
             Some(arrivals) => label.push_str(&format!(" at {} IOPS", arrivals.rate_iops)),
-            None => label.push_str(&format!(" depth {}", self.depth())),
+            None => label.push_str(&format!(" depth {}", self.queue_depth())),
         }
         if self.numjobs > 1 {
             label.push_str(&format!(" ({}×{})", self.iodepth, self.numjobs));

@@ -107,12 +107,14 @@ pub struct Answer {
     /// Bytes per second at the answer.
     pub bytes_per_sec: f64,
     /// Depth asked; in an open loop the most I/Os that may be outstanding.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth: u32,
     /// Arrival rate asked, in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_iops: Option<f64>,
     /// Time average of the I/Os outstanding.
-    pub depth_achieved: f64,
+    #[serde(rename = "depth_achieved")]
+    pub queue_depth_achieved: f64,
     /// Latency at the answer; response time in an open loop.
     pub latency_ns: LatencySummary,
     /// What the limits' statistics came to, in the order of the limits; empty in results of
@@ -167,7 +169,8 @@ pub struct Wander {
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Knee {
     /// Depth of the knee, the answer's at most.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth: u32,
     /// I/Os per second there.
     pub iops: f64,
     /// Those over the answer's; none in results of versions that had another knee: the depth at which the
@@ -185,18 +188,20 @@ impl Knee {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// Depth asked.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth: u32,
     /// Arrival rate asked, in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_iops: Option<f64>,
     /// I/Os that came due per second of the window, in an open loop; `iops` is what was achieved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<f64>,
-    /// Most I/Os that were due and waited because `depth` were outstanding, in an open loop.
+    /// Most I/Os that were due and waited because `queue_depth` were outstanding, in an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_max: Option<u64>,
     /// Time average of the I/Os outstanding.
-    pub depth_achieved: f64,
+    #[serde(rename = "depth_achieved")]
+    pub queue_depth_achieved: f64,
     /// I/Os per second.
     pub iops: Estimate,
     /// Latency; response time in an open loop.

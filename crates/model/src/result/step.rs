@@ -49,7 +49,8 @@ pub struct WorkerResult {
     /// I/Os failed.
     pub errors: u64,
     /// Time average of the I/Os it had outstanding.
-    pub depth_achieved: f64,
+    #[serde(rename = "depth_achieved")]
+    pub queue_depth_achieved: f64,
     /// I/Os completed per second.
     pub iops: f64,
 }
@@ -63,9 +64,11 @@ pub struct JobResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// Depth asked, over the job's workers.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth: u32,
     /// Time average of the job's I/Os outstanding.
-    pub depth_achieved: f64,
+    #[serde(rename = "depth_achieved")]
+    pub queue_depth_achieved: f64,
     /// Reads; `None` where none was made.
     pub read: Option<DirectionResult>,
     /// Writes; `None` where none was made.
@@ -108,10 +111,11 @@ pub struct IntervalPoint {
     /// Largest service time of reads and writes, in nanoseconds.
     pub latency_max_ns: u64,
     /// Time average of the I/Os outstanding.
-    pub depth: f64,
+    #[serde(rename = "depth")]
+    pub queue_depth: f64,
     /// Time average of the depth asked, in a search for a depth.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub depth_asked: Option<f64>,
+    #[serde(rename = "depth_asked", default, skip_serializing_if = "Option::is_none")]
+    pub queue_depth_asked: Option<f64>,
     /// Time average of the arrival rate asked, in I/Os per second, in a search for a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_asked_iops: Option<f64>,
@@ -155,8 +159,8 @@ impl IntervalPoint {
                 (Some(mine), Some(theirs)) => Some(mean(mine, theirs)),
                 (mine, theirs) => mine.or(theirs),
             };
-            self.depth = mean(self.depth, next.depth);
-            self.depth_asked = asked(self.depth_asked, next.depth_asked);
+            self.queue_depth = mean(self.queue_depth, next.queue_depth);
+            self.queue_depth_asked = asked(self.queue_depth_asked, next.queue_depth_asked);
             self.rate_asked_iops = asked(self.rate_asked_iops, next.rate_asked_iops);
         }
         self.at_seconds = next.at_seconds;
@@ -182,9 +186,11 @@ pub struct StepResult {
     /// What the step was: `randread 4 KiB depth 32`.
     pub label: String,
     /// Depth asked, over all workers.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth: u32,
     /// Time average of the I/Os outstanding, measured by integration, not by Little's law.
-    pub depth_achieved: f64,
+    #[serde(rename = "depth_achieved")]
+    pub queue_depth_achieved: f64,
     /// Arrival rate asked, in I/Os per second, where arrivals were scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_iops: Option<f64>,

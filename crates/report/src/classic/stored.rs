@@ -126,7 +126,7 @@ fn of_point(system: &str, load: Option<&Load>, point: &CurvePoint) -> Row {
     Row {
         system: system.to_owned(),
         test: load.map_or_else(|| "find".to_owned(), |load| word(load.rw)),
-        users: Some(point.depth),
+        users: Some(point.queue_depth),
         size,
         side,
         is_half: false,

@@ -193,7 +193,7 @@ fn row(document: &RunDocument, step: &StepResult) -> Option<DatabaseRow> {
         writes.cv,
         reads.cv_per_second,
         writes.cv_per_second,
-        step.depth.to_string(),
+        step.queue_depth.to_string(),
         read_percent,
     ]))
 }

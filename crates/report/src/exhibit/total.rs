@@ -34,7 +34,7 @@ pub struct Access {
     /// Bytes of each I/O.
     pub block_bytes: u64,
     /// I/Os that were outstanding at once, as asked; of a database its processes.
-    pub depth: u32,
+    pub queue_depth: u32,
 }
 
 /// What an access is, but for its depth.
@@ -123,7 +123,7 @@ pub(super) fn of_step(step: &StepResult, jobs: &[Job]) -> Option<Total> {
         }
     };
     Some(Total {
-        access: Access { order, read_percent, block_bytes, depth: step.depth },
+        access: Access { order, read_percent, block_bytes, queue_depth: step.queue_depth },
         iops: total.iops,
         bytes_per_sec: total.bytes_per_sec,
         mean_ns: total.mean_ns,
@@ -136,7 +136,7 @@ fn of_search(capacity: &Capacity<'_>, jobs: &[Job]) -> Option<Vec<Total>> {
     let (order, read_percent, block_bytes) = of_load(&of_all(jobs)?)?;
     let closed = capacity.curve.iter().filter(|point| point.rate_iops.is_none());
     let total = |point: &CurvePoint| Total {
-        access: Access { order, read_percent, block_bytes, depth: point.depth },
+        access: Access { order, read_percent, block_bytes, queue_depth: point.queue_depth },
         iops: point.iops.mean,
         bytes_per_sec: point.iops.mean * block_bytes as f64,
         mean_ns: point.latency_ns.mean,

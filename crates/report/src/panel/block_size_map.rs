@@ -41,7 +41,7 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
         for total in exhibit.totals() {
             let access = &total.access;
             let key = (place.clone(), access.order, access.read_percent);
-            let cell = (u64::from(access.depth), access.block_bytes);
+            let cell = (u64::from(access.queue_depth), access.block_bytes);
             kinds.entry(key).or_default().insert(cell, total);
         }
     }
@@ -63,7 +63,7 @@ fn figure(
     width: f64,
 ) -> Option<Figure> {
     let map = Map {
-        columns: Side::depths(cells.keys().map(|(depth, _)| *depth).collect()),
+        columns: Side::queue_depths(cells.keys().map(|(queue_depth, _)| *queue_depth).collect()),
         rows: Side::sizes(cells.keys().map(|(_, bytes)| *bytes).collect()),
         cells: cells.iter().map(|(cell, total)| (*cell, total)).collect(),
     };
@@ -93,18 +93,19 @@ fn kind(order: &str, read_percent: u32) -> String {
 /// Sizes of one depth, rising.
 #[derive(Debug)]
 struct Line<'a> {
-    depth: u32,
+    queue_depth: u32,
     points: Vec<&'a Total>,
 }
 
 /// The depths at which several sizes were measured, as many as can be told apart, the least first.
 fn lines(cells: &BTreeMap<(u64, u64), Total>) -> Vec<Line<'_>> {
-    let depths: BTreeSet<u32> = cells.values().map(|total| total.access.depth).collect();
-    let line = |depth: u32| Line {
-        depth,
-        points: cells.values().filter(|total| total.access.depth == depth).collect(),
+    let queue_depths: BTreeSet<u32> =
+        cells.values().map(|total| total.access.queue_depth).collect();
+    let line = |queue_depth: u32| Line {
+        queue_depth,
+        points: cells.values().filter(|total| total.access.queue_depth == queue_depth).collect(),
     };
-    let several = depths.into_iter().map(line).filter(|line| line.points.len() > 1);
+    let several = queue_depths.into_iter().map(line).filter(|line| line.points.len() > 1);
     several.take(usize::from(Ink::SERIES)).collect()
 }
 
@@ -172,7 +173,7 @@ fn scene(map: &Map<'_>, lines: &[Line<'_>], width: f64) -> Scene {
 }
 
 fn name(line: &Line<'_>) -> String {
-    format!("{} outstanding", line.depth)
+    format!("{} outstanding", line.queue_depth)
 }
 
 /// From where larger blocks bring no more bytes, at the largest depth.
@@ -221,7 +222,8 @@ fn one(
         marks.extend(points.into_iter().map(dot));
         scene.add(Mark::Series { name: name(line), marks });
     }
-    let drawn = |best: &&Total| lines.iter().any(|line| line.depth == best.access.depth);
+    let drawn =
+        |best: &&Total| lines.iter().any(|line| line.queue_depth == best.access.queue_depth);
     if let Some(best) = best.filter(drawn) {
         let (x, y) = (at(best), y.at((plot.of)(best)));
         scene.add(Mark::Dot { x, y, radius: 4.5, fill: Ink::Good, tip: None });
@@ -262,7 +264,7 @@ fn description(map: &Map<'_>) -> String {
         (Some(limits), Some(best)) => format!(
             "Within {limits}, {} at queue depth {} moves the most bytes: {} at {} I/Os per second, mean {}.",
             size_word(best.access.block_bytes),
-            best.access.depth,
+            best.access.queue_depth,
             bytes_per_sec(best.bytes_per_sec),
             count(best.iops),
             latency_ns(best.mean_ns)
@@ -276,16 +278,16 @@ fn description(map: &Map<'_>) -> String {
             )
         }
     }];
-    let deepest = map.columns.values.iter().rev().map(|(depth, _)| *depth);
-    let line = |depth: u64| {
-        let points = map.cells.iter().filter(|((of, _), _)| *of == depth);
-        Line { depth: depth as u32, points: points.map(|(_, total)| *total).collect() }
+    let deepest = map.columns.values.iter().rev().map(|(queue_depth, _)| *queue_depth);
+    let line = |queue_depth: u64| {
+        let points = map.cells.iter().filter(|((of, _), _)| *of == queue_depth);
+        Line { queue_depth: queue_depth as u32, points: points.map(|(_, total)| *total).collect() }
     };
     if let Some(line) = deepest.map(line).find(|line| line.points.len() > 1) {
         if let Some(from) = saturated_from(&line) {
             sentences.push(format!(
                 "At queue depth {} sizes of {} and more reach at least 90 % of the largest bandwidth.",
-                line.depth,
+                line.queue_depth,
                 size_word(from)
             ));
         }

@@ -117,7 +117,7 @@ fn scene(capacity: &Capacity<'_>, width: f64) -> Scene {
     limits(&mut scene, &mut labels, capacity, frame, y);
     knee(&mut scene, &mut labels, capacity, frame, x);
     answer(&mut scene, &mut labels, capacity, frame, x, y);
-    depths(&mut scene, &mut labels, capacity, x, y);
+    queue_depths(&mut scene, &mut labels, capacity, x, y);
     scene.add(Mark::Hover(hover(capacity, frame, x)));
     let names = (0..).zip(LINES).map(|(number, (name, _))| (Ink::Series(number), name));
     let more = [(Ink::Limit, "limit"), (Ink::Good, "answer and its 95 % interval")];
@@ -149,7 +149,7 @@ fn why(capacity: &Capacity<'_>) -> String {
 /// A limit in the words of what was measured: `mean <= 10 ms`, `commit:mean <= 10 ms`.
 fn bound(capacity: &Capacity<'_>, limit: &Limit) -> String {
     let own = limit.statistic();
-    limit.to_string().replacen(&own, &capacity.terms.statistic(limit), 1)
+    limit.to_string().replacen(&own, &capacity.terms.words.statistic(limit), 1)
 }
 
 /// The limits by name, at the left above their lines, or below; those of one bound together.
@@ -171,18 +171,28 @@ fn limits(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame
 }
 
 /// Depths along the curve of means, as far as there is room: the last one first, and the answer's.
-fn depths(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, x: Scale, y: Scale) {
+fn queue_depths(
+    scene: &mut Scene,
+    labels: &mut Labels,
+    capacity: &Capacity<'_>,
+    x: Scale,
+    y: Scale,
+) {
     let closed = capacity.curve.iter().filter(|point| point.rate_iops.is_none());
     let mut points: Vec<&CurvePoint> = closed.collect();
-    let last = points.last().map(|point| point.depth);
+    let last = points.last().map(|point| point.queue_depth);
     points.sort_by_key(|point| {
-        (Some(point.depth) != last, point.depth != capacity.answer.depth, point.depth)
+        (
+            Some(point.queue_depth) != last,
+            point.queue_depth != capacity.answer.queue_depth,
+            point.queue_depth,
+        )
     });
     for point in points {
         let word = if capacity.terms.is_database() {
-            point.depth.to_string()
+            point.queue_depth.to_string()
         } else {
-            format!("QD{}", point.depth)
+            format!("QD{}", point.queue_depth)
         };
         let (at_x, at_y) = (x.at(point.iops.mean), y.at(point.latency_ns.mean));
         let form = |right: f64, down: f64, anchor| {
@@ -200,12 +210,13 @@ fn depths(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, x: Sc
 
 /// The knee as an upright line.
 fn knee(scene: &mut Scene, labels: &mut Labels, capacity: &Capacity<'_>, frame: Frame, x: Scale) {
-    let Some(knee) = capacity.knee.filter(|knee| knee.depth < capacity.answer.depth) else {
+    let Some(knee) = capacity.knee.filter(|knee| knee.queue_depth < capacity.answer.queue_depth)
+    else {
         return;
     };
     let (place, bottom) = (x.at(knee.iops), frame.y + frame.height);
     scene.line([(place, frame.y), (place, bottom)], Stroke::dashed(Ink::Muted, 1.0));
-    let words = format!("knee {}", capacity.terms.at(knee.depth));
+    let words = format!("knee {}", capacity.terms.words.at(knee.queue_depth));
     let form = |right: f64, anchor| {
         Text::new(place + right, bottom - 6.0, anchor, Ink::Muted, &*words).size(9.5)
     };
@@ -255,7 +266,7 @@ fn hover(capacity: &Capacity<'_>, frame: Frame, x: Scale) -> Hover {
         .map(|point| {
             let load = match point.rate_iops {
                 Some(rate) => format!("{} a second asked", count(rate)),
-                None => terms.amount(point.depth),
+                None => terms.words.amount(point.queue_depth),
             };
             let mut lines = vec![load, format!("{} {}", count(point.iops.mean), terms.rate)];
             let latency = |(name, of): &(&str, Figured)| {
@@ -275,7 +286,7 @@ fn description(capacity: &Capacity<'_>) -> String {
     let limits = super::listed(&limits);
     let first = if answer.met {
         let [low, high] = answer.iops.ci95.map(count);
-        let (most, place) = (count(answer.iops.mean), terms.at(answer.depth));
+        let (most, place) = (count(answer.iops.mean), terms.words.at(answer.queue_depth));
         format!("{most} {} ({low} to {high}) {place} while {limits} holds.", terms.rates)
     } else {
         format!("{limits} does not hold even at the least load.")
@@ -283,7 +294,7 @@ fn description(capacity: &Capacity<'_>) -> String {
     let knee = capacity.knee.map(|knee| {
         let most = count(knee.iops);
         let share = knee.share.map(|share| format!(", {:.0} % of that", share.mean * 100.0));
-        let (place, share) = (terms.at(knee.depth), share.unwrap_or_default());
+        let (place, share) = (terms.words.at(knee.queue_depth), share.unwrap_or_default());
         format!(" The knee is {place}, {most} {}{share}.", terms.rates)
     });
     format!("{first} {}{}", why(capacity), knee.unwrap_or_default())

@@ -55,7 +55,7 @@ impl Along {
         match self {
             Self::Rate => "I/Os per second asked",
             Self::Users => "users",
-            Self::Depth if terms.is_database() => terms.depth,
+            Self::Depth if terms.is_database() => terms.concurrency,
             Self::Depth => terms.outstanding(),
             Self::Size => "block size",
         }
@@ -66,7 +66,7 @@ impl Along {
         match self {
             Self::Rate => sample.rate_iops.map(|rate| (rate, count(rate))),
             Self::Users => sample.row.users.map(|users| (f64::from(users), users.to_string())),
-            Self::Depth => Some((f64::from(sample.depth), sample.depth.to_string())),
+            Self::Depth => Some((f64::from(sample.queue_depth), sample.queue_depth.to_string())),
             Self::Size => Some((sample.row.size?.max_bytes as f64, sample.row.size_text()?)),
         }
     }
@@ -74,17 +74,20 @@ impl Along {
     /// What a load has beside what goes along this axis, in order and in words; of what is not named as it is all
     /// alike, the order alone.
     fn rest(self, sample: &Sample, differ: Differ) -> (Vec<u64>, String) {
-        let depth = sample.depth;
+        let queue_depth = sample.queue_depth;
         let users = sample.row.users.filter(|_| differ.users);
-        let each = depth / sample.row.users.unwrap_or(1).max(1);
+        let each = queue_depth / sample.row.users.unwrap_or(1).max(1);
         let (size, size_word) = Self::Size.of(sample).unwrap_or_default();
         let outstanding = match (self, sample.rate_iops) {
             (Self::Depth, _) => (0, None),
             // What an offered rate has outstanding follows from it, up to so many.
-            (_, Some(_)) => (depth, differ.depths.then(|| format!("at most {depth} outstanding"))),
+            (_, Some(_)) => (
+                queue_depth,
+                differ.queue_depths.then(|| format!("at most {queue_depth} outstanding")),
+            ),
             (Self::Size, None) if users.is_none() => {
                 let unit = if sample.terms.is_database() { "processes" } else { "outstanding" };
-                (depth, Some(format!("{depth} {unit}")))
+                (queue_depth, Some(format!("{queue_depth} {unit}")))
             }
             _ => (each, (each > 1).then(|| format!("{each} outstanding each"))),
         };
@@ -112,7 +115,7 @@ impl Along {
 #[derive(Debug, Clone, Copy)]
 struct Differ {
     users: bool,
-    depths: bool,
+    queue_depths: bool,
 }
 
 fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
@@ -143,9 +146,11 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
 /// alone there are series along what differs among them, and at last one load each.
 fn split(samples: Vec<Sample>) -> Vec<(String, Along, Vec<Load>)> {
     let users: BTreeSet<Option<u32>> = samples.iter().map(|sample| sample.row.users).collect();
-    let depths: BTreeSet<u32> = samples.iter().map(|sample| sample.depth).collect();
-    let differ =
-        Differ { users: users.len() > 1 && !users.contains(&None), depths: depths.len() > 1 };
+    let queue_depths: BTreeSet<u32> = samples.iter().map(|sample| sample.queue_depth).collect();
+    let differ = Differ {
+        users: users.len() > 1 && !users.contains(&None),
+        queue_depths: queue_depths.len() > 1,
+    };
     let axes = Along::ALL.into_iter().filter(|along| *along != Along::Users || differ.users);
     let mut axes: Vec<(Along, usize)> =
         axes.map(|along| (along, loads(along, &samples).len())).collect();
@@ -330,7 +335,7 @@ mod tests {
         Sample {
             place: "disk".to_owned(),
             row,
-            depth: users * each,
+            queue_depth: users * each,
             rate_iops,
             terms: Terms::DEVICE,
         }

@@ -77,8 +77,11 @@ impl Side {
     }
 
     /// I/Os outstanding.
-    pub fn depths(depths: BTreeSet<u64>) -> Self {
-        let values = depths.into_iter().map(|depth| (depth, depth.to_string())).collect();
+    pub fn queue_depths(queue_depths: BTreeSet<u64>) -> Self {
+        let values = queue_depths
+            .into_iter()
+            .map(|queue_depth| (queue_depth, queue_depth.to_string()))
+            .collect();
         Self { title: "I/Os outstanding", values }
     }
 }
@@ -232,7 +235,7 @@ fn told(total: &Total) -> Vec<String> {
             "{}, {} % reads, {} outstanding",
             size_word(access.block_bytes),
             access.read_percent,
-            access.depth
+            access.queue_depth
         ),
         format!("{} IOPS", count(total.iops)),
         bytes_per_sec(total.bytes_per_sec),

@@ -33,34 +33,34 @@ fn draw(exhibits: &[Exhibit], width: f64) -> Vec<Figure> {
         let place = exhibit.place();
         for total in exhibit.totals() {
             let access = &total.access;
-            let key = (place.clone(), access.order, u64::from(access.depth));
+            let key = (place.clone(), access.order, u64::from(access.queue_depth));
             let cell = (u64::from(access.read_percent), access.block_bytes);
             by_depth.entry(key).or_default().insert(cell, total);
         }
     }
     let by_size = by_size(&mut by_depth);
-    let sizes = by_depth.iter().filter_map(|((place, order, depth), cells)| {
-        let title = format!("{order}, {depth} outstanding, {place}");
+    let sizes = by_depth.iter().filter_map(|((place, order, queue_depth), cells)| {
+        let title = format!("{order}, {queue_depth} outstanding, {place}");
         figure(title, cells, Side::sizes, width)
     });
-    let depths = by_size.iter().filter_map(|((place, order, bytes), cells)| {
+    let queue_depths = by_size.iter().filter_map(|((place, order, bytes), cells)| {
         let title = format!("{order}, blocks of {}, {place}", size_word(*bytes));
-        figure(title, cells, Side::depths, width)
+        figure(title, cells, Side::queue_depths, width)
     });
-    sizes.chain(depths).collect()
+    sizes.chain(queue_depths).collect()
 }
 
 /// Takes out the loads that have one block size at their depth: they differ by depth, if at all.
 fn by_size(by_depth: &mut BTreeMap<Key, Cells>) -> BTreeMap<Key, Cells> {
     let mut by_size: BTreeMap<Key, Cells> = BTreeMap::new();
-    by_depth.retain(|(place, order, depth), cells| {
+    by_depth.retain(|(place, order, queue_depth), cells| {
         let sizes: BTreeSet<u64> = cells.keys().map(|(_, bytes)| *bytes).collect();
         if sizes.len() > 1 {
             return true;
         }
         for ((read_percent, bytes), total) in cells {
             let key = (place.clone(), *order, *bytes);
-            by_size.entry(key).or_default().insert((*read_percent, *depth), total.clone());
+            by_size.entry(key).or_default().insert((*read_percent, *queue_depth), total.clone());
         }
         false
     });
@@ -106,7 +106,7 @@ fn description(map: &Map<'_>) -> String {
             latency_ns(total.mean_ns),
             total.access.read_percent,
             size_word(total.access.block_bytes),
-            total.access.depth
+            total.access.queue_depth
         )
     });
     map.rows.values.iter().map(row).chain(slowest).collect::<Vec<_>>().join(" ")

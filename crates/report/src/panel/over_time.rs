@@ -60,7 +60,7 @@ fn course(exhibit: &Exhibit, most: usize) -> Option<Drawing> {
 
 /// True of intervals in which a search asked for something.
 fn is_of_search(point: &IntervalPoint) -> bool {
-    point.depth_asked.is_some() || point.rate_asked_iops.is_some()
+    point.queue_depth_asked.is_some() || point.rate_asked_iops.is_some()
 }
 
 /// A performance shift and its time on the axis.
@@ -172,13 +172,13 @@ fn scene(course: &Drawing, width: f64) -> Scene {
         let plot = Plot::linear("latency, logarithmic", &latency_ns, 0.0, there(lines));
         plots.push(Plot { log: true, ..plot });
     }
-    let depth = [
-        line(terms.outstanding(), Ink::Series(4), |point| Some(point.depth)),
-        asked(terms.asked_for(), |point| point.depth_asked),
+    let queue_depth = [
+        line(terms.outstanding(), Ink::Series(4), |point| Some(point.queue_depth)),
+        asked(terms.asked_for(), |point| point.queue_depth_asked),
     ];
     // A search doubles what it asks for.
-    let doubles = intervals.iter().any(|(_, point)| point.depth_asked.is_some());
-    let plot = Plot::linear(terms.outstanding(), &count, 0.0, there(depth));
+    let doubles = intervals.iter().any(|(_, point)| point.queue_depth_asked.is_some());
+    let plot = Plot::linear(terms.outstanding(), &count, 0.0, there(queue_depth));
     plots.push(Plot { log: doubles, ..plot });
     timeline::draw(time, &plots, intervals.iter().map(|told| said(told, terms)).collect(), width)
 }
@@ -195,9 +195,13 @@ fn said((at, point): &(f64, IntervalPoint), terms: &Terms) -> (f64, Vec<String>)
         format!("{} {}", count(point.iops()), terms.rate),
         format!("mean {}", latency_ns(point.latency_mean_ns())),
         format!("slowest {}", latency_ns(point.latency_max_ns as f64)),
-        format!("{} {}", count(point.depth), terms.outstanding()),
+        format!("{} {}", count(point.queue_depth), terms.outstanding()),
     ];
-    lines.extend(point.depth_asked.map(|depth| format!("{} {}", count(depth), terms.asked_for())));
+    lines.extend(
+        point
+            .queue_depth_asked
+            .map(|queue_depth| format!("{} {}", count(queue_depth), terms.asked_for())),
+    );
     lines.extend(point.rate_asked_iops.map(|rate| format!("{} a second asked", count(rate))));
     (*at, lines)
 }
@@ -215,11 +219,11 @@ fn description(course: &Drawing) -> String {
         terms.rates,
         latency_ns(slowest as f64)
     );
-    let asked = || intervals.iter().filter_map(|(_, point)| point.depth_asked);
+    let asked = || intervals.iter().filter_map(|(_, point)| point.queue_depth_asked);
     if let Some(deepest) = asked().reduce(f64::max) {
         text.push_str(&format!(
             " The search asked for up to {}.",
-            terms.amount(deepest.ceil() as u32)
+            terms.words.amount(deepest.ceil() as u32)
         ));
     }
     for marked in shifts {

@@ -30,7 +30,7 @@ pub(super) fn asked(step: &StepResult, database: &DatabaseResult) -> String {
         }
         _ => String::new(),
     };
-    let asked = Terms::DATABASE.asked(step.depth, step.depth_achieved);
+    let asked = Terms::DATABASE.asked(step.queue_depth, step.queue_depth_achieved);
     format!("{asked}; {transactions}{shares}; {:.1} s", step.seconds)
 }
 
@@ -58,7 +58,7 @@ fn write_limit(sheet: &mut Sheet, value: &LimitValue) {
     let holds = ns <= value.limit.bound_ns as f64;
     let (paint, verdict) = if holds { (Paint::Good, "holds") } else { (Paint::Bad, "broken") };
     let bound = Bound(value.limit.bound_ns);
-    let statistic = Terms::DATABASE.statistic(&value.limit);
+    let statistic = Terms::DATABASE.words.statistic(&value.limit);
     let text = format!("{statistic} {} ≤ {bound}: {verdict}", Latency(ns));
     let text = if holds { text } else { text.replace('≤', ">") };
     sheet.text(paint, &text);
@@ -221,26 +221,30 @@ pub fn beside(document: &BesideDocument, page: Page) -> String {
         sheet.gap();
         sheet.text(Paint::Strong, &format!("{title} {}", side.load));
         if side.answer.stopped_by == StoppedBy::Unattainable {
-            sheet.text(Paint::Bad, &format!("The limits do not hold even {}:", terms.at(1)));
+            sheet.text(Paint::Bad, &format!("The limits do not hold even {}:", terms.words.at(1)));
         }
         let mut grid = Grid::new(&[
-            (terms.depth, Kind::Number),
+            (terms.concurrency, Kind::Number),
             (terms.rate, Kind::Number),
             ("mean", Kind::Number),
             ("p99", Kind::Number),
             ("limits", Kind::Word),
         ]);
         let mut curve: Vec<_> = side.curve.iter().collect();
-        curve.sort_by_key(|point| point.depth);
+        curve.sort_by_key(|point| point.queue_depth);
         for point in curve {
             let row = [
-                point.depth.to_string(),
+                point.queue_depth.to_string(),
                 count(point.iops.mean),
                 Latency(point.latency_ns.mean).to_string(),
                 Latency(point.latency_ns.p99 as f64).to_string(),
                 if point.met { "hold" } else { "broken" }.to_owned(),
             ];
-            let paint = if point.depth == side.answer.depth { Paint::Strong } else { Paint::Plain };
+            let paint = if point.queue_depth == side.answer.queue_depth {
+                Paint::Strong
+            } else {
+                Paint::Plain
+            };
             grid.row(paint, row);
         }
         grid.write(&mut sheet);

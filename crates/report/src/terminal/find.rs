@@ -57,9 +57,12 @@ pub fn find(document: &FindDocument, page: Page) -> String {
 
 fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
     let (answer, terms) = (&document.answer, Terms::of(&document.head));
-    let depth = match answer.rate_iops {
-        Some(_) => format!("{:.1} outstanding, {} allowed", answer.depth_achieved, answer.depth),
-        None => terms.asked(answer.depth, answer.depth_achieved),
+    let queue_depth = match answer.rate_iops {
+        Some(_) => format!(
+            "{:.1} outstanding, {} allowed",
+            answer.queue_depth_achieved, answer.queue_depth
+        ),
+        None => terms.asked(answer.queue_depth, answer.queue_depth_achieved),
     };
     if let Some(service) = &answer.service_ns {
         let of = |summary: &LatencySummary| {
@@ -73,7 +76,7 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
     sheet.text(
         Paint::Plain,
         &format!(
-            "{depth}; {}; {}, {:.0} s measured",
+            "{queue_depth}; {}; {}, {:.0} s measured",
             Bandwidth(answer.bytes_per_sec),
             plural(document.curve.len() as u64, "point"),
             document.measured_seconds
@@ -98,7 +101,7 @@ fn write_answer(sheet: &mut Sheet, document: &FindDocument) {
             let interval = interval.map_or_else(String::new, |[low, high]| {
                 format!(" ({}–{})", Latency(low), Latency(high))
             });
-            let statistic = terms.statistic(&value.limit);
+            let statistic = terms.words.statistic(&value.limit);
             let figures = format!("{statistic} {at_least}{}{interval}", Latency(ns));
             let rest =
                 format!("limit {}, n {}", Bound(value.limit.bound_ns), count(value.n as f64));
@@ -126,7 +129,7 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
         ("±", Kind::Number),
         ("mean", unless_bounded(Metric::Mean, 5)),
     ];
-    let apart = judged.iter().map(|limit| (terms.statistic(limit), Kind::Number));
+    let apart = judged.iter().map(|limit| (terms.words.statistic(limit), Kind::Number));
     let rest = [
         ("limit", Kind::Word),
         ("steady", Kind::SpareWord(4)),
@@ -158,8 +161,8 @@ fn write_curve(sheet: &mut Sheet, document: &FindDocument) {
         let ends = summary.percentiles_ci95.unwrap_or_default();
         let tail = |value: u64, ends: [Option<u64>; 2]| percentile(summary, value, ends);
         let mut row = vec![
-            point.rate_iops.map_or_else(|| point.depth.to_string(), count),
-            format!("{:.1}", point.depth_achieved),
+            point.rate_iops.map_or_else(|| point.queue_depth.to_string(), count),
+            format!("{:.1}", point.queue_depth_achieved),
             count(point.iops.mean),
             plus_minus(&point.iops),
             latency(summary, summary.mean),
@@ -208,13 +211,13 @@ fn statistic(point: &CurvePoint, limit: &Limit) -> String {
 /// True where the depth achieved is not the one asked for.
 fn misses_its_depth(point: &CurvePoint) -> bool {
     const NOTABLE: f64 = 0.02;
-    (point.depth_achieved / f64::from(point.depth) - 1.0).abs() > NOTABLE
+    (point.queue_depth_achieved / f64::from(point.queue_depth) - 1.0).abs() > NOTABLE
 }
 
 /// Whether the point is the answer, and whether it is the knee.
 pub(crate) fn marks(document: &FindDocument, point: &CurvePoint) -> (bool, bool) {
     let answer = &document.answer;
-    let is_place = point.depth == answer.depth && point.rate_iops == answer.rate_iops;
+    let is_place = point.queue_depth == answer.queue_depth && point.rate_iops == answer.rate_iops;
     let is_answer = answer.is_given() && is_place;
-    (is_answer, document.knee.is_some_and(|knee| knee.depth == point.depth))
+    (is_answer, document.knee.is_some_and(|knee| knee.queue_depth == point.queue_depth))
 }

@@ -94,7 +94,8 @@ fn written(values: &[(Limit, f64)], document: &FindDocument) -> String {
     if values.is_empty() {
         return format!("mean {}", Latency(answer.latency_ns.mean));
     }
-    let value = |(limit, ns): &(Limit, f64)| format!("{} {}", terms.statistic(limit), Latency(*ns));
+    let value =
+        |(limit, ns): &(Limit, f64)| format!("{} {}", terms.words.statistic(limit), Latency(*ns));
     values.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 

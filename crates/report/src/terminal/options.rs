@@ -6,11 +6,12 @@ use iogauge_model::units::shell_word;
 
 /// The target and the options of `iogauge run` that put this load on it at a depth, without
 /// those that have their defaults. Consent to destroy data is never among them.
-pub(super) fn run_command(target: &str, load: &Load, depth: u32) -> String {
+pub(super) fn run_command(target: &str, load: &Load, queue_depth: u32) -> String {
     // No more of them than share the depth equally, so that the sum is this depth.
-    let most = load.numjobs.clamp(1, depth.max(1));
-    let numjobs = (1..=most).rev().find(|workers| depth.is_multiple_of(*workers)).unwrap_or(1);
-    let load = Load { iodepth: (depth / numjobs).max(1), numjobs, ..load.clone() };
+    let most = load.numjobs.clamp(1, queue_depth.max(1));
+    let numjobs =
+        (1..=most).rev().find(|workers| queue_depth.is_multiple_of(*workers)).unwrap_or(1);
+    let load = Load { iodepth: (queue_depth / numjobs).max(1), numjobs, ..load.clone() };
     let mut words = vec![shell_word(target)];
     for row in ROWS {
         let name = row.name;
@@ -42,15 +43,15 @@ mod tests {
     #[test]
     fn jobs_share_the_depth_without_a_rest() {
         let load = Load { numjobs: 4, ..Load::default() };
-        for (depth, words) in [
+        for (queue_depth, words) in [
             (1, "--iodepth=1 --runtime"),
             (2, "--iodepth=1 --numjobs=2"),
             (6, "--iodepth=2 --numjobs=3"),
             (83, "--iodepth=83 --runtime"),
             (64, "--iodepth=16 --numjobs=4"),
         ] {
-            let command = run_command("a", &load, depth);
-            assert!(command.contains(words), "{depth}: {command}");
+            let command = run_command("a", &load, queue_depth);
+            assert!(command.contains(words), "{queue_depth}: {command}");
         }
     }
 

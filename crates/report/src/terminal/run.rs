@@ -56,8 +56,10 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         }
         return;
     }
-    let mut asked =
-        format!("queue depth {} requested, {:.1} achieved", step.depth, step.depth_achieved);
+    let mut asked = format!(
+        "queue depth {} requested, {:.1} achieved",
+        step.queue_depth, step.queue_depth_achieved
+    );
     if let Some(rate) = step.rate_iops {
         asked = format!("{} IOPS offered; {asked}", count(rate));
     }
@@ -68,8 +70,10 @@ fn write_step(sheet: &mut Sheet, step: &StepResult) {
         let title = format!("Job {}: {}", index + 1, job.name);
         sheet.gap();
         sheet.text(Paint::Strong, &title);
-        let asked =
-            format!("queue depth {} requested, {:.1} achieved", job.depth, job.depth_achieved);
+        let asked = format!(
+            "queue depth {} requested, {:.1} achieved",
+            job.queue_depth, job.queue_depth_achieved
+        );
         sheet.text(Paint::Plain, &asked);
         let own = [("read", &job.read), ("write", &job.write), ("sync", &job.sync)];
         write_directions(sheet, "IOPS", &own);

@@ -186,7 +186,7 @@ pub fn suite_step_line(step: &SuiteStepResult) -> String {
         (_, Some(search)) => {
             let answer = &search.answer;
             let met = if answer.met { "" } else { "limit not met: " };
-            format!("{met}{} IOPS at queue depth {}", count(answer.iops.mean), answer.depth)
+            format!("{met}{} IOPS at queue depth {}", count(answer.iops.mean), answer.queue_depth)
         }
         _ => String::new(),
     };

@@ -1,6 +1,6 @@
 //! The words of what was measured: I/Os at a depth of a device, operations by processes of a database.
 
-use iogauge_model::Limit;
+use iogauge_model::Vocabulary;
 use iogauge_model::limit::Side;
 use iogauge_model::result::Head;
 
@@ -12,20 +12,25 @@ pub(crate) struct Terms {
     /// The same written out.
     pub rates: &'static str,
     /// What a search raises: `queue depth`, `processes`.
-    pub depth: &'static str,
-    is_database: bool,
+    pub concurrency: &'static str,
+    /// The words for I/Os or operations.
+    pub words: Vocabulary,
 }
 
 impl Terms {
     /// Those of a device or a file.
-    pub(crate) const DEVICE: Self =
-        Self { rate: "IOPS", rates: "I/Os per second", depth: "queue depth", is_database: false };
+    pub(crate) const DEVICE: Self = Self {
+        rate: "IOPS",
+        rates: "I/Os per second",
+        concurrency: "queue depth",
+        words: Vocabulary::Device,
+    };
     /// Those of a database that reads and writes.
     pub(crate) const DATABASE: Self = Self {
         rate: "operations/s",
         rates: "operations per second",
-        depth: "processes",
-        is_database: true,
+        concurrency: "processes",
+        words: Vocabulary::Database,
     };
 
     /// Those of a document.
@@ -42,43 +47,24 @@ impl Terms {
         }
     }
 
-    /// Where on the curve something is.
-    pub(crate) fn at(self, depth: u32) -> String {
-        if self.is_database {
-            format!("with {}", processes(depth))
-        } else {
-            format!("at queue depth {depth}")
-        }
-    }
-
-    /// What is counted.
-    pub(crate) fn ios(self) -> &'static str {
-        if self.is_database { "operations" } else { "I/Os" }
-    }
-
     /// What there is of depth at a time.
     pub(crate) fn outstanding(self) -> &'static str {
-        if self.is_database { "processes in the database" } else { "I/Os outstanding" }
+        if self.is_database() { "processes in the database" } else { "I/Os outstanding" }
     }
 
     /// What a search asks for.
     pub(crate) fn asked_for(self) -> &'static str {
-        if self.is_database { "processes requested" } else { "queue depth requested" }
-    }
-
-    /// So much of what is raised.
-    pub(crate) fn amount(self, depth: u32) -> String {
-        if self.is_database { processes(depth) } else { format!("queue depth {depth}") }
+        if self.is_database() { "processes requested" } else { "queue depth requested" }
     }
 
     /// The same as the heading of a column.
     pub(super) fn depth_heading(self) -> &'static str {
-        if self.is_database { self.depth } else { "QD" }
+        if self.is_database() { self.concurrency } else { "QD" }
     }
 
     /// The three directions.
     pub(crate) fn sides(self) -> [&'static str; 3] {
-        if self.is_database {
+        if self.is_database() {
             ["reads", "updates", "commits"]
         } else {
             ["reads", "writes", "flushes"]
@@ -87,17 +73,17 @@ impl Terms {
 
     /// True for those of a database.
     pub(crate) fn is_database(self) -> bool {
-        self.is_database
+        self.words == Vocabulary::Database
     }
 
     /// The verb that goes with what is raised.
     pub(super) fn add(self) -> &'static str {
-        if self.is_database { "add" } else { "adds" }
+        if self.is_database() { "add" } else { "adds" }
     }
 
     /// Where a search may not go beyond.
     pub(super) fn most(self) -> &'static str {
-        if self.is_database {
+        if self.is_database() {
             "the most processes allowed"
         } else {
             "the largest queue depth allowed"
@@ -106,33 +92,28 @@ impl Terms {
 
     /// A place on the curve.
     pub(super) fn place(self) -> &'static str {
-        if self.is_database { "fewer processes" } else { "a queue depth" }
+        if self.is_database() { "fewer processes" } else { "a queue depth" }
     }
 
     /// The option that bounds the search.
     pub(super) fn option(self) -> &'static str {
-        if self.is_database { "--max-processes, or more globals," } else { "--max-depth" }
+        if self.is_database() { "--max-processes, or more globals," } else { "--max-depth" }
     }
 
     /// What was asked, and what came of it.
-    pub(super) fn asked(self, depth: u32, achieved: f64) -> String {
-        match self.is_database {
-            false => format!("queue depth {depth} requested, {achieved:.1} achieved"),
-            true => format!("{}, {achieved:.1} in the database on average", processes(depth)),
-        }
-    }
-
-    /// The statistic a limit bounds.
-    pub(crate) fn statistic(self, limit: &Limit) -> String {
-        match (self.is_database, limit.side) {
-            (true, Side::Sync) => format!("commit:{}", limit.metric),
-            _ => limit.statistic(),
+    pub(super) fn asked(self, queue_depth: u32, achieved: f64) -> String {
+        match self.is_database() {
+            false => format!("queue depth {queue_depth} requested, {achieved:.1} achieved"),
+            true => {
+                let processes = self.words.amount(queue_depth);
+                format!("{processes}, {achieved:.1} in the database on average")
+            }
         }
     }
 
     /// A word for the I/Os that a limit bounds, with a space behind it.
     pub(super) fn side(self, side: Side) -> &'static str {
-        match (self.is_database, side) {
+        match (self.is_database(), side) {
             (_, Side::Any) => "",
             (_, Side::Read) => "read ",
             (false, Side::Write) => "write ",
@@ -141,8 +122,4 @@ impl Terms {
             (true, Side::Sync) => "commit ",
         }
     }
-}
-
-fn processes(n: u32) -> String {
-    if n == 1 { "1 process".to_owned() } else { format!("{n} processes") }
 }

@@ -84,7 +84,7 @@ fn exceeds_at_times(document: &FindDocument) -> bool {
     let answer = &document.answer;
     let is_larger = |point: &&CurvePoint| match (point.rate_iops, answer.rate_iops) {
         (Some(rate), Some(of_answer)) => rate > of_answer,
-        _ => point.depth > answer.depth,
+        _ => point.queue_depth > answer.queue_depth,
     };
     let breaks_maximum = |point: &CurvePoint| {
         let mut maxima = point.limits.iter().filter(|value| value.limit.metric == Metric::Max);
@@ -109,10 +109,10 @@ fn wanders(document: &FindDocument) -> Option<String> {
 
 /// What a much smaller depth gives, where it is nearly all of the answer.
 fn nearly_all(document: &FindDocument) -> Option<String> {
-    let knee = document.knee.filter(|knee| knee.depth <= document.answer.depth / 2)?;
+    let knee = document.knee.filter(|knee| knee.queue_depth <= document.answer.queue_depth / 2)?;
     let share = knee.share?;
-    let point = document.curve.iter().find(|point| point.depth == knee.depth)?;
-    let place = Terms::of(&document.head).at(knee.depth);
+    let point = document.curve.iter().find(|point| point.queue_depth == knee.queue_depth)?;
+    let place = Terms::of(&document.head).words.at(knee.queue_depth);
     let [percent, low, high] =
         [share.mean, share.ci95[0], share.ci95[1]].map(|share| format!("{:.0}", share * 100.0));
     let interval = if low == high { String::new() } else { format!(" ({low}–{high} %)") };
@@ -121,7 +121,7 @@ fn nearly_all(document: &FindDocument) -> Option<String> {
 }
 
 /// The answer alone, for a list in which target and load stand beside it:
-/// `81,204 IOPS (± 310) at depth 812, mean ≤ 10 ms`.
+/// `81,204 IOPS (± 310) at queue depth 812, mean ≤ 10 ms`.
 #[must_use]
 pub fn find_brief(document: &FindDocument) -> String {
     let answer = &document.answer;
@@ -145,7 +145,7 @@ pub fn find_brief(document: &FindDocument) -> String {
     let limits: Vec<_> = document
         .limits
         .iter()
-        .map(|limit| format!("{} ≤ {}", terms.statistic(limit), Bound(limit.bound_ns)))
+        .map(|limit| format!("{} ≤ {}", terms.words.statistic(limit), Bound(limit.bound_ns)))
         .collect();
     format!("{at_least}{iops} {place}, {}", limits.join(", "))
 }
@@ -210,7 +210,7 @@ fn is_unconfirmed(document: &FindDocument) -> bool {
     let FindDocument { answer, curve, .. } = document;
     let is_larger = |point: &&CurvePoint| match (point.rate_iops, answer.rate_iops) {
         (Some(rate), Some(answered)) => rate > answered,
-        _ => point.depth > answer.depth,
+        _ => point.queue_depth > answer.queue_depth,
     };
     answer.stopped_by == StoppedBy::Budget && curve.iter().filter(is_larger).any(|p| !p.met)
 }
@@ -236,7 +236,7 @@ fn place(document: &FindDocument) -> String {
             let rate = names::count(rate);
             format!("at {rate} I/Os per second offered{}", arrivals(&document.head.load))
         }
-        None => Terms::of(&document.head).at(answer.depth),
+        None => Terms::of(&document.head).words.at(answer.queue_depth),
     }
 }
 
@@ -271,17 +271,18 @@ fn why_nothing(stopped_by: StoppedBy) -> &'static str {
 }
 
 fn why_stopped(answer: &Answer, terms: Terms) -> String {
-    let Terms { rate, depth, .. } = terms;
+    let Terms { rate, concurrency, .. } = terms;
     let words = match answer.stopped_by {
         StoppedBy::Limit => {
-            let words =
-                |limit: Limit| format!("{} <= {}", terms.statistic(&limit), Bound(limit.bound_ns));
+            let words = |limit: Limit| {
+                format!("{} <= {}", terms.words.statistic(&limit), Bound(limit.bound_ns))
+            };
             let limit = answer.stopped_by_limit.map_or_else(|| "the limit".to_owned(), words);
             return format!("stopped by {limit}: more load breaks it");
         }
         StoppedBy::Saturated => {
             return format!(
-                "stopped by saturation: more {depth} {} no {rate}, and the limit still holds",
+                "stopped by saturation: more {concurrency} {} no {rate}, and the limit still holds",
                 terms.add()
             );
         }
@@ -349,17 +350,17 @@ pub(super) fn next_step(document: &FindDocument) -> String {
             let Some(load) = document.head.load.load() else {
                 return "a longer --budget, and a repetition on another day.".to_owned();
             };
-            let command = options::run_command(target, load, document.answer.depth);
+            let command = options::run_command(target, load, document.answer.queue_depth);
             let via = document.head.via.as_ref().map_or("", |_| " --via fio");
             format!("\"iogauge run {command}{via}\" holds this load for longer.")
         }
         StoppedBy::Saturated | StoppedBy::QueueFull => match document.knee {
-            Some(knee) if knee.depth < document.answer.depth => format!(
+            Some(knee) if knee.queue_depth < document.answer.queue_depth => format!(
                 "work at the knee, {}: {} {} at lower latency; more {} only {} latency.",
-                terms.at(knee.depth).trim_start_matches("at "),
+                terms.words.at(knee.queue_depth).trim_start_matches("at "),
                 names::count(knee.iops),
                 terms.rate,
-                terms.depth,
+                terms.concurrency,
                 terms.add()
             ),
             _ => format!("a lower --limit finds {} with lower latency.", terms.place()),
@@ -397,7 +398,7 @@ fn database_command(document: &FindDocument) -> String {
     }
     command.push_str(&format!(
         " --mode {} --processes {} --transaction-length {}",
-        load.mode, document.answer.depth, load.transaction_length
+        load.mode, document.answer.queue_depth, load.transaction_length
     ));
     if load.hang_ns > 0 {
         let hang = Bound(load.hang_ns).to_string().replace(' ', "");

@@ -23,11 +23,11 @@ pub fn load(read_percent: u32, block_bytes: u64, iodepth: u32) -> Load {
 
 /// I/Os per second of a load, and its mean latency in nanoseconds.
 pub fn served(load: &Load) -> (f64, f64) {
-    let (bytes, depth) = (load.mean_block_bytes(), f64::from(load.depth()));
+    let (bytes, queue_depth) = (load.mean_block_bytes(), f64::from(load.queue_depth()));
     let reads = f64::from(load.read_percent) / 100.0;
     let service = (1e-4 + bytes / 1e9) * (reads + 3.0 * (1.0 - reads));
-    let iops = (depth / service).min(80_000.0).min(1e9 / bytes);
-    (iops, depth / iops * 1e9)
+    let iops = (queue_depth / service).min(80_000.0).min(1e9 / bytes);
+    (iops, queue_depth / iops * 1e9)
 }
 
 /// What came of it.
@@ -40,7 +40,11 @@ pub fn measured(load: &Load) -> StepResult {
         direction.bytes = (direction.bytes_per_sec * 10.0) as u64;
         (share > 0.0).then_some(direction)
     };
-    StepResult { read: part(reads), write: part(1.0 - reads), ..step(&load.label(), load.depth()) }
+    StepResult {
+        read: part(reads),
+        write: part(1.0 - reads),
+        ..step(&load.label(), load.queue_depth())
+    }
 }
 
 /// A run of a step for each load.
@@ -54,15 +58,19 @@ pub fn run_of_loads(loads: &[Load]) -> RunDocument {
 /// Sizes at one I/O at a time and at many.
 pub fn sizes() -> RunDocument {
     let sizes = [512, 4096, 16_384, 65_536, 262_144, 1 << 20, 4 << 20];
-    let loads = [1, 32].into_iter().flat_map(|depth| sizes.map(|bytes| load(100, bytes, depth)));
+    let loads = [1, 32]
+        .into_iter()
+        .flat_map(|queue_depth| sizes.map(|bytes| load(100, bytes, queue_depth)));
     run_of_loads(&loads.collect::<Vec<_>>())
 }
 
 /// Sizes at many depths, some of which break the limit.
 pub fn sizes_and_depths() -> RunDocument {
     let sizes = [4096, 16_384, 65_536, 262_144, 1 << 20];
-    let depths = [1, 4, 16, 64, 256];
-    let loads = depths.into_iter().flat_map(|depth| sizes.map(|bytes| load(0, bytes, depth)));
+    let queue_depths = [1, 4, 16, 64, 256];
+    let loads = queue_depths
+        .into_iter()
+        .flat_map(|queue_depth| sizes.map(|bytes| load(0, bytes, queue_depth)));
     run_of_loads(&loads.collect::<Vec<_>>())
 }
 

@@ -148,11 +148,11 @@ pub fn trace() -> BlockTrace {
     }
 }
 
-pub fn step(label: &str, depth: u32) -> StepResult {
+pub fn step(label: &str, queue_depth: u32) -> StepResult {
     StepResult {
         label: label.to_owned(),
-        depth,
-        depth_achieved: f64::from(depth) * 0.98,
+        queue_depth,
+        queue_depth_achieved: f64::from(queue_depth) * 0.98,
         rate_iops: None,
         seconds: 10.0,
         began: None,
@@ -203,20 +203,20 @@ pub fn run_document(steps: Vec<StepResult>) -> RunDocument {
     }
 }
 
-pub fn point(depth: u32, iops: f64, met: bool) -> CurvePoint {
+pub fn point(queue_depth: u32, iops: f64, met: bool) -> CurvePoint {
     CurvePoint {
-        depth,
+        queue_depth,
         rate_iops: None,
         offered_iops: None,
         backlog_max: None,
-        depth_achieved: f64::from(depth) * 0.997,
+        queue_depth_achieved: f64::from(queue_depth) * 0.997,
         iops: estimate(iops, iops / 260.0),
-        latency_ns: latency(f64::from(depth) / iops * 1e9),
+        latency_ns: latency(f64::from(queue_depth) / iops * 1e9),
         limits: Vec::new(),
         service_ns: None,
         met,
         cpu_percent: 41.0,
-        steady: depth != 32,
+        steady: queue_depth != 32,
         seconds: 3.0,
         errors: 0,
     }
@@ -242,16 +242,16 @@ pub fn find_document(stopped_by: StoppedBy) -> FindDocument {
             observed_seconds: Some(8.0),
             wander: None,
             bytes_per_sec: 81_204.0 * 4096.0,
-            depth: best.depth,
+            queue_depth: best.queue_depth,
             rate_iops: None,
-            depth_achieved: best.depth_achieved,
+            queue_depth_achieved: best.queue_depth_achieved,
             latency_ns: best.latency_ns,
             limits: Vec::new(),
             service_ns: None,
             stopped_by,
             stopped_by_limit: (stopped_by == StoppedBy::Limit).then(Limit::default),
         },
-        knee: Some(Knee { depth: 256, iops: 80_900.0, share: Some(estimate(0.996, 0.005)) }),
+        knee: Some(Knee { queue_depth: 256, iops: 80_900.0, share: Some(estimate(0.996, 0.005)) }),
         curve,
         series: Vec::new(),
         shifts: Vec::new(),

@@ -27,18 +27,20 @@ pub fn assert_one_answer(place: &Sandbox, document: &Value) {
 /// Fails where the rows of a curve say different things of its answer.
 #[track_caller]
 pub fn assert_rows_agree(answer: &Answer, curve: &[CurvePoint]) {
-    let is_answer =
-        |depth: u32, rate: Option<f64>| (depth, rate) == (answer.depth, answer.rate_iops);
-    let rows: Vec<_> = curve.iter().filter(|row| is_answer(row.depth, row.rate_iops)).collect();
+    let is_answer = |queue_depth: u32, rate: Option<f64>| {
+        (queue_depth, rate) == (answer.queue_depth, answer.rate_iops)
+    };
+    let rows: Vec<_> =
+        curve.iter().filter(|row| is_answer(row.queue_depth, row.rate_iops)).collect();
     let [row] = rows[..] else { panic!("{} rows of the answer: {curve:?}", rows.len()) };
     assert_eq!((row.met, row.iops.mean), (answer.met, answer.iops.mean));
     assert_eq!((&row.latency_ns, &row.limits), (&answer.latency_ns, &answer.limits));
-    assert_eq!(row.depth_achieved, answer.depth_achieved);
+    assert_eq!(row.queue_depth_achieved, answer.queue_depth_achieved);
     for [low, high] in [Some(answer.iops.ci95), answer.pi95].into_iter().flatten() {
         assert!((low..=high).contains(&row.iops.mean), "{low} to {high}: {answer:?}");
     }
     for row in curve {
-        assert!(row.depth_achieved <= f64::from(row.depth) * 1.02, "{row:?}");
+        assert!(row.queue_depth_achieved <= f64::from(row.queue_depth) * 1.02, "{row:?}");
         let holds = row
             .limits
             .iter()

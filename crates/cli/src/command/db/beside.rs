@@ -14,9 +14,9 @@ use iogauge_lab::db::{self, DbLoad, DbMeasured, DbSearched, DbTarget, DeviceWork
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::{SearchOutcome, SearchPlan};
 use iogauge_lab::{Interrupt, LabError, caveats, session};
-use iogauge_model::Caveat;
 use iogauge_model::caveat::Command;
 use iogauge_model::result::{BESIDE_FORMAT, BesideDocument, BesideSide, Head, Workload};
+use iogauge_model::{Caveat, Vocabulary};
 use iogauge_report::terminal;
 
 /// Before the database is looked at while it does its best.
@@ -139,11 +139,11 @@ fn measure(
     if interrupt.is_set() {
         return Ok(measured);
     }
-    record.screen.progress.set_database(true);
+    record.screen.progress.set_vocabulary(Vocabulary::Database);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let mut searched = db::find(target, load, plan, &mut watch)?;
     measured.caveats.extend(about("database", std::mem::take(&mut searched.caveats)));
-    let depth = searched.found.answer.depth.max(1);
+    let queue_depth = searched.found.answer.queue_depth.max(1);
     let was_measured = searched.found.answer.iops.mean > 0.0;
     measured.database = Some(searched).filter(|_| was_measured || !interrupt.is_set());
     if let Some(fault) = measured.fault() {
@@ -154,7 +154,7 @@ fn measure(
         return Ok(measured);
     }
     // The counters of a whole search mix its points.
-    let at_best = DbLoad { processes: depth, ..**load };
+    let at_best = DbLoad { processes: queue_depth, ..**load };
     let times = Times { ramp_ns: RAMP_NS, runtime_ns: plan.budget_ns / 4, drain: false };
     let mut step = db::run(target, &at_best, times, &plan.limits, &mut watch)?;
     watch.observer.step(&step.result);

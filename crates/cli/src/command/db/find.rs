@@ -11,6 +11,7 @@ use iogauge_lab::db::{self, DbLoad, DbTarget};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::search::SearchPlan;
 use iogauge_lab::{Interrupt, session};
+use iogauge_model::Vocabulary;
 use iogauge_model::caveat::Command;
 use iogauge_model::result::{DatabaseLoad, FIND_FORMAT, FindDocument, Workload};
 use iogauge_report::terminal;
@@ -52,7 +53,7 @@ fn search(
     };
     let summary = format!("{label} under {}", limits.join(", "));
     record.begin(&target.text(), &summary, &head(record))?;
-    record.screen.progress.set_database(true);
+    record.screen.progress.set_vocabulary(Vocabulary::Database);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let searched = db::find(target, load, plan, &mut watch)?;
     let found = searched.found;

@@ -9,10 +9,10 @@ use crate::screen;
 use iogauge_lab::db::{self, DbError, DbLoad, DbTarget, Ladder, Times};
 use iogauge_lab::measure::Watch;
 use iogauge_lab::{Interrupt, LabError, caveats, session};
-use iogauge_model::Limit;
 use iogauge_model::result::{
     DatabaseLoad, ProcessLadder, RUN_FORMAT, RunDocument, StepResult, Workload,
 };
+use iogauge_model::{Limit, Vocabulary};
 use iogauge_report::terminal;
 
 /// Runs the command.
@@ -58,7 +58,7 @@ fn measure(
     };
     record.begin(&target.text(), &summary, &head(record, None))?;
     let times = Times { ramp_ns: args.ramp_time, runtime_ns: args.runtime, drain: args.drain };
-    record.screen.progress.set_database(true);
+    record.screen.progress.set_vocabulary(Vocabulary::Database);
     let mut watch = Watch { observer: &mut record.screen, interrupt };
     let (mut steps, mut found, mut interrupted) = (Vec::new(), Vec::new(), false);
     let mut climb = Ladder::new(limits);

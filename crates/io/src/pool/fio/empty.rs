@@ -44,7 +44,7 @@ impl EmptyIos {
     pub(super) fn at_end(&mut self) -> Option<Vec<FioResult>> {
         let is_wrong = |result: &FioResult| {
             let bytes: u64 = directions(result).map(|d| d.bytes).sum();
-            let outstanding = u64::from(result.depth().unwrap_or(1));
+            let outstanding = u64::from(result.queue_depth().unwrap_or(1));
             let empty = empty_of(result);
             empty > outstanding || (empty > 0 && bytes == 0)
         };
@@ -83,7 +83,7 @@ impl EmptyIos {
     fn is_confirmed_by(&self, results: &[FioResult]) -> bool {
         let is_short = |(now, before): (&FioResult, &FioResult)| {
             let counted = completed_of(before);
-            let outstanding = u64::from(now.depth().unwrap_or(1));
+            let outstanding = u64::from(now.queue_depth().unwrap_or(1));
             let moved: u64 = directions(now).map(moved).sum();
             completed_of(now) >= counted && counted > moved.saturating_add(outstanding)
         };

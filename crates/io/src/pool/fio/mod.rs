@@ -62,7 +62,7 @@ pub struct FioPool {
     handed: Handed,
     clock: Clock,
     arrivals: Arrivals,
-    depth: u32,
+    queue_depth: u32,
     process: Option<FioProcess>,
     /// True once the process has printed a document.
     any: bool,
@@ -101,7 +101,7 @@ impl FioPool {
         handed: Handed,
     ) -> Result<Self, WorkerError> {
         let mut pool = Self {
-            depth: work.depth(),
+            queue_depth: work.queue_depth(),
             binary,
             work,
             span,
@@ -127,7 +127,7 @@ impl FioPool {
     }
 
     fn launch(&mut self) -> Result<(), FioError> {
-        let job_file = self.work.job_file(self.depth, self.span, &self.handed)?;
+        let job_file = self.work.job_file(self.queue_depth, self.span, &self.handed)?;
         self.last = Snapshot::default();
         self.process = Some(FioProcess::start(&self.binary, &job_file, self.handed.clone())?);
         self.heard = Instant::now();
@@ -186,7 +186,7 @@ impl FioPool {
         self.live.bytes += window.bytes();
         let service = window.service();
         self.live.latency_ns += u64::try_from(service.sum_ns()).unwrap_or(u64::MAX);
-        self.live.outstanding = window.depth().round() as u32;
+        self.live.outstanding = window.queue_depth().round() as u32;
         let (used, before) = (snapshot.cpu(), self.last.cpu());
         self.cpu.user_ns += used.user_ns.saturating_sub(before.user_ns);
         self.cpu.system_ns += used.system_ns.saturating_sub(before.system_ns);
@@ -307,13 +307,13 @@ impl WorkerPool for FioPool {
     }
 
     /// Ends fio and starts another, which takes some tenths of a second.
-    fn set_depth(&mut self, depth: u32) -> Result<Window, WorkerError> {
-        if depth == self.depth && self.process.is_some() {
+    fn set_queue_depth(&mut self, queue_depth: u32) -> Result<Window, WorkerError> {
+        if queue_depth == self.queue_depth && self.process.is_some() {
             return self.take_window();
         }
         self.end()?;
         let window = self.window();
-        self.depth = depth;
+        self.queue_depth = queue_depth;
         self.launch()?;
         Ok(window)
     }
@@ -332,7 +332,7 @@ impl WorkerPool for FioPool {
     }
 
     fn workers(&self) -> usize {
-        self.work.workers(self.depth) as usize
+        self.work.workers(self.queue_depth) as usize
     }
 
     fn arrivals(&self) -> &Arrivals {

@@ -92,7 +92,7 @@ impl Snapshot {
                 errors: job.errors - before.errors,
                 elapsed_ns: job.elapsed_ns - before.elapsed_ns,
                 // Little's law: what is outstanding is what latencies add up to.
-                depth_integral: latency_ns,
+                queue_depth_integral: latency_ns,
             });
             match window.jobs.get_mut(number) {
                 Some(own) => *own = tallies,
@@ -259,7 +259,7 @@ mod tests {
         // Neither extreme is the window's own.
         let (min, max) = (window.service().min_ns(), window.service().max_ns());
         assert!((2976..=3024).contains(&min) && (2976..=3024).contains(&max), "{min} {max}");
-        assert!((window.depth() - 9000.0 / 250e6).abs() < 1e-12);
+        assert!((window.queue_depth() - 9000.0 / 250e6).abs() < 1e-12);
         assert_eq!(second.cpu().system_ns, 140_000_000);
         let whole = second.whole();
         assert_eq!(

@@ -38,22 +38,25 @@ pub struct ForeignJob {
 
 impl FioWork {
     /// I/Os it keeps outstanding as it stands.
-    pub(super) fn depth(&self) -> u32 {
+    pub(super) fn queue_depth(&self) -> u32 {
         match self {
-            Self::Step { step, .. } => step.depth(),
+            Self::Step { step, .. } => step.queue_depth(),
             Self::Foreign(_) => 1,
         }
     }
 
     /// Threads or processes that do the I/O at a depth.
-    pub(super) fn workers(&self, depth: u32) -> u32 {
-        let of =
-            |load: &Load| if load.engine.is_synchronous() { load.depth() } else { load.numjobs };
+    pub(super) fn workers(&self, queue_depth: u32) -> u32 {
+        let of = |load: &Load| {
+            if load.engine.is_synchronous() { load.queue_depth() } else { load.numjobs }
+        };
         match self {
-            Self::Step { step, .. } => jobs(step, depth).iter().map(|job| of(&job.load)).sum(),
+            Self::Step { step, .. } => {
+                jobs(step, queue_depth).iter().map(|job| of(&job.load)).sum()
+            }
             Self::Foreign(job) => {
                 if job.synchronous {
-                    depth
+                    queue_depth
                 } else {
                     1
                 }
@@ -76,7 +79,7 @@ impl FioWork {
     pub fn differs(&self) -> Vec<String> {
         let Self::Step { step, parts } = self else { return Vec::new() };
         let apart = step.jobs.len() > 1;
-        let step = Step { jobs: jobs(step, step.depth()), ..step.clone() };
+        let step = Step { jobs: jobs(step, step.queue_depth()), ..step.clone() };
         job_out::driven_file(&step, parts, apart).map(|file| file.differs).unwrap_or_default()
     }
 
@@ -86,14 +89,14 @@ impl FioWork {
     /// Where a job file cannot say it.
     pub(super) fn job_file(
         &self,
-        depth: u32,
+        queue_depth: u32,
         span: Span,
         handed: &Handed,
     ) -> Result<String, FioError> {
         match self {
             Self::Step { step, parts } => {
                 let apart = step.jobs.len() > 1;
-                let step = Step { jobs: jobs(step, depth), ..step.clone() };
+                let step = Step { jobs: jobs(step, queue_depth), ..step.clone() };
                 let step = match span {
                     Span::Own => step,
                     Span::Open => Step { ramp_ns: 0, runtime_ns: FOR_EVER_NS, ..step },
@@ -102,7 +105,7 @@ impl FioWork {
             }
             Self::Foreign(job) => {
                 let given = |path: &Path| handed.file_at(&job.paths, path);
-                Ok(job.jobs.text(&given, Some(depth))?.text)
+                Ok(job.jobs.text(&given, Some(queue_depth))?.text)
             }
         }
     }
@@ -132,13 +135,13 @@ fn kept(job: Job) -> Vec<Job> {
 
 /// The step's jobs at a depth: that of its one job is shared out over its workers, and where it
 /// does not divide some have one I/O more, as a job of their own. Several jobs keep their depths.
-fn jobs(step: &Step, depth: u32) -> Vec<Job> {
+fn jobs(step: &Step, queue_depth: u32) -> Vec<Job> {
     let [job] = step.jobs.as_slice() else { return step.jobs.clone() };
-    if depth == job.load.depth() {
+    if queue_depth == job.load.queue_depth() {
         return kept(job.clone());
     }
-    let workers = job.load.numjobs.min(depth).max(1);
-    let (each, more) = (depth / workers, depth % workers);
+    let workers = job.load.numjobs.min(queue_depth).max(1);
+    let (each, more) = (queue_depth / workers, queue_depth % workers);
     let of = |numjobs: u32, iodepth: u32, first: u32| {
         let seed = job.load.seed.wrapping_add(u64::from(first));
         let load = Load { numjobs, iodepth, seed, ..job.load.clone() };
@@ -173,15 +176,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn depth_is_shared_out_whole(depth in 1u32..5000, numjobs in 1u32..64) {
+        fn depth_is_shared_out_whole(queue_depth in 1u32..5000, numjobs in 1u32..64) {
             let load = Load { numjobs, engine: EngineKind::Libaio, ..Load::default() };
-            let jobs = jobs(&Step::single(load, 0, 1), depth);
-            prop_assert_eq!(jobs.iter().map(|job| job.load.depth()).sum::<u32>(), depth);
+            let jobs = jobs(&Step::single(load, 0, 1), queue_depth);
+            prop_assert_eq!(jobs.iter().map(|job| job.load.queue_depth()).sum::<u32>(), queue_depth);
             let workers: u32 = jobs.iter().map(|job| job.load.numjobs).sum();
-            prop_assert_eq!(workers, numjobs.min(depth));
+            prop_assert_eq!(workers, numjobs.min(queue_depth));
             let uring = Load { numjobs, ..Load::default() };
-            let jobs = super::jobs(&Step::single(uring, 0, 1), depth);
-            prop_assert_eq!(jobs.iter().map(|job| job.load.depth()).sum::<u32>(), depth);
+            let jobs = super::jobs(&Step::single(uring, 0, 1), queue_depth);
+            prop_assert_eq!(jobs.iter().map(|job| job.load.queue_depth()).sum::<u32>(), queue_depth);
             prop_assert!(jobs.iter().all(|job| job.load.iodepth.is_power_of_two()));
         }
     }

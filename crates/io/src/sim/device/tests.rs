@@ -10,10 +10,10 @@ fn write(slot: u32, len: u32) -> Request {
     Request { op: Op::Write, len, ..read(slot) }
 }
 
-/// Keeps `depth` I/Os outstanding until `until_ns`; returns completions and their times.
-fn closed_loop(spec: &str, depth: u32, until_ns: u64, make: fn(u32) -> Request) -> Vec<u64> {
+/// Keeps `queue_depth` I/Os outstanding until `until_ns`; returns completions and their times.
+fn closed_loop(spec: &str, queue_depth: u32, until_ns: u64, make: fn(u32) -> Request) -> Vec<u64> {
     let mut device = Device::new(spec.parse().unwrap());
-    (0..depth).for_each(|slot| assert!(device.submit(make(slot))));
+    (0..queue_depth).for_each(|slot| assert!(device.submit(make(slot))));
     let mut times = Vec::new();
     while let Some(at) = device.next_completion(until_ns) {
         device.set_now(at);
@@ -28,10 +28,10 @@ fn closed_loop(spec: &str, depth: u32, until_ns: u64, make: fn(u32) -> Request) 
 #[test]
 fn constant_service_keeps_its_closed_form() {
     // X(N) = min(N, c)/s.
-    for (depth, wanted) in [(1, 10_000), (4, 40_000), (8, 80_000), (100, 80_000)] {
+    for (queue_depth, wanted) in [(1, 10_000), (4, 40_000), (8, 80_000), (100, 80_000)] {
         let spec = "channels=8,service=100us,dist=const";
-        let count = closed_loop(spec, depth, 1_000_000_000, read).len();
-        assert_eq!(count, wanted, "depth {depth}");
+        let count = closed_loop(spec, queue_depth, 1_000_000_000, read).len();
+        assert_eq!(count, wanted, "depth {queue_depth}");
     }
 }
 

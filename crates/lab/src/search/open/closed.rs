@@ -33,7 +33,7 @@ pub(super) struct Closed {
 
 impl Closed {
     pub(super) fn of(found: &SearchOutcome, plan: &SearchPlan) -> Self {
-        let alone = found.curve.iter().find(|point| point.depth == 1);
+        let alone = found.curve.iter().find(|point| point.queue_depth == 1);
         let highest = found.curve.iter().map(|point| point.iops.mean).fold(1.0, f64::max);
         let capacity = if found.answer.met { found.answer.iops.mean.max(1.0) } else { highest };
         let is_known = match found.answer.stopped_by {
@@ -111,9 +111,9 @@ pub(super) fn without_rates(closed: SearchOutcome, max_depth: u32) -> SearchOutc
         observed_seconds: None,
         wander: None,
         bytes_per_sec: 0.0,
-        depth: max_depth,
+        queue_depth: max_depth,
         rate_iops: Some(0.0),
-        depth_achieved: 0.0,
+        queue_depth_achieved: 0.0,
         latency_ns: LatencySummary::of(&Histogram::new(), [0.0; 2]),
         limits: Vec::new(),
         stopped_by_limit: None,

@@ -17,8 +17,8 @@ impl Search<'_, '_> {
         self.looked_at_least = true;
         let mut looks: Vec<RatePoint> = Vec::new();
         loop {
-            let longest_ns = self.bench.longest_ns(Phase::Holding).min(look_ns);
-            let point = self.measure_for(self.closed.least_iops, Phase::Holding, longest_ns)?;
+            let longest_ns = self.bench.longest_ns(Phase::Confirming).min(look_ns);
+            let point = self.measure_for(self.closed.least_iops, Phase::Confirming, longest_ns)?;
             looks.push(point);
             let over = self.bench.must_end() || self.bench.left_ns() < SHORTEST_NS;
             // A window without an I/O says nothing.

@@ -122,12 +122,13 @@ impl RatePoint {
             true => self.capacity(curve, most_iops),
             false => Capacity { iops: self.iops, slope: 0.0 },
         };
-        let held = Answered { iops: self.iops.mean, share: self.share() };
+        let confirmed = Answered { iops: self.iops.mean, share: self.share() };
         let apart = tightest(&self.judged).map_or(0.0, |limit| {
             let told = curve.iter().filter(|point| !point.starved).map(|p| p.place(limit));
             capacity::apart(&told.collect::<Vec<_>>(), self.own.rate_iops, most_iops)
         });
-        let predicted = prediction::predict(&near.windows(), &held, &capacity, seconds, by_limit);
+        let predicted =
+            prediction::predict(&near.windows(), &confirmed, &capacity, seconds, by_limit);
         let predicted = predicted.no_surer_than(apart);
         let stopped_by = match stopped_by {
             StoppedBy::Limit | StoppedBy::Budget
@@ -150,7 +151,7 @@ pub(super) fn places(points: &[RatePoint], limit: usize) -> Vec<RatePlace> {
 impl Bench<'_, '_> {
     /// The longest a window may take, settling and all.
     pub(super) fn longest_ns(&self, phase: Phase) -> u64 {
-        let longest_ns = if phase == Phase::Holding {
+        let longest_ns = if phase == Phase::Confirming {
             // A failed hold must leave time for another one, as long as there is time for two.
             (self.left_ns() / 2).max(self.plan.budget_ns / 8).min(self.left_ns())
         } else {
@@ -177,7 +178,7 @@ impl Bench<'_, '_> {
         phase: Phase,
         allowed_ns: u64,
     ) -> Result<Option<RatePoint>, LabError> {
-        let holding = phase == Phase::Holding;
+        let confirming = phase == Phase::Confirming;
         let settling_ns = allowed_ns / SETTLING_SHARE;
         self.offer(rate_iops, settling_ns)?;
         self.take_window()?;
@@ -186,7 +187,7 @@ impl Bench<'_, '_> {
         self.window_begins();
         let began_ns = self.elapsed_ns();
         let stopwatch = self.stopwatch();
-        let mut look_ns = if holding { longest_ns / HOPELESS_SHARE } else { SHORTEST_NS };
+        let mut look_ns = if confirming { longest_ns / HOPELESS_SHARE } else { SHORTEST_NS };
         let mut sieve = Sieve::<Observed>::default();
         let mut stretches = self.stretches(&mut sieve, longest_ns);
         loop {
@@ -216,7 +217,7 @@ impl Bench<'_, '_> {
             }
             let clear = match verdict {
                 Verdict::Breaks => true,
-                Verdict::Holds => !holding,
+                Verdict::Holds => !confirming,
                 Verdict::Open => false,
             };
             let is_over = elapsed_ns >= longest_ns || passed_ns >= stretches.longest_ns;
@@ -227,14 +228,14 @@ impl Bench<'_, '_> {
         sieve.end(self.end_stretch(&mut stretches, true));
         let cpu_percent = self.cpu_percent(&stopwatch);
         let busy_percent = cpu_percent - self.polled_percent(&stopwatch);
-        let place = Setting { depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
+        let place = Setting { queue_depth: self.plan.max_depth, rate_iops: Some(rate_iops) };
         self.window_ends(sieve.whole(), place);
         let with_starved = sieve.all().map(|all| self.rate_with_starved(all));
         let seen = sieve.judged();
         let mut point = self.rate_point(rate_iops, seen, cpu_percent);
         (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
         (point.own.busy_percent, point.began_ns) = (busy_percent, began_ns);
-        point.ticks = tightest(&point.judged).filter(|_| holding).map(|limit| {
+        point.ticks = tightest(&point.judged).filter(|_| confirming).map(|limit| {
             let over = seen.exceeding.of(limit);
             let responses = directions(&seen.total);
             Ticks::of(&seen.responses, over, &point.judged[limit], &responses)
@@ -319,9 +320,9 @@ impl Bench<'_, '_> {
             busy_percent: cpu_percent,
         };
         RatePoint {
-            depth: self.plan.max_depth,
+            queue_depth: self.plan.max_depth,
             own,
-            depth_achieved: seen.total.depth(),
+            queue_depth_achieved: seen.total.queue_depth(),
             iops: estimates::iops(&seen.services, Which::All, seen.total.iops()),
             bytes_per_sec: seen.total.bytes_per_sec(),
             latency: judge::agreeing(summary(&seen.responses, &response), &judged),

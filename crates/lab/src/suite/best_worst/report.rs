@@ -208,7 +208,7 @@ impl<'a> Report<'a> {
                 ("IOPS", &|(_, answer)| Cell::Iops(answer.iops.mean)),
                 ("at least", &|(_, answer)| Cell::Iops(answer.iops.ci95[0])),
                 ("at most", &|(_, answer)| Cell::Iops(answer.iops.ci95[1])),
-                ("depth", &|(_, answer)| Cell::Count(u64::from(answer.depth))),
+                ("depth", &|(_, answer)| Cell::Count(u64::from(answer.queue_depth))),
                 ("mean", &|(_, answer)| Cell::LatencyNs(answer.latency_ns.mean)),
                 ("p99", &|(_, answer)| Cell::LatencyNs(answer.latency_ns.p99 as f64)),
                 ("#ended by", &|(_, answer)| words(ended_by(answer.stopped_by))),
@@ -236,7 +236,7 @@ impl<'a> Report<'a> {
         };
         let capacity = |search: Option<&SearchResult>| {
             let answer = &search?.answer;
-            Some(json!({ "met": answer.met, "iops": answer.iops, "depth": answer.depth }))
+            Some(json!({ "met": answer.met, "iops": answer.iops, "depth": answer.queue_depth }))
         };
         json!({
             "best": figures(&self.best),

@@ -173,7 +173,7 @@ impl FioResult {
 
     /// I/Os in flight over all processes; `None` where the file does not tell.
     #[must_use]
-    pub fn depth(&self) -> Option<u32> {
+    pub fn queue_depth(&self) -> Option<u32> {
         Some(self.users?.saturating_mul(self.own_depth()?))
     }
 
@@ -181,7 +181,7 @@ impl FioResult {
     #[must_use]
     pub fn own_depth(&self) -> Option<u32> {
         let blocks = EngineKind::of_fio(&self.engine).is_some_and(EngineKind::is_synchronous);
-        self.iodepth.map(|depth| if blocks { 1 } else { depth })
+        self.iodepth.map(|queue_depth| if blocks { 1 } else { queue_depth })
     }
 }
 

@@ -30,9 +30,9 @@ impl FioResult {
         let read = self.read.as_ref().or(self.mixed.as_ref());
         let mut step = StepResult {
             label: self.label(),
-            depth: self.depth().or(self.users).unwrap_or(1),
+            queue_depth: self.queue_depth().or(self.users).unwrap_or(1),
             // A sum of nothing is -0.0.
-            depth_achieved: directions().map(outstanding).sum::<f64>() + 0.0,
+            queue_depth_achieved: directions().map(outstanding).sum::<f64>() + 0.0,
             rate_iops: None,
             seconds: runtime_ns as f64 / 1e9,
             began: None,
@@ -84,8 +84,8 @@ impl FioResult {
                 write!(label, "–{}", Bytes(block.max_bytes))?;
             }
         }
-        if let Some(depth) = self.depth() {
-            write!(label, " depth {depth}")?;
+        if let Some(queue_depth) = self.queue_depth() {
+            write!(label, " depth {queue_depth}")?;
         }
         if let (Some(users @ 2..), Some(iodepth)) = (self.users, self.own_depth()) {
             write!(label, " ({iodepth}×{users})")?;
@@ -181,12 +181,12 @@ mod tests {
     fn figures_of_a_step() {
         let step = result().to_step();
         assert_eq!(step.label, "a: randread 8 KiB depth 8 (1×8)");
-        assert_eq!((step.depth, step.depth_achieved, step.seconds), (8, 8.0, 2.0));
+        assert_eq!((step.queue_depth, step.queue_depth_achieved, step.seconds), (8, 8.0, 2.0));
         let blocking = FioResult { engine: "psync".to_owned(), iodepth: Some(99), ..result() };
         assert_eq!(blocking.label(), "a: randread 8 KiB depth 8 (1×8)");
-        assert_eq!(blocking.to_step().depth, 8);
+        assert_eq!(blocking.to_step().queue_depth, 8);
         let nothing = FioResult { read: None, ..result() }.to_step();
-        assert!(nothing.depth_achieved.is_sign_positive());
+        assert!(nothing.queue_depth_achieved.is_sign_positive());
         assert_eq!((step.cpu.user_percent, step.cpu.ns_per_io), (8.0, 20_000.0));
         let service = step.read.unwrap().service_ns;
         assert_eq!((service.p50, service.p95, service.p9999), (190_000, 500_000, 9_000_000));

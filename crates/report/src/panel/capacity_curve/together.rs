@@ -16,7 +16,7 @@ pub(super) fn figure(curves: &[(String, Capacity<'_>)], width: f64) -> Figure {
         format!(
             "{name}: {most} {} {}, which {kept} its limits.",
             terms.rates,
-            terms.at(answer.depth)
+            terms.words.at(answer.queue_depth)
         )
     };
     Figure {

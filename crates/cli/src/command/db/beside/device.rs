@@ -90,7 +90,7 @@ impl Device {
 /// Without the depth, which is what is searched.
 fn label(load: &Load) -> String {
     let durable = if load.sync == SyncMode::Dsync { ", durable" } else { "" };
-    format!("{}{durable}", load.label().replace(&format!(" depth {}", load.depth()), ""))
+    format!("{}{durable}", load.label().replace(&format!(" depth {}", load.queue_depth()), ""))
 }
 
 /// The same on a device: random blocks of the database's size. Where commits are bounded and wait for

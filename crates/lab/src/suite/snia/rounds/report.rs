@@ -201,9 +201,10 @@ pub(in crate::suite::snia) fn of_settings(settings: &Settings) -> Value {
 
 /// `4 threads with 32 I/Os outstanding each`.
 pub(in crate::suite::snia) fn outstanding(settings: &Settings) -> String {
-    let (threads, depth) = (counted(settings.threads, "thread"), counted(settings.iodepth, "I/O"));
+    let (threads, queue_depth) =
+        (counted(settings.threads, "thread"), counted(settings.iodepth, "I/O"));
     let each = if settings.threads == 1 { "" } else { " each" };
-    format!("{threads} with {depth} outstanding{each}")
+    format!("{threads} with {queue_depth} outstanding{each}")
 }
 
 fn conformance(

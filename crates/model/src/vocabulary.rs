@@ -1,0 +1,98 @@
+//! The words for what a measurement counts and raises.
+
+use crate::limit::Limit;
+
+/// What is measured: I/Os of a device or file at a queue depth, or operations of a database by processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Vocabulary {
+    #[default]
+    Device,
+    Database,
+}
+
+impl Vocabulary {
+    /// That of a database, or of a device or file.
+    #[must_use]
+    pub const fn of_database(is_database: bool) -> Self {
+        if is_database { Self::Database } else { Self::Device }
+    }
+
+    /// What is counted: `I/Os`.
+    #[must_use]
+    pub const fn ios(self) -> &'static str {
+        match self {
+            Self::Device => "I/Os",
+            Self::Database => "operations",
+        }
+    }
+
+    /// One of what is counted: `I/O`.
+    #[must_use]
+    pub const fn io(self) -> &'static str {
+        match self {
+            Self::Device => "I/O",
+            Self::Database => "operation",
+        }
+    }
+
+    /// The unit of the rate: `IOPS`.
+    #[must_use]
+    pub const fn iops(self) -> &'static str {
+        match self {
+            Self::Device => "IOPS",
+            Self::Database => "operations/s",
+        }
+    }
+
+    /// A queue depth, or a number of processes: `queue depth 8`, `8 processes`.
+    #[must_use]
+    pub fn amount(self, queue_depth: u32) -> String {
+        match (self, queue_depth) {
+            (Self::Device, n) => format!("queue depth {n}"),
+            (Self::Database, 1) => "1 process".to_owned(),
+            (Self::Database, n) => format!("{n} processes"),
+        }
+    }
+
+    /// Two of them: `queue depths 8 and 16`, `8 and 16 processes`.
+    #[must_use]
+    pub fn amounts(self, one: u32, other: u32) -> String {
+        match self {
+            Self::Device => format!("queue depths {one} and {other}"),
+            Self::Database => format!("{one} and {other} processes"),
+        }
+    }
+
+    /// `at queue depth 8`, `with 8 processes`.
+    #[must_use]
+    pub fn at(self, queue_depth: u32) -> String {
+        let preposition = match self {
+            Self::Device => "at",
+            Self::Database => "with",
+        };
+        format!("{preposition} {}", self.amount(queue_depth))
+    }
+
+    /// The form of a verb that [`Vocabulary::amount`] takes: `gives` or `give`.
+    #[must_use]
+    pub const fn verb(
+        self,
+        queue_depth: u32,
+        one: &'static str,
+        several: &'static str,
+    ) -> &'static str {
+        match (self, queue_depth) {
+            (Self::Device, _) | (_, 1) => one,
+            _ => several,
+        }
+    }
+
+    /// The statistic of a limit as it is typed: `sync:p99`, of a database `commit:p99`.
+    #[must_use]
+    pub fn statistic(self, limit: &Limit) -> String {
+        match self {
+            Self::Device => limit.statistic(),
+            Self::Database => limit.database_statistic(),
+        }
+    }
+}
