@@ -193,7 +193,7 @@ fn a_search_measures_again_what_a_stop_spoilt() {
         text
     });
     let mut progress = BufReader::new(search.stderr.take().unwrap());
-    let mut all = await_line(&mut progress, "holding depth");
+    let mut all = await_line(&mut progress, "confirming queue depth");
     let pid = working(search.id());
     std::thread::sleep(Duration::from_millis(300));
     let at_most = stop_for_a_while(pid);
@@ -205,9 +205,9 @@ fn a_search_measures_again_what_a_stop_spoilt() {
     let message = assert_told(&document, at_most);
     assert!(message.ends_with("; one point was measured again"), "{message}");
     assert!(all.contains("\niogauge was paused for 2."), "{all}");
-    // The depth that was being held is held once more, and keeps a limit that the stop breaks.
-    let holds = rest.matches("\nholding depth").count();
-    assert!(holds >= 1, "{all}");
+    // The queue depth that was being confirmed is confirmed once more, and keeps a limit that the stop breaks.
+    let confirmations = rest.matches("\nconfirming queue depth").count();
+    assert!(confirmations >= 1, "{all}");
     assert_eq!(document["answer"]["met"], true, "{}", document["answer"]);
     for point in document["curve"].as_array().unwrap() {
         assert!(point["latency_ns"]["max"].as_f64().unwrap() < TOO_LONG_NS, "{point}");

@@ -269,13 +269,13 @@ fn the_limit_that_bound_is_named() {
 fn the_search_explains_itself() {
     let limits = ["--limit", "read:p99<=5ms", "--limit", "write:mean<=1ms", "--explain", "-q"];
     let told = Place::new().run(&[&["find"], &MIXED[..], &limits[..]].concat()).ends(0).stderr;
-    assert!(told.starts_with("doubling: depth 1 gives 4,"), "{told}");
+    assert!(told.starts_with("doubling: queue depth 1 gives 4,"), "{told}");
     for words in [
         " I/Os holds <= 5 ms, write:mean ",
-        "next depth 2: doubled, since depth 1 is within the limit",
+        "next queue depth 2: doubled, because queue depth 1 is within the limit",
         "meets write:mean <= 1 ms at ",
         "I/Os breaks <= 1 ms (over the limit)",
-        "holding depth ",
+        "confirming queue depth ",
     ] {
         assert!(told.contains(words), "\"{words}\" is not in: {told}");
     }

@@ -190,8 +190,8 @@ mod tests {
         };
         insta::assert_snapshot!(line(&status, Vocabulary::Device), @"narrowing   QD 20         2,001 IOPS  mean  9.87 ms  14 s left  (limit mean <= 10 ms)");
         let phase = Phase::Prefill { done_bytes: 1 << 29, total_bytes: 1 << 30 };
-        insta::assert_snapshot!(line(&Status { phase, ..status }), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
+        insta::assert_snapshot!(line(&Status { phase, ..status }, Vocabulary::Device), @"prefill  512 MiB of 1 GiB (50 %)  8.20 MB/s  14 s left");
         let phase = Phase::Checking { done_bytes: 1 << 28, total_bytes: 1 << 30 };
-        insta::assert_snapshot!(line(&Status { phase, ..status }), @"checking  256 MiB of 1 GiB (25 %)  8.20 MB/s  14 s left");
+        insta::assert_snapshot!(line(&Status { phase, ..status }, Vocabulary::Device), @"checking  256 MiB of 1 GiB (25 %)  8.20 MB/s  14 s left");
     }
 }

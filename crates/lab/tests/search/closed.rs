@@ -187,7 +187,7 @@ fn assert_judged_by_its_interval(judgement: &Judgement) {
         [low, _] if low > bound => Verdict::Breaks,
         _ => Verdict::Open,
     };
-    assert_eq!(judgement.verdict, wanted, "{judgement}");
+    assert_eq!(judgement.verdict, wanted, "{judgement:?}");
 }
 
 /// The points a decision names are among those known, and did what it says they did.
@@ -229,7 +229,7 @@ fn assert_based_on(next: &Next, known: &[(u32, bool)], plan: &SearchPlan) {
         Why::Beyond { broke } => broke < next.queue_depth && known.contains(&(broke, false)),
         Why::Starved | Why::Maximum => known.contains(&(next.queue_depth, false)),
     };
-    assert!(based, "{next}: {known:?}");
+    assert!(based, "{next:?}: {known:?}");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
         for decision in &decisions {
             match decision {
                 Decision::Measured(point) => {
-                    assert_eq!(decided.take(), Some(point.queue_depth), "{device}: {decision}");
+                    assert_eq!(decided.take(), Some(point.queue_depth), "{device}: {decision:?}");
                     assert_eq!(point.limits.len(), 2);
                     point.limits.iter().for_each(assert_judged_by_its_interval);
                     known.push((point.queue_depth, point.met));
@@ -265,7 +265,7 @@ fn every_measured_depth_was_decided_on_by_what_was_known() {
                 // What was known before no longer counts, but for the point that shows it.
                 Decision::PerformanceShift { .. } => drop(known.drain(..known.len() - 1)),
                 Decision::Drained { .. } | Decision::Budget { .. } => {}
-                open => panic!("{device}: {open}, in a closed loop"),
+                open => panic!("{device}: {open:?}, in a closed loop"),
             }
         }
         assert_eq!(confirmed, Some(found.answer.queue_depth), "{device}");
@@ -290,7 +290,7 @@ fn a_search_that_held_with_care_goes_up_where_there_is_room() {
             // What was held before stands where the deeper one fails.
             assert!(
                 found.answer.met && found.answer.queue_depth >= *confirmed,
-                "seed {seed}: {decision}"
+                "seed {seed}: {decision:?}"
             );
         }
     }
