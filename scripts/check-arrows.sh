@@ -9,8 +9,6 @@ declare -A allowed=(
     [model]='' [fio]='model' [io]='fio model' [db]='io model' [lab]='db fio io model'
     [report]='model' [cli]='fio lab model report' [test-support]='db fio io model'
 )
-# Parts of the search that still call each other; what they call outside of these is checked.
-known='^search::(bench|evidence|narrow|point|queue|shift|starvation)$'
 
 broken=0
 for manifest in crates/*/Cargo.toml; do
@@ -75,7 +73,7 @@ paths() {
 
 # Edges between siblings: of two modules, the ancestors that stand beside each other.
 siblings() {
-    awk -v known="$known" '
+    awk '
         NR == FNR { is_module[$1] = 1; next }
         {
             to = $2
@@ -84,7 +82,7 @@ siblings() {
             for (i = 2; i <= n && i <= m && a[i] == b[i]; i++) from = to = from a[i] "::"
             if (i > n || i > m) next
             from = from a[i]; to = to b[i]
-            if (!(from ~ known && to ~ known)) print from, to
+            print from, to
         }' - "$1" | sort -u
 }
 

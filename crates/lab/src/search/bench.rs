@@ -1,11 +1,16 @@
 //! What a search measures on: a pool, the time it has, and those who watch.
 
+mod full_queue;
+mod starvation;
+mod window;
+
 use super::evidence::Stray;
 use super::exceeding::Exceeding;
 use super::judge::Judged;
-use super::point::Observed;
-use super::queue::FullQueue;
+use super::observed::Observed;
+use super::point::FullQueue;
 use super::starvation::{Sieve, Starved};
+use super::time::{SHORTEST_NS, TICK_NS, seconds};
 use super::{SearchPlan, judge};
 use crate::error::LabError;
 use crate::measure::Watch;
@@ -19,12 +24,8 @@ use iogauge_io::worker::accounting::Window;
 use iogauge_model::limit::Directions;
 use iogauge_model::result::{CurvePoint, IntervalPoint, StoppedBy};
 
-/// Time between two looks while a point is measured.
-pub(super) const TICK_NS: u64 = 25_000_000;
-/// No window is shorter, however fast the device.
-pub(super) const SHORTEST_NS: u64 = 250_000_000;
-/// And none but a hold is longer, however large the budget: what is left goes to the hold.
-pub(super) const LONGEST_NS: u64 = 5_000_000_000;
+pub(super) use window::WindowLength;
+
 /// Intervals of a search that are kept, at most, and ticks in each at least.
 const MOST_INTERVALS: usize = 600;
 const TICKS_JOINED: usize = 4;
@@ -374,19 +375,4 @@ pub(super) struct Stopwatch {
     cpu: ProcessCpu,
     polled_ns: u64,
     begin_ns: u64,
-}
-
-/// True where a window is about as long as the shortest that says something.
-pub(super) fn is_whole(window_seconds: f64) -> bool {
-    window_seconds >= 0.9 * seconds(SHORTEST_NS)
-}
-
-pub(super) fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-/// When to look again whether a window says enough: not at each tick, since who looks often enough
-/// sees what he wants.
-pub(super) fn next_look_ns(elapsed_ns: u64) -> u64 {
-    elapsed_ns + elapsed_ns / 8
 }

@@ -1,8 +1,8 @@
 //! The bracket: a depth that holds and a deeper one that does not, and how it is narrowed.
 
-use super::bench;
-use super::point::{Point, longest_of_each_depth};
-use super::queue::FullQueue;
+use super::point::{FullQueue, Point, longest_of_each_depth};
+use super::time;
+
 use super::{Search, SearchPlan, narrow};
 use crate::error::LabError;
 use crate::observe::Phase;
@@ -65,7 +65,7 @@ impl Search<'_, '_> {
                     return Ok(Bracket::Below(point));
                 }
                 let left_ns = until_ns.saturating_sub(self.bench.spent_ns());
-                let left_seconds = if plan.wants_curve() { bench::seconds(left_ns) } else { 0.0 };
+                let left_seconds = if plan.wants_curve() { time::seconds(left_ns) } else { 0.0 };
                 let next = narrow::next_doubling(good.as_ref(), &point, left_seconds);
                 let next = next.at_most(max_depth);
                 if narrow::turnover_ns(&point, next.queue_depth) > left_ns as f64 {

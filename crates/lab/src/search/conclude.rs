@@ -5,7 +5,7 @@ use super::judge::{self, Judged};
 use super::point::{Loop, Point, longest_of_each_depth};
 use super::prediction::{self, Answered, Prediction, Ticks};
 use super::shift;
-use super::{Drift, Search, bench};
+use super::{Drift, Search, time};
 use iogauge_model::Limit;
 use iogauge_model::result::{Answer, PerformanceShift, StoppedBy};
 
@@ -55,7 +55,7 @@ impl Near {
     /// How long before the answer's window the period began that its interval is about.
     pub(super) fn seconds_before(&self, answer_began_ns: u64, predicted: &Prediction) -> f64 {
         let began_ns = self.began_ns.filter(|_| predicted.over_all).unwrap_or(answer_began_ns);
-        bench::seconds(answer_began_ns.saturating_sub(began_ns))
+        time::seconds(answer_began_ns.saturating_sub(began_ns))
     }
 }
 

@@ -4,10 +4,12 @@
 //! it, some time later; where it keeps the limit now, noise broke it, and the search goes on from there. That
 //! the smallest load breaks a limit takes several windows that agree.
 
-use super::bench::{self, SHORTEST_NS};
+use super::bench::WindowLength;
+use super::change::Change;
 use super::judge::Judged;
-use super::point::{Point, Stretch};
-use super::shift::{Change, Shift};
+use super::point::Point;
+use super::shift::Shift;
+use super::time::{self, SHORTEST_NS};
 use super::{MUCH_DEEPER, Pass, Search, SearchPlan, narrow, rises};
 use crate::error::LabError;
 use crate::measure::estimates;
@@ -112,9 +114,8 @@ impl Search<'_, '_> {
     /// The depth to hold after one that was held with room for it, where the time left is enough.
     fn higher(&self, plan: &SearchPlan, confirmed: &Point) -> Option<u32> {
         let least_seconds =
-            (confirmed.seconds / 2.0).max(bench::seconds(shortest_confirmation_ns(plan)));
-        let left_seconds =
-            bench::seconds(self.bench.left_ns()) - confirmed.latency.p99 as f64 / 1e9;
+            (confirmed.seconds / 2.0).max(time::seconds(shortest_confirmation_ns(plan)));
+        let left_seconds = time::seconds(self.bench.left_ns()) - confirmed.latency.p99 as f64 / 1e9;
         let kept = self.best_below(self.ceiling(confirmed.queue_depth)?.queue_depth)?;
         narrow::climb(confirmed, &kept).filter(|_| left_seconds >= least_seconds)
     }
@@ -126,8 +127,8 @@ impl Search<'_, '_> {
         plan: &SearchPlan,
         queue_depth: u32,
     ) -> Result<Confirmation, LabError> {
-        let Stretch { shortest_ns, longest_ns, .. } = self.bench.stretch(Phase::Confirming);
-        let [shortest_seconds, longest_seconds] = [shortest_ns, longest_ns].map(bench::seconds);
+        let WindowLength { shortest_ns, longest_ns, .. } = self.bench.stretch(Phase::Confirming);
+        let [shortest_seconds, longest_seconds] = [shortest_ns, longest_ns].map(time::seconds);
         self.bench.decide(Decision::Confirm { queue_depth, shortest_seconds, longest_seconds });
         let stretch = self.bench.first_stretch();
         let mut confirmed = self.look_for(queue_depth, Phase::Confirming, stretch)?;
@@ -167,9 +168,9 @@ impl Search<'_, '_> {
             let left_ns = (left_seconds * 1e9) as u64;
             let stretch = match confirmed.met {
                 true => self.bench.rest_of_confirmation(left_ns),
-                false => Stretch { resumes: true, ..self.bench.first_stretch() },
+                false => WindowLength { resumes: true, ..self.bench.first_stretch() },
             };
-            let longest_seconds = bench::seconds(stretch.longest_ns);
+            let longest_seconds = time::seconds(stretch.longest_ns);
             self.bench.decide(Decision::ConfirmFurther { queue_depth, longest_seconds });
             let whole = self.look_for(queue_depth, Phase::Confirming, stretch)?;
             // It has what was held before in it.
@@ -284,7 +285,7 @@ impl Search<'_, '_> {
 
     /// Notes a change within a window. Its ticks are of both levels.
     fn notes_shift(&mut self, change: &Change, window: &Point) {
-        let reported = change.shift(bench::seconds(self.bench.elapsed_ns()));
+        let reported = change.shift(time::seconds(self.bench.elapsed_ns()));
         let mut first = window.clone();
         first.ticks = None;
         self.forget_before(Shift { reported, windows: None }, first);
@@ -303,7 +304,7 @@ impl Search<'_, '_> {
             let look_ns = (plan.budget_ns / LOOK_SHARE).min(self.bench.left_ns()).max(SHORTEST_NS);
             let resumes = std::mem::replace(&mut has_looked, true);
             self.bench.decide(Decision::Next(Next { queue_depth: 1, why: Why::Smallest }));
-            let stretch = Stretch { shortest_ns: look_ns, longest_ns: look_ns, resumes };
+            let stretch = WindowLength { shortest_ns: look_ns, longest_ns: look_ns, resumes };
             let point = self.look_for(1, Phase::Confirming, stretch)?;
             // A window without an I/O says nothing.
             looks += u32::from(point.own.told_at_last);

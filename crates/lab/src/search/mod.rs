@@ -5,9 +5,11 @@
 //! longer window before it is given. Where the hold fails, the search goes back below it; where the
 //! target has come to another level meanwhile, it begins again from there.
 
+mod all_windows;
 mod bench;
 mod bracket;
 mod capacity;
+mod change;
 mod conclude;
 mod confirm;
 mod evidence;
@@ -15,19 +17,20 @@ mod exceeding;
 mod judge;
 mod knee;
 mod narrow;
+mod observed;
 mod open;
 mod point;
 mod prediction;
-mod queue;
 mod shift;
 mod starvation;
+mod time;
 
 use crate::error::LabError;
 use crate::measure::Watch;
 use crate::measure::process_pauses::Pauses;
 use crate::observe::{Decision, Next, Phase, Why};
 pub(crate) use bench::CLIENT_BOUND_PERCENT;
-use bench::{Bench, SHORTEST_NS};
+use bench::{Bench, WindowLength};
 use bracket::Bracket;
 use conclude::{Ended, Near, Told};
 use iogauge_io::pool::WorkerPool;
@@ -38,9 +41,10 @@ use iogauge_model::result::{
 };
 pub(crate) use judge::limit_value;
 pub use open::find_open;
-use point::{Point, Stretch, longest_of_each_depth};
+use point::{Point, longest_of_each_depth};
 use shift::{Shift, Windows};
 use std::ops::RangeBounds;
+use time::SHORTEST_NS;
 
 pub use judge::CARE;
 pub use starvation::{Starved, WithStarved};
@@ -106,7 +110,7 @@ pub struct SearchOutcome {
     pub pauses: Pauses,
     /// Part of `measured_seconds` spent on points that a pause spoilt, which the budget does not count.
     pub spoilt_seconds: f64,
-    /// Stretches in which the client lacked processor time, which are left out.
+    /// WindowLengthes in which the client lacked processor time, which are left out.
     pub starved: Starved,
     /// The answer with what is left out of it; `None` where nothing is.
     pub with_starved: Option<WithStarved>,
@@ -359,7 +363,7 @@ impl Search<'_, '_> {
                     return Ok(Pass::over(good, StoppedBy::Budget));
                 }
                 let stopped_by = self.short_of_client(&bad).unwrap_or(StoppedBy::Limit);
-                let confirmation_seconds = bench::seconds(self.bench.left_ns() / 2);
+                let confirmation_seconds = time::seconds(self.bench.left_ns() / 2);
                 let queue_depth =
                     narrow::with_care(&self.points, &good, confirmation_seconds, plan.precision);
                 self.confirm(plan, queue_depth, stopped_by)
@@ -403,7 +407,7 @@ impl Search<'_, '_> {
         if !matters || !self.may_begin_again(plan) {
             return Ok(None);
         }
-        let at_seconds = bench::seconds(point.began_ns);
+        let at_seconds = time::seconds(point.began_ns);
         let why =
             Why::Contradicted { before: before.iops, by: point.queue_depth, iops: point.iops };
         self.bench.decide(Decision::Next(Next { queue_depth: before.queue_depth, why }));
@@ -436,7 +440,7 @@ impl Search<'_, '_> {
         }
         let windows = Some(Windows::of(before, confirmed));
         let (before_iops, after_iops) = (before.iops.mean, confirmed.iops.mean);
-        let at_seconds = bench::seconds(confirmed.began_ns);
+        let at_seconds = time::seconds(confirmed.began_ns);
         let reported = PerformanceShift { at_seconds, before_iops, after_iops };
         let shift = Shift { reported, windows };
         if !shift.is_noise(&Near::among(self.points.iter(), confirmed).windows()) {
@@ -484,7 +488,7 @@ impl Search<'_, '_> {
         &mut self,
         queue_depth: u32,
         phase: Phase,
-        stretch: Stretch,
+        stretch: WindowLength,
     ) -> Result<Point, LabError> {
         let mut point = self.bench.measure_depth(queue_depth, phase, stretch)?;
         self.bench.decide(Decision::Measured(point.measured(phase)));

@@ -9,13 +9,14 @@ mod closed;
 mod least;
 mod point;
 
-use super::bench::{Bench, SHORTEST_NS};
+use super::bench::Bench;
 use super::capacity;
 use super::conclude::{self, Ended, Near};
 use super::evidence::{
     SMALLER, Watched, are_longer_by, breaks_maximum, is_smallest_sure, is_sure, unwatched_seconds,
 };
 use super::judge::tightest;
+use super::time::SHORTEST_NS;
 use super::{SearchOutcome, SearchPlan, StoppedBy};
 use crate::error::LabError;
 use crate::measure::Watch;

@@ -1,18 +1,10 @@
 //! Stretches of a window in which the client was starved of processor time. What they show is not the
 //! target's doing: they are left out, and the window goes on for as long, while the budget allows.
 
-use super::bench::{Bench, SHORTEST_NS};
 use iogauge_io::machine::Starvation;
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::Limit;
 use iogauge_model::result::LimitValue;
-
-/// Length of a stretch.
-const STRETCH_NS: u64 = SHORTEST_NS;
-/// A window takes at most so many times its longest for what is left out of it.
-const PATIENCE: u64 = 3;
-/// After so many stretches is known whether there is anything to wait for.
-const MANY: u32 = 16;
 
 /// Stretches that a search looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -85,6 +77,11 @@ impl<S: Show> Sieve<S> {
         Self { before: S::default(), all: None, seen }
     }
 
+    /// Begins a stretch, before which everything counts.
+    pub(super) fn begin_stretch(&mut self) {
+        self.before = self.seen.clone();
+    }
+
     pub(super) fn append(&mut self, tick: &Window, limits: &[Limit]) {
         self.seen.append(tick, limits);
         if let Some(all) = &mut self.all {
@@ -130,61 +127,5 @@ impl<S: Show> Sieve<S> {
     /// What to judge by: what counts, or all of it where nothing does.
     pub(super) fn judged(&self) -> &S {
         self.all.as_ref().filter(|_| self.is_all_starved()).unwrap_or(&self.seen)
-    }
-}
-
-/// The stretch of a window under way.
-pub(super) struct Stretches {
-    /// The reading at its begin; `None` where nothing tells.
-    before: Option<Starvation>,
-    began_ns: u64,
-    /// Time left out of the window so far.
-    pub(super) left_out_ns: u64,
-    /// Longest that the window may take with it.
-    pub(super) longest_ns: u64,
-}
-
-impl Bench<'_, '_> {
-    /// Begins to look for starvation, with a window that is to take so long, and its first stretch.
-    pub(super) fn stretches<S: Show>(&self, sieve: &mut Sieve<S>, longest_ns: u64) -> Stretches {
-        let counts = self.plan.max_starvation < 1.0;
-        let before = self.pool.starvation().filter(|_| counts);
-        if before.is_some() {
-            sieve.before = sieve.seen.clone();
-        }
-        // A client that is starved all the time will be so for longer.
-        let hopeless = self.starved.stretches >= MANY && self.starved.is_most();
-        let patience = if hopeless { 1 } else { PATIENCE };
-        let longest_ns = longest_ns.max(self.left_ns().min(patience * longest_ns));
-        Stretches { before, began_ns: self.pool.now_ns(), left_out_ns: 0, longest_ns }
-    }
-
-    /// Begins a stretch anew, with what happened since the last one left out.
-    pub(super) fn begin_stretch(&self, stretches: &mut Stretches) {
-        let now_ns = self.pool.now_ns();
-        stretches.left_out_ns += now_ns - stretches.began_ns;
-        (stretches.before, stretches.began_ns) = (self.pool.starvation(), now_ns);
-    }
-
-    /// Ends the stretch under way where it has lasted long enough, and at the end of a window where half of
-    /// that is enough. Returns true where the client was starved in it; `None` where it goes on.
-    pub(super) fn end_stretch(&mut self, stretches: &mut Stretches, at_end: bool) -> Option<bool> {
-        let before = stretches.before?;
-        let length_ns = self.pool.now_ns() - stretches.began_ns;
-        if length_ns < if at_end { STRETCH_NS / 2 } else { STRETCH_NS } {
-            return None;
-        }
-        let now = self.pool.starvation()?;
-        let lost = now.since(&before);
-        let starved = lost.lost_ns() as f64 > length_ns as f64 * self.plan.max_starvation;
-        self.starved.stretches += 1;
-        if starved {
-            self.starved.left_out += 1;
-            self.starved.left_out_ns += length_ns;
-            self.starved.lost.add(&lost);
-            stretches.left_out_ns += length_ns;
-        }
-        (stretches.before, stretches.began_ns) = (Some(now), self.pool.now_ns());
-        Some(starved)
     }
 }

@@ -1,9 +1,10 @@
 //! The smallest rate: what breaks a limit there breaks it everywhere.
 
 use super::super::StoppedBy;
-use super::super::bench::SHORTEST_NS;
+
 use super::super::confirm::{LOOK_SHARE, LOOKS};
 use super::super::evidence::{pooled, surely_breaks, surely_holds};
+use super::super::time::SHORTEST_NS;
 use super::Search;
 use super::point::RatePoint;
 use crate::error::LabError;

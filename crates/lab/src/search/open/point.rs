@@ -1,7 +1,7 @@
 //! One rate: let the queue empty, offer the arrivals, measure as long as it takes.
 
 use super::super::StoppedBy;
-use super::super::bench::{Bench, LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
+use super::super::bench::Bench;
 use super::super::capacity::{self, Capacity, RatePlace};
 use super::super::conclude::Ended;
 use super::super::evidence::surely_breaks;
@@ -10,6 +10,7 @@ use super::super::judge::{self, Judged, tightest};
 use super::super::point::{Point, Rate};
 use super::super::prediction::{self, Answered, Ticks};
 use super::super::starvation::{Show, Sieve, WithStarved};
+use super::super::time::{LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns};
 use crate::error::LabError;
 use crate::measure::estimates::{self, Which};
 use crate::measure::series::interval;

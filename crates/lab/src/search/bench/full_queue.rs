@@ -1,7 +1,7 @@
-//! A queue that is full: more depth waits in front of it, where the target does not see it.
+//! A queue that is full: a larger queue depth waits in front of it, where the target does not see it.
 
-use super::bench::Bench;
-use super::point::Point;
+use super::Bench;
+use crate::search::point::{FullQueue, Point};
 use iogauge_io::machine::{QueueLimit, QueueReading};
 use iogauge_io::worker::accounting::Window;
 use iogauge_model::result::QueueBound;
@@ -25,22 +25,14 @@ const NEAR: f64 = 2.0;
 /// A client that is busy for this share of its time may be why a depth is not reached, in percent.
 const BUSY_PERCENT: f64 = 50.0;
 
-/// A queue seen to be full.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct FullQueue {
-    /// I/Os that fit into it.
-    pub(super) queue_depth: u32,
-    pub(super) bound: QueueBound,
-}
-
 impl Bench<'_, '_> {
     /// What was in the queue so far, and when that was read.
-    pub(super) fn queue_begins(&self) -> Option<(QueueReading, u64)> {
+    pub(in crate::search) fn queue_begins(&self) -> Option<(QueueReading, u64)> {
         self.pool.queue().map(|(reading, _)| (reading, self.pool.now_ns()))
     }
 
     /// The queue, where it was full in a window whose I/Os are these.
-    pub(super) fn full_queue(
+    pub(in crate::search) fn full_queue(
         &self,
         since: Option<(QueueReading, u64)>,
         window: &Window,
@@ -66,7 +58,11 @@ impl Bench<'_, '_> {
     /// The same where nothing tells of a queue, but the target takes no more: all of one depth were
     /// outstanding, and of two larger ones no more of the larger than of the smaller. A load that is held
     /// back otherwise, by a rate or by the client, reaches no depth at all.
-    pub(super) fn takes_no_more(&self, points: &[Point], deepest: &Point) -> Option<FullQueue> {
+    pub(in crate::search) fn takes_no_more(
+        &self,
+        points: &[Point],
+        deepest: &Point,
+    ) -> Option<FullQueue> {
         let is_reached = |p: &Point| p.queue_depth_achieved >= f64::from(p.queue_depth) * REACHED;
         let most = deepest.queue_depth_achieved;
         let smaller = || points.iter().filter(|point| point.queue_depth < deepest.queue_depth);

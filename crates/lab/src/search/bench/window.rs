@@ -1,0 +1,322 @@
+//! One window of a closed loop: set the queue depth, let the old I/Os complete, measure for as long as needed.
+
+use super::Bench;
+use crate::error::LabError;
+use crate::measure::estimates::{self, Which};
+use crate::observe::{Decision, Phase, Setting, Verdict};
+use crate::search::change::Change;
+use crate::search::evidence::Stray;
+use crate::search::exceeding::Exceeding;
+use crate::search::judge::{self, Judged, tightest};
+use crate::search::observed::{Observed, directions};
+use crate::search::point::{Depth, Point};
+use crate::search::prediction::Ticks;
+use crate::search::starvation::{Sieve, WithStarved};
+use crate::search::time::{LONGEST_NS, SHORTEST_NS, TICK_NS, next_look_ns, seconds};
+use crate::stats::mser5;
+use iogauge_model::result::IntervalPoint;
+
+/// A window of the search is no longer than this share of the budget; a hold is.
+const LONGEST_SHARE: u64 = 16;
+/// Time between the first I/O and the first window, in which caches and queues settle: at least
+/// and at most.
+const WARM_UP_NS: u64 = 200_000_000;
+const WARM_UP_AT_MOST_NS: u64 = 2_000_000_000;
+/// Parts of a hold that are kept apart, so that what precedes a change of shift can be left out.
+const CONFIRMATION_PARTS: u64 = 48;
+/// Share of the budget that the first stretch of a hold takes.
+const FIRST_SHARE: u64 = 12;
+/// A shorter wait is not worth a word.
+const NOTABLE_DRAIN_NS: u64 = 100_000_000;
+/// Workers are added as long as this part of the budget is left.
+const WORKERS_SHARE: u64 = 4;
+/// Where the verdict is clear the IOPS need be this many times less precise than asked.
+const COARSE: f64 = 5.0;
+
+/// How long a window may be; the longest is no shorter than the shortest.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::search) struct WindowLength {
+    pub(in crate::search) shortest_ns: u64,
+    pub(in crate::search) longest_ns: u64,
+    /// True where it adds to what the hold before saw at the same depth.
+    pub(in crate::search) resumes: bool,
+}
+
+impl Bench<'_, '_> {
+    /// Lets the pool work until its rate has settled, before the first window.
+    pub(in crate::search) fn warm_up(&mut self) -> Result<(), LabError> {
+        let mut rates = Vec::new();
+        while self.spent_ns() < WARM_UP_AT_MOST_NS.min(self.plan.budget_ns / 8) {
+            self.pool.advance(WARM_UP_NS / 40)?;
+            rates.extend(self.take_window()?.map(|window| window.iops()));
+            let settled = mser5(&rates).is_some() && self.spent_ns() >= WARM_UP_NS;
+            if settled || self.must_end() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the load up to twice the workers, as long as there is time to measure what came of it.
+    /// Returns false where there is none to be had.
+    pub(in crate::search) fn add_workers(&mut self) -> Result<bool, LabError> {
+        let before = self.workers();
+        if self.must_end() || self.left_ns() < self.plan.budget_ns / WORKERS_SHARE {
+            return Ok(false);
+        }
+        while self.workers() < 2 * before {
+            let Some(window) = self.pool.add_worker()? else { break };
+            self.note(&window)?;
+        }
+        Ok(self.workers() > before)
+    }
+
+    /// True where the budget has room for a window that is no hold, once I/Os of such a latency have come
+    /// back.
+    pub(in crate::search) fn has_time_for_window(&self, latency_ns: u64) -> bool {
+        self.left_ns() >= self.stretch(Phase::Narrowing).longest_ns + latency_ns
+    }
+
+    /// Measures one depth for a stretch.
+    pub(in crate::search) fn measure_depth(
+        &mut self,
+        queue_depth: u32,
+        phase: Phase,
+        stretch: WindowLength,
+    ) -> Result<Point, LabError> {
+        self.unspoilt(|bench| bench.try_depth(queue_depth, phase, stretch))
+    }
+
+    /// `None` where a pause of iogauge spoils the window, and it may be measured again.
+    fn try_depth(
+        &mut self,
+        queue_depth: u32,
+        phase: Phase,
+        length: WindowLength,
+    ) -> Result<Option<Point>, LabError> {
+        let (queue_depth, length) = self.come_to(queue_depth, length)?;
+        self.take_window()?;
+        self.window_begins();
+        let stopwatch = self.stopwatch();
+        let queue = self.queue_begins();
+        let mut look_ns = length.shortest_ns;
+        let before = self.confirmed.clone().filter(|_| length.resumes);
+        let mut alone = before.is_some().then(Sieve::<Observed>::default);
+        let mut sieve = before.unwrap_or_else(|| {
+            let part_ns = self.left_ns().max(length.longest_ns) / CONFIRMATION_PARTS;
+            let part_ns = (phase == Phase::Confirming).then_some(part_ns);
+            Sieve::of(Observed::since(self.elapsed_ns(), part_ns))
+        });
+        let mut stretches = self.stretches(&mut sieve, length.longest_ns);
+        loop {
+            self.pool.advance(TICK_NS)?;
+            let window = self.take_window()?;
+            if window.is_none() && self.may_repeat() {
+                return Ok(None);
+            }
+            if let Some(window) = window {
+                self.show(&window, phase, queue_depth, window.service().mean_ns());
+                for sieve in alone.iter_mut().chain([&mut sieve]) {
+                    sieve.append(&window, &self.plan.limits);
+                }
+            }
+            let starved = self.end_stretch(&mut stretches, false);
+            alone.iter_mut().chain([&mut sieve]).for_each(|sieve| sieve.sift(starved));
+            let passed_ns = self.passed_ns(&stopwatch);
+            let elapsed_ns = passed_ns.saturating_sub(stretches.left_out_ns);
+            if elapsed_ns >= length.longest_ns
+                || passed_ns >= stretches.longest_ns
+                || self.must_end()
+            {
+                break;
+            }
+            if elapsed_ns >= look_ns {
+                if self.is_enough(phase, &sieve.seen) {
+                    break;
+                }
+                look_ns = next_look_ns(elapsed_ns);
+            }
+        }
+        let starved = self.end_stretch(&mut stretches, true);
+        alone.iter_mut().chain([&mut sieve]).for_each(|sieve| sieve.end(starved));
+        let cpu_percent = self.cpu_percent(&stopwatch);
+        // Who traces has seen this stretch alone.
+        let stretch = alone.as_ref().unwrap_or(&sieve).whole();
+        self.window_ends(stretch, Setting { queue_depth, rate_iops: None });
+        let full_queue = self.full_queue(queue, stretch);
+        let with_starved = sieve.all().map(|all| self.with_starved(all));
+        let mut seen = sieve.judged().clone();
+        let change = match phase {
+            Phase::Confirming => {
+                let later = Change::in_series(&seen.series, 0.0);
+                self.reverted |= later.is_some_and(|later| self.reverts_by(later.rises()));
+                self.change_in(&seen.series)
+            }
+            _ => None,
+        };
+        // The whole of it tells how the target varies, and the part after a change what it gives now.
+        let ticks = self.ticks(&seen);
+        if let Some(change) = &change {
+            seen.forget_first(change.index);
+        }
+        let mut point = self.point(queue_depth, &seen, cpu_percent);
+        (point.own.change, point.ticks, point.own.confirmed) =
+            (change, ticks, phase == Phase::Confirming);
+        (point.starved, point.with_starved) = (sieve.is_all_starved(), with_starved);
+        point.own.full_queue = full_queue;
+        if let Some(alone) = alone {
+            let alone = alone.judged();
+            let judged = self.judge(&directions(&alone.total), &alone.series, &alone.exceeding);
+            point.own.told_at_last = judged.iter().all(|judged| judged.n > 0);
+            point.own.met_at_last = judged.iter().all(Judged::is_met);
+        }
+        if phase == Phase::Confirming {
+            self.confirmed = change.is_none().then_some(sieve);
+        }
+        Ok(Some(point))
+    }
+
+    /// Changes the depth, unless the window goes on at the same one. Returns the depth reached, and the stretch that
+    /// there is still time for.
+    fn come_to(
+        &mut self,
+        queue_depth: u32,
+        length: WindowLength,
+    ) -> Result<(u32, WindowLength), LabError> {
+        if length.resumes && self.is_at(queue_depth) {
+            return Ok((queue_depth, length));
+        }
+        let (before, began_ns) = (self.queue_depth_asked(), self.elapsed_ns());
+        let queue_depth = self.ask_depth(queue_depth)?;
+        self.drain(queue_depth)?;
+        if let Some((before, strays)) = before.zip(self.take_window()?) {
+            let judged = self.judge(&directions(&strays), &[], &Exceeding::default());
+            let seconds = strays.seconds();
+            self.strays.push(Stray {
+                queue_depth: before.max(queue_depth),
+                began_ns,
+                seconds,
+                judged,
+            });
+        }
+        // What the old depth's I/Os took of the budget is not there any more.
+        let longest_ns = length.longest_ns.min(self.left_ns()).max(SHORTEST_NS);
+        Ok((queue_depth, WindowLength { longest_ns, ..length }))
+    }
+
+    /// A point by all that was seen of it.
+    fn with_starved(&self, all: &Observed) -> WithStarved {
+        let judged = self.judge(&directions(&all.total), &all.series, &all.exceeding);
+        let limits = judged.iter().map(Judged::limit_value).collect();
+        WithStarved { iops: all.total.iops(), limits }
+    }
+
+    /// How the ticks of a window lie off its figures, by the limit nearest to its bound.
+    fn ticks(&self, seen: &Observed) -> Option<Ticks> {
+        let latencies = directions(&seen.total);
+        let judged = self.judge(&latencies, &seen.series, &seen.exceeding);
+        let limit = tightest(&judged)?;
+        Some(Ticks::of(&seen.series, seen.exceeding.of(limit), &judged[limit], &latencies))
+    }
+
+    /// Waits until no I/O of the old depth is outstanding, so that the new window is its own. If the budget ends
+    /// before, the search is stuck.
+    fn drain(&mut self, queue_depth: u32) -> Result<(), LabError> {
+        let begin_ns = self.pool.now_ns();
+        self.wait_for(TICK_NS / 5, |pool| pool.drained())?;
+        let (waited_ns, whole) = (self.pool.now_ns() - begin_ns, self.pool.drained());
+        if waited_ns >= NOTABLE_DRAIN_NS || !whole {
+            self.decide(Decision::Drained { queue_depth, seconds: seconds(waited_ns), whole });
+        }
+        Ok(())
+    }
+
+    /// How long a phase may look at one depth.
+    pub(in crate::search) fn stretch(&self, phase: Phase) -> WindowLength {
+        let (budget_ns, left_ns) = (self.plan.budget_ns, self.left_ns());
+        let (shortest_ns, longest_ns) = match phase {
+            // A hold is there to see what short windows miss: stalls, credits, caches. One that
+            // fails must leave time for another, as long as there is time for two.
+            Phase::Confirming => ((left_ns / 2).max(budget_ns / FIRST_SHARE).min(left_ns), left_ns),
+            _ => (SHORTEST_NS, (budget_ns / LONGEST_SHARE).min(LONGEST_NS)),
+        };
+        let shortest_ns = shortest_ns.max(SHORTEST_NS);
+        WindowLength { shortest_ns, longest_ns: longest_ns.max(shortest_ns), resumes: false }
+    }
+
+    /// The first stretch of a hold, by which is seen whether the depth is about the right one.
+    pub(in crate::search) fn first_stretch(&self) -> WindowLength {
+        let first_ns = (self.plan.budget_ns / FIRST_SHARE).min(self.left_ns()).max(SHORTEST_NS);
+        WindowLength { shortest_ns: first_ns, longest_ns: first_ns, resumes: false }
+    }
+
+    /// The rest of a hold, of which so much has to be at least.
+    pub(in crate::search) fn rest_of_confirmation(&self, shortest_ns: u64) -> WindowLength {
+        let (left_ns, first_ns) = (self.left_ns(), self.plan.budget_ns / FIRST_SHARE);
+        // Half of it, so that there is time to go where the hold shows that there is room.
+        let longest_ns = if left_ns > 2 * first_ns { left_ns / 2 } else { left_ns };
+        WindowLength { shortest_ns: shortest_ns.min(longest_ns), longest_ns, resumes: true }
+    }
+
+    /// The change of level in a hold, as long as the search has seen none before: what comes and goes is
+    /// noise, and belongs into the average.
+    fn change_in(&self, series: &[IntervalPoint]) -> Option<Change> {
+        let stays_seconds = seconds(self.plan.budget_ns / FIRST_SHARE);
+        Change::in_series(series, stays_seconds).filter(|_| self.shift_rose.is_none())
+    }
+
+    /// True once a longer window would change nothing.
+    fn is_enough(&self, phase: Phase, seen: &Observed) -> bool {
+        let Observed { total, series, .. } = seen;
+        let latencies = directions(total);
+        let spans = || self.spans(total.seconds(), total.service().mean_ns(), &latencies);
+        if phase != Phase::Confirming && !spans() {
+            return false;
+        }
+        let iops = estimates::iops(series, Which::All, total.iops());
+        let judged = self.judge(&latencies, series, &seen.exceeding);
+        let precision = self.plan.precision;
+        if phase == Phase::Confirming {
+            let fails = !judged.iter().all(Judged::is_met);
+            let is_known = estimates::known_error(&iops) <= precision;
+            return fails || is_known || self.change_in(series).is_some();
+        }
+        let iops = iops.relative_error();
+        let clear = judged.iter().all(|j| j.verdict() != Verdict::Open);
+        let precise = judged.iter().all(|j| j.error() <= precision);
+        clear && iops <= COARSE * precision || precise && iops <= precision
+    }
+
+    fn point(&self, queue_depth: u32, seen: &Observed, cpu_percent: f64) -> Point {
+        let Observed { total, series, .. } = seen;
+        let service = total.service();
+        let judged = self.judge(&directions(total), series, &seen.exceeding);
+        let judged_met = judged.iter().all(Judged::is_met);
+        let told_at_last = judged.iter().all(|judged| judged.n > 0);
+        let mean = estimates::latency_mean(series, Which::All, service.mean_ns());
+        Point {
+            queue_depth,
+            queue_depth_achieved: match self.pool.estimates_depth() {
+                // No more than asked can be.
+                true => total.queue_depth().min(f64::from(queue_depth)),
+                false => total.queue_depth(),
+            },
+            iops: estimates::iops(series, Which::All, total.iops()),
+            bytes_per_sec: total.bytes_per_sec(),
+            latency: judge::agreeing(estimates::latency_summary(&service, &mean), &judged),
+            met: judged_met,
+            judged,
+            cpu_percent,
+            steady: estimates::is_steady(series),
+            seconds: total.seconds(),
+            own: Depth { told_at_last, met_at_last: judged_met, ..Depth::default() },
+            began_ns: seen.began_ns,
+            observed_seconds: seconds(self.elapsed_ns() - seen.began_ns),
+            has_others: self.is_stuck,
+            ticks: None,
+            starved: false,
+            with_starved: None,
+            errors: total.errors(),
+        }
+    }
+}
