@@ -1,7 +1,7 @@
 //! The table of options beside fio itself, its examples, and the page that describes it.
 #![allow(clippy::unwrap_used)]
 
-use iogauge_fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status, Via};
+use iogauge_fio::job::{self, Fault, JobFile, MemorySource, OPTIONS, Status};
 use iogauge_model::load::options::{OnLine, ROWS};
 use iogauge_test_support::skip;
 use std::collections::BTreeSet;
@@ -126,47 +126,5 @@ fn options_of_a_load_are_those_of_fio() {
         // What the help does not say stands on the page.
         let is_told = row.on_line == OnLine::Shown || page.contains(&format!("`{}`", row.name));
         assert!(is_told, "{} is not there", row.name);
-    }
-}
-
-#[test]
-fn the_page_names_every_option() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let (_, jobs) = page.split_once("## Job files").unwrap();
-    let jobs = jobs.split_once("\n## ").map_or(jobs, |(jobs, _)| jobs);
-    let section = |title: &str| -> String {
-        let (_, text) = jobs.split_once(title).unwrap_or_else(|| panic!("no \"{title}\""));
-        text.split_once("\n### ").map_or(text, |(text, _)| text).to_owned()
-    };
-    let handled = section("### Handled");
-    let accepted = section("### Accepted without effect");
-    let unsupported = section("### Unsupported");
-    for row in OPTIONS {
-        let section = match row.status {
-            Status::Handled(_) => &handled,
-            Status::Accepted(_) => &accepted,
-            Status::Unsupported { .. } => &unsupported,
-        };
-        assert!(section.contains(&format!("`{}`", row.name)), "{} is not there", row.name);
-    }
-}
-
-/// The page lists what fio does not get as it stands.
-#[test]
-fn the_page_names_every_option_that_fio_does_not_get() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let (_, section) = page.split_once("### Job files through fio").unwrap();
-    let section = section.split_once("\n### ").unwrap().0;
-    for row in OPTIONS.iter().filter(|row| row.via != Via::Pass) {
-        assert!(section.contains(&format!("`{}`", row.name)), "{} is not there", row.name);
-        let values = match row.via {
-            Via::Only { values, .. } => values,
-            _ => &[],
-        };
-        for value in values.iter().filter(|value| !matches!(**value, "0" | "false")) {
-            assert!(section.contains(&format!("`{value}`")), "{}={value}", row.name);
-        }
     }
 }

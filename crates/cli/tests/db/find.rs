@@ -112,7 +112,13 @@ fn what_cannot_be_reached_is_told() {
     let shown = db.place.run(&["history", "show", "--format=json"]).ends(0).json();
     assert_eq!(shown["answer"]["stopped_by"], "unattainable");
     let guided = db.run("find", &[&line[..], &["--guide=flash", "--json"]].concat());
-    assert!([Some(0), Some(5)].contains(&guided.code), "{}", guided.stderr);
+    // A maximum over its bound may be a stall of the machine, which leaves the search undecided.
+    assert!(
+        [Some(0), Some(5), Some(7)].contains(&guided.code),
+        "{:?}: {}",
+        guided.code,
+        guided.stderr
+    );
     let limits: Vec<String> =
         typed(&guided.json()).limits.iter().map(ToString::to_string).collect();
     assert_eq!(limits, ["mean <= 2 ms", "sync:mean <= 2 ms", "max <= 5 ms", "sync:max <= 5 ms"]);

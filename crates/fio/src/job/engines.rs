@@ -17,7 +17,7 @@ const CONFIGURATION: Via = Via::Only {
 
 /// Options that only engines without a counterpart here have, with their engine and what becomes of
 /// them where fio runs the job.
-pub(super) const OPTIONS: &[(&str, Via, &[&str])] = &[
+pub const OPTIONS: &[(&str, Via, &[&str])] = &[
     ("cpuio", NEVER, &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"]),
     ("exec", NEVER, &["program", "arguments", "grace_time", "std_redirect"]),
     ("e4defrag", NEVER, &["donorname", "inplace"]),

@@ -13,6 +13,7 @@ mod source;
 mod table;
 mod via;
 
+pub use engines::OPTIONS as ENGINE_OPTIONS;
 pub use error::{Fault, JobFileError};
 pub use for_fio::{FioJob, FioJobs, FioText, GivenFile};
 pub use iogauge_model::load::options::SourceLine;

@@ -70,63 +70,63 @@ const fn lacks(
 
 const OFF: &[&str] = &["0", "false"];
 
-const TEXT: &str = "it is a remark";
-const LAYOUT: &str = "files are made and every block of them is written before any job begins";
-const NO_LOG: &str = "no log files are written; the history keeps the series of every run";
-const LOG_DETAIL: &str = "it shapes log files, and none are written";
-const SERIES: &str = "intervals of the series are chosen by the length of the run";
-const EVERY_LATENCY: &str = "every latency is kept, in a histogram with an error of 1/256 at most";
-const SHOWN: &str = "it shapes fio's report";
-const ALWAYS_RANDOM: &str = "what is written neither compresses nor repeats, always";
-const BUFFERS: &str = "buffers lie in memory of the process, aligned as the device demands";
+const TEXT: &str = "it is only a comment";
+const LAYOUT: &str = "files are created and fully written before any job starts";
+const NO_LOG: &str = "iogauge writes no log files; the history keeps the time series of every run";
+const LOG_DETAIL: &str = "it configures log files, and iogauge writes none";
+const SERIES: &str = "iogauge chooses the intervals of the time series from the length of the run";
+const EVERY_LATENCY: &str =
+    "iogauge records every latency in a histogram with an error of at most 1/256";
+const SHOWN: &str = "it only formats fio's report";
+const ALWAYS_RANDOM: &str = "written data neither compresses nor repeats unless buffer_compress_percentage or dedupe_percentage requests it";
+const BUFFERS: &str = "buffers are in the memory of the process, aligned as the device requires";
 const BACKLOG: &str =
-    "what is written is read back when all of it is; reads of a mixed job are checked at once";
-const STATE: &str = "what was written is remembered until the job ends; hint: use verify_only=1";
-const TRIM: &str = "iogauge reads and writes, and trims nothing";
-const REPLAY: &str = "recorded I/O is not replayed";
-const ZONED: &str = "zones are not known here";
-const ZONE_DETAIL: &str = "it matters with zonemode only, which is refused";
-const FLOW: &str = "jobs are not held in proportion to each other; hint: use rate_iops";
-const RATE_MIN: &str = "a job is not ended for being slow; its rate is in the result";
-const STEADY: &str = "a run is judged steady or not by iogauge itself (caveat not-steady)";
+    "data is read back after all of it is written; reads of a mixed job are verified at once";
+const STATE: &str =
+    "iogauge remembers what was written only until the job ends; hint: use verify_only=1";
+const TRIM: &str = "iogauge does not trim";
+const REPLAY: &str = "iogauge does not replay recorded I/O";
+const ZONED: &str = "iogauge does not support zones";
+const ZONE_DETAIL: &str = "it matters only with zonemode, which is not supported";
+const FLOW: &str = "iogauge does not balance jobs against each other; hint: use rate_iops";
+const RATE_MIN: &str = "a slow job is not ended; the result reports its rate";
+const STEADY: &str = "iogauge itself checks whether a run is steady (caveat not-steady)";
 const EXIT: &str = "jobs that run together end by their own runtime or size";
-const PRIORITY: &str = "I/O priorities are not set; hint: use ionice before iogauge";
-const NUMA: &str = "memory and processors are left to the system; hint: use numactl";
-const CGROUP: &str = "control groups are not made; hint: use systemd-run or cgexec";
-const IDENTITY: &str = "iogauge stays who it is; hint: use setpriv or sudo";
-const DATA: &str = "what is written neither compresses nor repeats";
-const NOT_YET: &str = "iogauge has nothing like it";
+const PRIORITY: &str = "iogauge does not set I/O priorities; hint: start iogauge with ionice";
+const NUMA: &str = "iogauge does not bind memory or processors; hint: start iogauge with numactl";
+const CGROUP: &str =
+    "iogauge does not create control groups; hint: start iogauge with systemd-run or cgexec";
+const IDENTITY: &str =
+    "iogauge does not change its user or group; hint: start iogauge with setpriv or sudo";
+const DATA: &str = "written data neither compresses nor repeats";
+const NOT_YET: &str = "iogauge has no equivalent";
 const ONE_FILE_AT_A_TIME: &str = "files stay open while their job runs";
-const HINT: &str = "the kernel is not told how long data will live";
-const DEVICE_CHOICE: &str = "the kernel's polling and its threads are left alone";
-const OWN_RINGS: &str = "the ring and its files and buffers are registered where that helps";
-const TIMES: &str = "latency is taken from the processor's counter, or CLOCK_MONOTONIC without one";
+const HINT: &str = "iogauge gives the kernel no write hints";
+const DEVICE_CHOICE: &str = "iogauge leaves the kernel's polling and threads at their defaults";
+const OWN_RINGS: &str = "iogauge registers rings, files and buffers if that helps";
+const TIMES: &str = "latency is measured with the processor's counter, or with CLOCK_MONOTONIC";
 
 // Why fio does not get an option.
 const OTHER_FILES: &str =
-    "files that the guards did not judge would be used; hint: name each in filename=";
-const NAMED_IN_RECORDING: &str = "a recording names files that the guards did not judge; hint: use its \
-load as options, with filename=";
-const RECORDING: &str = "nothing that fio leaves beside its logs is kept; hint: use write_lat_log= \
-     with log_offset=1, which has a line for each I/O";
-const MADE_BEFORE: &str = "iogauge makes the files before fio starts; hint: run iogauge prepare \
-     TARGET --size=SIZE";
-const NEVER_FILLED: &str = "a file system is never filled; hint: use size= with what is to be \
-     written, which for a block device may be left out";
-const FULL_SIZE: &str = "files have their full size before fio starts; hint: use offset= with \
-     where the new data begins and size= with how much that is";
+    "it would use files that iogauge has not checked; hint: name each file in filename=";
+const NAMED_IN_RECORDING: &str = "a recording names files that iogauge has not checked; hint: use options for the same workload, with filename=";
+const RECORDING: &str = "iogauge keeps only fio's logs; hint: use write_lat_log= with log_offset=1, which has a line for each I/O";
+const MADE_BEFORE: &str =
+    "iogauge makes the files before fio starts; hint: run iogauge prepare TARGET --size=SIZE";
+const NEVER_FILLED: &str =
+    "iogauge never fills a file system; hint: use size=, or leave it out for a block device";
+const FULL_SIZE: &str = "files have their full size before fio starts; hint: use offset= for the start of the new data and size= for its length";
 const KEPT_TO_THE_END: &str =
-    "fio can remove no files; hint: use unlink=1, by which iogauge removes them at the end";
-const PROFILE: &str = "the jobs of a profile are fio's own, and the guards cannot judge them; hint: use \
-a section for each of them";
-const STATE_FILES: &str = "nothing that fio leaves beside its logs is kept";
-const TRIMS: &str = "a job is judged by its rw; hint: use rw=randtrim in a job of its own";
-const COMMANDS: &str = "no commands are run; hint: run them before or after iogauge";
-const LOCKED: &str = "memory is not taken away from the machine; hint: use lockmem=0";
-const MACHINE: &str = "fio leaves the machine and its own identity as they are";
-const MOUNTED: &str = "a mounted device is never written";
-const MEMORY: &str = "buffers lie in memory, and not in files; hint: use mem=malloc";
-const ZONES: &str = "zones of a device are not reset; hint: use zonemode=strided";
+    "fio may not remove files; hint: use unlink=1, and iogauge removes them at the end";
+const PROFILE: &str = "fio defines the jobs of a profile, and iogauge cannot check them; hint: use a section for each job";
+const STATE_FILES: &str = "iogauge keeps only fio's logs";
+const TRIMS: &str = "a job that trims must say so in rw; hint: use rw=randtrim in a separate job";
+const COMMANDS: &str = "iogauge runs no commands; hint: run them before or after iogauge";
+const LOCKED: &str = "fio may not lock memory; hint: use lockmem=0";
+const MACHINE: &str = "fio may not change the machine or its own identity";
+const MOUNTED: &str = "iogauge never writes a mounted device";
+const MEMORY: &str = "buffers must be in memory, not in a file; hint: use mem=malloc";
+const ZONES: &str = "fio may not reset zones; hint: use zonemode=strided";
 
 /// Every option, in the order of `fio --cmdhelp=all`.
 pub const OPTIONS: &[OptionInfo] = &[
@@ -134,11 +134,17 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("name", DECIDED),
     does("wait_for", DECIDED),
     does("filename", DECIDED),
-    lacks("lockfile", &[], PASS, &["none"], "files are not locked for each I/O"),
+    lacks("lockfile", &[], PASS, &["none"], "iogauge does not lock files"),
     does("directory", DECIDED),
     does("filename_format", DECIDED),
-    takes("unique_filename", &[], DECIDED, "it matters between machines only"),
-    lacks("opendir", &[], only(&[], OTHER_FILES), &[], "hint: name the files, as in filename=a:b"),
+    takes("unique_filename", &[], DECIDED, "it matters only if several machines share files"),
+    lacks(
+        "opendir",
+        &[],
+        only(&[], OTHER_FILES),
+        &[],
+        "iogauge does not search directories for files; hint: use filename=a:b",
+    ),
     does("rw", PASS),
     does("bs", PASS),
     OptionInfo { name: "ba", aliases: &["blockalign"], ..does("blockalign", PASS) },
@@ -148,9 +154,21 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("randrepeat", PASS),
     does("randseed", PASS),
     does("norandommap", PASS),
-    takes("softrandommap", &[], PASS, "visiting every block once takes no memory here"),
-    lacks("bs_is_seq_rand", &[], PASS, OFF, "block sizes go by direction; hint: use bs=READ,WRITE"),
-    lacks("ignore_error", &[], PASS, &[], "every error is counted; exit code 4 tells of them"),
+    takes("softrandommap", &[], PASS, "covering every block once takes no memory"),
+    lacks(
+        "bs_is_seq_rand",
+        &[],
+        PASS,
+        OFF,
+        "block sizes differ by direction only; hint: use bs=READ,WRITE",
+    ),
+    lacks(
+        "ignore_error",
+        &[],
+        PASS,
+        &[],
+        "errors are counted, and the run continues; it ends with exit code 4",
+    ),
     does("rw_sequencer", PASS),
     does("ioengine", PASS),
     does("iodepth", PASS),
@@ -161,13 +179,13 @@ pub const OPTIONS: &[OptionInfo] = &[
     },
     does("iodepth_batch_complete_min", PASS),
     does("iodepth_batch_complete_max", PASS),
-    lacks("iodepth_low", &[], PASS, &[], "the depth asked is kept, without draining"),
-    lacks("serialize_overlap", &[], PASS, OFF, "I/Os in flight are not compared"),
+    lacks("iodepth_low", &[], PASS, &[], "iogauge keeps the queue at its full depth"),
+    lacks("serialize_overlap", &[], PASS, OFF, "iogauge does not compare the I/Os in flight"),
     takes(
         "io_submit_mode",
         &[],
         PASS,
-        "a rate is kept whatever the device does, and response time is measured from it",
+        "arrivals are scheduled one by one, whatever the device and the workers do",
     ),
     does("size", DECIDED),
     does("io_size", PASS),
@@ -176,44 +194,51 @@ pub const OPTIONS: &[OptionInfo] = &[
         &["fill_fs"],
         only(OFF, NEVER_FILLED),
         OFF,
-        "a file system is never filled",
+        "iogauge never fills a file system",
     ),
     does("filesize", DECIDED),
-    lacks("file_append", &[], only(OFF, FULL_SIZE), OFF, "files do not grow while a job runs"),
+    lacks("file_append", &[], only(OFF, FULL_SIZE), OFF, "files do not grow during a job"),
     does("offset", DECIDED),
     does("offset_increment", DECIDED),
     does("offset_align", DECIDED),
     does("number_ios", PASS),
-    takes(
-        "random_generator",
-        &[],
-        PASS,
-        "whichever it is, the map's promise is kept by a permutation",
-    ),
+    takes("random_generator", &[], PASS, "one seed drives all random choices"),
     does("random_distribution", PASS),
     lacks(
         "percentage_random",
         &[],
         PASS,
         &["100"],
-        "a job is random or sequential; two jobs are both",
+        "a job is either random or sequential; hint: use two jobs",
     ),
-    takes("allrandrepeat", &[], PASS, "one seed stands for everything that is drawn"),
+    takes("allrandrepeat", &[], PASS, "one seed drives all random choices"),
     does("nrfiles", DECIDED),
     lacks(
         "file_service_type",
         &[],
         PASS,
         &["roundrobin", "random"],
-        "sequential jobs go round their files, random ones draw from all of them",
+        "sequential jobs use their files in turn, random jobs choose among all",
     ),
     takes("openfiles", &[], PASS, ONE_FILE_AT_A_TIME),
     takes("fallocate", &[], DECIDED, LAYOUT),
-    lacks("fadvise_hint", &[], PASS, &["1"], "the kernel is told the job's own order, always"),
+    lacks(
+        "fadvise_hint",
+        &[],
+        PASS,
+        &["1"],
+        "iogauge always gives the kernel the order of the job",
+    ),
     does("fsync", PASS),
     does("fdatasync", PASS),
     lacks("write_barrier", &[], PASS, &["0"], NOT_YET),
-    lacks("sync_file_range", &[], PASS, &[], "hint: use fsync=N or sync=dsync"),
+    lacks(
+        "sync_file_range",
+        &[],
+        PASS,
+        &[],
+        "iogauge does not sync ranges of a file; hint: use fsync=N or sync=dsync",
+    ),
     does("direct", PASS),
     lacks("atomic", &[], PASS, OFF, NOT_YET),
     does("buffered", PASS),
@@ -237,7 +262,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     does("verify", PASS),
     does("do_verify", PASS),
     does("verify_interval", PASS),
-    lacks("verify_offset", &[], PASS, &["0"], "a header stands at the beginning of what it is of"),
+    lacks("verify_offset", &[], PASS, &["0"], "each header is at the start of its block"),
     does("verify_pattern", PASS),
     does("verify_fatal", PASS),
     lacks(
@@ -245,17 +270,17 @@ pub const OPTIONS: &[OptionInfo] = &[
         &[],
         only(OFF, STATE_FILES),
         OFF,
-        "the result has the place of what is wrong, and which bytes",
+        "the result reports the position and the wrong bytes",
     ),
-    takes("verify_async", &[], PASS, "each worker checks what it reads"),
+    takes("verify_async", &[], PASS, "each worker verifies what it reads"),
     lacks("verify_backlog", &[], PASS, &["0"], BACKLOG),
     takes(
         "verify_backlog_batch",
         &[],
         PASS,
-        "it matters with verify_backlog only, which is refused",
+        "it matters only with verify_backlog, which is not supported",
     ),
-    takes("experimental_verify", &[], PASS, "what was written is remembered in a table, always"),
+    takes("experimental_verify", &[], PASS, "each worker verifies what it reads"),
     lacks("verify_state_load", &[], only(OFF, STATE_FILES), OFF, STATE),
     lacks("verify_state_save", &[], only(OFF, STATE_FILES), OFF, STATE),
     lacks("trim_percentage", &[], only(OFF, TRIMS), &["0"], TRIM),
@@ -279,21 +304,21 @@ pub const OPTIONS: &[OptionInfo] = &[
         &[],
         only(&[], COMMANDS),
         &[],
-        "no commands are run; hint: run it before iogauge",
+        "iogauge runs no commands; hint: run it before iogauge",
     ),
     lacks(
         "exec_postrun",
         &[],
         only(&[], COMMANDS),
         &[],
-        "no commands are run; hint: run it after iogauge",
+        "iogauge runs no commands; hint: run it after iogauge",
     ),
     lacks(
         "ioscheduler",
         &[],
         only(&[], MACHINE),
         &[],
-        "the device's settings are left alone; hint: use /sys/block/DEVICE/queue/scheduler",
+        "iogauge does not change settings of the device; hint: set /sys/block/DEVICE/queue/scheduler",
     ),
     lacks("zonemode", &[], only(&["none", "strided"], ZONES), &["none"], ZONED),
     takes("zonesize", &[], PASS, ZONE_DETAIL),
@@ -306,52 +331,92 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("ignore_zone_limits", &[], PASS, ZONE_DETAIL),
     takes("zone_reset_threshold", &[], PASS, ZONE_DETAIL),
     takes("zone_reset_frequency", &[], PASS, ZONE_DETAIL),
-    lacks(
-        "lockmem",
-        &[],
-        only(&["0"], LOCKED),
-        &["0"],
-        "memory is not taken away from the page cache",
-    ),
+    lacks("lockmem", &[], only(&["0"], LOCKED), &["0"], "iogauge does not lock memory"),
     does("rwmixread", PASS),
     does("rwmixwrite", PASS),
     does("nice", PASS),
     lacks("prio", &[], PASS, &[], PRIORITY),
     lacks("prioclass", &[], PASS, &[], PRIORITY),
     does("thinktime", PASS),
-    lacks("thinktime_spin", &[], PASS, &["0"], "a worker that pauses sleeps"),
+    lacks("thinktime_spin", &[], PASS, &["0"], "a worker sleeps while it pauses"),
     does("thinktime_blocks", PASS),
-    lacks("thinktime_blocks_type", &[], PASS, &["complete"], "a pause follows what is complete"),
-    lacks("thinktime_iotime", &[], PASS, &["0"], "pauses follow I/Os, not time"),
+    lacks(
+        "thinktime_blocks_type",
+        &[],
+        PASS,
+        &["complete"],
+        "a pause starts when all I/Os are complete",
+    ),
+    lacks(
+        "thinktime_iotime",
+        &[],
+        PASS,
+        &["0"],
+        "pauses depend on the number of I/Os, not on time",
+    ),
     does("rate", PASS),
     lacks("rate_min", &["ratemin"], PASS, &["0"], RATE_MIN),
     does("rate_process", PASS),
-    takes("rate_cycle", &["ratecycle"], PASS, "arrivals are scheduled one by one"),
-    takes("rate_ignore_thinktime", &[], PASS, "what is due is due, whatever a worker does"),
+    takes(
+        "rate_cycle",
+        &["ratecycle"],
+        PASS,
+        "arrivals are scheduled one by one, whatever the device and the workers do",
+    ),
+    takes(
+        "rate_ignore_thinktime",
+        &[],
+        PASS,
+        "arrivals are scheduled one by one, whatever the device and the workers do",
+    ),
     does("rate_iops", PASS),
     lacks("rate_iops_min", &[], PASS, &["0"], RATE_MIN),
-    lacks("max_latency", &[], PASS, &["0"], "a slow I/O does not end a run; max is in the result"),
+    lacks(
+        "max_latency",
+        &[],
+        PASS,
+        &["0"],
+        "a slow I/O does not end a run; the result reports the maximum",
+    ),
     does("latency_target", PASS),
-    takes("latency_window", &[], PASS, "the search chooses its windows by what it measures"),
+    takes("latency_window", &[], PASS, "the search chooses its measurement windows"),
     does("latency_percentile", PASS),
-    lacks("latency_run", &[], PASS, OFF, "a search ends with its answer"),
+    lacks("latency_run", &[], PASS, OFF, "a search ends when it has its answer"),
     does("invalidate", PASS),
     does("sync", PASS),
     lacks("write_hint", &[], PASS, &["none"], HINT),
     takes("create_serialize", &[], DECIDED, LAYOUT),
     takes("create_fsync", &[], DECIDED, LAYOUT),
     takes("create_on_open", &[], DECIDED, LAYOUT),
-    lacks("create_only", &[], only(OFF, MADE_BEFORE), OFF, "hint: run iogauge prepare TARGET"),
+    lacks(
+        "create_only",
+        &[],
+        only(OFF, MADE_BEFORE),
+        OFF,
+        "iogauge run always does I/O; hint: run iogauge prepare TARGET",
+    ),
     does("allow_file_create", DECIDED),
-    lacks("allow_mounted_write", &[], only(OFF, MOUNTED), OFF, "a mounted device is never written"),
-    lacks("pre_read", &[], PASS, OFF, "the page cache is not filled first"),
-    lacks("cpumask", &[], PASS, &[], "hint: use taskset before iogauge"),
+    lacks(
+        "allow_mounted_write",
+        &[],
+        only(OFF, MOUNTED),
+        OFF,
+        "iogauge never writes a mounted device",
+    ),
+    lacks("pre_read", &[], PASS, OFF, "iogauge does not fill the page cache first"),
+    lacks("cpumask", &[], PASS, &[], "iogauge does not read masks; hint: use cpus_allowed"),
     does("cpus_allowed", PASS),
     does("cpus_allowed_policy", PASS),
     lacks("numa_cpu_nodes", &[], PASS, &[], NUMA),
     lacks("numa_mem_policy", &[], PASS, &["default"], NUMA),
     does("end_fsync", PASS),
-    lacks("fsync_on_close", &[], PASS, OFF, "hint: use fsync=N"),
+    lacks(
+        "fsync_on_close",
+        &[],
+        PASS,
+        OFF,
+        "files are closed after the measurement; hint: use fsync=N",
+    ),
     does("unlink", DECIDED),
     lacks(
         "unlink_each_loop",
@@ -361,13 +426,13 @@ pub const OPTIONS: &[OptionInfo] = &[
         "files stay until the end; hint: use unlink=1",
     ),
     lacks("exitall", &[], PASS, OFF, EXIT),
-    takes("exit_what", &[], PASS, "it matters with exitall only, which is refused"),
+    takes("exit_what", &[], PASS, "it matters only with exitall, which is not supported"),
     lacks("exitall_on_error", &[], PASS, OFF, EXIT),
     does("stonewall", PASS),
-    takes("new_group", &[], PASS, "a group is what runs together, and is reported as one"),
-    takes("thread", &[], PASS, "workers are threads, always"),
+    takes("new_group", &[], PASS, "jobs that run together form one group"),
+    takes("thread", &[], PASS, "workers are always threads"),
     // Not in fio's list, but fio takes it, and its examples have it.
-    takes("threads", &[], PASS, "workers are threads, always"),
+    takes("threads", &[], PASS, "workers are always threads"),
     takes("per_job_logs", &[], PASS, LOG_DETAIL),
     lacks("write_bw_log", &[], LOG, &[], NO_LOG),
     takes("bwavgtime", &[], PASS, SERIES),
@@ -393,8 +458,8 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes(
         "stats",
         &[],
-        only(&["1"], "a run without figures tells nothing"),
-        "figures are always taken",
+        only(&["1"], "a run without figures has no result"),
+        "iogauge always records all figures",
     ),
     lacks("zero_buffers", &[], PASS, OFF, DATA),
     takes("refill_buffers", &[], PASS, ALWAYS_RANDOM),
@@ -408,51 +473,51 @@ pub const OPTIONS: &[OptionInfo] = &[
         "dedupe_working_set_percentage",
         &[],
         PASS,
-        "it matters with dedupe_mode only, which is refused",
+        "it matters only with dedupe_mode, which is not supported",
     ),
-    takes("dedupe_global", &[], PASS, "it matters with dedupe_mode only, which is refused"),
+    takes("dedupe_global", &[], PASS, "it matters only with dedupe_mode, which is not supported"),
     takes("clat_percentiles", &[], PASS, EVERY_LATENCY),
     takes("lat_percentiles", &[], PASS, EVERY_LATENCY),
     takes("slat_percentiles", &[], PASS, EVERY_LATENCY),
     does("percentile_list", PASS),
     takes("significant_figures", &[], PASS, SHOWN),
-    takes("disk_util", &[], PASS, "what the devices did is always reported"),
+    takes("disk_util", &[], PASS, "iogauge always records all figures"),
     takes("gtod_reduce", &[], PASS, EVERY_LATENCY),
     takes("disable_lat", &[], PASS, EVERY_LATENCY),
     takes("disable_clat", &[], PASS, EVERY_LATENCY),
     takes("disable_slat", &[], PASS, EVERY_LATENCY),
-    takes("disable_bw_measurement", &["disable_bw"], PASS, "bandwidth costs nothing to count"),
+    takes("disable_bw_measurement", &["disable_bw"], PASS, "iogauge always records all figures"),
     takes("gtod_cpu", &[], PASS, TIMES),
     takes("unified_rw_reporting", &[], PASS, SHOWN),
     takes(
         "continue_on_error",
         &[],
         PASS,
-        "errors are counted and the run goes on; exit code 4 tells of them",
+        "errors are counted, and the run continues; it ends with exit code 4",
     ),
-    takes("error_dump", &[], PASS, "the first error is told with its place"),
-    lacks("profile", &[], only(&[], PROFILE), &[], "there are no built-in profiles"),
+    takes("error_dump", &[], PASS, "the first error is reported with its position"),
+    lacks("profile", &[], only(&[], PROFILE), &[], "iogauge has no built-in profiles"),
     lacks("cgroup", &[], only(&[], MACHINE), &[], CGROUP),
     takes(
         "cgroup_nodelete",
         &[],
         only(&[], MACHINE),
-        "it matters with cgroup only, which is refused",
+        "it matters only with cgroup, which is not supported",
     ),
     lacks("cgroup_weight", &[], only(&[], MACHINE), &[], CGROUP),
     lacks("uid", &[], only(&[], MACHINE), &[], IDENTITY),
     lacks("gid", &[], only(&[], MACHINE), &[], IDENTITY),
     does("kb_base", PASS),
     takes("unit_base", &[], PASS, SHOWN),
-    takes("hugepage_size", &[], PASS, "it matters with mem=…huge only, which is refused"),
-    takes("flow_id", &[], PASS, "it matters with flow only, which is refused"),
+    takes("hugepage_size", &[], PASS, "it matters only with mem=…huge, which is not supported"),
+    takes("flow_id", &[], PASS, "it matters only with flow, which is not supported"),
     lacks("flow", &[], PASS, &["0"], FLOW),
-    takes("flow_sleep", &[], PASS, "it matters with flow only, which is refused"),
+    takes("flow_sleep", &[], PASS, "it matters only with flow, which is not supported"),
     lacks("steadystate", &["ss"], PASS, &[], STEADY),
     takes("steadystate_duration", &["ss_dur"], PASS, STEADY),
     takes("steadystate_ramp_time", &["ss_ramp"], PASS, STEADY),
     // Options of engines that are here.
-    takes("userspace_reap", &[], PASS, "completions are taken from the ring where they are there"),
+    takes("userspace_reap", &[], PASS, "iogauge reaps completions from the ring if there are any"),
     lacks("hipri", &[], PASS, OFF, DEVICE_CHOICE),
     lacks("hipri_percentage", &[], PASS, &["0"], DEVICE_CHOICE),
     lacks("cmdprio_percentage", &[], PASS, &["0"], PRIORITY),
@@ -462,12 +527,17 @@ pub const OPTIONS: &[OptionInfo] = &[
     takes("fixedbufs", &[], PASS, OWN_RINGS),
     takes("registerfiles", &[], PASS, OWN_RINGS),
     lacks("sqthread_poll", &[], PASS, OFF, DEVICE_CHOICE),
-    takes("sqthread_poll_cpu", &[], PASS, "it matters with sqthread_poll only, which is refused"),
-    takes("nonvectored", &[], PASS, "each I/O is one buffer, without a vector"),
-    lacks("uncached", &[], PASS, OFF, "hint: use direct=1"),
-    lacks("nowait", &[], PASS, OFF, "an I/O that would have to wait is made to wait, and counts"),
+    takes(
+        "sqthread_poll_cpu",
+        &[],
+        PASS,
+        "it matters only with sqthread_poll, which is not supported",
+    ),
+    takes("nonvectored", &[], PASS, "each I/O has one buffer"),
+    lacks("uncached", &[], PASS, OFF, "iogauge does not use RWF_DONTCACHE; hint: use direct=1"),
+    lacks("nowait", &[], PASS, OFF, "an I/O that would block waits, and is counted"),
     lacks("force_async", &[], PASS, &["0"], DEVICE_CHOICE),
-    lacks("thp", &[], PASS, OFF, "the kernel is not advised about huge pages"),
+    lacks("thp", &[], PASS, OFF, "iogauge does not request huge pages"),
 ];
 
 /// The row of a name or alias; dashes count as underscores.
