@@ -74,7 +74,7 @@ fn ways_out_of_refused_options_work() {
         job_file(&place, &format!("{text}{refused}\n"));
         let line = ["run", "a.fio", "--via=fio", "-q"];
         let told = place.run(&line).ends(3).stderr;
-        assert!(told.contains("\nhint: ") && !told.contains("did not judge"), "{told}");
+        assert!(told.contains("\nhint: ") && !told.contains("has not checked"), "{told}");
         job_file(&place, &format!("{text}{instead}\n"));
         place.run(&line).ends(0);
     }

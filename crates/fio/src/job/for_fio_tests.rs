@@ -268,13 +268,13 @@ fn fio_is_asked_for_no_more_than_the_files_hold() {
 fn reasons_are_those_of_the_option() {
     for (line, reason, right) in [
         ("create_only=1", "makes the files before", "iogauge prepare"),
-        ("fill_device=1", "never filled", "size="),
-        ("fill_fs=1", "never filled", "size="),
+        ("fill_device=1", "never fills a file system", "size="),
+        ("fill_fs=1", "never fills a file system", "size="),
         ("file_append=1", "full size", "offset="),
-        ("unlink_each_loop=1", "can remove no files", "unlink=1"),
+        ("unlink_each_loop=1", "may not remove files", "unlink=1"),
         ("profile=tiobench", "jobs of a profile", "a section for each"),
         ("read_iolog=x", "a recording names files", "filename="),
-        ("write_iolog=x", "beside its logs", "write_lat_log="),
+        ("write_iolog=x", "only fio's logs", "write_lat_log="),
     ] {
         let said = refused(&format!("[a]\nfilename=x\nsize=1m\n{line}\n"));
         let (before, behind) = said.split_once("hint: ").unwrap();

@@ -471,8 +471,8 @@ impl fmt::Display for Text<'_, Decision> {
             ),
             Decision::WorkersAdded { workers, cpu_percent } => write!(
                 f,
-                "the workers have no processor time left ({cpu_percent:.0} % of a processor used): \
-                 again with {workers} workers"
+                "the workers used {cpu_percent:.0} % of a processor and can do no more: again with \
+                 {workers} workers"
             ),
             Decision::QueueFull { asked, queue_depth, bound } => {
                 write!(
@@ -624,7 +624,7 @@ mod tests {
              longer count"
                 .to_owned(),
             "the queue in front of the target is full: it takes 256 of 512 I/Os".to_owned(),
-            "the workers have no processor time left (99 % of a processor used): again with 2 workers"
+            "the workers used 99 % of a processor and can do no more: again with 2 workers"
                 .to_owned(),
             "waited 0.31 s for earlier I/Os before queue depth 4".to_owned(),
             "waited 2.00 s for earlier I/Os before queue depth 4; some are still outstanding".to_owned(),
