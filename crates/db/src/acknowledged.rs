@@ -6,7 +6,7 @@
 //! survives a crash of this process, but not of the machine.
 
 use crate::error::DbError;
-use crate::folder::{Entry, Folder};
+use crate::folder::{Folder, FolderEntry};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -161,7 +161,7 @@ impl Acknowledged {
     pub fn remove(path: &Path) -> Result<(), DbError> {
         let (Some(folder), name) = place(path)? else { return Ok(()) };
         for name in [partial(&name), name] {
-            if let Entry::File(file) = folder.find(&name)? {
+            if let FolderEntry::File(file) = folder.find(&name)? {
                 folder.remove(&name, &file)?;
             }
         }

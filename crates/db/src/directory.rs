@@ -7,7 +7,7 @@
 use crate::backend::Purged;
 use crate::error::DbError;
 use crate::exclusive_lock::retry_until_free;
-use crate::folder::{Entry, Folder};
+use crate::folder::{Folder, FolderEntry};
 use crate::marker::MarkerError;
 pub use crate::marker::{FORMAT, Marker};
 use crate::url::DbUrl;
@@ -274,7 +274,9 @@ impl Directory {
         retry_until_free(|| {
             let folder = self.there()?;
             match (folder.open_or_create(LOCK), folder.find(LOCK)?) {
-                (Ok(file), _) | (Err(DbError::ReadOnly(_)), Entry::File(file)) => self.take(file),
+                (Ok(file), _) | (Err(DbError::ReadOnly(_)), FolderEntry::File(file)) => {
+                    self.take(file)
+                }
                 (Err(error), _) => Err(error),
             }
         })
@@ -308,18 +310,18 @@ impl Directory {
             let own = name == ACKNOWLEDGED || PARTIAL.contains(&&*name);
             match folder.find(&name)? {
                 // While these exist, another purge can finish an incomplete one.
-                Entry::File(_) if [MARKER, LOCK].contains(&&*name) => {}
-                Entry::File(file) if own || is_ours(&folder, &name, &file) => {
+                FolderEntry::File(_) if [MARKER, LOCK].contains(&&*name) => {}
+                FolderEntry::File(file) if own || is_ours(&folder, &name, &file) => {
                     purged.freed_bytes += folder.remove(&name, &file)?;
                 }
-                Entry::Nothing => {}
-                Entry::File(_) | Entry::Folder(_) | Entry::Other => {
+                FolderEntry::Nothing => {}
+                FolderEntry::File(_) | FolderEntry::Folder(_) | FolderEntry::Other => {
                     purged.left.push(self.join(&name).display().to_string());
                 }
             }
         }
         for name in [LOCK, MARKER] {
-            if let Entry::File(file) = folder.find(name)? {
+            if let FolderEntry::File(file) = folder.find(name)? {
                 purged.freed_bytes += folder.remove(name, &file)?;
             }
         }

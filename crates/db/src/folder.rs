@@ -25,7 +25,7 @@ pub struct Folder {
 
 /// What a name in a folder refers to.
 #[derive(Debug)]
-pub enum Entry {
+pub enum FolderEntry {
     /// Nothing.
     Nothing,
     /// A regular file, open for reading.
@@ -98,27 +98,27 @@ impl Folder {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn find(&self, name: &str) -> Result<Entry, DbError> {
+    pub fn find(&self, name: &str) -> Result<FolderEntry, DbError> {
         // Before it is opened: opening a device can have effects.
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => return Ok(Entry::Nothing),
+            Err(Errno::NOENT) => return Ok(FolderEntry::Nothing),
             Err(errno) => return Err(self.fault(name, errno)),
             Ok(about) => match FileType::from_raw_mode(about.st_mode) {
                 FileType::RegularFile | FileType::Directory => {}
-                _ => return Ok(Entry::Other),
+                _ => return Ok(FolderEntry::Other),
             },
         }
         let fd = match openat(&self.fd, name, LOOK, Mode::empty()) {
             Ok(fd) => fd,
-            Err(Errno::NOENT) => return Ok(Entry::Nothing),
-            Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(Entry::Other),
+            Err(Errno::NOENT) => return Ok(FolderEntry::Nothing),
+            Err(Errno::LOOP | Errno::NXIO | Errno::NODEV) => return Ok(FolderEntry::Other),
             Err(errno) => return Err(self.fault(name, errno)),
         };
         let about = fstat(&fd).map_err(|errno| self.fault(name, errno))?;
         Ok(match FileType::from_raw_mode(about.st_mode) {
-            FileType::RegularFile => Entry::File(File::from(fd)),
-            FileType::Directory => Entry::Folder(Self { fd, path: self.place(name) }),
-            _ => Entry::Other,
+            FileType::RegularFile => FolderEntry::File(File::from(fd)),
+            FileType::Directory => FolderEntry::Folder(Self { fd, path: self.place(name) }),
+            _ => FolderEntry::Other,
         })
     }
 
@@ -129,9 +129,9 @@ impl Folder {
     /// the system.
     pub fn read(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, DbError> {
         let file = match self.find(name)? {
-            Entry::Nothing => return Ok(None),
-            Entry::File(file) => file,
-            Entry::Folder(_) | Entry::Other => return Err(self.foreign(name)),
+            FolderEntry::Nothing => return Ok(None),
+            FolderEntry::File(file) => file,
+            FolderEntry::Folder(_) | FolderEntry::Other => return Err(self.foreign(name)),
         };
         let mut bytes = Vec::new();
         let read = file.take(most_bytes + 1).read_to_end(&mut bytes);
@@ -199,7 +199,7 @@ impl Folder {
             | OFlags::CLOEXEC
             | OFlags::NOCTTY;
         // A device must not be opened for writing, not even to examine it.
-        if matches!(self.find(name), Ok(Entry::Other | Entry::Folder(_))) {
+        if matches!(self.find(name), Ok(FolderEntry::Other | FolderEntry::Folder(_))) {
             return Err(self.foreign(name));
         }
         let fd = match openat(&self.fd, name, flags, FILE_MODE) {
@@ -224,10 +224,10 @@ impl Folder {
         flush: bool,
     ) -> Result<File, DbError> {
         match self.find(name)? {
-            Entry::Nothing | Entry::File(_) => {}
-            Entry::Folder(_) | Entry::Other => return Err(self.foreign(name)),
+            FolderEntry::Nothing | FolderEntry::File(_) => {}
+            FolderEntry::Folder(_) | FolderEntry::Other => return Err(self.foreign(name)),
         }
-        if let Entry::File(left) = self.find(partial)? {
+        if let FolderEntry::File(left) = self.find(partial)? {
             self.remove(partial, &left)?;
         }
         let mut file = self.create(partial)?;
@@ -279,7 +279,7 @@ impl Folder {
             Err(errno) => return Err(self.fault(name, errno)),
         }
         match self.find(name)? {
-            Entry::Folder(folder) => Ok(folder),
+            FolderEntry::Folder(folder) => Ok(folder),
             _ => Err(self.foreign(name)),
         }
     }

@@ -45,7 +45,7 @@ pub enum MarkerError {
 
 /// The members that are checked first.
 #[derive(Deserialize)]
-struct Head {
+struct FormatOnly {
     format: String,
 }
 
@@ -55,7 +55,7 @@ impl Marker {
     /// # Errors
     /// If it is not a marker, or has an impossible value.
     pub fn read(bytes: &[u8]) -> Result<Self, MarkerError> {
-        let head: Head = serde_json::from_slice(bytes).map_err(|_| MarkerError::Other)?;
+        let head: FormatOnly = serde_json::from_slice(bytes).map_err(|_| MarkerError::Other)?;
         if head.format != FORMAT {
             return Err(MarkerError::Other);
         }

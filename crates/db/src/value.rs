@@ -75,17 +75,17 @@ impl Stamp {
     ///
     /// # Errors
     /// If it is not the value that belongs there.
-    pub fn read(global: u32, subscript: u64, value: &str) -> Result<Self, Wrong> {
+    pub fn read(global: u32, subscript: u64, value: &str) -> Result<Self, WrongValue> {
         let mut parts = value.splitn(4, ':');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok());
         let (Some(worker), Some(sequence), Some(_)) = (number(), number(), number()) else {
-            return Err(Wrong::Form);
+            return Err(WrongValue::Form);
         };
-        let worker = u32::try_from(worker).map_err(|_| Wrong::Form)?;
+        let worker = u32::try_from(worker).map_err(|_| WrongValue::Form)?;
         let stamp = Self { global, subscript, worker, sequence };
         let mut right = String::with_capacity(value.len());
         stamp.write(value.len(), &mut right);
-        if right == value { Ok(stamp) } else { Err(Wrong::Check) }
+        if right == value { Ok(stamp) } else { Err(WrongValue::Check) }
     }
 }
 
@@ -124,7 +124,7 @@ fn digits_before(mut number: u64, text: &mut [u8; 64], end: usize) -> usize {
 
 /// Why a value is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum WrongValue {
     /// It does not have the form of iogauge's values.
     #[error("it has not the form of a value")]
     Form,

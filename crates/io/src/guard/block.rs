@@ -4,7 +4,7 @@ use super::error::GuardError;
 use super::loops;
 use super::patience::unless_held_for_long;
 use super::proc;
-use super::signature::{Contents, Stretch, signatures};
+use super::signature::{Contents, DeviceRange, signatures};
 use super::stack::{self, Related, Relation};
 use crate::kernel::{BlockDevice, DeviceNumber, Mount, Roots};
 use crate::targets::descriptor::{Identity, reopen};
@@ -179,7 +179,8 @@ fn claim_others(
 
 /// The formats on a device and its partitions.
 fn contents(file: &File, device: &BlockDevice) -> Contents {
-    let stretch = |start_bytes, size_bytes| signatures(&Stretch { file, start_bytes, size_bytes });
+    let stretch =
+        |start_bytes, size_bytes| signatures(&DeviceRange { file, start_bytes, size_bytes });
     let partitions = device.partitions();
     Contents {
         whole: stretch(0, device.size_bytes()),

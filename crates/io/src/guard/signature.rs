@@ -36,13 +36,13 @@ impl Source for Vec<u8> {
 }
 
 /// A stretch of an open file or device.
-pub(crate) struct Stretch<'a> {
+pub(crate) struct DeviceRange<'a> {
     pub file: &'a File,
     pub start_bytes: u64,
     pub size_bytes: u64,
 }
 
-impl Source for Stretch<'_> {
+impl Source for DeviceRange<'_> {
     fn size_bytes(&self) -> u64 {
         self.size_bytes
     }

@@ -14,7 +14,7 @@ const NO_LIMIT_BYTES: u64 = 1 << 62;
 
 /// A bound with the file it stands in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bound<T> {
+pub struct CgroupBound<T> {
     pub value: T,
     /// The control group's file.
     pub file: PathBuf,
@@ -24,12 +24,12 @@ pub struct Bound<T> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupLimits {
     /// Memory, page cache included, in bytes.
-    pub memory_bytes: Option<Bound<u64>>,
+    pub memory_bytes: Option<CgroupBound<u64>>,
     /// Threads that may be added to those that are there.
-    pub tasks: Option<Bound<u64>>,
+    pub tasks: Option<CgroupBound<u64>>,
     /// Processors' worth of time.
-    pub processors: Option<Bound<f64>>,
-    io: Vec<(DeviceNumber, IoBound, Bound<u64>)>,
+    pub processors: Option<CgroupBound<f64>>,
+    io: Vec<(DeviceNumber, IoBound, CgroupBound<u64>)>,
 }
 
 impl GroupLimits {
@@ -56,7 +56,7 @@ impl GroupLimits {
         limits.collect()
     }
 
-    fn add(&mut self, group: &Group) {
+    fn add(&mut self, group: &Cgroup) {
         let controls = |controller: &str| group.has(controller);
         for (level, dir) in group.levels().into_iter().enumerate() {
             // Version 1 throttles by the process's own group alone.
@@ -86,7 +86,7 @@ pub(super) fn throttle_files(roots: &Roots) -> Vec<PathBuf> {
 }
 
 /// Keeps the smaller bound.
-fn tighten<T: PartialOrd>(tightest: &mut Option<Bound<T>>, found: Option<Bound<T>>) {
+fn tighten<T: PartialOrd>(tightest: &mut Option<CgroupBound<T>>, found: Option<CgroupBound<T>>) {
     if let Some(found) = found
         && tightest.as_ref().is_none_or(|known| found.value < known.value)
     {
@@ -95,7 +95,7 @@ fn tighten<T: PartialOrd>(tightest: &mut Option<Bound<T>>, found: Option<Bound<T
 }
 
 /// A control group this process is in.
-struct Group {
+struct Cgroup {
     /// True for version 2, which has all controllers.
     unified: bool,
     controllers: Vec<String>,
@@ -104,7 +104,7 @@ struct Group {
     top: PathBuf,
 }
 
-impl Group {
+impl Cgroup {
     /// True where it has this controller's files.
     fn has(&self, controller: &str) -> bool {
         self.unified || self.controllers.iter().any(|own| own == controller)
@@ -118,13 +118,13 @@ impl Group {
 }
 
 /// The groups in the text of `/proc/self/cgroup`, where their hierarchies are mounted.
-fn groups(roots: &Roots) -> Vec<Group> {
+fn groups(roots: &Roots) -> Vec<Cgroup> {
     let mounts = mounts_of("self", roots);
     let own = text(&roots.path("proc/self/cgroup")).unwrap_or_default();
     own.lines().filter_map(|line| group(line, &mounts, roots)).collect()
 }
 
-fn group(line: &str, mounts: &[Mount], roots: &Roots) -> Option<Group> {
+fn group(line: &str, mounts: &[Mount], roots: &Roots) -> Option<Cgroup> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);
     let unified = controllers.is_empty();
@@ -143,16 +143,16 @@ fn group(line: &str, mounts: &[Mount], roots: &Roots) -> Option<Group> {
     let below = Path::new(path).strip_prefix(&mount.root).ok();
     let dir = below.map_or_else(|| top.clone(), |below| top.join(below));
     let dir = if dir.is_dir() { dir } else { top.clone() };
-    Some(Group { unified, controllers, dir, top })
+    Some(Cgroup { unified, controllers, dir, top })
 }
 
-fn io_limits(dir: &Path, unified: bool) -> Vec<(DeviceNumber, IoBound, Bound<u64>)> {
+fn io_limits(dir: &Path, unified: bool) -> Vec<(DeviceNumber, IoBound, CgroupBound<u64>)> {
     let mut limits = Vec::new();
     if unified {
         let file = dir.join("io.max");
         for line in text(&file).unwrap_or_default().lines() {
             let limit =
-                |(number, bound, value)| (number, bound, Bound { value, file: file.clone() });
+                |(number, bound, value)| (number, bound, CgroupBound { value, file: file.clone() });
             limits.extend(io_max(line).into_iter().map(limit));
         }
         return limits;
@@ -169,7 +169,7 @@ fn io_limits(dir: &Path, unified: bool) -> Vec<(DeviceNumber, IoBound, Bound<u64
             let number = pair.and_then(|(number, _)| number.parse().ok());
             let value = pair.and_then(|(_, value)| value.trim().parse().ok());
             if let (Some(number), Some(value)) = (number, value) {
-                limits.push((number, bound, Bound { value, file: file.clone() }));
+                limits.push((number, bound, CgroupBound { value, file: file.clone() }));
             }
         }
     }
@@ -194,21 +194,21 @@ fn io_max(line: &str) -> Vec<(DeviceNumber, IoBound, u64)> {
     words.filter_map(limit).collect()
 }
 
-fn memory_limit(dir: &Path, unified: bool) -> Option<Bound<u64>> {
+fn memory_limit(dir: &Path, unified: bool) -> Option<CgroupBound<u64>> {
     let file = dir.join(if unified { "memory.max" } else { "memory.limit_in_bytes" });
     let value = text(&file)?.parse().ok().filter(|bytes| *bytes < NO_LIMIT_BYTES)?;
-    Some(Bound { value, file })
+    Some(CgroupBound { value, file })
 }
 
 /// Both versions have the same files.
-fn tasks_left(dir: &Path) -> Option<Bound<u64>> {
+fn tasks_left(dir: &Path) -> Option<CgroupBound<u64>> {
     let file = dir.join("pids.max");
     let most: u64 = text(&file)?.parse().ok()?;
     let there: u64 = text(&dir.join("pids.current"))?.parse().ok()?;
-    Some(Bound { value: most.saturating_sub(there), file })
+    Some(CgroupBound { value: most.saturating_sub(there), file })
 }
 
-fn processor_quota(dir: &Path, unified: bool) -> Option<Bound<f64>> {
+fn processor_quota(dir: &Path, unified: bool) -> Option<CgroupBound<f64>> {
     let (file, quota, period) = if unified {
         let file = dir.join("cpu.max");
         let (quota, period) =
@@ -220,7 +220,7 @@ fn processor_quota(dir: &Path, unified: bool) -> Option<Bound<f64>> {
     };
     // `max` and -1 stand for no limit.
     let (quota, period): (u64, u64) = (quota.parse().ok()?, period.parse().ok()?);
-    (period > 0).then(|| Bound { value: quota as f64 / period as f64, file })
+    (period > 0).then(|| CgroupBound { value: quota as f64 / period as f64, file })
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub struct SystemTotals {
 
 /// A device whose counters are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Watched {
+pub(super) struct CountedDevice {
     /// Kernel name.
     pub name: String,
     /// True where what it moved is in the sums of all devices: each physical byte passes one such.
@@ -46,7 +46,7 @@ pub(super) struct Watched {
 #[derive(Debug, Clone)]
 pub struct Counters {
     pub(super) at: Instant,
-    pub(super) devices: Arc<[Watched]>,
+    pub(super) devices: Arc<[CountedDevice]>,
     /// In the order of `devices`.
     pub(super) disks: Vec<DiskCounters>,
     pub(super) process: ProcessCpu,
@@ -132,7 +132,7 @@ impl Counters {
 #[derive(Debug)]
 pub struct CounterReader {
     roots: Roots,
-    devices: Arc<[Watched]>,
+    devices: Arc<[CountedDevice]>,
     /// `None` where there is no device to count.
     diskstats: Option<KernelFile>,
     stat: KernelFile,
@@ -225,11 +225,12 @@ impl CounterReader {
 }
 
 /// The devices of a tree whose counters are read: the whole ones, and those that all bytes pass.
-fn watched(tree: &DeviceTree) -> Vec<Watched> {
+fn watched(tree: &DeviceTree) -> Vec<CountedDevice> {
     let counted = tree.is_counted();
     let watched = tree.layers().iter().filter(|layer| layer.counted).map(|layer| {
         let leaf = layer.on.is_empty();
-        (layer.whole || leaf).then(|| Watched { name: layer.name.clone(), summed: leaf && counted })
+        (layer.whole || leaf)
+            .then(|| CountedDevice { name: layer.name.clone(), summed: leaf && counted })
     });
     watched.flatten().collect()
 }
@@ -239,7 +240,7 @@ fn is_told(text: &str, device: &str) -> bool {
 }
 
 /// Puts the counters of the devices in their order, up to the first that is missing.
-fn fill_disks(text: &str, devices: &[Watched], disks: &mut Vec<DiskCounters>) {
+fn fill_disks(text: &str, devices: &[CountedDevice], disks: &mut Vec<DiskCounters>) {
     for device in devices {
         match parse_diskstats(text).find(|line| line.device == device.name) {
             Some(line) => disks.push(line.counters),
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn a_missing_device_is_named() {
         let text = " 8 0 sda 1 1 1 1 1 1 1 1 1 1 1\n 8 16 sdb 2 1 1 1 1 1 1 1 1 1 1\n";
-        let device = |name: &str| Watched { name: name.to_owned(), summed: true };
+        let device = |name: &str| CountedDevice { name: name.to_owned(), summed: true };
         let mut disks = Vec::new();
         fill_disks(text, &[device("sdb"), device("sda")], &mut disks);
         assert_eq!(disks.iter().map(|d| d.reads).collect::<Vec<_>>(), [2, 1]);
@@ -284,7 +285,7 @@ mod tests {
             let counters = |after: Duration, reads| Counters {
                 at: start + after,
                 devices: [("dm-0", false), ("sda", true)]
-                    .map(|(name, summed)| Watched { name: name.to_owned(), summed })
+                    .map(|(name, summed)| CountedDevice { name: name.to_owned(), summed })
                     .into(),
                 disks: vec![DiskCounters { reads, busy_ms: reads / 2, ..DiskCounters::default() }; 2],
                 process: ProcessCpu::default(),

@@ -22,7 +22,7 @@ mod starvation;
 mod uninterruptible;
 
 pub use crate::kernel::Roots;
-pub use cgroup::{Bound, GroupLimits};
+pub use cgroup::{CgroupBound, GroupLimits};
 pub use counters::{CounterReader, Counters, Logical, SystemTotals};
 pub(crate) use cpu::ThreadUse;
 pub use cpu::{MachineCpu, MachineShare, ProcessCpu};

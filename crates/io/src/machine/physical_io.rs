@@ -27,15 +27,15 @@ pub fn physical_of(before: &Counters, after: &Counters, logical_bytes: u64) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::super::counters::Watched;
+    use super::super::counters::CountedDevice;
     use super::super::run_queue::RunQueue;
     use super::super::scheduler::SchedulerCounters;
     use super::super::{DiskCounters, MachineCpu, Memory, ProcessCpu};
     use super::*;
 
     fn at(disks: &[(u64, u64, u64)]) -> Counters {
-        let name = |n| Watched { name: format!("sd{n}"), summed: true };
-        let devices: Vec<Watched> = (0..disks.len()).map(name).collect();
+        let name = |n| CountedDevice { name: format!("sd{n}"), summed: true };
+        let devices: Vec<CountedDevice> = (0..disks.len()).map(name).collect();
         let disk = |&(reads, read_sectors, write_sectors): &(u64, u64, u64)| DiskCounters {
             reads,
             read_sectors,

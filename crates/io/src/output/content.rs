@@ -10,7 +10,7 @@ pub const HISTORY_APPLICATION_ID: i32 = 0x494f_4767;
 
 /// What the beginning of a file shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum FirstBytes {
     /// An output of iogauge.
     Output,
     /// Of a history or of another database; with what it is.
@@ -20,13 +20,13 @@ pub(super) enum Content {
 }
 
 /// Tells what a file is by its first [`HEAD_BYTES`], or all of it where it is shorter.
-pub(super) fn content(head: &[u8]) -> Content {
+pub(super) fn content(head: &[u8]) -> FirstBytes {
     if let Some(what) = database(head) {
-        return Content::Database(what);
+        return FirstBytes::Database(what);
     }
     match [html, svg, png, rows, vendor_rows, man_page, json, lock].iter().any(|form| form(head)) {
-        true => Content::Output,
-        false => Content::Foreign,
+        true => FirstBytes::Output,
+        false => FirstBytes::Foreign,
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
             b"{\n  \"format\": \"iogauge.find/1\",",
         ];
         for (number, head) in ours.iter().enumerate() {
-            assert_eq!(content(head), Content::Output, "{number}");
+            assert_eq!(content(head), FirstBytes::Output, "{number}");
         }
     }
 
@@ -134,7 +134,7 @@ mod tests {
             b"{\"format\": \"other\", \"by\": \"iogauge.find/1\"}",
         ];
         for (number, head) in foreign.iter().enumerate() {
-            assert_eq!(content(head), Content::Foreign, "{number}");
+            assert_eq!(content(head), FirstBytes::Foreign, "{number}");
         }
     }
 
@@ -142,11 +142,11 @@ mod tests {
     fn a_history_and_logs_of_databases_are_told() {
         let mut history = [0; 100];
         history[..16].copy_from_slice(crate::sqlite_file::MAGIC);
-        assert_eq!(content(&history), Content::Foreign, "of another application");
+        assert_eq!(content(&history), FirstBytes::Foreign, "of another application");
         history[68..72].copy_from_slice(b"IOGg");
-        assert_eq!(content(&history), Content::Database("a history"));
+        assert_eq!(content(&history), FirstBytes::Database("a history"));
         let log = 0x377f_0682_u32.to_be_bytes();
-        assert!(matches!(content(&log), Content::Database(_)));
+        assert!(matches!(content(&log), FirstBytes::Database(_)));
     }
 
     proptest! {

@@ -213,13 +213,15 @@ fn judge_file(place: &OutputPlace, found: &Identity, replace: Replace) -> Result
     let read = (&file).take(content::HEAD_BYTES as u64).read_to_end(&mut head);
     read.map_err(|source| io_error(&path, "read what is there", source))?;
     match content::content(&head) {
-        content::Content::Database(what) => {
+        content::FirstBytes::Database(what) => {
             // Closing it would release the locks that this process holds on it (fcntl(2), F_SETLK).
             std::mem::forget(file);
             Err(OutputError::Database { path, what })
         }
-        content::Content::Foreign if replace == Replace::Ours => Err(OutputError::Foreign { path }),
-        content::Content::Foreign | content::Content::Output => Ok(()),
+        content::FirstBytes::Foreign if replace == Replace::Ours => {
+            Err(OutputError::Foreign { path })
+        }
+        content::FirstBytes::Foreign | content::FirstBytes::Output => Ok(()),
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct OutputPlace {
 }
 
 /// What stands at a name.
-pub(super) struct Entry {
+pub(super) struct NamedFile {
     pub(super) kind: FileType,
     pub(super) identity: Identity,
 }
@@ -91,9 +91,9 @@ impl OutputPlace {
     }
 
     /// What stands there; a symbolic link is not followed.
-    pub(super) fn look(&self) -> Result<Option<Entry>, OutputError> {
+    pub(super) fn look(&self) -> Result<Option<NamedFile>, OutputError> {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Entry {
+            Ok(stat) => Ok(Some(NamedFile {
                 kind: FileType::from_raw_mode(stat.st_mode),
                 identity: Identity::from_stat(&stat),
             })),

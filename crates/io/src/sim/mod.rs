@@ -18,4 +18,4 @@ pub(crate) use device::Request;
 pub use noise::{LateBursts, Neighbour, Noise};
 pub use presets::PRESETS;
 pub use slot::DeviceSlot;
-pub use spec::{Absence, Service, SimError, SimSpec, Wander};
+pub use spec::{Absence, Service, ServiceWander, SimError, SimSpec};

@@ -36,7 +36,7 @@ impl Pages {
 }
 
 /// What of an I/O lies in one page.
-struct Piece {
+struct PagePart {
     page: u64,
     /// Where it begins in the page.
     within: usize,
@@ -46,14 +46,14 @@ struct Piece {
 }
 
 /// Cuts an I/O at page borders.
-fn pieces(offset_bytes: u64, len: usize) -> impl Iterator<Item = Piece> {
+fn pieces(offset_bytes: u64, len: usize) -> impl Iterator<Item = PagePart> {
     let mut at = 0;
     std::iter::from_fn(move || {
         (at < len).then(|| {
             let from = offset_bytes + at as u64;
             let within = (from % PAGE_BYTES) as usize;
             let piece_len = (PAGE_BYTES as usize - within).min(len - at);
-            let piece = Piece { page: from / PAGE_BYTES, within, at, len: piece_len };
+            let piece = PagePart { page: from / PAGE_BYTES, within, at, len: piece_len };
             at += piece_len;
             piece
         })

@@ -20,7 +20,7 @@ pub enum Service {
 
 /// A slow rise and fall of service times around their mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wander {
+pub struct ServiceWander {
     /// Share of the mean by which they rise and fall, in percent; below 100.
     pub percent: f64,
     /// Time from one height to the next, in nanoseconds; above 0.
@@ -73,7 +73,7 @@ pub struct SimSpec {
     /// that holds still.
     pub fade_percent: f64,
     /// A device that never settles; `None` for one that does.
-    pub wander: Option<Wander>,
+    pub wander: Option<ServiceWander>,
     /// Chance that makes all services longer and shorter together; empty for none.
     pub noise: Vec<Noise>,
     /// Another user of the device; `None` for none.
@@ -323,14 +323,14 @@ impl SimSpec {
     }
 }
 
-fn parse_wander(value: &str) -> Result<Wander, String> {
+fn parse_wander(value: &str) -> Result<ServiceWander, String> {
     let right = "hint: use a share below 100 % and a time, as in wander=30%:10m";
     let (percent, period) = value.split_once(':').ok_or(right)?;
     let percent = parse_percent(percent).map_err(|e| e.to_string())?;
     let period_ns = parse_duration_ns(period).map_err(|e| e.to_string())?;
     // A whole would let services take no time.
     if percent < 100.0 && period_ns > 0 {
-        Ok(Wander { percent, period_ns })
+        Ok(ServiceWander { percent, period_ns })
     } else {
         Err(right.to_owned())
     }
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(spec.seed, 7);
         let spec: SimSpec = "fresh=2g,fresh_service=15us,wander=30%:10m".parse().unwrap();
         assert_eq!((spec.fresh_bytes, spec.fresh_service_ns), (2 << 30, 15_000));
-        let wander = Wander { percent: 30.0, period_ns: 600_000_000_000 };
+        let wander = ServiceWander { percent: 30.0, period_ns: 600_000_000_000 };
         assert_eq!(spec.wander, Some(wander));
         let spec: SimSpec = "noise=5%:100ms+10%:3s,neighbour=100%:2s".parse().unwrap();
         let noise = |percent, time_ns| Noise { percent, time_ns };

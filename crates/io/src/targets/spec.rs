@@ -117,12 +117,12 @@ fn is_url(text: &str) -> bool {
 }
 
 /// Text between two separators, unescaped, with the separator behind it.
-struct Piece {
+struct PartText {
     text: String,
     separator: Option<char>,
 }
 
-fn pieces(text: &str) -> Vec<Piece> {
+fn pieces(text: &str) -> Vec<PartText> {
     let mut pieces = Vec::new();
     let mut current = String::new();
     let mut chars = text.chars().peekable();
@@ -133,19 +133,19 @@ fn pieces(text: &str) -> Vec<Piece> {
                 None => current.push('\\'),
             },
             ':' | ',' => {
-                pieces.push(Piece { text: std::mem::take(&mut current), separator: Some(c) });
+                pieces.push(PartText { text: std::mem::take(&mut current), separator: Some(c) });
             }
             _ => current.push(c),
         }
     }
-    pieces.push(Piece { text: current, separator: None });
+    pieces.push(PartText { text: current, separator: None });
     pieces
 }
 
 /// The longest run of pieces from `first` that names something which exists, or that piece alone;
 /// with the index of the piece behind it.
 fn longest_existing(
-    pieces: &[Piece],
+    pieces: &[PartText],
     first: usize,
     exists: &dyn Fn(&Path) -> bool,
 ) -> (String, usize) {

@@ -6,13 +6,13 @@ use crate::machine::{DeviceTree, Layer};
 
 /// A device whose requests are traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Traced {
+pub(super) struct TracedDevice {
     /// Kernel name.
     pub name: String,
     number: DeviceNumber,
 }
 
-impl Traced {
+impl TracedDevice {
     #[cfg(test)]
     pub(super) fn made_up(name: &str, number: DeviceNumber) -> Self {
         Self { name: name.to_owned(), number }
@@ -29,12 +29,12 @@ impl Traced {
 ///
 /// # Errors
 /// Where there is no device, or one that has neither a queue nor anything under it.
-pub(super) fn traced(tree: &DeviceTree, roots: &Roots) -> Result<Vec<Traced>, TraceError> {
+pub(super) fn traced(tree: &DeviceTree, roots: &Roots) -> Result<Vec<TracedDevice>, TraceError> {
     if tree.is_empty() {
         return Err(TraceError::NoDevice);
     }
     let layer = |name: &str| tree.layers().iter().find(|layer| layer.name == name);
-    let mut found: Vec<Traced> = Vec::new();
+    let mut found: Vec<TracedDevice> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     let mut waiting: Vec<&Layer> = tree.tops().iter().filter_map(|name| layer(name)).collect();
     while let Some(here) = waiting.pop() {
@@ -45,7 +45,7 @@ pub(super) fn traced(tree: &DeviceTree, roots: &Roots) -> Result<Vec<Traced>, Tr
         let device = BlockDevice::named(&here.name, roots);
         let number = device.filter(BlockDevice::has_requests).and_then(|device| device.number());
         match number {
-            Some(number) => found.push(Traced { name: here.name.clone(), number }),
+            Some(number) => found.push(TracedDevice { name: here.name.clone(), number }),
             None if here.on.is_empty() => {
                 return Err(TraceError::NoRequests { device: here.name.clone() });
             }

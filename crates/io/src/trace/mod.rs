@@ -19,7 +19,7 @@ pub use said::trace_of_lines;
 
 use crate::kernel::Roots;
 use crate::machine::DeviceTree;
-use devices::Traced;
+use devices::TracedDevice;
 use iogauge_model::result::BlockTrace;
 use process::Bpftrace;
 use program::{FIRST, LAST, OVER, program};
@@ -39,7 +39,7 @@ const TRACEFS: [&str; 2] = ["sys/kernel/tracing/events", "sys/kernel/debug/traci
 #[derive(Debug)]
 pub struct Tracer {
     bpftrace: Bpftrace,
-    devices: Vec<Traced>,
+    devices: Vec<TracedDevice>,
     /// What tells its words from those of others.
     number: i32,
     begin: Instant,

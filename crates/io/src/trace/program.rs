@@ -5,7 +5,7 @@
 //! Minima are kept as maxima of [`FROM`] less the value, since older versions of bpftrace know minima
 //! of 32 bits only.
 
-use super::devices::Traced;
+use super::devices::TracedDevice;
 use super::mark::{BEGIN, END, PING};
 use iogauge_model::histogram::PRECISION_BITS;
 
@@ -115,7 +115,7 @@ const COMPLETE: &str = r"
   }";
 
 /// The program for some devices, which counts between marks of a number.
-pub(super) fn program(devices: &[Traced], number: i32) -> String {
+pub(super) fn program(devices: &[TracedDevice], number: i32) -> String {
     let wanted: Vec<String> =
         devices.iter().map(|device| format!("args->dev == {}", device.kernel_number())).collect();
     let wanted = wanted.join(" || ");
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn the_program_names_its_devices_and_nothing_else_of_the_machine() {
         let device =
-            |name: &str, major, minor| Traced::made_up(name, DeviceNumber { major, minor });
+            |name: &str, major, minor| TracedDevice::made_up(name, DeviceNumber { major, minor });
         let text = program(&[device("loop0", 7, 0), device("sda", 8, 16)], 42);
         assert!(text.contains("/args->dev == 7340032 || args->dev == 8388624/"), "{text}");
         assert_eq!(text.matches("args->errno == 42").count(), 4);

@@ -36,7 +36,7 @@ pub struct CheckJob {
 
 /// How far each territory is read: windows of the largest block, in order of their places.
 #[derive(Debug, Default)]
-struct Progress {
+struct ReadProgress {
     stop: AtomicBool,
     /// Units read.
     units: AtomicU64,
@@ -46,7 +46,7 @@ struct Progress {
 #[derive(Debug)]
 pub struct Check {
     threads: Vec<JoinHandle<Result<(), WorkerError>>>,
-    progress: Arc<Progress>,
+    progress: Arc<ReadProgress>,
     total_units: u64,
 }
 
@@ -166,7 +166,7 @@ fn forget(files: &Files) {
 fn work(
     job: &CheckJob,
     fields: &[Arc<Field>],
-    progress: &Progress,
+    progress: &ReadProgress,
     queue_depth: u32,
     number: u32,
 ) -> Result<(), WorkerError> {
@@ -198,7 +198,7 @@ fn work(
 
 /// A stretch of written units under way.
 #[derive(Debug, Clone, Default)]
-struct Stretch {
+struct UnitRange {
     /// Part of the job.
     part: u32,
     units: Range<u64>,
@@ -211,9 +211,9 @@ struct Stretch {
 struct Reader<'a> {
     job: &'a CheckJob,
     fields: &'a [Arc<Field>],
-    progress: &'a Progress,
+    progress: &'a ReadProgress,
     pool: BufferPool,
-    slots: Vec<Stretch>,
+    slots: Vec<UnitRange>,
     free: Vec<u32>,
     again: Vec<u32>,
     /// Part of the job whose windows are taken now.
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
     fn new(
         job: &'a CheckJob,
         fields: &'a [Arc<Field>],
-        progress: &'a Progress,
+        progress: &'a ReadProgress,
         pool: BufferPool,
         queue_depth: u32,
     ) -> Self {
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
             fields,
             progress,
             pool,
-            slots: vec![Stretch::default(); queue_depth as usize],
+            slots: vec![UnitRange::default(); queue_depth as usize],
             free: (0..queue_depth).rev().collect(),
             again: Vec::new(),
             part: 0,
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next written units that lie side by side in a window.
-    fn next_stretch(&mut self) -> Option<Stretch> {
+    fn next_stretch(&mut self) -> Option<UnitRange> {
         loop {
             if self.progress.stop.load(Ordering::Relaxed) || self.job.verify.findings.is_over() {
                 return None;
@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
                 let end =
                     (first..self.rest.end).find(|unit| !written(unit)).unwrap_or(self.rest.end);
                 self.rest.start = end;
-                return Some(Stretch { part: self.part as u32, units: first..end, done: 0 });
+                return Some(UnitRange { part: self.part as u32, units: first..end, done: 0 });
             }
             let in_window = (self.job.load.block.largest() / self.unit_bytes()).max(1);
             let window = field.next.fetch_add(in_window, Ordering::Relaxed);
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
     }
 
     fn io(&self, slot: u32) -> Io {
-        let Stretch { part, units, done } = &self.slots[slot as usize];
+        let UnitRange { part, units, done } = &self.slots[slot as usize];
         let territory = &self.fields[*part as usize].territory;
         Io {
             slot,
@@ -352,7 +352,7 @@ impl<'a> Reader<'a> {
                 return self.again.push(slot);
             }
         }
-        let Stretch { part, units, done } = stretch.clone();
+        let UnitRange { part, units, done } = stretch.clone();
         let territory = self.fields[part as usize].territory.clone();
         let verify = &*self.job.verify;
         let unit_bytes = verify.format.unit_bytes;

@@ -1,6 +1,6 @@
 //! Whether a unit is what was written, and if not, what is wrong with it.
 
-use super::header::{Format, Head, Origin, head};
+use super::header::{Format, HeaderState, Origin, head};
 use super::ledger::Known;
 use iogauge_model::load::VerifyAlgorithm;
 use iogauge_model::result::VerifyFault;
@@ -31,7 +31,7 @@ pub(super) enum Expected {
 
 /// What a unit is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum UnitState {
     Right,
     /// What it ought to be is not known.
     Unjudged,
@@ -44,28 +44,30 @@ pub(super) fn judge(
     unit: &mut [u8],
     place: UnitPlace,
     expected: Expected,
-) -> Verdict {
+) -> UnitState {
     if let Expected::Of { known: Known::Nothing | Known::Untouched, .. } = expected {
-        return Verdict::Unjudged;
+        return UnitState::Unjudged;
     }
     if format.algorithm == VerifyAlgorithm::Pattern {
         return pattern(format, unit, place);
     }
     // Several writes at once may leave a mixture, of which nothing can be said.
     let mixed = matches!(expected, Expected::Of { known: Known::OneOf { .. }, .. });
-    let broken = |fault| if mixed { Verdict::Unjudged } else { Verdict::Wrong(fault) };
+    let broken = |fault| if mixed { UnitState::Unjudged } else { UnitState::Wrong(fault) };
     match head(unit) {
-        Head::Missing => broken(VerifyFault::NoHeader { zeros: unit.iter().all(|b| *b == 0) }),
-        Head::Damaged => broken(VerifyFault::HeaderDamaged),
-        Head::Is { code, len, bit: None, .. }
+        HeaderState::Missing => {
+            broken(VerifyFault::NoHeader { zeros: unit.iter().all(|b| *b == 0) })
+        }
+        HeaderState::Damaged => broken(VerifyFault::HeaderDamaged),
+        HeaderState::Is { code, len, bit: None, .. }
             if code != format.algorithm.info().code || len != format.unit_bytes =>
         {
             broken(other_format(code, len))
         }
-        Head::Is { origin, bit: None, .. } if format.digest_is_right(unit) => {
-            whole(&origin, place, expected).map_or(Verdict::Right, Verdict::Wrong)
+        HeaderState::Is { origin, bit: None, .. } if format.digest_is_right(unit) => {
+            whole(&origin, place, expected).map_or(UnitState::Right, UnitState::Wrong)
         }
-        Head::Is { origin, .. } => broken(broken_content(format, unit, &origin)),
+        HeaderState::Is { origin, .. } => broken(broken_content(format, unit, &origin)),
     }
 }
 
@@ -74,15 +76,15 @@ fn other_format(code: u16, length_bytes: u32) -> VerifyFault {
     VerifyFault::OtherFormat { algorithm: row.map(|row| row.name.to_owned()), length_bytes }
 }
 
-fn pattern(format: &Format, unit: &[u8], place: UnitPlace) -> Verdict {
+fn pattern(format: &Format, unit: &[u8], place: UnitPlace) -> UnitState {
     let UnitPlace { part, offset_bytes } = place;
     let made = made(format, &Origin { run: 0, offset_bytes, sequence: 0, worker: 0, part });
     match differences(unit, &made) {
-        None => Verdict::Right,
+        None => UnitState::Right,
         Some(_) if unit.iter().all(|byte| *byte == 0) => {
-            Verdict::Wrong(VerifyFault::NoHeader { zeros: true })
+            UnitState::Wrong(VerifyFault::NoHeader { zeros: true })
         }
-        Some(fault) => Verdict::Wrong(fault),
+        Some(fault) => UnitState::Wrong(fault),
     }
 }
 
@@ -191,20 +193,20 @@ mod tests {
         Expected::Since { run: 7, sequence }
     }
 
-    fn judged(unit: &mut [u8], expected: Expected) -> Verdict {
+    fn judged(unit: &mut [u8], expected: Expected) -> UnitState {
         judge(&format(VerifyAlgorithm::Crc32c), unit, PLACE, expected)
     }
 
     #[test]
     fn what_was_written_is_right() {
         let expectations = [
-            (of(Known::Exactly(5)), Verdict::Right),
-            (of(Known::OneOf { first: 3, last: 5 }), Verdict::Right),
-            (of(Known::OneOf { first: u32::MAX, last: 6 }), Verdict::Right),
-            (since(5), Verdict::Right),
-            (since(4), Verdict::Right),
-            (Expected::AnyRun, Verdict::Right),
-            (of(Known::Nothing), Verdict::Unjudged),
+            (of(Known::Exactly(5)), UnitState::Right),
+            (of(Known::OneOf { first: 3, last: 5 }), UnitState::Right),
+            (of(Known::OneOf { first: u32::MAX, last: 6 }), UnitState::Right),
+            (since(5), UnitState::Right),
+            (since(4), UnitState::Right),
+            (Expected::AnyRun, UnitState::Right),
+            (of(Known::Nothing), UnitState::Unjudged),
         ];
         for (expected, verdict) in expectations {
             assert_eq!(judged(&mut unit(5), expected), verdict, "{expected:?}");
@@ -214,45 +216,45 @@ mod tests {
     #[test]
     fn whole_units_of_elsewhere_are_told() {
         let stale = |expected_sequence| {
-            Verdict::Wrong(VerifyFault::Stale { sequence: 5, expected_sequence })
+            UnitState::Wrong(VerifyFault::Stale { sequence: 5, expected_sequence })
         };
         assert_eq!(judged(&mut unit(5), of(Known::Exactly(6))), stale(6));
         assert_eq!(judged(&mut unit(5), of(Known::OneOf { first: 6, last: 9 })), stale(6));
         assert_eq!(judged(&mut unit(5), since(6)), stale(6));
         let other = Expected::Of { run: 8, known: Known::Exactly(5) };
-        assert_eq!(judged(&mut unit(5), other), Verdict::Wrong(VerifyFault::OtherRun { run: 7 }));
+        assert_eq!(judged(&mut unit(5), other), UnitState::Wrong(VerifyFault::OtherRun { run: 7 }));
         let format = format(VerifyAlgorithm::Crc32c);
         let away = UnitPlace { offset_bytes: 4096, ..PLACE };
         let misplaced = |of_part| VerifyFault::Misplaced { of_offset_bytes: 1 << 20, of_part };
         for expected in [Expected::AnyRun, of(Known::Exactly(5))] {
             let verdict = judge(&format, &mut unit(5), away, expected);
-            assert_eq!(verdict, Verdict::Wrong(misplaced(None)));
+            assert_eq!(verdict, UnitState::Wrong(misplaced(None)));
         }
         let elsewhere = UnitPlace { part: 1, ..PLACE };
         let verdict = judge(&format, &mut unit(5), elsewhere, of(Known::Exactly(5)));
-        assert_eq!(verdict, Verdict::Wrong(misplaced(Some(2))));
+        assert_eq!(verdict, UnitState::Wrong(misplaced(Some(2))));
         // Which number a part had in another target says nothing.
         let verdict = judge(&format, &mut unit(5), elsewhere, Expected::AnyRun);
-        assert_eq!(verdict, Verdict::Right);
+        assert_eq!(verdict, UnitState::Right);
     }
 
     #[test]
     fn nothing_and_other_things_are_told() {
-        let zeros = |zeros| Verdict::Wrong(VerifyFault::NoHeader { zeros });
+        let zeros = |zeros| UnitState::Wrong(VerifyFault::NoHeader { zeros });
         assert_eq!(judged(&mut [0; 4096], Expected::AnyRun), zeros(true));
         assert_eq!(judged(&mut [9; 4096], Expected::AnyRun), zeros(false));
         let mixed = of(Known::OneOf { first: 1, last: 2 });
-        assert_eq!(judged(&mut [9; 4096], mixed), Verdict::Unjudged);
+        assert_eq!(judged(&mut [9; 4096], mixed), UnitState::Unjudged);
         let md5 = made(
             &format(VerifyAlgorithm::Md5),
             &Origin { run: 7, offset_bytes: PLACE.offset_bytes, sequence: 1, worker: 0, part: 2 },
         );
         let other = VerifyFault::OtherFormat { algorithm: Some("md5".into()), length_bytes: 4096 };
-        assert_eq!(judged(&mut md5.clone(), Expected::AnyRun), Verdict::Wrong(other));
+        assert_eq!(judged(&mut md5.clone(), Expected::AnyRun), UnitState::Wrong(other));
         let mut damaged = unit(1);
         damaged[16..24].fill(0x55);
         let verdict = judged(&mut damaged, Expected::AnyRun);
-        assert_eq!(verdict, Verdict::Wrong(VerifyFault::HeaderDamaged));
+        assert_eq!(verdict, UnitState::Wrong(VerifyFault::HeaderDamaged));
     }
 
     #[test]
@@ -267,17 +269,17 @@ mod tests {
             };
             // A unit that may be of either write is whole all the same.
             for expected in [of(Known::Exactly(6)), since(0)] {
-                assert_eq!(judged(&mut torn, expected), Verdict::Wrong(fault.clone()));
+                assert_eq!(judged(&mut torn, expected), UnitState::Wrong(fault.clone()));
             }
         }
         let mut foreign = unit(6);
         foreign[1024..].fill(0);
         let fault = VerifyFault::Torn { sequence: 6, from_byte: 1024, rest_sequence: None };
-        assert_eq!(judged(&mut foreign, of(Known::Exactly(6))), Verdict::Wrong(fault));
+        assert_eq!(judged(&mut foreign, of(Known::Exactly(6))), UnitState::Wrong(fault));
         let mut scratched = unit(6);
         scratched[1030..1040].iter_mut().for_each(|byte| *byte ^= 0xff);
         let fault = VerifyFault::Corrupt { differing_bytes: 10, first_byte: 1030, bit: None };
-        assert_eq!(judged(&mut scratched, of(Known::Exactly(6))), Verdict::Wrong(fault));
+        assert_eq!(judged(&mut scratched, of(Known::Exactly(6))), UnitState::Wrong(fault));
     }
 
     proptest! {
@@ -291,7 +293,7 @@ mod tests {
                 first_byte: u64::from(bit / 8),
                 bit: Some(bit % 8),
             };
-            prop_assert_eq!(judged(&mut flipped, expected), Verdict::Wrong(fault));
+            prop_assert_eq!(judged(&mut flipped, expected), UnitState::Wrong(fault));
         }
 
         #[test]
@@ -300,10 +302,10 @@ mod tests {
             let origin = Origin { run: 0, offset_bytes: 0, sequence: 0, worker: 0, part: 0 };
             let mut unit = made(&format, &origin);
             let expected = of(Known::OneOf { first: 1, last: 3 });
-            prop_assert_eq!(judge(&format, &mut unit, PLACE, expected), Verdict::Right);
+            prop_assert_eq!(judge(&format, &mut unit, PLACE, expected), UnitState::Right);
             unit[byte] ^= other;
             let verdict = judge(&format, &mut unit, PLACE, expected);
-            let Verdict::Wrong(VerifyFault::Corrupt { first_byte, .. }) = verdict else {
+            let UnitState::Wrong(VerifyFault::Corrupt { first_byte, .. }) = verdict else {
                 return Err(TestCaseError::fail("not corrupt"));
             };
             prop_assert_eq!(first_byte, byte as u64);

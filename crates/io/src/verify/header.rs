@@ -59,7 +59,7 @@ pub struct Format {
 
 /// What the head of a unit says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum HeaderState {
     /// It is one, with the number of the bit that had to be set right first.
     Is { origin: Origin, code: u16, len: u32, bit: Option<u32> },
     /// It begins like one, and its checksum is wrong.
@@ -137,14 +137,14 @@ impl Format {
 
 /// Reads the head of a unit of at least 128 bytes. One wrong bit in it is found and set right, so
 /// that the rest can be checked.
-pub(super) fn head(unit: &[u8]) -> Head {
-    let Some(fields) = unit.first_chunk::<FIXED_BYTES>() else { return Head::Missing };
+pub(super) fn head(unit: &[u8]) -> HeaderState {
+    let Some(fields) = unit.first_chunk::<FIXED_BYTES>() else { return HeaderState::Missing };
     if is_whole(fields) {
         return read(fields, None);
     }
     let magic_bits = fields.iter().zip(MAGIC).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
     if magic_bits > 1 {
-        return Head::Missing;
+        return HeaderState::Missing;
     }
     let mut tried = *fields;
     for bit in 0..FIXED_BYTES as u32 * 8 {
@@ -155,7 +155,7 @@ pub(super) fn head(unit: &[u8]) -> Head {
         }
         tried[byte] ^= mask;
     }
-    Head::Damaged
+    HeaderState::Damaged
 }
 
 /// True where the checksum of the fields is right and they are those of a header.
@@ -166,7 +166,7 @@ fn is_whole(fields: &[u8; FIXED_BYTES]) -> bool {
         && crc32c(&fields[..FIELDS_BYTES]).to_le_bytes() == fields[FIELDS_BYTES..]
 }
 
-fn read(fields: &[u8; FIXED_BYTES], bit: Option<u32>) -> Head {
+fn read(fields: &[u8; FIXED_BYTES], bit: Option<u32>) -> HeaderState {
     let long = |at: usize| {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&fields[at..at + 8]);
@@ -180,7 +180,12 @@ fn read(fields: &[u8; FIXED_BYTES], bit: Option<u32>) -> Head {
         worker: word(36),
         part: word(40),
     };
-    Head::Is { origin, code: u16::from_le_bytes([fields[10], fields[11]]), len: word(12), bit }
+    HeaderState::Is {
+        origin,
+        code: u16::from_le_bytes([fields[10], fields[11]]),
+        len: word(12),
+        bit,
+    }
 }
 
 #[cfg(test)]
@@ -225,7 +230,7 @@ mod tests {
             let mut unit = vec![0; 512];
             format.stamp(&mut unit, &origin);
             let (code, len) = (algorithm.info().code, 512);
-            prop_assert_eq!(head(&unit), Head::Is { origin, code, len, bit: None });
+            prop_assert_eq!(head(&unit), HeaderState::Is { origin, code, len, bit: None });
             let before = unit.clone();
             prop_assert!(format.digest_is_right(&mut unit));
             prop_assert_eq!(unit, before);
@@ -241,7 +246,7 @@ mod tests {
             format.stamp(&mut unit, &origin);
             unit[bit as usize / 8] ^= 1 << (bit % 8);
             prop_assert!(!format.digest_is_right(&mut unit), "{}", algorithm);
-            let Head::Is { origin: read, bit: found, .. } = head(&unit) else {
+            let HeaderState::Is { origin: read, bit: found, .. } = head(&unit) else {
                 return Err(TestCaseError::fail("no header"));
             };
             prop_assert_eq!(read, origin);
@@ -262,7 +267,7 @@ mod tests {
 
         #[test]
         fn anything_is_read_without_panic(unit in prop::collection::vec(any::<u8>(), 128)) {
-            prop_assert_eq!(head(&unit), Head::Missing);
+            prop_assert_eq!(head(&unit), HeaderState::Missing);
         }
     }
 }

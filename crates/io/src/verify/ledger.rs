@@ -23,7 +23,7 @@ const PIECE_UNITS: u64 = 4096;
 
 /// One unit's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry(u64);
+pub(crate) struct UnitEntry(u64);
 
 // Bits of an entry, from the lowest: writes begun (32), writes of the cluster before the newest
 // (16), writes under way (14), something failed or was lost count of in the cluster (1), the unit is
@@ -69,7 +69,7 @@ impl Known {
     }
 }
 
-impl Entry {
+impl UnitEntry {
     fn writes(self) -> u32 {
         self.0 as u32
     }
@@ -125,7 +125,7 @@ impl Entry {
     }
 }
 
-type Piece = Box<[AtomicU64]>;
+type EntryBlock = Box<[AtomicU64]>;
 
 /// The units of a stretch of one file or device, in the order of their places.
 #[derive(Debug)]
@@ -142,11 +142,11 @@ pub struct Territory {
     pub run: u64,
     /// Writes of the run to each unit before the first one that is noted here.
     before: u32,
-    pieces: Box<[OnceLock<Piece>]>,
+    pieces: Box<[OnceLock<EntryBlock>]>,
 }
 
 impl Territory {
-    fn new(run: u64, stretch: &Stretch) -> Self {
+    fn new(run: u64, stretch: &LoadRange) -> Self {
         let units = stretch.units();
         Self {
             part: stretch.part,
@@ -181,27 +181,27 @@ impl Territory {
 
     /// Notes a write about to begin, and gives its sequence number.
     pub fn begin(&self, unit: u64) -> u32 {
-        let change = |word| Some(Entry(word).begin().0);
+        let change = |word| Some(UnitEntry(word).begin().0);
         let entry = self.entry(unit);
         // SeqCst: a write is noted before it is handed over, whatever other threads note meanwhile.
         let before = entry.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
-        Entry(before.unwrap_or_default()).begin().writes().wrapping_add(self.before)
+        UnitEntry(before.unwrap_or_default()).begin().writes().wrapping_add(self.before)
     }
 
     /// Notes that a write is over: it succeeded, or may have landed in part.
     pub fn end(&self, unit: u64, succeeded: bool) {
-        let change = |word| Some(Entry(word).end(succeeded).0);
+        let change = |word| Some(UnitEntry(word).end(succeeded).0);
         let _ = self.entry(unit).fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
     }
 
     /// What the content of a unit is known to be.
     #[must_use]
     pub fn known(&self, unit: u64) -> Known {
-        self.known_of(Entry(self.word(unit)))
+        self.known_of(UnitEntry(self.word(unit)))
     }
 
     /// What an entry says of its unit.
-    pub(crate) fn known_of(&self, entry: Entry) -> Known {
+    pub(crate) fn known_of(&self, entry: UnitEntry) -> Known {
         entry.known().behind(self.before)
     }
 
@@ -212,9 +212,9 @@ impl Territory {
 
     /// The entries of units at one look each, and a number that stays the same as long as no write of
     /// any of them begins or ends; `None` where one is under way.
-    pub(crate) fn look(&self, units: Range<u64>, entries: &mut Vec<Entry>) -> Option<u64> {
+    pub(crate) fn look(&self, units: Range<u64>, entries: &mut Vec<UnitEntry>) -> Option<u64> {
         entries.clear();
-        entries.extend(units.map(|unit| Entry(self.word(unit))));
+        entries.extend(units.map(|unit| UnitEntry(self.word(unit))));
         if entries.iter().any(|entry| entry.under_way() > 0) {
             return None;
         }
@@ -231,14 +231,14 @@ impl Territory {
 
 /// A stretch of the target that a load may write.
 #[derive(Debug, Clone)]
-struct Stretch {
+struct LoadRange {
     part: u32,
     bytes: Range<u64>,
     format: Format,
     round: Option<VerifyRound>,
 }
 
-impl Stretch {
+impl LoadRange {
     fn units(&self) -> u64 {
         (self.bytes.end - self.bytes.start) / u64::from(self.format.unit_bytes)
     }
@@ -300,14 +300,14 @@ impl Ledger {
     /// Where what one of them checks is written by another one in another form.
     pub fn new(writers: &[Writer<'_>]) -> Result<Self, LedgerError> {
         let writing = || writers.iter().filter(|writer| writer.load.writes());
-        let mut kept: Vec<Stretch> = Vec::new();
+        let mut kept: Vec<LoadRange> = Vec::new();
         for writer in writing() {
             let Some(verify) = &writer.load.verify else { continue };
             for stretch in stretches(writer, &format(writer.load, verify)) {
                 join(&mut kept, stretch)?;
             }
         }
-        let overlaps = |a: &Stretch, b: &Stretch| {
+        let overlaps = |a: &LoadRange, b: &LoadRange| {
             a.part == b.part && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
         };
         let checks = |writer: &&Writer<'_>| writer.load.verify.is_some();
@@ -326,7 +326,7 @@ impl Ledger {
             kept_apart(own, writing(), overlaps)?;
         }
         if !kept.is_empty() {
-            check_memory(kept.iter().map(Stretch::units).sum(), &Room::here())?;
+            check_memory(kept.iter().map(LoadRange::units).sum(), &Room::here())?;
         }
         let run = RandomState::new().hash_one(std::time::SystemTime::now());
         let territories = kept.iter().map(|stretch| Arc::new(Territory::new(run, stretch)));
@@ -350,9 +350,9 @@ impl Ledger {
 
 /// Refuses where a load that does not verify writes the stretch.
 fn kept_apart<'a, 'b: 'a>(
-    own: &Stretch,
+    own: &LoadRange,
     writers: impl Iterator<Item = &'a Writer<'b>>,
-    overlaps: impl Fn(&Stretch, &Stretch) -> bool,
+    overlaps: impl Fn(&LoadRange, &LoadRange) -> bool,
 ) -> Result<(), LedgerError> {
     for writer in writers.filter(|writer| writer.load.verify.is_none()) {
         if stretches(writer, &own.format).iter().any(|other| overlaps(own, other)) {
@@ -382,20 +382,20 @@ fn written(load: &Load, extent: &Extent) -> Range<u64> {
     begin..end.min(extent_end).max(begin)
 }
 
-fn stretches(writer: &Writer<'_>, format: &Format) -> Vec<Stretch> {
+fn stretches(writer: &Writer<'_>, format: &Format) -> Vec<LoadRange> {
     let unit = u64::from(format.unit_bytes);
     let stretch = |(part, extent): &(u32, Extent)| {
         let mut bytes = written(writer.load, extent);
         bytes.end -= (bytes.end - bytes.start) % unit;
         let round = writer.load.verify.as_ref().and_then(|verify| verify.round);
-        Stretch { part: *part, bytes, format: format.clone(), round }
+        LoadRange { part: *part, bytes, format: format.clone(), round }
     };
     writer.parts.iter().map(stretch).collect()
 }
 
 /// Adds a stretch, as one with those it overlaps.
-fn join(kept: &mut Vec<Stretch>, mut new: Stretch) -> Result<(), LedgerError> {
-    let touches = |own: &Stretch, new: &Stretch| {
+fn join(kept: &mut Vec<LoadRange>, mut new: LoadRange) -> Result<(), LedgerError> {
+    let touches = |own: &LoadRange, new: &LoadRange| {
         own.part == new.part && own.bytes.start < new.bytes.end && new.bytes.start < own.bytes.end
     };
     while let Some(index) = kept.iter().position(|own| touches(own, &new)) {

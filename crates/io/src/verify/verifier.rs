@@ -1,9 +1,9 @@
 //! What a worker does for a load that verifies: stamps what it writes, and judges what it reads.
 
-use super::classify::{Expected, UnitPlace, Verdict, judge};
+use super::classify::{Expected, UnitPlace, UnitState, judge};
 use super::findings::{BadUnit, Findings};
 use super::header::{Format, Origin};
-use super::ledger::{Entry, Known, Ledger, Territory, format};
+use super::ledger::{Known, Ledger, Territory, UnitEntry, format};
 use crate::engine::Op;
 use crate::offsets::Extent;
 use iogauge_model::load::Load;
@@ -71,9 +71,9 @@ impl JobVerify {
     /// Judges one unit and returns what was found.
     pub(super) fn judge(&self, unit: &mut [u8], place: UnitPlace, expected: Expected) {
         match judge(&self.format, unit, place, expected) {
-            Verdict::Right => self.findings.right(self.format.unit_bytes),
-            Verdict::Unjudged => self.findings.unjudged(),
-            Verdict::Wrong(fault) => {
+            UnitState::Right => self.findings.right(self.format.unit_bytes),
+            UnitState::Unjudged => self.findings.unjudged(),
+            UnitState::Wrong(fault) => {
                 let UnitPlace { part, offset_bytes } = place;
                 let found = BadUnit { part, offset_bytes, len: self.format.unit_bytes, fault };
                 self.findings.wrong(found, self.fatal);
@@ -101,7 +101,7 @@ pub(crate) struct Verifier {
     /// What each slot's read found standing still when it was begun; `None` where it is not judged.
     still: Box<[Option<u64>]>,
     /// Entries of the units looked at last.
-    entries: Vec<Entry>,
+    entries: Vec<UnitEntry>,
 }
 
 impl Verifier {

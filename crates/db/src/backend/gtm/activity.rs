@@ -2,8 +2,8 @@
 
 use super::files;
 use super::process::{Family, Process, hold};
-use super::rounds::Rounds;
-use super::stats::{Stats, Tally};
+use super::rounds::UpdateRounds;
+use super::stats::{Stats, StatsTally};
 use super::writer::GtmWriter;
 use super::{BLOCK_BYTES, Gtm};
 use crate::backend::{Activity, Counts, Cycle, WorkerPlan, Writer};
@@ -27,10 +27,10 @@ const LOOKS_PER_PRUNE: u32 = 40;
 pub struct GtmActivity {
     gtm: Gtm,
     family: Arc<Family>,
-    tally: Arc<Tally>,
+    tally: Arc<StatsTally>,
     /// Processes of workers, including finished ones.
     workers: Mutex<Vec<Arc<Mutex<Process>>>>,
-    watch: Arc<Watch>,
+    watch: Arc<ActivityWatch>,
     watcher: Option<JoinHandle<()>>,
     /// Held until every process of this run has left.
     _held: Lock,
@@ -38,7 +38,7 @@ pub struct GtmActivity {
 
 /// State shared by the watcher and the run.
 #[derive(Debug)]
-struct Watch {
+struct ActivityWatch {
     keeper: Mutex<Keeper>,
     stop: AtomicBool,
 }
@@ -47,7 +47,7 @@ struct Watch {
 #[derive(Debug)]
 struct Keeper {
     process: Process,
-    rounds: Rounds,
+    rounds: UpdateRounds,
 }
 
 impl Keeper {
@@ -70,9 +70,10 @@ impl GtmActivity {
         let family = Arc::default();
         let mut process = Process::start_in(&gtm.tools, &family, "RanKeeper", "")?;
         process.hear(|_| Ok(()))?;
-        let mut keeper = Keeper { process, rounds: Rounds::default() };
+        let mut keeper = Keeper { process, rounds: UpdateRounds::default() };
         keeper.look()?;
-        let watch = Arc::new(Watch { keeper: Mutex::new(keeper), stop: AtomicBool::new(false) });
+        let watch =
+            Arc::new(ActivityWatch { keeper: Mutex::new(keeper), stop: AtomicBool::new(false) });
         let watched = watch.clone();
         let watcher = std::thread::Builder::new().name("gtm-watch".to_owned()).spawn(move || {
             for look in 1.. {
@@ -93,7 +94,7 @@ impl GtmActivity {
     }
 }
 
-impl Watch {
+impl ActivityWatch {
     fn keeper(&self) -> MutexGuard<'_, Keeper> {
         hold(&self.keeper)
     }

@@ -4,7 +4,7 @@ use super::settings::Settings;
 use super::tools::Tools;
 use crate::directory::{disk_bytes, fault};
 use crate::error::DbError;
-use crate::folder::{Entry, Folder};
+use crate::folder::{Folder, FolderEntry};
 use std::time::Duration;
 
 /// The global directory.
@@ -77,7 +77,7 @@ fn is_time(rest: &str) -> bool {
 /// # Errors
 /// If one cannot be removed.
 pub fn remove_routines(folder: &Folder) -> Result<(), DbError> {
-    let Entry::Folder(routines) = folder.find(ROUTINES)? else { return Ok(()) };
+    let FolderEntry::Folder(routines) = folder.find(ROUTINES)? else { return Ok(()) };
     for (name, _) in SOURCES {
         for name in [format!("{name}.m"), format!("{name}.o"), format!("{name}.new")] {
             remove(&routines, &name)?;
@@ -106,14 +106,14 @@ pub fn write_routines(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
     for (name, text) in SOURCES {
         let (source, object) = (format!("{name}.m"), format!("{name}.o"));
         let there = place.read(&source, MOST_ROUTINE_BYTES).ok().flatten();
-        if matches!(place.find(&object)?, Entry::File(_))
+        if matches!(place.find(&object)?, FolderEntry::File(_))
             && there.as_deref() == Some(text.as_bytes())
         {
             continue;
         }
         // GT.M writes its object through a link.
         remove(&place, &object)?;
-        if !matches!(place.find(&object)?, Entry::Nothing) {
+        if !matches!(place.find(&object)?, FolderEntry::Nothing) {
             return Err(place.foreign(&object));
         }
         place.replace(&source, &format!("{name}.new"), text.as_bytes(), false)?;
@@ -187,7 +187,7 @@ fn note_load(folder: &Folder) -> Result<(), DbError> {
 
 /// True if a load was interrupted and its remains were not removed yet.
 pub fn was_cut_short(folder: &Folder) -> bool {
-    matches!(folder.find(LOADING), Ok(Entry::File(_)))
+    matches!(folder.find(LOADING), Ok(FolderEntry::File(_)))
 }
 
 /// Removes the shared memory of killed processes. They may have held locks in it for which a recovery
@@ -258,7 +258,7 @@ pub fn begin_journal(tools: &Tools, folder: &Folder, settings: &Settings) -> Res
 pub fn begin_load(tools: &Tools, folder: &Folder) -> Result<bool, DbError> {
     let cut_short = was_cut_short(folder);
     note_load(folder)?;
-    if matches!(folder.find(UNJOURNALED)?, Entry::Nothing) {
+    if matches!(folder.find(UNJOURNALED)?, FolderEntry::Nothing) {
         tools.run("mupip", &["set", "-journal=off", "-region", "DEFAULT"], "")?;
         folder.create(UNJOURNALED)?;
     }
@@ -280,14 +280,14 @@ pub fn end_load(folder: &Folder) -> Result<(), DbError> {
 /// # Errors
 /// If it cannot be written there.
 pub fn sync(folder: &Folder) -> Result<(), DbError> {
-    let Entry::File(data) = folder.find(DATA)? else { return Err(folder.foreign(DATA)) };
+    let FolderEntry::File(data) = folder.find(DATA)? else { return Err(folder.foreign(DATA)) };
     data.sync_all().map_err(|error| fault(&folder.path().join(DATA), &error))
 }
 
 /// Removes a regular file that may not be there.
 fn remove(folder: &Folder, name: &str) -> Result<(), DbError> {
     match folder.find(name)? {
-        Entry::File(file) => folder.remove(name, &file).map(drop),
+        FolderEntry::File(file) => folder.remove(name, &file).map(drop),
         _ => Ok(()),
     }
 }
@@ -308,7 +308,7 @@ pub fn make_room(tools: &Tools, folder: &Folder) -> Result<(), DbError> {
 /// epoch, and a recovery goes back to one that is at least a second old.
 pub fn prune(folder: &Folder) {
     let age = |name: &String| {
-        let Ok(Entry::File(file)) = folder.find(name) else { return Duration::ZERO };
+        let Ok(FolderEntry::File(file)) = folder.find(name) else { return Duration::ZERO };
         let changed = file.metadata().and_then(|about| about.modified());
         changed.ok().and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
     };

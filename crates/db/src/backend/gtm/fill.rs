@@ -43,7 +43,7 @@ pub fn make_sample(tools: &Tools) -> Result<(), DbError> {
 
 /// A running load.
 #[derive(Debug)]
-pub struct Load {
+pub struct RunningLoad {
     tools: Tools,
     child: Child,
     extract: Extract,
@@ -52,7 +52,7 @@ pub struct Load {
     records: u64,
 }
 
-impl Load {
+impl RunningLoad {
     /// Starts to load a global of this name.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Load {
     }
 }
 
-impl Drop for Load {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
         if self.messages.is_some() {
             self.leave();

@@ -26,13 +26,13 @@ use crate::confined_database::ConfinedDatabase;
 use crate::directory::{Directory, Marker, disk_bytes};
 use crate::error::DbError;
 use crate::exclusive_lock::{ExclusiveLock, retry_until_free};
-use crate::folder::Entry;
+use crate::folder::FolderEntry;
 use crate::incompressible::IncompressibleText;
 use crate::progress::Progress;
 use crate::url::DbUrl;
 use crate::value::Stamp;
 use activity::GtmActivity;
-use fill::Load;
+use fill::RunningLoad;
 use process::Process;
 use settings::Settings;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn open(url: &DbUrl) -> Result<Box<dyn Database>, DbError> {
 pub(crate) fn read_untrusted(line: &str) {
     writer::read_untrusted(line);
     let _ = activity::used_blocks(line);
-    let _ = stats::Stats::read(line).counts(&stats::Tally::default());
+    let _ = stats::Stats::read(line).counts(&stats::StatsTally::default());
     let _ = process::status(line);
     let _ = extract::head(line.as_bytes(), fill::FILLER);
 }
@@ -108,7 +108,7 @@ impl Gtm {
         files::create(&self.tools, &self.settings, blocks)?;
         fill::make_sample(&self.tools)?;
         let records = blocks - blocks / INDEX_SHARE - INDEX_LEAST;
-        let mut load = Load::begin(&self.tools, folder, fill::FILLER)?;
+        let mut load = RunningLoad::begin(&self.tools, folder, fill::FILLER)?;
         let mut filler = IncompressibleText::new(size_bytes);
         let mut row = vec![0; fill::FILLER_BYTES];
         for record in 1..=records {
@@ -125,7 +125,7 @@ impl Gtm {
     fn fill(&self, global: Global, progress: &mut Progress<'_>) -> Result<(), DbError> {
         let Global { number, subscripts, value_bytes } = global;
         let name = format!("RanWriteGlobal{number}");
-        let mut load = Load::begin(&self.tools, &self.directory.there()?, &name)?;
+        let mut load = RunningLoad::begin(&self.tools, &self.directory.there()?, &name)?;
         let mut value = String::with_capacity(value_bytes);
         for subscript in 1..=subscripts {
             Stamp::initial(number, subscript).write(value_bytes, &mut value);
@@ -335,7 +335,7 @@ impl Database for Gtm {
             let _held = self.directory.lock()?;
             let folder = &self.directory.there()?;
             // GT.M opens files by name: a link would lead it to another database's memory.
-            if matches!(folder.find(files::DATA)?, Entry::File(_))
+            if matches!(folder.find(files::DATA)?, FolderEntry::File(_))
                 && folder.check_files(files::is_ours).is_ok()
             {
                 files::forget(&self.tools)?;

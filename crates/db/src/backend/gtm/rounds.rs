@@ -12,7 +12,7 @@ const STILL: Duration = Duration::from_millis(250);
 
 /// Detects rounds in repeated readings of the counts.
 #[derive(Debug, Default)]
-pub struct Rounds {
+pub struct UpdateRounds {
     last: Option<(Instant, Stats)>,
     writing: Option<Writing>,
     ended: Vec<Cycle>,
@@ -27,7 +27,7 @@ struct Writing {
     last: Instant,
 }
 
-impl Rounds {
+impl UpdateRounds {
     /// Sees the counts at a moment.
     pub fn see(&mut self, now: Instant, stats: &Stats) {
         if let Some((then, last)) = self.last.replace((now, stats.clone())) {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_round_is_an_epoch_with_the_writing_that_leads_up_to_it() {
-        let (mut rounds, begin) = (Rounds::default(), Instant::now());
+        let (mut rounds, begin) = (UpdateRounds::default(), Instant::now());
         let mut see = |ms, text| rounds.see(begin + Duration::from_millis(ms), &Stats::read(text));
         see(0, "JRE:1,DWT:100");
         // A timer's.

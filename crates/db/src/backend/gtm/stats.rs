@@ -44,7 +44,7 @@ impl Stats {
     }
 
     /// Converts the counts; updates and commits are those of workers that have ended.
-    pub fn counts(&self, tally: &Tally) -> Counts {
+    pub fn counts(&self, tally: &StatsTally) -> Counts {
         let sum =
             |names: &[&str]| names.iter().map(|name| self.of(name)).fold(0, u64::saturating_add);
         Counts {
@@ -61,12 +61,12 @@ impl Stats {
 
 /// GT.M's counts of the workers of a run that have ended.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct StatsTally {
     updates: AtomicU64,
     commits: AtomicU64,
 }
 
-impl Tally {
+impl StatsTally {
     /// Adds the counts of a worker's process.
     pub fn add(&self, process: &Stats) {
         self.updates.fetch_add(process.updates(), Ordering::Relaxed);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn counts_are_read() {
         let text = "SET:5177,JRL:5100,KIL:0,DRD:7,DWT:8,TTW:100,TR0:1,TR1:2,JFL:3,JFS:4,JFB:4096,JFW:5,JRE:6";
-        let (tally, stats) = (Tally::default(), Stats::read(text));
+        let (tally, stats) = (StatsTally::default(), Stats::read(text));
         let counts = stats.counts(&tally);
         assert_eq!((counts.updates, counts.commits), (Some(0), Some(0)));
         tally.add(&stats);

@@ -1,7 +1,7 @@
 //! The writer of a worker: a process of GT.M that does complete transactions.
 
 use super::process::{Family, Process, hold};
-use super::stats::{Stats, Tally};
+use super::stats::{Stats, StatsTally};
 use super::tools::Tools;
 use crate::backend::{Order, WorkerPlan, Writer};
 use crate::counts::WorkerCounts;
@@ -14,7 +14,7 @@ use std::time::Instant;
 pub struct GtmWriter {
     /// The process outlives this value: see [`Self::process`].
     process: Arc<Mutex<Process>>,
-    tally: Arc<Tally>,
+    tally: Arc<StatsTally>,
     /// True while it waits for an order.
     idle: bool,
     transaction_length: usize,
@@ -34,7 +34,7 @@ impl GtmWriter {
     pub fn start(
         tools: &Tools,
         family: &Arc<Family>,
-        tally: &Arc<Tally>,
+        tally: &Arc<StatsTally>,
         plan: &WorkerPlan,
         durable: bool,
     ) -> Result<Self, DbError> {

@@ -5,7 +5,7 @@ use super::files::DataDirectory;
 use super::reads::TableBlocks;
 use super::schema::{Schema, block_bytes, write_out};
 use super::statistics::Statistics;
-use super::watch::Watch;
+use super::watch::CheckpointWatch;
 use super::writer::PreparedStatements;
 use super::{Reads, Server};
 use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
@@ -26,17 +26,17 @@ const OLD_COUNTS: Duration = Duration::from_millis(600);
 
 /// A run on a server. Its connection holds the lock against other runs.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct PostgresRun {
     connection: Mutex<Connection>,
     server: Server,
     schema: Schema,
     reads: Reads,
     statistics: Statistics,
-    watch: Watch,
+    watch: CheckpointWatch,
     version: u32,
 }
 
-impl Run {
+impl PostgresRun {
     pub(super) fn begin(
         server: &Server,
         schema: &Schema,
@@ -58,7 +58,7 @@ impl Run {
         // Counts are available at once, and a server that has stopped must not delay the end of a run.
         watching.set_patience(COUNTS);
         connection.set_patience(COUNTS);
-        let watch = Watch::begin(watching, Statistics::new(version, schema))?;
+        let watch = CheckpointWatch::begin(watching, Statistics::new(version, schema))?;
         let statistics = Statistics::new(version, schema);
         Ok(Self {
             connection: Mutex::new(connection),
@@ -108,7 +108,7 @@ impl Run {
     }
 }
 
-impl Activity for Run {
+impl Activity for PostgresRun {
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let connection = self.server.connect()?;
         let statements = PreparedStatements::new(connection, &self.schema, worker.worker)?;

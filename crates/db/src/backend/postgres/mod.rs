@@ -24,7 +24,7 @@ use crate::error::DbError;
 use crate::exclusive_lock::{ExclusiveLock, retry_until_free};
 use crate::progress::Progress;
 use crate::url::DbUrl;
-use activity::Run;
+use activity::PostgresRun;
 use address::{Address, Host, one_of};
 use connection::{Connection, Patience};
 use files::DataDirectory;
@@ -359,7 +359,7 @@ impl Database for Postgres {
     }
 
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
-        Ok(Box::new(Run::begin(&self.server, &self.schema, self.reads, plan)?))
+        Ok(Box::new(PostgresRun::begin(&self.server, &self.schema, self.reads, plan)?))
     }
 
     fn hold(&self) -> Result<ExclusiveLock, DbError> {

@@ -24,16 +24,16 @@ pub(super) struct Lines(Mutex<Open>);
 #[derive(Debug, Default)]
 struct Open {
     is_over: bool,
-    streams: Vec<Line>,
+    streams: Vec<Socket>,
 }
 
 #[derive(Debug)]
-enum Line {
+enum Socket {
     Unix(Weak<UnixStream>),
     Tcp(Weak<TcpStream>),
 }
 
-impl Line {
+impl Socket {
     fn hang_up(&self) {
         // A socket that is closed already needs nothing.
         let _ = match self {
@@ -47,8 +47,8 @@ impl Lines {
     /// Adds a connection; it is closed at once if the others are closed already.
     pub(super) fn add(&self, stream: &Stream) {
         let line = match stream {
-            Stream::Unix(polled) => Line::Unix(Arc::downgrade(&polled.socket)),
-            Stream::Tcp(stream) => Line::Tcp(Arc::downgrade(stream)),
+            Stream::Unix(polled) => Socket::Unix(Arc::downgrade(&polled.socket)),
+            Stream::Tcp(stream) => Socket::Tcp(Arc::downgrade(stream)),
         };
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_over {

@@ -17,7 +17,7 @@ const LATE: Duration = Duration::from_millis(50);
 
 /// A thread that observes the checkpointer; it ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct CheckpointWatch {
     seen: Arc<Mutex<WatchState>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -31,7 +31,7 @@ struct WatchState {
     cycles: Vec<Cycle>,
 }
 
-impl Watch {
+impl CheckpointWatch {
     /// Starts the thread, on its own connection.
     pub(super) fn begin(
         mut connection: Connection,
@@ -88,7 +88,7 @@ impl WatchState {
     }
 }
 
-impl Drop for Watch {
+impl Drop for CheckpointWatch {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {

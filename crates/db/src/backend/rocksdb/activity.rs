@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const TRIES: u32 = 20;
 
 /// The database, open.
-pub struct Run {
+pub struct RocksdbRun {
     pub db: Arc<DB>,
     pub folder: PathBuf,
     /// The options that the database was opened with: they lead to its statistics.
@@ -38,7 +38,7 @@ pub struct Run {
     pub _lock: Lock,
 }
 
-impl Run {
+impl RocksdbRun {
     fn failed(&self, error: &::rocksdb::Error) -> DbError {
         fault(&self.folder, error)
     }
@@ -87,7 +87,7 @@ impl Run {
     }
 }
 
-impl Activity for Run {
+impl Activity for RocksdbRun {
     fn writer(&self, worker: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let (db, folder) = (self.db.clone(), self.folder.clone());
         Ok(Box::new(BatchWriter::new(db, folder, worker, self.sync)?))

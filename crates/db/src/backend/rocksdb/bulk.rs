@@ -4,7 +4,7 @@ use super::fault::fault;
 use super::files;
 use super::library::key;
 use crate::error::DbError;
-use crate::folder::{Entry, Folder};
+use crate::folder::{Folder, FolderEntry};
 use crate::progress::Progress;
 use ::rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 use std::ops::RangeInclusive;
@@ -184,7 +184,7 @@ pub fn clear(folder: &Path) {
     for name in folder.names().unwrap_or_default() {
         if name.starts_with(files::FILLING)
             && files::is_ours(&name)
-            && let Ok(Entry::File(file)) = folder.find(&name)
+            && let Ok(FolderEntry::File(file)) = folder.find(&name)
         {
             let _ = folder.remove(&name, &file);
         }

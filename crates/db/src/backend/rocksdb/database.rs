@@ -1,6 +1,6 @@
 //! A database in a folder: its creation, bulk loading, reading, and opening for a run.
 
-use super::activity::Run;
+use super::activity::RocksdbRun;
 use super::bulk::{Bulk, handle};
 use super::events::Events;
 use super::fault::fault;
@@ -293,7 +293,7 @@ impl Database for RocksDb {
         options.enable_statistics();
         let (db, families) = library::open(self.folder(), &options)?;
         let events = Mutex::new(Events::follow(self.folder(), marker.block_bytes)?);
-        Ok(Box::new(Run {
+        Ok(Box::new(RocksdbRun {
             db: Arc::new(db),
             folder: self.folder().to_owned(),
             options,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const MARK: &str = "EVENT_LOG_v1 ";
 
 #[derive(Debug, Deserialize)]
-struct Event {
+struct LogEvent {
     time_micros: u64,
     #[serde(default)]
     job: u64,
@@ -37,12 +37,12 @@ pub struct Events {
     path: PathBuf,
     /// The start of an incomplete line.
     line: Vec<u8>,
-    rounds: Rounds,
+    rounds: FlushRounds,
 }
 
 /// Combines events to rounds.
 #[derive(Debug)]
-struct Rounds {
+struct FlushRounds {
     /// One moment on two clocks.
     moment: (u64, Instant),
     block_bytes: u64,
@@ -60,7 +60,7 @@ impl Events {
         let log = File::open(&path).map_err(|error| crate::directory::fault(&path, &error))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let moment = (now.as_micros() as u64, Instant::now());
-        let rounds = Rounds { moment, block_bytes, flushes: HashMap::new() };
+        let rounds = FlushRounds { moment, block_bytes, flushes: HashMap::new() };
         let mut events = Self { log: BufReader::new(log), path, line: Vec::new(), rounds };
         // Events of the recovery belong to no run.
         events.rounds()?;
@@ -88,14 +88,14 @@ impl Events {
 }
 
 /// The event in a line, if there is one.
-fn event(line: &[u8]) -> Option<Event> {
+fn event(line: &[u8]) -> Option<LogEvent> {
     let line = std::str::from_utf8(line).ok()?;
     serde_json::from_str(&line[line.find(MARK)? + MARK.len()..]).ok()
 }
 
-impl Rounds {
-    fn see(&mut self, event: &Event) -> Option<Cycle> {
-        let Event { time_micros, job, file_size, .. } = *event;
+impl FlushRounds {
+    fn see(&mut self, event: &LogEvent) -> Option<Cycle> {
+        let LogEvent { time_micros, job, file_size, .. } = *event;
         match event.event.as_str() {
             "flush_started" => {
                 self.flushes.insert(job, (time_micros, 0));

@@ -64,7 +64,7 @@ impl Daemon {
         let counts = logs.iter().map(Log::count).collect();
         let deeds = Arc::<Deeds>::default();
         let (orders, received) = sync_channel(0);
-        let rounds = Rounds { logs, settings, folder, page_bytes, deeds: deeds.clone() };
+        let rounds = CheckpointRounds { logs, settings, folder, page_bytes, deeds: deeds.clone() };
         let thread = std::thread::Builder::new().name("db-checkpoint".to_owned());
         let thread = thread.spawn(move || rounds.run(&received));
         let failed = |error: std::io::Error| crate::directory::no_thread(&error);
@@ -101,7 +101,7 @@ impl Drop for Daemon {
 }
 
 /// State of the thread.
-struct Rounds {
+struct CheckpointRounds {
     logs: Vec<Log>,
     settings: Settings,
     folder: PathBuf,
@@ -109,7 +109,7 @@ struct Rounds {
     deeds: Arc<Deeds>,
 }
 
-impl Rounds {
+impl CheckpointRounds {
     fn run(self, orders: &Receiver<SyncSender<Result<(), DbError>>>) {
         let look = LOOK.min(self.settings.checkpoint);
         let mut last = Instant::now();

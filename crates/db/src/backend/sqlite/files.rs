@@ -2,7 +2,7 @@
 
 use super::fill::{FILLER_TABLE, GLOBAL_TABLE};
 use crate::error::DbError;
-use crate::folder::{Entry, Folder};
+use crate::folder::{Folder, FolderEntry};
 use iogauge_io::sqlite_file::{self, application_id, logged_pages};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -54,7 +54,7 @@ pub(super) fn is_ours(folder: &Folder, name: &str, file: &File) -> bool {
         return is_filled(main, file);
     }
     // The log of a foreign database contains committed data.
-    matches!(folder.find(main), Ok(Entry::File(main_file)) if is_filled(main, &main_file))
+    matches!(folder.find(main), Ok(FolderEntry::File(main_file)) if is_filled(main, &main_file))
 }
 
 /// Checks that files with names of logs and journals are such, and that no log belongs to a foreign
@@ -70,10 +70,10 @@ pub(super) fn check_logs(folder: &Folder) -> Result<(), DbError> {
             () if name.ends_with("-journal") => |_, file| is_journal(file),
             () => continue,
         };
-        let Entry::File(file) = folder.find(&name)? else { continue };
+        let FolderEntry::File(file) = folder.find(&name)? else { continue };
         if !is_empty(&file) && !is_right(&name, &file) {
             let main = main_file(&name).filter(|main| {
-                matches!(folder.find(main), Ok(Entry::File(file)) if !is_ours(folder, main, &file))
+                matches!(folder.find(main), Ok(FolderEntry::File(file)) if !is_ours(folder, main, &file))
             });
             return Err(folder.foreign(main.unwrap_or(&name)));
         }

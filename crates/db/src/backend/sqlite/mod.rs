@@ -21,11 +21,11 @@ use crate::confined_database::ConfinedDatabase;
 use crate::directory::{Directory, Marker, disk_bytes, fault as system_fault};
 use crate::error::DbError;
 use crate::exclusive_lock::ExclusiveLock;
-use crate::folder::Entry;
+use crate::folder::FolderEntry;
 use crate::progress::Progress;
 use connection::fault;
 use files::{FILLER, check_logs, files_of_global, global_file, is_named_so, is_ours};
-use run::Run;
+use run::SqliteRun;
 use settings::Settings;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ impl Sqlite {
     fn remove_global(&self, number: u32) -> Result<(), DbError> {
         let folder = self.dir.there()?;
         for name in files_of_global(number) {
-            if let Entry::File(file) = folder.find(&name)?
+            if let FolderEntry::File(file) = folder.find(&name)?
                 && is_ours(&folder, &name, &file)
             {
                 folder.remove(&name, &file)?;
@@ -265,7 +265,7 @@ impl Database for Sqlite {
 
     fn begin(&self, plan: &RunPlan) -> Result<Box<dyn Activity>, DbError> {
         let marker = self.marker()?;
-        Ok(Box::new(Run::begin(&self.dir, self.settings, marker, plan)?))
+        Ok(Box::new(SqliteRun::begin(&self.dir, self.settings, marker, plan)?))
     }
 
     fn hold(&self) -> Result<ExclusiveLock, DbError> {

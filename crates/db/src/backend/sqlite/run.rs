@@ -5,7 +5,7 @@ use super::files::{FILLER, global_file};
 use super::gate::Gate;
 use super::log::Log;
 use super::settings::Settings;
-use super::writer::{SqliteWriter, Tally};
+use super::writer::{SqliteWriter, WriterCounts};
 use crate::backend::{Activity, Counts, Cycle, RunPlan, WorkerPlan, Writer};
 use crate::blocks::{BlockFile, Blocks};
 use crate::directory::{Directory, Lock, Marker, fault};
@@ -14,17 +14,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// State of a run. The daemon ends before the lock is released.
-pub(super) struct Run {
+pub(super) struct SqliteRun {
     daemon: Daemon,
     dir: Directory,
     settings: Settings,
     marker: Marker,
     /// Indexed by worker.
-    workers: Vec<(Arc<Gate>, Arc<Tally>)>,
+    workers: Vec<(Arc<Gate>, Arc<WriterCounts>)>,
     _lock: Lock,
 }
 
-impl Run {
+impl SqliteRun {
     /// Begins a run on an existing database.
     pub(super) fn begin(
         dir: &Directory,
@@ -52,12 +52,12 @@ impl Run {
         Ok(Self { daemon, dir: dir.clone(), settings, marker, workers, _lock: lock })
     }
 
-    fn sum(&self, of: impl Fn(&(Arc<Gate>, Arc<Tally>)) -> u64) -> u64 {
+    fn sum(&self, of: impl Fn(&(Arc<Gate>, Arc<WriterCounts>)) -> u64) -> u64 {
         self.workers.iter().map(of).sum()
     }
 }
 
-impl Activity for Run {
+impl Activity for SqliteRun {
     fn writer(&self, plan: WorkerPlan) -> Result<Box<dyn Writer>, DbError> {
         let Some((gate, tally)) = self.workers.get(plan.worker as usize - 1) else {
             return Err(DbError::Usage(format!(

@@ -19,7 +19,7 @@ const COMMIT: &str = "COMMIT";
 
 /// Counts of SQLite on a worker's connections.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct WriterCounts {
     /// Rows of the global that were changed.
     pub updates: AtomicU64,
     /// Commits, counted by SQLite's commit hook.
@@ -32,7 +32,7 @@ pub(super) struct SqliteWriter {
     connection: Connection,
     transactions: Transactions,
     gate: Arc<Gate>,
-    tally: Arc<Tally>,
+    tally: Arc<WriterCounts>,
     /// Updates that this connection has added to the tally.
     tallied: u64,
     /// Changes of the worker's record.
@@ -45,7 +45,7 @@ impl SqliteWriter {
         settings: &Settings,
         plan: WorkerPlan,
         gate: Arc<Gate>,
-        tally: Arc<Tally>,
+        tally: Arc<WriterCounts>,
     ) -> Result<Self, DbError> {
         let mut connection = to_work(path, settings)?;
         let commits = tally.clone();

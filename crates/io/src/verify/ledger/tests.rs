@@ -84,14 +84,14 @@ fn writes_of_a_round_have_its_number() {
 
 #[test]
 fn clusters_without_end_are_not_judged() {
-    let mut entry = Entry(0).begin();
+    let mut entry = UnitEntry(0).begin();
     for _ in 0..70_000 {
         entry = entry.begin().end(true);
     }
     assert_eq!(entry.end(true).known(), Known::Nothing);
     let after = entry.end(true).begin().end(true);
     assert_eq!(after.known(), Known::Exactly(70_002));
-    let mut crowd = Entry(0);
+    let mut crowd = UnitEntry(0);
     for _ in 0..20_000 {
         crowd = crowd.begin();
     }
@@ -100,7 +100,7 @@ fn clusters_without_end_are_not_judged() {
     }
     assert_eq!(crowd.known(), Known::Nothing);
     assert_eq!(crowd.begin().end(true).known(), Known::Nothing);
-    let round = Entry(u64::from(u32::MAX)).begin().end(true);
+    let round = UnitEntry(u64::from(u32::MAX)).begin().end(true);
     assert_eq!(round.known(), Known::Untouched);
 }
 
