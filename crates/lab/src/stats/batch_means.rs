@@ -17,16 +17,16 @@ pub struct Batch {
 
 /// Returns Σ sum / Σ weight with its 95 % CI.
 ///
-/// Ratio estimator: to first order its error is the mean of the residuals `sum − ratio × weight` divided by the mean
-/// weight, as in regenerative simulation. The variance of that mean takes autocorrelation into account. In a series of
-/// fewer than 100 batches this is done by [`super::autocorrelation_time`], and the CI is Student's with `n − 1` degrees
-/// of freedom, where `n` is the effective number of batches. In a longer one it is done by the variance of its slowest
-/// components, which also recognizes negative correlation. With fewer than 2 effective batches the CI is the value
-/// itself and has no meaning, as [`Estimate::n`] shows. Batches with weight 0 and sum 0 count as batches. If Σ weight =
-/// 0, the result is 0.
+/// Ratio estimator: to first order its error is the mean of the residuals `sum − ratio × weight` divided by the
+/// mean weight, as in regenerative simulation. The variance of that mean takes autocorrelation into account. In a
+/// series of fewer than 100 batches this is done by [`super::autocorrelation_time`], and the CI is Student's with
+/// `n − 1` degrees of freedom, where `n` is the effective number of batches. In a longer one it is done by the
+/// variance of its slowest components, which also recognizes negative correlation. With fewer than 2 effective
+/// batches the CI is the value itself and has no meaning, as [`Estimate::n`] shows. Batches with weight 0 and sum 0
+/// count as batches. If Σ weight = 0, the result is 0.
 ///
-/// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, 9.5; C. Alexopoulos, A. F. Seila, Output data analysis,
-/// in Handbook of Simulation (1998) ch. 7.
+/// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, 9.5; C. Alexopoulos, A. F. Seila, Output data
+/// analysis, in Handbook of Simulation (1998) ch. 7.
 ///
 /// Cost: that of [`super::autocorrelation_time`] and 50 µs.
 #[must_use]
@@ -168,7 +168,7 @@ mod tests {
         let batches = [Batch { sum: 30.0, weight: 3.0 }, Batch { sum: 50.0, weight: 1.0 }];
         let estimate = ratio(&batches);
         assert_eq!((estimate.mean, estimate.n), (20.0, 2));
-        // The residuals are −30 and 30, the mean weight is 2, and Student's quantile for one degree of freedom is 12.7.
+        // Residuals: −30 and 30. Mean weight: 2. Student's quantile for one degree of freedom: 12.7.
         let half = 12.706_204_736_174_7 * 30.0 / 2.0;
         assert!((estimate.half_width() - half).abs() < 1e-6, "{}", estimate.half_width());
     }

@@ -16,11 +16,11 @@ pub struct Drift {
 
 /// Fits a least-squares line to a series and tests whether its slope may be chance.
 ///
-/// The standard error of the slope is that of independent residuals times √τ, where τ is the autocorrelation time of
-/// the residuals; the degrees of freedom are reduced accordingly. Residuals are taken about a parabola with the same
-/// slope: most drifts are curved, and a curve about a straight line would look like noise and hide them. Returns `None`
-/// with fewer than 8 values or 4 effective ones. Compare the rise with what matters: in a long series even small drifts
-/// are significant.
+/// The standard error of the slope is that of independent residuals times √τ, where τ is the autocorrelation time
+/// of the residuals; the degrees of freedom are reduced accordingly. Residuals are taken about a parabola with the
+/// same slope: most drifts are curved, and a curve about a straight line would look like noise and hide them.
+/// Returns `None` with fewer than 8 values or 4 effective ones. Compare the rise with what matters: in a long
+/// series even small drifts are significant.
 ///
 /// A. M. Law, W. D. Kelton, Simulation Modeling and Analysis, ch. 9; for the correction, H. von Storch, F. Zwiers,
 /// Statistical Analysis in Climate Research, 8.2.

@@ -20,7 +20,8 @@ pub(super) struct LongRun {
     pub(super) degrees: f64,
 }
 
-/// Returns the long-run variance of residuals about a mean: the average of their periodogram at the lowest frequencies.
+/// Returns the long-run variance of residuals about a mean: the average of their periodogram at the lowest
+/// frequencies.
 ///
 /// The slowest Fourier components of a series vary as its mean does, and independently of each other, however
 /// neighbouring values are correlated, positively or negatively. The mean has been subtracted, which does not affect
@@ -28,8 +29,8 @@ pub(super) struct LongRun {
 /// autocovariances that ends at the first negative ones would miss this.
 ///
 /// E. Lazarus, D. J. Lewis, J. H. Stock, M. W. Watson, HAR inference: recommendations for practice, J. Business &
-/// Economic Statistics 36 (2018) 541–559 (the equal-weighted periodogram); P. J. Daniell, J. Royal Statistical Society
-/// Suppl. 8 (1946) 88–90.
+/// Economic Statistics 36 (2018) 541–559 (the equal-weighted periodogram); P. J. Daniell, J. Royal Statistical
+/// Society Suppl. 8 (1946) 88–90.
 ///
 /// Cost: 10 products per value and that of [`super::autocorrelation_time`].
 pub(super) fn long_run(residuals: &[f64]) -> LongRun {
