@@ -91,7 +91,7 @@ pub(crate) fn interval_with_bands(window: &Window, at_seconds: f64) -> IntervalP
     }
 }
 
-/// Returns the figures of a window as one interval, as far as statistics need them.
+/// Returns the figures of a window as one interval, without the bands, which statistics do not need.
 pub(crate) fn interval(window: &Window, at_seconds: f64) -> IntervalPoint {
     let (read, write) = (window.tally(Op::Read), window.tally(Op::Write));
     let sync = window.tally(Op::Sync);

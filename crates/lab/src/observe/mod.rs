@@ -39,6 +39,7 @@ impl Interrupt {
 pub enum Phase {
     /// Blocks are written for the first time.
     Prefill {
+        /// Bytes written so far.
         done_bytes: u64,
         total_bytes: u64,
     },
@@ -48,6 +49,7 @@ pub enum Phase {
     Measuring,
     /// The blocks that a step has written are read back and checked.
     Checking {
+        /// Bytes checked so far.
         done_bytes: u64,
         total_bytes: u64,
     },

@@ -11,7 +11,7 @@ use iogauge_model::{Histogram, Limit};
 
 /// Factor by which a 95 % interval is widened because a growing window is checked about a dozen times, so that all
 /// checks together are as reliable as a single one at 95 % (P. C. O'Brien, T. R. Fleming, A multiple testing procedure
-/// for clinical trials, Biometrics 35 (1979) 549–556, who spend as sparingly early on).
+/// for clinical trials, Biometrics 35 (1979) 549–556, whose bounds are as strict in early checks).
 pub const CARE: f64 = 1.5;
 
 /// A statistic is far from its bound if one is at least this many times the other.

@@ -61,7 +61,7 @@ pub(super) fn between(good: &Point, bad: &Point, precision: f64) -> Option<Next>
     let middle = (f64::from(good.queue_depth) * f64::from(bad.queue_depth)).sqrt();
     let guess = predicted.map_or(middle, |crossing| crossing.queue_depth);
     let margin = (gap / 8).max(1);
-    // A guess exactly at the crossing tells little; one slightly below it usually keeps the limits.
+    // A guess exactly at the crossing gives little information; one slightly below it usually keeps the limits.
     let guess = guess.floor() as u32;
     let queue_depth = guess.clamp(good.queue_depth + margin, bad.queue_depth - margin);
     Some(Next {

@@ -19,7 +19,7 @@ const WANDERS: f64 = 1.5;
 const NOTABLE: f64 = 0.05;
 /// Probability of both intervals.
 const PROBABILITY: f64 = 0.95;
-/// The rate that a target kept is taken over windows of this length, and at least so many of them.
+/// Length of the windows whose rates show what a target kept, and their minimum number.
 const KEPT_SECONDS: f64 = 1.0;
 const FEWEST_KEPT: usize = 5;
 /// Share of the windows that may lie below the rate kept.

@@ -44,7 +44,7 @@ pub struct WithStarved {
 }
 
 impl WithStarved {
-    /// Returns true if all limits hold even so.
+    /// Returns true if all limits hold even with those stretches.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.limits.iter().all(|value| {

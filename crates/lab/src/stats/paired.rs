@@ -28,8 +28,7 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
 }
 
 /// Returns how many pairs are enough for the CI of such a ratio to lie on one side of both bounds, if the ratio and the
-/// variation of the pairs stay the same. Returns `None` if more than [`MOST_PAIRS`] are needed or if the variation is
-/// unknown.
+/// variation of the pairs stay the same. Returns `None` if more than 1000 are needed or if the variation is unknown.
 #[must_use]
 pub fn pairs_wanted(ratio: &Estimate, bounds: [f64; 2]) -> Option<u64> {
     if ratio.n < 2 {

@@ -138,7 +138,7 @@ impl Bench<'_, '_> {
         let starved = self.end_stretch(&mut stretches, true);
         alone.iter_mut().chain([&mut sieve]).for_each(|sieve| sieve.end(starved));
         let cpu_percent = self.cpu_percent(&stopwatch);
-        // A trace has seen this stretch alone.
+        // A trace contains this stretch only.
         let stretch = alone.as_ref().unwrap_or(&sieve).whole();
         self.window_ends(stretch, Setting { queue_depth, rate_iops: None });
         let full_queue = self.full_queue(queue, stretch);
